@@ -1,0 +1,75 @@
+// Between Python's arrays and the kernels' views.
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+
+#include "../kernels/exact.hpp"
+#include "../kernels/matrix.hpp"
+
+namespace nb = nanobind;
+
+namespace deciban {
+
+using AnyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
+template <class T, int Dimensions>
+using In = nb::ndarray<const T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
+template <class T, int Dimensions>
+using Out = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using New = nb::ndarray<nb::numpy, T>;
+
+template <class T>
+New<T> new_array(std::initializer_list<std::size_t> shape) {
+    std::size_t size = 1;
+    for (const auto n : shape) size *= n;
+    auto data = std::make_unique<T[]>(std::max<std::size_t>(size, 1));
+    T* raw = data.release();
+    nb::capsule owner(raw, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return New<T>(raw, shape.size(), shape.begin(), owner);
+}
+
+template <class T, class Array>
+Matrix<T> view(const Array& a) {
+    return {static_cast<const T*>(a.data()), a.shape(0), a.shape(1), static_cast<std::ptrdiff_t>(a.stride(0)),
+            static_cast<std::ptrdiff_t>(a.stride(1))};
+}
+
+// body(Matrix<float>) or body(Matrix<double>)
+template <class Body>
+auto with_floats(const AnyMatrix& x, const Body& body) {
+    if (x.dtype() == nb::dtype<double>()) return body(view<double>(x));
+    if (x.dtype() == nb::dtype<float>()) return body(view<float>(x));
+    throw nb::type_error("the matrix must hold float64 or float32");
+}
+
+inline void expect(bool holds, const char* what) {
+    if (!holds) throw std::invalid_argument(what);
+}
+
+template <class Codes>
+void expect_codes(const Codes& codes, std::size_t rows, std::size_t classes) {
+    expect(codes.shape(0) == rows, "one class code for each row");
+    const auto* data = codes.data();
+    for (std::size_t i = 0; i < rows; ++i) expect(data[i] >= 0 && static_cast<std::size_t>(data[i]) < classes, "class code out of range");
+}
+
+// Canonical words of exact sums, as (words, first, second).
+inline New<double> words_of(ExactSums& sums, std::size_t first, std::size_t second) {
+    const std::size_t words = sums.canonicalise(), cells = first * second;
+    auto out = new_array<double>({words, first, second});
+    for (std::size_t w = 0; w < words; ++w)
+        for (std::size_t k = 0; k < cells; ++k) out.data()[w * cells + k] = sums.word(k, w);
+    return out;
+}
+
+}  // namespace deciban

@@ -1,0 +1,83 @@
+#include "../kernels/density.hpp"
+#include "../kernels/softmax.hpp"
+#include "../kernels/triangle.hpp"
+#include "arrays.hpp"
+
+namespace deciban {
+
+using Parameters = In<double, 2>;  // (class, column)
+
+template <bool Quadratic>
+static void add_columns(const AnyMatrix& x, const double* mean, const Parameters& factor, const Parameters& constant,
+                        const Out<double, 2>& out) {
+    const std::size_t classes = factor.shape(0), d = factor.shape(1);
+    expect(x.shape(1) == d && constant.shape(0) == classes && constant.shape(1) == d, "parameters of the matrix's width");
+    expect(out.shape(0) == x.shape(0) && out.shape(1) == classes, "out is (rows, classes)");
+    const ColumnParameters q(classes, d, mean, factor.data(), constant.data());
+    with_floats(x, [&](const auto& matrix) {
+        nb::gil_scoped_release release;
+        add_log_density<Quadratic>(matrix, q, out.data());
+    });
+}
+
+static void bind_quadratic(AnyMatrix x, Parameters mean, Parameters factor, Parameters constant, Out<double, 2> out) {
+    expect(mean.shape(0) == factor.shape(0) && mean.shape(1) == factor.shape(1), "parameters of one shape");
+    add_columns<true>(x, mean.data(), factor, constant, out);
+}
+
+static void bind_linear(AnyMatrix x, Parameters factor, Parameters constant, Out<double, 2> out) {
+    add_columns<false>(x, nullptr, factor, constant, out);
+}
+
+static std::vector<Triangle> triangles_of(const In<double, 3>& lower, const Parameters& means) {
+    const std::size_t d = lower.shape(2);
+    expect(lower.shape(1) == d && means.shape(0) == lower.shape(0) && means.shape(1) == d, "triangles and means of one width");
+    std::vector<Triangle> triangles;
+    for (std::size_t k = 0; k < lower.shape(0); ++k) triangles.emplace_back(d, lower.data() + k * d * d, means.data() + k * d);
+    return triangles;
+}
+
+// out (rows, classes) += constant - |T (x - mean)|^2 / 2
+static void bind_add_whitened(AnyMatrix x, In<double, 3> lower, Parameters means, In<double, 1> constants, Out<double, 2> out) {
+    const auto triangles = triangles_of(lower, means);
+    const std::size_t classes = triangles.size();
+    expect(x.shape(1) == lower.shape(2) && constants.shape(0) == classes, "parameters of the matrix's width");
+    expect(out.shape(0) == x.shape(0) && out.shape(1) == classes, "out is (rows, classes)");
+    with_floats(x, [&](const auto& matrix) {
+        nb::gil_scoped_release release;
+        whiten(matrix, triangles, false, [&](std::size_t k, std::size_t first, std::size_t rows, const double* squares, const double*) {
+            for (std::size_t i = 0; i < rows; ++i) out.data()[(first + i) * classes + k] += constants.data()[k] - 0.5 * squares[i];
+        });
+    });
+}
+
+static New<double> bind_whiten(AnyMatrix x, In<double, 2> lower, In<double, 1> mean) {
+    const std::size_t d = x.shape(1);
+    expect(lower.shape(0) == d && lower.shape(1) == d && mean.shape(0) == d, "parameters of the matrix's width");
+    const std::vector<Triangle> one{Triangle(d, lower.data(), mean.data())};
+    auto out = new_array<double>({x.shape(0), d});
+    with_floats(x, [&](const auto& matrix) {
+        nb::gil_scoped_release release;
+        whiten(matrix, one, true, [&](std::size_t, std::size_t first, std::size_t rows, const double*, const double* z) {
+            for (std::size_t i = 0; i < rows; ++i)
+                for (std::size_t j = 0; j < d; ++j) out.data()[(first + i) * d + j] = z[j * Triangle::rows + i];
+        });
+    });
+    return out;
+}
+
+static std::size_t bind_normalise(Out<double, 2> joint, In<double, 1> fallback, bool logs) {
+    expect(fallback.shape(0) == joint.shape(1), "one fallback for each class");
+    nb::gil_scoped_release release;
+    return normalise(joint.data(), joint.shape(0), joint.shape(1), fallback.data(), logs);
+}
+
+void bind_densities(nb::module_& m) {
+    m.def("add_quadratic", &bind_quadratic, nb::arg("x"), nb::arg("mean"), nb::arg("factor"), nb::arg("constant"), nb::arg("out"));
+    m.def("add_linear", &bind_linear, nb::arg("x"), nb::arg("factor"), nb::arg("constant"), nb::arg("out"));
+    m.def("add_whitened", &bind_add_whitened, nb::arg("x"), nb::arg("lower"), nb::arg("means"), nb::arg("constants"), nb::arg("out"));
+    m.def("whiten", &bind_whiten, nb::arg("x"), nb::arg("lower"), nb::arg("mean"));
+    m.def("normalise", &bind_normalise, nb::arg("joint"), nb::arg("fallback"), nb::arg("logs"));
+}
+
+}  // namespace deciban

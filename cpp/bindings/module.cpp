@@ -1,0 +1,16 @@
+#include <nanobind/nanobind.h>
+
+namespace nb = nanobind;
+
+namespace deciban {
+void bind_sums(nb::module_&);
+void bind_densities(nb::module_&);
+void bind_tables(nb::module_&);
+}  // namespace deciban
+
+NB_MODULE(_kernels, m) {
+    m.doc() = "The hot loops of deciban.";
+    deciban::bind_sums(m);
+    deciban::bind_densities(m);
+    deciban::bind_tables(m);
+}

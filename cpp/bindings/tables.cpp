@@ -1,0 +1,133 @@
+#include "../kernels/histogram.hpp"
+#include "../kernels/sparse.hpp"
+#include "../kernels/tables.hpp"
+#include "arrays.hpp"
+
+namespace deciban {
+
+using Codes = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::device::cpu>;
+using Labels = In<std::int32_t, 1>;
+using Weights = std::optional<In<double, 1>>;
+using Offsets = In<std::int64_t, 1>;
+
+static void expect_within(const Matrix<std::int32_t>& codes, const Offsets& offsets) {
+    expect(offsets.shape(0) == codes.columns + 1, "one offset for each column, and the end");
+    for (std::size_t j = 0; j < codes.columns; ++j) {
+        const auto size = offsets.data()[j + 1] - offsets.data()[j];
+        bool within = true;
+        for (std::size_t i = 0; i < codes.rows; ++i) within &= codes.at(i, j) < size;
+        expect(within, "code out of range");
+    }
+}
+
+static New<double> bind_count(Codes codes, Offsets offsets, Labels labels, Weights weights, std::size_t classes) {
+    expect_codes(labels, codes.shape(0), classes);
+    expect(!weights || weights->shape(0) == codes.shape(0), "one weight for each row");
+    const auto matrix = view<std::int32_t>(codes);
+    expect_within(matrix, offsets);
+    nb::gil_scoped_release release;
+    ExactSums sums = count_codes(matrix, offsets.data(), labels.data(), weights ? weights->data() : nullptr, classes);
+    nb::gil_scoped_acquire acquire;
+    return words_of(sums, classes, static_cast<std::size_t>(offsets.data()[matrix.columns]));
+}
+
+static void bind_add_table(Codes codes, Offsets offsets, In<double, 2> table, std::size_t classes, Out<double, 2> out) {
+    const auto matrix = view<std::int32_t>(codes);
+    expect_within(matrix, offsets);
+    expect(table.shape(1) == padded(classes), "a table row for each value, padded to whole vectors");
+    expect(static_cast<std::int64_t>(table.shape(0)) == offsets.data()[matrix.columns], "a table row for each value");
+    expect(out.shape(0) == matrix.rows && out.shape(1) == classes, "out is (rows, classes)");
+    nb::gil_scoped_release release;
+    add_table(matrix, offsets.data(), table.data(), classes, out.data());
+}
+
+template <class Body>
+static auto with_integers(const AnyMatrix& x, const Body& body) {
+    if (x.dtype() == nb::dtype<std::int64_t>()) return body(view<std::int64_t>(x));
+    if (x.dtype() == nb::dtype<std::int32_t>()) return body(view<std::int32_t>(x));
+    if (x.dtype() == nb::dtype<std::int16_t>()) return body(view<std::int16_t>(x));
+    if (x.dtype() == nb::dtype<std::int8_t>()) return body(view<std::int8_t>(x));
+    if (x.dtype() == nb::dtype<std::uint8_t>()) return body(view<std::uint8_t>(x));
+    throw nb::type_error("the matrix must hold signed integers or bytes");
+}
+
+static nb::tuple bind_range(AnyMatrix x) {
+    expect(x.shape(0) > 0, "no rows");
+    auto low = new_array<std::int64_t>({x.shape(1)}), high = new_array<std::int64_t>({x.shape(1)});
+    with_integers(x, [&](const auto& matrix) {
+        nb::gil_scoped_release release;
+        integer_range(matrix, low.data(), high.data());
+    });
+    return nb::make_tuple(low, high);
+}
+
+static New<std::int32_t> bind_encode(AnyMatrix x, Offsets low, Offsets offsets, In<std::int32_t, 1> lut, std::int32_t outside) {
+    expect(low.shape(0) == x.shape(1) && offsets.shape(0) == x.shape(1) + 1, "one range for each column");
+    expect(static_cast<std::int64_t>(lut.shape(0)) == offsets.data()[x.shape(1)], "a code for each value of each range");
+    auto codes = new_array<std::int32_t>({x.shape(0), x.shape(1)});
+    with_integers(x, [&](const auto& matrix) {
+        nb::gil_scoped_release release;
+        encode_integers(matrix, low.data(), offsets.data(), lut.data(), outside, codes.data());
+    });
+    return codes;
+}
+
+template <class Index>
+using Indices = In<Index, 1>;
+
+template <class Index>
+static SparseRows<Index> sparse(const In<double, 1>& values, const Indices<Index>& columns, const Indices<Index>& starts, std::size_t width) {
+    expect(starts.shape(0) > 0, "indptr is empty");
+    const SparseRows<Index> rows{values.data(), columns.data(), starts.data(), starts.shape(0) - 1, width, std::min(values.shape(0), columns.shape(0))};
+    rows.check();
+    return rows;
+}
+
+template <class Index>
+static New<double> bind_sum_sparse(In<double, 1> values, Indices<Index> columns, Indices<Index> starts, std::size_t width,
+                                   Labels labels, Weights weights, std::size_t classes) {
+    const auto rows = sparse(values, columns, starts, width);
+    expect_codes(labels, rows.rows, classes);
+    expect(!weights || weights->shape(0) == rows.rows, "one weight for each row");
+    nb::gil_scoped_release release;
+    ExactSums sums = sum_sparse(rows, labels.data(), weights ? weights->data() : nullptr, classes);
+    nb::gil_scoped_acquire acquire;
+    return words_of(sums, classes, width);
+}
+
+template <class Index>
+static void bind_add_sparse(In<double, 1> values, Indices<Index> columns, Indices<Index> starts, In<double, 2> table,
+                            std::size_t classes, Out<double, 2> out) {
+    const auto rows = sparse(values, columns, starts, table.shape(0));
+    expect(table.shape(1) == padded(classes), "table rows padded to whole vectors");
+    expect(out.shape(0) == rows.rows && out.shape(1) == classes, "out is (rows, classes)");
+    nb::gil_scoped_release release;
+    add_sparse(rows, table.data(), classes, out.data());
+}
+
+static nb::tuple bind_histogram(AnyMatrix x, std::size_t column, std::size_t cap) {
+    expect(column < x.shape(1) && cap > 0, "no such column");
+    std::vector<std::int64_t> keys;
+    auto codes = new_array<std::int32_t>({x.shape(0)});
+    const int level = with_floats(x, [&](const auto& matrix) {
+        nb::gil_scoped_release release;
+        return histogram_column(matrix, column, cap, keys, codes.data());
+    });
+    auto out = new_array<std::int64_t>({keys.size()});
+    std::copy(keys.begin(), keys.end(), out.data());
+    return nb::make_tuple(level, out, codes);
+}
+
+void bind_tables(nb::module_& m) {
+    m.def("count_codes", &bind_count, nb::arg("codes"), nb::arg("offsets"), nb::arg("labels"), nb::arg("weights").none(), nb::arg("classes"));
+    m.def("add_table", &bind_add_table, nb::arg("codes"), nb::arg("offsets"), nb::arg("table"), nb::arg("classes"), nb::arg("out"));
+    m.def("integer_range", &bind_range, nb::arg("x"));
+    m.def("encode_integers", &bind_encode, nb::arg("x"), nb::arg("low"), nb::arg("offsets"), nb::arg("lut"), nb::arg("outside"));
+    m.def("sum_sparse", &bind_sum_sparse<std::int32_t>, nb::arg("values"), nb::arg("columns"), nb::arg("starts"), nb::arg("width"), nb::arg("labels"), nb::arg("weights").none(), nb::arg("classes"));
+    m.def("sum_sparse", &bind_sum_sparse<std::int64_t>, nb::arg("values"), nb::arg("columns"), nb::arg("starts"), nb::arg("width"), nb::arg("labels"), nb::arg("weights").none(), nb::arg("classes"));
+    m.def("add_sparse", &bind_add_sparse<std::int32_t>, nb::arg("values"), nb::arg("columns"), nb::arg("starts"), nb::arg("table"), nb::arg("classes"), nb::arg("out"));
+    m.def("add_sparse", &bind_add_sparse<std::int64_t>, nb::arg("values"), nb::arg("columns"), nb::arg("starts"), nb::arg("table"), nb::arg("classes"), nb::arg("out"));
+    m.def("histogram_column", &bind_histogram, nb::arg("x"), nb::arg("column"), nb::arg("cap"));
+}
+
+}  // namespace deciban

@@ -1,0 +1,339 @@
+// Exact sums of 1, x and x^2 for every class and column, at nearly the speed of reading.
+//
+// Each column has a window of 19 binades, 2^(top-19) <= |x| < 2^top, chosen from a sample. For an x inside, adding the
+// constant 1.5*2^k to it leaves in the low bits of the result x rounded to a fixed grid, as an integer; integers add
+// exactly. What the grid rounds off is so short that a plain double adds 2^12 of it exactly:
+//     x  = grid part (50 bits) + rest        x*x = p + e  (e = fma(x, x, -p))
+//     p  = grid part (50 bits) + rest        e   = grid part (50 bits) + rest
+// Bits needed by each rest, with rows = 12: x 32, p 51, e 49: all below 53. A cell outside the window (and not zero,
+// not missing) takes the slow path, one exact addition. NaN is missing.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "exact.hpp"
+#include "matrix.hpp"
+#include "parallel.hpp"
+
+namespace deciban {
+
+struct Moments {
+    explicit Moments(std::size_t cells) : count(cells, 1), sum_x(cells), sum_xx(cells) {}
+    void add(const Moments& other) {
+        count.add(other.count);
+        sum_x.add(other.sum_x);
+        sum_xx.add(other.sum_xx);
+    }
+    void add_row(std::size_t cell, double x) {  // count excluded
+        double high, low;
+        two_product(x, x, high, low);
+        sum_x.add(cell, x);
+        sum_xx.add(cell, high);
+        sum_xx.add(cell, low);
+    }
+    void add_row(std::size_t cell, double x, double weight) {
+        double high, low, a, b;
+        count.add(cell, weight);
+        two_product(weight, x, a, b);
+        sum_x.add(cell, a);
+        sum_x.add(cell, b);
+        two_product(x, x, high, low);
+        two_product(weight, high, a, b);
+        sum_xx.add(cell, a);
+        sum_xx.add(cell, b);
+        two_product(weight, low, a, b);
+        sum_xx.add(cell, a);
+        sum_xx.add(cell, b);
+    }
+    ExactSums count, sum_x, sum_xx;  // (class, column)
+};
+
+// The first cell that is infinite or so large that its square would be.
+struct BadCell {
+    std::size_t row = std::numeric_limits<std::size_t>::max(), column = 0;
+    void note(std::size_t i, std::size_t j) {
+        if (i < row || (i == row && j < column)) row = i, column = j;
+    }
+    void note(const BadCell& other) {
+        if (other.row != std::numeric_limits<std::size_t>::max()) note(other.row, other.column);
+    }
+};
+constexpr double largest_number = 0x1p500;
+
+constexpr int window_binades = 19, level_bits = 50;
+constexpr std::size_t rows_per_flush = std::size_t{1} << 12;
+
+// One window for each column, four columns a group. The last group of a row may overlap the one before it (so that
+// loads stay inside the row); its doubled columns are left out at flush.
+struct Windows {
+    explicit Windows(std::size_t columns)
+        : groups((columns + 3) / 4), top(groups * 4, 0), low(groups * 4), span(groups * 4), x(groups * 4),
+          p(groups * 4), e(groups * 4) {}
+
+    void set(std::size_t slot, int new_top) {
+        top[slot] = new_top;
+        const auto bits = [](int exponent) { return static_cast<std::uint64_t>(exponent + 1023) << 52; };
+        const std::uint64_t sign = std::uint64_t{1} << 63;
+        // (|x| bits - low) < span as unsigned numbers; the sign bit flipped on both sides makes it a signed compare.
+        low[slot] = static_cast<std::int64_t>(bits(new_top - window_binades) + sign);
+        span[slot] = static_cast<std::int64_t>((static_cast<std::uint64_t>(window_binades) << 52) - sign);
+        x[slot] = std::ldexp(1.5, new_top + 2);
+        p[slot] = std::ldexp(1.5, 2 * new_top + 2);
+        e[slot] = std::ldexp(1.5, 2 * new_top - 54 + 2);
+    }
+    bool holds(std::size_t slot, double value) const {
+        const double size = std::fabs(value);
+        return size < std::ldexp(1.0, top[slot]) && size >= std::ldexp(1.0, top[slot] - window_binades);
+    }
+
+    std::size_t groups;
+    std::vector<int> top;
+    std::vector<std::int64_t> low, span;
+    std::vector<double> x, p, e;
+};
+
+// Accumulators of one class and group: seven vectors.
+enum Slot : std::size_t { present = 0, grid_x = 4, rest_x = 8, grid_p = 12, rest_p = 16, grid_e = 20, rest_e = 24 };
+constexpr std::size_t slots = 28;
+
+// Adds `count` rows of one class; sets odd[group] where a cell lies outside its window.
+DECIBAN_CLONES inline void add_segment(const double* x, std::size_t row_stride, const std::uint32_t* rows,
+                                       std::size_t count, std::size_t columns, std::size_t ahead,
+                                       const Windows& windows, double* accumulators, unsigned char* odd) {
+    const i4 magnitude = splat(std::int64_t{0x7fffffffffffffff});
+    for (std::size_t g = 0; g < windows.groups; ++g) {
+        const std::size_t slot = 4 * g;
+        const double* column = x + (slot + 4 <= columns ? slot : columns - 4);
+        const i4 low = load(&windows.low[slot]), span = load(&windows.span[slot]);
+        const v4 sx = load(&windows.x[slot]), sp = load(&windows.p[slot]), se = load(&windows.e[slot]);
+        double* a = accumulators + g * slots;
+        i4 n = (i4)load(a + present), ix = (i4)load(a + grid_x), ip = (i4)load(a + grid_p), ie = (i4)load(a + grid_e);
+        v4 rx = load(a + rest_x), rp = load(a + rest_p), re = load(a + rest_e);
+        i4 outside = splat(std::int64_t{0});
+        for (std::size_t r = 0; r < count; ++r) {
+            const double* cell = column + rows[r] * row_stride;
+            const v4 all = load(cell);
+            __builtin_prefetch(cell + ahead, 0, 2);
+            const i4 inside = (((i4)all & magnitude) - low) < span;
+            const v4 v = keep(all, inside);
+            n -= (i4)(all == all);
+            outside -= (i4)((v < all) | (v > all));
+            v4 t = v + sx;
+            ix += (i4)t;
+            rx += v - (t - sx);
+            const v4 p = v * v, e = fma(v, v, -p);
+            t = p + sp;
+            ip += (i4)t;
+            rp += p - (t - sp);
+            t = e + se;
+            ie += (i4)t;
+            re += e - (t - se);
+        }
+        store(a + present, (v4)n), store(a + grid_x, (v4)ix), store(a + rest_x, rx), store(a + grid_p, (v4)ip);
+        store(a + rest_p, rp), store(a + grid_e, (v4)ie), store(a + rest_e, re);
+        odd[g] = any(outside);
+    }
+}
+
+// The work of one thread on one block of columns.
+class MomentsWorker {
+public:
+    MomentsWorker(std::size_t classes, std::size_t columns, std::size_t left, Moments& total, std::size_t width,
+                  BadCell& bad)
+        : classes_(classes), columns_(columns), lanes_(std::max<std::size_t>(columns, 4)), left_(left), total_(total),
+          width_(width), bad_(bad), windows_(lanes_), storage_(classes * windows_.groups * slots + 8, 0.0),
+          odd_(windows_.groups), pending_(classes, 0), start_(classes + 1) {
+        void* p = storage_.data();
+        std::size_t space = storage_.size() * sizeof(double);
+        accumulators_ = static_cast<double*>(std::align(64, classes * windows_.groups * slots * sizeof(double), p, space));
+    }
+
+    // The window of each column holds as many of the sampled cells as 19 binades can.
+    void choose_windows(const double* x, std::size_t row_stride, std::size_t rows, std::size_t step) {
+        for (std::size_t g = 0; g < windows_.groups; ++g)
+            for (std::size_t lane = 0; lane < 4; ++lane) {
+                std::array<std::uint32_t, 1024> seen{};
+                for (std::size_t i = 0; i < rows; i += step) {
+                    const double value = x[i * row_stride + first_column(g) + lane];
+                    if (value == 0.0 || !std::isfinite(value)) continue;
+                    ++seen[static_cast<std::size_t>(std::clamp(std::ilogb(value), -400, 400) + 512)];
+                }
+                windows_.set(4 * g + lane, best_top(seen));
+            }
+    }
+
+    void add_tile(const double* x, std::size_t row_stride, const std::int32_t* codes, std::size_t rows,
+                  std::size_t first_row, std::size_t ahead) {
+        sort_by_class(codes, rows);
+        for (std::size_t c = 0; c < classes_; ++c) {
+            const std::size_t count = start_[c + 1] - start_[c];
+            if (count == 0) continue;
+            if (pending_[c] + count > rows_per_flush) flush(c);
+            const std::uint32_t* segment = &order_[start_[c]];
+            add_segment(x, row_stride, segment, count, lanes_, ahead, windows_, accumulator(c, 0), odd_.data());
+            pending_[c] += count;
+            for (std::size_t g = 0; g < windows_.groups; ++g)
+                if (odd_[g]) add_outside(x, row_stride, segment, count, c, g, first_row);
+        }
+    }
+
+    void flush() {
+        for (std::size_t c = 0; c < classes_; ++c) flush(c);
+    }
+
+private:
+    std::size_t first_column(std::size_t group) const {
+        return 4 * group + 4 <= lanes_ ? 4 * group : lanes_ - 4;
+    }
+    double* accumulator(std::size_t c, std::size_t group) { return accumulators_ + (c * windows_.groups + group) * slots; }
+    std::size_t cell(std::size_t c, std::size_t column) const { return c * width_ + left_ + column; }
+
+    static int best_top(const std::array<std::uint32_t, 1024>& seen) {
+        std::uint64_t held = 0, most = 0;
+        int first = 0, last = 0;  // the tops that hold the most
+        for (int top = 1; top < 1024; ++top) {
+            held += seen[static_cast<std::size_t>(top - 1)];
+            if (top > window_binades) held -= seen[static_cast<std::size_t>(top - 1 - window_binades)];
+            if (held > most) most = held, first = last = top;
+            else if (held == most && last == top - 1) last = top;
+        }
+        return std::clamp((first + last) / 2 - 512, -400, 480);
+    }
+
+    void sort_by_class(const std::int32_t* codes, std::size_t rows) {
+        order_.resize(rows);
+        std::fill(start_.begin(), start_.end(), 0u);
+        for (std::size_t i = 0; i < rows; ++i) ++start_[static_cast<std::size_t>(codes[i]) + 1];
+        for (std::size_t c = 0; c < classes_; ++c) start_[c + 1] += start_[c];
+        next_.assign(start_.begin(), start_.end() - 1);
+        for (std::size_t i = 0; i < rows; ++i)
+            order_[next_[static_cast<std::size_t>(codes[i])]++] = static_cast<std::uint32_t>(i);
+    }
+
+    void add_outside(const double* x, std::size_t row_stride, const std::uint32_t* rows, std::size_t count,
+                     std::size_t c, std::size_t g, std::size_t first_row) {
+        for (std::size_t lane = 0; lane < 4; ++lane) {
+            const std::size_t column = first_column(g) + lane;
+            if (column < 4 * g || column >= columns_) continue;  // doubled by the overlap, or padding
+            for (std::size_t r = 0; r < count; ++r) {
+                const double value = x[rows[r] * row_stride + column];
+                if (std::isnan(value) || value == 0.0 || windows_.holds(4 * g + lane, value)) continue;
+                if (std::fabs(value) >= largest_number) bad_.note(first_row + rows[r], left_ + column);
+                else total_.add_row(cell(c, column), value);
+            }
+        }
+    }
+
+    void flush(std::size_t c) {
+        const auto rows = static_cast<std::uint64_t>(pending_[c]);
+        if (rows == 0) return;
+        for (std::size_t g = 0; g < windows_.groups; ++g) {
+            double* a = accumulator(c, g);
+            for (std::size_t lane = 0; lane < 4; ++lane) {
+                const std::size_t column = first_column(g) + lane, slot = 4 * g + lane;
+                if (column < 4 * g || column >= columns_) continue;
+                const auto whole = [&](std::size_t at) { std::int64_t v; std::memcpy(&v, a + at + lane, 8); return v; };
+                const auto grid = [&](std::size_t at, double constant) {  // the constant itself was added once a row
+                    std::uint64_t bits;
+                    std::memcpy(&bits, &constant, 8);
+                    return static_cast<long long>(static_cast<std::uint64_t>(whole(at)) - rows * bits);
+                };
+                const std::size_t k = cell(c, column);
+                const int top = windows_.top[slot];
+                total_.count.add(k, static_cast<double>(whole(present)));
+                total_.sum_x.add_scaled(k, grid(grid_x, windows_.x[slot]), top - level_bits);
+                total_.sum_x.add(k, a[rest_x + lane]);
+                total_.sum_xx.add_scaled(k, grid(grid_p, windows_.p[slot]), 2 * top - level_bits);
+                total_.sum_xx.add(k, a[rest_p + lane]);
+                total_.sum_xx.add_scaled(k, grid(grid_e, windows_.e[slot]), 2 * top - 54 - level_bits);
+                total_.sum_xx.add(k, a[rest_e + lane]);
+            }
+            std::fill_n(a, slots, 0.0);
+        }
+        pending_[c] = 0;
+    }
+
+    std::size_t classes_, columns_, lanes_, left_;
+    Moments& total_;
+    std::size_t width_;
+    BadCell& bad_;
+    Windows windows_;
+    std::vector<double> storage_;
+    double* accumulators_;
+    std::vector<unsigned char> odd_;
+    std::vector<std::size_t> pending_;
+    std::vector<std::uint32_t> start_, next_, order_;
+};
+
+// How many columns one pass takes, so that the accumulators of all classes stay in the second-level cache.
+inline std::size_t columns_per_pass(std::size_t classes, std::size_t columns) {
+    const std::size_t fit = (std::size_t{512} << 10) / (classes * slots / 4 * sizeof(double));
+    return std::min(columns, std::max<std::size_t>(16, fit / 4 * 4));
+}
+
+template <class T>
+void moments_of_rows(const Matrix<T>& x, const std::int32_t* codes, std::size_t classes, std::size_t begin,
+                     std::size_t end, Moments& total, BadCell& bad) {
+    constexpr bool doubles = std::is_same_v<T, double>;
+    const std::size_t block = columns_per_pass(classes, x.columns);
+    for (std::size_t left = 0; left < x.columns; left += block) {
+        const std::size_t columns = std::min(block, x.columns - left), width = std::max<std::size_t>(columns, 4);
+        const bool direct = doubles && x.column_stride == 1 && x.row_stride >= 0 && columns >= 4;
+        const std::size_t tile_rows = std::clamp<std::size_t>((std::size_t{96} << 10) / (8 * width), 32, 1024);
+        std::vector<double> tile(direct ? 0 : tile_rows * width);
+        MomentsWorker worker(classes, columns, left, total, x.columns, bad);
+        for (std::size_t first = begin; first < end; first += tile_rows) {
+            const std::size_t rows = std::min(tile_rows, end - first);
+            const double* data;
+            std::size_t stride = width, ahead = 0;
+            if (direct) {
+                data = reinterpret_cast<const double*>(&x.at(first, left));
+                stride = static_cast<std::size_t>(x.row_stride);
+                ahead = first + 2 * tile_rows <= end ? tile_rows * stride : 0;
+            } else {
+                copy_tile(x, first, rows, left, columns, tile.data(), width);
+                data = tile.data();
+            }
+            if (first == begin) worker.choose_windows(data, stride, rows, 1);
+            worker.add_tile(data, stride, codes + first, rows, first, ahead);
+        }
+        worker.flush();
+    }
+}
+
+template <class T>
+void weighted_moments_of_rows(const Matrix<T>& x, const std::int32_t* codes, const double* weights, std::size_t begin,
+                              std::size_t end, Moments& total, BadCell& bad) {
+    for (std::size_t i = begin; i < end; ++i)
+        for (std::size_t j = 0; j < x.columns; ++j) {
+            const double value = static_cast<double>(x.at(i, j));
+            if (std::isnan(value)) continue;
+            const std::size_t cell = static_cast<std::size_t>(codes[i]) * x.columns + j;
+            if (std::fabs(value) >= largest_number) bad.note(i, j);
+            else total.add_row(cell, value, weights[i]);
+        }
+}
+
+// weights may be null: every row counts once.
+template <class T>
+Moments moments(const Matrix<T>& x, const std::int32_t* codes, const double* weights, std::size_t classes,
+                BadCell& bad) {
+    const std::size_t cells = classes * x.columns;
+    const unsigned parts = thread_count(x.rows * x.columns, std::max<std::size_t>(1 << 16, 4 * cells));
+    std::vector<std::unique_ptr<Moments>> partial(parts);
+    std::vector<BadCell> bad_cells(parts);
+    parallel(x.rows, parts, [&](unsigned part, std::size_t begin, std::size_t end) {
+        partial[part] = std::make_unique<Moments>(cells);
+        if (weights) weighted_moments_of_rows(x, codes, weights, begin, end, *partial[part], bad_cells[part]);
+        else moments_of_rows(x, codes, classes, begin, end, *partial[part], bad_cells[part]);
+    });
+    for (unsigned part = 1; part < parts; ++part) partial[0]->add(*partial[part]);
+    for (const auto& cell : bad_cells) bad.note(cell);
+    return std::move(*partial[0]);
+}
+
+}  // namespace deciban
