@@ -5,6 +5,7 @@ namespace nb = nanobind;
 namespace deciban {
 void bind_sums(nb::module_&);
 void bind_densities(nb::module_&);
+void bind_scatter(nb::module_&);
 void bind_tables(nb::module_&);
 }  // namespace deciban
 
@@ -12,5 +13,6 @@ NB_MODULE(_kernels, m) {
     m.doc() = "The hot loops of deciban.";
     deciban::bind_sums(m);
     deciban::bind_densities(m);
+    deciban::bind_scatter(m);
     deciban::bind_tables(m);
 }

@@ -53,7 +53,8 @@ inline void centre(Words count, Words sum_x, Words sum_xx, double& mean, double&
         total.add_product(low, m);
     }
     mean = m;
-    squares = std::max(0.0, total.value() - rest * rest / n);
+    squares = total.value();  // below zero only where the sums are not those of any data
+    if (squares > 0.0) squares = std::max(0.0, squares - rest * rest / n);
 }
 
 }  // namespace deciban

@@ -37,6 +37,7 @@ DECIBAN_INLINE void score_four(const double* const* rows, const ColumnParameters
     v4 sums[4] = {}, constants[4] = {};
     for (std::size_t j = 0; j < q.width; j += 4) {
         const v4 f = load(factor + j);
+        DECIBAN_UNROLL
         for (int r = 0; r < 4; ++r) {
             const v4 x = load(rows[r] + j);
             if (Quadratic) {

@@ -14,6 +14,7 @@
 #define DECIBAN_CLONES
 #endif
 #define DECIBAN_INLINE static inline __attribute__((always_inline))
+#define DECIBAN_UNROLL _Pragma("GCC unroll 8")  // short loops whose arrays must live in registers
 
 namespace deciban {
 
@@ -32,6 +33,7 @@ DECIBAN_INLINE v4 keep(v4 v, i4 mask) { return (v4)((i4)v & mask); }
 
 DECIBAN_INLINE v4 fma(v4 a, v4 b, v4 c) {
     v4 r;
+    DECIBAN_UNROLL
     for (int i = 0; i < 4; ++i) r[i] = __builtin_fma(a[i], b[i], c[i]);
     return r;
 }

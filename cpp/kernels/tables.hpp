@@ -61,6 +61,7 @@ DECIBAN_CLONES void look_up(const Matrix<std::int32_t>& codes, const std::int64_
             const std::int32_t code = codes.at(i, j);
             if (code < 0) continue;
             const double* entry = table + static_cast<std::size_t>(offsets[j] + code) * width;
+            DECIBAN_UNROLL
             for (std::size_t v = 0; v < Vectors; ++v) row[v] += load(entry + 4 * v);
         }
         for (std::size_t v = 0; v < Vectors; ++v) store(sums + (i - begin) * 4 * Vectors + 4 * v, row[v]);

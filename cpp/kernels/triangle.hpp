@@ -41,6 +41,7 @@ DECIBAN_CLONES inline void multiply(const Triangle& t, const double* centred, do
         for (std::size_t j = 0; j < used; ++j, a += Triangle::panel) {
             const double* y = centred + j * Triangle::rows;
             const v4 y0 = load(y), y1 = load(y + 4), y2 = load(y + 8);
+            DECIBAN_UNROLL
             for (std::size_t i = 0; i < Triangle::panel; ++i) {
                 const v4 w = splat(a[i]);
                 sums[i][0] = fma(w, y0, sums[i][0]);

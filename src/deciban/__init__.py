@@ -1,0 +1,51 @@
+"""deciban: classification you can add up.
+
+Every model is a sum of evidence, and all evidence adds: a fit is one pass, models merge and forget rows exactly, and
+every prediction is a list of decibans.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from deciban import families as families
+    from deciban.errors import DecibanError, DecibanWarning, NegativeEvidence, NotInvertible
+    from deciban.families import priors as priors
+    from deciban.models import GaussianDiscriminant, NaiveBayes
+
+__version__ = "0.1.0"
+__all__ = [
+    "DecibanError",
+    "DecibanWarning",
+    "GaussianDiscriminant",
+    "NaiveBayes",
+    "NegativeEvidence",
+    "NotInvertible",
+    "families",
+    "priors",
+]
+
+# Public names are imported when they are asked for: scikit-learn takes a second, and `deciban --help` needs none of it.
+_HOMES = {
+    "DecibanError": "deciban.errors",
+    "DecibanWarning": "deciban.errors",
+    "NegativeEvidence": "deciban.errors",
+    "NotInvertible": "deciban.errors",
+    "GaussianDiscriminant": "deciban.models",
+    "NaiveBayes": "deciban.models",
+}
+_MODULES = {"families": "deciban.families", "priors": "deciban.families.priors"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'deciban' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,100 @@
+"""Seeded data for the jobs. Classes overlap, so that posteriors are not all 0 or 1 and an error shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+
+from benchmarks.sizes import CODE_VALUES, COUNTS_PER_ROW, MISSING, TABLE_LEVELS, Size
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+BLOCK = 50_000  # rows made at a time: memory never holds a second copy of the array
+
+
+def labels(rng: np.random.Generator, size: Size) -> Ints:
+    return rng.integers(size.classes, size=size.rows)
+
+
+def gaussian(rng: np.random.Generator, size: Size, y: Ints) -> Floats:
+    """(rows, columns) independent normals, with a mean and a scale per class and column."""
+    spread = np.sqrt(2 / size.columns)  # keeps the distance between classes the same for any width
+    means = rng.normal(0, spread, (size.classes, size.columns))
+    scales = np.exp(rng.normal(0, spread / 2, (size.classes, size.columns)))
+    X = np.empty((size.rows, size.columns))
+    for rows in _blocks(size.rows):
+        block = X[rows]
+        rng.standard_normal(out=block)
+        block *= scales[y[rows]]
+        block += means[y[rows]]
+    return X
+
+
+def correlated(rng: np.random.Generator, size: Size, y: Ints) -> Floats:
+    """As ``gaussian``, with the columns mixed linearly."""
+    X = gaussian(rng, size, y)
+    mixing = np.eye(size.columns) + rng.normal(0, 0.3 / np.sqrt(size.columns), (size.columns, size.columns))
+    for rows in _blocks(size.rows):
+        X[rows] = X[rows] @ mixing
+    return X
+
+
+def punch_holes(rng: np.random.Generator, X: Floats) -> None:
+    """Set a fraction MISSING of the cells to NaN, in place."""
+    for rows in _blocks(len(X)):
+        X[rows][rng.random(X[rows].shape) < MISSING] = np.nan
+
+
+def codes(rng: np.random.Generator, size: Size, y: Ints, values: int = CODE_VALUES) -> Ints:
+    """(rows, columns) codes 0..values-1, distributed differently per class and column."""
+    powers = rng.uniform(0.8, 1.25, (size.classes, size.columns))
+    X = np.empty((size.rows, size.columns), dtype=np.int64)
+    for rows in _blocks(size.rows):
+        X[rows] = values * rng.random(X[rows].shape) ** powers[y[rows]]
+    return X
+
+
+def whole_numbers(rng: np.random.Generator, size: Size) -> Ints:
+    """(rows, columns) int64 numbers with many distinct values."""
+    X = np.empty((size.rows, size.columns), dtype=np.int64)
+    for rows in _blocks(size.rows):
+        X[rows] = rng.integers(-1_000_000, 1_000_000, X[rows].shape)
+    return X
+
+
+def counts(rng: np.random.Generator, size: Size, y: Ints) -> sparse.csr_matrix:
+    """Word counts 1..3, COUNTS_PER_ROW words a row, one from each equal stretch of the vocabulary."""
+    stretch = size.columns // COUNTS_PER_ROW
+    starts = stretch * np.arange(COUNTS_PER_ROW)
+    powers = rng.uniform(0.9, 1.1, (size.classes, COUNTS_PER_ROW))
+    words = np.empty((size.rows, COUNTS_PER_ROW), dtype=np.int32)
+    for rows in _blocks(size.rows):
+        words[rows] = starts + np.floor(stretch * rng.random(words[rows].shape) ** powers[y[rows]])
+    data = rng.integers(1, 4, words.size, dtype=np.int8).astype(np.float64)
+    ends = np.arange(0, words.size + 1, COUNTS_PER_ROW, dtype=np.int32)
+    return sparse.csr_matrix((data, words.ravel(), ends), shape=(size.rows, size.columns))
+
+
+def table(rng: np.random.Generator, size: Size) -> pd.DataFrame:
+    """Half number columns, half string columns, holes in both, and a string column ``label``."""
+    half = Size(size.rows, size.columns // 2, size.classes)
+    y = labels(rng, size)
+    numbers = gaussian(rng, half, y)
+    punch_holes(rng, numbers)
+    strings = codes(rng, half, y, TABLE_LEVELS)
+    columns: dict[str, object] = {f"number{j}": numbers[:, j].copy() for j in range(half.columns)}
+    for j in range(half.columns):
+        cells = np.array([f"level {j}.{v}" for v in range(TABLE_LEVELS)], dtype=object)[strings[:, j]]
+        cells[rng.random(size.rows) < MISSING] = None
+        columns[f"string{j}"] = cells
+    columns["label"] = np.array([f"class {k}" for k in range(size.classes)], dtype=object)[y]
+    return pd.DataFrame(columns)
+
+
+def _blocks(rows: int) -> Iterator[slice]:
+    return (slice(start, min(start + BLOCK, rows)) for start in range(0, rows, BLOCK))

@@ -1,0 +1,80 @@
+"""Peak memory of fitting an array, beyond the array: measured in a process of its own.
+
+``python -m benchmarks.memory KIND ROWS`` prints the growth in MB. The peak is Linux's VmHWM, reset before the
+fit. (ru_maxrss cannot be reset, and starts from the peak of the process that launched this one.)
+"""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import deciban
+from benchmarks import data, sizes
+from benchmarks.harness import Bench, job
+from benchmarks.sizes import MEMORY_LIMIT_MB, SEED, Size
+
+STATUS = Path("/proc/self/status")
+CLEAR = Path("/proc/self/clear_refs")
+Make = Callable[[np.random.Generator, Size, data.Ints], Any]
+
+
+def _floats(rng: np.random.Generator, size: Size, y: data.Ints) -> data.Floats:
+    X = data.gaussian(rng, size, y)
+    data.punch_holes(rng, X)
+    return X
+
+
+def _whole_numbers(rng: np.random.Generator, size: Size, _: data.Ints) -> data.Ints:
+    return data.whole_numbers(rng, size)
+
+
+# kind: (size, how the array is made, our model)
+KINDS: dict[str, tuple[Size, Make, Callable[[], Any]]] = {
+    "float64": (sizes.GAUSSIAN, _floats, deciban.NaiveBayes),
+    "int64": (sizes.GAUSSIAN, _whole_numbers, deciban.NaiveBayes),
+    "codes": (sizes.CODES, data.codes, lambda: deciban.NaiveBayes(families=deciban.families.Categorical())),
+}
+
+
+@job("memory")
+def memory(bench: Bench) -> None:
+    """Floats with missing cells, whole numbers, and codes."""
+    if not STATUS.exists():
+        print("  skipped: needs Linux")
+        return
+    for kind, (full, _, _) in KINDS.items():
+        size = bench.size(full)
+        command = [sys.executable, "-m", "benchmarks.memory", kind, str(size.rows)]
+        root = Path(__file__).resolve().parents[1]
+        output = subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout
+        bench.limit(f"memory beyond the array, fit {size} {kind}", float(output), MEMORY_LIMIT_MB, "MB")
+
+
+def growth(kind: str, rows: int) -> float:
+    """MB by which a fit raises the peak above the memory held before it."""
+    full, make, model = KINDS[kind]
+    size, rng = Size(rows, full.columns, full.classes), np.random.default_rng(SEED)
+    y = data.labels(rng, size)
+    X = make(rng, size, y)
+    model().fit(X[:1_000], y[:1_000])  # loads what is loaded only once
+    ctypes.CDLL(None).malloc_trim(0)  # else the fit may reuse, unseen, what making the array left behind
+    CLEAR.write_text("5", encoding="ascii")  # the peak starts again from what is held now
+    before = _status_mb("VmRSS")
+    model().fit(X, y)
+    return _status_mb("VmHWM") - before
+
+
+def _status_mb(name: str) -> float:
+    line = next(line for line in STATUS.read_text(encoding="ascii").splitlines() if line.startswith(name))
+    return int(line.split()[1]) * 1024 / 1e6
+
+
+if __name__ == "__main__":
+    print(growth(sys.argv[1], int(sys.argv[2])))

@@ -1,0 +1,43 @@
+"""The sizes of all jobs, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+SEED = 20240229
+MISSING = 0.05  # fraction of cells made missing, where a job has missing cells
+HEAD = 1_000  # rows on which our answer is compared with the peer's
+READ_THREADS = 2  # threads of the plain read that bounds a fit
+QUICK = 20  # --quick divides the rows by this
+
+
+@dataclass(frozen=True)
+class Size:
+    rows: int
+    columns: int
+    classes: int
+    peer_slice: int = 1  # a peer too slow for all rows predicts 1/peer_slice of them; its time is scaled up
+
+    def shrunk(self, by: int) -> Size:
+        return replace(self, rows=self.rows // by)
+
+    def __str__(self) -> str:
+        return f"{_short(self.rows)}×{_short(self.columns)}"
+
+
+def _short(n: int) -> str:
+    if n >= 1_000_000:
+        return f"{n / 1_000_000:g}M"
+    return f"{n / 1_000:g}k" if n >= 1_000 else str(n)
+
+
+GAUSSIAN = Size(2_000_000, 50, 10)
+WIDE = Size(200_000, 500, 100, peer_slice=20)  # flatters the peer: on all rows it takes longer per row
+CODES = Size(2_000_000, 20, 5)
+CODE_VALUES = 10
+COUNTS = Size(500_000, 50_000, 10)
+COUNTS_PER_ROW = 100
+DISCRIMINANT = Size(500_000, 100, 5)
+TABLE = Size(1_000_000, 20, 4)
+TABLE_LEVELS = 12
+MEMORY_LIMIT_MB = 100.0

@@ -1,0 +1,32 @@
+"""What can go wrong, in words for the person who has to mend it."""
+
+from __future__ import annotations
+
+
+class DecibanError(ValueError):
+    """Bad input or an impossible request; the message names the column and row and says what to do."""
+
+
+class NotInvertible(DecibanError):
+    """The statistic cannot forget: extrema, for one, do not remember what they replaced."""
+
+
+class NegativeEvidence(DecibanError):
+    """More evidence was taken away than was there; the model is as it was before."""
+
+
+class DecibanWarning(UserWarning):
+    """The result is sound, but something about the data deserves a look."""
+
+
+def cell_error(column: object, row: int, value: object, problem: str) -> DecibanError:
+    """An error about one cell. Rows count from 0, as in the table that was passed."""
+    return DecibanError(f"column {column!r}, row {row}: {value!r} {problem}")
+
+
+class BadCell(Exception):
+    """Raised inside a family, which knows places but not names; the model makes a DecibanError of it."""
+
+    def __init__(self, row: int, column: int, problem: str) -> None:
+        super().__init__(row, column, problem)
+        self.row, self.column, self.problem = row, column, problem

@@ -1,0 +1,104 @@
+"""Explanation: a prediction as a list of decibans."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+
+import numpy as np
+
+from deciban.errors import DecibanError
+from deciban.types import FloatArray, Level, Levels
+
+DECIBANS = 10.0 / np.log(10.0)  # in one nat
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """10·log₁₀ [p(c|x) / p(c'|x)] = prior + Σ_columns 10·log₁₀ [p(x_j|c) / p(x_j|c')], in decibans.
+
+    Ten decibans are odds of ten to one; one is about the least that a person notices. Each row is explained for one
+    class against another: by default the one predicted against the next likely.
+    """
+
+    classes: Levels
+    names: tuple[str, ...]  # "prior", then the columns
+    nats: FloatArray  # (n, parts, K) log p(c), then log p(x_j | c)
+
+    def __len__(self) -> int:
+        return len(self.nats)
+
+    @property
+    def joint(self) -> FloatArray:
+        """(n, K) log p(c, x)."""
+        total: FloatArray = self.nats.sum(axis=1)
+        return total
+
+    def sides(self, target: Level = None, against: Level = None) -> tuple[FloatArray, FloatArray]:
+        """(n) the class explained, and the one it is weighed against, as places in classes."""
+        joint = self.joint
+        rows = np.arange(len(joint))
+        chosen = joint.argmax(axis=1) if target is None else np.full(len(joint), self._place(target))
+        if against is not None:
+            return chosen, np.full(len(joint), self._place(against))
+        others = joint.copy()
+        others[rows, chosen] = -np.inf
+        best = others.argmax(axis=1)
+        same = best == chosen  # every other class is impossible
+        return chosen, np.where(same, (chosen + 1) % len(self.classes), best)
+
+    def decibans(self, target: Level = None, against: Level = None) -> FloatArray:
+        """(n, parts) evidence for `target` against `against`; a row sums to its log-odds."""
+        chosen, other = self.sides(target, against)
+        rows = np.arange(len(self.nats))
+        with np.errstate(invalid="ignore"):
+            difference = self.nats[rows, :, chosen] - self.nats[rows, :, other]
+        # impossible under both: no evidence between them
+        both = np.isneginf(self.nats[rows, :, chosen]) & np.isneginf(self.nats[rows, :, other])
+        result: FloatArray = np.where(both, 0.0, difference) * DECIBANS
+        return result
+
+    def log_odds(self, target: Level = None, against: Level = None) -> FloatArray:
+        """(n) the sum, in decibans."""
+        total: FloatArray = self.decibans(target, against).sum(axis=1)
+        return total
+
+    def text(self, row: int = 0, target: Level = None, against: Level = None) -> str:
+        """One row as lines: strongest evidence first, a bar for each."""
+        chosen, other = self.sides(target, against)
+        values = self.decibans(target, against)[row]
+        finite = np.abs(values[np.isfinite(values)])
+        scale = max(1.0, float(finite.max())) if len(finite) else 1.0
+        wide = max(len(name) for name in (*self.names, "log-odds"))
+        lines = [f"row {row}: {self.classes[chosen[row]]} against {self.classes[other[row]]}, in decibans"]
+        order = [0, *(1 + np.argsort(-np.abs(values[1:]), kind="stable"))]
+        for i in order:
+            share = 1.0 if np.isinf(values[i]) else abs(values[i]) / scale
+            bar = ("+" if values[i] > 0 else "-") * round(20 * share)
+            lines.append(f"  {self.names[i]:<{wide}}  {values[i]:+9.2f}  {bar}".rstrip())
+        total = values.sum()
+        odds = f"odds {_odds(total)}"
+        lines.append(f"  {'log-odds':<{wide}}  {total:+9.2f}  {odds}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        shown = [self.text(i) for i in range(min(len(self), 5))]
+        if len(self) > 5:
+            shown.append(f"… and {len(self) - 5} more rows")
+        return "\n\n".join(shown)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+    def _place(self, label: Level) -> int:
+        if label not in self.classes:
+            raise DecibanError(f"no class {label!r}; there are {list(self.classes)}")
+        return self.classes.index(label)
+
+
+def _odds(decibans: float) -> str:
+    if np.isinf(decibans):
+        return "certain" if decibans > 0 else "impossible"
+    ratio = 10.0 ** (abs(decibans) / 10.0)
+    shown = f"{ratio:,.1f}" if ratio < 1e6 else f"{ratio:.1e}"
+    return f"{shown} to 1" if decibans >= 0 else f"1 to {shown}"

@@ -1,0 +1,113 @@
+"""What every family is: which statistic it needs, how it is estimated from it, its log-density."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.errors import BadCell
+from deciban.statistics.base import Statistic
+from deciban.types import FloatArray, Labels, Level
+
+S = TypeVar("S", bound=Statistic)
+P = TypeVar("P")
+
+FLOOR = 1e-9  # of a column's pooled variance, mean or range: no class is taken to be narrower than this
+
+
+@dataclass(frozen=True)
+class Context:
+    """What an estimate may need beside the evidence."""
+
+    classes: tuple[Level, ...]
+    columns: tuple[Level, ...]
+    smoothing: float = 1.0
+    reserve: bool = False  # keep a place for values never seen
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for people: what a family says of itself, before anybody decides how to print it."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    note: str = ""
+
+
+class Family(ABC, Generic[S, P]):
+    """A density p(x | class) over one block of columns.
+
+    A family is a frozen dataclass of hyper-parameters. A univariate family over d columns is d independent densities;
+    a joint one is a single density over all of them. `reads` says what it is given: "numbers" (a float matrix, NaN
+    missing), "counts" (the same, or sparse rows), or "codes" (a Coded block).
+    """
+
+    reads: ClassVar[Literal["numbers", "counts", "codes"]] = "numbers"
+    joint: ClassVar[bool] = False
+
+    @abstractmethod
+    def collect(self, values: Any, labels: Labels, weights: FloatArray | None, classes: int) -> S:
+        """The evidence of some rows. Raises BadCell where a cell is outside the family's domain."""
+
+    @abstractmethod
+    def estimate(self, statistic: S, context: Context) -> P:
+        """Parameters from evidence: here, and only here, enter smoothing, priors and floors."""
+
+    @abstractmethod
+    def add_log_density(self, params: P, values: Any, out: FloatArray) -> None:
+        """out (n, K) += log p(x | class); a missing cell adds nothing."""
+
+    @abstractmethod
+    def parts(self, params: P, values: Any) -> list[FloatArray]:
+        """The log-density, one (n, K) array for each column (a joint family: one for all); they sum to it."""
+
+    @abstractmethod
+    def silent(self, params: P) -> Sequence[int]:
+        """Columns that carry no evidence: constant, or never present."""
+
+    @abstractmethod
+    def n_parameters(self, params: P) -> int:
+        """How many free parameters were estimated."""
+
+    @abstractmethod
+    def describe(self, params: P, context: Context) -> list[Table]:
+        """The conditional tables, for people."""
+
+    def log_density(self, params: P, values: Any, classes: int) -> FloatArray:
+        """(n, K) log p(x | class)."""
+        out = np.zeros((values.shape[0], classes))
+        self.add_log_density(params, values, out)
+        return out
+
+
+def forbid(bad: NDArray[np.bool_], problem: str) -> None:
+    """Raises BadCell for the first True, row by row."""
+    if bad.any():
+        row, column = divmod(int(np.argmax(bad)), bad.shape[1])
+        raise BadCell(row, column, problem)
+
+
+def forbid_infinite(x: NDArray[Any]) -> None:
+    forbid(np.isinf(x), "is infinite: use NaN for a missing cell, or remove the row")
+
+
+def class_rows(
+    context: Context, values: Sequence[FloatArray], extra: Sequence[Sequence[Any]] = ()
+) -> tuple[tuple[Any, ...], ...]:
+    """One row for each class: its label, then its numbers."""
+    columns = [*values, *extra]
+    return tuple((label, *(column[c] for column in columns)) for c, label in enumerate(context.classes))
+
+
+def padded_table(log_p: FloatArray) -> FloatArray:
+    """(K, V) as the kernels want it: (V, K), rows padded to whole vectors of four."""
+    classes, values = log_p.shape
+    table = np.zeros((values, -(-classes // 4) * 4))
+    table[:, :classes] = log_p.T
+    return table

@@ -1,0 +1,123 @@
+"""Bernoulli: each column true or false."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from deciban import _kernels
+from deciban.families.base import Context, Family, Labels, Table, class_rows, forbid, padded_table
+from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
+from deciban.statistics.moments import Moments
+from deciban.statistics.sums import Sum
+from deciban.types import FloatArray
+
+
+@dataclass(frozen=True)
+class BernoulliParams:
+    log_p: FloatArray  # (K, d, 2) of false and true
+    informative: NDArray[np.bool_]  # (d) False where the column was never present
+
+
+@dataclass(frozen=True)
+class Bernoulli(Family[Moments, BernoulliParams]):
+    """p(x|c) = φ if x else 1 − φ, with φ = (k + α) / (n + 2α), k of the n cells present being true.
+
+    Both outcomes count: an absent word multiplies by 1 − φ. Cells must be 0 or 1 (or bool); with `threshold` any
+    number will do, and is true above it. In sparse rows what is not stored is false.
+
+    >>> import numpy as np
+    >>> family = Bernoulli()
+    >>> evidence = family.collect(np.array([[1.0], [1.0], [0.0]]), np.zeros(3, np.int32), None, 1)
+    >>> np.exp(family.estimate(evidence, Context(("all",), ("x",))).log_p).round(12)
+    array([[[0.4, 0.6]]])
+    """
+
+    prior: DiscretePrior | None = None
+    threshold: float | None = None
+    reads: ClassVar[Literal["numbers", "counts", "codes"]] = "counts"
+
+    def collect(self, values: Any, labels: Labels, weights: FloatArray | None, classes: int) -> Moments:
+        truth = self._truth(values)
+        if not sp.issparse(truth):
+            return Moments.of(truth, labels, weights, classes)
+        rows = np.zeros((len(labels), 1))
+        count = Moments.of(rows, labels, weights, classes).count
+        total = Sum(
+            _kernels.sum_sparse(truth.data, truth.indices, truth.indptr, truth.shape[1], labels, weights, classes)
+        )
+        everywhere = Sum(np.repeat(count.words, truth.shape[1], axis=2))
+        return Moments(everywhere, total, total)
+
+    def estimate(self, statistic: Moments, context: Context) -> BernoulliParams:
+        true, all_cells = statistic.sum_x.value, statistic.count.value
+        counts = np.stack([(all_cells - true).T, true.T], axis=2)  # (d, K, 2)
+        prior = self.prior or Laplace(context.smoothing)
+        log_p = log_frequencies(counts, prior.pseudo_counts(counts, (False, True), context.classes))
+        log_p = np.ascontiguousarray(log_p.transpose(1, 0, 2))
+        return BernoulliParams(log_p, all_cells.any(axis=0))
+
+    def add_log_density(self, params: BernoulliParams, values: Any, out: FloatArray) -> None:
+        truth = self._truth(values)
+        if sp.issparse(truth):
+            self._add_sparse(params, truth, out)
+            return
+        codes = np.where(np.isnan(truth), -1.0, truth).astype(np.int32)
+        d = truth.shape[1]
+        log_p = np.where(params.informative[:, np.newaxis], params.log_p, 0.0)
+        table = padded_table(log_p.reshape(len(log_p), 2 * d))
+        _kernels.add_table(codes, np.arange(0, 2 * d + 1, 2, dtype=np.int64), table, len(log_p), out)
+
+    def _add_sparse(self, params: BernoulliParams, truth: Any, out: FloatArray) -> None:
+        """Σ log(1 − φ) over all columns, and log φ − log(1 − φ) for each true one."""
+        false, true = params.log_p[:, :, 0], params.log_p[:, :, 1]
+        if not (np.isfinite(false).all() and np.isfinite(true).all()):  # a certain column: no difference of logs
+            step = max(1, (1 << 22) // truth.shape[1])
+            for start in range(0, truth.shape[0], step):
+                rows = truth[start : start + step].toarray()
+                self.add_log_density(params, rows, out[start : start + step])
+            return
+        out += false.sum(axis=1)
+        _kernels.add_sparse(truth.data, truth.indices, truth.indptr, padded_table(true - false), len(false), out)
+
+    def _truth(self, values: Any) -> Any:
+        if sp.issparse(values):
+            data = self._truth(values.data[:, np.newaxis])[:, 0]
+            return sp.csr_array((data, values.indices, values.indptr), shape=values.shape)
+        if self.threshold is None:
+            forbid(
+                (values != 0) & (values != 1) & ~np.isnan(values),
+                "is neither 0 nor 1: give Bernoulli a threshold",
+            )
+            return values
+        truth: FloatArray = np.where(np.isnan(values), np.nan, values > self.threshold)
+        return truth
+
+    def parts(self, params: BernoulliParams, values: Any) -> list[FloatArray]:
+        dense = values.toarray() if sp.issparse(values) else values
+        columns = range(dense.shape[1])
+        one = [BernoulliParams(params.log_p[:, [j]], params.informative[[j]]) for j in columns]
+        return [self.log_density(one[j], dense[:, [j]], len(params.log_p)) for j in columns]
+
+    def silent(self, params: BernoulliParams) -> Sequence[int]:
+        same = np.ptp(params.log_p[:, :, 1], axis=0) == 0 if np.isfinite(params.log_p).all() else ~params.informative
+        return np.flatnonzero(~params.informative | same).tolist()
+
+    def n_parameters(self, params: BernoulliParams) -> int:
+        return params.log_p.shape[0] * params.log_p.shape[1]
+
+    def describe(self, params: BernoulliParams, context: Context) -> list[Table]:
+        p = np.exp(params.log_p)
+        return [
+            Table(
+                f"{name} (Bernoulli)",
+                ("class", "false", "true"),
+                class_rows(context, [p[:, j, 0], p[:, j, 1]]),
+            )
+            for j, name in enumerate(context.columns)
+        ]

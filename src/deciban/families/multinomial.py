@@ -1,0 +1,99 @@
+"""Multinomial: a block of columns that count words (or anything) in a document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from deciban import _kernels
+from deciban.families.base import Context, Family, Labels, Table, forbid, forbid_infinite, padded_table
+from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
+from deciban.statistics.moments import Moments
+from deciban.statistics.sums import Sum
+from deciban.statistics.totals import Totals
+from deciban.types import FloatArray
+
+
+@dataclass(frozen=True)
+class MultinomialParams:
+    log_p: FloatArray  # (K, V)
+
+
+@dataclass(frozen=True)
+class Multinomial(Family[Totals, MultinomialParams]):
+    """log p(x|c) = Σ_v x_v log θ_v, with θ_v = (k_v + α) / (all words of class c + αV).
+
+    The event model: a document is a sequence of words drawn from the class's vocabulary, so its length may vary.
+    The number of orders in which the words could have come is the same for every class and is left out.
+    Takes a block of count columns, or sparse rows; fractions (tf-idf) are allowed, negative counts are not.
+
+    >>> import numpy as np
+    >>> family = Multinomial()
+    >>> evidence = family.collect(np.array([[2.0, 0.0], [1.0, 1.0]]), np.zeros(2, np.int32), None, 1)
+    >>> np.exp(family.estimate(evidence, Context(("all",), ("a", "b"))).log_p).round(12)
+    array([[0.66666667, 0.33333333]])
+    """
+
+    prior: DiscretePrior | None = None
+    reads: ClassVar[Literal["numbers", "counts", "codes"]] = "counts"
+    joint: ClassVar[bool] = True
+
+    def collect(self, values: Any, labels: Labels, weights: FloatArray | None, classes: int) -> Totals:
+        check_counts(values)
+        if not sp.issparse(values):
+            return Totals(Moments.of(values, labels, weights, classes).sum_x)
+        words = _kernels.sum_sparse(
+            values.data, values.indices, values.indptr, values.shape[1], labels, weights, classes
+        )
+        return Totals(Sum(words))
+
+    def estimate(self, statistic: Totals, context: Context) -> MultinomialParams:
+        counts = statistic.sum_x.value
+        prior = self.prior or Laplace(context.smoothing)
+        return MultinomialParams(log_frequencies(counts, prior.pseudo_counts(counts, context.columns, context.classes)))
+
+    def add_log_density(self, params: MultinomialParams, values: Any, out: FloatArray) -> None:
+        check_counts(values)
+        if sp.issparse(values):
+            _kernels.add_sparse(
+                values.data, values.indices, values.indptr, padded_table(params.log_p), len(params.log_p), out
+            )
+        else:
+            log_p = np.ascontiguousarray(params.log_p)
+            _kernels.add_linear(values, log_p, np.zeros_like(log_p), out)
+
+    def parts(self, params: MultinomialParams, values: Any) -> list[FloatArray]:
+        dense = values.toarray() if sp.issparse(values) else values
+        present = np.where(np.isnan(dense), 0.0, dense)
+        with np.errstate(invalid="ignore"):
+            return [
+                np.where(present[:, [j]] == 0, 0.0, present[:, [j]] * params.log_p[:, j]) for j in range(dense.shape[1])
+            ]
+
+    def silent(self, params: MultinomialParams) -> Sequence[int]:
+        return []
+
+    def n_parameters(self, params: MultinomialParams) -> int:
+        return len(params.log_p) * (params.log_p.shape[1] - 1)
+
+    def describe(self, params: MultinomialParams, context: Context) -> list[Table]:
+        rows = tuple((name, *np.exp(params.log_p[:, j])) for j, name in enumerate(context.columns))
+        return [Table("Multinomial", ("word", *map(str, context.classes)), rows)]
+
+
+def check_counts(values: Any) -> None:
+    """Counts are finite and not negative."""
+    if sp.issparse(values):
+        if values.data.size and not (values.data.min() >= 0 and values.data.max() < np.inf):
+            rows = np.repeat(np.arange(values.shape[0]), np.diff(values.indptr))
+            first = int(np.argmax(~((values.data >= 0) & (values.data < np.inf))))
+            from deciban.errors import BadCell
+
+            raise BadCell(int(rows[first]), int(values.indices[first]), "is not a count: it must be 0 or more")
+        return
+    forbid_infinite(values)
+    forbid(values < 0, "is not a count: it must be 0 or more")

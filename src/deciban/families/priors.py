@@ -1,0 +1,203 @@
+"""Priors: the part of an estimate that the data did not say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deciban.errors import DecibanError
+from deciban.types import FloatArray, Level, Levels
+
+
+class DiscretePrior(Protocol):
+    """A prior on the probabilities of V values: everything it does is add pseudo-counts."""
+
+    def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
+        """(…, K, V) what to add to the counts (…, K, V)."""
+
+
+def log_frequencies(counts: FloatArray, pseudo: FloatArray) -> FloatArray:
+    """log (k + a) / Σ(k + a) for each class of (…, K, V); a class without any evidence takes that of all together.
+
+    >>> np.exp(log_frequencies(np.array([[3.0, 1.0]]), np.array([[1.0, 1.0]]))).round(3)
+    array([[0.667, 0.333]])
+    """
+    weight = counts + pseudo
+    if (weight < 0).any():
+        raise DecibanError("the prior takes away more than was counted: its parameters must be 1 or more")
+    pooled = weight.sum(axis=-2, keepdims=True)
+    pooled = np.where(pooled.sum(axis=-1, keepdims=True) > 0, pooled, 1.0)
+    weight = np.where(weight.sum(axis=-1, keepdims=True) > 0, weight, pooled)
+    total = weight.sum(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        result: FloatArray = np.log(weight) - np.log(total)
+    return result
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """(k + α) / (n + αV): α imaginary rows for every value. α = 0 is maximum likelihood.
+
+    >>> Laplace(1.0).pseudo_counts(np.array([[3.0, 0.0]]), ("a", "b"), ("yes",))
+    array([[1., 1.]])
+    """
+
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        _require(self.alpha >= 0, f"Laplace: alpha must be 0 or more, not {self.alpha}")
+
+    def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
+        return np.full(counts.shape, float(self.alpha))
+
+
+@dataclass(frozen=True)
+class Beta:
+    """(k + h − 1) / (n + h + t − 2): the mode of Beta(k + h, n − k + t). Beta(2, 2) is Laplace(1).
+
+    >>> Beta(2, 2).pseudo_counts(np.array([[1.0, 3.0]]), (False, True), ("yes",))
+    array([[1., 1.]])
+    """
+
+    heads: float
+    tails: float
+
+    def __post_init__(self) -> None:
+        _require(
+            self.heads >= 1 and self.tails >= 1,
+            "Beta: both parameters must be 1 or more, for a mode to exist",
+        )
+
+    def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
+        _require(len(levels) == 2, f"Beta is for two values; this column has {len(levels)}: use Dirichlet")
+        return np.broadcast_to([self.tails - 1.0, self.heads - 1.0], counts.shape).copy()
+
+
+@dataclass(frozen=True)
+class Dirichlet:
+    """(k_v + a_v − 1) / (n + Σa − V): the posterior mode. a: one number, or one for each value (by name, or in order).
+
+    >>> Dirichlet({"a": 3, "b": 1}).pseudo_counts(np.array([[5.0, 0.0]]), ("a", "b"), ("yes",))
+    array([[2., 0.]])
+    """
+
+    concentration: float | Sequence[float] | Mapping[Level, float]
+
+    def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
+        a = self.concentration
+        if isinstance(a, Mapping):
+            lacking = [v for v in levels if v not in a]
+            _require(not lacking, f"Dirichlet: no concentration given for {lacking}")
+            values = np.array([float(a[v]) for v in levels])
+        else:
+            values = np.asarray(a, dtype=np.float64)
+            _require(
+                values.ndim == 0 or len(values) == len(levels),
+                f"Dirichlet: {values.size} concentrations for {len(levels)} values {list(levels)}",
+            )
+        _require(bool((values >= 1).all()), "Dirichlet: concentrations must be 1 or more, for a mode to exist")
+        return np.broadcast_to(values - 1.0, counts.shape).copy()
+
+
+@dataclass(frozen=True)
+class Virtual:
+    """(k_v + m·Q(v, c)) / (n_c + m·Q(c)): m virtual examples drawn from Q.
+
+    Q is a (K, V) table of joint probabilities in the order of classes and values; without it, Q(v, c) = Q(v)/K with
+    Q(v) the frequency of v in all classes together. For a mean (Poisson, Exponential) the virtual examples lie at
+    the mean of all classes.
+
+    >>> Virtual(2.0).pseudo_counts(np.array([[3.0, 0.0], [0.0, 1.0]]), ("a", "b"), ("no", "yes"))
+    array([[0.75, 0.25],
+           [0.75, 0.25]])
+    """
+
+    m: float
+    q: ArrayLike | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        _require(self.m >= 0, f"Virtual: m must be 0 or more, not {self.m}")
+
+    def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
+        if self.q is None:
+            classes_in, values = counts.shape[-2:]
+            pooled = counts.sum(axis=-2, keepdims=True)
+            pooled = np.where(pooled.sum(axis=-1, keepdims=True) > 0, pooled, 1.0 / max(values, 1))
+            share = pooled / pooled.sum(axis=-1, keepdims=True)
+            return np.broadcast_to(self.m * share / classes_in, counts.shape).copy()
+        q = np.asarray(self.q, dtype=np.float64)
+        _require(q.shape == counts.shape[-2:], f"Virtual: Q has shape {q.shape}, the counts {counts.shape}")
+        _require(bool((q >= 0).all()) and abs(q.sum() - 1) < 1e-9, "Virtual: Q must be probabilities that sum to 1")
+        return np.broadcast_to(self.m * q, counts.shape).copy()
+
+
+@dataclass(frozen=True)
+class Normal:
+    """On a Gaussian's mean: (Σx/σ² + η/λ²) / (n/σ² + 1/λ²), σ² being the estimated variance.
+
+    >>> float(Normal(0.0, 1.0).mode(np.array(2.0), np.array(10.0), np.array(1.0)))
+    3.3333333333333335
+    """
+
+    mean: float
+    sd: float
+
+    def __post_init__(self) -> None:
+        _require(self.sd > 0, f"Normal: sd must be above 0, not {self.sd}")
+
+    def mode(self, count: FloatArray, total: FloatArray, variance: FloatArray) -> FloatArray:
+        precision = 1.0 / self.sd**2
+        mode: FloatArray = (total / variance + self.mean * precision) / (count / variance + precision)
+        return mode
+
+
+@dataclass(frozen=True)
+class InverseGamma:
+    """On a Gaussian's variance: the posterior mode (b + ½Σ(x − mean)²) / (a + n/2 + 1).
+
+    >>> float(InverseGamma(1.0, 2.0).mode(np.array(4.0), np.array(8.0)))
+    1.5
+    """
+
+    shape: float
+    scale: float
+
+    def __post_init__(self) -> None:
+        _require(self.shape > 0 and self.scale > 0, "InverseGamma: shape and scale must be above 0")
+
+    def mode(self, count: FloatArray, squares: FloatArray) -> FloatArray:
+        mode: FloatArray = (self.scale + 0.5 * squares) / (self.shape + 0.5 * count + 1.0)
+        return mode
+
+
+@dataclass(frozen=True)
+class InverseWishart:
+    """On a covariance: the posterior mode (Ψ + S) / (ν + n + d + 1), S the scatter about the mean.
+
+    Ψ: a (d, d) matrix, or one number for that times the identity.
+
+    >>> InverseWishart(3.0, 1.0).mode(np.array(4.0), np.eye(2))
+    array([[0.2, 0. ],
+           [0. , 0.2]])
+    """
+
+    dof: float
+    scale: ArrayLike = field(compare=False)
+
+    def mode(self, count: FloatArray, scatter: FloatArray) -> FloatArray:
+        d = scatter.shape[-1]
+        _require(self.dof > d - 1, f"InverseWishart: dof must be above {d - 1} for {d} columns")
+        scale = np.asarray(self.scale, dtype=np.float64)
+        psi = scale * np.eye(d) if scale.ndim == 0 else scale
+        _require(psi.shape == (d, d), f"InverseWishart: scale has shape {psi.shape}, the block has {d} columns")
+        mode: FloatArray = (psi + scatter) / (self.dof + np.asarray(count)[..., np.newaxis, np.newaxis] + d + 1.0)
+        return mode.reshape(scatter.shape)
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise DecibanError(message)

@@ -1,0 +1,317 @@
+"""Generative: class counts and blocks of evidence. It observes, merges, forgets, is estimated, and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban import _kernels
+from deciban.batch import MISSING, UNSEEN, Batch, Coded, Frame
+from deciban.errors import BadCell, DecibanError, NegativeEvidence, cell_error
+from deciban.families import Bernoulli, Categorical, Context, Family, Gaussian, Multinomial
+from deciban.schema import Schema
+from deciban.sources.arrays import SparseFrame
+from deciban.statistics.base import Statistic, require_not_negative
+from deciban.statistics.counts import Counts
+from deciban.statistics.sums import Sum
+from deciban.types import FloatArray, Level, Levels, sorted_levels
+
+AnyFamily = Family[Any, Any]
+Families = AnyFamily | Mapping[Any, AnyFamily] | None
+ClassPrior = Literal["empirical", "laplace", "uniform"] | Sequence[float] | Mapping[Level, float]
+Missing = Literal["skip", "category"]
+Unseen = Literal["skip", "reserve", "error"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which family reads which columns. `presence` blocks read whether the cells are there at all."""
+
+    family: AnyFamily
+    columns: tuple[int, ...]
+    presence: bool = False
+
+
+@dataclass(frozen=True)
+class Block:
+    """One family over one or more columns, and the evidence seen."""
+
+    plan: Plan
+    statistic: Statistic
+
+
+@dataclass(frozen=True)
+class Generative:
+    """p(c, x) = p(c) Π_blocks p(x_block | c), as evidence: everything that was seen, nothing that was assumed.
+
+    A value: + and − make new ones, and an operation that fails leaves the old one as it was.
+    """
+
+    schema: Schema
+    classes: Levels
+    counts: Sum  # (K) Σ w of each class
+    blocks: tuple[Block, ...]
+    missing: Missing = "skip"
+
+    @classmethod
+    def observe(cls, batch: Batch, schema: Schema, plans: Sequence[Plan], missing: Missing) -> Generative:
+        """The evidence of one batch."""
+        places = schema.places(batch.frame)
+        classes = len(batch.classes)
+        one = np.zeros((len(batch.labels), 1), dtype=np.int32)
+        words = _kernels.count_codes(one, np.array([0, 1]), batch.labels, batch.weights, classes)
+        blocks = []
+        for plan in plans:
+            try:
+                values = read(plan, batch.frame, places, None, missing)
+                blocks.append(Block(plan, plan.family.collect(values, batch.labels, batch.weights, classes)))
+            except BadCell as bad:
+                raise _named(bad, plan, schema, places, batch.frame, batch.row_number(bad.row)) from None
+        counts = Sum(np.ascontiguousarray(words[:, :, 0]))
+        return cls(schema, batch.classes, counts, tuple(blocks), missing)._without_empty_classes()
+
+    def __add__(self, other: Self) -> Self:
+        if [b.plan for b in self.blocks] != [b.plan for b in other.blocks] or self.missing != other.missing:
+            raise DecibanError("the models read their columns with different families: they cannot be added")
+        classes = sorted_levels({*self.classes, *other.classes})
+        a, b = self._on(classes), other._on(classes)
+        blocks = tuple(Block(x.plan, x.statistic + y.statistic) for x, y in zip(a.blocks, b.blocks, strict=True))
+        schema = self.schema.widened(other.schema)
+        return type(self)(schema, classes, a.counts + b.counts, blocks, self.missing)
+
+    def __sub__(self, other: Self) -> Self:
+        unknown = [c for c in other.classes if c not in self.classes]
+        if unknown:
+            raise NegativeEvidence(f"class {unknown[0]!r} was never learned; the model is unchanged")
+        b = other._on(self.classes)
+        counts = self.counts - b.counts
+        require_not_negative(counts)
+        blocks = tuple(Block(x.plan, x.statistic - y.statistic) for x, y in zip(self.blocks, b.blocks, strict=True))
+        return type(self)(self.schema, self.classes, counts, blocks, self.missing)._without_empty_classes()
+
+    def _on(self, classes: Levels) -> Self:
+        if classes == self.classes:
+            return self
+        place = {label: i for i, label in enumerate(classes)}
+        index = [place[label] for label in self.classes]
+        blocks = tuple(Block(b.plan, b.statistic.align(index, len(classes))) for b in self.blocks)
+        return type(self)(self.schema, classes, self.counts.place(index, len(classes)), blocks, self.missing)
+
+    def _without_empty_classes(self) -> Self:
+        kept = np.flatnonzero(self.counts.value)
+        if len(kept) == len(self.classes):
+            return self
+        classes = tuple(self.classes[i] for i in kept)
+        blocks = tuple(Block(b.plan, b.statistic.take(kept)) for b in self.blocks)
+        return type(self)(self.schema, classes, self.counts.take(kept), blocks, self.missing)
+
+    def estimate(self, smoothing: float, class_prior: ClassPrior, unseen: Unseen) -> Estimate:
+        """Parameters of every block, and of the class prior."""
+        contexts = tuple(
+            Context(self.classes, tuple(self.schema.names[j] for j in b.plan.columns), smoothing, unseen == "reserve")
+            for b in self.blocks
+        )
+        params = tuple(
+            b.plan.family.estimate(b.statistic, context) for b, context in zip(self.blocks, contexts, strict=True)
+        )
+        return Estimate(self, log_prior(self.counts.value, self.classes, class_prior), params, contexts, unseen)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A generative model with parameters: it scores rows."""
+
+    evidence: Generative
+    log_prior: FloatArray  # (K)
+    params: tuple[Any, ...]  # of each block
+    contexts: tuple[Context, ...]
+    unseen: Unseen
+
+    def joint(self, frame: Frame, first_row: int = 0) -> FloatArray:
+        """(n, K) log p(c) + Σ_blocks log p(x_block | c)."""
+        places = self.evidence.schema.places(frame)
+        out = np.tile(self.log_prior, (frame.rows, 1))
+        for block, params in zip(self.evidence.blocks, self.params, strict=True):
+            try:
+                values = self._read(block, frame, places, first_row)
+                block.plan.family.add_log_density(params, values, out)
+                self._require_finite(values, out)
+            except BadCell as bad:
+                row = first_row + bad.row
+                raise _named(bad, block.plan, self.evidence.schema, places, frame, row) from None
+        return out
+
+    def parts(self, frame: Frame) -> tuple[list[str], list[FloatArray]]:
+        """What each column (or joint block) adds, as (n, K) arrays, in the order of the columns, with their names."""
+        places = self.evidence.schema.places(frame)
+        names = self.evidence.schema.names
+        found: dict[tuple[int, ...], FloatArray] = {}
+        for block, params in zip(self.evidence.blocks, self.params, strict=True):
+            family, columns = block.plan.family, block.plan.columns
+            pieces = family.parts(params, self._read(block, frame, places, 0))
+            owners = [columns] if len(pieces) != len(columns) else [(j,) for j in columns]
+            for owner, piece in zip(owners, pieces, strict=True):
+                found[owner] = found[owner] + piece if owner in found else piece
+        order = sorted(found)
+        return [" + ".join(str(names[j]) for j in owner) for owner in order], [found[owner] for owner in order]
+
+    def _read(self, block: Block, frame: Frame, places: list[int], first_row: int) -> Any:
+        levels = block.statistic.levels if isinstance(block.statistic, Counts) else None
+        values = read(block.plan, frame, places, levels, self.evidence.missing)
+        if self.unseen == "error" and isinstance(values, Coded) and (values.codes == UNSEEN).any():
+            row, j = np.argwhere(values.codes == UNSEEN)[0].tolist()
+            column = block.plan.columns[j]
+            value = frame.cell(row, places[column])
+            known = ", ".join(map(repr, values.levels[j][:10]))
+            problem = f"was never seen in training (known: {known}); unseen='skip' ignores such cells"
+            raise cell_error(self.evidence.schema.names[column], first_row + row, value, problem)
+        return values
+
+    @staticmethod
+    def _require_finite(values: Any, out: FloatArray) -> None:
+        """An infinite number makes infinite or undefined scores, which are cheap to see; then the cell is sought."""
+        if isinstance(values, np.ndarray) and not np.isfinite(out.sum()):
+            infinite = np.isinf(values)
+            if infinite.any():
+                row, column = np.argwhere(infinite)[0].tolist()
+                raise BadCell(row, column, "is infinite: use NaN for a missing cell, or remove the row")
+
+
+def read(plan: Plan, frame: Frame, places: list[int], levels: tuple[Levels, ...] | None, missing: Missing) -> Any:
+    """A block's columns in the form its family reads."""
+    columns = [places[j] for j in plan.columns]
+    if plan.presence:
+        return np.isnan(frame.numbers(columns)).astype(np.float64)
+    if plan.family.reads == "numbers":
+        return frame.numbers(columns)
+    if plan.family.reads == "counts":
+        return frame.counts(columns)
+    if levels is None:
+        coded = frame.coded(columns)
+        return _with_missing_level(coded) if missing == "category" else coded
+    codes = frame.codes(columns, levels)
+    if missing == "category":
+        # None, where it was learned, is the last of its column's levels
+        last = np.array([len(v) - 1 if v and v[-1] is None else UNSEEN for v in levels], dtype=np.int32)
+        codes = np.where(codes == MISSING, last, codes)
+    return Coded(codes, levels)
+
+
+def _with_missing_level(coded: Coded) -> Coded:
+    sizes = np.array([len(levels) for levels in coded.levels], dtype=np.int32)
+    codes = np.where(coded.codes == MISSING, sizes, coded.codes)
+    return Coded(codes, tuple((*levels, None) for levels in coded.levels))
+
+
+def make_plans(schema: Schema, families: Families, missing: Missing, *, sparse: bool) -> tuple[Plan, ...]:
+    """Families for all columns: those named, then by kind: bool Bernoulli, text Categorical, numbers Gaussian."""
+    chosen: dict[int, AnyFamily] = {}
+    plans: list[Plan] = []
+    everything = tuple(range(len(schema.names)))
+    given: Mapping[Any, AnyFamily]
+    if isinstance(families, Family):
+        given = {everything: families}
+    else:
+        given = families or {}
+    for key, family in given.items():
+        columns = everything if key is everything else _columns(key, schema)
+        if not isinstance(family, Family):
+            raise DecibanError(
+                f"families[{key!r}] must be a family such as deciban.families.Gaussian(), not {family!r}"
+            )
+        for j in columns:
+            if j in chosen:
+                raise DecibanError(f"column {schema.names[j]!r} is given two families")
+            chosen[j] = family
+        if family.joint:
+            plans.append(Plan(family, columns))
+    rest = tuple(j for j in everything if j not in chosen)
+    if sparse and rest:
+        plans.append(Plan(Multinomial(), rest))
+        chosen.update(dict.fromkeys(rest, Multinomial()))
+    defaults: dict[str, AnyFamily] = {
+        "boolean": Bernoulli(),
+        "category": Categorical(),
+        "number": Gaussian(),
+        "empty": Categorical(),
+    }
+    groups: dict[int, list[int]] = {}
+    members: list[AnyFamily] = []
+    for j in everything:
+        family = chosen.get(j, defaults[schema.kinds[j]])
+        if family.joint:
+            continue
+        if family not in members:
+            members.append(family)
+        groups.setdefault(members.index(family), []).append(j)
+    plans += [Plan(members[i], tuple(columns)) for i, columns in groups.items()]
+    if missing == "category" and not sparse:
+        counted = sorted(j for plan in plans if plan.family.reads != "codes" for j in plan.columns)
+        if counted:
+            plans.append(Plan(Bernoulli(), tuple(counted), presence=True))
+    return tuple(plans)
+
+
+def _columns(key: Any, schema: Schema) -> tuple[int, ...]:
+    """The places that a key of `families` means: a name, a position, or a tuple of them."""
+    keys = key if isinstance(key, tuple) else (key,)
+    places = []
+    for k in keys:
+        if k in schema.names:
+            places.append(schema.names.index(k))
+        elif isinstance(k, int) and -len(schema.names) <= k < len(schema.names):
+            places.append(k % len(schema.names))
+        else:
+            raise DecibanError(f"families names a column {k!r} that is not there; there are {list(schema.names)[:20]}")
+    return tuple(places)
+
+
+def log_prior(counts: FloatArray, classes: Levels, prior: ClassPrior) -> FloatArray:
+    """log p(c): n_c/n, (n_c + 1)/(n + K), 1/K, or as given.
+
+    >>> np.exp(log_prior(np.array([1.0, 3.0]), ("no", "yes"), "laplace")).round(12)
+    array([0.33333333, 0.66666667])
+    """
+    k = len(counts)
+    if isinstance(prior, str):
+        if prior == "empirical":
+            weight = counts
+        elif prior == "laplace":
+            weight = counts + 1.0
+        elif prior == "uniform":
+            weight = np.ones(k)
+        else:
+            raise DecibanError(f"class_prior must be empirical, laplace, uniform or probabilities, not {prior!r}")
+    else:
+        if isinstance(prior, Mapping):
+            lacking = [c for c in classes if c not in prior]
+            if lacking:
+                raise DecibanError(f"class_prior gives no probability for class {lacking[0]!r}")
+            weight = np.array([float(prior[c]) for c in classes])
+        else:
+            weight = np.asarray(prior, dtype=np.float64)
+        if weight.shape != (k,):
+            raise DecibanError(f"class_prior has {weight.size} probabilities for {k} classes {list(classes)}")
+        if not (weight >= 0).all() or abs(weight.sum() - 1) > 1e-9:
+            raise DecibanError("class_prior must be probabilities that sum to 1")
+    with np.errstate(divide="ignore"):
+        result: FloatArray = np.log(weight) - np.log(weight.sum())
+    return result
+
+
+def is_sparse(frame: Frame) -> bool:
+    return isinstance(frame, SparseFrame)
+
+
+def _named(bad: BadCell, plan: Plan, schema: Schema, places: list[int], frame: Frame, row: int) -> DecibanError:
+    column = plan.columns[bad.column]
+    return cell_error(schema.names[column], row, frame.cell(bad.row, places[column]), bad.problem)
+
+
+def posterior(joint: NDArray[Any], fallback: FloatArray, *, logs: bool) -> int:
+    """In place, joint log-probabilities → posteriors. Returns how many rows were impossible under every class."""
+    return int(_kernels.normalise(joint, np.ascontiguousarray(fallback), logs))

@@ -1,0 +1,79 @@
+"""Schema: what each column is, so that later rows can be matched to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deciban.batch import Frame, Kind
+from deciban.errors import DecibanError
+from deciban.types import Level
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Names and kinds of columns. Arrays have positions for names.
+
+    >>> Schema(("age", "job"), ("number", "category")).kinds
+    ('number', 'category')
+    """
+
+    names: tuple[Level, ...]
+    kinds: tuple[Kind, ...]
+
+    @classmethod
+    def of(cls, frame: Frame) -> Schema:
+        require_unique(frame.names)
+        return cls(frame.names, frame.kinds)
+
+    @property
+    def positional(self) -> bool:
+        return all(isinstance(name, int) for name in self.names)
+
+    def places(self, frame: Frame) -> list[int]:
+        """Where each of this schema's columns stands in a frame: by name, or by position in an array."""
+        if self.positional or all(isinstance(name, int) for name in frame.names):
+            if len(frame.names) != len(self.names):
+                raise DecibanError(
+                    f"X has {len(frame.names)} features, but the model is expecting {len(self.names)} features as input"
+                )
+            return list(range(len(self.names)))
+        require_unique(frame.names)
+        place = {name: i for i, name in enumerate(frame.names)}
+        lacking = [name for name in self.names if name not in place]
+        if lacking:
+            raise DecibanError(f"the table lacks {_columns(lacking)}; it has {_columns(frame.names)}")
+        return [place[name] for name in self.names]
+
+    def widened(self, other: Schema) -> Schema:
+        """The kinds of both: an empty column takes any kind, a boolean one may turn out a number, text never mixes."""
+        if self.names != other.names:
+            raise DecibanError(f"the columns differ: {_columns(self.names)} and {_columns(other.names)}")
+        kinds = tuple(_widen(name, a, b) for name, a, b in zip(self.names, self.kinds, other.kinds, strict=True))
+        return Schema(self.names, kinds)
+
+
+def _widen(name: Level, a: Kind, b: Kind) -> Kind:
+    if a == b or b == "empty":
+        return a
+    if a == "empty":
+        return b
+    if {a, b} == {"number", "boolean"}:
+        return a
+    words = {"category": "text", "number": "numbers", "boolean": "true or false"}
+    raise DecibanError(
+        f"column {name!r} held {words[a]} so far and holds {words[b]} now: convert it to one type in all batches"
+    )
+
+
+def require_unique(names: Sequence[Level]) -> None:
+    seen: set[Level] = set()
+    doubled = [name for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
+    if doubled:
+        raise DecibanError(f"{_columns(sorted(set(map(str, doubled))))} occurs more than once: rename or drop it")
+
+
+def _columns(names: Sequence[Level]) -> str:
+    shown = ", ".join(repr(name) for name in names[:10])
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return f"{'column' if len(names) == 1 else 'columns'} {shown}{more}"

@@ -1,0 +1,71 @@
+"""Anything with rows → frames and batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from deciban.batch import Batch, Frame
+from deciban.errors import DecibanError
+from deciban.sources.arrays import MatrixFrame, sparse_frame
+from deciban.sources.arrow import TableFrame, object_frame, table_frame
+from deciban.sources.labels import Encoded
+from deciban.types import FloatArray
+
+CELLS_PER_BATCH = 1 << 22  # what is converted at a time: 32 MB of doubles
+
+__all__ = ["batches", "frame_of", "is_table", "slices", "split_label"]
+
+
+def is_table(x: Any) -> bool:
+    return hasattr(x, "__arrow_c_stream__") or isinstance(x, TableFrame)
+
+
+def frame_of(x: Any) -> Frame:
+    """A frame over an array, sparse rows or a table."""
+    if isinstance(x, TableFrame):
+        return x
+    if is_table(x):
+        return table_frame(x)
+    if sp.issparse(x):
+        return sparse_frame(x)
+    array = np.asarray(x)
+    if array.dtype.kind in "biuf":
+        return MatrixFrame(array)
+    return object_frame(array)
+
+
+def split_label(x: Any, label: str) -> tuple[TableFrame, Any]:
+    """A table without its label column, and that column."""
+    if not is_table(x):
+        raise DecibanError(f"y={label!r} names a column, so X must be a table; it is {type(x).__name__}")
+    frame = table_frame(x)
+    if label not in frame.names:
+        raise DecibanError(f"no column {label!r} to use as label; the table has {list(frame.names)}")
+    at = frame.names.index(label)
+    return frame.drop(at), frame.array(at)
+
+
+def slices(frame: Frame) -> Iterator[tuple[int, Frame]]:
+    """Runs of rows small enough to convert, with the number of their first row."""
+    step = max(1, CELLS_PER_BATCH // max(1, len(frame.names)))
+    if not isinstance(frame, (MatrixFrame, TableFrame)):
+        step = max(1, frame.rows)  # sparse rows are never converted as a whole
+    for start in range(0, frame.rows, step):
+        yield start, frame.slice(start, min(start + step, frame.rows))
+
+
+def batches(frame: Frame, labels: Encoded, weights: FloatArray | None) -> Iterator[Batch]:
+    """Rows of weight 0 are left out, as if they were not there."""
+    for first, part in slices(frame):
+        stop = first + part.rows
+        codes, w = labels.codes[first:stop], None if weights is None else weights[first:stop]
+        rows: NDArray[np.intp] | None = None
+        if w is not None and not w.all():
+            rows = np.flatnonzero(w)
+            part, codes, w = part.take(rows), codes[rows], w[rows]
+        yield Batch(part, np.ascontiguousarray(codes), labels.classes, w, first, rows)

@@ -1,0 +1,197 @@
+"""Frames over numpy arrays and scipy's sparse rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from deciban import _kernels
+from deciban.batch import MISSING, UNSEEN, Coded, Kind
+from deciban.types import Level, Levels, level_of
+
+WIDEST_RANGE = 1 << 16  # integers spread over no more than this are coded by a table, others by sorting
+
+
+@dataclass(frozen=True)
+class MatrixFrame:
+    """A numeric or boolean matrix, never copied as a whole."""
+
+    x: NDArray[Any]
+
+    @property
+    def names(self) -> tuple[Level, ...]:
+        return tuple(range(self.x.shape[1]))
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        kind: Kind = "boolean" if self.x.dtype == np.bool_ else "number"
+        return (kind,) * self.x.shape[1]
+
+    @property
+    def rows(self) -> int:
+        return int(self.x.shape[0])
+
+    def slice(self, start: int, stop: int) -> MatrixFrame:
+        return MatrixFrame(self.x[start:stop])
+
+    def take(self, rows: NDArray[np.intp]) -> MatrixFrame:
+        return MatrixFrame(self.x[rows])
+
+    def _columns(self, columns: Sequence[int]) -> NDArray[Any]:
+        if len(columns) and list(columns) == list(range(columns[0], columns[0] + len(columns))):
+            return self.x[:, columns[0] : columns[0] + len(columns)]
+        return self.x[:, list(columns)]
+
+    def numbers(self, columns: Sequence[int]) -> NDArray[Any]:
+        return as_floats(self._columns(columns))
+
+    def counts(self, columns: Sequence[int]) -> NDArray[Any]:
+        return self.numbers(columns)
+
+    def coded(self, columns: Sequence[int]) -> Coded:
+        x = self._columns(columns)
+        if x.dtype == np.bool_:
+            x = x.view(np.uint8)
+        if x.dtype.kind in "iu" and len(x):
+            coded = _coded_integers(x)
+            if coded is not None:
+                return coded
+        found = [_coded_column(x[:, j]) for j in range(x.shape[1])]
+        codes = np.stack([c for c, _ in found], axis=1) if found else np.zeros(x.shape, np.int32)
+        return Coded(codes, tuple(levels for _, levels in found))
+
+    def codes(self, columns: Sequence[int], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
+        x = self._columns(columns)
+        if x.dtype == np.bool_:
+            x = x.view(np.uint8)
+        if x.dtype.kind in "iu":
+            table = _lookup(levels)
+            if table is not None:
+                low, ends, lut = table
+                return _kernels.encode_integers(_signed(x), low, ends, lut, UNSEEN)  # type: ignore[no-any-return]
+        found = self.coded(columns)
+        return recode(found, levels)
+
+    def cell(self, row: int, column: int) -> object:
+        return self.x[row, column].item()
+
+
+@dataclass(frozen=True)
+class SparseFrame:
+    """Compressed sparse rows: what is not stored is 0."""
+
+    x: Any  # scipy.sparse.csr_array of float64
+
+    @property
+    def names(self) -> tuple[Level, ...]:
+        return tuple(range(self.x.shape[1]))
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return ("number",) * self.x.shape[1]
+
+    @property
+    def rows(self) -> int:
+        return int(self.x.shape[0])
+
+    def slice(self, start: int, stop: int) -> SparseFrame:
+        if start == 0 and stop >= self.rows:
+            return self
+        return SparseFrame(self.x[start:stop])
+
+    def take(self, rows: NDArray[np.intp]) -> SparseFrame:
+        return SparseFrame(self.x[rows])
+
+    def numbers(self, columns: Sequence[int]) -> NDArray[Any]:
+        return np.asarray(self.counts(columns).toarray())
+
+    def counts(self, columns: Sequence[int]) -> Any:
+        if list(columns) == list(range(self.x.shape[1])):
+            return self.x
+        return sp.csr_array(self.x[:, list(columns)])
+
+    def coded(self, columns: Sequence[int]) -> Coded:
+        return MatrixFrame(self.numbers(columns)).coded(range(len(columns)))
+
+    def codes(self, columns: Sequence[int], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
+        return MatrixFrame(self.numbers(columns)).codes(range(len(columns)), levels)
+
+    def cell(self, row: int, column: int) -> object:
+        return float(self.x[row, column])
+
+
+def sparse_frame(x: Any) -> SparseFrame:
+    rows = sp.csr_array(x)
+    if rows.dtype != np.float64:
+        rows = rows.astype(np.float64)
+    return SparseFrame(rows)
+
+
+def as_floats(x: NDArray[Any]) -> NDArray[Any]:
+    """float32 and float64 as they are, anything else as float64."""
+    if x.dtype in (np.float64, np.float32) and x.dtype.isnative:
+        return x
+    return x.astype(np.float64)
+
+
+def recode(found: Coded, levels: tuple[Levels, ...]) -> NDArray[np.int32]:
+    """Codes into other lists of values."""
+    codes = np.empty(found.codes.shape, dtype=np.int32)
+    for j, (mine, wanted) in enumerate(zip(found.levels, levels, strict=True)):
+        place = {level: i for i, level in enumerate(wanted)}
+        # two more entries: what the codes −2 and −1 index from the end
+        table = np.array([*(place.get(level, UNSEEN) for level in mine), UNSEEN, MISSING], dtype=np.int32)
+        codes[:, j] = table[found.codes[:, j]]
+    return codes
+
+
+def _signed(x: NDArray[Any]) -> NDArray[Any]:
+    known = (np.int64, np.int32, np.int16, np.int8, np.uint8)
+    return x if x.dtype in known and x.dtype.isnative else x.astype(np.int64)
+
+
+def _coded_integers(x: NDArray[Any]) -> Coded | None:
+    """Codes are distances from the column's smallest; None where a column is too spread out for that."""
+    x = _signed(x)
+    low, high = _kernels.integer_range(x)
+    if (high.astype(object) - low.astype(object) >= WIDEST_RANGE).any():
+        return None
+    sizes = high - low + 1
+    ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    lut = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])
+    codes = _kernels.encode_integers(x, low, ends, lut, UNSEEN)
+    return Coded(codes, tuple(tuple(range(a, b + 1)) for a, b in zip(low.tolist(), high.tolist(), strict=True)))
+
+
+def _lookup(
+    levels: tuple[Levels, ...],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]] | None:
+    """Tables from integer to code, or None where the values are not integers or too spread out."""
+    low, tables = [], []
+    for column in levels:
+        if not all(isinstance(v, int) for v in column):
+            return None
+        whole = [int(v) for v in column if isinstance(v, int)]
+        first, last = (min(whole), max(whole)) if whole else (0, -1)
+        if last - first >= WIDEST_RANGE:
+            return None
+        table = np.full(last - first + 1, UNSEEN, dtype=np.int32)
+        for i, value in enumerate(whole):
+            table[value - first] = i
+        low.append(first)
+        tables.append(table)
+    ends = np.cumsum([0, *map(len, tables)], dtype=np.int64)
+    return np.array(low, dtype=np.int64), ends, np.concatenate(tables)
+
+
+def _coded_column(x: NDArray[Any]) -> tuple[NDArray[np.int32], Levels]:
+    missing = np.isnan(x) if x.dtype.kind == "f" else np.zeros(len(x), dtype=bool)
+    values, places = np.unique(x[~missing], return_inverse=True)
+    codes = np.full(len(x), MISSING, dtype=np.int32)
+    codes[~missing] = places
+    return codes, tuple(level_of(v) for v in values)

@@ -1,0 +1,164 @@
+"""Frames over tables: pandas, polars, pyarrow, duckdb, and whatever else exports the Arrow C stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from deciban.batch import MISSING, Coded, Kind
+from deciban.errors import DecibanError
+from deciban.schema import require_unique
+from deciban.sources.arrays import recode
+from deciban.types import Level, Levels, level_of
+
+
+@dataclass(frozen=True)
+class TableFrame:
+    """An Arrow table; names are those of the table it came from."""
+
+    table: Any  # pyarrow.Table
+    names: tuple[Level, ...]
+    kinds: tuple[Kind, ...]
+
+    @property
+    def rows(self) -> int:
+        return int(self.table.num_rows)
+
+    def slice(self, start: int, stop: int) -> TableFrame:
+        return TableFrame(self.table.slice(start, stop - start), self.names, self.kinds)
+
+    def take(self, rows: NDArray[np.intp]) -> TableFrame:
+        return TableFrame(self.table.take(pa.array(rows)), self.names, self.kinds)
+
+    def drop(self, column: int) -> TableFrame:
+        def without(items: tuple[Any, ...]) -> tuple[Any, ...]:
+            return (*items[:column], *items[column + 1 :])
+
+        return TableFrame(self.table.remove_column(column), without(self.names), without(self.kinds))
+
+    def array(self, column: int) -> Any:
+        """One column as a single Arrow array, decoded to plain strings where they are views."""
+        array = self.table.column(column).combine_chunks()
+        if isinstance(array, pa.ChunkedArray):
+            array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
+        if pa.types.is_string_view(array.type):
+            array = array.cast(pa.large_string())
+        return array
+
+    def numbers(self, columns: Sequence[int]) -> NDArray[Any]:
+        out = np.empty((self.rows, len(columns)))
+        for j, column in enumerate(columns):
+            if self.kinds[column] == "category":
+                raise DecibanError(
+                    f"column {self.names[column]!r} holds text, but its family needs numbers: use Categorical"
+                )
+            out[:, j] = _floats(self.array(column))
+        return out
+
+    def counts(self, columns: Sequence[int]) -> NDArray[Any]:
+        return self.numbers(columns)
+
+    def coded(self, columns: Sequence[int]) -> Coded:
+        codes = np.empty((self.rows, len(columns)), dtype=np.int32, order="F")
+        levels = []
+        for j, column in enumerate(columns):
+            codes[:, j], found = encode(self.array(column))
+            levels.append(found)
+        return Coded(codes, tuple(levels))
+
+    def codes(self, columns: Sequence[int], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
+        return recode(self.coded(columns), levels)
+
+    def cell(self, row: int, column: int) -> object:
+        return self.table.column(column)[row].as_py()
+
+
+def table_frame(x: Any) -> TableFrame:
+    """A frame over any table; a pandas index is not a column."""
+    if type(x).__module__.startswith("pandas."):
+        names = tuple(_name(name) for name in x.columns)
+        require_unique(names)
+        try:
+            table = pa.Table.from_pandas(x, preserve_index=False)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise DecibanError(f"{'; '.join(map(str, error.args))}: convert the column to one type") from None
+    else:
+        table = pa.table(x)
+        names = tuple(table.column_names)
+    kinds = tuple(_kind(name, field.type) for name, field in zip(names, table.schema, strict=True))
+    return TableFrame(table, names, kinds)
+
+
+def object_frame(x: NDArray[Any]) -> TableFrame:
+    """A frame over an array of Python objects or strings: each column is typed by what it holds."""
+    arrays = []
+    for j in range(x.shape[1]):
+        try:
+            arrays.append(pa.array(x[:, j].tolist(), from_pandas=True))
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise DecibanError(f"column {j} mixes types ({error}): convert it to one type") from None
+    table = pa.table(arrays, names=[str(j) for j in range(x.shape[1])])
+    names = tuple(range(x.shape[1]))
+    return TableFrame(table, names, tuple(_kind(n, f.type) for n, f in zip(names, table.schema, strict=True)))
+
+
+def _name(name: Any) -> Level:
+    return name if isinstance(name, str) else str(name)
+
+
+def _kind(name: Level, kind: Any) -> Kind:
+    types = pa.types
+    if types.is_boolean(kind):
+        return "boolean"
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return "number"
+    if types.is_null(kind):
+        return "empty"
+    if types.is_dictionary(kind) or types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return "category"
+    raise DecibanError(f"column {name!r} is of type {kind}: convert it to numbers or text, or drop it")
+
+
+def _floats(array: Any) -> NDArray[Any]:
+    if pa.types.is_null(array.type):
+        return np.full(len(array), np.nan)
+    if not pa.types.is_float64(array.type):
+        array = (
+            array.cast(pa.float64())
+            if not pa.types.is_boolean(array.type)
+            else array.cast(pa.int8()).cast(pa.float64())
+        )
+    if array.null_count:
+        array = array.fill_null(np.nan)
+    return np.asarray(array.to_numpy(zero_copy_only=False))
+
+
+def encode(array: Any) -> tuple[NDArray[np.int32], Levels]:
+    kind = array.type
+    if pa.types.is_null(kind):
+        return np.full(len(array), MISSING, dtype=np.int32), ()
+    if pa.types.is_floating(kind):
+        array = pc.if_else(pc.is_nan(array), None, array)
+    if not pa.types.is_dictionary(kind):
+        array = array.dictionary_encode()
+    indices = array.indices.cast(pa.int32())
+    if array.indices.null_count:
+        indices = indices.fill_null(MISSING)
+    codes = np.asarray(indices.to_numpy(zero_copy_only=False), dtype=np.int32)
+    return _distinct(codes, [None if v is None else level_of(v) for v in array.dictionary.to_pylist()])
+
+
+def _distinct(codes: NDArray[np.int32], levels: list[Level | None]) -> tuple[NDArray[np.int32], Levels]:
+    """A dictionary may hold null, or one value twice: merge them."""
+    unique = list(dict.fromkeys(level for level in levels if level is not None))
+    if len(unique) == len(levels):
+        return codes, tuple(unique)
+    place = {level: i for i, level in enumerate(unique)}
+    table = np.array([*(MISSING if v is None else place[v] for v in levels), MISSING], dtype=np.int32)
+    return table[codes], tuple(unique)

@@ -1,0 +1,135 @@
+"""Labels of any type → codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from deciban import _kernels
+from deciban.errors import DecibanError
+from deciban.sources.arrow import encode
+from deciban.types import FloatArray, Labels, Level, level_of, sorted_levels
+
+
+@dataclass(frozen=True)
+class Encoded:
+    codes: Labels  # (n) places in classes
+    classes: tuple[Level, ...]  # sorted
+
+
+def encode_labels(y: Any) -> Encoded:
+    """The classes that occur, sorted, and the place of each label among them.
+
+    >>> encode_labels(["spam", "ham", "spam"])
+    Encoded(codes=array([1, 0, 1], dtype=int32), classes=('ham', 'spam'))
+    """
+    array = y if isinstance(y, (pa.Array, pa.ChunkedArray)) else _plain(y)
+    if isinstance(array, np.ndarray) and array.dtype.kind in "iub" and len(array):
+        fast = _small_integers(array)
+        if fast is not None:
+            return fast
+    if isinstance(array, np.ndarray):
+        array = _to_arrow(array)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if pa.types.is_string_view(array.type):
+        array = array.cast(pa.large_string())
+    if not _label_type(array.type):
+        raise DecibanError(f"labels of type {array.type} cannot be classes: use text, integers or booleans")
+    codes, levels = encode(array)
+    _require_present(codes)
+    if any(isinstance(level, float) for level in levels):
+        raise DecibanError(
+            "Unknown label type: continuous. Classes are text, integers or booleans; bin the numbers first"
+        )
+    return _in_order(codes, levels)
+
+
+def check_weights(weights: Any, rows: int) -> FloatArray | None:
+    """One number of 0 or more for each row, or None."""
+    if weights is None:
+        return None
+    w = np.asarray(weights, dtype=np.float64)
+    if w.ndim == 0:
+        w = np.full(rows, float(w))
+    if w.shape != (rows,):
+        raise DecibanError(
+            f"Sample weights must be 1D array or scalar: sample_weight.shape == {w.shape}, expected {(rows,)}"
+        )
+    bad = ~(w >= 0) | np.isinf(w)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise DecibanError(f"sample_weight, row {row}: {w[row]!r} is not a weight: it must be finite, 0 or more")
+    if not w.any():
+        raise DecibanError("every sample_weight is 0: there is nothing to learn from")
+    return np.ascontiguousarray(w)
+
+
+def _plain(y: Any) -> Any:
+    if hasattr(y, "__arrow_c_array__") or hasattr(y, "__arrow_c_stream__"):
+        try:
+            return pa.chunked_array(y) if hasattr(y, "__arrow_c_stream__") else pa.array(y)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
+            pass
+    return np.asarray(y)
+
+
+def _label_type(kind: Any) -> bool:
+    types = pa.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    checks = (
+        types.is_string,
+        types.is_large_string,
+        types.is_integer,
+        types.is_floating,
+        types.is_boolean,
+        types.is_null,
+    )
+    return any(check(kind) for check in checks)
+
+
+def _to_arrow(y: NDArray[Any]) -> Any:
+    try:
+        return pa.array(y.tolist() if y.dtype.kind in "OUS" else y, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise DecibanError(f"the labels mix types ({error}): convert them to one type") from None
+
+
+def _small_integers(y: NDArray[Any]) -> Encoded | None:
+    column = (y.view(np.uint8) if y.dtype == np.bool_ else y)[:, np.newaxis]
+    known = (np.int64, np.int32, np.int16, np.int8, np.uint8)
+    if column.dtype not in known:
+        column = column.astype(np.int64)
+    low, high = (int(v[0]) for v in _kernels.integer_range(column))
+    size = high - low + 1
+    if size > 1 << 20:
+        return None
+    ends = np.array([0, size], dtype=np.int64)
+    lut = np.arange(size, dtype=np.int32)
+    codes = _kernels.encode_integers(column, np.array([low]), ends, lut, -1)[:, 0]
+    present = np.flatnonzero(np.bincount(codes, minlength=size))
+    if len(present) < size:
+        lut[present] = np.arange(len(present), dtype=np.int32)
+        codes = lut[codes]
+    values = (present + low).tolist()
+    return Encoded(codes, tuple(map(bool, values)) if y.dtype == np.bool_ else tuple(values))
+
+
+def _require_present(codes: NDArray[np.int32]) -> None:
+    if (codes < 0).any():
+        row = int(np.argmax(codes < 0))
+        raise DecibanError(f"label, row {row}: the label is missing (NaN or null): drop the row or give it a class")
+
+
+def _in_order(codes: NDArray[np.int32], levels: tuple[Level, ...]) -> Encoded:
+    counted = np.bincount(codes, minlength=len(levels))
+    present = [level_of(level) for level, n in zip(levels, counted, strict=True) if n]
+    classes = sorted_levels(present)
+    place = {level: i for i, level in enumerate(classes)}
+    table = np.array([place.get(level_of(level), 0) for level in levels], dtype=np.int32)
+    return Encoded(table[codes] if len(table) else codes, classes)

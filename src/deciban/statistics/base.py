@@ -1,0 +1,54 @@
+"""What every statistic is: raw evidence with a leading class axis, that adds and, mostly, subtracts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.errors import NegativeEvidence
+from deciban.statistics.sums import Sum
+from deciban.types import Index
+
+Arrays = dict[str, NDArray[np.generic]]
+
+
+class Statistic(ABC):
+    """zero + a = a; a + b = b + a; (a + b) + c = a + (b + c); (a + b) − b = a.
+
+    A statistic is immutable and holds arrays only. It is a function of the rows it has seen, not of the order or
+    the batches they came in.
+    """
+
+    @abstractmethod
+    def __add__(self, other: Self) -> Self: ...
+
+    @abstractmethod
+    def __sub__(self, other: Self) -> Self:
+        """Raises NotInvertible, or NegativeEvidence when more is taken away than is there."""
+
+    @abstractmethod
+    def align(self, index: Index, classes: int) -> Self:
+        """Class i becomes class index[i] of `classes`; the others have seen nothing."""
+
+    @abstractmethod
+    def take(self, index: Index) -> Self:
+        """Only the classes of `index`, in that order."""
+
+    @abstractmethod
+    def to_arrays(self) -> Arrays: ...
+
+    @classmethod
+    @abstractmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self: ...
+
+
+def require_not_negative(*sums: Sum) -> None:
+    for s in sums:
+        if (s.value < 0).any():
+            raise NegativeEvidence(
+                "these rows were never learned (a count would fall below zero); the model is unchanged"
+            )

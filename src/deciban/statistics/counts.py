@@ -1,0 +1,130 @@
+"""Counts: how often each class took each value of a column."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban import _kernels
+from deciban.statistics.base import Arrays, Statistic, require_not_negative
+from deciban.statistics.sums import Sum
+from deciban.types import FloatArray, Index, IntArray, Level, Levels, sorted_levels
+
+
+@dataclass(frozen=True, eq=False)
+class Counts(Statistic):
+    """N_c(j, v) = Σ w over rows of class c whose column j has value v; a missing cell counts nowhere.
+
+    Only values that were seen are listed, in one fixed order, so the statistic is a function of the rows alone.
+
+    >>> import numpy as np
+    >>> c = Counts.of(np.array([[0], [1], [1]], np.int32), [("a", "b")], np.array([0, 0, 1], np.int32), None, 2)
+    >>> (c + c).table.value
+    array([[2., 2.],
+           [0., 2.]])
+    """
+
+    levels: tuple[Levels, ...]  # the values of each column
+    table: Sum  # (K, Σ values) columns side by side
+
+    @classmethod
+    def zero(cls, classes: int, columns: int) -> Counts:
+        return cls(((),) * columns, Sum.zeros((classes, 0)))
+
+    @classmethod
+    def of(
+        cls,
+        codes: NDArray[np.int32],
+        levels: Sequence[Sequence[Level]],
+        labels: NDArray[np.int32],
+        weights: FloatArray | None,
+        classes: int,
+    ) -> Counts:
+        """codes (n, d): the place of each cell in its column's levels, or −1 where it is missing."""
+        sizes = np.array([len(column) for column in levels], dtype=np.int64)
+        words = _kernels.count_codes(codes, _ends(sizes), labels, weights, classes)
+        return cls(tuple(map(tuple, levels)), Sum(words))._seen()._in_order()
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """(d + 1) where each column begins in the table, and the end."""
+        return _ends(np.array([len(column) for column in self.levels], dtype=np.int64))
+
+    @cached_property
+    def owner(self) -> IntArray:
+        """(Σ values) the column that each place of the table belongs to."""
+        return np.repeat(np.arange(len(self.levels)), np.diff(self.offsets))
+
+    @cached_property
+    def present(self) -> FloatArray:
+        """(K, d) Σ w of the cells present."""
+        return self.table.group(self.owner, len(self.levels)).value
+
+    def __add__(self, other: Self) -> Self:
+        a, b = self._on_common_levels(other)
+        return type(self)(a.levels, a.table + b.table)
+
+    def __sub__(self, other: Self) -> Self:
+        a, b = self._on_common_levels(other)
+        table = a.table - b.table
+        require_not_negative(table)
+        return type(self)(a.levels, table)._seen()
+
+    def align(self, index: Index, classes: int) -> Self:
+        return type(self)(self.levels, self.table.place(index, classes))
+
+    def take(self, index: Index) -> Self:
+        return type(self)(self.levels, self.table.take(index))._seen()
+
+    def to_arrays(self) -> Arrays:
+        text = json.dumps(self.levels)
+        return {"table": self.table.words, "levels": np.frombuffer(text.encode(), dtype=np.uint8)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
+        levels = json.loads(arrays["levels"].tobytes().decode())
+        return cls(tuple(map(tuple, levels)), Sum(np.asarray(arrays["table"], np.float64)))
+
+    def _seen(self) -> Self:
+        """Without the values that no class has taken."""
+        kept = np.flatnonzero(self.table.value.any(axis=0))
+        if len(kept) == self.table.shape[1]:
+            return self
+        chosen = np.zeros(self.table.shape[1], dtype=bool)
+        chosen[kept] = True
+        levels = tuple(
+            tuple(v for v, keep in zip(column, chosen[a:b], strict=True) if keep)
+            for column, a, b in zip(self.levels, self.offsets[:-1], self.offsets[1:], strict=True)
+        )
+        return type(self)(levels, self.table.take(kept, axis=1))
+
+    def _in_order(self) -> Self:
+        wanted = tuple(sorted_levels(column) for column in self.levels)
+        return self if wanted == self.levels else self._on(wanted)
+
+    def _on(self, wanted: tuple[Levels, ...]) -> Self:
+        """The same counts over more values, or in another order."""
+        offsets = _ends(np.array([len(column) for column in wanted], dtype=np.int64))
+        index: list[int] = []
+        for column, levels, start in zip(self.levels, wanted, offsets, strict=False):
+            place = {value: i for i, value in enumerate(levels)}
+            index += [int(start) + place[value] for value in column]
+        return type(self)(wanted, self.table.place(index, int(offsets[-1]), axis=1))
+
+    def _on_common_levels(self, other: Self) -> tuple[Self, Self]:
+        if self.levels == other.levels:
+            return self, other
+        wanted = tuple(
+            a if a == b else sorted_levels(set(a) | set(b)) for a, b in zip(self.levels, other.levels, strict=True)
+        )
+        return self._on(wanted), other._on(wanted)
+
+
+def _ends(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])

@@ -1,0 +1,153 @@
+"""Histogram: the counts of a float column at the finest resolution that fits, so that bins can be chosen later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban import _kernels
+from deciban.statistics.base import Arrays, Statistic, require_not_negative
+from deciban.statistics.sums import Sum
+from deciban.types import FloatArray, Index
+
+Keys = NDArray[np.int64]
+
+
+def keys_of(x: FloatArray) -> Keys:
+    """Integers in the order of the doubles: the bits, those of a negative number turned around."""
+    bits = (x + 0.0).view(np.int64)
+    return bits ^ ((bits >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))
+
+
+def values_of(keys: Keys) -> FloatArray:
+    """The doubles whose keys these are."""
+    bits: Keys = keys ^ ((keys >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))
+    return bits.view(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram(Statistic):
+    """N_c(k) = Σ w over rows of class c whose x has the key k = key(x) >> level.
+
+    key(x) is the double's bits as an integer that orders as x does. The level of a column is the smallest at which no
+    more than `cap` different keys remain; at level 0 every value is counted exactly. The level is a function of the
+    set of values, so merging is associative whatever the batches were. Forgetting does not refine the level again.
+
+    >>> import numpy as np
+    >>> x = np.array([[3.0], [1.0], [3.0]])
+    >>> h = Histogram.of(x, np.zeros(3, np.int32), None, 1, cap=10)
+    >>> h.lower(0), h.table(0).value
+    (array([1., 3.]), array([[1., 2.]]))
+    """
+
+    cap: int
+    levels: NDArray[np.int64]  # (d) bits dropped
+    keys: tuple[Keys, ...]  # the occupied keys of each column, ascending
+    counts: tuple[Sum, ...]  # (K, keys) of each column
+
+    @classmethod
+    def zero(cls, classes: int, columns: int, cap: int = 2048) -> Histogram:
+        no_keys, no_counts = np.zeros(0, np.int64), Sum.zeros((classes, 0))
+        return cls(cap, np.zeros(columns, np.int64), (no_keys,) * columns, (no_counts,) * columns)
+
+    @classmethod
+    def of(
+        cls,
+        x: NDArray[Any],
+        codes: NDArray[np.int32],
+        weights: FloatArray | None,
+        classes: int,
+        cap: int = 2048,
+    ) -> Histogram:
+        levels, keys, counts = [], [], []
+        for j in range(x.shape[1]):
+            level, found, places = _kernels.histogram_column(x, j, cap)
+            ends = np.array([0, len(found)], dtype=np.int64)
+            levels.append(level)
+            keys.append(found)
+            counts.append(Sum(_kernels.count_codes(places[:, np.newaxis], ends, codes, weights, classes)))
+        return cls(cap, np.array(levels, dtype=np.int64), tuple(keys), tuple(counts))
+
+    def table(self, j: int) -> Sum:
+        """(K, keys) of column j."""
+        return self.counts[j]
+
+    def lower(self, j: int) -> FloatArray:
+        """The smallest double of each occupied cell of column j."""
+        return values_of(self.keys[j] << self.levels[j])
+
+    def upper(self, j: int) -> FloatArray:
+        """The largest double of each occupied cell of column j."""
+        return values_of((self.keys[j] << self.levels[j]) | ((np.int64(1) << self.levels[j]) - 1))
+
+    def column(self, j: int) -> Histogram:
+        return Histogram(self.cap, self.levels[[j]], (self.keys[j],), (self.counts[j],))
+
+    def coarsened(self, levels: NDArray[np.int64]) -> Self:
+        """At `levels` (at least its own) of each column."""
+        keys, counts = [], []
+        for j, level in enumerate(levels):
+            fine = self.keys[j] >> (level - self.levels[j])
+            coarse, place = np.unique(fine, return_inverse=True)
+            keys.append(coarse)
+            counts.append(self.counts[j] if len(coarse) == len(fine) else self.counts[j].group(place, len(coarse)))
+        return type(self)(self.cap, np.asarray(levels, np.int64), tuple(keys), tuple(counts))
+
+    def __add__(self, other: Self) -> Self:
+        return self._combine(other, forget=False)._within_cap()
+
+    def __sub__(self, other: Self) -> Self:
+        return self._combine(other, forget=True)
+
+    def _combine(self, other: Self, *, forget: bool) -> Self:
+        levels = np.maximum(self.levels, other.levels)
+        a, b = self.coarsened(levels), other.coarsened(levels)
+        keys, counts = [], []
+        for j in range(len(levels)):
+            both = np.union1d(a.keys[j], b.keys[j])
+            mine = a.counts[j].place(np.searchsorted(both, a.keys[j]), len(both), axis=1)
+            theirs = b.counts[j].place(np.searchsorted(both, b.keys[j]), len(both), axis=1)
+            count = mine - theirs if forget else mine + theirs
+            if forget:
+                require_not_negative(count)
+                kept = np.flatnonzero(count.value.any(axis=0))
+                both, count = both[kept], count.take(kept, axis=1)
+            keys.append(both)
+            counts.append(count)
+        return type(self)(self.cap, levels, tuple(keys), tuple(counts))
+
+    def _within_cap(self) -> Self:
+        levels = self.levels.copy()
+        for j, keys in enumerate(self.keys):
+            fine = keys
+            while len(fine) > self.cap:
+                fine = np.unique(fine >> 1)
+                levels[j] += 1
+        return self if np.array_equal(levels, self.levels) else self.coarsened(levels)
+
+    def align(self, index: Index, classes: int) -> Self:
+        return type(self)(self.cap, self.levels, self.keys, tuple(c.place(index, classes) for c in self.counts))
+
+    def take(self, index: Index) -> Self:
+        return type(self)(self.cap, self.levels, self.keys, tuple(c.take(index) for c in self.counts))
+
+    def to_arrays(self) -> Arrays:
+        arrays: Arrays = {"cap": np.array([self.cap]), "levels": self.levels}
+        for j, (keys, count) in enumerate(zip(self.keys, self.counts, strict=True)):
+            arrays[f"keys.{j}"], arrays[f"counts.{j}"] = keys, count.words
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
+        levels = np.asarray(arrays["levels"], np.int64)
+        columns = range(len(levels))
+        return cls(
+            int(np.asarray(arrays["cap"], np.int64)[0]),
+            levels,
+            tuple(np.asarray(arrays[f"keys.{j}"], np.int64) for j in columns),
+            tuple(Sum(np.asarray(arrays[f"counts.{j}"], np.float64)) for j in columns),
+        )

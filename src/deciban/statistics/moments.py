@@ -1,0 +1,104 @@
+"""Moments: Σw, Σwx and Σwx² of each class and column, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban import _kernels
+from deciban.errors import NegativeEvidence
+from deciban.statistics.base import Arrays, Statistic, require_not_negative
+from deciban.statistics.sums import Sum
+from deciban.types import FloatArray, Index
+
+
+@dataclass(frozen=True, eq=False)
+class Moments(Statistic):
+    """n = Σw, Σwx, Σwx² over the cells present, per class and column; mean = Σwx/n, squares = Σw(x − mean)².
+
+    The three sums are exact (see Sum), so mean and squares are as good as a double can hold however far the data
+    lie from zero, and squares are never negative.
+
+    >>> import numpy as np
+    >>> m = Moments.of(np.array([[1e8 + 1], [1e8 + 3], [np.nan]]), np.zeros(3, np.int32), None, 1)
+    >>> m.count.value.item(), m.mean.item(), m.squares.item()
+    (2.0, 100000002.0, 2.0)
+    """
+
+    count: Sum  # (K, d) Σ w
+    sum_x: Sum  # (K, d) Σ w·x
+    sum_xx: Sum  # (K, d) Σ w·x²
+
+    @classmethod
+    def zero(cls, classes: int, columns: int) -> Moments:
+        nothing = Sum.zeros((classes, columns))
+        return cls(nothing, nothing, nothing)
+
+    @classmethod
+    def of(cls, x: NDArray[Any], codes: NDArray[np.int32], weights: FloatArray | None, classes: int) -> Moments:
+        """Collects a float matrix, NaN missing. An infinite cell raises OverflowError(row, column)."""
+        count, sum_x, sum_xx, bad = _kernels.moments(x, codes, weights, classes)
+        if bad is not None:
+            raise OverflowError(*bad)
+        return cls(Sum(count), Sum(sum_x), Sum(sum_xx))
+
+    @cached_property
+    def _centred(self) -> tuple[FloatArray, FloatArray]:
+        def flat(s: Sum) -> FloatArray:
+            return np.ascontiguousarray(s.words.reshape(len(s.words), -1))
+
+        mean, squares = _kernels.centre(flat(self.count), flat(self.sum_x), flat(self.sum_xx))
+        return mean.reshape(self.count.shape), squares.reshape(self.count.shape)
+
+    @property
+    def mean(self) -> FloatArray:
+        """(K, d); 0 where there are no rows."""
+        return self._centred[0]
+
+    @property
+    def squares(self) -> FloatArray:
+        """(K, d) Σ w·(x − mean)²."""
+        return self._centred[1]
+
+    def pooled(self) -> Moments:
+        """All classes as one: (1, d)."""
+
+        def one(s: Sum) -> Sum:
+            total = s.total()
+            return Sum(total.words[:, np.newaxis])
+
+        return Moments(one(self.count), one(self.sum_x), one(self.sum_xx))
+
+    def column(self, j: int) -> Moments:
+        return Moments(*(s.take([j], axis=1) for s in (self.count, self.sum_x, self.sum_xx)))
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.count + other.count, self.sum_x + other.sum_x, self.sum_xx + other.sum_xx)
+
+    def __sub__(self, other: Self) -> Self:
+        rest = type(self)(self.count - other.count, self.sum_x - other.sum_x, self.sum_xx - other.sum_xx)
+        require_not_negative(rest.count, rest.sum_xx)
+        empty = rest.count.value == 0
+        if (rest.squares < 0).any() or (rest.sum_x.value[empty] != 0).any() or (rest.sum_xx.value[empty] != 0).any():
+            raise NegativeEvidence(
+                "these rows were never learned (what would remain is no data's sum); the model is unchanged"
+            )
+        return rest
+
+    def align(self, index: Index, classes: int) -> Self:
+        return type(self)(*(s.place(index, classes) for s in (self.count, self.sum_x, self.sum_xx)))
+
+    def take(self, index: Index) -> Self:
+        return type(self)(*(s.take(index) for s in (self.count, self.sum_x, self.sum_xx)))
+
+    def to_arrays(self) -> Arrays:
+        return {"count": self.count.words, "sum_x": self.sum_x.words, "sum_xx": self.sum_xx.words}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
+        return cls(*(Sum(np.asarray(arrays[k], np.float64)) for k in ("count", "sum_x", "sum_xx")))

@@ -1,0 +1,114 @@
+"""Sum: an array of exact sums, the number that all evidence is kept in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deciban import _kernels
+from deciban.types import FloatArray, Index
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """S = Σ of doubles, exactly: S = w₀ + w₁ + …, where w₀ = round(S), w₁ = round(S − w₀), ….
+
+    The words are a function of S alone. So + and − are associative and commutative to the last bit, and (a + b) − b
+    is a: no order of rows, batches, threads or merges can change a sum, and forgetting leaves no trace.
+
+    >>> a, b = Sum.of([1e16, 0.1]), Sum.of([1.0, 0.2])
+    >>> ((a + b) - a).value
+    array([1. , 0.2])
+    """
+
+    words: FloatArray  # (words, *shape)
+
+    @classmethod
+    def zeros(cls, shape: tuple[int, ...]) -> Sum:
+        return cls(np.zeros((1, *shape)))
+
+    @classmethod
+    def of(cls, values: ArrayLike) -> Sum:
+        return cls(np.array(values, dtype=np.float64)[np.newaxis])
+
+    @property
+    def value(self) -> FloatArray:
+        """The sums, each rounded once to the nearest double."""
+        first: FloatArray = self.words[0]
+        return first
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.words.shape[1:]
+
+    def __add__(self, other: Sum) -> Sum:
+        return self._combine(other, 1.0)
+
+    def __sub__(self, other: Sum) -> Sum:
+        return self._combine(other, -1.0)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sum) and np.array_equal(self.words, other.words)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _combine(self, other: Sum, sign: float) -> Sum:
+        if self.shape != other.shape:
+            raise ValueError(f"sums of shape {self.shape} and {other.shape} do not add")
+        if len(self.words) == len(other.words) == 1:
+            fast = _whole_numbers(self.words, sign * other.words)
+            if fast is not None:
+                return Sum(fast)
+        words = _kernels.add_sums(_flat(self.words), _flat(other.words), sign)
+        return Sum(words.reshape(len(words), *self.shape))
+
+    def total(self) -> Sum:
+        """Summed over the first axis, exactly."""
+        rest = self.shape[1:]
+        words = _kernels.total_sums(self.words.reshape(len(self.words), self.shape[0], -1))
+        return Sum(words.reshape(len(words), *rest))
+
+    def place(self, index: Index, size: int, axis: int = 0) -> Sum:
+        """Slot i goes to slot index[i] of `size` along an axis; the rest is zero."""
+        shape = list(self.words.shape)
+        shape[axis + 1] = size
+        words = np.zeros(shape)
+        target: list[Any] = [slice(None)] * len(shape)
+        target[axis + 1] = np.asarray(index, dtype=np.intp)
+        words[tuple(target)] = self.words
+        return Sum(words)
+
+    def take(self, index: Index, axis: int = 0) -> Sum:
+        """The slots of `index` along an axis, canonical again (fewer cells may need fewer words)."""
+        words = np.take(self.words, np.asarray(index, dtype=np.intp), axis=axis + 1)
+        used = max(1, max((i + 1 for i in range(len(words)) if words[i].any()), default=1))
+        return Sum(np.ascontiguousarray(words[:used]))
+
+    def group(self, index: Index, size: int) -> Sum:
+        """Slots of the last axis with equal index added up: a coarser table."""
+        index = np.asarray(index, dtype=np.intp)
+        result = Sum.zeros((*self.shape[:-1], size))
+        remaining = np.arange(len(index))
+        while len(remaining):  # each turn takes one slot of every group
+            _, first = np.unique(index[remaining], return_index=True)
+            chosen = remaining[first]
+            result = result + self.take(chosen, axis=len(self.shape) - 1).place(
+                index[chosen], size, axis=len(self.shape) - 1
+            )
+            remaining = np.delete(remaining, first)
+        return result
+
+
+def _flat(words: FloatArray) -> FloatArray:
+    return np.ascontiguousarray(words.reshape(len(words), -1))
+
+
+def _whole_numbers(a: FloatArray, b: FloatArray) -> FloatArray | None:
+    """a + b when a double holds every sum exactly, which counts always are; else None."""
+    high: FloatArray = a + b
+    part = high - a
+    low = (a - (high - part)) + (b - part)
+    return None if low.any() else high

@@ -1,0 +1,38 @@
+"""The few types that every room speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+Labels = NDArray[np.int32]  # the place of each row's class
+Index = Sequence[int] | IntArray
+
+Level = Hashable  # a value of a column or label: a str, int, float or bool; None is a missing cell that counts as one
+Levels = tuple[Level, ...]
+
+
+def level_of(value: Any) -> Level:
+    """A plain Python value; a whole float is an int, so that 1 and 1.0 are one level."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def sorted_levels(levels: Iterable[Level]) -> Levels:
+    """Numbers first, then text, then None: one order for every mixture.
+
+    >>> sorted_levels(["b", 2, None, "a", 1])
+    (1, 2, 'a', 'b', None)
+    """
+
+    def order(level: Level) -> tuple[int, Any]:
+        if level is None:
+            return (2, 0)
+        return (0, level) if isinstance(level, (bool, int, float)) else (1, level)
+
+    return tuple(sorted(levels, key=order))
