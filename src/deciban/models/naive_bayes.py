@@ -35,9 +35,9 @@ class NaiveBayes(GenerativeClassifier):
     >>> print(model.explain([["no", 88]]))
     row 0: Yes against No, in decibans
       prior         +0.00
-      1             +6.63  ++++++++++++++++++++
-      0             +1.25  ++++
-      log-odds      +7.88  odds 6.1 to 1
+      1             +7.35  ++++++++++++++++++++
+      0             +1.25  +++
+      log-odds      +8.60  odds 7.2 to 1
     """
 
     def __init__(
