@@ -13,10 +13,9 @@ static void add_columns(const AnyMatrix& x, const double* mean, const Parameters
     const std::size_t classes = factor.shape(0), d = factor.shape(1);
     expect(x.shape(1) == d && constant.shape(0) == classes && constant.shape(1) == d, "parameters of the matrix's width");
     expect(out.shape(0) == x.shape(0) && out.shape(1) == classes, "out is (rows, classes)");
-    const ColumnParameters q(classes, d, mean, factor.data(), constant.data());
     with_floats(x, [&](const auto& matrix) {
         nb::gil_scoped_release release;
-        add_log_density<Quadratic>(matrix, q, out.data());
+        add_log_density<Quadratic>(matrix, mean, factor.data(), constant.data(), classes, out.data());
     });
 }
 

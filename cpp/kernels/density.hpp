@@ -9,39 +9,45 @@
 
 namespace deciban {
 
-// Parameters of d independent columns, for each class a padded row: mean, factor and constant.
+// Columns are taken a few hundred at a time, so that rows and parameters stay in the first-level cache.
+constexpr std::size_t columns_at_once = 256;
+
+// Parameters of some independent columns, for each class a padded row: mean, factor and constant.
 // quadratic:  constant + factor * (x - mean)^2          linear:  constant + factor * x
 struct ColumnParameters {
     std::size_t classes, columns, width;
-    std::vector<double> mean, factor, constant;  // (class, padded column)
-    std::vector<double> total;                   // (class) sum of constants
-    bool finite = true;                          // no infinite factor
+    Doubles mean, factor, constant;  // (class, padded column)
+    std::vector<double> total;       // (class) sum of constants
+    bool finite = true;              // no infinite factor
 
-    ColumnParameters(std::size_t k, std::size_t d, const double* m, const double* f, const double* c)
-        : classes(k), columns(d), width(padded(d)), mean(k * width), factor(k * width), constant(k * width), total(k) {
+    // Columns [left, left + columns) of parameters (class, d); m may be null.
+    ColumnParameters(std::size_t k, std::size_t d, std::size_t left, const double* m, const double* f, const double* c)
+        : classes(k), columns(std::min(columns_at_once, d - left)), width(padded(columns)), mean(k * width),
+          factor(k * width), constant(k * width), total(k) {
         for (std::size_t i = 0; i < k; ++i)
-            for (std::size_t j = 0; j < d; ++j) {
-                if (m) mean[i * width + j] = m[i * d + j];
-                factor[i * width + j] = f[i * d + j];
-                constant[i * width + j] = c[i * d + j];
-                total[i] += c[i * d + j];
-                if (std::isinf(f[i * d + j])) finite = false;
+            for (std::size_t j = 0; j < columns; ++j) {
+                const std::size_t from = i * d + left + j, to = i * width + j;
+                if (m) mean[to] = m[from];
+                factor[to] = f[from];
+                constant[to] = c[from];
+                total[i] += c[from];
+                if (std::isinf(f[from])) finite = false;
             }
     }
 };
 
-// Four rows (or copies of one) at a time: each parameter is loaded once for the four.
-template <bool Quadratic, bool Masked>
-DECIBAN_INLINE void score_four(const double* const* rows, const ColumnParameters& q, std::size_t c, double* scores) {
+// `Rows` rows at a time: each parameter is loaded once for all of them.
+template <bool Quadratic, bool Masked, int Rows>
+DECIBAN_INLINE void score_together(const double* const* rows, const ColumnParameters& q, std::size_t c, double* scores) {
     const double *mean = &q.mean[c * q.width], *factor = &q.factor[c * q.width], *constant = &q.constant[c * q.width];
-    v4 sums[4] = {}, constants[4] = {};
+    v4 sums[Rows] = {}, constants[Rows] = {};
     for (std::size_t j = 0; j < q.width; j += 4) {
-        const v4 f = load(factor + j);
+        const v4 f = load(factor + j), m = Quadratic ? load(mean + j) : splat(0.0);
         DECIBAN_UNROLL
-        for (int r = 0; r < 4; ++r) {
+        for (int r = 0; r < Rows; ++r) {
             const v4 x = load(rows[r] + j);
             if (Quadratic) {
-                v4 t = x - load(mean + j);
+                v4 t = x - m;
                 if (Masked) t = keep(t, (i4)(x == x));
                 sums[r] = fma(t * t, f, sums[r]);
             } else if (Masked) {
@@ -52,19 +58,24 @@ DECIBAN_INLINE void score_four(const double* const* rows, const ColumnParameters
             if (Masked) constants[r] += keep(load(constant + j), (i4)(x == x));
         }
     }
-    for (int r = 0; r < 4; ++r) scores[r] = sum(sums[r]) + (Masked ? sum(constants[r]) : q.total[c]);
+    DECIBAN_UNROLL
+    for (int r = 0; r < Rows; r += 4) {
+        const v4 four = sums_of(sums[r], sums[r + 1], sums[r + 2], sums[r + 3]);
+        const v4 rest = Masked ? sums_of(constants[r], constants[r + 1], constants[r + 2], constants[r + 3]) : splat(q.total[c]);
+        store(scores + r, four + rest);
+    }
 }
 
-template <bool Quadratic, bool Masked>
+template <bool Quadratic, bool Masked, int Rows>
 DECIBAN_CLONES void score_rows(const double* tile, const std::uint32_t* rows, std::size_t count,
                                const ColumnParameters& q, double* out) {
-    for (std::size_t first = 0; first < count; first += 4) {
-        const double* four[4];
-        for (std::size_t r = 0; r < 4; ++r) four[r] = tile + rows[std::min(first + r, count - 1)] * q.width;
+    for (std::size_t first = 0; first < count; first += Rows) {
+        const double* together[Rows];  // past the end the last row stands in again
+        for (std::size_t r = 0; r < Rows; ++r) together[r] = tile + rows[std::min(first + r, count - 1)] * q.width;
         for (std::size_t c = 0; c < q.classes; ++c) {
-            double scores[4];
-            score_four<Quadratic, Masked>(four, q, c, scores);
-            for (std::size_t r = 0; r < 4 && first + r < count; ++r) out[rows[first + r] * q.classes + c] += scores[r];
+            double scores[Rows];
+            score_together<Quadratic, Masked, Rows>(together, q, c, scores);
+            for (std::size_t r = 0; r < Rows && first + r < count; ++r) out[rows[first + r] * q.classes + c] += scores[r];
         }
     }
 }
@@ -78,23 +89,32 @@ DECIBAN_CLONES inline bool has_nan(const double* row, std::size_t width) {
     return any(missing);
 }
 
-// out (rows, classes) += log-density
+// out (rows, classes) += log-density of all columns. Rows without a hole take a shorter path.
 template <bool Quadratic, class T>
-void add_log_density(const Matrix<T>& x, const ColumnParameters& q, double* out) {
-    const std::size_t tile_rows = std::clamp<std::size_t>((std::size_t{64} << 10) / (8 * q.width), 4, 256);
-    const unsigned parts = thread_count(x.rows * x.columns * q.classes, 1 << 16);
+void add_log_density(const Matrix<T>& x, const double* mean, const double* factor, const double* constant,
+                     std::size_t classes, double* out) {
+    std::vector<ColumnParameters> parameters;
+    for (std::size_t left = 0; left < x.columns; left += columns_at_once)
+        parameters.emplace_back(classes, x.columns, left, mean, factor, constant);
+    const std::size_t widest = padded(std::min(columns_at_once, x.columns));
+    const std::size_t tile_rows = std::clamp<std::size_t>((std::size_t{64} << 10) / (8 * widest), 8, 256);
+    const unsigned parts = thread_count(x.rows * x.columns * classes, 1 << 16);
     parallel(x.rows, parts, [&](unsigned, std::size_t begin, std::size_t end) {
-        std::vector<double> tile(tile_rows * q.width);
+        Doubles tile(tile_rows * widest);
         std::vector<std::uint32_t> whole, holed;
         for (std::size_t first = begin; first < end; first += tile_rows) {
             const std::size_t rows = std::min(tile_rows, end - first);
-            copy_tile(x, first, rows, 0, x.columns, tile.data(), q.width);
-            whole.clear(), holed.clear();
-            for (std::uint32_t i = 0; i < rows; ++i)
-                (has_nan(&tile[i * q.width], q.width) || (!Quadratic && !q.finite) ? holed : whole).push_back(i);
-            double* target = out + first * q.classes;
-            if (!whole.empty()) score_rows<Quadratic, false>(tile.data(), whole.data(), whole.size(), q, target);
-            if (!holed.empty()) score_rows<Quadratic, true>(tile.data(), holed.data(), holed.size(), q, target);
+            double* target = out + first * classes;
+            std::size_t left = 0;
+            for (const auto& q : parameters) {
+                copy_tile(x, first, rows, left, q.columns, tile.data(), q.width);
+                left += q.columns;
+                whole.clear(), holed.clear();
+                for (std::uint32_t i = 0; i < rows; ++i)
+                    (has_nan(&tile[i * q.width], q.width) || (!Quadratic && !q.finite) ? holed : whole).push_back(i);
+                if (!whole.empty()) score_rows<Quadratic, false, 8>(tile.data(), whole.data(), whole.size(), q, target);
+                if (!holed.empty()) score_rows<Quadratic, true, 4>(tile.data(), holed.data(), holed.size(), q, target);
+            }
         }
     });
 }

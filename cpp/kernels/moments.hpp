@@ -92,8 +92,8 @@ struct Windows {
 
     std::size_t groups;
     std::vector<int> top;
-    std::vector<std::int64_t> low, span;
-    std::vector<double> x, p, e;
+    std::vector<std::int64_t, Aligned<std::int64_t>> low, span;
+    Doubles x, p, e;
 };
 
 // Accumulators of one class and group: seven vectors.
@@ -145,12 +145,8 @@ public:
     MomentsWorker(std::size_t classes, std::size_t columns, std::size_t left, Moments& total, std::size_t width,
                   BadCell& bad)
         : classes_(classes), columns_(columns), lanes_(std::max<std::size_t>(columns, 4)), left_(left), total_(total),
-          width_(width), bad_(bad), windows_(lanes_), storage_(classes * windows_.groups * slots + 8, 0.0),
-          odd_(windows_.groups), pending_(classes, 0), start_(classes + 1) {
-        void* p = storage_.data();
-        std::size_t space = storage_.size() * sizeof(double);
-        accumulators_ = static_cast<double*>(std::align(64, classes * windows_.groups * slots * sizeof(double), p, space));
-    }
+          width_(width), bad_(bad), windows_(lanes_), accumulators_(classes * windows_.groups * slots, 0.0),
+          odd_(windows_.groups), pending_(classes, 0), start_(classes + 1) {}
 
     // The window of each column holds as many of the sampled cells as 19 binades can.
     void choose_windows(const double* x, std::size_t row_stride, std::size_t rows, std::size_t step) {
@@ -189,7 +185,7 @@ private:
     std::size_t first_column(std::size_t group) const {
         return 4 * group + 4 <= lanes_ ? 4 * group : lanes_ - 4;
     }
-    double* accumulator(std::size_t c, std::size_t group) { return accumulators_ + (c * windows_.groups + group) * slots; }
+    double* accumulator(std::size_t c, std::size_t group) { return &accumulators_[(c * windows_.groups + group) * slots]; }
     std::size_t cell(std::size_t c, std::size_t column) const { return c * width_ + left_ + column; }
 
     static int best_top(const std::array<std::uint32_t, 1024>& seen) {
@@ -262,8 +258,7 @@ private:
     std::size_t width_;
     BadCell& bad_;
     Windows windows_;
-    std::vector<double> storage_;
-    double* accumulators_;
+    Doubles accumulators_;
     std::vector<unsigned char> odd_;
     std::vector<std::size_t> pending_;
     std::vector<std::uint32_t> start_, next_, order_;
@@ -284,7 +279,7 @@ void moments_of_rows(const Matrix<T>& x, const std::int32_t* codes, std::size_t 
         const std::size_t columns = std::min(block, x.columns - left), width = std::max<std::size_t>(columns, 4);
         const bool direct = doubles && x.column_stride == 1 && x.row_stride >= 0 && columns >= 4;
         const std::size_t tile_rows = std::clamp<std::size_t>((std::size_t{96} << 10) / (8 * width), 32, 1024);
-        std::vector<double> tile(direct ? 0 : tile_rows * width);
+        Doubles tile(direct ? 0 : tile_rows * width);
         MomentsWorker worker(classes, columns, left, total, x.columns, bad);
         for (std::size_t first = begin; first < end; first += tile_rows) {
             const std::size_t rows = std::min(tile_rows, end - first);

@@ -12,14 +12,14 @@ namespace deciban {
 
 struct Scatter {
     Scatter(std::size_t classes, std::size_t groups, std::size_t d)
-        : width((d + 11) / 12 * 12), count(classes), skipped(classes), sum(classes * d, 0.0),
+        : width(padded(d)), count(classes), skipped(classes), sum(classes * d, 0.0),
           products(groups * width * width, 0.0) {}
-    std::size_t width;             // columns padded to whole register blocks
+    std::size_t width;             // columns padded to whole vectors
     ExactSums count, skipped;      // (class) weight of the rows taken, and of those with a hole
     std::vector<double> sum;       // (class, d)
-    std::vector<double> products;  // (group, width, width); right of the diagonal, block by block
+    Doubles products;  // (group, width, width); right of the diagonal, block by block
     void add(const Scatter& other) {
-        const auto plus = [](std::vector<double>& a, const std::vector<double>& b) {
+        const auto plus = [](auto& a, const auto& b) {
             for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
         };
         count.add(other.count), skipped.add(other.skipped);
@@ -27,27 +27,75 @@ struct Scatter {
     }
 };
 
-// products += z^T v for `rows` rows of `width` doubles; blocks of 4 x 12 on and right of the diagonal.
-DECIBAN_CLONES inline void add_products(const double* z, const double* v, std::size_t rows, std::size_t width, double* products) {
-    for (std::size_t right = 0; right < width; right += 12)
-        for (std::size_t top = 0; top < right + 12; top += 4) {
-            v4 sums[4][3];
-            for (std::size_t i = 0; i < 4; ++i)
-                for (std::size_t k = 0; k < 3; ++k) sums[i][k] = load(products + (top + i) * width + right + 4 * k);
-            const double *left = z + top, *row = v + right;
-            for (std::size_t r = 0; r < rows; ++r, left += width, row += width) {
-                const v4 a = load(row), b = load(row + 4), c = load(row + 8);
-                DECIBAN_UNROLL
-                for (std::size_t i = 0; i < 4; ++i) {
-                    const v4 x = splat(left[i]);
-                    sums[i][0] = fma(x, a, sums[i][0]);
-                    sums[i][1] = fma(x, b, sums[i][1]);
-                    sums[i][2] = fma(x, c, sums[i][2]);
-                }
-            }
-            for (std::size_t i = 0; i < 4; ++i)
-                for (std::size_t k = 0; k < 3; ++k) store(products + (top + i) * width + right + 4 * k, sums[i][k]);
+// A block of 4 x 4*(Last - First) sums: rows `top`, columns `right` + 4*First and on.
+template <int First, int Last>
+DECIBAN_INLINE void add_block(const double* z, const double* v, std::size_t rows, std::size_t width, std::size_t top,
+                              std::size_t right, double* products) {
+    v4 sums[4][3];
+    double* target = products + top * width + right;
+    DECIBAN_UNROLL
+    for (int i = 0; i < 4; ++i)
+        DECIBAN_UNROLL
+        for (int k = First; k < Last; ++k) sums[i][k] = load(target + static_cast<std::size_t>(i) * width + 4 * k);
+    const double* row = v + right;
+    const double* left[4] = {hidden(z + top), hidden(z + top + 1), hidden(z + top + 2), hidden(z + top + 3)};
+    for (std::size_t r = 0; r < rows; ++r, row += width) {
+        v4 y[3];
+        DECIBAN_UNROLL
+        for (int k = First; k < Last; ++k) y[k] = load(row + 4 * k);
+        DECIBAN_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            const v4 x = splat(left[i][r * width]);
+            DECIBAN_UNROLL
+            for (int k = First; k < Last; ++k) sums[i][k] = fma(x, y[k], sums[i][k]);
         }
+    }
+    DECIBAN_UNROLL
+    for (int i = 0; i < 4; ++i)
+        DECIBAN_UNROLL
+        for (int k = First; k < Last; ++k) store(target + static_cast<std::size_t>(i) * width + 4 * k, sums[i][k]);
+}
+
+// products += z^T v for `rows` rows of `width` doubles (whole vectors), on and right of the diagonal.
+DECIBAN_CLONES inline void add_products(const double* z, const double* v, std::size_t rows, std::size_t width, double* products) {
+    for (std::size_t right = 0; right < width; right += 12) {
+        const std::size_t vectors = std::min<std::size_t>(3, (width - right) / 4);
+        for (std::size_t top = 0; top < right; top += 4) {
+            if (vectors == 3) add_block<0, 3>(z, v, rows, width, top, right, products);
+            else if (vectors == 2) add_block<0, 2>(z, v, rows, width, top, right, products);
+            else add_block<0, 1>(z, v, rows, width, top, right, products);
+        }
+        if (vectors == 3) {  // on the diagonal what lies left of it is skipped
+            add_block<0, 3>(z, v, rows, width, right, right, products);
+            add_block<1, 3>(z, v, rows, width, right + 4, right, products);
+            add_block<2, 3>(z, v, rows, width, right + 8, right, products);
+        } else if (vectors == 2) {
+            add_block<0, 2>(z, v, rows, width, right, right, products);
+            add_block<1, 2>(z, v, rows, width, right + 4, right, products);
+        } else {
+            add_block<0, 1>(z, v, rows, width, right, right, products);
+        }
+    }
+}
+
+// row = source - origin; false where that is not finite throughout.
+template <class T>
+DECIBAN_CLONES bool centre_row(const T* source, std::ptrdiff_t stride, const double* origin, std::size_t d, double* row,
+                               std::size_t width) {
+    if (stride == 1)
+        for (std::size_t j = 0; j < d; ++j) row[j] = static_cast<double>(source[j]) - origin[j];
+    else
+        for (std::size_t j = 0; j < d; ++j) row[j] = static_cast<double>(source[static_cast<std::ptrdiff_t>(j) * stride]) - origin[j];
+    i4 hole = splat(std::int64_t{0});
+    for (std::size_t j = 0; j < width; j += 4) {
+        const v4 x = load(row + j);
+        hole |= (i4)(x - x != splat(0.0));  // inf - inf and NaN are not 0
+    }
+    return !any(hole);
+}
+
+DECIBAN_CLONES inline void add_row(const double* row, std::size_t d, double* sum) {
+    for (std::size_t j = 0; j < d; ++j) sum[j] += row[j];
 }
 
 // origin (class, d). With one group all classes share one matrix of products; else each has its own.
@@ -55,40 +103,27 @@ template <class T>
 void scatter_of_rows(const Matrix<T>& x, const std::int32_t* codes, const double* weights, const double* origin,
                      std::size_t classes, bool shared, std::size_t begin, std::size_t end, Scatter& total) {
     const std::size_t d = x.columns, width = total.width, groups = shared ? 1 : classes;
-    const std::size_t tile_rows = std::clamp<std::size_t>((std::size_t{192} << 10) / (8 * width), 16, 512) * (shared ? 1 : 2);
-    std::vector<double> centred(tile_rows * width, 0.0), weighted(weights ? centred.size() : 0, 0.0);
+    const std::size_t tile_rows = std::clamp<std::size_t>((std::size_t{96} << 10) / (8 * width), 16, 512);
+    Doubles centred(tile_rows * width, 0.0), weighted(weights ? centred.size() : 0, 0.0);
     std::vector<std::size_t> start(groups + 1), next(groups);
+    const auto group = [&](std::size_t i) { return shared ? std::size_t{0} : static_cast<std::size_t>(codes[i]); };
     for (std::size_t first = begin; first < end; first += tile_rows) {
-        const std::size_t rows = std::min(tile_rows, end - first);
-        const auto group = [&](std::size_t i) { return shared ? std::size_t{0} : static_cast<std::size_t>(codes[i]); };
+        const std::size_t last = std::min(first + tile_rows, end);
         std::fill(start.begin(), start.end(), 0);
-        for (std::size_t i = first; i < first + rows; ++i) ++start[group(i) + 1];
+        for (std::size_t i = first; i < last; ++i) ++start[group(i) + 1];
         for (std::size_t g = 0; g < groups; ++g) start[g + 1] += start[g];
         std::copy(start.begin(), start.end() - 1, next.begin());
-        for (std::size_t i = first; i < first + rows; ++i) {
+        for (std::size_t i = first; i < last; ++i) {  // rows of a group side by side
             const auto c = static_cast<std::size_t>(codes[i]);
             const double w = weights ? weights[i] : 1.0;
-            double* row = &centred[next[group(i)] * width];
-            const double* o = origin + c * d;
-            double hole = 0.0;
-            if (x.column_stride == 1) {
-                const T* source = &x.at(i, 0);
-                for (std::size_t j = 0; j < d; ++j) row[j] = static_cast<double>(source[j]) - o[j];
-            } else {
-                for (std::size_t j = 0; j < d; ++j) row[j] = static_cast<double>(x.at(i, j)) - o[j];
-            }
-            for (std::size_t j = 0; j < d; ++j) hole += row[j] * 0.0;  // NaN or inf anywhere makes NaN
-            if (hole != hole) {
+            const std::size_t at = next[group(i)] * width;
+            if (!centre_row(&x.at(i, 0), x.column_stride, origin + c * d, d, &centred[at], width)) {
                 total.skipped.add(c, w);
                 continue;
             }
-            double* sum = &total.sum[c * d];
-            if (weights) {
-                double* scaled = &weighted[next[group(i)] * width];
-                for (std::size_t j = 0; j < d; ++j) sum[j] += scaled[j] = w * row[j];
-            } else {
-                for (std::size_t j = 0; j < d; ++j) sum[j] += row[j];
-            }
+            if (weights)
+                for (std::size_t j = 0; j < d; ++j) weighted[at + j] = w * centred[at + j];
+            add_row(weights ? &weighted[at] : &centred[at], d, &total.sum[c * d]);
             total.count.add(c, w);
             ++next[group(i)];
         }

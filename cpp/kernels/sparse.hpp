@@ -83,7 +83,7 @@ void add_sparse(const SparseRows<Index>& x, const double* table, std::size_t cla
     const std::size_t width = padded(classes);
     const unsigned parts = thread_count(x.stored * classes, 1 << 16);
     parallel(x.rows, parts, [&](unsigned, std::size_t begin, std::size_t end) {
-        std::vector<double> row(width);
+        Doubles row(width);
         add_sparse_rows(x, table, width, classes, begin, end, row.data(), out);
     });
 }

@@ -75,7 +75,7 @@ inline void add_table(const Matrix<std::int32_t>& codes, const std::int64_t* off
     const std::size_t width = padded(classes), chunk = 1024;
     const unsigned parts = thread_count(codes.rows * codes.columns * classes, 1 << 16);
     parallel(codes.rows, parts, [&](unsigned, std::size_t begin, std::size_t end) {
-        std::vector<double> sums(chunk * 16);
+        Doubles sums(chunk * 16);
         for (std::size_t first = begin; first < end; first += chunk) {
             const std::size_t last = std::min(end, first + chunk);
             for (std::size_t left = 0; left < width; left += 16) {

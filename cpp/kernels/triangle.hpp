@@ -27,7 +27,8 @@ public:
 
 private:
     std::size_t d_;
-    std::vector<double> mean_, packed_;
+    std::vector<double> mean_;
+    Doubles packed_;
 };
 
 // centred: (dimension, 12 rows). Writes z in the same layout if wanted, and adds |z|^2 to squares.
@@ -38,18 +39,22 @@ DECIBAN_CLONES inline void multiply(const Triangle& t, const double* centred, do
     for (std::size_t top = 0; top < d; top += Triangle::panel) {
         v4 sums[Triangle::panel][Triangle::vectors] = {};
         const std::size_t used = std::min(d, top + Triangle::panel);
-        for (std::size_t j = 0; j < used; ++j, a += Triangle::panel) {
+        const double* entry[4] = {hidden(a), hidden(a + 1), hidden(a + 2), hidden(a + 3)};
+        for (std::size_t j = 0; j < used; ++j) {
             const double* y = centred + j * Triangle::rows;
             const v4 y0 = load(y), y1 = load(y + 4), y2 = load(y + 8);
             DECIBAN_UNROLL
             for (std::size_t i = 0; i < Triangle::panel; ++i) {
-                const v4 w = splat(a[i]);
+                const v4 w = splat(entry[i][j * Triangle::panel]);
                 sums[i][0] = fma(w, y0, sums[i][0]);
                 sums[i][1] = fma(w, y1, sums[i][1]);
                 sums[i][2] = fma(w, y2, sums[i][2]);
             }
         }
+        a += used * Triangle::panel;
+        DECIBAN_UNROLL
         for (std::size_t i = 0; i < Triangle::panel; ++i)
+            DECIBAN_UNROLL
             for (std::size_t v = 0; v < Triangle::vectors; ++v) {
                 length[v] = fma(sums[i][v], sums[i][v], length[v]);
                 if (z && top + i < d) store(z + (top + i) * Triangle::rows + 4 * v, sums[i][v]);
@@ -64,7 +69,7 @@ void whiten(const Matrix<T>& x, const std::vector<Triangle>& triangles, bool wan
     const std::size_t d = x.columns;
     const unsigned parts = thread_count(x.rows * d * d * triangles.size(), 1 << 18);
     parallel(x.rows, parts, [&](unsigned, std::size_t begin, std::size_t end) {
-        std::vector<double> tile(d * Triangle::rows, 0.0), centred(tile.size()), z(want_z ? tile.size() : 0);
+        Doubles tile(d * Triangle::rows, 0.0), centred(tile.size()), z(want_z ? tile.size() : 0);
         for (std::size_t first = begin; first < end; first += Triangle::rows) {
             const std::size_t rows = std::min(Triangle::rows, end - first);
             for (std::size_t i = 0; i < rows; ++i)

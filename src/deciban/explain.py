@@ -59,8 +59,13 @@ class Explanation:
         return result
 
     def log_odds(self, target: Level = None, against: Level = None) -> FloatArray:
-        """(n) the sum, in decibans."""
-        total: FloatArray = self.decibans(target, against).sum(axis=1)
+        """(n) the sum, in decibans; of a row impossible under both classes, the prior alone."""
+        chosen, other = self.sides(target, against)
+        rows, joint = np.arange(len(self.nats)), self.joint
+        impossible = np.isneginf(joint[rows, chosen]) & np.isneginf(joint[rows, other])
+        values = self.decibans(target, against)
+        values[impossible, 1:] = 0.0
+        total: FloatArray = values.sum(axis=1)
         return total
 
     def text(self, row: int = 0, target: Level = None, against: Level = None) -> str:
@@ -76,7 +81,7 @@ class Explanation:
             share = 1.0 if np.isinf(values[i]) else abs(values[i]) / scale
             bar = ("+" if values[i] > 0 else "-") * round(20 * share)
             lines.append(f"  {self.names[i]:<{wide}}  {values[i]:+9.2f}  {bar}".rstrip())
-        total = values.sum()
+        total = self.log_odds(target, against)[row]
         odds = f"odds {_odds(total)}"
         lines.append(f"  {'log-odds':<{wide}}  {total:+9.2f}  {odds}")
         return "\n".join(lines)

@@ -13,6 +13,7 @@ from deciban import _kernels
 from deciban.batch import MISSING, UNSEEN, Batch, Coded, Frame
 from deciban.errors import BadCell, DecibanError, NegativeEvidence, cell_error
 from deciban.families import Bernoulli, Categorical, Context, Family, Gaussian, Multinomial
+from deciban.families.base import forbid_infinite
 from deciban.schema import Schema
 from deciban.sources.arrays import SparseFrame
 from deciban.statistics.base import Statistic, require_not_negative
@@ -75,12 +76,12 @@ class Generative:
         return cls(schema, batch.classes, counts, tuple(blocks), missing)._without_empty_classes()
 
     def __add__(self, other: Self) -> Self:
+        schema = self.schema.widened(other.schema)
         if [b.plan for b in self.blocks] != [b.plan for b in other.blocks] or self.missing != other.missing:
             raise DecibanError("the models read their columns with different families: they cannot be added")
         classes = sorted_levels({*self.classes, *other.classes})
         a, b = self._on(classes), other._on(classes)
         blocks = tuple(Block(x.plan, x.statistic + y.statistic) for x, y in zip(a.blocks, b.blocks, strict=True))
-        schema = self.schema.widened(other.schema)
         return type(self)(schema, classes, a.counts + b.counts, blocks, self.missing)
 
     def __sub__(self, other: Self) -> Self:
@@ -139,7 +140,7 @@ class Estimate:
             try:
                 values = self._read(block, frame, places, first_row)
                 block.plan.family.add_log_density(params, values, out)
-                self._require_finite(values, out)
+                _require_finite(values, out)
             except BadCell as bad:
                 row = first_row + bad.row
                 raise _named(bad, block.plan, self.evidence.schema, places, frame, row) from None
@@ -152,7 +153,12 @@ class Estimate:
         found: dict[tuple[int, ...], FloatArray] = {}
         for block, params in zip(self.evidence.blocks, self.params, strict=True):
             family, columns = block.plan.family, block.plan.columns
-            pieces = family.parts(params, self._read(block, frame, places, 0))
+            try:
+                values = self._read(block, frame, places, 0)
+                pieces = family.parts(params, values)
+                _require_finite(values, *pieces)
+            except BadCell as bad:
+                raise _named(bad, block.plan, self.evidence.schema, places, frame, bad.row) from None
             owners = [columns] if len(pieces) != len(columns) else [(j,) for j in columns]
             for owner, piece in zip(owners, pieces, strict=True):
                 found[owner] = found[owner] + piece if owner in found else piece
@@ -171,14 +177,11 @@ class Estimate:
             raise cell_error(self.evidence.schema.names[column], first_row + row, value, problem)
         return values
 
-    @staticmethod
-    def _require_finite(values: Any, out: FloatArray) -> None:
-        """An infinite number makes infinite or undefined scores, which are cheap to see; then the cell is sought."""
-        if isinstance(values, np.ndarray) and not np.isfinite(out.sum()):
-            infinite = np.isinf(values)
-            if infinite.any():
-                row, column = np.argwhere(infinite)[0].tolist()
-                raise BadCell(row, column, "is infinite: use NaN for a missing cell, or remove the row")
+
+def _require_finite(values: Any, *scores: FloatArray) -> None:
+    """An infinite number makes infinite or undefined scores, which are cheap to see; then the cell is sought."""
+    if isinstance(values, np.ndarray) and not all(np.isfinite(s.sum()) for s in scores):
+        forbid_infinite(values)
 
 
 def read(plan: Plan, frame: Frame, places: list[int], levels: tuple[Levels, ...] | None, missing: Missing) -> Any:

@@ -28,11 +28,11 @@ class Schema:
 
     @property
     def positional(self) -> bool:
-        return all(isinstance(name, int) for name in self.names)
+        return _positional(self.names)
 
     def places(self, frame: Frame) -> list[int]:
         """Where each of this schema's columns stands in a frame: by name, or by position in an array."""
-        if self.positional or all(isinstance(name, int) for name in frame.names):
+        if self.positional or _positional(frame.names):
             if len(frame.names) != len(self.names):
                 raise DecibanError(
                     f"X has {len(frame.names)} features, but the model is expecting {len(self.names)} features as input"
@@ -44,6 +44,10 @@ class Schema:
         if lacking:
             raise DecibanError(f"the table lacks {_columns(lacking)}; it has {_columns(frame.names)}")
         return [place[name] for name in self.names]
+
+    def met_with(self, frame: Frame) -> Schema:
+        """This schema after reading a frame: its columns are there, and of kinds that go together."""
+        return self.widened(Schema(self.names, tuple(frame.kinds[j] for j in self.places(frame))))
 
     def widened(self, other: Schema) -> Schema:
         """The kinds of both: an empty column takes any kind, a boolean one may turn out a number, text never mixes."""
@@ -64,6 +68,10 @@ def _widen(name: Level, a: Kind, b: Kind) -> Kind:
     raise DecibanError(
         f"column {name!r} held {words[a]} so far and holds {words[b]} now: convert it to one type in all batches"
     )
+
+
+def _positional(names: Sequence[Level]) -> bool:
+    return bool(names) and all(isinstance(name, int) for name in names)
 
 
 def require_unique(names: Sequence[Level]) -> None:

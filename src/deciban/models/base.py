@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import validate_data
+from sklearn.exceptions import DataConversionWarning, NotFittedError
+from sklearn.utils.validation import check_array, validate_data
 
 from deciban.batch import Frame
 from deciban.errors import DecibanError, DecibanWarning
@@ -46,7 +47,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learns from rows X and their classes y: an array, or the name of a column of X."""
-        fresh = self._collect(X, y, sample_weight, None, reset=True)
+        fresh = self._collect(X, y, sample_weight, None)
         self._accept(fresh, X, y)
         return self
 
@@ -54,14 +55,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """Learns from more rows; new classes and categories are welcome. (`classes` is accepted and not needed.)"""
         if not hasattr(self, "generative_"):
             return self.fit(X, y, sample_weight)
-        more = self._collect(X, y, sample_weight, self.generative_, reset=False)
+        more = self._collect(X, y, sample_weight, self.generative_)
         self._replace(self.generative_ + more)
         return self
 
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Unlearns rows that were learned, exactly: the model is as if it had never seen them."""
         self._require_fitted()
-        less = self._collect(X, y, sample_weight, self.generative_, reset=False)
+        less = self._collect(X, y, sample_weight, self.generative_)
         self._replace(self.generative_ - less)
         return self
 
@@ -82,12 +83,13 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def __add__(self, other: Self) -> Self:
         return self.merge(other)
 
-    def _collect(self, X: Any, y: Any, sample_weight: Any, known: Generative | None, *, reset: bool) -> Generative:
-        frame, labels = self._frame_and_labels(X, y, reset=reset)
+    def _collect(self, X: Any, y: Any, sample_weight: Any, known: Generative | None) -> Generative:
+        frame, labels = self._frame_and_labels(X, y, first=known is None)
         encoded = encode_labels(labels)
         if len(encoded.codes) != frame.rows:
             raise DecibanError(
-                f"Found input variables with inconsistent numbers of samples: {frame.rows} rows, {len(encoded.codes)} labels"
+                "Found input variables with inconsistent numbers of samples: "
+                f"{frame.rows} rows, {len(encoded.codes)} labels"
             )
         if frame.rows == 0:
             raise DecibanError("Found array with 0 sample(s): there are no rows to learn from")
@@ -96,9 +98,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             schema = Schema.of(frame)
             plans = self._plans(schema, sparse=is_sparse(frame))
         else:
-            schema, plans = known.schema, tuple(block.plan for block in known.blocks)
-            places = schema.places(frame)
-            schema.widened(Schema(schema.names, tuple(frame.kinds[j] for j in places)))
+            schema, plans = known.schema.met_with(frame), tuple(block.plan for block in known.blocks)
         total: Generative | None = None
         for batch in batches(frame, encoded, weights):
             part = Generative.observe(batch, schema, plans, self._missing())
@@ -106,26 +106,24 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         assert total is not None
         return total
 
-    def _frame_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Frame, Any]:
+    def _frame_and_labels(self, X: Any, y: Any, *, first: bool) -> tuple[Frame, Any]:
         if isinstance(y, str):
             return split_label(X, y)
         if y is None:
             name = type(self).__name__
             raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
         labels = _one_dimensional(y)
-        return self._frame(X, reset=reset), labels
+        return self._frame(X, first=first), labels
 
-    def _frame(self, X: Any, *, reset: bool) -> Frame:
+    def _frame(self, X: Any, *, first: bool) -> Frame:
         if is_table(X):
             return frame_of(X)
         if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind in "US":
             X = np.array(X, dtype=object)  # numbers beside text stay numbers
-        array = validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=None, ensure_all_finite=False, skip_check_array=False
-        )
-        if getattr(array, "dtype", None) == object:
-            array = _numeric_if_possible(array)
-        return frame_of(array)
+        checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False}
+        if first:  # nothing is noted on the model yet: the fit may still fail
+            return frame_of(check_array(X, estimator=self, **checks))
+        return frame_of(validate_data(self, X, reset=False, **checks))
 
     def _accept(self, generative: Generative, X: Any, y: Any) -> None:
         """Takes over a first fit, with what scikit-learn wants to know of it."""
@@ -138,9 +136,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self._replace(generative)
 
     def _replace(self, generative: Generative) -> None:
-        self.generative_ = generative
-        self._estimated: tuple[Any, Estimate] | None = None
         self.classes_ = _class_array(generative.classes, getattr(self, "_label_dtype", None))
+        self.generative_ = generative
+        self._estimates: list[tuple[Any, Estimate]] = []  # the last one made, and the settings it was made with
 
     # What was learned ----------------------------------------------------------------------------------------------
 
@@ -148,10 +146,12 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def estimate_(self) -> Estimate:
         """Parameters, made from the evidence at the present smoothing and class prior; no data is read for it."""
         self._require_fitted()
+        if not self.generative_.classes:
+            raise DecibanError("every row was forgotten: there is nothing to predict from until partial_fit")
         settings = (self._smoothing(), self.class_prior, self._unseen())
-        if self._estimated is None or not _same(self._estimated[0], settings):
-            self._estimated = (settings, self.generative_.estimate(*settings))
-        return self._estimated[1]
+        if not self._estimates or not _same(self._estimates[0][0], settings):
+            self._estimates[:] = [(settings, self.generative_.estimate(*settings))]
+        return self._estimates[0][1]
 
     @property
     def class_count_(self) -> FloatArray:
@@ -164,7 +164,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """Free parameters: K − 1 for an estimated class prior, and those of every family."""
         estimate = self.estimate_
         blocks = zip(self.generative_.blocks, estimate.params, strict=True)
-        prior = len(self.classes_) - 1 if self.class_prior in ("empirical", "laplace") else 0
+        estimated = isinstance(self.class_prior, str) and self.class_prior != "uniform"
+        prior = len(self.classes_) - 1 if estimated else 0
         return prior + sum(block.plan.family.n_parameters(params) for block, params in blocks)
 
     def summary(self) -> Summary:
@@ -203,8 +204,16 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
-        chosen: NDArray[Any] = self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+        best = self.predict_log_proba(X).argmax(axis=1)
+        chosen: NDArray[Any] = self.classes_[best]
         return chosen
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows classed rightly; y is an array, or the name of a column of X."""
+        if isinstance(y, str):
+            X, column = split_label(X, y)
+            y = column.to_pylist()
+        return float(super().score(X, y, sample_weight))
 
     def explain(self, X: Any) -> Explanation:
         """Every prediction as a sum of decibans, column by column."""
@@ -248,7 +257,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def _frame_to_score(self, X: Any) -> Frame:
         self._require_fitted()
-        return self._frame(X, reset=False)
+        frame = self._frame(X, first=False)
+        self.generative_.schema.met_with(frame)
+        return frame
 
     def _require_fitted(self) -> None:
         if not hasattr(self, "generative_"):
@@ -269,18 +280,9 @@ def _presence(table: Table) -> Table:
     return Table(title, table.header, table.rows, table.note)
 
 
-def _numeric_if_possible(array: NDArray[Any]) -> NDArray[Any]:
-    try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError):
-        return array
-
-
 def _one_dimensional(y: Any) -> Any:
     shape = getattr(y, "shape", None)
     if shape is not None and len(shape) == 2 and shape[1] == 1:
-        from sklearn.exceptions import DataConversionWarning
-
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,)",
             DataConversionWarning,
@@ -293,10 +295,15 @@ def _one_dimensional(y: Any) -> Any:
 
 
 def _class_array(classes: tuple[Any, ...], dtype: Any) -> NDArray[Any]:
-    if dtype is not None and dtype.kind in "iubf":
-        return np.array(classes, dtype=dtype)
-    kinds = {type(c) for c in classes}
-    return np.array(classes) if len(kinds) == 1 and kinds <= {str, int, bool} else np.array(classes, dtype=object)
+    """As the labels of the first fit were typed, while that can hold them all."""
+    typed = [None] if dtype is None or dtype.kind not in "iubf" else [dtype, None]
+    if len({type(c) for c in classes}) == 1:
+        for wanted in typed:
+            with suppress(OverflowError, ValueError):
+                array = np.array(classes, dtype=wanted)
+                if array.tolist() == list(classes):
+                    return array
+    return np.array(classes, dtype=object)
 
 
 def _same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.batch import MISSING, UNSEEN, Coded, Kind
+from deciban.errors import BadCell
 from deciban.types import Level, Levels, level_of
 
 WIDEST_RANGE = 1 << 16  # integers spread over no more than this are coded by a table, others by sorting
@@ -57,23 +58,23 @@ class MatrixFrame:
         x = self._columns(columns)
         if x.dtype == np.bool_:
             x = x.view(np.uint8)
-        if x.dtype.kind in "iu" and len(x):
+        if x.dtype.kind in "iu" and len(x) and fits_signed(x):
             coded = _coded_integers(x)
             if coded is not None:
                 return coded
         found = [_coded_column(x[:, j]) for j in range(x.shape[1])]
         codes = np.stack([c for c, _ in found], axis=1) if found else np.zeros(x.shape, np.int32)
-        return Coded(codes, tuple(levels for _, levels in found))
+        return without_infinite(Coded(codes, tuple(levels for _, levels in found)))
 
     def codes(self, columns: Sequence[int], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
         x = self._columns(columns)
         if x.dtype == np.bool_:
             x = x.view(np.uint8)
-        if x.dtype.kind in "iu":
+        if x.dtype.kind in "iu" and fits_signed(x):
             table = _lookup(levels)
             if table is not None:
                 low, ends, lut = table
-                return _kernels.encode_integers(_signed(x), low, ends, lut, UNSEEN)  # type: ignore[no-any-return]
+                return _kernels.encode_integers(signed(x), low, ends, lut, UNSEEN)  # type: ignore[no-any-return]
         found = self.coded(columns)
         return recode(found, levels)
 
@@ -150,14 +151,30 @@ def recode(found: Coded, levels: tuple[Levels, ...]) -> NDArray[np.int32]:
     return codes
 
 
-def _signed(x: NDArray[Any]) -> NDArray[Any]:
+def without_infinite(coded: Coded) -> Coded:
+    """The same; an infinite number is no category."""
+    for j, levels in enumerate(coded.levels):
+        for place, level in enumerate(levels):
+            if isinstance(level, float) and np.isinf(level):
+                row = int(np.argmax(coded.codes[:, j] == place))
+                raise BadCell(row, j, "is infinite: use NaN for a missing cell, or remove the row")
+    return coded
+
+
+def signed(x: NDArray[Any]) -> NDArray[Any]:
+    """Integers of a type that the kernels read."""
     known = (np.int64, np.int32, np.int16, np.int8, np.uint8)
     return x if x.dtype in known and x.dtype.isnative else x.astype(np.int64)
 
 
+def fits_signed(x: NDArray[Any]) -> bool:
+    """Whether int64 holds every number."""
+    return x.dtype.kind in "ib" or x.dtype.itemsize < 8 or not len(x) or bool(x.max() < 1 << 63)
+
+
 def _coded_integers(x: NDArray[Any]) -> Coded | None:
     """Codes are distances from the column's smallest; None where a column is too spread out for that."""
-    x = _signed(x)
+    x = signed(x)
     low, high = _kernels.integer_range(x)
     if (high.astype(object) - low.astype(object) >= WIDEST_RANGE).any():
         return None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deciban.batch import MISSING, Coded, Kind
 from deciban.errors import DecibanError
 from deciban.schema import require_unique
-from deciban.sources.arrays import recode
+from deciban.sources.arrays import recode, without_infinite
 from deciban.types import Level, Levels, level_of
 
 
@@ -44,12 +44,7 @@ class TableFrame:
 
     def array(self, column: int) -> Any:
         """One column as a single Arrow array, decoded to plain strings where they are views."""
-        array = self.table.column(column).combine_chunks()
-        if isinstance(array, pa.ChunkedArray):
-            array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
-        if pa.types.is_string_view(array.type):
-            array = array.cast(pa.large_string())
-        return array
+        return plain(self.table.column(column))
 
     def numbers(self, columns: Sequence[int]) -> NDArray[Any]:
         out = np.empty((self.rows, len(columns)))
@@ -70,7 +65,7 @@ class TableFrame:
         for j, column in enumerate(columns):
             codes[:, j], found = encode(self.array(column))
             levels.append(found)
-        return Coded(codes, tuple(levels))
+        return without_infinite(Coded(codes, tuple(levels)))
 
     def codes(self, columns: Sequence[int], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
         return recode(self.coded(columns), levels)
@@ -81,7 +76,7 @@ class TableFrame:
 
 def table_frame(x: Any) -> TableFrame:
     """A frame over any table; a pandas index is not a column."""
-    if type(x).__module__.startswith("pandas."):
+    if _is_pandas(x):
         names = tuple(_name(name) for name in x.columns)
         require_unique(names)
         try:
@@ -108,6 +103,10 @@ def object_frame(x: NDArray[Any]) -> TableFrame:
     return TableFrame(table, names, tuple(_kind(n, f.type) for n, f in zip(names, table.schema, strict=True)))
 
 
+def _is_pandas(x: Any) -> bool:
+    return any(base.__module__.partition(".")[0] == "pandas" for base in type(x).__mro__)
+
+
 def _name(name: Any) -> Level:
     return name if isinstance(name, str) else str(name)
 
@@ -130,13 +129,26 @@ def _floats(array: Any) -> NDArray[Any]:
         return np.full(len(array), np.nan)
     if not pa.types.is_float64(array.type):
         array = (
-            array.cast(pa.float64())
+            array.cast(pa.float64(), safe=False)  # integers beyond 2⁵³ are rounded, as numpy does
             if not pa.types.is_boolean(array.type)
             else array.cast(pa.int8()).cast(pa.float64())
         )
     if array.null_count:
         array = array.fill_null(np.nan)
     return np.asarray(array.to_numpy(zero_copy_only=False))
+
+
+def plain(array: Any) -> Any:
+    """A column as one Arrow array, strings that are views decoded."""
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
+    if pa.types.is_dictionary(array.type) and pa.types.is_string_view(array.type.value_type):
+        array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.large_string()))
+    if pa.types.is_string_view(array.type):
+        array = array.cast(pa.large_string())
+    return array
 
 
 def encode(array: Any) -> tuple[NDArray[np.int32], Levels]:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import DecibanError
-from deciban.sources.arrow import encode
+from deciban.sources.arrays import fits_signed, signed
+from deciban.sources.arrow import encode, plain
 from deciban.types import FloatArray, Labels, Level, level_of, sorted_levels
 
 
@@ -28,16 +29,14 @@ def encode_labels(y: Any) -> Encoded:
     Encoded(codes=array([1, 0, 1], dtype=int32), classes=('ham', 'spam'))
     """
     array = y if isinstance(y, (pa.Array, pa.ChunkedArray)) else _plain(y)
-    if isinstance(array, np.ndarray) and array.dtype.kind in "iub" and len(array):
-        fast = _small_integers(array)
+    if isinstance(array, np.ndarray):
+        if array.ndim != 1:
+            raise DecibanError(f"y should be a 1d array, got an array of shape {array.shape} instead.")
+        fast = _small_integers(array) if array.dtype.kind in "iub" else None
         if fast is not None:
             return fast
-    if isinstance(array, np.ndarray):
         array = _to_arrow(array)
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-    if pa.types.is_string_view(array.type):
-        array = array.cast(pa.large_string())
+    array = plain(array)
     if not _label_type(array.type):
         raise DecibanError(f"labels of type {array.type} cannot be classes: use text, integers or booleans")
     codes, levels = encode(array)
@@ -63,9 +62,11 @@ def check_weights(weights: Any, rows: int) -> FloatArray | None:
     bad = ~(w >= 0) | np.isinf(w)
     if bad.any():
         row = int(np.argmax(bad))
-        raise DecibanError(f"sample_weight, row {row}: {w[row]!r} is not a weight: it must be finite, 0 or more")
+        raise DecibanError(f"sample_weight, row {row}: {w[row]:g} is not a weight: it must be finite, 0 or more")
+    if not np.isfinite(w.sum()):
+        raise DecibanError("the sample weights add up to more than a number can hold: divide them by their largest")
     if not w.any():
-        raise DecibanError("every sample_weight is 0: there is nothing to learn from")
+        raise DecibanError("every sample weight is zero: there is nothing to learn from")
     return np.ascontiguousarray(w)
 
 
@@ -101,10 +102,9 @@ def _to_arrow(y: NDArray[Any]) -> Any:
 
 
 def _small_integers(y: NDArray[Any]) -> Encoded | None:
-    column = (y.view(np.uint8) if y.dtype == np.bool_ else y)[:, np.newaxis]
-    known = (np.int64, np.int32, np.int16, np.int8, np.uint8)
-    if column.dtype not in known:
-        column = column.astype(np.int64)
+    if not len(y) or not fits_signed(y):
+        return None
+    column = signed((y.view(np.uint8) if y.dtype == np.bool_ else y)[:, np.newaxis])
     low, high = (int(v[0]) for v in _kernels.integer_range(column))
     size = high - low + 1
     if size > 1 << 20:

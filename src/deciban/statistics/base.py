@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deciban.errors import NegativeEvidence
 from deciban.statistics.sums import Sum
-from deciban.types import Index
+from deciban.types import FloatArray, Index
 
 Arrays = dict[str, NDArray[np.generic]]
 
@@ -52,3 +52,13 @@ def require_not_negative(*sums: Sum) -> None:
             raise NegativeEvidence(
                 "these rows were never learned (a count would fall below zero); the model is unchanged"
             )
+
+
+def with_weight(
+    x: NDArray[Any], codes: NDArray[np.int32], weights: FloatArray | None
+) -> tuple[NDArray[Any], NDArray[np.int32], FloatArray | None]:
+    """The rows that weigh something: one of weight 0 is no row, so it sets no extreme and brings no new value."""
+    if weights is None or weights.all():
+        return x, codes, weights
+    kept = weights != 0
+    return x[kept], codes[kept], weights[kept]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.errors import NotInvertible
-from deciban.statistics.base import Arrays, Statistic
+from deciban.statistics.base import Arrays, Statistic, with_weight
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index
 
@@ -36,6 +36,7 @@ class Extrema(Statistic):
 
     @classmethod
     def of(cls, x: NDArray[Any], codes: NDArray[np.int32], weights: FloatArray | None, classes: int) -> Extrema:
+        x, codes, weights = with_weight(x, codes, weights)
         present = ~np.isnan(x)
         count = Sum.zeros((classes, x.shape[1]))
         low = np.full((classes, x.shape[1]), np.inf)
@@ -52,7 +53,7 @@ class Extrema(Statistic):
             from deciban.statistics.moments import Moments
 
             count = Moments.of(np.where(present, 1.0, np.nan), codes, weights, classes).count
-        return cls(count, low, high)
+        return cls(count, low + 0.0, high + 0.0)  # −0 is 0, whichever came first
 
     def column(self, j: int) -> Extrema:
         return Extrema(self.count.take([j], axis=1), self.low[:, [j]], self.high[:, [j]])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.statistics.base import Arrays, Statistic, require_not_negative
+from deciban.statistics.base import Arrays, Statistic, require_not_negative, with_weight
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index
 
@@ -63,6 +63,7 @@ class Histogram(Statistic):
         classes: int,
         cap: int = 2048,
     ) -> Histogram:
+        x, codes, weights = with_weight(x, codes, weights)
         levels, keys, counts = [], [], []
         for j in range(x.shape[1]):
             level, found, places = _kernels.histogram_column(x, j, cap)
@@ -101,7 +102,9 @@ class Histogram(Statistic):
         return self._combine(other, forget=False)._within_cap()
 
     def __sub__(self, other: Self) -> Self:
-        return self._combine(other, forget=True)
+        rest = self._combine(other, forget=True)
+        require_not_negative(*rest.counts)
+        return rest._occupied()
 
     def _combine(self, other: Self, *, forget: bool) -> Self:
         levels = np.maximum(self.levels, other.levels)
@@ -111,14 +114,16 @@ class Histogram(Statistic):
             both = np.union1d(a.keys[j], b.keys[j])
             mine = a.counts[j].place(np.searchsorted(both, a.keys[j]), len(both), axis=1)
             theirs = b.counts[j].place(np.searchsorted(both, b.keys[j]), len(both), axis=1)
-            count = mine - theirs if forget else mine + theirs
-            if forget:
-                require_not_negative(count)
-                kept = np.flatnonzero(count.value.any(axis=0))
-                both, count = both[kept], count.take(kept, axis=1)
             keys.append(both)
-            counts.append(count)
+            counts.append(mine - theirs if forget else mine + theirs)
         return type(self)(self.cap, levels, tuple(keys), tuple(counts))
+
+    def _occupied(self) -> Self:
+        """Without the keys that no class has a row at."""
+        kept = [np.flatnonzero(count.value.any(axis=0)) for count in self.counts]
+        keys = tuple(k[places] for k, places in zip(self.keys, kept, strict=True))
+        counts = tuple(c.take(places, axis=1) for c, places in zip(self.counts, kept, strict=True))
+        return type(self)(self.cap, self.levels, keys, counts)
 
     def _within_cap(self) -> Self:
         levels = self.levels.copy()
@@ -133,7 +138,7 @@ class Histogram(Statistic):
         return type(self)(self.cap, self.levels, self.keys, tuple(c.place(index, classes) for c in self.counts))
 
     def take(self, index: Index) -> Self:
-        return type(self)(self.cap, self.levels, self.keys, tuple(c.take(index) for c in self.counts))
+        return type(self)(self.cap, self.levels, self.keys, tuple(c.take(index) for c in self.counts))._occupied()
 
     def to_arrays(self) -> Arrays:
         arrays: Arrays = {"cap": np.array([self.cap]), "levels": self.levels}

@@ -161,5 +161,6 @@ def _origins(x: NDArray[Any], codes: NDArray[np.int32], classes: int) -> FloatAr
         rows = x[np.flatnonzero(codes == c)[:ORIGIN_ROWS]].astype(np.float64)
         rows = rows[np.isfinite(rows).all(axis=1)]
         if len(rows):
-            origin[c] = rows.mean(axis=0).astype(np.float32)
+            fraction, exponent = np.frexp(rows.mean(axis=0))
+            origin[c] = np.ldexp(np.rint(fraction * 2.0**24), exponent - 24)
     return origin

@@ -1,0 +1,45 @@
+# Everything happens in a virtual environment of its own, .venv; nothing outside this directory is touched.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp -name '*.?pp')
+
+.PHONY: demo test lint bench check-tools clean
+
+demo: $(STAMP)
+	$(BIN)/deciban demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks
+
+check-tools:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo 'deciban needs Python 3.11 or newer: apt-get install python3, or make PYTHON=/path/to/python3.11'; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { echo 'Python cannot make virtual environments: apt-get install python3-venv'; exit 1; }
+	@command -v $${CXX:-g++} >/dev/null 2>&1 || \
+	  { echo 'there is no C++ compiler: apt-get install g++ (or set CXX)'; exit 1; }
+
+$(STAMP): $(SOURCES)
+	@$(MAKE) --no-print-directory check-tools
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet 'scikit-build-core>=0.10' 'nanobind>=2.4' cmake ninja
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[test]'
+	touch $@
+
+$(VENV)/.lint: $(STAMP)
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[lint]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build
