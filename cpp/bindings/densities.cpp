@@ -71,11 +71,23 @@ static std::size_t bind_normalise(Out<double, 2> joint, In<double, 1> fallback, 
     return normalise(joint.data(), joint.shape(0), joint.shape(1), fallback.data(), logs);
 }
 
+static nb::tuple bind_most_probable(In<double, 2> joint, In<double, 1> fallback) {
+    expect(fallback.shape(0) == joint.shape(1) && joint.shape(1) > 0, "one fallback for each class");
+    auto chosen = new_array<std::int64_t>({joint.shape(0)});
+    std::size_t impossible;
+    {
+        nb::gil_scoped_release release;
+        impossible = most_probable(joint.data(), joint.shape(0), joint.shape(1), fallback.data(), chosen.data());
+    }
+    return nb::make_tuple(chosen, impossible);
+}
+
 void bind_densities(nb::module_& m) {
     m.def("add_quadratic", &bind_quadratic, nb::arg("x"), nb::arg("mean"), nb::arg("factor"), nb::arg("constant"), nb::arg("out"));
     m.def("add_linear", &bind_linear, nb::arg("x"), nb::arg("factor"), nb::arg("constant"), nb::arg("out"));
     m.def("add_whitened", &bind_add_whitened, nb::arg("x"), nb::arg("lower"), nb::arg("means"), nb::arg("constants"), nb::arg("out"));
     m.def("whiten", &bind_whiten, nb::arg("x"), nb::arg("lower"), nb::arg("mean"));
+    m.def("most_probable", &bind_most_probable, nb::arg("joint"), nb::arg("fallback"));
     m.def("normalise", &bind_normalise, nb::arg("joint"), nb::arg("fallback"), nb::arg("logs"));
 }
 

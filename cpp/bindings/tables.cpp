@@ -10,21 +10,16 @@ using Labels = In<std::int32_t, 1>;
 using Weights = std::optional<In<double, 1>>;
 using Offsets = In<std::int64_t, 1>;
 
-static void expect_within(const Matrix<std::int32_t>& codes, const Offsets& offsets) {
-    expect(offsets.shape(0) == codes.columns + 1, "one offset for each column, and the end");
-    for (std::size_t j = 0; j < codes.columns; ++j) {
-        const auto size = offsets.data()[j + 1] - offsets.data()[j];
-        bool within = true;
-        for (std::size_t i = 0; i < codes.rows; ++i) within &= codes.at(i, j) < size;
-        expect(within, "code out of range");
-    }
+static void expect_offsets(const Offsets& offsets, std::size_t columns) {
+    expect(offsets.shape(0) == columns + 1 && offsets.data()[0] == 0, "one offset for each column, and the end");
+    for (std::size_t j = 0; j < columns; ++j) expect(offsets.data()[j] <= offsets.data()[j + 1], "offsets ascend");
 }
 
 static New<double> bind_count(Codes codes, Offsets offsets, Labels labels, Weights weights, std::size_t classes) {
     expect_codes(labels, codes.shape(0), classes);
     expect(!weights || weights->shape(0) == codes.shape(0), "one weight for each row");
     const auto matrix = view<std::int32_t>(codes);
-    expect_within(matrix, offsets);
+    expect_offsets(offsets, matrix.columns);
     nb::gil_scoped_release release;
     ExactSums sums = count_codes(matrix, offsets.data(), labels.data(), weights ? weights->data() : nullptr, classes);
     nb::gil_scoped_acquire acquire;
@@ -33,7 +28,7 @@ static New<double> bind_count(Codes codes, Offsets offsets, Labels labels, Weigh
 
 static void bind_add_table(Codes codes, Offsets offsets, In<double, 2> table, std::size_t classes, Out<double, 2> out) {
     const auto matrix = view<std::int32_t>(codes);
-    expect_within(matrix, offsets);
+    expect_offsets(offsets, matrix.columns);
     expect(table.shape(1) == padded(classes), "a table row for each value, padded to whole vectors");
     expect(static_cast<std::int64_t>(table.shape(0)) == offsets.data()[matrix.columns], "a table row for each value");
     expect(out.shape(0) == matrix.rows && out.shape(1) == classes, "out is (rows, classes)");
@@ -62,7 +57,8 @@ static nb::tuple bind_range(AnyMatrix x) {
 }
 
 static New<std::int32_t> bind_encode(AnyMatrix x, Offsets low, Offsets offsets, In<std::int32_t, 1> lut, std::int32_t outside) {
-    expect(low.shape(0) == x.shape(1) && offsets.shape(0) == x.shape(1) + 1, "one range for each column");
+    expect(low.shape(0) == x.shape(1), "one range for each column");
+    expect_offsets(offsets, x.shape(1));
     expect(static_cast<std::int64_t>(lut.shape(0)) == offsets.data()[x.shape(1)], "a code for each value of each range");
     auto codes = new_array<std::int32_t>({x.shape(0), x.shape(1)});
     with_integers(x, [&](const auto& matrix) {
@@ -79,20 +75,21 @@ template <class Index>
 static SparseRows<Index> sparse(const In<double, 1>& values, const Indices<Index>& columns, const Indices<Index>& starts, std::size_t width) {
     expect(starts.shape(0) > 0, "indptr is empty");
     const SparseRows<Index> rows{values.data(), columns.data(), starts.data(), starts.shape(0) - 1, width, std::min(values.shape(0), columns.shape(0))};
-    rows.check();
+    rows.check_rows();
     return rows;
 }
 
 template <class Index>
-static New<double> bind_sum_sparse(In<double, 1> values, Indices<Index> columns, Indices<Index> starts, std::size_t width,
-                                   Labels labels, Weights weights, std::size_t classes) {
+static nb::object bind_sum_sparse(In<double, 1> values, Indices<Index> columns, Indices<Index> starts, std::size_t width,
+                                  Labels labels, Weights weights, std::size_t classes) {
     const auto rows = sparse(values, columns, starts, width);
     expect_codes(labels, rows.rows, classes);
     expect(!weights || weights->shape(0) == rows.rows, "one weight for each row");
+    bool good;
     nb::gil_scoped_release release;
-    ExactSums sums = sum_sparse(rows, labels.data(), weights ? weights->data() : nullptr, classes);
+    ExactSums sums = sum_sparse(rows, labels.data(), weights ? weights->data() : nullptr, classes, good);
     nb::gil_scoped_acquire acquire;
-    return words_of(sums, classes, width);
+    return good ? nb::cast(words_of(sums, classes, width)) : nb::none();
 }
 
 template <class Index>

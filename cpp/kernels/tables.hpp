@@ -1,4 +1,4 @@
-// Codes: whole numbers that stand for the values of a column; a negative code is missing.
+// Codes: whole numbers that stand for the values of a column; a code outside the column's range is missing.
 #pragma once
 #include <vector>
 
@@ -7,6 +7,10 @@
 #include "parallel.hpp"
 
 namespace deciban {
+
+DECIBAN_INLINE bool holds(const std::int64_t* offsets, std::size_t column, std::int32_t code) {
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(code)) < static_cast<std::uint64_t>(offsets[column + 1] - offsets[column]);
+}
 
 // Cells are (class, offset[column] + code): one row of `total` for each class.
 inline ExactSums count_codes(const Matrix<std::int32_t>& codes, const std::int64_t* offsets, const std::int32_t* y,
@@ -18,7 +22,7 @@ inline ExactSums count_codes(const Matrix<std::int32_t>& codes, const std::int64
         for (std::size_t i = 0; i < codes.rows; ++i)
             for (std::size_t j = 0; j < codes.columns; ++j) {
                 const std::int32_t code = codes.at(i, j);
-                if (code < 0) continue;
+                if (!holds(offsets, j, code)) continue;
                 const std::size_t cell = static_cast<std::size_t>(offsets[j] + code);
                 sums.add(static_cast<std::size_t>(y[i]) * total + cell, weights[i]);
             }
@@ -34,13 +38,13 @@ inline ExactSums count_codes(const Matrix<std::int32_t>& codes, const std::int64
                 std::int64_t* of_class = &mine[static_cast<std::size_t>(y[i]) * total];
                 const std::int32_t* row = &codes.at(i, 0);
                 for (std::size_t j = 0; j < codes.columns; ++j)
-                    if (row[j] >= 0) ++of_class[offsets[j] + row[j]];
+                    if (holds(offsets, j, row[j])) ++of_class[offsets[j] + row[j]];
             }
         } else {
             for (std::size_t j = 0; j < codes.columns; ++j)
                 for (std::size_t i = begin; i < end; ++i) {
                     const std::int32_t code = codes.at(i, j);
-                    if (code >= 0) ++mine[static_cast<std::size_t>(y[i]) * total + static_cast<std::size_t>(offsets[j] + code)];
+                    if (holds(offsets, j, code)) ++mine[static_cast<std::size_t>(y[i]) * total + static_cast<std::size_t>(offsets[j] + code)];
                 }
         }
     });
@@ -59,7 +63,7 @@ DECIBAN_CLONES void look_up(const Matrix<std::int32_t>& codes, const std::int64_
         v4 row[Vectors] = {};
         for (std::size_t j = 0; j < codes.columns; ++j) {
             const std::int32_t code = codes.at(i, j);
-            if (code < 0) continue;
+            if (!holds(offsets, j, code)) continue;
             const double* entry = table + static_cast<std::size_t>(offsets[j] + code) * width;
             DECIBAN_UNROLL
             for (std::size_t v = 0; v < Vectors; ++v) row[v] += load(entry + 4 * v);

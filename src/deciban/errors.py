@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 
 class DecibanError(ValueError):
     """Bad input or an impossible request; the message names the column and row and says what to do."""
@@ -30,3 +35,22 @@ class BadCell(Exception):
     def __init__(self, row: int, column: int, problem: str) -> None:
         super().__init__(row, column, problem)
         self.row, self.column, self.problem = row, column, problem
+
+
+def forbid(bad: NDArray[np.bool_], problem: str) -> None:
+    """Raises BadCell for the first True, row by row."""
+    if bad.any():
+        row, column = divmod(int(np.argmax(bad)), bad.shape[1])
+        raise BadCell(row, column, problem)
+
+
+def forbid_infinite(x: NDArray[Any]) -> None:
+    forbid(np.isinf(x), "is infinite: use NaN for a missing cell, or remove the row")
+
+
+def forbid_stored(x: Any, bad: NDArray[np.bool_], problem: str) -> None:
+    """The same for what compressed sparse rows store."""
+    if bad.any():
+        place = int(np.argmax(bad))
+        row = int(np.searchsorted(x.indptr, place, side="right")) - 1
+        raise BadCell(row, int(x.indices[place]), problem)

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.batch import MISSING, UNSEEN, Batch, Coded, Frame
-from deciban.errors import BadCell, DecibanError, NegativeEvidence, cell_error
+from deciban.errors import BadCell, DecibanError, NegativeEvidence, cell_error, forbid_infinite
 from deciban.families import Bernoulli, Categorical, Context, Family, Gaussian, Multinomial
-from deciban.families.base import forbid_infinite
 from deciban.schema import Schema
 from deciban.sources.arrays import SparseFrame
 from deciban.statistics.base import Statistic, require_not_negative
@@ -132,10 +130,10 @@ class Estimate:
     contexts: tuple[Context, ...]
     unseen: Unseen
 
-    def joint(self, frame: Frame, first_row: int = 0) -> FloatArray:
-        """(n, K) log p(c) + Σ_blocks log p(x_block | c)."""
+    def joint(self, frame: Frame, out: FloatArray, first_row: int = 0) -> None:
+        """out (n, K) = log p(c) + Σ_blocks log p(x_block | c)."""
         places = self.evidence.schema.places(frame)
-        out = np.tile(self.log_prior, (frame.rows, 1))
+        out[:] = self.log_prior
         for block, params in zip(self.evidence.blocks, self.params, strict=True):
             try:
                 values = self._read(block, frame, places, first_row)
@@ -144,21 +142,16 @@ class Estimate:
             except BadCell as bad:
                 row = first_row + bad.row
                 raise _named(bad, block.plan, self.evidence.schema, places, frame, row) from None
-        return out
 
     def parts(self, frame: Frame) -> tuple[list[str], list[FloatArray]]:
         """What each column (or joint block) adds, as (n, K) arrays, in the order of the columns, with their names."""
+        self.joint(frame, np.empty((frame.rows, len(self.log_prior))))  # names a bad cell; a part knows no other column
         places = self.evidence.schema.places(frame)
         names = self.evidence.schema.names
         found: dict[tuple[int, ...], FloatArray] = {}
         for block, params in zip(self.evidence.blocks, self.params, strict=True):
             family, columns = block.plan.family, block.plan.columns
-            try:
-                values = self._read(block, frame, places, 0)
-                pieces = family.parts(params, values)
-                _require_finite(values, *pieces)
-            except BadCell as bad:
-                raise _named(bad, block.plan, self.evidence.schema, places, frame, bad.row) from None
+            pieces = family.parts(params, self._read(block, frame, places, 0))
             owners = [columns] if len(pieces) != len(columns) else [(j,) for j in columns]
             for owner, piece in zip(owners, pieces, strict=True):
                 found[owner] = found[owner] + piece if owner in found else piece
@@ -178,9 +171,9 @@ class Estimate:
         return values
 
 
-def _require_finite(values: Any, *scores: FloatArray) -> None:
+def _require_finite(values: Any, out: FloatArray) -> None:
     """An infinite number makes infinite or undefined scores, which are cheap to see; then the cell is sought."""
-    if isinstance(values, np.ndarray) and not all(np.isfinite(s.sum()) for s in scores):
+    if isinstance(values, np.ndarray) and not np.isfinite(out.sum()):
         forbid_infinite(values)
 
 
@@ -313,8 +306,3 @@ def is_sparse(frame: Frame) -> bool:
 def _named(bad: BadCell, plan: Plan, schema: Schema, places: list[int], frame: Frame, row: int) -> DecibanError:
     column = plan.columns[bad.column]
     return cell_error(schema.names[column], row, frame.cell(bad.row, places[column]), bad.problem)
-
-
-def posterior(joint: NDArray[Any], fallback: FloatArray, *, logs: bool) -> int:
-    """In place, joint log-probabilities → posteriors. Returns how many rows were impossible under every class."""
-    return int(_kernels.normalise(joint, np.ascontiguousarray(fallback), logs))

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deciban.errors import BadCell
 from deciban.statistics.base import Statistic
 from deciban.types import FloatArray, Labels, Level
 
@@ -84,17 +82,6 @@ class Family(ABC, Generic[S, P]):
         out = np.zeros((values.shape[0], classes))
         self.add_log_density(params, values, out)
         return out
-
-
-def forbid(bad: NDArray[np.bool_], problem: str) -> None:
-    """Raises BadCell for the first True, row by row."""
-    if bad.any():
-        row, column = divmod(int(np.argmax(bad)), bad.shape[1])
-        raise BadCell(row, column, problem)
-
-
-def forbid_infinite(x: NDArray[Any]) -> None:
-    forbid(np.isinf(x), "is infinite: use NaN for a missing cell, or remove the row")
 
 
 def class_rows(

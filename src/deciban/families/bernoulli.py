@@ -11,11 +11,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.families.base import Context, Family, Labels, Table, class_rows, forbid, padded_table
+from deciban.errors import DecibanError, forbid, forbid_stored
+from deciban.families.base import Context, Family, Table, class_rows, padded_table
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
 from deciban.statistics.moments import Moments
 from deciban.statistics.sums import Sum
-from deciban.types import FloatArray
+from deciban.statistics.totals import Totals
+from deciban.types import FloatArray, Labels
+
+NOT_BINARY = "is neither 0 nor 1: give Bernoulli a threshold"
 
 
 @dataclass(frozen=True)
@@ -46,13 +50,9 @@ class Bernoulli(Family[Moments, BernoulliParams]):
         truth = self._truth(values)
         if not sp.issparse(truth):
             return Moments.of(truth, labels, weights, classes)
-        rows = np.zeros((len(labels), 1))
-        count = Moments.of(rows, labels, weights, classes).count
-        total = Sum(
-            _kernels.sum_sparse(truth.data, truth.indices, truth.indptr, truth.shape[1], labels, weights, classes)
-        )
-        everywhere = Sum(np.repeat(count.words, truth.shape[1], axis=2))
-        return Moments(everywhere, total, total)
+        total = Totals.of(truth, labels, weights, classes).sum_x
+        rows = Moments.of(np.zeros((len(labels), 1)), labels, weights, classes).count
+        return Moments(Sum(np.repeat(rows.words, truth.shape[1], axis=2)), total, total)
 
     def estimate(self, statistic: Moments, context: Context) -> BernoulliParams:
         true, all_cells = statistic.sum_x.value, statistic.count.value
@@ -76,27 +76,35 @@ class Bernoulli(Family[Moments, BernoulliParams]):
     def _add_sparse(self, params: BernoulliParams, truth: Any, out: FloatArray) -> None:
         """Σ log(1 − φ) over all columns, and log φ − log(1 − φ) for each true one."""
         false, true = params.log_p[:, :, 0], params.log_p[:, :, 1]
-        if not (np.isfinite(false).all() and np.isfinite(true).all()):  # a certain column: no difference of logs
+        if not np.isfinite(params.log_p).all():  # a certain outcome: its logs have no difference
             step = max(1, (1 << 22) // truth.shape[1])
             for start in range(0, truth.shape[0], step):
-                rows = truth[start : start + step].toarray()
-                self.add_log_density(params, rows, out[start : start + step])
+                self.add_log_density(params, truth[start : start + step].toarray(), out[start : start + step])
             return
         out += false.sum(axis=1)
         _kernels.add_sparse(truth.data, truth.indices, truth.indptr, padded_table(true - false), len(false), out)
 
     def _truth(self, values: Any) -> Any:
+        """Zeros and ones; NaN stays."""
         if sp.issparse(values):
-            data = self._truth(values.data[:, np.newaxis])[:, 0]
-            return sp.csr_array((data, values.indices, values.indptr), shape=values.shape)
+            return self._stored_truth(values)
+        if self.threshold is not None:
+            truth: FloatArray = np.where(np.isnan(values), np.nan, values > self.threshold)
+            return truth
+        forbid((values != 0) & (values != 1) & ~np.isnan(values), NOT_BINARY)
+        return values
+
+    def _stored_truth(self, values: Any) -> Any:
+        forbid_stored(values, np.isnan(values.data), "is missing, which Bernoulli cannot tell from 0 in sparse rows")
         if self.threshold is None:
-            forbid(
-                (values != 0) & (values != 1) & ~np.isnan(values),
-                "is neither 0 nor 1: give Bernoulli a threshold",
-            )
+            forbid_stored(values, (values.data != 0) & (values.data != 1), NOT_BINARY)
             return values
-        truth: FloatArray = np.where(np.isnan(values), np.nan, values > self.threshold)
-        return truth
+        if self.threshold < 0:
+            raise DecibanError(
+                "a threshold below 0 makes every cell that sparse rows leave out true: use dense rows"
+            )
+        truth = (values.data > self.threshold).astype(np.float64)
+        return sp.csr_array((truth, values.indices, values.indptr), shape=values.shape)
 
     def parts(self, params: BernoulliParams, values: Any) -> list[FloatArray]:
         dense = values.toarray() if sp.issparse(values) else values

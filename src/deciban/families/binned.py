@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from deciban import _kernels
-from deciban.families.base import Context, Family, Labels, Table, class_rows, forbid_infinite, padded_table
+from deciban.errors import forbid_infinite
+from deciban.families.base import Context, Family, Table, class_rows, padded_table
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
 from deciban.statistics.histogram import Histogram
-from deciban.types import FloatArray
+from deciban.types import FloatArray, Labels
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ import numpy as np
 
 from deciban import _kernels
 from deciban.batch import UNSEEN, Coded
-from deciban.families.base import Context, Family, Labels, Table, class_rows, padded_table
+from deciban.families.base import Context, Family, Table, class_rows, padded_table
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
 from deciban.statistics.counts import Counts
-from deciban.types import FloatArray, Levels
+from deciban.types import FloatArray, Labels, Levels
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.families.base import Context, Family, Labels, Table, class_rows, forbid, forbid_infinite
+from deciban.errors import forbid, forbid_infinite
+from deciban.families.base import Context, Family, Table, class_rows
 from deciban.families.poisson import shrunk_means
 from deciban.families.priors import Virtual
 from deciban.statistics.moments import Moments
-from deciban.types import FloatArray
+from deciban.types import FloatArray, Labels
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import BadCell
-from deciban.families.base import FLOOR, Context, Family, Labels, Table, class_rows
+from deciban.families.base import FLOOR, Context, Family, Table, class_rows
 from deciban.families.priors import InverseGamma, Normal
 from deciban.statistics.moments import Moments
-from deciban.types import FloatArray
+from deciban.types import FloatArray, Labels
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from deciban import _kernels
-from deciban.families.base import Context, Family, Labels, Table, forbid, forbid_infinite, padded_table
+from deciban.errors import forbid, forbid_stored
+from deciban.families.base import Context, Family, Table, padded_table
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
-from deciban.statistics.moments import Moments
-from deciban.statistics.sums import Sum
-from deciban.statistics.totals import Totals
-from deciban.types import FloatArray
+from deciban.statistics.totals import NOT_A_COUNT, Totals
+from deciban.types import FloatArray, Labels
 
 
 @dataclass(frozen=True)
@@ -43,13 +42,7 @@ class Multinomial(Family[Totals, MultinomialParams]):
     joint: ClassVar[bool] = True
 
     def collect(self, values: Any, labels: Labels, weights: FloatArray | None, classes: int) -> Totals:
-        check_counts(values)
-        if not sp.issparse(values):
-            return Totals(Moments.of(values, labels, weights, classes).sum_x)
-        words = _kernels.sum_sparse(
-            values.data, values.indices, values.indptr, values.shape[1], labels, weights, classes
-        )
-        return Totals(Sum(words))
+        return Totals.of(values, labels, weights, classes)
 
     def estimate(self, statistic: Totals, context: Context) -> MultinomialParams:
         counts = statistic.sum_x.value
@@ -57,12 +50,13 @@ class Multinomial(Family[Totals, MultinomialParams]):
         return MultinomialParams(log_frequencies(counts, prior.pseudo_counts(counts, context.columns, context.classes)))
 
     def add_log_density(self, params: MultinomialParams, values: Any, out: FloatArray) -> None:
-        check_counts(values)
         if sp.issparse(values):
+            forbid_stored(values, (values.data < 0) | np.isinf(values.data), NOT_A_COUNT)
             _kernels.add_sparse(
                 values.data, values.indices, values.indptr, padded_table(params.log_p), len(params.log_p), out
             )
         else:
+            forbid((values < 0) | np.isinf(values), NOT_A_COUNT)
             log_p = np.ascontiguousarray(params.log_p)
             _kernels.add_linear(values, log_p, np.zeros_like(log_p), out)
 
@@ -83,17 +77,3 @@ class Multinomial(Family[Totals, MultinomialParams]):
     def describe(self, params: MultinomialParams, context: Context) -> list[Table]:
         rows = tuple((name, *np.exp(params.log_p[:, j])) for j, name in enumerate(context.columns))
         return [Table("Multinomial", ("word", *map(str, context.classes)), rows)]
-
-
-def check_counts(values: Any) -> None:
-    """Counts are finite and not negative."""
-    if sp.issparse(values):
-        if values.data.size and not (values.data.min() >= 0 and values.data.max() < np.inf):
-            rows = np.repeat(np.arange(values.shape[0]), np.diff(values.indptr))
-            first = int(np.argmax(~((values.data >= 0) & (values.data < np.inf))))
-            from deciban.errors import BadCell
-
-            raise BadCell(int(rows[first]), int(values.indices[first]), "is not a count: it must be 0 or more")
-        return
-    forbid_infinite(values)
-    forbid(values < 0, "is not a count: it must be 0 or more")

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from deciban import _kernels
-from deciban.errors import DecibanWarning
-from deciban.families.base import FLOOR, Context, Family, Labels, Table, class_rows, forbid_infinite
+from deciban.errors import DecibanWarning, forbid_infinite
+from deciban.families.base import FLOOR, Context, Family, Table, class_rows
 from deciban.families.priors import InverseWishart
 from deciban.statistics.scatter import Scatter
-from deciban.types import FloatArray
+from deciban.types import FloatArray, Labels
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from deciban import _kernels
-from deciban.families.base import FLOOR, Context, Family, Labels, Table, class_rows, forbid, forbid_infinite
+from deciban.errors import forbid, forbid_infinite
+from deciban.families.base import FLOOR, Context, Family, Table, class_rows
 from deciban.families.priors import Virtual
 from deciban.statistics.moments import Moments
-from deciban.types import FloatArray
+from deciban.types import FloatArray, Labels
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.families.base import FLOOR, Context, Family, Labels, Table, class_rows, forbid_infinite
+from deciban.errors import forbid_infinite
+from deciban.families.base import FLOOR, Context, Family, Table, class_rows
 from deciban.families.priors import Laplace
 from deciban.statistics.extrema import Extrema
-from deciban.types import FloatArray
+from deciban.types import FloatArray, Labels
 
 
 @dataclass(frozen=True)

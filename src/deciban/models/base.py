@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Self
 
@@ -13,11 +14,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.utils.validation import check_array, validate_data
 
+from deciban import _kernels
 from deciban.batch import Frame
 from deciban.errors import DecibanError, DecibanWarning
 from deciban.explain import Explanation
 from deciban.families import Table
-from deciban.generative import ClassPrior, Estimate, Generative, Missing, Plan, Unseen, is_sparse, posterior
+from deciban.generative import ClassPrior, Estimate, Generative, Missing, Plan, Unseen, is_sparse
 from deciban.schema import Schema
 from deciban.sources import batches, frame_of, is_table, slices, split_label
 from deciban.sources.labels import check_weights, encode_labels
@@ -192,7 +194,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
         """(n, K) log p(c) + log p(x|c)."""
-        return self._score(X, lambda joint: joint)
+        return self._scores(X, lambda joint, prior: 0)[0]
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """(n, K) log p(c|x), by log-sum-exp."""
@@ -204,9 +206,17 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
-        best = self.predict_log_proba(X).argmax(axis=1)
-        chosen: NDArray[Any] = self.classes_[best]
-        return chosen
+        frame, estimate = self._frame_to_score(X), self.estimate_
+        chosen = np.empty(frame.rows, dtype=np.int64)
+        impossible = 0
+        for first, part in slices(frame):
+            joint = np.empty((part.rows, len(self.classes_)))
+            estimate.joint(part, joint, first)
+            chosen[first : first + part.rows], found = _kernels.most_probable(joint, estimate.log_prior)
+            impossible += found
+        _warn_of_impossible(impossible)
+        labels: NDArray[Any] = self.classes_[chosen]
+        return labels
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows classed rightly; y is an array, or the name of a column of X."""
@@ -224,36 +234,20 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return Explanation(estimate.evidence.classes, ("prior", *names), np.stack([prior, *parts], axis=1))
 
     def _posterior(self, X: Any, *, logs: bool) -> FloatArray:
-        impossible = 0
-        prior = self.estimate_.log_prior
+        out, impossible = self._scores(X, lambda joint, prior: _kernels.normalise(joint, prior, logs))
+        _warn_of_impossible(impossible)
+        return out
 
-        def normalise(joint: FloatArray) -> FloatArray:
-            nonlocal impossible
-            impossible += posterior(joint, prior, logs=logs)
-            return joint
-
-        result = self._score(X, normalise)
-        if impossible:
-            warnings.warn(
-                f"{impossible} rows are impossible under every class and got the class prior: raise smoothing, "
-                "or choose families that allow them",
-                DecibanWarning,
-                stacklevel=3,
-            )
-        return result
-
-    def _score(self, X: Any, finish: Any) -> FloatArray:
-        frame = self._frame_to_score(X)
-        estimate = self.estimate_
-        out: FloatArray | None = None
+    def _scores(self, X: Any, finish: Callable[[FloatArray, FloatArray], int]) -> tuple[FloatArray, int]:
+        """(n, K) joint log-probabilities, finished in place batch by batch, and the sum of what finishing returned."""
+        frame, estimate = self._frame_to_score(X), self.estimate_
+        out = np.empty((frame.rows, len(self.classes_)))
+        total = 0
         for first, part in slices(frame):
-            scores = finish(estimate.joint(part, first))
-            if part.rows == frame.rows:
-                return scores  # type: ignore[no-any-return]
-            if out is None:
-                out = np.empty((frame.rows, scores.shape[1]))
-            out[first : first + part.rows] = scores
-        return np.zeros((0, len(self.classes_))) if out is None else out
+            rows = out[first : first + part.rows]
+            estimate.joint(part, rows, first)
+            total += finish(rows, estimate.log_prior)
+        return out, total
 
     def _frame_to_score(self, X: Any) -> Frame:
         self._require_fitted()
@@ -273,6 +267,16 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _warn_of_impossible(rows: int) -> None:
+    if rows:
+        warnings.warn(
+            f"{rows} rows are impossible under every class and got the class prior: raise smoothing, "
+            "or choose families that allow them",
+            DecibanWarning,
+            stacklevel=4,
+        )
 
 
 def _presence(table: Table) -> Table:

@@ -63,7 +63,9 @@ def check_weights(weights: Any, rows: int) -> FloatArray | None:
     if bad.any():
         row = int(np.argmax(bad))
         raise DecibanError(f"sample_weight, row {row}: {w[row]:g} is not a weight: it must be finite, 0 or more")
-    if not np.isfinite(w.sum()):
+    with np.errstate(over="ignore"):
+        total = w.sum()
+    if not np.isfinite(total):
         raise DecibanError("the sample weights add up to more than a number can hold: divide them by their largest")
     if not w.any():
         raise DecibanError("every sample weight is zero: there is nothing to learn from")

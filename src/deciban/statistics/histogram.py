@@ -29,6 +29,9 @@ def values_of(keys: Keys) -> FloatArray:
     return bits.view(np.float64)
 
 
+LEAST, MOST = keys_of(np.array([-np.inf, np.inf])) + np.array([1, -1])  # of finite numbers
+
+
 @dataclass(frozen=True, eq=False)
 class Histogram(Statistic):
     """N_c(k) = Σ w over rows of class c whose x has the key k = key(x) >> level.
@@ -79,11 +82,11 @@ class Histogram(Statistic):
 
     def lower(self, j: int) -> FloatArray:
         """The smallest double of each occupied cell of column j."""
-        return values_of(self.keys[j] << self.levels[j])
+        return values_of(np.maximum(self.keys[j] << self.levels[j], LEAST))
 
     def upper(self, j: int) -> FloatArray:
         """The largest double of each occupied cell of column j."""
-        return values_of((self.keys[j] << self.levels[j]) | ((np.int64(1) << self.levels[j]) - 1))
+        return values_of(np.minimum((self.keys[j] << self.levels[j]) | ~(np.int64(-1) << self.levels[j]), MOST))
 
     def column(self, j: int) -> Histogram:
         return Histogram(self.cap, self.levels[[j]], (self.keys[j],), (self.counts[j],))

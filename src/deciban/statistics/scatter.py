@@ -38,12 +38,13 @@ class Scatter(Statistic):
     skipped: Sum  # (K) Σ w of the rows with a hole
     origin: FloatArray  # (K, d)
     sum: FloatArray  # (K, d) Σ w·(x − o)
-    products: FloatArray  # (K or 1, d, d) Σ w·(x − o)(x − o)ᵀ
+    products: FloatArray  # (K, or 1 if shared, d, d) Σ w·(x − o)(x − o)ᵀ
+    shared: bool
 
     @classmethod
     def zero(cls, classes: int, columns: int, *, shared: bool) -> Scatter:
         nothing, flat = Sum.zeros((classes,)), np.zeros((classes, columns))
-        return cls(nothing, nothing, flat, flat, np.zeros((1 if shared else classes, columns, columns)))
+        return cls(nothing, nothing, flat, flat, np.zeros((1 if shared else classes, columns, columns)), shared)
 
     @classmethod
     def of(
@@ -57,11 +58,7 @@ class Scatter(Statistic):
     ) -> Scatter:
         origin = _origins(x, codes, classes)
         count, skipped, total, products = _kernels.scatter(x, codes, weights, origin, shared)
-        return cls(Sum(count[:, :, 0]), Sum(skipped[:, :, 0]), origin, total, products)
-
-    @property
-    def shared(self) -> bool:
-        return len(self.products) == 1
+        return cls(Sum(count[:, :, 0]), Sum(skipped[:, :, 0]), origin, total, products, shared)
 
     @property
     def mean(self) -> FloatArray:
@@ -92,11 +89,12 @@ class Scatter(Statistic):
         cross = half[:, :, np.newaxis] * delta[:, np.newaxis, :]
         change = cross + cross.transpose(0, 2, 1)
         products = self.products + (change.sum(axis=0, keepdims=True) if self.shared else change)
-        return type(self)(self.count, self.skipped, origin, moved, products)
+        return type(self)(self.count, self.skipped, origin, moved, products, self.shared)
 
     def __add__(self, other: Self) -> Self:
         a, b = self._on_common_origin(other)
-        return type(self)(a.count + b.count, a.skipped + b.skipped, a.origin, a.sum + b.sum, a.products + b.products)
+        count, skipped = a.count + b.count, a.skipped + b.skipped
+        return type(self)(count, skipped, a.origin, a.sum + b.sum, a.products + b.products, self.shared)
 
     def __sub__(self, other: Self) -> Self:
         a, b = self._on_common_origin(other)
@@ -112,7 +110,7 @@ class Scatter(Statistic):
             raise NegativeEvidence(
                 "these rows were never learned (a variance would fall below zero); the model is unchanged"
             )
-        return type(self)(count, skipped, a.origin, total, products)
+        return type(self)(count, skipped, a.origin, total, products, self.shared)
 
     def _on_common_origin(self, other: Self) -> tuple[Self, Self]:
         """The first that has rows of a class gives it its origin."""
@@ -129,14 +127,14 @@ class Scatter(Statistic):
         if not self.shared:
             products = np.zeros((classes, d, d))
             products[place] = self.products
-        return type(self)(self.count.place(index, classes), self.skipped.place(index, classes), origin, total, products)
+        count, skipped = self.count.place(index, classes), self.skipped.place(index, classes)
+        return type(self)(count, skipped, origin, total, products, self.shared)
 
     def take(self, index: Index) -> Self:
         place = np.asarray(index, dtype=np.intp)
         products = self.products if self.shared else self.products[place]
-        return type(self)(
-            self.count.take(index), self.skipped.take(index), self.origin[place], self.sum[place], products
-        )
+        count, skipped = self.count.take(index), self.skipped.take(index)
+        return type(self)(count, skipped, self.origin[place], self.sum[place], products, self.shared)
 
     def to_arrays(self) -> Arrays:
         return {
@@ -145,13 +143,14 @@ class Scatter(Statistic):
             "origin": self.origin,
             "sum": self.sum,
             "products": self.products,
+            "shared": np.array([self.shared]),
         }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
         count, skipped = (Sum(np.asarray(arrays[k], np.float64)) for k in ("count", "skipped"))
         origin, total, products = (np.asarray(arrays[k], np.float64) for k in ("origin", "sum", "products"))
-        return cls(count, skipped, origin, total, products)
+        return cls(count, skipped, origin, total, products, bool(arrays["shared"][0]))
 
 
 def _origins(x: NDArray[Any], codes: NDArray[np.int32], classes: int) -> FloatArray:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from deciban import _kernels
+from deciban.errors import forbid, forbid_stored
 from deciban.statistics.base import Arrays, Statistic, require_not_negative
+from deciban.statistics.moments import Moments
 from deciban.statistics.sums import Sum
-from deciban.types import Index
+from deciban.types import FloatArray, Index, Labels
+
+NOT_A_COUNT = "is not a count: it must be finite, 0 or more"
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +35,21 @@ class Totals(Statistic):
     @classmethod
     def zero(cls, classes: int, columns: int) -> Totals:
         return cls(Sum.zeros((classes, columns)))
+
+    @classmethod
+    def of(cls, x: Any, labels: Labels, weights: FloatArray | None, classes: int) -> Totals:
+        """Collects a float matrix or sparse rows; NaN is missing. A negative or infinite cell raises BadCell."""
+        if not sp.issparse(x):
+            forbid((x < 0) | np.isinf(x), NOT_A_COUNT)
+            return cls(Moments.of(x, labels, weights, classes).sum_x)
+        words = _kernels.sum_sparse(x.data, x.indices, x.indptr, x.shape[1], labels, weights, classes)
+        if words is None:  # some cell is no count; a missing one counts nothing
+            data = np.where(np.isnan(x.data), 0.0, x.data)
+            forbid_stored(x, (data < 0) | np.isinf(data), NOT_A_COUNT)
+            words = _kernels.sum_sparse(data, x.indices, x.indptr, x.shape[1], labels, weights, classes)
+        if words is None:
+            raise OverflowError("the counts are too large to add")
+        return cls(Sum(words))
 
     def __add__(self, other: Self) -> Self:
         return type(self)(self.sum_x + other.sum_x)
