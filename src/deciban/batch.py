@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.types import FloatArray, Level, Levels
+from deciban.types import FloatArray, Level, Levels, Names
 
 Kind = Literal["number", "boolean", "category", "empty"]
 MISSING, UNSEEN = -1, -2  # codes of cells that hold nothing, or a value that is not in the list
@@ -31,7 +31,7 @@ class Frame(Protocol):
     """Named columns in memory. Columns are asked for by position; NaN and null are missing."""
 
     @property
-    def names(self) -> tuple[Level, ...]: ...
+    def names(self) -> Names: ...
 
     @property
     def kinds(self) -> tuple[Kind, ...]: ...

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from deciban import _kernels
-from deciban.batch import MISSING, UNSEEN, Batch, Coded, Frame
+from deciban.batch import MISSING, UNSEEN, Batch, Coded, Frame, Kind
 from deciban.errors import BadCell, DecibanError, NegativeEvidence, cell_error, forbid_infinite
 from deciban.families import Bernoulli, Categorical, Context, Family, Gaussian, Multinomial
 from deciban.schema import Schema
@@ -203,53 +203,63 @@ def _with_missing_level(coded: Coded) -> Coded:
     return Coded(codes, tuple((*levels, None) for levels in coded.levels))
 
 
+BY_KIND: dict[Kind, AnyFamily] = {
+    "boolean": Bernoulli(),
+    "category": Categorical(),
+    "number": Gaussian(),
+    "empty": Categorical(),
+}
+
+
 def make_plans(schema: Schema, families: Families, missing: Missing, *, sparse: bool) -> tuple[Plan, ...]:
-    """Families for all columns: those named, then by kind: bool Bernoulli, text Categorical, numbers Gaussian."""
-    chosen: dict[int, AnyFamily] = {}
-    plans: list[Plan] = []
-    everything = tuple(range(len(schema.names)))
-    given: Mapping[Any, AnyFamily]
-    if isinstance(families, Family):
-        given = {everything: families}
-    else:
-        given = families or {}
-    for key, family in given.items():
-        columns = everything if key is everything else _columns(key, schema)
-        if not isinstance(family, Family):
-            raise DecibanError(
-                f"families[{key!r}] must be a family such as deciban.families.Gaussian(), not {family!r}"
-            )
-        for j in columns:
-            if j in chosen:
-                raise DecibanError(f"column {schema.names[j]!r} is given two families")
-            chosen[j] = family
-        if family.joint:
-            plans.append(Plan(family, columns))
-    rest = tuple(j for j in everything if j not in chosen)
+    """Families for all columns: those given, then by kind; what is left of sparse rows is one Multinomial."""
+    plans = _given(schema, families)
+    taken = {j for plan in plans for j in plan.columns}
+    rest = [j for j in range(len(schema.names)) if j not in taken]
     if sparse and rest:
-        plans.append(Plan(Multinomial(), rest))
-        chosen.update(dict.fromkeys(rest, Multinomial()))
-    defaults: dict[str, AnyFamily] = {
-        "boolean": Bernoulli(),
-        "category": Categorical(),
-        "number": Gaussian(),
-        "empty": Categorical(),
-    }
-    groups: dict[int, list[int]] = {}
-    members: list[AnyFamily] = []
-    for j in everything:
-        family = chosen.get(j, defaults[schema.kinds[j]])
-        if family.joint:
-            continue
-        if family not in members:
-            members.append(family)
-        groups.setdefault(members.index(family), []).append(j)
-    plans += [Plan(members[i], tuple(columns)) for i, columns in groups.items()]
+        plans.append(Plan(Multinomial(), tuple(rest)))
+    elif rest:
+        for kind, family in BY_KIND.items():
+            plans.append(Plan(family, tuple(j for j in rest if schema.kinds[j] == kind)))
+    plans = _grouped(plans)
     if missing == "category" and not sparse:
         counted = sorted(j for plan in plans if plan.family.reads != "codes" for j in plan.columns)
         if counted:
             plans.append(Plan(Bernoulli(), tuple(counted), presence=True))
     return tuple(plans)
+
+
+def _given(schema: Schema, families: Families) -> list[Plan]:
+    everything = tuple(range(len(schema.names)))
+    if isinstance(families, Family):
+        return [Plan(families, everything)]
+    plans: list[Plan] = []
+    for key, family in (families or {}).items():
+        if not isinstance(family, Family):
+            raise DecibanError(
+                f"families[{key!r}] must be a family such as deciban.families.Gaussian(), not {family!r}"
+            )
+        columns = _columns(key, schema)
+        for plan in plans:
+            for j in set(columns) & set(plan.columns):
+                raise DecibanError(f"column {schema.names[j]!r} is given two families")
+        plans.append(Plan(family, columns))
+    return plans
+
+
+def _grouped(plans: Sequence[Plan]) -> list[Plan]:
+    """Columns of one univariate family are read together: one block, not one for each."""
+    groups: list[Plan] = []
+    for plan in plans:
+        if not plan.columns:
+            continue
+        same = [i for i, known in enumerate(groups) if known.family == plan.family and not plan.family.joint]
+        if same:
+            columns = tuple(sorted({*groups[same[0]].columns, *plan.columns}))
+            groups[same[0]] = Plan(plan.family, columns)
+        else:
+            groups.append(plan)
+    return groups
 
 
 def _columns(key: Any, schema: Schema) -> tuple[int, ...]:

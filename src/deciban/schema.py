@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from deciban.batch import Frame, Kind
 from deciban.errors import DecibanError
-from deciban.types import Level
+from deciban.types import Level, Names
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Schema:
     ('number', 'category')
     """
 
-    names: tuple[Level, ...]
+    names: Names
     kinds: tuple[Kind, ...]
 
     @classmethod
@@ -28,11 +28,11 @@ class Schema:
 
     @property
     def positional(self) -> bool:
-        return _positional(self.names)
+        return isinstance(self.names, range)
 
     def places(self, frame: Frame) -> list[int]:
         """Where each of this schema's columns stands in a frame: by name, or by position in an array."""
-        if self.positional or _positional(frame.names):
+        if self.positional or isinstance(frame.names, range):
             if len(frame.names) != len(self.names):
                 raise DecibanError(
                     f"X has {len(frame.names)} features, but the model is expecting {len(self.names)} features as input"
@@ -47,12 +47,15 @@ class Schema:
 
     def met_with(self, frame: Frame) -> Schema:
         """This schema after reading a frame: its columns are there, and of kinds that go together."""
-        return self.widened(Schema(self.names, tuple(frame.kinds[j] for j in self.places(frame))))
+        kinds = frame.kinds
+        return self.widened(Schema(self.names, tuple(kinds[j] for j in self.places(frame))))
 
     def widened(self, other: Schema) -> Schema:
         """The kinds of both: an empty column takes any kind, a boolean one may turn out a number, text never mixes."""
         if self.names != other.names:
             raise DecibanError(f"the columns differ: {_columns(self.names)} and {_columns(other.names)}")
+        if self.kinds == other.kinds:
+            return self
         kinds = tuple(_widen(name, a, b) for name, a, b in zip(self.names, self.kinds, other.kinds, strict=True))
         return Schema(self.names, kinds)
 
@@ -70,11 +73,9 @@ def _widen(name: Level, a: Kind, b: Kind) -> Kind:
     )
 
 
-def _positional(names: Sequence[Level]) -> bool:
-    return bool(names) and all(isinstance(name, int) for name in names)
-
-
 def require_unique(names: Sequence[Level]) -> None:
+    if isinstance(names, range):
+        return
     seen: set[Level] = set()
     doubled = [name for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
     if doubled:

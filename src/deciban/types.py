@@ -15,6 +15,7 @@ Index = Sequence[int] | IntArray
 
 Level = Hashable  # a value of a column or label: a str, int, float or bool; None is a missing cell that counts as one
 Levels = tuple[Level, ...]
+Names = Levels | range  # of columns; those of an array are their positions
 
 
 def level_of(value: Any) -> Level:

@@ -100,9 +100,7 @@ class Bernoulli(Family[Moments, BernoulliParams]):
             forbid_stored(values, (values.data != 0) & (values.data != 1), NOT_BINARY)
             return values
         if self.threshold < 0:
-            raise DecibanError(
-                "a threshold below 0 makes every cell that sparse rows leave out true: use dense rows"
-            )
+            raise DecibanError("a threshold below 0 makes every cell that sparse rows leave out true: use dense rows")
         truth = (values.data > self.threshold).astype(np.float64)
         return sp.csr_array((truth, values.indices, values.indptr), shape=values.shape)
 

@@ -311,4 +311,8 @@ def _class_array(classes: tuple[Any, ...], dtype: Any) -> NDArray[Any]:
 
 
 def _same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
-    return all(np.array_equal(x, y) if isinstance(x, (list, np.ndarray)) else x == y for x, y in zip(a, b, strict=True))
+    arrays = (list, np.ndarray)
+    return all(
+        np.array_equal(x, y) if isinstance(x, arrays) or isinstance(y, arrays) else x == y
+        for x, y in zip(a, b, strict=True)
+    )

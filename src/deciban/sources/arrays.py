@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from deciban import _kernels
 from deciban.batch import MISSING, UNSEEN, Coded, Kind
 from deciban.errors import BadCell
-from deciban.types import Level, Levels, level_of
+from deciban.types import Levels, Names, level_of
 
 WIDEST_RANGE = 1 << 16  # integers spread over no more than this are coded by a table, others by sorting
 
@@ -25,8 +25,8 @@ class MatrixFrame:
     x: NDArray[Any]
 
     @property
-    def names(self) -> tuple[Level, ...]:
-        return tuple(range(self.x.shape[1]))
+    def names(self) -> Names:
+        return range(self.x.shape[1])
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -89,8 +89,8 @@ class SparseFrame:
     x: Any  # scipy.sparse.csr_array of float64
 
     @property
-    def names(self) -> tuple[Level, ...]:
-        return tuple(range(self.x.shape[1]))
+    def names(self) -> Names:
+        return range(self.x.shape[1])
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

@@ -15,7 +15,7 @@ from deciban.batch import MISSING, Coded, Kind
 from deciban.errors import DecibanError
 from deciban.schema import require_unique
 from deciban.sources.arrays import recode, without_infinite
-from deciban.types import Level, Levels, level_of
+from deciban.types import Level, Levels, Names, level_of
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class TableFrame:
     """An Arrow table; names are those of the table it came from."""
 
     table: Any  # pyarrow.Table
-    names: tuple[Level, ...]
+    names: Names
     kinds: tuple[Kind, ...]
 
     @property
@@ -37,7 +37,7 @@ class TableFrame:
         return TableFrame(self.table.take(pa.array(rows)), self.names, self.kinds)
 
     def drop(self, column: int) -> TableFrame:
-        def without(items: tuple[Any, ...]) -> tuple[Any, ...]:
+        def without(items: Any) -> tuple[Any, ...]:
             return (*items[:column], *items[column + 1 :])
 
         return TableFrame(self.table.remove_column(column), without(self.names), without(self.kinds))
@@ -99,7 +99,7 @@ def object_frame(x: NDArray[Any]) -> TableFrame:
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise DecibanError(f"column {j} mixes types ({error}): convert it to one type") from None
     table = pa.table(arrays, names=[str(j) for j in range(x.shape[1])])
-    names = tuple(range(x.shape[1]))
+    names = range(x.shape[1])
     return TableFrame(table, names, tuple(_kind(n, f.type) for n, f in zip(names, table.schema, strict=True)))
 
 
