@@ -84,12 +84,9 @@ class Family(ABC, Generic[S, P]):
         return out
 
 
-def class_rows(
-    context: Context, values: Sequence[FloatArray], extra: Sequence[Sequence[Any]] = ()
-) -> tuple[tuple[Any, ...], ...]:
+def class_rows(context: Context, values: Sequence[FloatArray]) -> tuple[tuple[Any, ...], ...]:
     """One row for each class: its label, then its numbers."""
-    columns = [*values, *extra]
-    return tuple((label, *(column[c] for column in columns)) for c, label in enumerate(context.classes))
+    return tuple((label, *(column[c] for column in values)) for c, label in enumerate(context.classes))
 
 
 def padded_table(log_p: FloatArray) -> FloatArray:

@@ -60,7 +60,7 @@ class Bernoulli(Family[Moments, BernoulliParams]):
         prior = self.prior or Laplace(context.smoothing)
         log_p = log_frequencies(counts, prior.pseudo_counts(counts, (False, True), context.classes))
         log_p = np.ascontiguousarray(log_p.transpose(1, 0, 2))
-        return BernoulliParams(log_p, all_cells.any(axis=0))
+        return BernoulliParams(log_p, np.asarray((all_cells > 0).any(axis=0)))
 
     def add_log_density(self, params: BernoulliParams, values: Any, out: FloatArray) -> None:
         truth = self._truth(values)
@@ -115,7 +115,7 @@ class Bernoulli(Family[Moments, BernoulliParams]):
         return np.flatnonzero(~params.informative | same).tolist()
 
     def n_parameters(self, params: BernoulliParams) -> int:
-        return params.log_p.shape[0] * params.log_p.shape[1]
+        return int(params.informative.size) * len(params.log_p)
 
     def describe(self, params: BernoulliParams, context: Context) -> list[Table]:
         p = np.exp(params.log_p)

@@ -72,7 +72,7 @@ class Multinomial(Family[Totals, MultinomialParams]):
         return []
 
     def n_parameters(self, params: MultinomialParams) -> int:
-        return len(params.log_p) * (params.log_p.shape[1] - 1)
+        return len(params.log_p) * (int(params.log_p.shape[1]) - 1)
 
     def describe(self, params: MultinomialParams, context: Context) -> list[Table]:
         rows = tuple((name, *np.exp(params.log_p[:, j])) for j, name in enumerate(context.columns))

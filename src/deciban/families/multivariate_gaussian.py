@@ -106,7 +106,8 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         d = len(sigma)
         middle = np.trace(sigma) / d
         s = oas(sigma, n) if self.shrinkage == "oas" else float(self.shrinkage)
-        return (1 - s) * sigma + s * middle * np.eye(d)
+        shrunk: FloatArray = (1 - s) * sigma + s * middle * np.eye(d)
+        return shrunk
 
     def add_log_density(self, params: MultivariateGaussianParams, values: NDArray[Any], out: FloatArray) -> None:
         holes = np.isnan(values)
@@ -137,7 +138,7 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
 
     def n_parameters(self, params: MultivariateGaussianParams) -> int:
         matrices, d, _ = params.covariance.shape
-        return params.mean.size + matrices * d * (d + 1) // 2
+        return int(params.mean.size + matrices * d * (d + 1) // 2)
 
     def describe(self, params: MultivariateGaussianParams, context: Context) -> list[Table]:
         header = ("class", *map(str, context.columns))

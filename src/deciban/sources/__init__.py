@@ -46,7 +46,7 @@ def split_label(x: Any, label: str) -> tuple[TableFrame, Any]:
     frame = table_frame(x)
     if label not in frame.names:
         raise DecibanError(f"no column {label!r} to use as label; the table has {list(frame.names)}")
-    at = frame.names.index(label)
+    at = list(frame.names).index(label)
     return frame.drop(at), frame.array(at)
 
 

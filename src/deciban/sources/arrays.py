@@ -31,7 +31,7 @@ class MatrixFrame:
     @property
     def kinds(self) -> tuple[Kind, ...]:
         kind: Kind = "boolean" if self.x.dtype == np.bool_ else "number"
-        return (kind,) * self.x.shape[1]
+        return (kind,) * int(self.x.shape[1])
 
     @property
     def rows(self) -> int:
@@ -74,7 +74,7 @@ class MatrixFrame:
             table = _lookup(levels)
             if table is not None:
                 low, ends, lut = table
-                return _kernels.encode_integers(signed(x), low, ends, lut, UNSEEN)  # type: ignore[no-any-return]
+                return _kernels.encode_integers(signed(x), low, ends, lut, UNSEEN)
         found = self.coded(columns)
         return recode(found, levels)
 
@@ -94,7 +94,8 @@ class SparseFrame:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        return ("number",) * self.x.shape[1]
+        kind: Kind = "number"
+        return (kind,) * int(self.x.shape[1])
 
     @property
     def rows(self) -> int:

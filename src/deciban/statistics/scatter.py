@@ -72,9 +72,8 @@ class Scatter(Statistic):
         """(K or 1, d, d) Σ w·(x − mean)(x − mean)ᵀ."""
         count = self.count.value[:, np.newaxis]
         shift = np.divide(self.sum, np.sqrt(count), out=np.zeros_like(self.sum), where=count > 0)
-        if self.shared:
-            return self.products - shift.T @ shift
-        within: FloatArray = self.products - shift[:, :, np.newaxis] * shift[:, np.newaxis, :]
+        outer: FloatArray = shift.T @ shift if self.shared else shift[:, :, np.newaxis] * shift[:, np.newaxis, :]
+        within: FloatArray = self.products - outer
         return within
 
     def about(self, origin: FloatArray) -> Self:
