@@ -273,6 +273,8 @@ def _columns(key: Any, schema: Schema) -> tuple[int, ...]:
             places.append(k % len(schema.names))
         else:
             raise DecibanError(f"families names a column {k!r} that is not there; there are {list(schema.names)[:20]}")
+    if len(set(places)) < len(places):
+        raise DecibanError(f"families names a column twice in {key!r}")
     return tuple(places)
 
 

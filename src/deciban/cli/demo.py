@@ -40,27 +40,30 @@ def _mixed_table(write: Callable[[str], None]) -> None:
 
 
 def _iris(write: Callable[[str], None]) -> None:
+    import pyarrow as pa
     from sklearn.datasets import load_iris
 
     from deciban.models import GaussianDiscriminant, NaiveBayes
 
     iris = load_iris()
-    names = np.array([str(name) for name in iris.target_names])
-    labels = names[iris.target]
+    labels = np.array([str(name) for name in iris.target_names])[iris.target]
+    columns = [name.removesuffix(" (cm)") for name in iris.feature_names]
+    flowers = pa.table({name: iris.data[:, j] for j, name in enumerate(columns)})
     rows = np.random.default_rng(2).permutation(len(labels))
     train, test = rows[:100], rows[100:]
+    learn, ask = flowers.take(train), flowers.take(test)
     write("IRIS: 100 flowers to learn from, 50 to test.\n")
-    naive = NaiveBayes().fit(iris.data[train], labels[train])
+    naive = NaiveBayes().fit(learn, labels[train])
     write(str(naive.summary()))
     write("")
     models = {
         "naive Bayes": naive,
-        "shared covariance": GaussianDiscriminant().fit(iris.data[train], labels[train]),
-        "covariance per class": GaussianDiscriminant("per-class").fit(iris.data[train], labels[train]),
+        "shared covariance": GaussianDiscriminant().fit(learn, labels[train]),
+        "covariance per class": GaussianDiscriminant("per-class").fit(learn, labels[train]),
     }
     for name, model in models.items():
-        right = model.predict(iris.data[test]) == labels[test]
+        right = model.predict(ask) == labels[test]
         write(f"{name:<21} {right.sum()} of {len(test)} right, {model.n_parameters_} parameters")
-    shown = test[int(np.argmin(naive.predict_proba(iris.data[test]).max(axis=1)))]
-    write(f"\nThe flower that naive Bayes is least sure of is {labels[shown]}:")
-    write(str(naive.explain(iris.data[[shown]])))
+    unsure = int(np.argmin(naive.predict_proba(ask).max(axis=1)))
+    write(f"\nThe flower that naive Bayes is least sure of is {labels[test][unsure]}:")
+    write(str(naive.explain(ask.slice(unsure, 1))))

@@ -171,24 +171,28 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return prior + sum(block.plan.family.n_parameters(params) for block, params in blocks)
 
     def summary(self) -> Summary:
-        """Class prior and conditional tables, and what deserves a look."""
-        estimate = self.estimate_
-        counts = self.class_count_
-        prior = np.exp(estimate.log_prior)
-        rows = tuple(zip(estimate.evidence.classes, counts.tolist(), prior.tolist(), strict=True))
-        tables, notes = [Table("class prior", ("class", "rows", "probability"), rows)], []
+        """Class prior and conditional tables in the order of the columns, and what deserves a look."""
+        estimate, counts = self.estimate_, self.class_count_
+        rows = tuple(zip(estimate.evidence.classes, counts.tolist(), np.exp(estimate.log_prior).tolist(), strict=True))
+        notes: list[str] = []
+        placed: list[tuple[int, Table]] = []
         for block, params, context in zip(self.generative_.blocks, estimate.params, estimate.contexts, strict=True):
-            family = block.plan.family
-            made = family.describe(params, context)
-            tables += [_presence(t) for t in made] if block.plan.presence else made
+            family, columns = block.plan.family, block.plan.columns
+            tables = family.describe(params, context)
+            if block.plan.presence:
+                tables = [_presence(table) for table in tables]
+            places = columns if len(tables) == len(columns) else columns[:1] * len(tables)
+            placed += zip(places, tables, strict=True)
             silent = [repr(context.columns[j]) for j in family.silent(params)]
             if silent and not block.plan.presence:
                 notes.append(f"no evidence from {', '.join(silent[:20])} (constant, or never present)")
             if getattr(params, "status", "ok") != "ok":
                 notes.append(params.status)
+        placed.sort(key=lambda pair: pair[0])
+        prior = Table("class prior", ("class", "rows", "probability"), rows)
         n, k, d = counts.sum(), len(self.classes_), self.n_features_in_
         title = f"{type(self).__name__}: {n:g} rows, {k} classes, {d} columns, {self.n_parameters_} parameters"
-        return Summary(title, tuple(tables), tuple(notes))
+        return Summary(title, (prior, *(table for _, table in placed)), tuple(notes))
 
     # Predicting ----------------------------------------------------------------------------------------------------
 

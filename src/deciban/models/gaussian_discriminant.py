@@ -62,6 +62,8 @@ class GaussianDiscriminant(GenerativeClassifier):
         if self.covariance == "diagonal":
             if self.shrinkage is not None or self.prior is not None:
                 raise ValueError("a diagonal covariance takes no shrinkage and no InverseWishart prior")
+            if isinstance(self.ddof, str) and self.ddof != "unbiased":
+                raise ValueError(f"ddof must be a number or 'unbiased', not {self.ddof!r}")
             family = Gaussian(ddof=1 if self.ddof == "unbiased" else self.ddof)
         else:
             family = MultivariateGaussian(self.covariance, self.shrinkage, self.ddof, self.prior)
