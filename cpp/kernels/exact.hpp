@@ -4,8 +4,11 @@
 // adding is associative and commutative to the last bit, and what was added can be taken out again.
 // The canonical form of a sum S is its words w0 = round(S), w1 = round(S - w0), ...: a function of S alone.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace deciban {
@@ -97,6 +100,7 @@ public:
         }
         return most;
     }
+    std::size_t words(std::size_t cell) const { return used_[cell]; }
     double word(std::size_t cell, std::size_t i) const { return i < used_[cell] ? words_[cell * stride_ + i] : 0.0; }
 
 private:
@@ -111,6 +115,43 @@ private:
     std::size_t cells_, stride_;
     std::vector<double> words_;
     std::vector<unsigned char> used_;
+};
+
+// Exact sums of numbers of similar size: whole numbers in limbs of 32 bits, with room for 2^31 additions.
+template <std::size_t Limbs>
+class LimbSums {
+public:
+    LimbSums(std::size_t cells) : limbs_(cells * Limbs, 0) {}
+
+    // The lowest bit of a window whose top lies `margin` bits above numbers of exponent `top`.
+    static int base(int top, int margin) { return top + margin - static_cast<int>(32 * Limbs); }
+
+    // False where x does not fit the window; then nothing is added.
+    bool add(std::size_t cell, double x, int base) {
+        if (x == 0.0) return true;
+        std::uint64_t bits;
+        std::memcpy(&bits, &x, sizeof bits);
+        const int exponent = static_cast<int>((bits >> 52) & 0x7ff), shift = exponent - 1075 - base;
+        if (exponent == 0 || shift < 0 || static_cast<std::size_t>(shift) >= 32 * (Limbs - 2)) return false;
+        const std::uint64_t mantissa = (bits & 0xfffffffffffff) | 0x10000000000000;
+        const unsigned __int128 wide = static_cast<unsigned __int128>(mantissa) << (shift & 31);
+        const auto sign = -static_cast<std::int64_t>(bits >> 63);  // 0, or all ones: (v ^ sign) - sign is v or -v
+        std::int64_t* limb = &limbs_[cell * Limbs + static_cast<std::size_t>(shift >> 5)];
+        limb[0] += (static_cast<std::int64_t>(wide & 0xffffffff) ^ sign) - sign;
+        limb[1] += (static_cast<std::int64_t>((wide >> 32) & 0xffffffff) ^ sign) - sign;
+        limb[2] += (static_cast<std::int64_t>(wide >> 64) ^ sign) - sign;
+        return true;
+    }
+    void flush(std::size_t cell, int base, ExactSums& total, std::size_t to) {
+        for (std::size_t i = 0; i < Limbs; ++i) {
+            std::int64_t& limb = limbs_[cell * Limbs + i];
+            if (limb) total.add_scaled(to, limb, base + static_cast<int>(32 * i));
+            limb = 0;
+        }
+    }
+
+private:
+    std::vector<std::int64_t> limbs_;
 };
 
 }  // namespace deciban

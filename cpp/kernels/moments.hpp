@@ -35,19 +35,17 @@ struct Moments {
         sum_xx.add(cell, high);
         sum_xx.add(cell, low);
     }
-    void add_row(std::size_t cell, double x, double weight) {
-        double high, low, a, b;
-        count.add(cell, weight);
-        two_product(weight, x, a, b);
-        sum_x.add(cell, a);
-        sum_x.add(cell, b);
-        two_product(x, x, high, low);
-        two_product(weight, high, a, b);
-        sum_xx.add(cell, a);
-        sum_xx.add(cell, b);
-        two_product(weight, low, a, b);
-        sum_xx.add(cell, a);
-        sum_xx.add(cell, b);
+    // weight * other, exactly, for rows that all have that weight
+    void add_scaled(const Moments& other, std::size_t other_cell, double weight, std::size_t cell) {
+        const auto scale = [&](ExactSums& to, const ExactSums& from) {
+            for (std::size_t i = 0; i < from.words(other_cell); ++i) {
+                double high, low;
+                two_product(weight, from.word(other_cell, i), high, low);
+                to.add(cell, high);
+                to.add(cell, low);
+            }
+        };
+        scale(count, other.count), scale(sum_x, other.sum_x), scale(sum_xx, other.sum_xx);
     }
     ExactSums count, sum_x, sum_xx;  // (class, column)
 };
@@ -300,35 +298,125 @@ void moments_of_rows(const Matrix<T>& x, const std::int32_t* codes, std::size_t 
     }
 }
 
+// Weights that all differ: w, w*x and w*x^2 are sums of one, two and four doubles, added limb by limb.
+class WeightedWorker {
+public:
+    WeightedWorker(std::size_t classes, std::size_t columns, Moments& total)
+        : cells_(classes * columns), columns_(columns), total_(total), count_(cells_), sum_x_(cells_), sum_xx_(cells_),
+          top_(columns, 0) {}
+
+    template <class T>
+    void choose_windows(const Matrix<T>& x, const double* weights, std::size_t begin, std::size_t end) {
+        double heaviest = 0.0;
+        std::vector<double> largest(columns_, 0.0);
+        for (std::size_t i = begin; i < end; ++i) {
+            heaviest = std::max(heaviest, weights[i]);
+            for (std::size_t j = 0; j < columns_; ++j) {
+                const double size = std::fabs(static_cast<double>(x.at(i, j)));
+                if (size < largest_number && size > largest[j]) largest[j] = size;
+            }
+        }
+        heavy_ = heaviest > 0.0 ? std::ilogb(heaviest) : 0;
+        for (std::size_t j = 0; j < columns_; ++j) top_[j] = largest[j] > 0.0 ? std::ilogb(largest[j]) : 0;
+    }
+
+    void add(std::size_t cell, std::size_t column, double x, double w) {
+        double high, low, a[2], b[2], c[2];
+        two_product(w, x, a[0], a[1]);
+        two_product(x, x, high, low);
+        two_product(w, high, b[0], b[1]);
+        two_product(w, low, c[0], c[1]);
+        put(count_, total_.count, cell, w, heavy_);
+        for (const double part : a) put(sum_x_, total_.sum_x, cell, part, top_[column] + heavy_);
+        for (const double part : b) put(sum_xx_, total_.sum_xx, cell, part, 2 * top_[column] + heavy_);
+        for (const double part : c) put(sum_xx_, total_.sum_xx, cell, part, 2 * top_[column] + heavy_);
+    }
+
+    void flush() {
+        for (std::size_t cell = 0; cell < cells_; ++cell) {
+            const int top = top_[cell % columns_];
+            count_.flush(cell, count_.base(heavy_, margin), total_.count, cell);
+            sum_x_.flush(cell, sum_x_.base(top + heavy_, margin), total_.sum_x, cell);
+            sum_xx_.flush(cell, sum_xx_.base(2 * top + heavy_, margin), total_.sum_xx, cell);
+        }
+    }
+
+private:
+    static constexpr int margin = 112;  // of which 64 are the limbs that a number may spill into
+    template <class Sums>
+    static void put(Sums& sums, ExactSums& otherwise, std::size_t cell, double x, int top) {
+        if (!sums.add(cell, x, Sums::base(top, margin))) otherwise.add(cell, x);
+    }
+    std::size_t cells_, columns_;
+    Moments& total_;
+    LimbSums<8> count_;
+    LimbSums<10> sum_x_;
+    LimbSums<14> sum_xx_;
+    int heavy_ = 0;
+    std::vector<int> top_;
+};
+
 template <class T>
-void weighted_moments_of_rows(const Matrix<T>& x, const std::int32_t* codes, const double* weights, std::size_t begin,
-                              std::size_t end, Moments& total, BadCell& bad) {
+void weighted_moments_of_rows(const Matrix<T>& x, const std::int32_t* codes, const double* weights, std::size_t classes,
+                              std::size_t begin, std::size_t end, Moments& total, BadCell& bad) {
+    WeightedWorker worker(classes, x.columns, total);
+    worker.choose_windows(x, weights, begin, std::min(end, begin + 256));
     for (std::size_t i = begin; i < end; ++i)
         for (std::size_t j = 0; j < x.columns; ++j) {
             const double value = static_cast<double>(x.at(i, j));
             if (std::isnan(value)) continue;
-            const std::size_t cell = static_cast<std::size_t>(codes[i]) * x.columns + j;
             if (std::fabs(value) >= largest_number) bad.note(i, j);
-            else total.add_row(cell, value, weights[i]);
+            else worker.add(static_cast<std::size_t>(codes[i]) * x.columns + j, j, value, weights[i]);
         }
+    worker.flush();
 }
 
-// weights may be null: every row counts once.
 template <class T>
-Moments moments(const Matrix<T>& x, const std::int32_t* codes, const double* weights, std::size_t classes,
-                BadCell& bad) {
+Moments plain_moments(const Matrix<T>& x, const std::int32_t* codes, const double* weights, std::size_t classes, BadCell& bad) {
     const std::size_t cells = classes * x.columns;
     const unsigned parts = thread_count(x.rows * x.columns, std::max<std::size_t>(1 << 16, 4 * cells));
     std::vector<std::unique_ptr<Moments>> partial(parts);
     std::vector<BadCell> bad_cells(parts);
     parallel(x.rows, parts, [&](unsigned part, std::size_t begin, std::size_t end) {
         partial[part] = std::make_unique<Moments>(cells);
-        if (weights) weighted_moments_of_rows(x, codes, weights, begin, end, *partial[part], bad_cells[part]);
+        if (weights) weighted_moments_of_rows(x, codes, weights, classes, begin, end, *partial[part], bad_cells[part]);
         else moments_of_rows(x, codes, classes, begin, end, *partial[part], bad_cells[part]);
     });
     for (unsigned part = 1; part < parts; ++part) partial[0]->add(*partial[part]);
     for (const auto& cell : bad_cells) bad.note(cell);
     return std::move(*partial[0]);
+}
+
+// The place of each weight among the different ones; false where there are more than `most`.
+inline bool group_weights(const double* weights, std::size_t rows, std::size_t most, std::vector<double>& values,
+                          std::vector<std::int32_t>& places) {
+    places.resize(rows);
+    for (std::size_t i = 0; i < rows; ++i) {
+        std::size_t g = 0;
+        while (g < values.size() && values[g] != weights[i]) ++g;
+        if (g == most) return false;
+        if (g == values.size()) values.push_back(weights[i]);
+        places[i] = static_cast<std::int32_t>(g);
+    }
+    return true;
+}
+
+// weights may be null: every row counts once. A few different weights (class weights, multiplicities) are as many groups
+// of plain rows, each scaled at the end; it is only when they all differ that every cell is multiplied on its own.
+template <class T>
+Moments moments(const Matrix<T>& x, const std::int32_t* codes, const double* weights, std::size_t classes, BadCell& bad) {
+    std::vector<double> values;
+    std::vector<std::int32_t> groups;
+    if (!weights || !group_weights(weights, x.rows, std::max<std::size_t>(1, 64 / classes), values, groups))
+        return plain_moments(x, codes, weights, classes, bad);
+    for (std::size_t i = 0; i < x.rows; ++i) groups[i] += codes[i] * static_cast<std::int32_t>(values.size());
+    const Moments plain = plain_moments(x, groups.data(), nullptr, classes * values.size(), bad);
+    Moments total(classes * x.columns);
+    for (std::size_t c = 0; c < classes; ++c)
+        for (std::size_t g = 0; g < values.size(); ++g)
+            for (std::size_t j = 0; j < x.columns; ++j)
+                total.add_scaled(plain, (c * values.size() + g) * x.columns + j, values[g], c * x.columns + j);
+    return total;
 }
 
 }  // namespace deciban

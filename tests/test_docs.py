@@ -1,0 +1,67 @@
+"""The documents run: every Python block in them is executed, and every public name is in them."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import deciban
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+def blocks(document: Path) -> Iterator[tuple[int, str]]:
+    """The Python blocks of a document, each with the number of its first line."""
+    text = document.read_text(encoding="utf-8")
+    for found in BLOCK.finditer(text):
+        yield text.count("\n", 0, found.start(1)) + 1, found[1]
+
+
+def with_blank_lines(session: str) -> str:
+    """A blank line inside an output is written as doctest wants it; the documents stay readable."""
+    lines = session.rstrip().splitlines()
+    for i, line in enumerate(lines):
+        following = next((later for later in lines[i:] if later.strip()), ">>>")
+        if not line.strip() and not following.startswith(">>>"):
+            lines[i] = "<BLANKLINE>"
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_blocks_run(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions (>>>) print what is written below them; plain blocks execute. One namespace for each document."""
+    module = types.ModuleType("document_" + document.stem.lower())
+    monkeypatch.setitem(sys.modules, module.__name__, module)  # dataclasses look their module up
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    report: list[str] = []
+    for first, block in blocks(document):
+        if not block.startswith(">>>"):
+            exec(compile("\n" * (first - 1) + block, str(document), "exec", dont_inherit=True), module.__dict__)
+            for path in re.findall(r"\A# src/(\S+)\.py$", block, re.MULTILINE):  # what follows may import it
+                monkeypatch.setitem(sys.modules, path.replace("/", "."), module)
+            continue
+        text = with_blank_lines(block)
+        session = doctest.DocTestParser().get_doctest(text, {}, document.name, str(document), first - 1)
+        session.globs = module.__dict__
+        runner.run(session, out=report.append, clear_globs=False)
+    assert not report, "".join(report)
+
+
+def test_documents_hold_sessions() -> None:
+    for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "lectures.md"):
+        assert any(block.startswith(">>>") for _, block in blocks(document)), document
+
+
+@pytest.mark.parametrize("name", deciban.__all__)
+def test_public_names_are_documented(name: str) -> None:
+    pages = [path for path in DOCUMENTS if path.name != "CONTRIBUTING.md"]
+    assert any(re.search(rf"\b{name}\b", page.read_text(encoding="utf-8")) for page in pages)
