@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from deciban import families as families
+    from deciban import priors as priors
     from deciban.errors import DecibanError, DecibanWarning, NegativeEvidence, NotInvertible
-    from deciban.families import priors as priors
     from deciban.models import GaussianDiscriminant, NaiveBayes
 
 __version__ = "0.1.0"
@@ -36,7 +36,7 @@ _HOMES = {
     "GaussianDiscriminant": "deciban.models",
     "NaiveBayes": "deciban.models",
 }
-_MODULES = {"families": "deciban.families", "priors": "deciban.families.priors"}
+_MODULES = {"families": "deciban.families", "priors": "deciban.priors"}
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,14 @@ class NegativeEvidence(DecibanError):
 
 class DecibanWarning(UserWarning):
     """The result is sound, but something about the data deserves a look."""
+
+
+def warn(message: str) -> None:
+    """A DecibanWarning that points at the caller's line, however deep in here it arose."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("deciban", "sklearn"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, DecibanWarning, stacklevel=max(2, level - 1))
 
 
 def cell_error(column: object, row: int, value: object, problem: str) -> DecibanError:

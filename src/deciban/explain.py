@@ -11,9 +11,10 @@ from deciban.errors import DecibanError
 from deciban.types import FloatArray, Level, Levels
 
 DECIBANS = 10.0 / np.log(10.0)  # in one nat
+MOST_ROWS, MOST_PARTS = 5, 15  # that are printed; the arrays hold all
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """10·log₁₀ [p(c|x) / p(c'|x)] = prior + Σ_columns 10·log₁₀ [p(x_j|c) / p(x_j|c')], in decibans.
 
@@ -69,28 +70,30 @@ class Explanation:
         return total
 
     def text(self, row: int = 0, target: Level = None, against: Level = None) -> str:
-        """One row as lines: strongest evidence first, a bar for each."""
+        """One row as lines: the strongest evidence first, a bar for each."""
+        if len(self.classes) == 1:
+            return f"row {row}: {self.classes[0]}, the only class there is"
         chosen, other = self.sides(target, against)
         values = self.decibans(target, against)[row]
         finite = np.abs(values[np.isfinite(values)])
         scale = max(1.0, float(finite.max())) if len(finite) else 1.0
-        wide = max(len(name) for name in (*self.names, "log-odds"))
-        lines = [f"row {row}: {self.classes[chosen[row]]} against {self.classes[other[row]]}, in decibans"]
         order = [0, *(1 + np.argsort(-np.abs(values[1:]), kind="stable"))]
-        for i in order:
-            share = 1.0 if np.isinf(values[i]) else abs(values[i]) / scale
-            bar = ("+" if values[i] > 0 else "-") * round(20 * share)
-            lines.append(f"  {self.names[i]:<{wide}}  {values[i]:+9.2f}  {bar}".rstrip())
-        total = self.log_odds(target, against)[row]
-        odds = f"odds {_odds(total)}"
-        lines.append(f"  {'log-odds':<{wide}}  {total:+9.2f}  {odds}")
-        return "\n".join(lines)
+        shown, rest = order[: 1 + MOST_PARTS], order[1 + MOST_PARTS :]
+        lines = [(self.names[i], values[i], _bar(values[i], scale)) for i in shown]
+        if rest:
+            lines.append((f"{len(rest)} others", values[rest].sum(), ""))
+        lines.append(("log-odds", values.sum(), _odds(values.sum())))
+        wide = max(len(name) for name, _, _ in lines)
+        title = f"row {row}: {self.classes[chosen[row]]} against {self.classes[other[row]]}, in decibans"
+        return "\n".join([title, *(f"  {name:<{wide}}  {value:+9.2f}  {end}".rstrip() for name, value, end in lines)])
 
     def __str__(self) -> str:
-        shown = [self.text(i) for i in range(min(len(self), 5))]
-        if len(self) > 5:
-            shown.append(f"… and {len(self) - 5} more rows")
+        shown = [self.text(i) for i in range(min(len(self), MOST_ROWS))]
+        if len(self) > MOST_ROWS:
+            shown.append(f"… and {len(self) - MOST_ROWS} more rows: text(row) shows one")
         return "\n\n".join(shown)
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
@@ -106,4 +109,9 @@ def _odds(decibans: float) -> str:
         return "certain" if decibans > 0 else "impossible"
     ratio = 10.0 ** (abs(decibans) / 10.0)
     shown = f"{ratio:,.1f}" if ratio < 1e6 else f"{ratio:.1e}"
-    return f"{shown} to 1" if decibans >= 0 else f"1 to {shown}"
+    return f"odds {shown} to 1" if decibans >= 0 else f"odds 1 to {shown}"
+
+
+def _bar(value: float, scale: float) -> str:
+    share = 1.0 if np.isinf(value) else abs(value) / scale
+    return ("+" if value > 0 else "-") * round(20 * share)

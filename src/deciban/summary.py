@@ -11,7 +11,7 @@ from deciban.families import Table
 MOST_ROWS, MOST_COLUMNS, MOST_TABLES = 20, 12, 60
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Summary:
     """What was learned: `tables` holds every number, printing shortens long ones."""
 
@@ -26,6 +26,8 @@ class Summary:
             parts.append(f"… and {len(self.tables) - MOST_TABLES} more tables, in summary().tables")
         parts += [f"note: {note}" for note in self.notes]
         return "\n\n".join(parts)
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"

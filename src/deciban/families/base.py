@@ -86,7 +86,7 @@ class Family(ABC, Generic[S, P]):
 
 def class_rows(context: Context, values: Sequence[FloatArray]) -> tuple[tuple[Any, ...], ...]:
     """One row for each class: its label, then its numbers."""
-    return tuple((label, *(column[c] for column in values)) for c, label in enumerate(context.classes))
+    return tuple((label, *(float(column[c]) for column in values)) for c, label in enumerate(context.classes))
 
 
 def padded_table(log_p: FloatArray) -> FloatArray:

@@ -24,8 +24,8 @@ NOT_BINARY = "is neither 0 nor 1: give Bernoulli a threshold"
 
 @dataclass(frozen=True)
 class BernoulliParams:
-    log_p: FloatArray  # (K, d, 2) of false and true
-    informative: NDArray[np.bool_]  # (d) False where the column was never present
+    log_p: FloatArray  # (K, d, 2) of false and true; 0 where not informative
+    informative: NDArray[np.bool_]  # (d) False where the column is constant or never present
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,10 @@ class Bernoulli(Family[Moments, BernoulliParams]):
         counts = np.stack([(all_cells - true).T, true.T], axis=2)  # (d, K, 2)
         prior = self.prior or Laplace(context.smoothing)
         log_p = log_frequencies(counts, prior.pseudo_counts(counts, (False, True), context.classes))
-        log_p = np.ascontiguousarray(log_p.transpose(1, 0, 2))
-        return BernoulliParams(log_p, np.asarray((all_cells > 0).any(axis=0)))
+        seen = counts.max(axis=1)
+        both = (seen[:, 0] > 0) & (seen[:, 1] > 0)  # (d) false and true
+        log_p = np.where(both[:, np.newaxis], log_p.transpose(1, 0, 2), 0.0)
+        return BernoulliParams(log_p, both)
 
     def add_log_density(self, params: BernoulliParams, values: Any, out: FloatArray) -> None:
         truth = self._truth(values)
@@ -69,9 +71,8 @@ class Bernoulli(Family[Moments, BernoulliParams]):
             return
         codes = np.where(np.isnan(truth), -1.0, truth).astype(np.int32)
         d = truth.shape[1]
-        log_p = np.where(params.informative[:, np.newaxis], params.log_p, 0.0)
-        table = padded_table(log_p.reshape(len(log_p), 2 * d))
-        _kernels.add_table(codes, np.arange(0, 2 * d + 1, 2, dtype=np.int64), table, len(log_p), out)
+        table = padded_table(params.log_p.reshape(-1, 2 * d))
+        _kernels.add_table(codes, np.arange(0, 2 * d + 1, 2, dtype=np.int64), table, out.shape[1], out)
 
     def _add_sparse(self, params: BernoulliParams, truth: Any, out: FloatArray) -> None:
         """Σ log(1 − φ) over all columns, and log φ − log(1 − φ) for each true one."""
@@ -111,8 +112,7 @@ class Bernoulli(Family[Moments, BernoulliParams]):
         return [self.log_density(one[j], dense[:, [j]], len(params.log_p)) for j in columns]
 
     def silent(self, params: BernoulliParams) -> Sequence[int]:
-        same = np.ptp(params.log_p[:, :, 1], axis=0) == 0 if np.isfinite(params.log_p).all() else ~params.informative
-        return np.flatnonzero(~params.informative | same).tolist()
+        return np.flatnonzero(~params.informative).tolist()
 
     def n_parameters(self, params: BernoulliParams) -> int:
         return int(params.informative.size) * len(params.log_p)

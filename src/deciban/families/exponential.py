@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from deciban import _kernels
 from deciban.errors import forbid, forbid_infinite
 from deciban.families.base import Context, Family, Table, class_rows
-from deciban.families.poisson import shrunk_means
+from deciban.families.poisson import shrunk_means, varies
 from deciban.families.priors import Virtual
 from deciban.statistics.moments import Moments
 from deciban.types import FloatArray, Labels
@@ -44,8 +44,8 @@ class Exponential(Family[Moments, ExponentialParams]):
         return Moments.of(values, labels, weights, classes)
 
     def estimate(self, statistic: Moments, context: Context) -> ExponentialParams:
-        mean, pooled = shrunk_means(statistic, self.prior)
-        informative = (pooled > 0)[0]
+        mean, _ = shrunk_means(statistic, self.prior)
+        informative = varies(statistic)
         return ExponentialParams(1.0 / np.where(informative, mean, 1.0), informative)
 
     def add_log_density(self, params: ExponentialParams, values: NDArray[Any], out: FloatArray) -> None:

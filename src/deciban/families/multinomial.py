@@ -75,5 +75,5 @@ class Multinomial(Family[Totals, MultinomialParams]):
         return len(params.log_p) * (int(params.log_p.shape[1]) - 1)
 
     def describe(self, params: MultinomialParams, context: Context) -> list[Table]:
-        rows = tuple((name, *np.exp(params.log_p[:, j])) for j, name in enumerate(context.columns))
+        rows = tuple((name, *np.exp(params.log_p[:, j]).tolist()) for j, name in enumerate(context.columns))
         return [Table("Multinomial", ("word", *map(str, context.classes)), rows)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from deciban import _kernels
-from deciban.errors import DecibanWarning, forbid_infinite
+from deciban.errors import forbid_infinite, warn
 from deciban.families.base import FLOOR, Context, Family, Table, class_rows
 from deciban.families.priors import InverseWishart
 from deciban.statistics.scatter import Scatter
@@ -94,7 +93,7 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         if names:
             columns = ", ".join(repr(context.columns[j]) for j in names)
             status = f"singular covariance: columns {columns} are constant or combinations of each other"
-            warnings.warn(status + "; their directions were widened", DecibanWarning, stacklevel=2)
+            warn(status + "; their directions were widened")
         sigma = np.stack([s for s, _, _ in factors])
         whiten = np.stack([t for _, t, _ in factors])
         constant = np.log(np.diagonal(whiten, axis1=1, axis2=2)).sum(axis=1) - 0.5 * d * np.log(2 * np.pi)
@@ -144,11 +143,11 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         header = ("class", *map(str, context.columns))
         note = ""
         if params.skipped.any():
-            note = f"{params.skipped.sum():g} rows with a missing cell were left out"
+            note = f"rows left out because of a missing cell: {params.skipped.sum():g}"
         tables = [Table("means (MultivariateGaussian)", header, class_rows(context, list(params.mean.T)), note)]
         owners = ["all classes"] if len(params.covariance) == 1 else context.classes
         for owner, matrix in zip(owners, params.covariance, strict=True):
-            rows = tuple((str(name), *row) for name, row in zip(context.columns, matrix, strict=True))
+            rows = tuple((str(name), *row.tolist()) for name, row in zip(context.columns, matrix, strict=True))
             tables.append(Table(f"covariance of {owner}", ("", *map(str, context.columns)), rows))
         return tables
 

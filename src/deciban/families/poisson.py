@@ -46,7 +46,7 @@ class Poisson(Family[Moments, PoissonParams]):
 
     def estimate(self, statistic: Moments, context: Context) -> PoissonParams:
         mean, pooled = shrunk_means(statistic, self.prior)
-        informative = (pooled > 0)[0]
+        informative = varies(statistic)
         return PoissonParams(np.where(informative, np.maximum(mean, FLOOR * pooled), 1.0), informative)
 
     def add_log_density(self, params: PoissonParams, values: NDArray[Any], out: FloatArray) -> None:
@@ -87,3 +87,9 @@ def shrunk_means(statistic: Moments, prior: Virtual | None) -> tuple[FloatArray,
     if prior is not None and prior.m > 0:
         mean = (total + prior.m * pooled) / (count + prior.m)
     return mean, pooled
+
+
+def varies(statistic: Moments) -> NDArray[np.bool_]:
+    """(d) whether a column holds more than one value."""
+    spread: NDArray[np.bool_] = statistic.pooled().squares[0] > 0
+    return spread

@@ -34,7 +34,9 @@ class TableFrame:
         return TableFrame(self.table.slice(start, stop - start), self.names, self.kinds)
 
     def take(self, rows: NDArray[np.intp]) -> TableFrame:
-        return TableFrame(self.table.take(pa.array(rows)), self.names, self.kinds)
+        chosen = pa.array(rows)
+        columns = [self.array(j).take(chosen) for j in range(len(self.names))]
+        return TableFrame(pa.table(columns, names=self.table.column_names), self.names, self.kinds)
 
     def drop(self, column: int) -> TableFrame:
         def without(items: Any) -> tuple[Any, ...]:
@@ -76,6 +78,10 @@ class TableFrame:
 
 def table_frame(x: Any) -> TableFrame:
     """A frame over any table; a pandas index is not a column."""
+    if len(getattr(x, "shape", (0, 0))) != 2:
+        raise DecibanError(
+            f"X must be a table or a matrix; a {type(x).__name__} is one column of one: use X.to_frame()"
+        )
     if _is_pandas(x):
         names = tuple(_name(name) for name in x.columns)
         require_unique(names)
@@ -141,6 +147,8 @@ def _floats(array: Any) -> NDArray[Any]:
 def plain(array: Any) -> Any:
     """A column as one Arrow array, strings that are views decoded."""
     if isinstance(array, pa.ChunkedArray):
+        if pa.types.is_dictionary(array.type) and any(chunk.dictionary.null_count for chunk in array.chunks):
+            array = array.cast(array.type.value_type)  # dictionaries that hold null cannot be made one
         array = array.combine_chunks()
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)

@@ -39,6 +39,10 @@ class Statistic(ABC):
         """Only the classes of `index`, in that order."""
 
     @abstractmethod
+    def columns(self, index: Index) -> Self:
+        """Only the columns of `index`, in that order."""
+
+    @abstractmethod
     def to_arrays(self) -> Arrays: ...
 
     @classmethod

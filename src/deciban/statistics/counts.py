@@ -82,6 +82,11 @@ class Counts(Statistic):
     def take(self, index: Index) -> Self:
         return type(self)(self.levels, self.table.take(index))._seen()
 
+    def columns(self, index: Index) -> Self:
+        parts = [np.arange(self.offsets[j], self.offsets[j + 1]) for j in index]
+        places = np.concatenate([np.zeros(0, np.intp), *parts])
+        return type(self)(tuple(self.levels[j] for j in index), self.table.take(places, axis=1))
+
     def to_arrays(self) -> Arrays:
         text = json.dumps(self.levels)
         return {"table": self.table.words, "levels": np.frombuffer(text.encode(), dtype=np.uint8)}

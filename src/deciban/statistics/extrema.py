@@ -55,9 +55,6 @@ class Extrema(Statistic):
             count = Moments.of(np.where(present, 1.0, np.nan), codes, weights, classes).count
         return cls(count, low + 0.0, high + 0.0)  # −0 is 0, whichever came first
 
-    def column(self, j: int) -> Extrema:
-        return Extrema(self.count.take([j], axis=1), self.low[:, [j]], self.high[:, [j]])
-
     def __add__(self, other: Self) -> Self:
         return type(self)(self.count + other.count, np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
@@ -75,6 +72,10 @@ class Extrema(Statistic):
     def take(self, index: Index) -> Self:
         place = np.asarray(index, dtype=np.intp)
         return type(self)(self.count.take(index), self.low[place], self.high[place])
+
+    def columns(self, index: Index) -> Self:
+        place = np.asarray(index, dtype=np.intp)
+        return type(self)(self.count.take(index, axis=1), self.low[:, place], self.high[:, place])
 
     def to_arrays(self) -> Arrays:
         return {"count": self.count.words, "low": self.low, "high": self.high}

@@ -88,9 +88,6 @@ class Histogram(Statistic):
         """The largest double of each occupied cell of column j."""
         return values_of(np.minimum((self.keys[j] << self.levels[j]) | ~(np.int64(-1) << self.levels[j]), MOST))
 
-    def column(self, j: int) -> Histogram:
-        return Histogram(self.cap, self.levels[[j]], (self.keys[j],), (self.counts[j],))
-
     def coarsened(self, levels: NDArray[np.int64]) -> Self:
         """At `levels` (at least its own) of each column."""
         keys, counts = [], []
@@ -142,6 +139,10 @@ class Histogram(Statistic):
 
     def take(self, index: Index) -> Self:
         return type(self)(self.cap, self.levels, self.keys, tuple(c.take(index) for c in self.counts))._occupied()
+
+    def columns(self, index: Index) -> Self:
+        levels = self.levels[np.asarray(index, dtype=np.intp)]
+        return type(self)(self.cap, levels, tuple(self.keys[j] for j in index), tuple(self.counts[j] for j in index))
 
     def to_arrays(self) -> Arrays:
         arrays: Arrays = {"cap": np.array([self.cap]), "levels": self.levels}

@@ -74,9 +74,6 @@ class Moments(Statistic):
 
         return Moments(one(self.count), one(self.sum_x), one(self.sum_xx))
 
-    def column(self, j: int) -> Moments:
-        return Moments(*(s.take([j], axis=1) for s in (self.count, self.sum_x, self.sum_xx)))
-
     def __add__(self, other: Self) -> Self:
         return type(self)(self.count + other.count, self.sum_x + other.sum_x, self.sum_xx + other.sum_xx)
 
@@ -95,6 +92,9 @@ class Moments(Statistic):
 
     def take(self, index: Index) -> Self:
         return type(self)(*(s.take(index) for s in (self.count, self.sum_x, self.sum_xx)))
+
+    def columns(self, index: Index) -> Self:
+        return type(self)(*(s.take(index, axis=1) for s in (self.count, self.sum_x, self.sum_xx)))
 
     def to_arrays(self) -> Arrays:
         return {"count": self.count.words, "sum_x": self.sum_x.words, "sum_xx": self.sum_xx.words}

@@ -135,6 +135,11 @@ class Scatter(Statistic):
         count, skipped = self.count.take(index), self.skipped.take(index)
         return type(self)(count, skipped, self.origin[place], self.sum[place], products, self.shared)
 
+    def columns(self, index: Index) -> Self:
+        place = np.asarray(index, dtype=np.intp)
+        products = self.products[:, place][:, :, place]
+        return type(self)(self.count, self.skipped, self.origin[:, place], self.sum[:, place], products)
+
     def to_arrays(self) -> Arrays:
         return {
             "count": self.count.words,

@@ -65,6 +65,9 @@ class Totals(Statistic):
     def take(self, index: Index) -> Self:
         return type(self)(self.sum_x.take(index))
 
+    def columns(self, index: Index) -> Self:
+        return type(self)(self.sum_x.take(index, axis=1))
+
     def to_arrays(self) -> Arrays:
         return {"sum_x": self.sum_x.words}
 
