@@ -138,7 +138,7 @@ class Scatter(Statistic):
     def columns(self, index: Index) -> Self:
         place = np.asarray(index, dtype=np.intp)
         products = self.products[:, place][:, :, place]
-        return type(self)(self.count, self.skipped, self.origin[:, place], self.sum[:, place], products)
+        return type(self)(self.count, self.skipped, self.origin[:, place], self.sum[:, place], products, self.shared)
 
     def to_arrays(self) -> Arrays:
         return {
