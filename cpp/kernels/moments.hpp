@@ -264,7 +264,7 @@ private:
 
 // How many columns one pass takes, so that the accumulators of all classes stay in the second-level cache.
 inline std::size_t columns_per_pass(std::size_t classes, std::size_t columns) {
-    const std::size_t fit = (std::size_t{512} << 10) / (classes * slots / 4 * sizeof(double));
+    const std::size_t fit = (std::size_t{512} << 10) / (std::max<std::size_t>(1, classes) * slots / 4 * sizeof(double));
     return std::min(columns, std::max<std::size_t>(16, fit / 4 * 4));
 }
 
@@ -407,7 +407,7 @@ template <class T>
 Moments moments(const Matrix<T>& x, const std::int32_t* codes, const double* weights, std::size_t classes, BadCell& bad) {
     std::vector<double> values;
     std::vector<std::int32_t> groups;
-    if (!weights || !group_weights(weights, x.rows, std::max<std::size_t>(1, 64 / classes), values, groups))
+    if (!weights || !group_weights(weights, x.rows, std::max<std::size_t>(1, 64 / std::max<std::size_t>(1, classes)), values, groups))
         return plain_moments(x, codes, weights, classes, bad);
     for (std::size_t i = 0; i < x.rows; ++i) groups[i] += codes[i] * static_cast<std::int32_t>(values.size());
     const Moments plain = plain_moments(x, groups.data(), nullptr, classes * values.size(), bad);

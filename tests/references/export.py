@@ -6,10 +6,16 @@ from pathlib import Path
 
 from sklearn.datasets import load_iris, load_wine
 
-for name, load in (("iris", load_iris), ("wine", load_wine)):
-    data = load()
-    with (Path(sys.argv[1]) / f"{name}.csv").open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow([*data.feature_names, "class"])
-        for x, y in zip(data.data.tolist(), data.target, strict=True):
-            rows.writerow([*x, data.target_names[y]])
+
+def export(directory: str) -> None:
+    for name, load in (("iris", load_iris), ("wine", load_wine)):
+        data = load()
+        with (Path(directory) / f"{name}.csv").open("w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow([*data.feature_names, "class"])
+            for x, y in zip(data.data.tolist(), data.target, strict=True):
+                rows.writerow([*x, data.target_names[y]])
+
+
+if __name__ == "__main__":
+    export(sys.argv[1])
