@@ -11,19 +11,50 @@ from numpy.typing import NDArray
 
 
 class DecibanError(ValueError):
-    """Bad input or an impossible request; the message names the column and row and says what to do."""
+    """Bad input or an impossible request; the message names the column and row and says what to do.
+
+    >>> import deciban as db
+    >>> db.NaiveBayes().fit([[1.0], [float("inf")]], ["no", "yes"])
+    Traceback (most recent call last):
+    deciban.errors.DecibanError: column 0, row 1: inf is infinite: use NaN for a missing cell, or remove the row
+    """
 
 
 class NotInvertible(DecibanError):
-    """The statistic cannot forget: extrema, for one, do not remember what they replaced."""
+    """The statistic cannot forget: extrema, for one, do not remember what they replaced.
+
+    >>> import deciban as db
+    >>> model = db.NaiveBayes(db.families.Uniform()).fit([[1.0], [2.0]], ["no", "yes"])
+    >>> try:
+    ...     model.forget([[1.0]], ["no"])
+    ... except db.NotInvertible:
+    ...     print("fit again without these rows")
+    fit again without these rows
+    """
 
 
 class NegativeEvidence(DecibanError):
-    """More evidence was taken away than was there; the model is as it was before."""
+    """More evidence was taken away than was there; the model is as it was before.
+
+    >>> import deciban as db
+    >>> model = db.NaiveBayes().fit([[1.0], [2.0]], ["no", "yes"])
+    >>> model.forget([[1.0]], ["perhaps"])
+    Traceback (most recent call last):
+    deciban.errors.NegativeEvidence: class 'perhaps' was never learned; the model is unchanged
+    """
 
 
 class DecibanWarning(UserWarning):
-    """The result is sound, but something about the data deserves a look."""
+    """The result is sound, but something about the data deserves a look.
+
+    >>> import warnings
+    >>> import deciban as db
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     status = db.GaussianDiscriminant().fit([[1.0, 2.0], [3.0, 6.0], [5.0, 10.0]], [0, 0, 1]).status_
+    >>> caught[0].category is db.DecibanWarning
+    True
+    """
 
 
 def warn(message: str) -> None:
@@ -37,6 +68,10 @@ def warn(message: str) -> None:
 def cell_error(column: object, row: int, value: object, problem: str) -> DecibanError:
     """An error about one cell. Rows count from 0, as in the table that was passed."""
     return DecibanError(f"column {column!r}, row {row}: {value!r} {problem}")
+
+
+INFINITE = "is infinite: use NaN for a missing cell, or remove the row"
+TOO_LARGE = "is too large to be squared: rescale the column"
 
 
 class BadCell(Exception):
@@ -55,7 +90,7 @@ def forbid(bad: NDArray[np.bool_], problem: str) -> None:
 
 
 def forbid_infinite(x: NDArray[Any]) -> None:
-    forbid(np.isinf(x), "is infinite: use NaN for a missing cell, or remove the row")
+    forbid(np.isinf(x), INFINITE)
 
 
 def forbid_stored(x: Any, bad: NDArray[np.bool_], problem: str) -> None:

@@ -81,8 +81,9 @@ class Explanation:
         shown, rest = order[: 1 + MOST_PARTS], order[1 + MOST_PARTS :]
         lines = [(self.names[i], values[i], _bar(values[i], scale)) for i in shown]
         if rest:
-            lines.append((f"{len(rest)} others", values[rest].sum(), ""))
-        lines.append(("log-odds", values.sum(), _odds(values.sum())))
+            lines.append((f"{len(rest)} others", _sum(values[rest]), ""))
+        total = self.log_odds(target, against)[row]
+        lines.append(("log-odds", total, _odds(total)))
         wide = max(len(name) for name, _, _ in lines)
         title = f"row {row}: {self.classes[chosen[row]]} against {self.classes[other[row]]}, in decibans"
         return "\n".join([title, *(f"  {name:<{wide}}  {value:+9.2f}  {end}".rstrip() for name, value, end in lines)])
@@ -102,6 +103,12 @@ class Explanation:
         if label not in self.classes:
             raise DecibanError(f"no class {label!r}; there are {list(self.classes)}")
         return self.classes.index(label)
+
+
+def _sum(values: FloatArray) -> float:
+    """What excludes both classes tells nothing between them."""
+    infinite = values[np.isinf(values)]
+    return 0.0 if len(set(infinite.tolist())) == 2 else float(values.sum())
 
 
 def _odds(decibans: float) -> str:

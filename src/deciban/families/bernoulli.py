@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.errors import DecibanError, forbid, forbid_stored
+from deciban.errors import INFINITE, DecibanError, forbid, forbid_infinite, forbid_stored
 from deciban.families.base import Context, Family, Table, class_rows, padded_table
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
 from deciban.statistics.moments import Moments
@@ -68,7 +68,10 @@ class Bernoulli(Family[Moments, BernoulliParams]):
         truth = self._truth(values)
         if sp.issparse(truth):
             self._add_sparse(params, truth, out)
-            return
+        else:
+            self._add_dense(params, truth, out)
+
+    def _add_dense(self, params: BernoulliParams, truth: FloatArray, out: FloatArray) -> None:
         codes = np.where(np.isnan(truth), -1.0, truth).astype(np.int32)
         d = truth.shape[1]
         table = padded_table(params.log_p.reshape(-1, 2 * d))
@@ -80,7 +83,7 @@ class Bernoulli(Family[Moments, BernoulliParams]):
         if not np.isfinite(params.log_p).all():  # a certain outcome: its logs have no difference
             step = max(1, (1 << 22) // truth.shape[1])
             for start in range(0, truth.shape[0], step):
-                self.add_log_density(params, truth[start : start + step].toarray(), out[start : start + step])
+                self._add_dense(params, truth[start : start + step].toarray(), out[start : start + step])
             return
         out += false.sum(axis=1)
         _kernels.add_sparse(truth.data, truth.indices, truth.indptr, padded_table(true - false), len(false), out)
@@ -90,6 +93,7 @@ class Bernoulli(Family[Moments, BernoulliParams]):
         if sp.issparse(values):
             return self._stored_truth(values)
         if self.threshold is not None:
+            forbid_infinite(values)
             truth: FloatArray = np.where(np.isnan(values), np.nan, values > self.threshold)
             return truth
         forbid((values != 0) & (values != 1) & ~np.isnan(values), NOT_BINARY)
@@ -102,6 +106,7 @@ class Bernoulli(Family[Moments, BernoulliParams]):
             return values
         if self.threshold < 0:
             raise DecibanError("a threshold below 0 makes every cell that sparse rows leave out true: use dense rows")
+        forbid_stored(values, np.isinf(values.data), INFINITE)
         truth = (values.data > self.threshold).astype(np.float64)
         return sp.csr_array((truth, values.indices, values.indptr), shape=values.shape)
 

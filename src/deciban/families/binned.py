@@ -64,7 +64,7 @@ class Binned(Family[Histogram, BinnedParams]):
             lower, upper, table = statistic.lower(j), statistic.upper(j), statistic.table(j)
             after = self._places(lower, upper, table.value)  # a cut stands behind each of these cells
             low, high = upper[after], lower[after + 1]
-            cut = low + 0.5 * (high - low)
+            cut = 0.5 * low + 0.5 * high
             cut = np.where(cut > low, cut, high)  # neighbouring doubles: the upper one opens its bin
             bins = np.searchsorted(after, np.arange(len(lower)), side="left")
             counts = table.group(bins, len(after) + 1).value
@@ -79,8 +79,8 @@ class Binned(Family[Histogram, BinnedParams]):
         if self.bins == "supervised":
             return np.array(sorted(supervised_cuts(counts)), dtype=np.intp)
         if self.bins == "equal-width":
-            low, high = lower[0], upper[-1]
-            edges = low + (high - low) * np.arange(1, self.count) / self.count
+            share = np.arange(1, self.count) / self.count
+            edges = lower[0] * (1 - share) + upper[-1] * share
             places = np.searchsorted(lower, edges, side="left") - 1
         else:
             reached = np.cumsum(counts.sum(axis=0))
@@ -142,7 +142,7 @@ def supervised_cuts(counts: FloatArray) -> set[int]:
         best = int(np.argmin(bits))
         n, k = whole.sum(), int((whole > 0).sum())
         gain = _bits(whole[:, np.newaxis])[0] - bits[best]
-        cost = np.log2(max(n - 1, 1)) + np.log2(3.0**k - 2) - k * _bits(whole[:, np.newaxis])[0] / n
+        cost = np.log2(max(n - 1, 1)) + k * np.log2(3) + np.log2(1 - 2 * 3.0**-k) - k * _bits(whole[:, np.newaxis])[0] / n
         for part in (left[:, best], right[:, best]):
             cost += (part > 0).sum() * _bits(part[:, np.newaxis])[0] / max(part.sum(), 1e-300)
         if gain > cost:

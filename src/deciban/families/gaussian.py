@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.errors import BadCell
 from deciban.families.base import FLOOR, Context, Family, Table, class_rows
 from deciban.families.priors import InverseGamma, Normal
 from deciban.statistics.moments import Moments
@@ -45,14 +44,7 @@ class Gaussian(Family[Moments, GaussianParams]):
     variance: InverseGamma | None = None
 
     def collect(self, values: NDArray[Any], labels: Labels, weights: FloatArray | None, classes: int) -> Moments:
-        try:
-            return Moments.of(values, labels, weights, classes)
-        except OverflowError as error:
-            row, column = error.args
-            problem = "is too large to be squared: rescale the column"
-            if np.isinf(values[row, column]):
-                problem = "is infinite: use NaN for a missing cell, or remove the row"
-            raise BadCell(row, column, problem) from None
+        return Moments.of(values, labels, weights, classes)
 
     def estimate(self, statistic: Moments, context: Context) -> GaussianParams:
         pooled = statistic.pooled()

@@ -53,7 +53,7 @@ class Poisson(Family[Moments, PoissonParams]):
         self._check(values)
         slope = np.where(params.informative, np.log(params.rate), 0.0)
         _kernels.add_linear(values, slope, np.where(params.informative, -params.rate, 0.0), out)
-        counted = values[:, params.informative]
+        counted = values[:, params.informative].astype(np.float64)
         out -= np.where(np.isnan(counted), 0.0, gammaln(counted + 1.0)).sum(axis=1, keepdims=True)
 
     def _check(self, values: NDArray[Any]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.errors import NegativeEvidence
+from deciban.errors import INFINITE, TOO_LARGE, BadCell, NegativeEvidence
 from deciban.statistics.base import Arrays, Statistic, require_not_negative
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index
@@ -41,10 +41,10 @@ class Moments(Statistic):
 
     @classmethod
     def of(cls, x: NDArray[Any], codes: NDArray[np.int32], weights: FloatArray | None, classes: int) -> Moments:
-        """Collects a float matrix, NaN missing. An infinite cell raises OverflowError(row, column)."""
+        """Collects a float matrix, NaN missing. A cell that is infinite or too large to be squared raises BadCell."""
         count, sum_x, sum_xx, bad = _kernels.moments(x, codes, weights, classes)
         if bad is not None:
-            raise OverflowError(*bad)
+            raise BadCell(*bad, INFINITE if np.isinf(x[bad]) else TOO_LARGE)
         return cls(Sum(count), Sum(sum_x), Sum(sum_xx))
 
     @cached_property

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.errors import forbid, forbid_stored
+from deciban.errors import TOO_LARGE, forbid, forbid_stored
 from deciban.statistics.base import Arrays, Statistic, require_not_negative
 from deciban.statistics.moments import Moments
 from deciban.statistics.sums import Sum
@@ -46,9 +46,9 @@ class Totals(Statistic):
         if words is None:  # some cell is no count; a missing one counts nothing
             data = np.where(np.isnan(x.data), 0.0, x.data)
             forbid_stored(x, (data < 0) | np.isinf(data), NOT_A_COUNT)
+            forbid_stored(x, data >= 2.0**500, TOO_LARGE)
             words = _kernels.sum_sparse(data, x.indices, x.indptr, x.shape[1], labels, weights, classes)
-        if words is None:
-            raise OverflowError("the counts are too large to add")
+        assert words is not None
         return cls(Sum(words))
 
     def __add__(self, other: Self) -> Self:

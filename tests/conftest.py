@@ -1,0 +1,13 @@
+"""Settings for all tests. Hypothesis tries the same examples on every run, so a failure can be run again."""
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "deciban",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    max_examples=25,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+settings.load_profile("deciban")

@@ -1,0 +1,177 @@
+"""Bernoulli: true or false."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import strategies as st
+from scipy import stats
+
+from deciban.errors import BadCell, DecibanError
+from deciban.families import Bernoulli, Context
+from deciban.families.priors import Beta, Laplace, Virtual
+from tests.laws import family_subject, holes, matrices, tame
+
+bits = st.sampled_from([0.0, 1.0])
+
+
+def sparse(cells):
+    dense = matrices(cells)
+    return lambda n, d: dense(n, d).map(sp.csr_array)
+
+
+SUBJECTS = [
+    family_subject(Bernoulli(), matrices(bits | holes)),
+    family_subject(Bernoulli(Laplace(0.0)), matrices(bits | holes)),
+    family_subject(Bernoulli(threshold=2.5), matrices(tame | holes)),
+    family_subject(Bernoulli(), sparse(bits), " sparse"),
+    family_subject(Bernoulli(), sparse(bits), " sparse, MLE", settings={"smoothing": 0.0}),
+    family_subject(Bernoulli(threshold=2.5), sparse(tame), " sparse"),
+    family_subject(Bernoulli(threshold=2.5), sparse(tame), " sparse, MLE", settings={"smoothing": 0.0}),
+]
+
+RNG = np.random.default_rng(0)
+X = (RNG.random((30, 3)) < [0.2, 0.5, 0.9]).astype(np.float64)
+LABELS = (np.arange(30) % 2).astype(np.int32)
+HOLED = np.where(RNG.random(X.shape) < 0.2, np.nan, X)
+
+
+def fit(family, x, labels=LABELS, classes=2, smoothing=1.0):
+    x = x if sp.issparse(x) else np.asarray(x, np.float64)
+    context = Context(tuple(range(classes)), tuple(range(x.shape[1])), smoothing)
+    return family.estimate(family.collect(x, np.asarray(labels, np.int32), None, classes), context)
+
+
+def true_and_present(c, j, x=HOLED):
+    cells = x[c == LABELS, j]
+    return int(np.nansum(cells)), int((~np.isnan(cells)).sum())
+
+
+@pytest.mark.parametrize("alpha", [0, 1, 2.5])
+def test_the_estimate_is_smoothed_frequency(alpha):
+    """(k + α) / (n + 2α)."""
+    for params in (fit(Bernoulli(), HOLED, smoothing=alpha), fit(Bernoulli(Laplace(alpha)), HOLED)):
+        for c in range(2):
+            for j in range(3):
+                k, n = true_and_present(c, j)
+                expected = (k + Fraction(alpha)) / (n + 2 * Fraction(alpha))
+                assert np.exp(params.log_p[c, j]) == pytest.approx([float(1 - expected), float(expected)], rel=1e-14)
+
+
+def test_beta_prior_gives_the_mode_of_the_posterior():
+    """(k + h − 1) / (n + h + t − 2), where Beta(k + h, n − k + t) has its mode."""
+    heads, tails = 3.0, 5.0
+    params = fit(Bernoulli(Beta(heads, tails)), HOLED)
+    for c in range(2):
+        k, n = true_and_present(c, 1)
+        found = np.exp(params.log_p[c, 1, 1])
+        assert found == pytest.approx((k + heads - 1) / (n + heads + tails - 2), rel=1e-14)
+        posterior = stats.beta(k + heads, n - k + tails)
+        assert posterior.logpdf(found) > max(posterior.logpdf(found - 1e-3), posterior.logpdf(found + 1e-3))
+
+
+def test_beta_2_2_is_laplace():
+    assert np.array_equal(fit(Bernoulli(Beta(2, 2)), HOLED).log_p, fit(Bernoulli(), HOLED).log_p)
+
+
+def test_virtual_examples():
+    """Q(v, c) = frequency of v in all classes / K; (k_v + m Q(v, c)) / (n + m Q(c))."""
+    params = fit(Bernoulli(Virtual(4.0)), HOLED)
+    (k0, n0), (k1, n1) = true_and_present(0, 2), true_and_present(1, 2)
+    share = (k0 + k1) / (n0 + n1)
+    assert np.exp(params.log_p[0, 2, 1]) == pytest.approx((k0 + 4 * share / 2) / (n0 + 4 / 2), rel=1e-14)
+
+
+@pytest.mark.parametrize("rows", [X, sp.csr_array(X)], ids=["dense", "sparse"])
+def test_log_density_is_that_of_scipy(rows):
+    params = fit(Bernoulli(), HOLED)
+    expected = stats.bernoulli.logpmf(X[:, np.newaxis], np.exp(params.log_p[:, :, 1])).sum(axis=2)
+    np.testing.assert_allclose(Bernoulli().log_density(params, rows, 2), expected, rtol=1e-12)
+
+
+def test_a_missing_cell_adds_nothing():
+    params = fit(Bernoulli(), HOLED)
+    found = Bernoulli().log_density(params, np.array([[np.nan, 0.0, np.nan], [np.nan] * 3]), 2)
+    np.testing.assert_allclose(found[0], params.log_p[:, 1, 0], rtol=1e-15)
+    assert found[1].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 1.0])
+def test_sparse_rows_are_the_same_as_dense(smoothing):
+    family = Bernoulli()
+    dense, rows = fit(family, X, smoothing=smoothing), fit(family, sp.csr_array(X), smoothing=smoothing)
+    assert np.array_equal(dense.log_p, rows.log_p)
+    asked = np.eye(3)
+    np.testing.assert_allclose(
+        family.log_density(rows, sp.csr_array(asked), 2), family.log_density(dense, asked, 2), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 1.0])
+def test_sparse_rows_with_a_threshold_are_the_same_as_dense(smoothing):
+    family = Bernoulli(threshold=2.0)
+    x = 5 * X * RNG.random(X.shape)
+    params = fit(family, sp.csr_array(x), smoothing=smoothing)
+    assert np.array_equal(params.log_p, fit(Bernoulli(), x > 2, smoothing=smoothing).log_p)
+    expected = Bernoulli().log_density(params, (x > 2).astype(np.float64), 2)
+    np.testing.assert_allclose(family.log_density(params, sp.csr_array(x), 2), expected, rtol=1e-12)
+    np.testing.assert_allclose(sum(family.parts(params, sp.csr_array(x))), expected, rtol=1e-12)
+
+
+def test_a_threshold_makes_truth_of_any_number():
+    x = np.array([[-1.0], [2.5], [2.6], [np.nan]])
+    params = fit(Bernoulli(threshold=2.5), x, [0] * 4, 1, smoothing=0.0)
+    assert np.exp(params.log_p[0, 0, 1]) == pytest.approx(1 / 3)
+
+
+def test_a_threshold_below_zero_is_refused_for_sparse_rows():
+    with pytest.raises(DecibanError, match="below 0"):
+        fit(Bernoulli(threshold=-1.0), sp.csr_array(X))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 1.0])
+def test_a_column_never_present_is_silent(smoothing):
+    x = np.column_stack([X[:, 0], np.full(30, np.nan)])
+    params = fit(Bernoulli(), x, smoothing=smoothing)
+    assert list(Bernoulli().silent(params)) == [1]
+    found = Bernoulli().log_density(params, np.array([[1.0, 1.0]]), 2)
+    assert np.array_equal(found, Bernoulli().log_density(params, np.array([[1.0, np.nan]]), 2))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 1.0])
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_a_constant_column_is_silent(smoothing, value):
+    x = np.column_stack([X[:, 0], np.full(30, value)])
+    params = fit(Bernoulli(), x, smoothing=smoothing)
+    assert list(Bernoulli().silent(params)) == [1]
+
+
+def test_a_class_with_no_cell_is_like_all_together_without_smoothing():
+    params = fit(Bernoulli(), [[1.0], [1.0], [0.0], [np.nan]], [0, 0, 0, 1], smoothing=0.0)
+    np.testing.assert_allclose(np.exp(params.log_p[1, 0]), [1 / 3, 2 / 3], rtol=1e-14)
+
+
+@pytest.mark.parametrize("rows", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_a_cell_that_is_neither_true_nor_false_is_named(rows):
+    with pytest.raises(BadCell, match="neither 0 nor 1") as caught:
+        fit(Bernoulli(), rows([[1.0, 0.0], [0.0, 2.0]]), [0, 0], 1)
+    assert (caught.value.row, caught.value.column) == (1, 1)
+
+
+@pytest.mark.parametrize("rows", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("bad", [np.inf, -np.inf])
+def test_an_infinite_cell_is_named_though_there_is_a_threshold(rows, bad):
+    with pytest.raises(BadCell, match="infinite") as caught:
+        fit(Bernoulli(threshold=0.5), rows([[1.0, 0.0], [0.0, bad]]), [0, 0], 1)
+    assert (caught.value.row, caught.value.column) == (1, 1)
+
+
+def test_there_are_kd_parameters():
+    assert Bernoulli().n_parameters(fit(Bernoulli(), X)) == 6
+
+
+def test_the_table_shows_both_outcomes():
+    table = Bernoulli().describe(fit(Bernoulli(), [[1.0], [1.0], [0.0]], [0] * 3, 1), Context(("all",), ("x",)))[0]
+    assert table.header == ("class", "false", "true")
+    assert table.rows[0] == ("all", pytest.approx(0.4), pytest.approx(0.6))

@@ -1,0 +1,222 @@
+"""Binned: a number cut into intervals."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deciban.errors import BadCell
+from deciban.families import Binned, Context
+from deciban.families.binned import supervised_cuts
+from deciban.families.priors import Dirichlet, Laplace
+from tests.laws import family_subject, holes, matrices, wild
+from tests.statistics.test_histogram import at_level_of
+
+SUBJECTS = [
+    family_subject(Binned(bins, count=3, cap=cap), matrices(wild | holes), as_forgotten=at_level_of)
+    for bins in ("supervised", "equal-frequency", "equal-width")
+    for cap in (4, 2048)
+]
+
+
+def fit(family, x, labels=None, classes=1, weights=None, smoothing=1.0):
+    x = np.asarray(x, np.float64).reshape(-1, 1)
+    labels = np.zeros(len(x), np.int32) if labels is None else np.asarray(labels, np.int32)
+    context = Context(tuple(range(classes)), ("x",), smoothing)
+    return family.estimate(family.collect(x, labels, weights, classes), context)
+
+
+# ---- where the cuts are -----------------------------------------------------------------------------------------
+
+
+def test_equal_width_cuts_lie_at_equal_steps():
+    params = fit(Binned("equal-width", count=4), np.arange(101.0))
+    assert params.cuts[0].tolist() == [24.5, 49.5, 74.5]
+
+
+def test_equal_frequency_bins_hold_the_same_number_of_rows():
+    x = np.random.default_rng(0).exponential(size=1000)
+    params = fit(Binned("equal-frequency", count=8), x)
+    assert np.diff([0, *np.searchsorted(np.sort(x), params.cuts[0]), 1000]).tolist() == [125] * 8
+
+
+def test_bins_are_fewer_where_values_tie():
+    params = fit(Binned("equal-frequency", count=4), [1, 1, 1, 1, 1, 1, 2, 3])
+    assert params.cuts[0].tolist() == [1.5]
+
+
+def test_cuts_lie_half_way_between_values():
+    params = fit(Binned("equal-frequency", count=2), [1.0, 2.0, 7.0, 9.0])
+    assert params.cuts[0].tolist() == [4.5]
+
+
+def test_neighbouring_doubles_can_be_told_apart():
+    low, high = 1e15, np.nextafter(1e15, 2e15)
+    family = Binned("equal-frequency", count=2)
+    params = fit(family, [low, low, high, high], [0, 0, 1, 1], 2)
+    found = family.log_density(params, np.array([[low], [high]]), 2)
+    np.testing.assert_allclose(np.exp(found), [[3 / 4, 1 / 4], [1 / 4, 3 / 4]], rtol=1e-14)
+
+
+@pytest.mark.parametrize("bins", ["supervised", "equal-frequency", "equal-width"])
+def test_the_largest_doubles_can_be_cut(bins):
+    family = Binned(bins, count=2)
+    params = fit(family, [-1.7e308] * 9 + [1.7e308] * 9, [0] * 9 + [1] * 9, 2)
+    assert params.cuts[0].tolist() == [0.0]
+
+
+def entropy(labels):
+    n = len(labels)
+    return -sum(k / n * np.log2(k / n) for k in np.unique(labels, return_counts=True)[1])
+
+
+def fayyad_irani(x, labels):
+    """The cuts of Fayyad & Irani (1993), straight from the paper: by recursion, on the rows themselves."""
+    values = np.unique(x)
+    n, h, k = len(x), entropy(labels), len(np.unique(labels))
+    best = None
+    for a, b in zip(values[:-1], values[1:], strict=True):
+        left, right = labels[x <= a], labels[x > a]
+        split = (len(left) * entropy(left) + len(right) * entropy(right)) / n
+        if best is None or split < best[0] - 1e-12:
+            best = split, (a + b) / 2, a
+    if best is None:
+        return []
+    split, cut, a = best
+    left, right = labels[x <= a], labels[x > a]
+    kinds = [len(np.unique(part)) for part in (left, right)]
+    delta = np.log2(3**k - 2) - (k * h - kinds[0] * entropy(left) - kinds[1] * entropy(right))
+    if h - split <= (np.log2(n - 1) + delta) / n:
+        return []
+    return [*fayyad_irani(x[x <= a], left), cut, *fayyad_irani(x[x > a], right)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_supervised_cuts_are_those_of_fayyad_and_irani(seed, classes):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, classes, 150)
+    x = np.round(rng.normal(1.5 * labels, 1 + (labels == 1)), 1)
+    assert fit(Binned(), x, labels, classes).cuts[0].tolist() == pytest.approx(fayyad_irani(x, labels))
+
+
+def test_supervised_cuts_of_noise_are_none():
+    rng = np.random.default_rng(1)
+    family = Binned()
+    params = fit(family, rng.normal(size=300), rng.integers(0, 2, 300), 2)
+    assert params.cuts[0].tolist() == []
+    assert list(family.silent(params)) == [0]
+
+
+@given(st.integers(1, 30), st.integers(1, 30), st.sampled_from([0.1, 0.3, 1 / 3, 0.7]))
+def test_a_clean_cut_is_found_whatever_the_weights(left, right, weight):
+    """Three cells of one class, then three of the other: the weights only scale the evidence."""
+    counts = weight * np.array([[left, 5, 9, 0, 0, 0], [0, 0, 0, right, 7, 11]], dtype=np.float64)
+    n = counts.sum()
+    h = -sum(p * np.log2(p) for p in counts.sum(axis=1) / n)
+    worth_it = n * h > np.log2(max(n - 1, 1)) + np.log2(7) - 2 * h
+    assert supervised_cuts(counts) == ({2} if worth_it else set())
+
+
+def test_weights_that_round_are_cut_like_whole_ones():
+    """Rows of weight 0.1, 1,000 times as many: cumulative sums of 0.1 are never quite whole."""
+    rng = np.random.default_rng(2)
+    labels = rng.integers(0, 3, 300)
+    x = np.round(rng.normal(2.0 * labels), 1)
+    many = fit(Binned(), np.tile(x, 10), np.tile(labels, 10), 3, np.full(3000, 0.1))
+    assert many.cuts[0].tolist() == fit(Binned(), x, labels, 3).cuts[0].tolist()
+
+
+def test_there_may_be_a_thousand_classes():
+    labels = np.repeat(np.arange(1000), 3)
+    assert fit(Binned(), labels, labels, 1000).cuts[0].size > 0
+
+
+# ---- what is in the bins ----------------------------------------------------------------------------------------
+
+X = [0.5, 1.5, 1.6, 2.5, 3.5, 3.6, 3.7, np.nan]
+LABELS = [0, 0, 1, 1, 1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("alpha", [0, 1, 0.5])
+def test_the_estimate_is_smoothed_frequency_of_bins(alpha):
+    """(k_b + α) / (n + αB)."""
+    family, a = Binned("equal-width", count=3), Fraction(alpha)
+    for params in (
+        fit(family, X, LABELS, 2, smoothing=alpha),
+        fit(Binned("equal-width", 3, Laplace(alpha)), X, LABELS, 2),
+    ):
+        assert params.cuts[0] == pytest.approx([(1.5 + 1.6) / 2, (2.5 + 3.5) / 2])  # the edges are 1.57 and 2.63
+        counts = [[2, 0, 1], [0, 2, 2]]
+        expected = [[(k + a) / (sum(row) + 3 * a) for k in row] for row in counts]
+        np.testing.assert_allclose(np.exp(params.log_p[0]), np.array(expected, float), rtol=1e-14)
+
+
+def test_log_density_is_that_of_the_bin_and_a_cut_opens_the_upper_one():
+    family = Binned("equal-frequency", count=2)
+    params = fit(family, [1.0, 2.0, 3.0, 9.0], [0, 0, 1, 1], 2)
+    asked = np.array([[-1e300], [2.4999], [2.5], [1e300], [np.nan]])
+    expected = np.log([[3 / 4, 1 / 4]] * 2 + [[1 / 4, 3 / 4]] * 2 + [[1, 1]])
+    np.testing.assert_allclose(family.log_density(params, asked, 2), expected, rtol=1e-13)
+
+
+def test_dirichlet_prior_on_bins():
+    params = fit(Binned("equal-width", 2, Dirichlet([3.0, 1.5])), [0.0, 1.0, 9.0, 10.0])
+    np.testing.assert_allclose(np.exp(params.log_p[0][0]), np.array([2 + 2, 2 + 0.5]) / (4 + 4.5 - 2), rtol=1e-14)
+
+
+@pytest.mark.parametrize("bins", ["supervised", "equal-frequency", "equal-width"])
+@pytest.mark.parametrize("column", [[0.1] * 6, [np.nan] * 6])
+def test_a_column_constant_or_never_present_is_silent(bins, column):
+    family = Binned(bins)
+    params = fit(family, column, [0, 1] * 3, 2)
+    assert list(family.silent(params)) == [0]
+    np.testing.assert_allclose(family.log_density(params, np.array([[5.0]]), 2), [[0, 0]], atol=1e-15)
+
+
+def test_a_class_with_no_cell_is_like_all_together_without_smoothing():
+    params = fit(Binned("equal-frequency", count=2), [1.0, 1.0, 1.0, 2.0, np.nan], [0, 0, 0, 0, 1], 2, smoothing=0.0)
+    np.testing.assert_allclose(np.exp(params.log_p[0]), [[3 / 4, 1 / 4]] * 2, rtol=1e-14)
+
+
+def test_bins_beyond_the_cap_are_nearly_the_same():
+    rng = np.random.default_rng(3)
+    labels = rng.integers(0, 2, 5000)
+    x = rng.normal(3.0 * labels)
+    coarse, fine = (fit(Binned(cap=cap), x, labels, 2).cuts[0] for cap in (500, 10_000))
+    assert len(coarse) == len(fine)
+    np.testing.assert_allclose(coarse, fine, atol=0.15)  # cells from 2 to 4 are 1/8 wide
+
+
+def test_bins_can_be_chosen_again_from_the_same_evidence():
+    x, labels = np.random.default_rng(4).normal(size=(400, 1)), (np.arange(400) % 2).astype(np.int32)
+    evidence = Binned().collect(x, labels, None, 2)
+    for family in (Binned("equal-width", 7), Binned("equal-frequency", 5)):
+        later = family.estimate(evidence, Context((0, 1), ("x",)))
+        assert np.array_equal(later.cuts[0], fit(family, x, labels, 2).cuts[0])
+
+
+def test_an_infinite_cell_is_named():
+    with pytest.raises(BadCell, match="infinite") as caught:
+        fit(Binned(), [1.0, np.inf])
+    assert (caught.value.row, caught.value.column) == (1, 0)
+
+
+@pytest.mark.parametrize("make", [lambda: Binned("random"), lambda: Binned(count=0), lambda: Binned(cap=1)])
+def test_settings_that_make_no_sense_are_refused(make):
+    with pytest.raises(ValueError, match="Binned"):
+        make()
+
+
+def test_there_are_k_times_bins_less_one_parameters():
+    assert Binned("equal-width", 3).n_parameters(fit(Binned("equal-width", 3), X, LABELS, 2)) == 2 * 2
+
+
+def test_the_table_shows_every_bin():
+    family = Binned("equal-frequency", count=2)
+    params = fit(family, [1.0, 2.0, 3.0, 9.0], [0, 0, 1, 1], 2)
+    table = family.describe(params, Context(("a", "b"), ("x",)))[0]
+    assert table.header == ("class", "< 2.5", ">= 2.5")
+    assert table.rows[1] == ("b", pytest.approx(1 / 4), pytest.approx(3 / 4))

@@ -1,0 +1,132 @@
+"""Categorical: one of a set of values."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from deciban.batch import UNSEEN, Coded
+from deciban.errors import DecibanError
+from deciban.families import Categorical, Context
+from deciban.families.priors import Dirichlet, Laplace, Virtual
+from tests.laws import family_subject
+from tests.statistics.test_counts import coded
+
+SUBJECTS = [
+    family_subject(Categorical(), coded),
+    family_subject(Categorical(), coded, " MLE", settings={"smoothing": 0.0}),
+    family_subject(Categorical(), coded, " reserve", settings={"reserve": True}),
+    family_subject(Categorical(Virtual(3.0)), coded),
+]
+
+COLOURS = ["red", "blue", "red", None, "green", "blue", "red", "red"]
+LABELS = [0, 0, 0, 0, 1, 1, 1, 1]
+KNOWN = ("blue", "green", "red")
+
+
+def coded_as(values, known=KNOWN):
+    return Coded(np.array([[-1 if v is None else known.index(v) if v in known else UNSEEN] for v in values], np.int32), (known,))
+
+
+def fit(family, values=COLOURS, labels=LABELS, classes=2, **settings):
+    context = Context(tuple(range(classes)), ("colour",), **settings)
+    return family.estimate(family.collect(coded_as(values), np.array(labels, np.int32), None, classes), context)
+
+
+def probabilities(params):
+    return np.exp(params.log_p[0])
+
+
+@pytest.mark.parametrize("alpha", [0, 1, 0.5])
+def test_the_estimate_is_smoothed_frequency(alpha):
+    """(k_v + α) / (n + αV)."""
+    a = Fraction(alpha)
+    expected = [[(k + a) / (n + 3 * a) for k in row] for row, n in (((1, 0, 2), 3), ((1, 1, 2), 4))]
+    for params in (fit(Categorical(), smoothing=alpha), fit(Categorical(Laplace(alpha)))):
+        assert params.levels == (KNOWN,)
+        np.testing.assert_allclose(probabilities(params), np.array(expected, dtype=float), rtol=1e-14)
+
+
+def test_status_of_the_lectures():
+    """P(Married|Yes) = 0, P(Single|No) = 2/7."""
+    no = ["Single", "Married", "Single", "Married", "Married", "Divorced", "Married"]
+    yes = ["Divorced", "Single", "Single"]
+    known = ("Divorced", "Married", "Single")
+    family, labels = Categorical(), np.array([0] * 7 + [1] * 3, np.int32)
+    evidence = family.collect(coded_as(no + yes, known), labels, None, 2)
+    p = probabilities(family.estimate(evidence, Context(("No", "Yes"), ("Status",), smoothing=0.0)))
+    assert p[0, 2] == pytest.approx(2 / 7, rel=1e-14)
+    assert p[1, 1] == 0.0
+
+
+@pytest.mark.parametrize("concentration", [{"red": 4.0, "blue": 1.0, "green": 2.5}, [1.0, 2.5, 4.0]])
+def test_dirichlet_prior(concentration):
+    """(k_v + a_v − 1) / (n + Σa − V)."""
+    params = fit(Categorical(Dirichlet(concentration)))
+    np.testing.assert_allclose(probabilities(params)[0], np.array([1 + 0, 0 + 1.5, 2 + 3]) / (3 + 7.5 - 3), rtol=1e-14)
+
+
+def test_a_dirichlet_of_one_number_is_laplace():
+    assert np.array_equal(fit(Categorical(Dirichlet(3.0))).log_p[0], fit(Categorical(Laplace(2.0))).log_p[0])
+
+
+def test_virtual_examples_from_a_given_table():
+    """(k_v + m Q(v, c)) / (n_c + m Q(c))."""
+    q = np.array([[0.1, 0.2, 0.1], [0.3, 0.1, 0.2]])
+    p = probabilities(fit(Categorical(Virtual(5.0, q))))
+    counts = np.array([[1, 0, 2], [1, 1, 2]])
+    np.testing.assert_allclose(p, (counts + 5 * q) / (counts.sum(axis=1) + 5 * q.sum(axis=1))[:, np.newaxis], rtol=1e-14)
+
+
+def test_virtual_examples_from_all_classes_together():
+    p = probabilities(fit(Categorical(Virtual(5.0))))
+    counts, share = np.array([[1, 0, 2], [1, 1, 2]]), np.array([2, 1, 4]) / 7
+    np.testing.assert_allclose(p, (counts + 5 * share / 2) / (counts.sum(axis=1) + 5 / 2)[:, np.newaxis], rtol=1e-14)
+
+
+def test_log_density_looks_the_value_up():
+    params = fit(Categorical())
+    found = Categorical().log_density(params, coded_as(["green", None, "purple", "blue"]), 2)
+    expected = np.log([[1 / 6, 2 / 7], [1, 1], [1, 1], [2 / 6, 2 / 7]])
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_reserve_is_one_more_value():
+    """(0 + α) / (n + α(V + 1)) for all that were never seen."""
+    params = fit(Categorical(), reserve=True)
+    found = Categorical().log_density(params, coded_as(["purple", "red", None]), 2)
+    np.testing.assert_allclose(found, np.log([[1 / 7, 1 / 8], [3 / 7, 3 / 8], [1, 1]]), rtol=1e-12)
+    assert Categorical().describe(params, Context(("a", "b"), ("colour",), reserve=True))[0].header[-1] == "(unseen)"
+
+
+@pytest.mark.parametrize("values", [["red"] * 8, [None] * 8])
+def test_a_column_constant_or_never_present_is_silent(values):
+    params = fit(Categorical(), values)
+    assert list(Categorical().silent(params)) == [0]
+    asked = Coded(np.array([[0]], np.int32) if params.levels[0] else np.array([[UNSEEN]], np.int32), params.levels)
+    np.testing.assert_allclose(Categorical().log_density(params, asked, 2), [[0, 0]], atol=1e-15)
+
+
+def test_a_class_with_no_cell_is_like_all_together_without_smoothing():
+    p = probabilities(fit(Categorical(), ["red", "red", "blue", None], [0, 0, 0, 1], smoothing=0.0))
+    np.testing.assert_allclose(p[1], [1 / 3, 2 / 3], rtol=1e-14)
+
+
+def test_a_class_with_no_cell_is_even_with_smoothing():
+    p = probabilities(fit(Categorical(), ["red", "red", "blue", None], [0, 0, 0, 1]))
+    np.testing.assert_allclose(p[1], [1 / 2, 1 / 2], rtol=1e-14)
+
+
+def test_a_prior_that_does_not_know_a_value_says_so():
+    with pytest.raises(DecibanError, match="green"):
+        fit(Categorical(Dirichlet({"red": 1.0, "blue": 1.0})))
+
+
+def test_there_are_k_times_values_less_one_parameters():
+    assert Categorical().n_parameters(fit(Categorical())) == 2 * 2
+
+
+def test_the_table_shows_every_value():
+    table = Categorical().describe(fit(Categorical()), Context(("a", "b"), ("colour",)))[0]
+    assert table.header == ("class", *KNOWN)
+    assert table.rows[1] == ("b", pytest.approx(2 / 7), pytest.approx(2 / 7), pytest.approx(3 / 7))

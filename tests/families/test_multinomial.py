@@ -1,0 +1,133 @@
+"""Multinomial: words drawn from the vocabulary of a class."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import strategies as st
+from scipy import stats
+
+from deciban.errors import BadCell
+from deciban.families import Context, Multinomial
+from deciban.families.priors import Dirichlet, Laplace
+from tests.laws import family_subject, holes, matrices
+
+amounts = st.integers(0, 5).map(float) | st.floats(0.01, 10)
+
+
+def sparse(cells):
+    dense = matrices(cells)
+    return lambda n, d: dense(n, d).map(sp.csr_array)
+
+
+SUBJECTS = [
+    family_subject(Multinomial(), matrices(amounts | holes)),
+    family_subject(Multinomial(), matrices(amounts | holes), " MLE", settings={"smoothing": 0.0}),
+    family_subject(Multinomial(), sparse(amounts), " sparse"),
+    family_subject(Multinomial(), sparse(amounts | holes), " sparse, MLE", settings={"smoothing": 0.0}),
+]
+
+RNG = np.random.default_rng(0)
+X = RNG.poisson(0.8, size=(20, 5)).astype(np.float64)
+LABELS = (np.arange(20) % 2).astype(np.int32)
+
+
+def fit(family, x=X, labels=LABELS, classes=2, smoothing=1.0):
+    x = x if sp.issparse(x) else np.asarray(x, np.float64)
+    context = Context(tuple(range(classes)), tuple(range(x.shape[1])), smoothing)
+    return family.estimate(family.collect(x, np.asarray(labels, np.int32), None, classes), context)
+
+
+@pytest.mark.parametrize("alpha", [0, 1, 0.1])
+@pytest.mark.parametrize("rows", [X, sp.csr_array(X)], ids=["dense", "sparse"])
+def test_the_estimate_is_smoothed_frequency_of_words(alpha, rows):
+    """(k_v + α) / (all words of the class + αV)."""
+    a = Fraction(alpha)
+    for params in (fit(Multinomial(), rows, smoothing=alpha), fit(Multinomial(Laplace(alpha)), rows)):
+        for c in range(2):
+            counts = [int(k) for k in X[c == LABELS].sum(axis=0)]
+            expected = [float((k + a) / (sum(counts) + 5 * a)) for k in counts]
+            np.testing.assert_allclose(np.exp(params.log_p[c]), expected, rtol=1e-14)
+
+
+def test_spam_of_the_lectures():
+    """P(word | class) of the event model, α = 1 over six words: do math today buy book drugs."""
+    mails = [[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 0, 0], [0, 0, 0, 1, 1, 0], [1, 1, 1, 0, 0, 1], [0, 0, 1, 1, 1, 1]]
+    p = np.exp(fit(Multinomial(), mails, [0, 1, 0, 1, 1]).log_p)
+    np.testing.assert_allclose(p[0] * 11, [2, 2, 2, 2, 2, 1], rtol=1e-14)
+    np.testing.assert_allclose(p[1] * 15, [2, 2, 3, 3, 2, 3], rtol=1e-14)
+
+
+@pytest.mark.parametrize("rows", [X, sp.csr_array(X)], ids=["dense", "sparse"])
+def test_log_density_is_that_of_scipy_but_for_the_number_of_orders(rows):
+    params = fit(Multinomial())
+    found = Multinomial().log_density(params, rows, 2)
+    n = X.sum(axis=1)
+    for c in range(2):
+        p = np.exp(params.log_p[c])
+        orders = stats.multinomial.logpmf(X, n, np.full(5, 0.2)) - n * np.log(0.2)
+        np.testing.assert_allclose(found[:, c], stats.multinomial.logpmf(X, n, p / p.sum()) - orders, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("rows", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_a_missing_cell_adds_nothing(rows):
+    params = fit(Multinomial())
+    found = Multinomial().log_density(params, rows([[np.nan, 2.0, 0.0, np.nan, 1.0]]), 2)
+    np.testing.assert_allclose(found[0], 2 * params.log_p[:, 1] + params.log_p[:, 4], rtol=1e-14)
+    holed = np.where(RNG.random(X.shape) < 0.2, np.nan, X)
+    assert np.array_equal(fit(Multinomial(), rows(holed)).log_p, fit(Multinomial(), np.nan_to_num(holed)).log_p)
+
+
+@pytest.mark.parametrize("rows", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_an_impossible_word_is_impossible_only_where_it_is_used(rows):
+    params = fit(Multinomial(), [[1.0, 0.0], [1.0, 1.0]], [0, 1], smoothing=0.0)
+    found = Multinomial().log_density(params, rows([[3.0, 0.0], [0.0, 1.0]]), 2)
+    np.testing.assert_allclose(found, [[0.0, 3 * np.log(0.5)], [-np.inf, np.log(0.5)]])
+    np.testing.assert_allclose(sum(Multinomial().parts(params, rows([[3.0, 0.0], [0.0, 1.0]]))), found)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sparse_rows_give_the_same_bits_as_dense(weighted):
+    x = X * 0.1
+    weights = RNG.random(20) if weighted else None
+    dense, rows = (Multinomial().collect(v, LABELS, weights, 2) for v in (x, sp.csr_array(x)))
+    assert np.array_equal(dense.sum_x.words, rows.sum_x.words)
+
+
+def test_dirichlet_prior():
+    """(k_v + a_v − 1) / (n + Σa − V)."""
+    a = np.array([1.0, 2.0, 3.0, 1.5, 1.0])
+    counts = X[LABELS == 1].sum(axis=0)
+    p = np.exp(fit(Multinomial(Dirichlet(a.tolist()))).log_p[1])
+    np.testing.assert_allclose(p, (counts + a - 1) / (counts.sum() + a.sum() - 5), rtol=1e-14)
+
+
+def test_a_class_without_words_is_like_all_together_without_smoothing():
+    p = np.exp(fit(Multinomial(), [[1.0, 2.0], [0.0, 0.0]], [0, 1], smoothing=0.0).log_p)
+    np.testing.assert_allclose(p[1], [1 / 3, 2 / 3], rtol=1e-14)
+
+
+@pytest.mark.parametrize("rows", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize(("bad", "problem"), [(-1.0, "not a count"), (np.inf, "finite"), (1e200, "too large")])
+def test_a_cell_that_is_no_count_is_named(bad, problem, rows):
+    with pytest.raises(BadCell, match=problem) as caught:
+        fit(Multinomial(), rows([[1.0, 2.0], [3.0, bad]]), [0, 0], 1)
+    assert (caught.value.row, caught.value.column) == (1, 1)
+
+
+@pytest.mark.parametrize("rows", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("bad", [-1.0, np.inf])
+def test_a_cell_that_is_no_count_is_named_at_prediction(bad, rows):
+    with pytest.raises(BadCell):
+        Multinomial().log_density(fit(Multinomial(), [[1.0, 2.0]], [0], 1), rows([[3.0, bad]]), 1)
+
+
+def test_there_are_k_times_words_less_one_parameters():
+    assert Multinomial().n_parameters(fit(Multinomial())) == 2 * 4
+
+
+def test_the_table_has_a_row_for_every_word():
+    table = Multinomial().describe(fit(Multinomial(), [[2.0, 0.0]], [0], 1), Context(("all",), ("a", "b")))[0]
+    assert table.header == ("word", "all")
+    assert table.rows == (("a", pytest.approx(3 / 4)), ("b", pytest.approx(1 / 4)))

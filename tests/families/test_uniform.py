@@ -1,0 +1,106 @@
+"""Uniform: from the smallest to the largest, and a little wider."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from deciban.errors import BadCell
+from deciban.families import Context, Uniform
+from deciban.families.priors import Laplace
+from tests.laws import family_subject, holes, matrices, wild
+
+SUBJECTS = [
+    family_subject(Uniform(), matrices(wild | holes), forgets=False),
+    family_subject(Uniform(Laplace(0.0)), matrices(wild | holes), forgets=False),
+]
+
+MLE = Uniform(Laplace(0.0))
+
+
+def fit(family, x, labels, classes=2, smoothing=1.0):
+    x = np.asarray(x, dtype=np.float64)
+    context = Context(tuple(range(classes)), tuple(range(x.shape[1])), smoothing)
+    return family.estimate(family.collect(x, np.asarray(labels, np.int32), None, classes), context)
+
+
+X = [[1.0], [3.0], [5.0], [8.0], [np.nan], [11.0]]
+LABELS = [0, 0, 0, 1, 1, 1]
+
+
+def test_maximum_likelihood_is_the_smallest_and_the_largest():
+    for params in (fit(MLE, X, LABELS), fit(Uniform(), X, LABELS, smoothing=0.0)):
+        assert params.low[:, 0].tolist() == [1.0, 8.0]
+        assert params.high[:, 0].tolist() == [5.0, 11.0]
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
+def test_the_interval_is_widened_by_alpha_gaps_of_the_column(alpha):
+    for params in (fit(Uniform(Laplace(alpha)), X, LABELS), fit(Uniform(), X, LABELS, smoothing=alpha)):
+        gaps = np.array([10 / 4, 10 / 3])  # range / (n + 1), n being 3 and 2
+        np.testing.assert_allclose(params.low[:, 0], [1, 8] - alpha * gaps, rtol=1e-15)
+        np.testing.assert_allclose(params.high[:, 0], [5, 11] + alpha * gaps, rtol=1e-15)
+
+
+@pytest.mark.parametrize("family", [Uniform(), MLE], ids=str)
+def test_log_density_is_that_of_scipy(family):
+    params = fit(family, X, LABELS)
+    asked = np.linspace(-5, 20, 51)[:, np.newaxis]
+    with np.errstate(divide="ignore"):
+        expected = stats.uniform.logpdf(asked, params.low[:, 0], params.high[:, 0] - params.low[:, 0])
+    np.testing.assert_allclose(family.log_density(params, asked, 2), expected, rtol=1e-12)
+
+
+def test_both_ends_belong_to_the_interval():
+    params = fit(MLE, X, LABELS)
+    found = MLE.log_density(params, np.array([[1.0], [5.0], [np.nextafter(5.0, 6.0)]]), 2)[:, 0]
+    assert found.tolist() == [-np.log(4), -np.log(4), -np.inf]
+
+
+def test_a_missing_cell_adds_nothing():
+    assert Uniform().log_density(fit(Uniform(), X, LABELS), np.array([[np.nan]]), 2).tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize("column", [[0.1] * 6, [np.nan] * 6])
+def test_a_column_constant_or_never_present_is_silent(column):
+    x = np.column_stack([np.arange(6.0), column])
+    params = fit(Uniform(), x, LABELS)
+    assert list(Uniform().silent(params)) == [1]
+    asked = np.array([[1.0, 5.0]])
+    assert np.array_equal(Uniform().log_density(params, asked, 2), Uniform().parts(params, asked)[0])
+
+
+def test_a_class_with_one_row_has_the_floor_for_a_width():
+    params = fit(MLE, [[0.0], [10.0], [4.0]], [0, 0, 1])
+    width = params.high[1, 0] - params.low[1, 0]
+    assert width == pytest.approx(1e-9 * 10, rel=1e-6)
+    assert params.low[1, 0] < 4.0 < params.high[1, 0]
+
+
+@pytest.mark.parametrize("family", [Uniform(), MLE], ids=str)
+@pytest.mark.parametrize("middle", [1e9, 1e16, -1e16])
+def test_a_class_with_one_row_far_from_zero_still_has_a_width(family, middle):
+    step = np.spacing(abs(middle))
+    params = fit(family, [[middle - step], [middle + step], [middle]], [0, 0, 1])
+    density = family.log_density(params, np.array([[middle]]), 2)
+    assert np.isfinite(density).all()
+    assert density[0, 1] <= -np.log(step)  # no narrower than doubles are
+
+
+def test_a_class_with_no_cell_is_like_all_together():
+    params = fit(MLE, [[1.0], [2.0], [6.0], [np.nan]], [0, 0, 0, 1])
+    assert (params.low[1, 0], params.high[1, 0]) == (1.0, 6.0)
+
+
+def test_an_infinite_cell_is_named():
+    with pytest.raises(BadCell, match="infinite") as caught:
+        fit(Uniform(), [[1.0, 2.0], [3.0, -np.inf]], [0, 0], 1)
+    assert (caught.value.row, caught.value.column) == (1, 1)
+
+
+def test_there_are_2kd_parameters():
+    assert Uniform().n_parameters(fit(Uniform(), X, LABELS)) == 4
+
+
+def test_the_table_shows_the_interval():
+    table = Uniform().describe(fit(Uniform(), [[1.0], [3.0], [5.0]], [0] * 3, 1), Context(("all",), ("x",)))[0]
+    assert (table.header, table.rows) == (("class", "from", "to"), (("all", 0.0, 6.0),))

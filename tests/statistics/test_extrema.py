@@ -1,0 +1,36 @@
+"""Extrema: the smallest and the largest of the cells present."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from deciban.errors import NotInvertible
+from deciban.statistics import Extrema
+from tests.laws import Subject, holes, matrices, rows, same_evidence, wild
+
+SUBJECTS = [Subject(Extrema, "Extrema", Extrema.of, matrices(wild | holes), same_evidence, forgets=False)]
+
+
+@given(rows(SUBJECTS[0]))
+def test_extrema_are_those_of_the_rows_that_weigh_something(drawn):
+    found = SUBJECTS[0].of(drawn)
+    weights = np.ones(len(drawn)) if drawn.weights is None else drawn.weights
+    for c in range(drawn.classes):
+        for j in range(drawn.values.shape[1]):
+            chosen = (drawn.labels == c) & (weights > 0) & ~np.isnan(drawn.values[:, j])
+            cells = drawn.values[chosen, j].tolist()
+            assert found.low[c, j] == min(cells, default=np.inf)
+            assert found.high[c, j] == max(cells, default=-np.inf)
+            assert found.count.value[c, j] == weights[chosen].sum()
+
+
+def test_zero_is_the_evidence_of_no_rows():
+    same_evidence(Extrema.zero(2, 3), Extrema.of(np.zeros((0, 3)), np.zeros(0, np.int32), None, 2), None)
+
+
+
+
+def test_it_says_that_it_cannot_forget():
+    one = Extrema.of(np.ones((1, 1)), np.zeros(1, np.int32), None, 1)
+    with pytest.raises(NotInvertible, match="cannot be forgotten"):
+        one - one

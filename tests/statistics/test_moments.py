@@ -1,0 +1,87 @@
+"""Moments: Σw, Σwx and Σwx², exactly."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from deciban.errors import BadCell, NegativeEvidence
+from deciban.statistics import Moments
+from tests import exact
+from tests.laws import Subject, dyadic, holes, matrices, rows, same_evidence, wild
+
+SUBJECTS = [Subject(Moments, "Moments", Moments.of, matrices(wild | holes), same_evidence)]
+
+
+def of(values, weights=None):
+    x = np.array(values, dtype=np.float64).reshape(-1, 1)
+    return Moments.of(x, np.zeros(len(x), np.int32), weights, 1)
+
+
+@given(rows(SUBJECTS[0]))
+def test_sums_are_those_of_fractions(drawn):
+    found = SUBJECTS[0].of(drawn)
+    expected = exact.moments(drawn.values, drawn.labels, drawn.weights, drawn.classes)
+    for mine, table in zip((found.count, found.sum_x, found.sum_xx), expected, strict=True):
+        assert np.array_equal(mine.words, exact.as_words(table))
+
+
+@given(st.lists(wild, min_size=1, max_size=9), st.data())
+def test_mean_and_squares_are_as_good_as_a_double_can_hold(values, data):
+    weights = data.draw(hnp.arrays(np.float64, len(values), elements=dyadic.filter(bool)))
+    found = of(values, weights)
+    mean, squares = exact.mean_and_squares(values, weights)
+    assert exact.relative_error(found.mean.item(), mean) < 3e-16
+    assert exact.relative_error(found.squares.item(), squares) < 1e-15
+
+
+def test_squares_of_neighbouring_doubles_far_from_zero():
+    values = [1e15, np.nextafter(1e15, 2e15), 1e15]
+    assert exact.relative_error(of(values).squares.item(), exact.mean_and_squares(values)[1]) < 1e-15
+
+
+@given(st.floats(1e-100, 1e100), st.lists(st.floats(0.001, 1000), min_size=1, max_size=9))
+def test_a_constant_has_no_squares_whatever_the_weights(value, weights):
+    found = of([value] * len(weights), np.array(weights))
+    assert (found.mean.item(), found.squares.item()) == (value, 0.0)
+
+
+@given(rows(SUBJECTS[0]))
+def test_pooled_is_all_rows_in_one_class(drawn):
+    one = Moments.of(drawn.values, np.zeros_like(drawn.labels), drawn.weights, 1)
+    same_evidence(SUBJECTS[0].of(drawn).pooled(), one, drawn)
+
+
+def test_zero_is_the_evidence_of_no_rows():
+    same_evidence(Moments.zero(2, 3), Moments.of(np.zeros((0, 3)), np.zeros(0, np.int32), None, 2), None)
+
+
+def test_missing_cells_count_nowhere():
+    found = Moments.of(np.array([[1.0, np.nan], [np.nan, 2.0], [3.0, np.nan]]), np.array([0, 0, 1], np.int32), None, 2)
+    assert found.count.value.tolist() == [[1, 1], [1, 0]]
+    assert found.mean.tolist() == [[1, 2], [3, 0]]
+
+
+@pytest.mark.parametrize("weights", [None, np.ones(3)])
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, 1e200])
+def test_a_cell_too_large_to_square_is_named(bad, weights):
+    x = np.array([[1.0, 2.0], [3.0, bad], [bad, 5.0]])
+    with pytest.raises(BadCell, match="infinite" if np.isinf(bad) else "too large") as caught:
+        Moments.of(x, np.zeros(3, np.int32), weights, 1)
+    assert (caught.value.row, caught.value.column) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("learned", "never"),
+    [
+        ([1.0], [1.0, 2.0]),  # more rows than there were
+        ([1.0, 2.0], [3.0]),  # Σx² too large
+        ([3.0, 3.0, 4.0], [1.0]),  # what remains is no data's sum: Σ(x − mean)² < 0
+        ([2.0], [1.0]),  # no rows left, but something of them
+        ([-1.0, 1.0], [0.0, 1.0]),
+    ],
+)
+def test_rows_never_learned_cannot_be_forgotten(learned, never):
+    with pytest.raises(NegativeEvidence):
+        of(learned) - of(never)

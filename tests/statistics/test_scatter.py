@@ -1,0 +1,134 @@
+"""Scatter: sums of products about an origin near the data."""
+
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pytest
+
+from deciban.errors import NegativeEvidence
+from deciban.statistics import Scatter
+from tests.laws import Subject, assert_same_bits, holes, matrices, tame, wild
+
+
+def agree(actual, expected, rows):
+    """To 1e-12 of the size of the products: the weight of all rows, times how far they lie from an origin, squared."""
+    assert actual.count == expected.count
+    assert actual.skipped == expected.skipped
+    x = rows.values[~np.isnan(rows.values).any(axis=1)]
+    if not len(x):
+        return
+    weight = len(x) * (1.0 if rows.weights is None else 7.25)
+    largest = np.abs(x).max(axis=0)
+    reach = np.ptp(x, axis=0) + 1e-7 * largest
+    assert (np.abs(actual.within - expected.within) <= 1e-12 * weight * np.outer(reach, reach)).all()
+    count = expected.count.value[:, np.newaxis]
+    error = count * np.abs(actual.mean - expected.mean)
+    assert (error <= 1e-12 * weight * reach + 1e-15 * count * largest).all()
+
+
+SUBJECTS = [
+    Subject(Scatter, f"Scatter({kind}, {size})", partial(Scatter.of, shared=kind == "shared"), matrices(cells | holes),
+            agree, apart=kind != "shared", joint=True)
+    for kind in ("shared", "per-class")
+    for size, cells in {"wild": wild, "tame": tame}.items()
+]  # fmt: skip
+
+
+def of(x, labels=None, weights=None, *, shared=False, classes=None):
+    labels = np.zeros(len(x), np.int32) if labels is None else np.asarray(labels, np.int32)
+    return Scatter.of(
+        np.asarray(x, np.float64), labels, weights, classes or int(labels.max(initial=0)) + 1, shared=shared
+    )
+
+
+def slowly(x, labels, weights, classes):
+    """Mean and within-class scatter of every class, by fractions."""
+    whole = ~np.isnan(x).any(axis=1)
+    means, scatters = [], []
+    for c in range(classes):
+        chosen = whole & (labels == c)
+        w = [Fraction(v) for v in weights[chosen]]
+        rows = [[Fraction(v) for v in row] for row in x[chosen].tolist()]
+        d = x.shape[1]
+        mean = [sum(a * row[j] for a, row in zip(w, rows, strict=True)) / sum(w) for j in range(d)]
+        scatters.append(
+            [
+                [
+                    float(sum(a * (r[i] - mean[i]) * (r[j] - mean[j]) for a, r in zip(w, rows, strict=True)))
+                    for j in range(d)
+                ]
+                for i in range(d)
+            ]
+        )
+        means.append([float(m) for m in mean])
+    return np.array(means), np.array(scatters)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_mean_and_scatter_are_those_of_fractions_however_far_from_zero(offset, weighted):
+    rng = np.random.default_rng(0)
+    x, labels = offset + rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
+    x[5, 1] = x[17, 0] = np.nan
+    weights = rng.random(60) if weighted else np.ones(60)
+    means, scatters = slowly(x, labels, weights, 2)
+    each = of(x, labels, weights if weighted else None)
+    pooled = of(x, labels, weights if weighted else None, shared=True)
+    np.testing.assert_allclose(each.mean, means, rtol=1e-15)
+    np.testing.assert_allclose(each.within, scatters, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(pooled.within[0], scatters.sum(axis=0), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_classes_far_apart_do_not_blur_each_other(shared):
+    x = np.random.default_rng(1).normal(size=(200, 2))
+    labels = np.arange(200) % 2
+    apart = x + 2.0**40 * labels[:, np.newaxis]
+    x = apart - 2.0**40 * labels[:, np.newaxis]  # what was left of it after rounding
+    near, far = of(x, labels, shared=shared), of(apart, labels, shared=shared)
+    np.testing.assert_allclose(far.within, near.within, rtol=1e-12, atol=1e-12 * 200)
+
+
+def test_rows_with_a_hole_are_left_out_and_counted():
+    found = of([[1.0, 2.0], [np.nan, 2.0], [3.0, np.nan], [5.0, 6.0]], [0, 0, 1, 1])
+    assert found.count.value.tolist() == [1, 1]
+    assert found.skipped.value.tolist() == [1, 1]
+
+
+def test_moving_the_origin_changes_nothing_but_the_origin():
+    s = of(np.random.default_rng(2).normal(size=(50, 3)))
+    moved = s.about(np.array([[3.0, -1.0, 0.5]]))
+    np.testing.assert_allclose(moved.within, s.within, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(moved.mean, s.mean, rtol=1e-12, atol=1e-12)
+
+
+def test_a_class_that_comes_later_has_its_own_scatter():
+    """One class alone also has one matrix, but it is not everybody's."""
+    rng = np.random.default_rng(3)
+    first, later = rng.normal(size=(20, 2)), 5 * rng.normal(size=(20, 2))
+    merged = of(first).align([0], 2) + of(later).align([1], 2)
+    np.testing.assert_allclose(
+        merged.within, [20 * np.cov(x.T, ddof=0) for x in (first, later)], rtol=1e-12, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_zero_is_the_evidence_of_no_rows(shared):
+    nothing = of(np.zeros((0, 2)), shared=shared, classes=3)
+    assert_same_bits(Scatter.zero(3, 2, shared=shared).to_arrays(), nothing.to_arrays())
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_forgetting_everything_leaves_nothing(shared):
+    x = np.random.default_rng(4).normal(size=(30, 3)) + 1e6
+    s = of(x, shared=shared)
+    left = (s + s) - s - s
+    assert not left.count.value.any()
+    assert not left.products.any()
+    assert not left.sum.any()
+
+
+def test_rows_never_learned_cannot_be_forgotten():
+    with pytest.raises(NegativeEvidence):
+        of([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]) - of([[50.0, 50.0]])
