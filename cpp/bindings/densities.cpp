@@ -83,12 +83,12 @@ static nb::tuple bind_most_probable(In<double, 2> joint, In<double, 1> fallback)
 }
 
 void bind_densities(nb::module_& m) {
-    m.def("add_quadratic", &bind_quadratic, nb::arg("x"), nb::arg("mean"), nb::arg("factor"), nb::arg("constant"), nb::arg("out"));
-    m.def("add_linear", &bind_linear, nb::arg("x"), nb::arg("factor"), nb::arg("constant"), nb::arg("out"));
-    m.def("add_whitened", &bind_add_whitened, nb::arg("x"), nb::arg("lower"), nb::arg("means"), nb::arg("constants"), nb::arg("out"));
+    m.def("add_quadratic", &bind_quadratic, nb::arg("x"), nb::arg("mean"), nb::arg("factor"), nb::arg("constant"), nb::arg("out").noconvert());
+    m.def("add_linear", &bind_linear, nb::arg("x"), nb::arg("factor"), nb::arg("constant"), nb::arg("out").noconvert());
+    m.def("add_whitened", &bind_add_whitened, nb::arg("x"), nb::arg("lower"), nb::arg("means"), nb::arg("constants"), nb::arg("out").noconvert());
     m.def("whiten", &bind_whiten, nb::arg("x"), nb::arg("lower"), nb::arg("mean"));
     m.def("most_probable", &bind_most_probable, nb::arg("joint"), nb::arg("fallback"));
-    m.def("normalise", &bind_normalise, nb::arg("joint"), nb::arg("fallback"), nb::arg("logs"));
+    m.def("normalise", &bind_normalise, nb::arg("joint").noconvert(), nb::arg("fallback"), nb::arg("logs"));
 }
 
 }  // namespace deciban

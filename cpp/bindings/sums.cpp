@@ -17,7 +17,7 @@ static nb::tuple bind_moments(AnyMatrix x, Codes codes, Weights weights, std::si
     });
     const std::size_t d = x.shape(1);
     nb::object cell = nb::none();
-    if (bad.row != std::numeric_limits<std::size_t>::max()) cell = nb::make_tuple(bad.row, bad.column);
+    if (bad.found()) cell = nb::make_tuple(bad.row, bad.column);
     return nb::make_tuple(words_of(result.count, classes, d), words_of(result.sum_x, classes, d),
                           words_of(result.sum_xx, classes, d), cell);
 }

@@ -117,13 +117,13 @@ static nb::tuple bind_histogram(AnyMatrix x, std::size_t column, std::size_t cap
 
 void bind_tables(nb::module_& m) {
     m.def("count_codes", &bind_count, nb::arg("codes"), nb::arg("offsets"), nb::arg("labels"), nb::arg("weights").none(), nb::arg("classes"));
-    m.def("add_table", &bind_add_table, nb::arg("codes"), nb::arg("offsets"), nb::arg("table"), nb::arg("classes"), nb::arg("out"));
+    m.def("add_table", &bind_add_table, nb::arg("codes"), nb::arg("offsets"), nb::arg("table"), nb::arg("classes"), nb::arg("out").noconvert());
     m.def("integer_range", &bind_range, nb::arg("x"));
     m.def("encode_integers", &bind_encode, nb::arg("x"), nb::arg("low"), nb::arg("offsets"), nb::arg("lut"), nb::arg("outside"));
     m.def("sum_sparse", &bind_sum_sparse<std::int32_t>, nb::arg("values"), nb::arg("columns"), nb::arg("starts"), nb::arg("width"), nb::arg("labels"), nb::arg("weights").none(), nb::arg("classes"));
     m.def("sum_sparse", &bind_sum_sparse<std::int64_t>, nb::arg("values"), nb::arg("columns"), nb::arg("starts"), nb::arg("width"), nb::arg("labels"), nb::arg("weights").none(), nb::arg("classes"));
-    m.def("add_sparse", &bind_add_sparse<std::int32_t>, nb::arg("values"), nb::arg("columns"), nb::arg("starts"), nb::arg("table"), nb::arg("classes"), nb::arg("out"));
-    m.def("add_sparse", &bind_add_sparse<std::int64_t>, nb::arg("values"), nb::arg("columns"), nb::arg("starts"), nb::arg("table"), nb::arg("classes"), nb::arg("out"));
+    m.def("add_sparse", &bind_add_sparse<std::int32_t>, nb::arg("values"), nb::arg("columns"), nb::arg("starts"), nb::arg("table"), nb::arg("classes"), nb::arg("out").noconvert());
+    m.def("add_sparse", &bind_add_sparse<std::int64_t>, nb::arg("values"), nb::arg("columns"), nb::arg("starts"), nb::arg("table"), nb::arg("classes"), nb::arg("out").noconvert());
     m.def("histogram_column", &bind_histogram, nb::arg("x"), nb::arg("column"), nb::arg("cap"));
 }
 

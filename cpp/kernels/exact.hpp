@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
 #include <vector>
 
 namespace deciban {
@@ -69,7 +70,10 @@ public:
 
     void add(std::size_t cell, double x) {
         if (used_[cell] == stride_) widen();
-        used_[cell] = static_cast<unsigned char>(grow(&words_[cell * stride_], used_[cell], x));
+        double* words = &words_[cell * stride_];
+        const std::size_t used = grow(words, used_[cell], x);
+        if (used && !std::isfinite(words[used - 1])) throw std::overflow_error("the numbers are too large to add up");
+        used_[cell] = static_cast<unsigned char>(used);
     }
     // value * 2^exponent, a whole 64-bit integer: two doubles hold it.
     void add_scaled(std::size_t cell, long long value, int exponent) {

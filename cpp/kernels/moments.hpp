@@ -57,10 +57,16 @@ struct BadCell {
         if (i < row || (i == row && j < column)) row = i, column = j;
     }
     void note(const BadCell& other) {
-        if (other.row != std::numeric_limits<std::size_t>::max()) note(other.row, other.column);
+        if (other.found()) note(other.row, other.column);
     }
+    bool found() const { return row != std::numeric_limits<std::size_t>::max(); }
 };
-constexpr double largest_number = 0x1p500;
+// No row may add 2^1000 or more: what is at this size or above is a bad cell.
+inline double too_large(const double* weights, std::size_t rows) {
+    const double heaviest = weights && rows ? *std::max_element(weights, weights + rows) : 1.0;
+    const int bits = heaviest > 1.0 ? std::ilogb(heaviest) + 1 : 0;
+    return std::ldexp(1.0, (1000 - bits) / 2);
+}
 
 constexpr int window_binades = 19, level_bits = 50;
 constexpr std::size_t rows_per_flush = std::size_t{1} << 12;
@@ -141,9 +147,9 @@ DECIBAN_CLONES inline void add_segment(const double* x, std::size_t row_stride, 
 class MomentsWorker {
 public:
     MomentsWorker(std::size_t classes, std::size_t columns, std::size_t left, Moments& total, std::size_t width,
-                  BadCell& bad)
+                  double limit, BadCell& bad)
         : classes_(classes), columns_(columns), lanes_(std::max<std::size_t>(columns, 4)), left_(left), total_(total),
-          width_(width), bad_(bad), windows_(lanes_), accumulators_(classes * windows_.groups * slots, 0.0),
+          width_(width), limit_(limit), bad_(bad), windows_(lanes_), accumulators_(classes * windows_.groups * slots, 0.0),
           odd_(windows_.groups), pending_(classes, 0), start_(classes + 1) {}
 
     // The window of each column holds as many of the sampled cells as 19 binades can.
@@ -156,7 +162,7 @@ public:
                     if (value == 0.0 || !std::isfinite(value)) continue;
                     ++seen[static_cast<std::size_t>(std::clamp(std::ilogb(value), -400, 400) + 512)];
                 }
-                windows_.set(4 * g + lane, best_top(seen));
+                windows_.set(4 * g + lane, std::min(best_top(seen), std::ilogb(limit_)));
             }
     }
 
@@ -216,7 +222,7 @@ private:
             for (std::size_t r = 0; r < count; ++r) {
                 const double value = x[rows[r] * row_stride + column];
                 if (std::isnan(value) || value == 0.0 || windows_.holds(4 * g + lane, value)) continue;
-                if (std::fabs(value) >= largest_number) bad_.note(first_row + rows[r], left_ + column);
+                if (std::fabs(value) >= limit_) bad_.note(first_row + rows[r], left_ + column);
                 else total_.add_row(cell(c, column), value);
             }
         }
@@ -254,6 +260,7 @@ private:
     std::size_t classes_, columns_, lanes_, left_;
     Moments& total_;
     std::size_t width_;
+    double limit_;  // at most 2^500, so no window holds a bad cell
     BadCell& bad_;
     Windows windows_;
     Doubles accumulators_;
@@ -270,7 +277,7 @@ inline std::size_t columns_per_pass(std::size_t classes, std::size_t columns) {
 
 template <class T>
 void moments_of_rows(const Matrix<T>& x, const std::int32_t* codes, std::size_t classes, std::size_t begin,
-                     std::size_t end, Moments& total, BadCell& bad) {
+                     std::size_t end, double limit, Moments& total, BadCell& bad) {
     constexpr bool doubles = std::is_same_v<T, double>;
     const std::size_t block = columns_per_pass(classes, x.columns);
     for (std::size_t left = 0; left < x.columns; left += block) {
@@ -278,7 +285,7 @@ void moments_of_rows(const Matrix<T>& x, const std::int32_t* codes, std::size_t 
         const bool direct = doubles && x.column_stride == 1 && x.row_stride >= 0 && columns >= 4;
         const std::size_t tile_rows = std::clamp<std::size_t>((std::size_t{96} << 10) / (8 * width), 32, 1024);
         Doubles tile(direct ? 0 : tile_rows * width);
-        MomentsWorker worker(classes, columns, left, total, x.columns, bad);
+        MomentsWorker worker(classes, columns, left, total, x.columns, limit, bad);
         for (std::size_t first = begin; first < end; first += tile_rows) {
             const std::size_t rows = std::min(tile_rows, end - first);
             const double* data;
@@ -313,7 +320,7 @@ public:
             heaviest = std::max(heaviest, weights[i]);
             for (std::size_t j = 0; j < columns_; ++j) {
                 const double size = std::fabs(static_cast<double>(x.at(i, j)));
-                if (size < largest_number && size > largest[j]) largest[j] = size;
+                if (size < 0x1p500 && size > largest[j]) largest[j] = size;
             }
         }
         heavy_ = heaviest > 0.0 ? std::ilogb(heaviest) : 0;
@@ -358,29 +365,30 @@ private:
 
 template <class T>
 void weighted_moments_of_rows(const Matrix<T>& x, const std::int32_t* codes, const double* weights, std::size_t classes,
-                              std::size_t begin, std::size_t end, Moments& total, BadCell& bad) {
+                              std::size_t begin, std::size_t end, double limit, Moments& total, BadCell& bad) {
     WeightedWorker worker(classes, x.columns, total);
     worker.choose_windows(x, weights, begin, std::min(end, begin + 256));
     for (std::size_t i = begin; i < end; ++i)
         for (std::size_t j = 0; j < x.columns; ++j) {
             const double value = static_cast<double>(x.at(i, j));
             if (std::isnan(value)) continue;
-            if (std::fabs(value) >= largest_number) bad.note(i, j);
+            if (std::fabs(value) >= limit) bad.note(i, j);
             else worker.add(static_cast<std::size_t>(codes[i]) * x.columns + j, j, value, weights[i]);
         }
     worker.flush();
 }
 
 template <class T>
-Moments plain_moments(const Matrix<T>& x, const std::int32_t* codes, const double* weights, std::size_t classes, BadCell& bad) {
+Moments plain_moments(const Matrix<T>& x, const std::int32_t* codes, const double* weights, std::size_t classes, double limit,
+                      BadCell& bad) {
     const std::size_t cells = classes * x.columns;
     const unsigned parts = thread_count(x.rows * x.columns, std::max<std::size_t>(1 << 16, 4 * cells));
     std::vector<std::unique_ptr<Moments>> partial(parts);
     std::vector<BadCell> bad_cells(parts);
     parallel(x.rows, parts, [&](unsigned part, std::size_t begin, std::size_t end) {
         partial[part] = std::make_unique<Moments>(cells);
-        if (weights) weighted_moments_of_rows(x, codes, weights, classes, begin, end, *partial[part], bad_cells[part]);
-        else moments_of_rows(x, codes, classes, begin, end, *partial[part], bad_cells[part]);
+        if (weights) weighted_moments_of_rows(x, codes, weights, classes, begin, end, limit, *partial[part], bad_cells[part]);
+        else moments_of_rows(x, codes, classes, begin, end, limit, *partial[part], bad_cells[part]);
     });
     for (unsigned part = 1; part < parts; ++part) partial[0]->add(*partial[part]);
     for (const auto& cell : bad_cells) bad.note(cell);
@@ -405,12 +413,14 @@ inline bool group_weights(const double* weights, std::size_t rows, std::size_t m
 // of plain rows, each scaled at the end; it is only when they all differ that every cell is multiplied on its own.
 template <class T>
 Moments moments(const Matrix<T>& x, const std::int32_t* codes, const double* weights, std::size_t classes, BadCell& bad) {
+    const double limit = too_large(weights, x.rows);
     std::vector<double> values;
     std::vector<std::int32_t> groups;
     if (!weights || !group_weights(weights, x.rows, std::max<std::size_t>(1, 64 / std::max<std::size_t>(1, classes)), values, groups))
-        return plain_moments(x, codes, weights, classes, bad);
+        return plain_moments(x, codes, weights, classes, limit, bad);
     for (std::size_t i = 0; i < x.rows; ++i) groups[i] += codes[i] * static_cast<std::int32_t>(values.size());
-    const Moments plain = plain_moments(x, groups.data(), nullptr, classes * values.size(), bad);
+    const Moments plain = plain_moments(x, groups.data(), nullptr, classes * values.size(), limit, bad);
+    if (bad.found()) return Moments(classes * x.columns);
     Moments total(classes * x.columns);
     for (std::size_t c = 0; c < classes; ++c)
         for (std::size_t g = 0; g < values.size(); ++g)

@@ -91,7 +91,7 @@ DECIBAN_CLONES void add_sparse_rows(const SparseRows<Index>& x, const double* ta
         for (auto p = x.starts[i]; p < x.starts[i + 1]; ++p) {
             const double value = x.values[p];
             if (value == 0.0 || value != value) continue;
-            const double* entry = table + x.column(p) * width;
+            const double* entry = table + static_cast<std::size_t>(x.columns[p]) * width;
             for (std::size_t c = 0; c < width; c += 4) store(row + c, fma(splat(value), load(entry + c), load(row + c)));
         }
         for (std::size_t c = 0; c < classes; ++c) out[i * classes + c] += row[c];
@@ -105,6 +105,8 @@ void add_sparse(const SparseRows<Index>& x, const double* table, std::size_t cla
     const unsigned parts = thread_count(x.stored * classes, 1 << 16);
     parallel(x.rows, parts, [&](unsigned, std::size_t begin, std::size_t end) {
         Doubles row(width);
+        // here, not in add_sparse_rows: no exception leaves a function that is compiled for several machines
+        for (auto p = x.starts[begin]; p < x.starts[end]; ++p) x.column(p);
         add_sparse_rows(x, table, width, classes, begin, end, row.data(), out);
     });
 }

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from deciban import _kernels
-from deciban.errors import forbid_infinite, warn
+from deciban.errors import TOO_LARGE, forbid, forbid_infinite, warn
 from deciban.families.base import FLOOR, Context, Family, Table, class_rows
 from deciban.families.priors import InverseWishart
 from deciban.statistics.scatter import Scatter
 from deciban.types import FloatArray, Labels
+
+LARGEST = 2.0**500  # numbers whose squares can be added
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,8 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
     n − K (shared) or n_c − 1 (per-class). shrinkage s gives (1 − s)Σ + s·(tr Σ/d)·I; "oas" chooses s from n, d and Σ
     (Chen et al. 2010). With prior=InverseWishart(...) Σ is the posterior mode. Rows with a hole are left out of the
     fit, and counted; at prediction such a row is scored by the marginal of what it has.
-    Where Σ is singular its small directions are widened to 1e-9 of the columns' variances, `status` says so, and a
-    warning names the columns.
+    Where Σ is singular its small directions are widened to 1e-9 of the columns' variances; a column that is constant
+    over all rows has variance 0 and gives no evidence. `status` says so, and a warning names the columns.
 
     >>> import numpy as np
     >>> family = MultivariateGaussian()
@@ -70,11 +72,13 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         result = Scatter.of(values, labels, weights, classes, shared=self.covariance == "shared")
         if result.skipped.value.any():  # a hole, or an infinite cell
             forbid_infinite(values)
+        if not np.isfinite(result.products).all():
+            forbid(np.abs(values) > LARGEST, TOO_LARGE)
         return result
 
     def estimate(self, statistic: Scatter, context: Context) -> MultivariateGaussianParams:
         count = statistic.count.value
-        within, d = statistic.within, statistic.origin.shape[1]
+        within = statistic.within
         taken = np.array([count.sum()]) if statistic.shared else count
         mean = np.where((count > 0)[:, np.newaxis], statistic.mean, _pooled_mean(statistic))
         if self.prior is not None:
@@ -86,17 +90,18 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
             divisor = (taken - lost)[:, np.newaxis, np.newaxis]
             sigma = np.divide(within, divisor, out=np.zeros_like(within), where=divisor > 0)
         sigma = np.stack([self._shrink(s, n) for s, n in zip(sigma, taken, strict=True)])
-        scale = _pooled_variance(statistic)
-        factors = [_factor(s, scale) for s in sigma]
-        names = sorted({j for _, _, found in factors for j in found})
+        pooled = _pooled_covariance(statistic)
+        if not statistic.shared and self.prior is None:
+            sigma[count == 0] = pooled  # nothing known of these classes: they are taken to be like all together
+        sound = [_widened(s, np.diagonal(pooled)) for s in sigma]
+        names = sorted({j for _, found in sound for j in found})
         status = "ok"
         if names:
             columns = ", ".join(repr(context.columns[j]) for j in names)
             status = f"singular covariance: columns {columns} are constant or combinations of each other"
-            warn(status + "; their directions were widened")
-        sigma = np.stack([s for s, _, _ in factors])
-        whiten = np.stack([t for _, t, _ in factors])
-        constant = np.log(np.diagonal(whiten, axis1=1, axis2=2)).sum(axis=1) - 0.5 * d * np.log(2 * np.pi)
+            warn(status + "; constants are left out, the directions of the others were widened")
+        sigma = np.stack([s for s, _ in sound])
+        whiten, constant = _whitening(sigma)
         return MultivariateGaussianParams(mean, sigma, whiten, constant, statistic.skipped.value, status)
 
     def _shrink(self, sigma: FloatArray, n: float) -> FloatArray:
@@ -133,7 +138,8 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         return [self.log_density(params, values, len(params.mean))]
 
     def silent(self, params: MultivariateGaussianParams) -> Sequence[int]:
-        return []
+        variances = np.diagonal(params.covariance, axis1=1, axis2=2)
+        return np.flatnonzero((variances == 0).all(axis=0)).tolist()
 
     def n_parameters(self, params: MultivariateGaussianParams) -> int:
         matrices, d, _ = params.covariance.shape
@@ -168,36 +174,49 @@ def oas(sigma: FloatArray, n: float) -> float:
 
 
 def _pooled_mean(statistic: Scatter) -> FloatArray:
+    """(d) of all classes together, reckoned from that of the largest: what is equal in all of them stays as it is."""
+    count, mean = statistic.count.value, statistic.mean
+    base: FloatArray = mean[np.argmax(count)]
+    return base + count @ (mean - base) / max(count.sum(), 1e-300)
+
+
+def _pooled_covariance(statistic: Scatter) -> FloatArray:
+    """(d, d) over all classes together. Its diagonal is what the floor is relative to; 0 where a column is constant."""
     count = statistic.count.value
-    total = count.sum()
-    return np.zeros(statistic.mean.shape[1]) if total == 0 else count @ statistic.mean / total
+    apart = np.where((count > 0)[:, np.newaxis], statistic.mean - _pooled_mean(statistic), 0.0)
+    total = statistic.within.sum(axis=0) + (count[:, np.newaxis] * apart).T @ apart
+    covariance: FloatArray = total / max(count.sum(), 1e-300)
+    varies = np.diagonal(covariance) > 0  # rounding may leave a little below zero
+    return np.where(varies & varies[:, np.newaxis], covariance, 0.0)
 
 
-def _pooled_variance(statistic: Scatter) -> FloatArray:
-    """(d) variance of each column over all classes together, which the floor is relative to."""
-    count, total = statistic.count.value, statistic.count.value.sum()
-    if total == 0:
-        return np.ones(statistic.origin.shape[1])
-    between = count @ (statistic.mean - _pooled_mean(statistic)) ** 2
-    within = np.diagonal(statistic.within, axis1=1, axis2=2).sum(axis=0)
-    variance: FloatArray = (within + between) / total
-    return np.where(variance > 0, variance, 1.0)
-
-
-def _factor(sigma: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray, list[int]]:
-    """A covariance that is safely positive, its whitening triangle, and the columns of directions that were widened."""
-    unit = np.sqrt(scale)
-    correlation = sigma / unit / unit[:, np.newaxis]
-    values, vectors = np.linalg.eigh(0.5 * (correlation + correlation.T))
+def _widened(sigma: FloatArray, scale: FloatArray) -> tuple[FloatArray, list[int]]:
+    """A covariance that is safely positive but for constant columns, and the columns that made it singular."""
+    varies = np.flatnonzero(scale > 0)
+    block = np.ix_(varies, varies)
+    unit = np.sqrt(scale[varies])
+    values, vectors = np.linalg.eigh(sigma[block] / unit / unit[:, np.newaxis])
     narrow = values < FLOOR
-    columns: list[int] = []
+    columns = varies[(np.abs(vectors[:, narrow]) > 0.1).any(axis=1)]
+    sound = np.zeros_like(sigma)
+    sound[block] = sigma[block]
     if narrow.any():
-        columns = np.flatnonzero((np.abs(vectors[:, narrow]) > 0.1).any(axis=1)).tolist()
-        correlation = (vectors * np.maximum(values, FLOOR)) @ vectors.T
-        sigma = correlation * unit * unit[:, np.newaxis]
-    lower = np.linalg.cholesky(sigma / unit / unit[:, np.newaxis])
-    triangle = solve_triangular(lower, np.eye(len(sigma)), lower=True) / unit
-    return sigma, triangle, columns
+        sound[block] = (vectors * np.maximum(values, FLOOR)) @ vectors.T * unit * unit[:, np.newaxis]
+    return sound, [*np.flatnonzero(scale == 0).tolist(), *columns.tolist()]
+
+
+def _whitening(sigma: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """T (…, d, d) with TᵀT = Σ⁻¹ and −½ log |2πΣ| (…), over the columns whose variance is not 0."""
+    triangles, constants = np.zeros_like(sigma), np.zeros(len(sigma))
+    for s, triangle, k in zip(sigma, triangles, range(len(sigma)), strict=True):
+        varies = np.flatnonzero(np.diagonal(s))
+        if len(varies):
+            block = np.ix_(varies, varies)
+            unit = np.sqrt(np.diagonal(s)[varies])
+            lower = np.linalg.cholesky(s[block] / unit / unit[:, np.newaxis])
+            triangle[block] = solve_triangular(lower, np.eye(len(varies)), lower=True) / unit
+            constants[k] = np.log(np.diagonal(triangle)[varies]).sum() - 0.5 * len(varies) * np.log(2 * np.pi)
+    return triangles, constants
 
 
 def _add_complete(params: MultivariateGaussianParams, values: NDArray[Any], out: FloatArray) -> None:
@@ -218,9 +237,7 @@ def _marginal(params: MultivariateGaussianParams, kept: NDArray[np.bool_]) -> Mu
     key = kept.tobytes()
     if key not in params.patterns:
         sigma = params.covariance[:, kept][:, :, kept]
-        lower = np.linalg.cholesky(sigma)
-        whiten = np.stack([solve_triangular(s, np.eye(len(s)), lower=True) for s in lower])
-        constant = np.log(np.diagonal(whiten, axis1=1, axis2=2)).sum(axis=1) - 0.5 * kept.sum() * np.log(2 * np.pi)
+        whiten, constant = _whitening(sigma)
         mean = np.ascontiguousarray(params.mean[:, kept])
         params.patterns[key] = MultivariateGaussianParams(mean, sigma, whiten, constant, params.skipped)
     return params.patterns[key]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -117,9 +117,10 @@ class Virtual:
     """
 
     m: float
-    q: ArrayLike | None = field(default=None, compare=False)
+    q: ArrayLike | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "q", _as_tuples(self.q))
         _require(self.m >= 0, f"Virtual: m must be 0 or more, not {self.m}")
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
@@ -186,7 +187,10 @@ class InverseWishart:
     """
 
     dof: float
-    scale: ArrayLike = field(compare=False)
+    scale: ArrayLike
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", _as_tuples(self.scale))
 
     def mode(self, count: FloatArray, scatter: FloatArray) -> FloatArray:
         d = scatter.shape[-1]
@@ -196,6 +200,13 @@ class InverseWishart:
         _require(psi.shape == (d, d), f"InverseWishart: scale has shape {psi.shape}, the block has {d} columns")
         mode: FloatArray = (psi + scatter) / (self.dof + np.asarray(count)[..., np.newaxis, np.newaxis] + d + 1.0)
         return mode.reshape(scatter.shape)
+
+
+def _as_tuples(table: ArrayLike | None) -> ArrayLike | None:
+    """Arrays do not compare as one value; tuples do, and priors must."""
+    if table is None or np.ndim(table) == 0:
+        return table
+    return tuple(map(tuple, np.asarray(table, dtype=np.float64).tolist()))
 
 
 def _require(holds: bool, message: str) -> None:

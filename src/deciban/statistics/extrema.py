@@ -66,7 +66,8 @@ class Extrema(Statistic):
     def align(self, index: Index, classes: int) -> Self:
         zero = self.zero(classes, self.low.shape[1])
         low, high = zero.low, zero.high
-        low[np.asarray(index)], high[np.asarray(index)] = self.low, self.high
+        place = np.asarray(index, dtype=np.intp)
+        low[place], high[place] = self.low, self.high
         return type(self)(self.count.place(index, classes), low, high)
 
     def take(self, index: Index) -> Self:

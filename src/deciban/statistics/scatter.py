@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import NegativeEvidence
-from deciban.statistics.base import Arrays, Statistic, require_not_negative
+from deciban.statistics.base import Arrays, Statistic, require_not_negative, with_weight
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index
 
@@ -56,6 +56,7 @@ class Scatter(Statistic):
         *,
         shared: bool,
     ) -> Scatter:
+        x, codes, weights = with_weight(x, codes, weights)
         origin = _origins(x, codes, classes)
         count, skipped, total, products = _kernels.scatter(x, codes, weights, origin, shared)
         return cls(Sum(count[:, :, 0]), Sum(skipped[:, :, 0]), origin, total, products, shared)
@@ -100,7 +101,7 @@ class Scatter(Statistic):
         count, skipped = a.count - b.count, a.skipped - b.skipped
         require_not_negative(count, skipped)
         empty = count.value == 0
-        total = np.where(empty[:, np.newaxis], 0.0, a.sum - b.sum)
+        origin, total = (np.where(empty[:, np.newaxis], 0.0, v) for v in (a.origin, a.sum - b.sum))
         products = a.products - b.products
         products[np.full(1, empty.all()) if self.shared else empty] = 0.0
         diagonal = np.diagonal(products, axis1=1, axis2=2)
@@ -109,7 +110,7 @@ class Scatter(Statistic):
             raise NegativeEvidence(
                 "these rows were never learned (a variance would fall below zero); the model is unchanged"
             )
-        return type(self)(count, skipped, a.origin, total, products, self.shared)
+        return type(self)(count, skipped, origin, total, products, self.shared)
 
     def _on_common_origin(self, other: Self) -> tuple[Self, Self]:
         """The first that has rows of a class gives it its origin."""
@@ -158,12 +159,14 @@ class Scatter(Statistic):
 
 
 def _origins(x: NDArray[Any], codes: NDArray[np.int32], classes: int) -> FloatArray:
-    """(K, d) a point near each class, short enough (24 bits) that moving it costs no digits."""
+    """(K, d) a point near each class: where a column is constant its value, so that nothing is left of it, and else
+    the mean, short enough (24 bits) that moving it costs no digits."""
     origin = np.zeros((classes, x.shape[1]))
     for c in range(classes):
         rows = x[np.flatnonzero(codes == c)[:ORIGIN_ROWS]].astype(np.float64)
         rows = rows[np.isfinite(rows).all(axis=1)]
         if len(rows):
-            fraction, exponent = np.frexp(rows.mean(axis=0))
-            origin[c] = np.ldexp(np.rint(fraction * 2.0**24), exponent - 24)
+            fraction, exponent = np.frexp((rows / len(rows)).sum(axis=0))
+            short = np.ldexp(np.rint(fraction * 2.0**24), exponent - 24)
+            origin[c] = np.where((rows == rows[0]).all(axis=0), rows[0], short)
     return origin
