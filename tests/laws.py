@@ -144,19 +144,24 @@ def context(rows: Rows, **settings: Any) -> Context:
     return Context(tuple(range(rows.classes)), tuple(range(rows.values.shape[1])), **settings)
 
 
+def same_estimates(
+    family: Any, agree: Callable[[dict[str, Any], dict[str, Any]], None] = assert_same_bits, **settings: Any
+) -> Callable[[Statistic, Statistic, Rows], None]:
+    """Evidence is equal where the estimates made from it are: bit for bit, or as `agree` says."""
+
+    def compare(actual: Statistic, expected: Statistic, rows: Rows) -> None:
+        setting = context(rows, **settings)
+        agree(*(flattened(family.estimate(statistic, setting)) for statistic in (actual, expected)))
+
+    return compare
+
+
 def family_subject(
     family: Any, values: Callable[[int, int], st.SearchStrategy[Any]], note: str = "", *, close: Any = None, **more: Any
 ) -> Subject:
-    """A family, held to equal estimates: bit for bit, or as `close` says."""
-    settings = more.pop("settings", {})
-
-    def agree(actual: Statistic, expected: Statistic, rows: Rows) -> None:
-        setting = context(rows, **settings)
-        a, b = (flattened(family.estimate(s, setting)) for s in (actual, expected))
-        (close or assert_same_bits)(a, b)
-
-    name = f"{family}{note}"
-    return Subject(type(family), name, family.collect, values, agree, family=family, settings=settings, **more)
+    """A family, held to equal estimates."""
+    agree = same_estimates(family, close or assert_same_bits, **more.get("settings", {}))
+    return Subject(type(family), f"{family}{note}", family.collect, values, agree, family=family, **more)
 
 
 # ---- the laws ---------------------------------------------------------------------------------------------------

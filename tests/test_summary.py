@@ -32,8 +32,12 @@ def test_title_counts_rows_classes_columns_and_parameters(model):
 
 
 def test_columns_without_evidence_are_noted(model):
-    assert model.summary().notes == ("no evidence from 'same' (constant, or never present)",)
-    assert str(model.summary()).endswith("note: no evidence from 'same' (constant, or never present)")
+    assert model.summary().notes == (
+        "no evidence from 'same' (constant, never present, or nothing tells the classes apart)",
+    )
+    assert str(model.summary()).endswith(
+        "note: no evidence from 'same' (constant, never present, or nothing tells the classes apart)"
+    )
 
 
 def test_text_lines_columns_up(model):

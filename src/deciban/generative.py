@@ -17,7 +17,7 @@ from deciban.sources.arrays import SparseFrame
 from deciban.statistics.base import Statistic, require_not_negative
 from deciban.statistics.counts import Counts
 from deciban.statistics.sums import Sum
-from deciban.types import FloatArray, Level, Levels, sorted_levels
+from deciban.types import FloatArray, Level, Levels, Names, sorted_levels
 
 AnyFamily = Family[Any, Any]
 Families = AnyFamily | Mapping[Any, AnyFamily] | None
@@ -74,12 +74,11 @@ class Generative:
         return cls(schema, batch.classes, counts, tuple(blocks), missing)._without_empty_classes()
 
     def __add__(self, other: Self) -> Self:
-        schema = self.schema.widened(other.schema)
-        if [b.plan for b in self.blocks] != [b.plan for b in other.blocks] or self.missing != other.missing:
-            raise DecibanError("the models read their columns with different families: they cannot be added")
+        other = self._matched(other)
         classes = sorted_levels({*self.classes, *other.classes})
         a, b = self._on(classes), other._on(classes)
         blocks = tuple(Block(x.plan, x.statistic + y.statistic) for x, y in zip(a.blocks, b.blocks, strict=True))
+        schema = self.schema.widened(other.schema)
         return type(self)(schema, classes, a.counts + b.counts, blocks, self.missing)
 
     def __sub__(self, other: Self) -> Self:
@@ -91,6 +90,26 @@ class Generative:
         require_not_negative(counts)
         blocks = tuple(Block(x.plan, x.statistic - y.statistic) for x, y in zip(self.blocks, b.blocks, strict=True))
         return type(self)(self.schema, self.classes, counts, blocks, self.missing)._without_empty_classes()
+
+    def _matched(self, other: Self) -> Self:
+        """The other model with its blocks and columns in the order of this one's, matched by name."""
+        if self.schema.names == other.schema.names and _plans(self) == _plans(other) and self.missing == other.missing:
+            return other
+        schema = other.schema.in_order_of(self.schema)
+        self.schema.widened(schema)
+        blocks = []
+        for block in self.blocks:
+            wanted = [self.schema.names[j] for j in block.plan.columns]
+            for theirs in other.blocks:
+                have = [other.schema.names[j] for j in theirs.plan.columns]
+                same = theirs.plan.family == block.plan.family and theirs.plan.presence == block.plan.presence
+                if same and len(have) == len(wanted) and set(have) == set(wanted):
+                    statistic = theirs.statistic.columns([have.index(name) for name in wanted])
+                    blocks.append(Block(block.plan, statistic))
+                    break
+        if len(blocks) != len(self.blocks) or len(blocks) != len(other.blocks) or self.missing != other.missing:
+            raise DecibanError("the models read their columns with different families: they cannot be added")
+        return type(self)(schema, other.classes, other.counts, tuple(blocks), self.missing)
 
     def _on(self, classes: Levels) -> Self:
         if classes == self.classes:
@@ -156,7 +175,7 @@ class Estimate:
             for owner, piece in zip(owners, pieces, strict=True):
                 found[owner] = found[owner] + piece if owner in found else piece
         order = sorted(found)
-        return [" + ".join(str(names[j]) for j in owner) for owner in order], [found[owner] for owner in order]
+        return [_title(owner, names) for owner in order], [found[owner] for owner in order]
 
     def _read(self, block: Block, frame: Frame, places: list[int], first_row: int) -> Any:
         levels = block.statistic.levels if isinstance(block.statistic, Counts) else None
@@ -175,6 +194,16 @@ def _require_finite(values: Any, out: FloatArray) -> None:
     """An infinite number makes infinite or undefined scores, which are cheap to see; then the cell is sought."""
     if isinstance(values, np.ndarray) and not np.isfinite(out.sum()):
         forbid_infinite(values)
+
+
+def _plans(generative: Generative) -> list[Plan]:
+    return [block.plan for block in generative.blocks]
+
+
+def _title(columns: Sequence[int], names: Names) -> str:
+    if len(columns) > 3:
+        return f"{names[columns[0]]} … {names[columns[-1]]} ({len(columns)} columns)"
+    return " + ".join(str(names[j]) for j in columns)
 
 
 def read(plan: Plan, frame: Frame, places: list[int], levels: tuple[Levels, ...] | None, missing: Missing) -> Any:
@@ -229,6 +258,21 @@ def make_plans(schema: Schema, families: Families, missing: Missing, *, sparse: 
     return tuple(plans)
 
 
+def leaving_out(plans: Sequence[Plan], absent: set[int]) -> tuple[Plan, ...]:
+    """Joint blocks without the columns that are never present, which would leave them no complete row."""
+    kept = [plan for plan in plans if not plan.family.joint]
+    for plan in plans:
+        if plan.family.joint:
+            kept.append(Plan(plan.family, tuple(j for j in plan.columns if j not in absent)))
+            kept.append(Plan(Gaussian(), tuple(j for j in plan.columns if j in absent)))
+    return tuple(_grouped(kept))
+
+
+def converts(plans: Sequence[Plan]) -> bool:
+    """Whether sparse rows have to be made dense for these."""
+    return any(plan.presence or plan.family.reads != "counts" for plan in plans)
+
+
 def _given(schema: Schema, families: Families) -> list[Plan]:
     everything = tuple(range(len(schema.names)))
     if isinstance(families, Family):
@@ -253,10 +297,14 @@ def _grouped(plans: Sequence[Plan]) -> list[Plan]:
     for plan in plans:
         if not plan.columns:
             continue
-        same = [i for i, known in enumerate(groups) if known.family == plan.family and not plan.family.joint]
+        same = [
+            i
+            for i, known in enumerate(groups)
+            if known.family == plan.family and known.presence == plan.presence and not plan.family.joint
+        ]
         if same:
             columns = tuple(sorted({*groups[same[0]].columns, *plan.columns}))
-            groups[same[0]] = Plan(plan.family, columns)
+            groups[same[0]] = Plan(plan.family, columns, plan.presence)
         else:
             groups.append(plan)
     return groups

@@ -50,8 +50,15 @@ class Schema:
         kinds = frame.kinds
         return self.widened(Schema(self.names, tuple(kinds[j] for j in self.places(frame))))
 
+    def in_order_of(self, other: Schema) -> Schema:
+        """The same columns, in the order that they have in another schema."""
+        if len(self.names) != len(other.names) or set(self.names) != set(other.names):
+            raise DecibanError(f"the columns differ: {_columns(other.names)} and {_columns(self.names)}")
+        kind = dict(zip(self.names, self.kinds, strict=True))
+        return Schema(other.names, tuple(kind[name] for name in other.names))
+
     def widened(self, other: Schema) -> Schema:
-        """The kinds of both: an empty column takes any kind, a boolean one may turn out a number, text never mixes."""
+        """The kinds of both: an empty column may turn out text, a boolean one numbers; text and numbers never mix."""
         if self.names != other.names:
             raise DecibanError(f"the columns differ: {_columns(self.names)} and {_columns(other.names)}")
         if self.kinds == other.kinds:
@@ -63,6 +70,10 @@ class Schema:
 def _widen(name: Level, a: Kind, b: Kind) -> Kind:
     if a == b or b == "empty":
         return a
+    if a == "empty" and b != "category":
+        raise DecibanError(
+            f"column {name!r} was empty so far and now holds values that are not text: fit again, with all rows at once"
+        )
     if a == "empty":
         return b
     if {a, b} == {"number", "boolean"}:

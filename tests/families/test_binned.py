@@ -1,6 +1,7 @@
 """Binned: a number cut into intervals."""
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -77,7 +78,7 @@ def fayyad_irani(x, labels):
     values = np.unique(x)
     n, h, k = len(x), entropy(labels), len(np.unique(labels))
     best = None
-    for a, b in zip(values[:-1], values[1:], strict=True):
+    for a, b in pairwise(values):
         left, right = labels[x <= a], labels[x > a]
         split = (len(left) * entropy(left) + len(right) * entropy(right)) / n
         if best is None or split < best[0] - 1e-12:

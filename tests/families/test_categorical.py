@@ -25,7 +25,9 @@ KNOWN = ("blue", "green", "red")
 
 
 def coded_as(values, known=KNOWN):
-    return Coded(np.array([[-1 if v is None else known.index(v) if v in known else UNSEEN] for v in values], np.int32), (known,))
+    return Coded(
+        np.array([[-1 if v is None else known.index(v) if v in known else UNSEEN] for v in values], np.int32), (known,)
+    )
 
 
 def fit(family, values=COLOURS, labels=LABELS, classes=2, **settings):
@@ -75,7 +77,9 @@ def test_virtual_examples_from_a_given_table():
     q = np.array([[0.1, 0.2, 0.1], [0.3, 0.1, 0.2]])
     p = probabilities(fit(Categorical(Virtual(5.0, q))))
     counts = np.array([[1, 0, 2], [1, 1, 2]])
-    np.testing.assert_allclose(p, (counts + 5 * q) / (counts.sum(axis=1) + 5 * q.sum(axis=1))[:, np.newaxis], rtol=1e-14)
+    np.testing.assert_allclose(
+        p, (counts + 5 * q) / (counts.sum(axis=1) + 5 * q.sum(axis=1))[:, np.newaxis], rtol=1e-14
+    )
 
 
 def test_virtual_examples_from_all_classes_together():

@@ -106,9 +106,10 @@ def test_normal_prior_on_the_mean():
     params = fit(Gaussian(mean=Normal(eta, sd)))
     for c in range(3):
         cells = [Fraction(v) for v in present(c, 0)]
-        mean, squares = mean_and_squares(cells)
-        variance = squares / len(cells)
-        expected = (sum(cells) / variance + Fraction(eta) / Fraction(sd) ** 2) / (len(cells) / variance + 1 / Fraction(sd) ** 2)
+        variance = mean_and_squares(cells)[1] / len(cells)
+        expected = (sum(cells) / variance + Fraction(eta) / Fraction(sd) ** 2) / (
+            len(cells) / variance + 1 / Fraction(sd) ** 2
+        )
         assert params.mean[c, 0] == pytest.approx(float(expected), rel=1e-12)
         assert params.variance[c, 0] == pytest.approx(float(variance), rel=1e-12)
 

@@ -39,7 +39,9 @@ def test_parts_sum_to_the_log_density(subject, data):
     assert whole.shape == (len(drawn), drawn.classes)
     assert all(part.shape == whole.shape for part in parts)
     assert not np.isnan(whole).any()
-    np.testing.assert_allclose(np.sum(parts, axis=0), whole, rtol=1e-9, atol=1e-12 * size[np.isfinite(size)].max(initial=1))
+    np.testing.assert_allclose(
+        np.sum(parts, axis=0), whole, rtol=1e-9, atol=1e-12 * size[np.isfinite(size)].max(initial=1)
+    )
 
 
 @each_family

@@ -67,7 +67,9 @@ def test_log_density_is_that_of_scipy_but_for_the_number_of_orders(rows):
     for c in range(2):
         p = np.exp(params.log_p[c])
         orders = stats.multinomial.logpmf(X, n, np.full(5, 0.2)) - n * np.log(0.2)
-        np.testing.assert_allclose(found[:, c], stats.multinomial.logpmf(X, n, p / p.sum()) - orders, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            found[:, c], stats.multinomial.logpmf(X, n, p / p.sum()) - orders, rtol=1e-12, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("rows", [np.asarray, sp.csr_array], ids=["dense", "sparse"])

@@ -80,14 +80,14 @@ def test_shared_covariance_is_about_each_class_mean(ddof, lost):
     """Σ = Σ_i (x_i − μ_{y_i})(x_i − μ_{y_i})ᵀ / (n − ddof)."""
     params = fit(MultivariateGaussian(ddof=ddof))
     r = residuals()
-    np.testing.assert_allclose(params.mean, [X[LABELS == c].mean(axis=0) for c in range(3)], rtol=1e-12)
+    np.testing.assert_allclose(params.mean, [X[c == LABELS].mean(axis=0) for c in range(3)], rtol=1e-12)
     np.testing.assert_allclose(params.covariance[0], r.T @ r / (60 - lost), rtol=1e-12)
 
 
 @pytest.mark.parametrize(("ddof", "lost"), [(0, 0), (1, 1), ("unbiased", 1)])
 def test_each_class_has_its_own_covariance(ddof, lost):
     params = fit(MultivariateGaussian("per-class", ddof=ddof))
-    expected = [np.cov(X[LABELS == c].T, ddof=lost) for c in range(3)]
+    expected = [np.cov(X[c == LABELS].T, ddof=lost) for c in range(3)]
     np.testing.assert_allclose(params.covariance, expected, rtol=1e-12)
 
 
@@ -112,7 +112,7 @@ def test_shrinkage_mixes_in_a_sphere():
 def test_oas_per_class_is_that_of_scikit_learn():
     params = fit(MultivariateGaussian("per-class", shrinkage="oas"))
     for c in range(3):
-        np.testing.assert_allclose(params.covariance[c], sklearn_oas(X[LABELS == c])[0], rtol=1e-10)
+        np.testing.assert_allclose(params.covariance[c], sklearn_oas(X[c == LABELS])[0], rtol=1e-10)
 
 
 def test_oas_shared_is_that_of_scikit_learn_on_residuals():
@@ -133,7 +133,7 @@ def test_inverse_wishart_prior(kind):
         r = residuals()
         expected = [(0.4 * np.eye(3) + r.T @ r) / (5 + 60 + 3 + 1)]
     else:
-        scatters = [20 * np.cov(X[LABELS == c].T, ddof=0) for c in range(3)]
+        scatters = [20 * np.cov(X[c == LABELS].T, ddof=0) for c in range(3)]
         expected = [(0.4 * np.eye(3) + s) / (5 + 20 + 3 + 1) for s in scatters]
     np.testing.assert_allclose(params.covariance, expected, rtol=1e-12)
 
@@ -243,6 +243,31 @@ def test_columns_that_are_combinations_of_others_are_named(kind):
     assert np.isfinite(family.log_density(params, np.where(RNG.random(x.shape) < 0.3, np.nan, x), 3)).all()
 
 
+@BOTH
+@pytest.mark.parametrize("value", [0.1, 1e8 + 0.1, 5.0])
+def test_a_constant_column_is_named_and_gives_no_evidence(kind, value):
+    """Though what rounding leaves of it might look like a variance."""
+    family = MultivariateGaussian(kind)
+    labels = RNG.integers(0, 3, 60)  # classes of different size
+    with pytest.warns(DecibanWarning, match="columns 'b' are constant"):
+        params = fit(family, np.column_stack([X[:, 0], np.full(60, value), X[:, 1]]), labels)
+    assert list(family.silent(params)) == [1]
+    without = family.log_density(fit(family, X[:, :2], labels), X[:, :2], 3)
+    for asked in (value, 1e6, np.nan):
+        found = family.log_density(params, np.column_stack([X[:, 0], np.full(60, asked), X[:, 1]]), 3)
+        np.testing.assert_allclose(found, without, rtol=1e-12)
+
+
+@BOTH
+@pytest.mark.parametrize("settings", [{"shrinkage": 0.2}, {"prior": InverseWishart(6.0, 1.0)}], ids=str)
+def test_a_constant_column_gives_no_evidence_whatever_is_mixed_in(kind, settings):
+    family = MultivariateGaussian(kind, **settings)
+    params = quietly(family, np.column_stack([X[:, 0], np.full(60, 0.1), X[:, 1]]), RNG.integers(0, 3, 60))
+    rows = np.column_stack([X[:, 0], np.full(60, 3.0), X[:, 1]])
+    holed = np.column_stack([X[:, 0], np.full(60, np.nan), X[:, 1]])
+    np.testing.assert_allclose(family.log_density(params, rows, 3), family.log_density(params, holed, 3), rtol=1e-12)
+
+
 def test_a_sound_covariance_has_an_ok_status():
     assert fit(MultivariateGaussian()).status == "ok"
 
@@ -255,7 +280,9 @@ def test_nothing_at_all_is_no_nan(kind):
 
 
 @BOTH
-@pytest.mark.parametrize(("bad", "problem"), [(np.inf, "infinite"), (-np.inf, "infinite"), (1e200, "too large")])
+@pytest.mark.parametrize(
+    ("bad", "problem"), [(np.inf, "infinite"), (-np.inf, "infinite"), (1e200, "too large"), (1.7e308, "too large")]
+)
 def test_a_cell_that_has_no_square_is_named(kind, bad, problem):
     x = X.copy()
     x[7, 1] = bad

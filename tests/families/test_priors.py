@@ -46,7 +46,9 @@ def test_beta_is_the_mode_of_its_posterior():
 
 def test_beta_2_2_is_laplace():
     counts = np.array([[7.0, 3.0], [0.0, 6.0]])
-    assert np.array_equal(frequencies(Beta(2, 2), counts, (False, True)), frequencies(Laplace(1), counts, (False, True)))
+    assert np.array_equal(
+        frequencies(Beta(2, 2), counts, (False, True)), frequencies(Laplace(1), counts, (False, True))
+    )
 
 
 def test_dirichlet():

@@ -131,9 +131,6 @@ def test_keys_of_families_are_names_positions_or_tuples_of_them(people):
     np.testing.assert_array_equal(by_name.predict_proba(x), array.predict_proba(x.to_numpy()))
 
 
-@pytest.mark.xfail(
-    strict=True, reason="priors: Virtual compares without Q, so its columns share the first one's family"
-)
 def test_equal_families_with_other_tables_of_virtual_examples_stay_apart():
     x = pd.DataFrame({"a": list("uvuv"), "b": list("uvuv")})
     one, other = [[0.5, 0.0], [0.0, 0.5]], [[0.0, 0.5], [0.5, 0.0]]
@@ -269,10 +266,7 @@ def test_rows_of_weight_zero_are_absent(mixed, people):
         f.Gaussian(),
         f.Categorical(),
         f.Binned(),
-        pytest.param(
-            f.Uniform(),
-            marks=pytest.mark.xfail(strict=True, raises=IndexError, reason="statistics: Extrema.align of no classes"),
-        ),
+        f.Uniform(),
     ],
     ids=str,
 )
@@ -521,3 +515,22 @@ def test_a_joint_block_stands_beside_other_columns(block, people):
         alone.predict_joint_log_proba(people) + others.predict_joint_log_proba(people) - np.log(block.class_count_ / N)
     )
     np.testing.assert_allclose(block.predict_joint_log_proba(people), expected, rtol=1e-11)
+
+
+def test_models_merge_by_the_names_of_their_columns():
+    x = pd.DataFrame({"a": list("uvuvw"), "b": [1.0, 2.0, 4.0, np.nan, 8.0], "c": [True, False, True, True, False]})
+    y = ["p", "q", "p", "q", "p"]
+    whole = db.NaiveBayes({"b": f.Exponential()}).fit(x, y)
+    first = db.NaiveBayes({"b": f.Exponential()}).fit(x[:3], y[:3])
+    second = db.NaiveBayes({"b": f.Exponential()}).fit(x[["c", "b", "a"]][3:], y[3:])
+    for merged in (first + second, second + first):
+        np.testing.assert_array_equal(merged.predict_joint_log_proba(x), whole.predict_joint_log_proba(x))
+
+
+def test_joint_blocks_merge_by_the_names_of_their_columns(rng):
+    x = pd.DataFrame(rng.normal(size=(40, 3)), columns=list("abc"))
+    y = np.arange(40) % 2
+    whole = db.GaussianDiscriminant("per-class").fit(x, y)
+    first = db.GaussianDiscriminant("per-class").fit(x[:25], y[:25])
+    second = db.GaussianDiscriminant("per-class").fit(x[["c", "a", "b"]][25:], y[25:])
+    np.testing.assert_allclose((first + second).predict_proba(x), whole.predict_proba(x), rtol=1e-10)

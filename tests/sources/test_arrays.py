@@ -135,14 +135,15 @@ def test_sparse_rows_read_as_their_dense_ones(form):
 def test_slices_cover_every_row_once(monkeypatch, cells):
     monkeypatch.setattr("deciban.sources.CELLS_PER_BATCH", cells)
     x = np.arange(21).reshape(7, 3)
-    parts = list(slices(frame_of(x)))
+    parts = list(slices(frame_of(x), converts=True))
     np.testing.assert_array_equal(np.concatenate([part.x for _, part in parts]), x)
     assert [first for first, _ in parts] == np.cumsum([0, *(part.rows for _, part in parts)])[:-1].tolist()
 
 
 def test_sparse_rows_are_one_slice(monkeypatch):
     monkeypatch.setattr("deciban.sources.CELLS_PER_BATCH", 1)
-    assert len(list(slices(frame_of(sp.csr_array(np.eye(5)))))) == 1
+    rows = frame_of(sp.csr_array(np.eye(5)))
+    assert len(list(slices(rows, converts=False))) == 1
 
 
 def test_batches_leave_out_rows_of_weight_zero_and_remember_where_the_others_were(monkeypatch):
@@ -152,7 +153,7 @@ def test_batches_leave_out_rows_of_weight_zero_and_remember_where_the_others_wer
     weights = np.array([1.0, 0.0, 2.0, 0.0, 3.0])
     seen = [
         (batch.row_number(i), batch.frame.cell(i, 0), batch.classes[batch.labels[i]], batch.weights[i])
-        for batch in batches(frame_of(x), labels, weights)
+        for batch in batches(frame_of(x), labels, weights, converts=True)
         for i in range(batch.frame.rows)
     ]
     assert seen == [(0, 0.0, "a", 1.0), (2, 4.0, "a", 2.0), (4, 8.0, "b", 3.0)]

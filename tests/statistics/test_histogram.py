@@ -136,8 +136,6 @@ def test_zero_is_the_evidence_of_no_rows():
     same_evidence(Histogram.zero(1, 1, cap=9), of([], 9), None)
 
 
-
-
 def test_single_precision_is_counted_as_the_doubles_it_equals():
     x = np.random.default_rng(4).normal(size=(500, 2)).astype(np.float32)
     labels = np.zeros(500, np.int32)

@@ -96,6 +96,19 @@ def test_rows_with_a_hole_are_left_out_and_counted():
     assert found.skipped.value.tolist() == [1, 1]
 
 
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("batch", [1, 7, 100])
+def test_nothing_is_left_of_a_constant_column(shared, batch):
+    x = np.column_stack([np.random.default_rng(5).normal(size=100), np.full(100, 1e8 + 0.1)])
+    labels = np.arange(100) % 3
+    total = Scatter.zero(3, 2, shared=shared)
+    for i in range(0, 100, batch):
+        total = total + of(x[i : i + batch], labels[i : i + batch], shared=shared, classes=3)
+    assert (total.mean[:, 1] == 1e8 + 0.1).all()
+    assert not total.within[:, 1].any()
+    assert not total.within[:, :, 1].any()
+
+
 def test_moving_the_origin_changes_nothing_but_the_origin():
     s = of(np.random.default_rng(2).normal(size=(50, 3)))
     moved = s.about(np.array([[3.0, -1.0, 0.5]]))

@@ -141,8 +141,10 @@ def supervised_cuts(counts: FloatArray) -> set[int]:
         bits = _bits(left) + _bits(right)  # n₁H(S₁) + n₂H(S₂)
         best = int(np.argmin(bits))
         n, k = whole.sum(), int((whole > 0).sum())
-        gain = _bits(whole[:, np.newaxis])[0] - bits[best]
-        cost = np.log2(max(n - 1, 1)) + k * np.log2(3) + np.log2(1 - 2 * 3.0**-k) - k * _bits(whole[:, np.newaxis])[0] / n
+        all_bits = _bits(whole[:, np.newaxis])[0]
+        gain = all_bits - bits[best]
+        subsets = k * np.log2(3) + np.log2(1 - 2 * 3.0**-k)  # log₂(3ᵏ − 2), for any k
+        cost = np.log2(max(n - 1, 1)) + subsets - k * all_bits / n
         for part in (left[:, best], right[:, best]):
             cost += (part > 0).sum() * _bits(part[:, np.newaxis])[0] / max(part.sum(), 1e-300)
         if gain > cost:

@@ -176,8 +176,9 @@ def oas(sigma: FloatArray, n: float) -> float:
 def _pooled_mean(statistic: Scatter) -> FloatArray:
     """(d) of all classes together, reckoned from that of the largest: what is equal in all of them stays as it is."""
     count, mean = statistic.count.value, statistic.mean
-    base: FloatArray = mean[np.argmax(count)]
-    return base + count @ (mean - base) / max(count.sum(), 1e-300)
+    base = mean[np.argmax(count)]
+    pooled: FloatArray = base + count @ (mean - base) / max(count.sum(), 1e-300)
+    return pooled
 
 
 def _pooled_covariance(statistic: Scatter) -> FloatArray:
@@ -202,7 +203,7 @@ def _widened(sigma: FloatArray, scale: FloatArray) -> tuple[FloatArray, list[int
     sound[block] = sigma[block]
     if narrow.any():
         sound[block] = (vectors * np.maximum(values, FLOOR)) @ vectors.T * unit * unit[:, np.newaxis]
-    return sound, [*np.flatnonzero(scale == 0).tolist(), *columns.tolist()]
+    return sound, [*np.flatnonzero((scale == 0) & (np.diagonal(sigma) == 0)).tolist(), *columns.tolist()]
 
 
 def _whitening(sigma: FloatArray) -> tuple[FloatArray, FloatArray]:

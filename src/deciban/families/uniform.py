@@ -57,8 +57,9 @@ class Uniform(Family[Extrema, UniformParams]):
         low, high = np.where(empty, least, low), np.where(empty, most, high)
         gap = np.maximum(alpha * span / (statistic.count.value + 1.0), np.where(low == high, 0.5 * FLOOR * span, 0.0))
         low, high = low - gap, high + gap
-        narrow = low == high  # the gap is too small for doubles of this size: their neighbours, then
-        low, high = np.where(narrow, np.nextafter(low, -np.inf), low), np.where(narrow, np.nextafter(high, np.inf), high)
+        narrow = low == high  # the gap is too small for doubles of this size: one step to either side, then
+        low = np.where(narrow, np.nextafter(low, -np.inf), low)
+        high = np.where(narrow, np.nextafter(high, np.inf), high)
         return UniformParams(np.where(informative, low, 0.0), np.where(informative, high, 1.0), informative)
 
     def add_log_density(self, params: UniformParams, values: NDArray[Any], out: FloatArray) -> None:

@@ -16,13 +16,14 @@ from sklearn.utils.validation import check_array, validate_data
 
 from deciban import _kernels
 from deciban.batch import Frame
-from deciban.errors import DecibanError, DecibanWarning
+from deciban.errors import DecibanError, warn
 from deciban.explain import Explanation
 from deciban.families import Table
-from deciban.generative import ClassPrior, Estimate, Generative, Missing, Plan, Unseen, is_sparse
+from deciban.generative import ClassPrior, Estimate, Generative, Missing, Plan, Unseen, converts, is_sparse, leaving_out
 from deciban.schema import Schema
 from deciban.sources import batches, frame_of, is_table, slices, split_label
-from deciban.sources.labels import check_weights, encode_labels
+from deciban.sources.labels import Encoded, check_weights, encode_labels
+from deciban.statistics import Scatter
 from deciban.summary import Summary
 from deciban.types import FloatArray
 
@@ -83,7 +84,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return merged
 
     def __add__(self, other: Self) -> Self:
-        return self.merge(other)
+        return self.merge(other) if isinstance(other, GenerativeClassifier) else NotImplemented
 
     def _collect(self, X: Any, y: Any, sample_weight: Any, known: Generative | None) -> Generative:
         frame, labels = self._frame_and_labels(X, y, first=known is None)
@@ -96,13 +97,23 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if frame.rows == 0:
             raise DecibanError("Found array with 0 sample(s): there are no rows to learn from")
         weights = check_weights(sample_weight, frame.rows)
-        if known is None:
-            schema = Schema.of(frame)
-            plans = self._plans(schema, sparse=is_sparse(frame))
-        else:
-            schema, plans = known.schema.met_with(frame), tuple(block.plan for block in known.blocks)
+        if known is not None:
+            plans = tuple(block.plan for block in known.blocks)
+            return self._observe(frame, encoded, weights, known.schema.met_with(frame), plans)
+        schema = Schema.of(frame)
+        plans = self._plans(schema, sparse=is_sparse(frame))
+        fresh = self._observe(frame, encoded, weights, schema, plans)
+        if any(isinstance(b.statistic, Scatter) and not b.statistic.count.value.any() for b in fresh.blocks):
+            absent = _never_present(frame)
+            if absent:
+                return self._observe(frame, encoded, weights, schema, leaving_out(plans, absent))
+        return fresh
+
+    def _observe(
+        self, frame: Frame, labels: Encoded, weights: FloatArray | None, schema: Schema, plans: tuple[Plan, ...]
+    ) -> Generative:
         total: Generative | None = None
-        for batch in batches(frame, encoded, weights):
+        for batch in batches(frame, labels, weights, converts=converts(plans)):
             part = Generative.observe(batch, schema, plans, self._missing())
             total = part if total is None else total + part
         assert total is not None
@@ -176,22 +187,27 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         rows = tuple(zip(estimate.evidence.classes, counts.tolist(), np.exp(estimate.log_prior).tolist(), strict=True))
         notes: list[str] = []
         placed: list[tuple[int, Table]] = []
+        silent: list[int] = []
         for block, params, context in zip(self.generative_.blocks, estimate.params, estimate.contexts, strict=True):
             family, columns = block.plan.family, block.plan.columns
             tables = family.describe(params, context)
             if block.plan.presence:
                 tables = [_presence(table) for table in tables]
-            places = columns if len(tables) == len(columns) else columns[:1] * len(tables)
-            placed += zip(places, tables, strict=True)
-            silent = [repr(context.columns[j]) for j in family.silent(params)]
-            if silent and not block.plan.presence:
-                notes.append(f"no evidence from {', '.join(silent[:20])} (constant, or never present)")
+            apart = len(tables) == len(columns)  # one table for each column
+            quiet = set(family.silent(params)) if apart else set()
+            placed += [pair for i, pair in enumerate(_paired(columns, tables)) if i not in quiet]
+            if not block.plan.presence:
+                silent += [columns[j] for j in family.silent(params)]
             if getattr(params, "status", "ok") != "ok":
                 notes.append(params.status)
+        if silent:
+            shown = ", ".join(repr(self.generative_.schema.names[j]) for j in sorted(silent)[:20])
+            notes.insert(0, f"no evidence from {shown} (constant, never present, or nothing tells the classes apart)")
         placed.sort(key=lambda pair: pair[0])
         prior = Table("class prior", ("class", "rows", "probability"), rows)
-        n, k, d = counts.sum(), len(self.classes_), self.n_features_in_
-        title = f"{type(self).__name__}: {n:g} rows, {k} classes, {d} columns, {self.n_parameters_} parameters"
+        sizes = (counts.sum(), "row"), (len(counts), "class"), (self.n_features_in_, "column")
+        counted = ", ".join(_number(n, word) for n, word in (*sizes, (self.n_parameters_, "parameter")))
+        title = f"{type(self).__name__}: {counted}"
         return Summary(title, (prior, *(table for _, table in placed)), tuple(notes))
 
     # Predicting ----------------------------------------------------------------------------------------------------
@@ -213,7 +229,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         frame, estimate = self._frame_to_score(X), self.estimate_
         chosen = np.empty(frame.rows, dtype=np.int64)
         impossible = 0
-        for first, part in slices(frame):
+        for first, part in slices(frame, converts=self._converts()):
             joint = np.empty((part.rows, len(self.classes_)))
             estimate.joint(part, joint, first)
             chosen[first : first + part.rows], found = _kernels.most_probable(joint, estimate.log_prior)
@@ -247,11 +263,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         frame, estimate = self._frame_to_score(X), self.estimate_
         out = np.empty((frame.rows, len(self.classes_)))
         total = 0
-        for first, part in slices(frame):
+        for first, part in slices(frame, converts=self._converts()):
             rows = out[first : first + part.rows]
             estimate.joint(part, rows, first)
             total += finish(rows, estimate.log_prior)
         return out, total
+
+    def _converts(self) -> bool:
+        return converts([block.plan for block in self.generative_.blocks])
 
     def _frame_to_score(self, X: Any) -> Frame:
         self._require_fitted()
@@ -275,12 +294,31 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
 def _warn_of_impossible(rows: int) -> None:
     if rows:
-        warnings.warn(
-            f"{rows} rows are impossible under every class and got the class prior: raise smoothing, "
-            "or choose families that allow them",
-            DecibanWarning,
-            stacklevel=4,
+        which = "1 row is" if rows == 1 else f"{rows} rows are"
+        warn(
+            f"{which} impossible under every class and got the class prior: raise smoothing, "
+            "or choose families that allow such cells"
         )
+
+
+def _never_present(frame: Frame) -> set[int]:
+    """Columns of numbers without a single cell."""
+    numbers = [j for j, kind in enumerate(frame.kinds) if kind != "category"]
+    seen = np.zeros(len(numbers), dtype=bool)
+    for _, part in slices(frame, converts=True):
+        seen |= ~np.isnan(part.numbers(numbers)).all(axis=0)
+    return {j for j, present in zip(numbers, seen, strict=True) if not present}
+
+
+def _number(n: float, word: str) -> str:
+    plural = "es" if word.endswith("s") else "s"
+    return f"{n:.15g} {word}{'' if n == 1 else plural}"
+
+
+def _paired(columns: tuple[int, ...], tables: list[Table]) -> list[tuple[int, Table]]:
+    """Each table with its column, or all with the first."""
+    places = columns if len(tables) == len(columns) else columns[:1] * len(tables)
+    return list(zip(places, tables, strict=True))
 
 
 def _presence(table: Table) -> Table:

@@ -10,6 +10,7 @@ from deciban.families.priors import InverseWishart
 from deciban.generative import ClassPrior, Plan
 from deciban.models.base import GenerativeClassifier
 from deciban.schema import Schema
+from deciban.types import FloatArray
 
 
 class GaussianDiscriminant(GenerativeClassifier):
@@ -27,7 +28,8 @@ class GaussianDiscriminant(GenerativeClassifier):
         The covariance is then the posterior mode.
 
     Rows with a missing cell are left out of the fit (for "diagonal", only the cell is) and scored by the marginal
-    density of the cells they have. `status_` is "ok", or says which columns make a covariance singular.
+    density of the cells they have. `status_` is "ok", or says which columns make a covariance singular; `means_` and
+    `covariance_` hold the estimates.
 
     Examples
     --------
@@ -58,6 +60,8 @@ class GaussianDiscriminant(GenerativeClassifier):
         text = [name for name, kind in zip(schema.names, schema.kinds, strict=True) if kind == "category"]
         if text:
             raise DecibanError(f"column {text[0]!r} holds text; GaussianDiscriminant takes numbers: use NaiveBayes")
+        if self.covariance not in ("shared", "per-class", "diagonal"):
+            raise ValueError(f"no covariance called {self.covariance!r}: shared, per-class or diagonal")
         family: Family[Any, Any]
         if self.covariance == "diagonal":
             if self.shrinkage is not None or self.prior is not None:
@@ -73,3 +77,19 @@ class GaussianDiscriminant(GenerativeClassifier):
     def status_(self) -> str:
         """ "ok", or what is wrong with a covariance."""
         return str(getattr(self.estimate_.params[0], "status", "ok"))
+
+    @property
+    def means_(self) -> FloatArray:
+        """(K, d) the mean of each class."""
+        mean: FloatArray = self.estimate_.params[0].mean
+        return mean
+
+    @property
+    def covariance_(self) -> FloatArray:
+        """(d, d) shared, or (K, d, d) one for each class; (K, d) variances where it is diagonal."""
+        params = self.estimate_.params[0]
+        if self.covariance == "diagonal":
+            variance: FloatArray = params.variance
+            return variance
+        covariance: FloatArray = params.covariance
+        return covariance[0] if self.covariance == "shared" else covariance

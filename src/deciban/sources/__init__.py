@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deciban.batch import Batch, Frame
 from deciban.errors import DecibanError
-from deciban.sources.arrays import MatrixFrame, sparse_frame
+from deciban.sources.arrays import MatrixFrame, SparseFrame, sparse_frame
 from deciban.sources.arrow import TableFrame, object_frame, table_frame
 from deciban.sources.labels import Encoded
 from deciban.types import FloatArray
@@ -50,18 +50,21 @@ def split_label(x: Any, label: str) -> tuple[TableFrame, Any]:
     return frame.drop(at), frame.array(at)
 
 
-def slices(frame: Frame) -> Iterator[tuple[int, Frame]]:
-    """Runs of rows small enough to convert, with the number of their first row."""
+def slices(frame: Frame, *, converts: bool) -> Iterator[tuple[int, Frame]]:
+    """Runs of rows small enough to convert, with the number of their first row.
+
+    Sparse rows that are used as they are (converts=False) come in one piece.
+    """
     step = max(1, CELLS_PER_BATCH // max(1, len(frame.names)))
-    if not isinstance(frame, (MatrixFrame, TableFrame)):
-        step = max(1, frame.rows)  # sparse rows are never converted as a whole
+    if isinstance(frame, SparseFrame) and not converts:
+        step = max(1, frame.rows)
     for start in range(0, frame.rows, step):
         yield start, frame.slice(start, min(start + step, frame.rows))
 
 
-def batches(frame: Frame, labels: Encoded, weights: FloatArray | None) -> Iterator[Batch]:
+def batches(frame: Frame, labels: Encoded, weights: FloatArray | None, *, converts: bool) -> Iterator[Batch]:
     """Rows of weight 0 are left out, as if they were not there."""
-    for first, part in slices(frame):
+    for first, part in slices(frame, converts=converts):
         stop = first + part.rows
         codes, w = labels.codes[first:stop], None if weights is None else weights[first:stop]
         rows: NDArray[np.intp] | None = None
