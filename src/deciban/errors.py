@@ -62,7 +62,7 @@ def warn(message: str) -> None:
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("deciban", "sklearn"):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, DecibanWarning, stacklevel=max(2, level - 1))
+    warnings.warn(message, DecibanWarning, stacklevel=level)
 
 
 def cell_error(column: object, row: int, value: object, problem: str) -> DecibanError:

@@ -85,8 +85,13 @@ class Explanation:
         total = self.log_odds(target, against)[row]
         lines.append(("log-odds", total, _odds(total)))
         wide = max(len(name) for name, _, _ in lines)
+        numbers = [f"{value:+.2f}" for _, value, _ in lines]
+        broad = max(9, *map(len, numbers))
         title = f"row {row}: {self.classes[chosen[row]]} against {self.classes[other[row]]}, in decibans"
-        return "\n".join([title, *(f"  {name:<{wide}}  {value:+9.2f}  {end}".rstrip() for name, value, end in lines)])
+        body = [
+            f"  {name:<{wide}}  {x:>{broad}}  {end}".rstrip() for (name, _, end), x in zip(lines, numbers, strict=True)
+        ]
+        return "\n".join([title, *body])
 
     def __str__(self) -> str:
         shown = [self.text(i) for i in range(min(len(self), MOST_ROWS))]
@@ -114,8 +119,11 @@ def _sum(values: FloatArray) -> float:
 def _odds(decibans: float) -> str:
     if np.isinf(decibans):
         return "certain" if decibans > 0 else "impossible"
-    ratio = 10.0 ** (abs(decibans) / 10.0)
-    shown = f"{ratio:,.1f}" if ratio < 1e6 else f"{ratio:.1e}"
+    bans = abs(decibans) / 10.0
+    if bans > 300:
+        shown = f"10^{bans:.1f}"
+    else:
+        shown = f"{10.0**bans:,.1f}" if bans < 6 else f"{10.0**bans:.1e}"
     return f"odds {shown} to 1" if decibans >= 0 else f"odds 1 to {shown}"
 
 

@@ -57,7 +57,7 @@ def test_pooled_is_all_rows_in_one_class(drawn):
 @pytest.mark.parametrize("kinds", [1, 5, 300])
 def test_batches_do_not_matter_whether_weights_are_few_or_many(size, kinds):
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(300, 2)) * 10.0 ** rng.uniform(-100, 100, size=(300, 2))
+    x = rng.normal(size=(300, 2)) * 10.0 ** rng.uniform(-20, 20, size=(300, 2))
     weights, labels = rng.choice(rng.random(kinds), 300), rng.integers(0, 3, 300).astype(np.int32)
     total = Moments.zero(3, 2)
     for i in range(0, 300, size):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from deciban.batch import MISSING, Coded, Kind
-from deciban.errors import DecibanError
+from deciban.errors import DecibanError, cell_error
 from deciban.schema import require_unique
 from deciban.sources.arrays import recode, without_infinite
 from deciban.types import Level, Levels, Names, level_of
@@ -87,8 +87,8 @@ def table_frame(x: Any) -> TableFrame:
         require_unique(names)
         try:
             table = pa.Table.from_pandas(x, preserve_index=False)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise DecibanError(f"{'; '.join(map(str, error.args))}: convert the column to one type") from None
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            raise _unreadable({name: x.iloc[:, j] for j, name in enumerate(names)}) from None
     else:
         table = pa.table(x)
         names = tuple(table.column_names)
@@ -102,11 +102,34 @@ def object_frame(x: NDArray[Any]) -> TableFrame:
     for j in range(x.shape[1]):
         try:
             arrays.append(pa.array(x[:, j].tolist(), from_pandas=True))
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise DecibanError(f"column {j} mixes types ({error}): convert it to one type") from None
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            raise mixed_types(j, x[:, j]) from None
     table = pa.table(arrays, names=[str(j) for j in range(x.shape[1])])
     names = range(x.shape[1])
     return TableFrame(table, names, tuple(_kind(n, f.type) for n, f in zip(names, table.schema, strict=True)))
+
+
+def _unreadable(columns: dict[Level, Any]) -> DecibanError:
+    """What to say of a table that Arrow cannot take: the first column that it cannot, by itself."""
+    for name, column in columns.items():
+        try:
+            pa.array(column, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            return mixed_types(name, column)
+    return DecibanError(f"the table cannot be read: {list(columns)}")
+
+
+def mixed_types(name: Level, values: Iterable[Any]) -> DecibanError:
+    """An error about the first cell whose type is not that of the cells before it."""
+    before = None
+    for row, value in enumerate(values):
+        if value is None or value != value:
+            continue
+        kind = "text" if isinstance(value, str) else type(value).__name__
+        kind = "a number" if isinstance(value, (bool, int, float, np.number)) else kind
+        if kind != (before := before or kind):
+            return cell_error(name, row, value, f"is not {before}, as the cells before it: convert it to one type")
+    return DecibanError(f"column {name!r} cannot be read: convert it to numbers or text")
 
 
 def _is_pandas(x: Any) -> bool:
@@ -125,7 +148,10 @@ def _kind(name: Level, kind: Any) -> Kind:
         return "number"
     if types.is_null(kind):
         return "empty"
-    if types.is_dictionary(kind) or types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+    if types.is_dictionary(kind):
+        _kind(name, kind.value_type)  # of text, numbers or booleans
+        return "category"
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         return "category"
     raise DecibanError(f"column {name!r} is of type {kind}: convert it to numbers or text, or drop it")
 

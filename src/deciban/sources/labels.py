@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from deciban import _kernels
 from deciban.errors import DecibanError
 from deciban.sources.arrays import fits_signed, signed
-from deciban.sources.arrow import encode, plain
+from deciban.sources.arrow import encode, mixed_types, plain
 from deciban.types import FloatArray, Labels, Level, level_of, sorted_levels
 
 
@@ -78,7 +78,10 @@ def _plain(y: Any) -> Any:
             return pa.chunked_array(y) if hasattr(y, "__arrow_c_stream__") else pa.array(y)
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
             pass
-    return np.asarray(y)
+    array = np.asarray(y)
+    if array.dtype.kind in "US" and isinstance(y, (list, tuple)) and not all(isinstance(v, str) for v in y):
+        return np.array(y, dtype=object)  # numbers beside text stay numbers
+    return array
 
 
 def _label_type(kind: Any) -> bool:
@@ -99,8 +102,8 @@ def _label_type(kind: Any) -> bool:
 def _to_arrow(y: NDArray[Any]) -> Any:
     try:
         return pa.array(y.tolist() if y.dtype.kind in "OUS" else y, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise DecibanError(f"the labels mix types ({error}): convert them to one type") from None
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        raise mixed_types("label", y) from None
 
 
 def _small_integers(y: NDArray[Any]) -> Encoded | None:
