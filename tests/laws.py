@@ -264,15 +264,16 @@ def classes_can_move(subject: Subject, data: st.DataObject) -> None:
 
 def classes_can_be_dropped(subject: Subject, data: st.DataObject) -> None:
     all_rows = data.draw(rows(subject))
-    dropped = data.draw(st.integers(0, all_rows.classes - 1))
-    assume(subject.apart or dropped not in all_rows.labels)
-    assume((all_rows.labels != dropped).sum() >= subject.least)
-    kept = np.delete(np.arange(all_rows.classes), dropped)
-    assume(len(kept))
-    rest = all_rows.take(np.flatnonzero(all_rows.labels != dropped))
-    rest = replace(rest, labels=np.searchsorted(kept, rest.labels).astype(np.int32), classes=len(kept))
-    taken = subject.of(all_rows).take(kept)
-    subject.agree(taken, subject.as_forgotten(subject.of(rest), taken), replace(all_rows, classes=len(kept)))
+    dropped = data.draw(st.integers(0, all_rows.classes))
+    # one class more; where the classes are not kept apart, it is without rows
+    labels = all_rows.labels + (all_rows.labels >= dropped).astype(np.int32)
+    strangers = data.draw(hnp.arrays(np.bool_, len(all_rows))) & (subject.apart and not subject.least)
+    everybody = replace(
+        all_rows, labels=np.where(strangers, dropped, labels).astype(np.int32), classes=all_rows.classes + 1
+    )
+    kept = np.delete(np.arange(everybody.classes), dropped)
+    taken, expected = subject.of(everybody).take(kept), subject.of(all_rows.take(np.flatnonzero(~strangers)))
+    subject.agree(taken, subject.as_forgotten(expected, taken), all_rows)
 
 
 def columns_can_be_chosen(subject: Subject, data: st.DataObject) -> None:

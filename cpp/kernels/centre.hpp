@@ -15,7 +15,7 @@ struct Words {
 
 class Accumulator {  // one exact sum, on the stack
 public:
-    void add(double x) { used_ = grow(words_, used_, x); }
+    void add(double x) { used_ = add_word(words_, used_, most_words, x); }
     void add_product(double a, double b) {
         double high, low;
         two_product(a, b, high, low);
@@ -25,7 +25,7 @@ public:
     double value() const { return rounded(words_, used_); }
 
 private:
-    double words_[ExactSums::longest + 3];
+    double words_[most_words];
     std::size_t used_ = 0;
 };
 

@@ -58,21 +58,49 @@ inline double rounded(const double* p, std::size_t used) {
     return high;
 }
 
+// Canonical words each begin below the last bit of the one before: 2,098 bits of range hold no more than 41 of them.
+// Words that merely do not overlap may be short and many; a buffer that is full of them is made canonical.
+constexpr std::size_t most_words = 64;
+
+// Rewrites words (smallest first) as canonical ones (largest first); returns how many.
+inline std::size_t canonical(const double* p, std::size_t used, double* words) {
+    double rest[most_words + 1];
+    std::copy_n(p, used, rest);
+    std::size_t made = 0;
+    for (; used > 0; ++made) {
+        words[made] = rounded(rest, used);
+        used = grow(rest, used, -words[made]);
+    }
+    return made;
+}
+
+// Adds x to words (smallest first) in a buffer of `room`, at most most_words; returns how many are in use, or more than
+// `room` where even canonical words need more.
+inline std::size_t add_word(double* p, std::size_t used, std::size_t room, double x) {
+    if (used == room) {
+        double words[most_words];
+        used = canonical(p, used, words);
+        std::reverse_copy(words, words + used, p);
+        if (used == room) return room + 1;
+    }
+    used = grow(p, used, x);
+    if (used && !std::isfinite(p[used - 1])) throw std::overflow_error("the numbers are too large to add up");
+    return used;
+}
+
 class ExactSums {
 public:
-    // The longest non-overlapping expansion of doubles: 2,098 bits of range / 53, and one.
-    static constexpr std::size_t longest = 41;
-
     explicit ExactSums(std::size_t cells, std::size_t stride = 4)
         : cells_(cells), stride_(stride), words_(cells * stride, 0.0), used_(cells, 0) {}
 
     std::size_t cells() const { return cells_; }
 
     void add(std::size_t cell, double x) {
-        if (used_[cell] == stride_) widen();
-        double* words = &words_[cell * stride_];
-        const std::size_t used = grow(words, used_[cell], x);
-        if (used && !std::isfinite(words[used - 1])) throw std::overflow_error("the numbers are too large to add up");
+        std::size_t used = add_word(&words_[cell * stride_], used_[cell], stride_, x);
+        if (used > stride_) {
+            widen();
+            used = add_word(&words_[cell * stride_], used_[cell], stride_, x);
+        }
         used_[cell] = static_cast<unsigned char>(used);
     }
     // value * 2^exponent, a whole 64-bit integer: two doubles hold it.
@@ -89,14 +117,8 @@ public:
     std::size_t canonicalise() {
         std::size_t most = 1;
         for (std::size_t cell = 0; cell < cells_; ++cell) {
-            double rest[longest + 1], words[longest + 1];
-            std::size_t used = used_[cell], made = 0;
-            std::copy_n(&words_[cell * stride_], used, rest);
-            while (used > 0) {
-                words[made] = rounded(rest, used);
-                used = grow(rest, used, -words[made]);
-                ++made;
-            }
+            double words[most_words];
+            const std::size_t made = canonical(&words_[cell * stride_], used_[cell], words);
             while (made > stride_) widen();
             std::copy_n(words, made, &words_[cell * stride_]);
             used_[cell] = static_cast<unsigned char>(made);

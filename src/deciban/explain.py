@@ -120,10 +120,8 @@ def _odds(decibans: float) -> str:
     if np.isinf(decibans):
         return "certain" if decibans > 0 else "impossible"
     bans = abs(decibans) / 10.0
-    if bans > 300:
-        shown = f"10^{bans:.1f}"
-    else:
-        shown = f"{10.0**bans:,.1f}" if bans < 6 else f"{10.0**bans:.1e}"
+    form = "10^{1:.1f}" if bans > 300 else "{0:,.1f}" if bans < 6 else "{0:.1e}"
+    shown = form.format(10.0 ** min(bans, 300.0), bans)
     return f"odds {shown} to 1" if decibans >= 0 else f"odds 1 to {shown}"
 
 

@@ -46,6 +46,17 @@ def test_parts_sum_to_the_log_density(subject, data):
 
 @each_family
 @given(data=st.data())
+def test_a_silent_column_favours_no_class(subject, data):
+    drawn = data.draw(rows(subject))
+    params = estimated(subject, drawn)
+    parts = subject.family.parts(params, drawn.values)
+    if len(parts) == drawn.values.shape[1]:
+        for j in subject.family.silent(params):
+            assert (parts[j] == parts[j][:, :1]).all()
+
+
+@each_family
+@given(data=st.data())
 def test_log_density_adds_to_what_is_there(subject, data):
     drawn = data.draw(rows(subject))
     params = estimated(subject, drawn)

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 from scipy import stats
 from sklearn.covariance import OAS
 from sklearn.covariance import oas as sklearn_oas
@@ -26,6 +27,10 @@ def close(actual, expected):
             np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max(initial=0), err_msg=key)
 
 
+def normals(n, d):
+    return st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(seed).normal(size=(n, d)))
+
+
 SUBJECTS = [
     family_subject(
         MultivariateGaussian(kind, prior=InverseWishart(4.0, 1.0)),
@@ -35,6 +40,9 @@ SUBJECTS = [
         apart=kind != "shared",
     )
     for kind in ("shared", "per-class")
+] + [
+    family_subject(MultivariateGaussian(**settings), normals, close=close, joint=True, apart=False, least=9)
+    for settings in ({}, {"shrinkage": "oas"}, {"ddof": "unbiased"})
 ]
 
 BOTH = pytest.mark.parametrize("kind", ["shared", "per-class"])

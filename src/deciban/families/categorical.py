@@ -89,3 +89,6 @@ class Categorical(Family[Counts, CategoricalParams]):
 
 class _Never:
     """The value that stands for all that were never seen."""
+
+    def __repr__(self) -> str:
+        return "a value never seen, which unseen='reserve' keeps a place for"

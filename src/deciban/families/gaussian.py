@@ -60,9 +60,11 @@ class Gaussian(Family[Moments, GaussianParams]):
         variance = np.maximum(variance, np.where(informative, FLOOR * spread, 1.0))
         if self.mean is not None:
             mean = self.mean.mode(count, statistic.sum_x.value, variance)
-        empty = count == 0  # nothing known of this class here: it is taken to be like all together
-        mean = np.where(empty, pooled.mean, mean)
-        variance = np.where(empty & informative, spread, variance)
+        empty = count == 0  # nothing known of this class here: it is taken to be like all together, unless a prior says
+        if self.mean is None:
+            mean = np.where(empty, pooled.mean, mean)
+        if self.variance is None:
+            variance = np.where(empty & informative, spread, variance)
         return GaussianParams(mean, variance, informative)
 
     def add_log_density(self, params: GaussianParams, values: NDArray[Any], out: FloatArray) -> None:

@@ -81,7 +81,12 @@ class Moments(Statistic):
         rest = type(self)(self.count - other.count, self.sum_x - other.sum_x, self.sum_xx - other.sum_xx)
         require_not_negative(rest.count, rest.sum_xx)
         empty = rest.count.value == 0
-        if (rest.squares < 0).any() or (rest.sum_x.value[empty] != 0).any() or (rest.sum_xx.value[empty] != 0).any():
+        underflow = 2.0**-1060 * self.count.value  # what the squares of numbers below 1e-154 may lose
+        if (
+            (rest.squares < -underflow).any()
+            or (rest.sum_x.value[empty] != 0).any()
+            or (rest.sum_xx.value[empty] != 0).any()
+        ):
             raise NegativeEvidence(
                 "these rows were never learned (what would remain is no data's sum); the model is unchanged"
             )
