@@ -719,3 +719,32 @@ def test_every_kernel_is_tested_here():
     names = {name for name in dir(_kernels) if not name.startswith("_")} - {"read_bandwidth", "set_threads"}
     source = Path(__file__).read_text()
     assert [name for name in sorted(names) if f"_kernels.{name}(" not in source] == []
+
+
+@layouts
+def test_find_holes_is_any_nan(layout):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(50, 7))
+    x[rng.random(x.shape) < 0.05] = np.nan
+    for kind in (np.float64, np.float32):
+        np.testing.assert_array_equal(_kernels.find_holes(layout(x.astype(kind))), np.isnan(x).any(axis=1))
+    assert not _kernels.find_holes(np.zeros((3, 0))).any()
+
+
+def test_count_labels_is_bincount():
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 5, 1000).astype(np.int32)
+    np.testing.assert_array_equal(_kernels.count_labels(labels, 7), np.bincount(labels, minlength=7))
+    with pytest.raises(ValueError, match="out of range"):
+        _kernels.count_labels(labels, 3)
+
+
+def test_most_probable_is_argmax_and_counts_impossible_rows():
+    rng = np.random.default_rng(1)
+    joint = rng.normal(size=(300, 4))
+    joint[::10] = -np.inf
+    chosen, impossible = _kernels.most_probable(joint, np.array([0.0, 2.0, 1.0, 2.0]))
+    expected = joint.argmax(axis=1)
+    expected[::10] = 1
+    np.testing.assert_array_equal(chosen, expected)
+    assert impossible == 30

@@ -60,7 +60,9 @@ template <class Codes>
 void expect_codes(const Codes& codes, std::size_t rows, std::size_t classes) {
     expect(codes.shape(0) == rows, "one class code for each row");
     const auto* data = codes.data();
-    for (std::size_t i = 0; i < rows; ++i) expect(data[i] >= 0 && static_cast<std::size_t>(data[i]) < classes, "class code out of range");
+    bool within = true;
+    for (std::size_t i = 0; i < rows; ++i) within &= static_cast<std::uint32_t>(data[i]) < classes;
+    expect(within, "class code out of range");
 }
 
 // Canonical words of exact sums, as (words, first, second).

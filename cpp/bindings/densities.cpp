@@ -65,6 +65,15 @@ static New<double> bind_whiten(AnyMatrix x, In<double, 2> lower, In<double, 1> m
     return out;
 }
 
+static New<bool> bind_find_holes(AnyMatrix x) {
+    auto holed = new_array<bool>({x.shape(0)});
+    with_floats(x, [&](const auto& matrix) {
+        nb::gil_scoped_release release;
+        find_holes(matrix, holed.data());
+    });
+    return holed;
+}
+
 static std::size_t bind_normalise(Out<double, 2> joint, In<double, 1> fallback, bool logs) {
     expect(fallback.shape(0) == joint.shape(1), "one fallback for each class");
     nb::gil_scoped_release release;
@@ -87,6 +96,7 @@ void bind_densities(nb::module_& m) {
     m.def("add_linear", &bind_linear, nb::arg("x"), nb::arg("factor"), nb::arg("constant"), nb::arg("out").noconvert());
     m.def("add_whitened", &bind_add_whitened, nb::arg("x"), nb::arg("lower"), nb::arg("means"), nb::arg("constants"), nb::arg("out").noconvert());
     m.def("whiten", &bind_whiten, nb::arg("x"), nb::arg("lower"), nb::arg("mean"));
+    m.def("find_holes", &bind_find_holes, nb::arg("x"));
     m.def("most_probable", &bind_most_probable, nb::arg("joint"), nb::arg("fallback"));
     m.def("normalise", &bind_normalise, nb::arg("joint").noconvert(), nb::arg("fallback"), nb::arg("logs"));
 }

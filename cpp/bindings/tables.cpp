@@ -26,6 +26,14 @@ static New<double> bind_count(Codes codes, Offsets offsets, Labels labels, Weigh
     return words_of(sums, classes, static_cast<std::size_t>(offsets.data()[matrix.columns]));
 }
 
+static New<double> bind_count_labels(Labels labels, std::size_t classes) {
+    expect_codes(labels, labels.shape(0), classes);
+    const auto counts = count_labels(labels.data(), labels.shape(0), classes);
+    auto out = new_array<double>({classes});
+    std::copy(counts.begin(), counts.end(), out.data());
+    return out;
+}
+
 static void bind_add_table(Codes codes, Offsets offsets, In<double, 2> table, std::size_t classes, Out<double, 2> out) {
     const auto matrix = view<std::int32_t>(codes);
     expect_offsets(offsets, matrix.columns);
@@ -117,6 +125,7 @@ static nb::tuple bind_histogram(AnyMatrix x, std::size_t column, std::size_t cap
 
 void bind_tables(nb::module_& m) {
     m.def("count_codes", &bind_count, nb::arg("codes"), nb::arg("offsets"), nb::arg("labels"), nb::arg("weights").none(), nb::arg("classes"));
+    m.def("count_labels", &bind_count_labels, nb::arg("labels"), nb::arg("classes"));
     m.def("add_table", &bind_add_table, nb::arg("codes"), nb::arg("offsets"), nb::arg("table"), nb::arg("classes"), nb::arg("out").noconvert());
     m.def("integer_range", &bind_range, nb::arg("x"));
     m.def("encode_integers", &bind_encode, nb::arg("x"), nb::arg("low"), nb::arg("offsets"), nb::arg("lut"), nb::arg("outside"));

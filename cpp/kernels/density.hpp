@@ -89,6 +89,24 @@ DECIBAN_CLONES inline bool has_nan(const double* row, std::size_t width) {
     return any(missing);
 }
 
+// Which rows have a NaN.
+template <class T>
+DECIBAN_CLONES bool row_has_hole(const T* row, std::size_t columns, std::ptrdiff_t stride) {
+    unsigned hole = 0;
+    if (stride == 1)
+        for (std::size_t j = 0; j < columns; ++j) hole |= row[j] != row[j];
+    else
+        for (std::size_t j = 0; j < columns; ++j) hole |= row[static_cast<std::ptrdiff_t>(j) * stride] != row[static_cast<std::ptrdiff_t>(j) * stride];
+    return hole != 0;
+}
+
+template <class T>
+void find_holes(const Matrix<T>& x, bool* holed) {
+    parallel(x.rows, thread_count(x.rows * x.columns, 1 << 18), [&](unsigned, std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) holed[i] = x.columns && row_has_hole(&x.at(i, 0), x.columns, x.column_stride);
+    });
+}
+
 // out (rows, classes) += log-density of all columns. Rows without a hole take a shorter path.
 template <bool Quadratic, class T>
 void add_log_density(const Matrix<T>& x, const double* mean, const double* factor, const double* constant,

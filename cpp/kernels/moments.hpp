@@ -150,7 +150,8 @@ public:
                   double limit, BadCell& bad)
         : classes_(classes), columns_(columns), lanes_(std::max<std::size_t>(columns, 4)), left_(left), total_(total),
           width_(width), limit_(limit), bad_(bad), windows_(lanes_), accumulators_(classes * windows_.groups * slots, 0.0),
-          odd_(windows_.groups), pending_(classes, 0), start_(classes + 1) {}
+          odd_(windows_.groups), pending_(classes, 0), start_(classes + 1),
+          rows_in_cache_(std::max<std::size_t>(8, (std::size_t{8} << 10) / (8 * lanes_))) {}
 
     // The window of each column holds as many of the sampled cells as 19 binades can.
     void choose_windows(const double* x, std::size_t row_stride, std::size_t rows, std::size_t step) {
@@ -173,11 +174,14 @@ public:
             const std::size_t count = start_[c + 1] - start_[c];
             if (count == 0) continue;
             if (pending_[c] + count > rows_per_flush) flush(c);
-            const std::uint32_t* segment = &order_[start_[c]];
-            add_segment(x, row_stride, segment, count, lanes_, ahead, windows_, accumulator(c, 0), odd_.data());
             pending_[c] += count;
-            for (std::size_t g = 0; g < windows_.groups; ++g)
-                if (odd_[g]) add_outside(x, row_stride, segment, count, c, g, first_row);
+            for (std::size_t first = 0; first < count; first += rows_in_cache_) {
+                const std::uint32_t* segment = &order_[start_[c] + first];
+                const std::size_t some = std::min(rows_in_cache_, count - first);
+                add_segment(x, row_stride, segment, some, lanes_, ahead, windows_, accumulator(c, 0), odd_.data());
+                for (std::size_t g = 0; g < windows_.groups; ++g)
+                    if (odd_[g]) add_outside(x, row_stride, segment, some, c, g, first_row);
+            }
         }
     }
 
@@ -267,12 +271,14 @@ private:
     std::vector<unsigned char> odd_;
     std::vector<std::size_t> pending_;
     std::vector<std::uint32_t> start_, next_, order_;
+    std::size_t rows_in_cache_;  // every group of columns walks over them again
 };
 
-// How many columns one pass takes, so that the accumulators of all classes stay in the second-level cache.
+// How many columns one pass takes, so that some rows stay in the first-level cache and the accumulators of all classes in
+// the second.
 inline std::size_t columns_per_pass(std::size_t classes, std::size_t columns) {
     const std::size_t fit = (std::size_t{512} << 10) / (std::max<std::size_t>(1, classes) * slots / 4 * sizeof(double));
-    return std::min(columns, std::max<std::size_t>(16, fit / 4 * 4));
+    return std::min({columns, std::size_t{128}, std::max<std::size_t>(16, fit / 4 * 4)});
 }
 
 template <class T>
@@ -283,7 +289,7 @@ void moments_of_rows(const Matrix<T>& x, const std::int32_t* codes, std::size_t 
     for (std::size_t left = 0; left < x.columns; left += block) {
         const std::size_t columns = std::min(block, x.columns - left), width = std::max<std::size_t>(columns, 4);
         const bool direct = doubles && x.column_stride == 1 && x.row_stride >= 0 && columns >= 4;
-        const std::size_t tile_rows = std::clamp<std::size_t>((std::size_t{96} << 10) / (8 * width), 32, 1024);
+        const std::size_t tile_rows = std::clamp<std::size_t>((std::size_t{128} << 10) / (8 * width), 32, 1024);
         Doubles tile(direct ? 0 : tile_rows * width);
         MomentsWorker worker(classes, columns, left, total, x.columns, limit, bad);
         for (std::size_t first = begin; first < end; first += tile_rows) {

@@ -56,6 +56,20 @@ inline ExactSums count_codes(const Matrix<std::int32_t>& codes, const std::int64
     return sums;
 }
 
+// How many rows each class has.
+inline std::vector<std::int64_t> count_labels(const std::int32_t* labels, std::size_t rows, std::size_t classes) {
+    const unsigned parts = thread_count(rows, std::max<std::size_t>(1 << 16, 4 * classes));
+    std::vector<std::vector<std::int64_t>> counts(parts);
+    parallel(rows, parts, [&](unsigned part, std::size_t begin, std::size_t end) {
+        std::vector<std::int64_t> mine(classes, 0);
+        for (std::size_t i = begin; i < end; ++i) ++mine[static_cast<std::size_t>(labels[i])];
+        counts[part].swap(mine);
+    });
+    for (unsigned part = 1; part < parts; ++part)
+        for (std::size_t c = 0; c < classes; ++c) counts[0][c] += counts[part][c];
+    return counts[0];
+}
+
 template <std::size_t Vectors>
 DECIBAN_CLONES void look_up(const Matrix<std::int32_t>& codes, const std::int64_t* offsets, const double* table,
                             std::size_t width, std::size_t begin, std::size_t end, double* sums) {

@@ -61,8 +61,6 @@ class Generative:
         """The evidence of one batch."""
         places = schema.places(batch.frame)
         classes = len(batch.classes)
-        one = np.zeros((len(batch.labels), 1), dtype=np.int32)
-        words = _kernels.count_codes(one, np.array([0, 1]), batch.labels, batch.weights, classes)
         blocks = []
         for plan in plans:
             try:
@@ -70,8 +68,7 @@ class Generative:
                 blocks.append(Block(plan, plan.family.collect(values, batch.labels, batch.weights, classes)))
             except BadCell as bad:
                 raise _named(bad, plan, schema, places, batch.frame, batch.row_number(bad.row)) from None
-        counts = Sum(np.ascontiguousarray(words[:, :, 0]))
-        return cls(schema, batch.classes, counts, tuple(blocks), missing)._without_empty_classes()
+        return cls(schema, batch.classes, class_counts(batch), tuple(blocks), missing)._without_empty_classes()
 
     def __add__(self, other: Self) -> Self:
         other = self._matched(other)
@@ -232,6 +229,16 @@ def _with_missing_level(coded: Coded) -> Coded:
     return Coded(codes, tuple((*levels, None) for levels in coded.levels))
 
 
+def class_counts(batch: Batch) -> Sum:
+    """(K) Σ w of each class."""
+    classes = len(batch.classes)
+    if batch.weights is None:
+        return Sum.of(_kernels.count_labels(batch.labels, classes))
+    one = np.zeros((len(batch.labels), 1), dtype=np.int32)
+    words = _kernels.count_codes(one, np.array([0, 1]), batch.labels, batch.weights, classes)
+    return Sum(np.ascontiguousarray(words[:, :, 0]))
+
+
 BY_KIND: dict[Kind, AnyFamily] = {
     "boolean": Bernoulli(),
     "category": Categorical(),
@@ -268,9 +275,10 @@ def leaving_out(plans: Sequence[Plan], absent: set[int]) -> tuple[Plan, ...]:
     return tuple(_grouped(kept))
 
 
-def converts(plans: Sequence[Plan]) -> bool:
-    """Whether sparse rows have to be made dense for these."""
-    return any(plan.presence or plan.family.reads != "counts" for plan in plans)
+def converts(plans: Sequence[Plan], frame: Frame) -> bool:
+    """Whether rows have to be turned into codes or, where they are sparse, into numbers."""
+    taken = ("counts",) if is_sparse(frame) else ("counts", "numbers")
+    return any(plan.presence or plan.family.reads not in taken for plan in plans)
 
 
 def _given(schema: Schema, families: Families) -> list[Plan]:

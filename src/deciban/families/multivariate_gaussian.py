@@ -114,12 +114,11 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         return shrunk
 
     def add_log_density(self, params: MultivariateGaussianParams, values: NDArray[Any], out: FloatArray) -> None:
-        holes = np.isnan(values)
-        holed = holes.any(axis=1)
+        holed = _kernels.find_holes(values)
         if not holed.any():
             _add_complete(params, values, out)
             return
-        patterns, place = np.unique(holes[holed], axis=0, return_inverse=True)
+        patterns, place = np.unique(np.isnan(values[holed]), axis=0, return_inverse=True)
         rows = np.flatnonzero(holed)
         whole = ~holed
         if whole.any():
@@ -226,11 +225,13 @@ def _add_complete(params: MultivariateGaussianParams, values: NDArray[Any], out:
         return
     # One Σ: whiten once about the middle, then the classes are spheres around their whitened means.
     middle = params.mean.mean(axis=0)
-    z = _kernels.whiten(values, params.whiten[0], middle)
     means = np.ascontiguousarray((params.mean - middle) @ params.whiten[0].T)
     constant = np.zeros_like(means)
     constant[:, 0] = params.constant[0]
-    _kernels.add_quadratic(z, means, np.full_like(means, -0.5), constant, out)
+    step = max(1, (1 << 18) // max(1, values.shape[1]))  # whitened rows are wanted in cache only
+    for start in range(0, len(values), step):
+        z = _kernels.whiten(values[start : start + step], params.whiten[0], middle)
+        _kernels.add_quadratic(z, means, np.full_like(means, -0.5), constant, out[start : start + step])
 
 
 def _marginal(params: MultivariateGaussianParams, kept: NDArray[np.bool_]) -> MultivariateGaussianParams:

@@ -113,7 +113,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self, frame: Frame, labels: Encoded, weights: FloatArray | None, schema: Schema, plans: tuple[Plan, ...]
     ) -> Generative:
         total: Generative | None = None
-        for batch in batches(frame, labels, weights, converts=converts(plans)):
+        for batch in batches(frame, labels, weights, converts=converts(plans, frame)):
             part = Generative.observe(batch, schema, plans, self._missing())
             total = part if total is None else total + part
         assert total is not None
@@ -229,7 +229,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         frame, estimate = self._frame_to_score(X), self.estimate_
         chosen = np.empty(frame.rows, dtype=np.int64)
         impossible = 0
-        for first, part in slices(frame, converts=self._converts()):
+        for first, part in slices(frame, converts=self._converts(frame)):
             joint = np.empty((part.rows, len(self.classes_)))
             estimate.joint(part, joint, first)
             chosen[first : first + part.rows], found = _kernels.most_probable(joint, estimate.log_prior)
@@ -263,14 +263,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         frame, estimate = self._frame_to_score(X), self.estimate_
         out = np.empty((frame.rows, len(self.classes_)))
         total = 0
-        for first, part in slices(frame, converts=self._converts()):
+        for first, part in slices(frame, converts=self._converts(frame)):
             rows = out[first : first + part.rows]
             estimate.joint(part, rows, first)
             total += finish(rows, estimate.log_prior)
         return out, total
 
-    def _converts(self) -> bool:
-        return converts([block.plan for block in self.generative_.blocks])
+    def _converts(self, frame: Frame) -> bool:
+        return converts([block.plan for block in self.generative_.blocks], frame)
 
     def _frame_to_score(self, X: Any) -> Frame:
         self._require_fitted()

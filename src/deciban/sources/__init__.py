@@ -17,6 +17,7 @@ from deciban.sources.labels import Encoded
 from deciban.types import FloatArray
 
 CELLS_PER_BATCH = 1 << 22  # what is converted at a time: 32 MB of doubles
+CELLS_PER_VIEW = 1 << 25  # what is read in place at a time: only a family's masks are of this size
 
 __all__ = ["batches", "frame_of", "is_table", "slices", "split_label"]
 
@@ -53,10 +54,14 @@ def split_label(x: Any, label: str) -> tuple[TableFrame, Any]:
 def slices(frame: Frame, *, converts: bool) -> Iterator[tuple[int, Frame]]:
     """Runs of rows small enough to convert, with the number of their first row.
 
-    Sparse rows that are used as they are (converts=False) come in one piece.
+    `converts` says whether a family wants codes or, of sparse rows, numbers. Where none does, sparse rows come in one
+    piece, and a matrix of floats, which is read in place, in long runs.
     """
-    step = max(1, CELLS_PER_BATCH // max(1, len(frame.names)))
-    if isinstance(frame, SparseFrame) and not converts:
+    cells = CELLS_PER_BATCH
+    if not converts and isinstance(frame, MatrixFrame) and frame.in_place:
+        cells = max(cells, CELLS_PER_VIEW)
+    step = max(1, cells // max(1, len(frame.names)))
+    if not converts and isinstance(frame, SparseFrame):
         step = max(1, frame.rows)
     for start in range(0, frame.rows, step):
         yield start, frame.slice(start, min(start + step, frame.rows))

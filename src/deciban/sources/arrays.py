@@ -37,6 +37,11 @@ class MatrixFrame:
     def rows(self) -> int:
         return int(self.x.shape[0])
 
+    @property
+    def in_place(self) -> bool:
+        """Whether numbers() is a view."""
+        return as_floats(self.x[:0]).dtype == self.x.dtype
+
     def slice(self, start: int, stop: int) -> MatrixFrame:
         return MatrixFrame(self.x[start:stop])
 

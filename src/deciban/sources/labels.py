@@ -117,7 +117,7 @@ def _small_integers(y: NDArray[Any]) -> Encoded | None:
     ends = np.array([0, size], dtype=np.int64)
     lut = np.arange(size, dtype=np.int32)
     codes = _kernels.encode_integers(column, np.array([low]), ends, lut, -1)[:, 0]
-    present = np.flatnonzero(np.bincount(codes, minlength=size))
+    present = np.flatnonzero(_kernels.count_labels(codes, size))
     if len(present) < size:
         lut[present] = np.arange(len(present), dtype=np.int32)
         codes = lut[codes]
