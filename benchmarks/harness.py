@@ -111,17 +111,12 @@ class Bench:
         peer: Callable[[], Peer],
         target: float,
         agreement: Callable[[Ours, Peer], float],
-        peer_scale: float = 1.0,
         note: str = "",
     ) -> tuple[Ours, Peer]:
-        """Time both, interleaved, check that they agree, add the row, return the last results.
-
-        ``peer_scale`` multiplies the peer's time when it works on a part of the rows; say so in ``note``.
-        """
+        """Time both, interleaved, check that they agree, add the row, return the last results."""
         our_times, peer_times, our_result, peer_result = interleave(ours, peer, self.runs)
-        scaled = tuple(t * peer_scale for t in peer_times)
         distance = float(agreement(our_result, peer_result))
-        row = Comparison(self.job, title, against, tuple(our_times), scaled, target, distance, note)
+        row = Comparison(self.job, title, against, tuple(our_times), tuple(peer_times), target, distance, note)
         self.comparisons.append(row)
         print(f"  {title} / {against}: {row.ratio:.3f}, answers within {distance:.1e}", flush=True)
         return our_result, peer_result

@@ -22,9 +22,7 @@ def text(bench: Bench) -> str:
     if bench.comparisons:
         head = ["job", "against", "peer s", "ours s", "ratio", "target", "met", "agreement"]
         parts.append(_table(head, [_comparison_cells(row) for row in bench.comparisons]))
-        parts.append(
-            "\n".join(f"{row.title} / {row.against}: {row.note}." for row in bench.comparisons if row.note)
-        )
+        parts.append("\n".join(f"{row.title} / {row.against}: {row.note}." for row in bench.comparisons if row.note))
     if bench.limits:
         parts.append(_table(["job", "measured", "limit", "met"], [_limit_cells(row) for row in bench.limits]))
     parts.append("\n".join(f"FAILED {name}: {error}" for name, error in bench.failures.items()))

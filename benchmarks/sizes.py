@@ -16,7 +16,6 @@ class Size:
     rows: int
     columns: int
     classes: int
-    peer_slice: int = 1  # a peer too slow for all rows predicts 1/peer_slice of them; its time is scaled up
 
     def shrunk(self, by: int) -> Size:
         return replace(self, rows=self.rows // by)
@@ -32,7 +31,7 @@ def _short(n: int) -> str:
 
 
 GAUSSIAN = Size(2_000_000, 50, 10)
-WIDE = Size(200_000, 500, 100, peer_slice=20)  # flatters the peer: on all rows it takes longer per row
+WIDE = Size(200_000, 500, 100)
 CODES = Size(2_000_000, 20, 5)
 CODE_VALUES = 10
 COUNTS = Size(500_000, 50_000, 10)
