@@ -167,7 +167,7 @@ class Estimate:
         found: dict[tuple[int, ...], FloatArray] = {}
         for block, params in zip(self.evidence.blocks, self.params, strict=True):
             family, columns = block.plan.family, block.plan.columns
-            pieces = family.parts(params, self._read(block, frame, places, 0))
+            pieces = family.parts(params, self._read(block, frame, places, 0), len(self.log_prior))
             owners = [columns] if len(pieces) != len(columns) else [(j,) for j in columns]
             for owner, piece in zip(owners, pieces, strict=True):
                 found[owner] = found[owner] + piece if owner in found else piece

@@ -76,7 +76,7 @@ def test_a_column_constant_or_never_present_is_silent(column):
     params = fit(family, x, [0, 1] * 3, classes=2)
     assert list(family.silent(params)) == [1]
     asked = np.array([[1.0, 5.0]])
-    assert np.array_equal(family.log_density(params, asked, 2), family.parts(params, asked)[0])
+    assert np.array_equal(family.log_density(params, asked, 2), family.parts(params, asked, 2)[0])
 
 
 def test_weights_of_a_constant_column_make_no_evidence():

@@ -33,7 +33,7 @@ def test_parts_sum_to_the_log_density(subject, data):
     drawn = data.draw(rows(subject))
     params = estimated(subject, drawn)
     whole = subject.family.log_density(params, drawn.values, drawn.classes)
-    parts = subject.family.parts(params, drawn.values)
+    parts = subject.family.parts(params, drawn.values, drawn.classes)
     with np.errstate(invalid="ignore"):
         size = np.sum([np.abs(part) for part in parts], axis=0)
     assert whole.shape == (len(drawn), drawn.classes)
@@ -49,7 +49,7 @@ def test_parts_sum_to_the_log_density(subject, data):
 def test_a_silent_column_favours_no_class(subject, data):
     drawn = data.draw(rows(subject))
     params = estimated(subject, drawn)
-    parts = subject.family.parts(params, drawn.values)
+    parts = subject.family.parts(params, drawn.values, drawn.classes)
     if len(parts) == drawn.values.shape[1]:
         for j in subject.family.silent(params):
             assert (parts[j] == parts[j][:, :1]).all()

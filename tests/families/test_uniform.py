@@ -66,7 +66,7 @@ def test_a_column_constant_or_never_present_is_silent(column):
     params = fit(Uniform(), x, LABELS)
     assert list(Uniform().silent(params)) == [1]
     asked = np.array([[1.0, 5.0]])
-    assert np.array_equal(Uniform().log_density(params, asked, 2), Uniform().parts(params, asked)[0])
+    assert np.array_equal(Uniform().log_density(params, asked, 2), Uniform().parts(params, asked, 2)[0])
 
 
 def test_a_class_with_one_row_has_the_floor_for_a_width():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from deciban.statistics.base import Statistic
 from deciban.types import FloatArray, Labels, Level
@@ -61,13 +62,16 @@ class Family(ABC, Generic[S, P]):
     def add_log_density(self, params: P, values: Any, out: FloatArray) -> None:
         """out (n, K) += log p(x | class); a missing cell adds nothing."""
 
-    @abstractmethod
-    def parts(self, params: P, values: Any) -> list[FloatArray]:
+    def parts(self, params: P, values: Any, classes: int) -> list[FloatArray]:
         """The log-density, one (n, K) array for each column (a joint family: one for all); they sum to it."""
+        if self.joint:
+            return [self.log_density(params, values, classes)]
+        columns = range(values.shape[1])
+        return [self.log_density(column_of(params, j), column_of(values, j), classes) for j in columns]
 
-    @abstractmethod
     def silent(self, params: P) -> Sequence[int]:
-        """Columns that carry no evidence: constant, or never present."""
+        """Columns that carry no evidence: constant, or never present. Most families note them as not informative."""
+        return np.flatnonzero(~np.asarray(getattr(params, "informative", True))).tolist()
 
     @abstractmethod
     def n_parameters(self, params: P) -> int:
@@ -82,6 +86,19 @@ class Family(ABC, Generic[S, P]):
         out = np.zeros((values.shape[0], classes))
         self.add_log_density(params, values, out)
         return out
+
+
+def column_of(whole: Any, j: int) -> Any:
+    """One column of parameters or values: arrays have columns on their second axis (or their only one)."""
+    if sp.issparse(whole):
+        return whole[:, [j]].toarray()
+    if isinstance(whole, np.ndarray):
+        return whole[[j]] if whole.ndim == 1 else whole[:, [j]]
+    if isinstance(whole, tuple):
+        return (whole[j],)
+    if is_dataclass(whole) and not isinstance(whole, type):
+        return replace(whole, **{f.name: column_of(getattr(whole, f.name), j) for f in fields(whole)})
+    return whole
 
 
 def class_rows(context: Context, values: Sequence[FloatArray]) -> tuple[tuple[Any, ...], ...]:

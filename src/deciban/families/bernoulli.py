@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -109,15 +108,6 @@ class Bernoulli(Family[Moments, BernoulliParams]):
         forbid_stored(values, np.isinf(values.data), INFINITE)
         truth = (values.data > self.threshold).astype(np.float64)
         return sp.csr_array((truth, values.indices, values.indptr), shape=values.shape)
-
-    def parts(self, params: BernoulliParams, values: Any) -> list[FloatArray]:
-        dense = values.toarray() if sp.issparse(values) else values
-        columns = range(dense.shape[1])
-        one = [BernoulliParams(params.log_p[:, [j]], params.informative[[j]]) for j in columns]
-        return [self.log_density(one[j], dense[:, [j]], len(params.log_p)) for j in columns]
-
-    def silent(self, params: BernoulliParams) -> Sequence[int]:
-        return np.flatnonzero(~params.informative).tolist()
 
     def n_parameters(self, params: BernoulliParams) -> int:
         return int(params.informative.size) * len(params.log_p)

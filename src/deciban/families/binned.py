@@ -97,12 +97,6 @@ class Binned(Family[Histogram, BinnedParams]):
         ends = np.cumsum([0, *(len(cuts) + 1 for cuts in params.cuts)], dtype=np.int64)
         _kernels.add_table(codes, ends, padded_table(np.hstack(params.log_p)), out.shape[1], out)
 
-    def parts(self, params: BinnedParams, values: NDArray[Any]) -> list[FloatArray]:
-        return [
-            self.log_density(BinnedParams((cuts,), (log_p,)), values[:, [j]], len(log_p))
-            for j, (cuts, log_p) in enumerate(zip(params.cuts, params.log_p, strict=True))
-        ]
-
     def silent(self, params: BinnedParams) -> Sequence[int]:
         return [j for j, cuts in enumerate(params.cuts) if not len(cuts)]
 

@@ -61,17 +61,6 @@ class Categorical(Family[Counts, CategoricalParams]):
         ends = np.cumsum([0, *(table.shape[1] for table in params.log_p)], dtype=np.int64)
         _kernels.add_table(codes, ends, padded_table(np.hstack(params.log_p)), out.shape[1], out)
 
-    def parts(self, params: CategoricalParams, values: Coded) -> list[FloatArray]:
-        classes = len(params.log_p[0])
-        return [
-            self.log_density(
-                CategoricalParams((params.levels[j],), (params.log_p[j],), params.reserve),
-                Coded(values.codes[:, [j]], (params.levels[j],)),
-                classes,
-            )
-            for j in range(len(params.levels))
-        ]
-
     def silent(self, params: CategoricalParams) -> Sequence[int]:
         return [j for j, levels in enumerate(params.levels) if len(levels) + params.reserve < 2]
 

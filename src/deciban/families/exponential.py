@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,14 +55,6 @@ class Exponential(Family[Moments, ExponentialParams]):
     def _check(self, values: NDArray[Any]) -> None:
         forbid_infinite(values)
         forbid(values <= 0, "is not above 0, as an exponential waiting time must be")
-
-    def parts(self, params: ExponentialParams, values: NDArray[Any]) -> list[FloatArray]:
-        columns = range(values.shape[1])
-        one = [ExponentialParams(params.rate[:, [j]], params.informative[[j]]) for j in columns]
-        return [self.log_density(one[j], values[:, [j]], len(params.rate)) for j in columns]
-
-    def silent(self, params: ExponentialParams) -> Sequence[int]:
-        return np.flatnonzero(~params.informative).tolist()
 
     def n_parameters(self, params: ExponentialParams) -> int:
         return params.rate.size

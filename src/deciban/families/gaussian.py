@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,14 +70,6 @@ class Gaussian(Family[Moments, GaussianParams]):
         factor = np.where(params.informative, -0.5 / params.variance, 0.0)
         constant = np.where(params.informative, -0.5 * np.log(2 * np.pi * params.variance), 0.0)
         _kernels.add_quadratic(values, np.ascontiguousarray(params.mean), factor, constant, out)
-
-    def parts(self, params: GaussianParams, values: NDArray[Any]) -> list[FloatArray]:
-        columns = range(values.shape[1])
-        one = [GaussianParams(params.mean[:, [j]], params.variance[:, [j]], params.informative[[j]]) for j in columns]
-        return [self.log_density(one[j], values[:, [j]], len(params.mean)) for j in columns]
-
-    def silent(self, params: GaussianParams) -> Sequence[int]:
-        return np.flatnonzero(~params.informative).tolist()
 
     def n_parameters(self, params: GaussianParams) -> int:
         return 2 * params.mean.size

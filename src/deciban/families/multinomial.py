@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -60,16 +59,13 @@ class Multinomial(Family[Totals, MultinomialParams]):
             log_p = np.ascontiguousarray(params.log_p)
             _kernels.add_linear(values, log_p, np.zeros_like(log_p), out)
 
-    def parts(self, params: MultinomialParams, values: Any) -> list[FloatArray]:
+    def parts(self, params: MultinomialParams, values: Any, classes: int) -> list[FloatArray]:
         dense = values.toarray() if sp.issparse(values) else values
         present = np.where(np.isnan(dense), 0.0, dense)
         with np.errstate(invalid="ignore"):
             return [
                 np.where(present[:, [j]] == 0, 0.0, present[:, [j]] * params.log_p[:, j]) for j in range(dense.shape[1])
             ]
-
-    def silent(self, params: MultinomialParams) -> Sequence[int]:
-        return []
 
     def n_parameters(self, params: MultinomialParams) -> int:
         return len(params.log_p) * (int(params.log_p.shape[1]) - 1)

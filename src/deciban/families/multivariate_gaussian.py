@@ -133,9 +133,6 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
             _add_complete(_marginal(params, ~pattern), np.ascontiguousarray(values[np.ix_(chosen, ~pattern)]), part)
             out[chosen] = part
 
-    def parts(self, params: MultivariateGaussianParams, values: NDArray[Any]) -> list[FloatArray]:
-        return [self.log_density(params, values, len(params.mean))]
-
     def silent(self, params: MultivariateGaussianParams) -> Sequence[int]:
         variances = np.diagonal(params.covariance, axis1=1, axis2=2)
         return np.flatnonzero((variances == 0).all(axis=0)).tolist()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,14 +59,6 @@ class Poisson(Family[Moments, PoissonParams]):
         forbid_infinite(values)
         forbid(values < 0, "is not a count: it must be 0 or more")
         forbid((values != np.floor(values)) & ~np.isnan(values), "is not a whole number of events")
-
-    def parts(self, params: PoissonParams, values: NDArray[Any]) -> list[FloatArray]:
-        columns = range(values.shape[1])
-        one = [PoissonParams(params.rate[:, [j]], params.informative[[j]]) for j in columns]
-        return [self.log_density(one[j], values[:, [j]], len(params.rate)) for j in columns]
-
-    def silent(self, params: PoissonParams) -> Sequence[int]:
-        return np.flatnonzero(~params.informative).tolist()
 
     def n_parameters(self, params: PoissonParams) -> int:
         return params.rate.size

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,21 +62,11 @@ class Uniform(Family[Extrema, UniformParams]):
         return UniformParams(np.where(informative, low, 0.0), np.where(informative, high, 1.0), informative)
 
     def add_log_density(self, params: UniformParams, values: NDArray[Any], out: FloatArray) -> None:
-        for part in self.parts(params, values):
-            out += part
-
-    def parts(self, params: UniformParams, values: NDArray[Any]) -> list[FloatArray]:
         forbid_infinite(values)
-        parts = []
-        for j in range(values.shape[1]):
-            x = values[:, [j]]
-            low, high = params.low[:, j], params.high[:, j]
+        for j in np.flatnonzero(params.informative):
+            x, low, high = values[:, [j]], params.low[:, j], params.high[:, j]
             inside = np.where((x >= low) & (x <= high), -np.log(high - low), -np.inf)
-            parts.append(np.where(np.isnan(x) | ~params.informative[j], 0.0, inside))
-        return parts
-
-    def silent(self, params: UniformParams) -> Sequence[int]:
-        return np.flatnonzero(~params.informative).tolist()
+            out += np.where(np.isnan(x), 0.0, inside)
 
     def n_parameters(self, params: UniformParams) -> int:
         return 2 * params.low.size
