@@ -41,6 +41,7 @@ Result = TypeVar("Result")
 
 AGREEMENT = 1e-6  # a row whose answers differ by more is invalid
 SLOW, MEDIUM = 5.0, 1.0  # seconds: a peer above SLOW runs once, above MEDIUM at most twice
+REST = 0.3  # seconds before every run
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,8 @@ def interleave(
 
 
 def timed(function: Callable[[], Result]) -> tuple[float, Result]:
-    """Seconds of wall time, and what the call returned."""
+    """Seconds of wall time, and what the call returned. It starts on idle cores: BLAS threads spin for a while."""
+    time.sleep(REST)
     start = time.perf_counter()
     result = function()
     return time.perf_counter() - start, result

@@ -32,8 +32,7 @@ template <class T>
 New<T> new_array(std::initializer_list<std::size_t> shape) {
     std::size_t size = 1;
     for (const auto n : shape) size *= n;
-    auto data = std::make_unique<T[]>(std::max<std::size_t>(size, 1));
-    T* raw = data.release();
+    T* raw = new T[std::max<std::size_t>(size, 1)];  // not zeroed: every caller writes all of it
     nb::capsule owner(raw, [](void* p) noexcept { delete[] static_cast<T*>(p); });
     return New<T>(raw, shape.size(), shape.begin(), owner);
 }

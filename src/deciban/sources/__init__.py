@@ -17,7 +17,7 @@ from deciban.sources.labels import Encoded
 from deciban.types import FloatArray
 
 CELLS_PER_BATCH = 1 << 22  # what is converted at a time: 32 MB of doubles
-CELLS_PER_VIEW = 1 << 25  # what is read in place at a time: only a family's masks are of this size
+CELLS_PER_VIEW = 1 << 26  # what is read in place at a time: only a family's masks are of this size
 
 __all__ = ["batches", "frame_of", "is_table", "slices", "split_label"]
 
