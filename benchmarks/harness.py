@@ -187,8 +187,14 @@ def interleave(
 
 
 def timed(function: Callable[[], Result]) -> tuple[float, Result]:
-    """Seconds of wall time, and what the call returned. It starts on idle cores: BLAS threads spin for a while."""
-    time.sleep(REST)
+    """Seconds of wall time, and what the call returned.
+
+    It starts when the BLAS threads of the call before, which spin for a while, are asleep, and on a processor that is
+    not.
+    """
+    until = time.perf_counter() + REST
+    while time.perf_counter() < until:
+        pass
     start = time.perf_counter()
     result = function()
     return time.perf_counter() - start, result
