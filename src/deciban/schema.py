@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -87,10 +88,9 @@ def _widen(name: Level, a: Kind, b: Kind) -> Kind:
 def require_unique(names: Sequence[Level]) -> None:
     if isinstance(names, range):
         return
-    seen: set[Level] = set()
-    doubled = [name for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
+    doubled = [name for name, times in Counter(names).items() if times > 1]
     if doubled:
-        raise DecibanError(f"{_columns(sorted(set(map(str, doubled))))} occurs more than once: rename or drop it")
+        raise DecibanError(f"{_columns(doubled)} occurs more than once: rename or drop it")
 
 
 def _columns(names: Sequence[Level]) -> str:

@@ -53,8 +53,6 @@ class Sum:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sum) and np.array_equal(self.words, other.words)
 
-    __hash__ = None  # type: ignore[assignment]
-
     def _combine(self, other: Sum, sign: float) -> Sum:
         if self.shape != other.shape:
             raise ValueError(f"sums of shape {self.shape} and {other.shape} do not add")
