@@ -6,8 +6,8 @@ import pytest
 
 import deciban as db
 from deciban import families as f
-from deciban.families import Table
-from deciban.summary import MOST_ROWS, MOST_TABLES, Summary
+from deciban.summary import MOST_TABLES, Summary
+from deciban.table import MOST_ROWS, Table
 
 
 @pytest.fixture

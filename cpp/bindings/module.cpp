@@ -7,6 +7,7 @@ void bind_sums(nb::module_&);
 void bind_densities(nb::module_&);
 void bind_scatter(nb::module_&);
 void bind_tables(nb::module_&);
+void bind_linear(nb::module_&);
 }  // namespace deciban
 
 NB_MODULE(_kernels, m) {
@@ -15,4 +16,5 @@ NB_MODULE(_kernels, m) {
     deciban::bind_densities(m);
     deciban::bind_scatter(m);
     deciban::bind_tables(m);
+    deciban::bind_linear(m);
 }

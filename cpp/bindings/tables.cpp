@@ -2,6 +2,7 @@
 #include "../kernels/sparse.hpp"
 #include "../kernels/tables.hpp"
 #include "arrays.hpp"
+#include "sparse_rows.hpp"
 
 namespace deciban {
 
@@ -74,17 +75,6 @@ static New<std::int32_t> bind_encode(AnyMatrix x, Offsets low, Offsets offsets, 
         encode_integers(matrix, low.data(), offsets.data(), lut.data(), outside, codes.data());
     });
     return codes;
-}
-
-template <class Index>
-using Indices = In<Index, 1>;
-
-template <class Index>
-static SparseRows<Index> sparse(const In<double, 1>& values, const Indices<Index>& columns, const Indices<Index>& starts, std::size_t width) {
-    expect(starts.shape(0) > 0, "indptr is empty");
-    const SparseRows<Index> rows{values.data(), columns.data(), starts.data(), starts.shape(0) - 1, width, std::min(values.shape(0), columns.shape(0))};
-    rows.check_rows();
-    return rows;
 }
 
 template <class Index>

@@ -103,7 +103,7 @@ template <class T>
 void scatter_of_rows(const Matrix<T>& x, const std::int32_t* codes, const double* weights, const double* origin,
                      std::size_t classes, bool shared, std::size_t begin, std::size_t end, Scatter& total) {
     const std::size_t d = x.columns, width = total.width, groups = shared ? 1 : classes;
-    const std::size_t tile_rows = std::clamp<std::size_t>((std::size_t{96} << 10) / (8 * width), 16, 512);
+    const std::size_t tile_rows = std::clamp<std::size_t>((std::size_t{96} << 10) / (8 * width + 1), 16, 512);
     Doubles centred(tile_rows * width, 0.0), weighted(weights ? centred.size() : 0, 0.0);
     std::vector<std::size_t> start(groups + 1), next(groups);
     const auto group = [&](std::size_t i) { return shared ? std::size_t{0} : static_cast<std::size_t>(codes[i]); };

@@ -13,17 +13,30 @@ if TYPE_CHECKING:
     from deciban import families as families
     from deciban import priors as priors
     from deciban.errors import DecibanError, DecibanWarning, NegativeEvidence, NotInvertible
-    from deciban.models import GaussianDiscriminant, NaiveBayes
+    from deciban.evaluation.learning_curve import learning_curve
+    from deciban.models import (
+        GaussianDiscriminant,
+        GeneralizedLinearModel,
+        Halfspace,
+        LogisticRegression,
+        NaiveBayes,
+        SoftmaxRegression,
+    )
 
 __version__ = "0.1.0"
 __all__ = [
     "DecibanError",
     "DecibanWarning",
     "GaussianDiscriminant",
+    "GeneralizedLinearModel",
+    "Halfspace",
+    "LogisticRegression",
     "NaiveBayes",
     "NegativeEvidence",
     "NotInvertible",
+    "SoftmaxRegression",
     "families",
+    "learning_curve",
     "priors",
 ]
 
@@ -33,7 +46,12 @@ _HOMES = {
     "DecibanWarning": "deciban.errors",
     "NegativeEvidence": "deciban.errors",
     "NotInvertible": "deciban.errors",
+    "learning_curve": "deciban.evaluation",
     "GaussianDiscriminant": "deciban.models",
+    "GeneralizedLinearModel": "deciban.models",
+    "Halfspace": "deciban.models",
+    "LogisticRegression": "deciban.models",
+    "SoftmaxRegression": "deciban.models",
     "NaiveBayes": "deciban.models",
 }
 _MODULES = {"families": "deciban.families", "priors": "deciban.priors"}

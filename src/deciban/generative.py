@@ -159,6 +159,9 @@ class Estimate:
                 row = first_row + bad.row
                 raise _named(bad, block.plan, self.evidence.schema, places, frame, row) from None
 
+    def converts(self, frame: Frame) -> bool:
+        return converts([block.plan for block in self.evidence.blocks], frame)
+
     def parts(self, frame: Frame) -> tuple[list[str], list[FloatArray]]:
         """What each column (or joint block) adds, as (n, K) arrays, in the order of the columns, with their names."""
         self.joint(frame, np.empty((frame.rows, len(self.log_prior))))  # names a bad cell; a part knows no other column

@@ -1,20 +1,26 @@
-"""Write scikit-learn's iris and wine as CSV, for the R scripts: export.py DIRECTORY"""
+"""Write scikit-learn's data sets as CSV, for the R scripts: export.py DIRECTORY"""
 
 import csv
 import sys
 from pathlib import Path
 
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
 
 def export(directory: str) -> None:
-    for name, load in (("iris", load_iris), ("wine", load_wine)):
+    for name, load in (("iris", load_iris), ("wine", load_wine), ("breast_cancer", load_breast_cancer)):
         data = load()
-        with (Path(directory) / f"{name}.csv").open("w", newline="") as file:
-            rows = csv.writer(file)
-            rows.writerow([*data.feature_names, "class"])
-            for x, y in zip(data.data.tolist(), data.target, strict=True):
-                rows.writerow([*x, data.target_names[y]])
+        write(directory, name, [*data.feature_names, "class"], data.data, data.target_names[data.target])
+    data = load_diabetes()
+    write(directory, "diabetes", [*data.feature_names, "target"], data.data, data.target)
+
+
+def write(directory: str, name: str, header: list[str], cells, last) -> None:
+    with (Path(directory) / f"{name}.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(header)
+        for x, y in zip(cells.tolist(), last.tolist(), strict=True):
+            rows.writerow([*x, y])
 
 
 if __name__ == "__main__":

@@ -1,16 +1,21 @@
 # Reading the exported CSV files, and writing JSON in which every double
 # survives the round trip (jsonlite stops at 15 significant digits).
 
-read_data <- function(name) {
+invisible(Sys.setlocale("LC_COLLATE", "C"))  # levels in the order of Python's sorted
+
+read_table <- function(name) {
   directory <- commandArgs(trailingOnly = TRUE)[1]
-  file <- file.path(directory, paste0(name, ".csv"))
-  data <- read.csv(file, check.names = FALSE)
+  read.csv(file.path(directory, paste0(name, ".csv")), check.names = FALSE)
+}
+
+read_data <- function(name) {
+  data <- read_table(name)
   last <- ncol(data)
   list(x = data[-last], y = factor(data[[last]]))
 }
 
 # A named list becomes an object, a matrix a list of rows, a vector a list
-# (a long one with an item per line).
+# (a long one with an item per line), I(value) a single item.
 json <- function(value) {
   if (is.list(value)) {
     members <- paste0('"', names(value), '": ', vapply(value, json, ""))
@@ -20,11 +25,12 @@ json <- function(value) {
     paste0("[\n", paste(rows, collapse = ",\n"), "\n]")
   } else {
     items <- if (is.character(value)) {
-      paste0('"', value, '"')
+      paste0('"', gsub('(["\\\\])', '\\\\\\1', value), '"')
     } else {
       stopifnot(is.finite(value))
       sprintf("%.17g", value)
     }
+    if (inherits(value, "AsIs")) return(items)
     separator <- if (length(items) > 20) ",\n" else ", "
     paste0("[", paste(items, collapse = separator), "]")
   }

@@ -1,6 +1,6 @@
 """Densities, one file each. A family says which statistic it needs, how it is estimated, and its log-density."""
 
-from deciban.families.base import Context, Family, Table
+from deciban.families.base import Context, Family, Natural, Table
 from deciban.families.bernoulli import Bernoulli
 from deciban.families.binned import Binned
 from deciban.families.categorical import Categorical
@@ -21,6 +21,7 @@ __all__ = [
     "Gaussian",
     "Multinomial",
     "MultivariateGaussian",
+    "Natural",
     "Poisson",
     "Table",
     "Uniform",

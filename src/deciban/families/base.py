@@ -9,8 +9,11 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
+from deciban.errors import DecibanError
 from deciban.statistics.base import Statistic
+from deciban.table import Table as Table
 from deciban.types import FloatArray, Labels, Level
 
 S = TypeVar("S", bound=Statistic)
@@ -30,13 +33,26 @@ class Context:
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table for people: what a family says of itself, before anybody decides how to print it."""
+class Natural:
+    """log p(x|c) = h(x) + Σ_m η_cm T_m(x) + b_c: a density in its natural parameters.
 
-    title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    note: str = ""
+    h(x) is common to all classes and is left out; so the scores of the classes are linear in T(x), which
+    `Family.sufficient` gives.
+
+    >>> from deciban.families import Poisson
+    >>> family = Poisson()
+    >>> evidence = family.collect(np.array([[1.0], [5.0]]), np.zeros(2, np.int32), None, 1)
+    >>> context = Context(("all",), ("calls",))
+    >>> natural = family.natural(family.estimate(evidence, context), context)  # −λ and log λ, with λ = 3
+    >>> natural.names, natural.eta.round(4)
+    (('calls is there', 'calls'), array([[-3.    ,  1.0986]]))
+    """
+
+    names: tuple[str, ...]  # (m) what each entry of T(x) is called
+    columns: tuple[int, ...]  # (m) the block's column that it belongs to; a product of two belongs to the first
+    eta: FloatArray  # (K, m)
+    presence: NDArray[np.bool_]  # (m) 1 wherever the cell is there: part of the intercept when nothing is missing
+    constant: FloatArray  # (K) b: what does not depend on x at all
 
 
 class Family(ABC, Generic[S, P]):
@@ -61,6 +77,21 @@ class Family(ABC, Generic[S, P]):
     @abstractmethod
     def add_log_density(self, params: P, values: Any, out: FloatArray) -> None:
         """out (n, K) += log p(x | class); a missing cell adds nothing."""
+
+    def natural(self, params: P, context: Context) -> Natural:
+        """The density in its natural parameters, which make the model linear. Not every family has them."""
+        raise DecibanError(
+            f"{named(context.columns)} ({type(self).__name__}): this is not an exponential family, so the model has "
+            "no twin; read the columns with another family"
+        )
+
+    def sufficient(self, params: P, values: Any) -> Any:
+        """(n, m) T(x), float64 or CSR: log p(x|c) = h(x) + Σ_m η_cm T_m(x) + b_c, the rest being in natural().
+
+        A missing cell, and a value never seen, has zeros in all of its entries. (But for Bernoulli's "is missing",
+        which lets sparse rows stay sparse.)
+        """
+        raise DecibanError(f"{type(self).__name__} is not an exponential family: it has no T(x)")
 
     def parts(self, params: P, values: Any, classes: int) -> list[FloatArray]:
         """The log-density, one (n, K) array for each column (a joint family: one for all); they sum to it."""
@@ -99,6 +130,16 @@ def column_of(whole: Any, j: int) -> Any:
     if is_dataclass(whole) and not isinstance(whole, type):
         return replace(whole, **{f.name: column_of(getattr(whole, f.name), j) for f in fields(whole)})
     return whole
+
+
+def named(columns: Sequence[Level]) -> str:
+    """Columns in a message.
+
+    >>> named(("age",)), named(("age", "size"))
+    ("column 'age'", "columns 'age', 'size'")
+    """
+    shown = ", ".join(map(repr, columns[:10])) + ", …" * (len(columns) > 10)
+    return f"column {shown}" if len(columns) == 1 else f"columns {shown}"
 
 
 def class_rows(context: Context, values: Sequence[FloatArray]) -> tuple[tuple[Any, ...], ...]:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import INFINITE, DecibanError, forbid, forbid_infinite, forbid_stored
-from deciban.families.base import Context, Family, Table, class_rows, padded_table
+from deciban.families.base import Context, Family, Natural, Table, class_rows, padded_table
+from deciban.families.natural import Term, by_column, gone, number, plain, require_finite, side_by_side
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
 from deciban.statistics.moments import Moments
 from deciban.statistics.sums import Sum
@@ -86,6 +87,28 @@ class Bernoulli(Family[Moments, BernoulliParams]):
             return
         out += false.sum(axis=1)
         _kernels.add_sparse(truth.data, truth.indices, truth.indptr, padded_table(true - false), len(false), out)
+
+    def natural(self, params: BernoulliParams, context: Context) -> Natural:
+        """log φ − log(1 − φ) of x, and b = Σ log(1 − φ), which is given back where a cell is missing.
+
+        That false is the usual case, and not an entry of its own, is what keeps T(x) of sparse rows sparse.
+        """
+        kept = params.informative
+        d = len(kept)
+        require_finite(params.log_p.reshape(len(params.log_p), 2 * d), np.repeat(np.arange(d), 2), context, self)
+        false, true = params.log_p[:, :, 0], params.log_p[:, :, 1]
+        above = "" if self.threshold is None else f" > {number(self.threshold)}"
+        terms = [Term([name + above for name in plain(context)], true - false), Term(gone(context), -false)]
+        return by_column(kept, terms, false[:, kept].sum(axis=1))
+
+    def sufficient(self, params: BernoulliParams, values: Any) -> Any:
+        kept = np.flatnonzero(params.informative)
+        truth = self._truth(values)[:, kept]
+        if sp.issparse(truth):
+            shape = (truth.shape[0], 2 * len(kept))
+            return sp.csr_array((truth.data.astype(np.float64), 2 * truth.indices, truth.indptr), shape=shape)
+        missing = np.isnan(truth)
+        return side_by_side(np.where(missing, 0.0, truth), missing)
 
     def _truth(self, values: Any) -> Any:
         """Zeros and ones; NaN stays."""

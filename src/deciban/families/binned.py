@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -12,10 +13,11 @@ from scipy.special import xlogy
 
 from deciban import _kernels
 from deciban.errors import forbid_infinite
-from deciban.families.base import Context, Family, Table, class_rows, padded_table
+from deciban.families.base import Context, Family, Natural, Table, class_rows, padded_table
+from deciban.families.natural import by_value, indicators
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
 from deciban.statistics.histogram import Histogram
-from deciban.types import FloatArray, Labels
+from deciban.types import FloatArray, Labels, Level
 
 
 @dataclass(frozen=True)
@@ -89,13 +91,26 @@ class Binned(Family[Histogram, BinnedParams]):
         return np.unique(places[(places >= 0) & (places < len(lower) - 1)]).astype(np.intp)
 
     def add_log_density(self, params: BinnedParams, values: NDArray[Any], out: FloatArray) -> None:
+        ends = np.cumsum([0, *(len(cuts) + 1 for cuts in params.cuts)], dtype=np.int64)
+        table = padded_table(np.hstack(params.log_p))
+        _kernels.add_table(self._codes(params, values), ends, table, out.shape[1], out)
+
+    def natural(self, params: BinnedParams, context: Context) -> Natural:
+        """log p(b|c): of whether x is in bin b, for every bin b."""
+        names = [_intervals(column, cuts) for column, cuts in zip(context.columns, params.cuts, strict=True)]
+        return by_value(params.log_p, names, self.silent(params), context, self)
+
+    def sufficient(self, params: BinnedParams, values: NDArray[Any]) -> Any:
+        return indicators(self._codes(params, values), params.log_p, self.silent(params))
+
+    def _codes(self, params: BinnedParams, values: NDArray[Any]) -> NDArray[np.int32]:
+        """The bin of each cell, −1 where it is missing."""
         forbid_infinite(values)
         codes = np.empty(values.shape, dtype=np.int32)
         for j, cuts in enumerate(params.cuts):
             bins = np.searchsorted(cuts, values[:, j], side="right")
             codes[:, j] = np.where(np.isnan(values[:, j]), -1, bins)
-        ends = np.cumsum([0, *(len(cuts) + 1 for cuts in params.cuts)], dtype=np.int64)
-        _kernels.add_table(codes, ends, padded_table(np.hstack(params.log_p)), out.shape[1], out)
+        return codes
 
     def silent(self, params: BinnedParams) -> Sequence[int]:
         return [j for j, cuts in enumerate(params.cuts) if not len(cuts)]
@@ -110,6 +125,20 @@ class Binned(Family[Histogram, BinnedParams]):
             names = [f"< {edges[0]}", *(f"< {edge}" for edge in edges[1:]), f">= {edges[-1]}"] if edges else ["all"]
             tables.append(Table(f"{name} (Binned)", ("class", *names), class_rows(context, list(np.exp(log_p).T))))
         return tables
+
+
+def _intervals(column: Level, cuts: FloatArray) -> list[str]:
+    """What the bins are called, with as many digits as tell the cuts apart.
+
+    >>> _intervals("age", np.array([2.5, 7.0]))
+    ['age < 2.5', '2.5 ≤ age < 7', 'age ≥ 7']
+    """
+    texts = ([f"{cut:.{digits}g}" for cut in cuts] for digits in range(6, 18))
+    edges = next(text for text in texts if len(set(text)) == len(cuts))
+    if not edges:
+        return []  # a single bin says nothing
+    between = [f"{low} ≤ {column} < {high}" for low, high in pairwise(edges)]
+    return [f"{column} < {edges[0]}", *between, f"{column} ≥ {edges[-1]}"]
 
 
 def supervised_cuts(counts: FloatArray) -> set[int]:

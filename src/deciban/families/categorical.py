@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.batch import UNSEEN, Coded
-from deciban.families.base import Context, Family, Table, class_rows, padded_table
+from deciban.families.base import Context, Family, Natural, Table, class_rows, padded_table
+from deciban.families.natural import by_value, indicators
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
 from deciban.statistics.counts import Counts
 from deciban.types import FloatArray, Labels, Levels
@@ -55,11 +57,27 @@ class Categorical(Family[Counts, CategoricalParams]):
         return CategoricalParams(statistic.levels, tuple(tables), context.reserve)
 
     def add_log_density(self, params: CategoricalParams, values: Coded, out: FloatArray) -> None:
+        ends = np.cumsum([0, *(table.shape[1] for table in params.log_p)], dtype=np.int64)
+        table = padded_table(np.hstack(params.log_p))
+        _kernels.add_table(self._codes(params, values), ends, table, out.shape[1], out)
+
+    def natural(self, params: CategoricalParams, context: Context) -> Natural:
+        """log p(v|c): of whether x = v, for every value v."""
+        names = []
+        for column, levels in zip(context.columns, params.levels, strict=True):
+            seen = [f"{column} is missing" if v is None else f"{column} = {v}" for v in levels]
+            names.append(seen + [f"{column} = (unseen)"] * params.reserve)
+        return by_value(params.log_p, names, self.silent(params), context, self)
+
+    def sufficient(self, params: CategoricalParams, values: Coded) -> Any:
+        return indicators(self._codes(params, values), params.log_p, self.silent(params))
+
+    def _codes(self, params: CategoricalParams, values: Coded) -> NDArray[np.int32]:
+        """Places in the tables; values never seen have the last, if one is kept for them."""
         codes = values.codes
         if params.reserve and (codes == UNSEEN).any():
             codes = np.where(codes == UNSEEN, [len(levels) for levels in params.levels], codes).astype(np.int32)
-        ends = np.cumsum([0, *(table.shape[1] for table in params.log_p)], dtype=np.int64)
-        _kernels.add_table(codes, ends, padded_table(np.hstack(params.log_p)), out.shape[1], out)
+        return codes
 
     def silent(self, params: CategoricalParams) -> Sequence[int]:
         return [j for j, levels in enumerate(params.levels) if len(levels) + params.reserve < 2]

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import forbid, forbid_infinite
-from deciban.families.base import Context, Family, Table, class_rows
+from deciban.families.base import Context, Family, Natural, Table, class_rows
+from deciban.families.natural import Term, by_column, plain, powers, there
 from deciban.families.poisson import shrunk_means, varies
 from deciban.families.priors import Virtual
 from deciban.statistics.moments import Moments
@@ -51,6 +52,15 @@ class Exponential(Family[Moments, ExponentialParams]):
         self._check(values)
         slope = np.where(params.informative, -params.rate, 0.0)
         _kernels.add_linear(values, slope, np.where(params.informative, np.log(params.rate), 0.0), out)
+
+    def natural(self, params: ExponentialParams, context: Context) -> Natural:
+        """log λ and −λ: of 1 and x."""
+        terms = [Term(there(context), np.log(params.rate), presence=True), Term(plain(context), -params.rate)]
+        return by_column(params.informative, terms)
+
+    def sufficient(self, params: ExponentialParams, values: NDArray[Any]) -> FloatArray:
+        self._check(values)
+        return powers(values[:, params.informative], 1)
 
     def _check(self, values: NDArray[Any]) -> None:
         forbid_infinite(values)

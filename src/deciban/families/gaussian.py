@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.families.base import FLOOR, Context, Family, Table, class_rows
+from deciban.families.base import FLOOR, Context, Family, Natural, Table, class_rows
+from deciban.families.natural import Term, by_column, origins, plain, powers, shifted, squarable, squared, there
 from deciban.families.priors import InverseGamma, Normal
 from deciban.statistics.moments import Moments
 from deciban.types import FloatArray, Labels
@@ -71,6 +72,22 @@ class Gaussian(Family[Moments, GaussianParams]):
         constant = np.where(params.informative, -0.5 * np.log(2 * np.pi * params.variance), 0.0)
         _kernels.add_quadratic(values, np.ascontiguousarray(params.mean), factor, constant, out)
 
+    def natural(self, params: GaussianParams, context: Context) -> Natural:
+        """−½ log 2πσ² − m²/2σ², m/σ² and −1/2σ², with m = μ − o: of 1, x − o and (x − o)²."""
+        origin = _origin(params)
+        apart, variance = np.where(params.informative, params.mean - origin, 0.0), params.variance
+        constant = -0.5 * np.log(2 * np.pi * variance) - 0.5 * (apart / np.sqrt(variance)) ** 2
+        terms = [
+            Term(there(context), constant, presence=True),
+            Term(shifted(plain(context), origin), apart / variance),
+            Term(squared(plain(context), origin), -0.5 / variance),
+        ]
+        return by_column(params.informative, terms)
+
+    def sufficient(self, params: GaussianParams, values: NDArray[Any]) -> FloatArray:
+        kept = params.informative
+        return powers(squarable(values)[:, kept], 2, _origin(params)[kept])
+
     def n_parameters(self, params: GaussianParams) -> int:
         return 2 * params.mean.size
 
@@ -83,3 +100,11 @@ class Gaussian(Family[Moments, GaussianParams]):
             )
             for j, name in enumerate(context.columns)
         ]
+
+
+def _origin(params: GaussianParams) -> FloatArray:
+    """(d) what x² is taken about; nearest to the narrow classes, which have most digits to lose."""
+    mean, variance = np.where(params.informative, params.mean, 0.0), params.variance
+    weight = variance.min(axis=0) / variance
+    middle = mean[0] + (weight * (mean - mean[0])).sum(axis=0) / weight.sum(axis=0)
+    return origins(mean, 1.0 / np.sqrt(variance), middle)

@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from deciban import _kernels
 from deciban.errors import forbid, forbid_stored
-from deciban.families.base import Context, Family, Table, padded_table
+from deciban.families.base import Context, Family, Natural, Table, padded_table
+from deciban.families.natural import Term, by_column, plain, require_finite
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
 from deciban.statistics.totals import NOT_A_COUNT, Totals
 from deciban.types import FloatArray, Labels
@@ -49,15 +50,32 @@ class Multinomial(Family[Totals, MultinomialParams]):
         return MultinomialParams(log_frequencies(counts, prior.pseudo_counts(counts, context.columns, context.classes)))
 
     def add_log_density(self, params: MultinomialParams, values: Any, out: FloatArray) -> None:
+        self._check(values)
         if sp.issparse(values):
-            forbid_stored(values, (values.data < 0) | np.isinf(values.data), NOT_A_COUNT)
             _kernels.add_sparse(
                 values.data, values.indices, values.indptr, padded_table(params.log_p), len(params.log_p), out
             )
         else:
-            forbid((values < 0) | np.isinf(values), NOT_A_COUNT)
             log_p = np.ascontiguousarray(params.log_p)
             _kernels.add_linear(values, log_p, np.zeros_like(log_p), out)
+
+    def natural(self, params: MultinomialParams, context: Context) -> Natural:
+        """log θ_v: of x_v."""
+        require_finite(params.log_p, range(params.log_p.shape[1]), context, self)
+        return by_column(np.ones(params.log_p.shape[1], np.bool_), [Term(plain(context), params.log_p)])
+
+    def sufficient(self, params: MultinomialParams, values: Any) -> Any:
+        self._check(values)
+        if sp.issparse(values):
+            counts = np.nan_to_num(values.data.astype(np.float64), nan=0.0)
+            return sp.csr_array((counts, values.indices, values.indptr), shape=values.shape)
+        return np.nan_to_num(np.asarray(values, dtype=np.float64), nan=0.0)
+
+    def _check(self, values: Any) -> None:
+        if sp.issparse(values):
+            forbid_stored(values, (values.data < 0) | np.isinf(values.data), NOT_A_COUNT)
+        else:
+            forbid((values < 0) | np.isinf(values), NOT_A_COUNT)
 
     def parts(self, params: MultinomialParams, values: Any, classes: int) -> list[FloatArray]:
         dense = values.toarray() if sp.issparse(values) else values

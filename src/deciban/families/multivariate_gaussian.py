@@ -12,12 +12,13 @@ from scipy.linalg import solve_triangular
 
 from deciban import _kernels
 from deciban.errors import TOO_LARGE, forbid, forbid_infinite, warn
-from deciban.families.base import FLOOR, Context, Family, Table, class_rows
+from deciban.families.base import FLOOR, Context, Family, Natural, Table, class_rows
+from deciban.families.natural import LARGEST, origins, products, shifted, squarable
 from deciban.families.priors import InverseWishart
 from deciban.statistics.scatter import Scatter
 from deciban.types import FloatArray, Labels
 
-LARGEST = 2.0**500  # numbers whose squares can be added
+HOLED = "is missing: the twin of a joint density needs whole rows; fill the cell or leave the row out"
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,51 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
             part = out[chosen]
             _add_complete(_marginal(params, ~pattern), np.ascontiguousarray(values[np.ix_(chosen, ~pattern)]), part)
             out[chosen] = part
+
+    def natural(self, params: MultivariateGaussianParams, context: Context) -> Natural:
+        """Shared: Σ⁻¹μ of x, and b = −½ μᵀΣ⁻¹μ. Per-class: Σ⁻¹m of x − o, −½Σ⁻¹ of its products, and b.
+
+        m = μ − o; o is 0 unless the means are far from it. Where they are, the shared form stays one of x: what o
+        changes there is common to all classes, up to rounding.
+        """
+        kept, origin, precision, apart = self._about_origin(params)
+        linear = (precision @ apart[:, :, np.newaxis])[:, :, 0]
+        constant = -0.5 * (linear * apart).sum(axis=1)
+        columns, eta, names = kept, linear, [str(context.columns[j]) for j in kept]
+        if self.covariance == "shared":
+            constant -= linear @ origin
+        else:
+            names = shifted(names, origin) + products(names, origin)
+            i, j = np.triu_indices(len(kept))
+            columns = np.concatenate([kept, kept[i]])
+            eta = np.hstack([linear, np.where(i == j, -0.5, -1.0) * precision[:, i, j]])
+            constant += params.constant
+        return Natural(tuple(names), tuple(columns.tolist()), eta, np.zeros(eta.shape[1], np.bool_), constant)
+
+    def sufficient(self, params: MultivariateGaussianParams, values: NDArray[Any]) -> FloatArray:
+        kept, origin, *_ = self._about_origin(params)
+        x = squarable(values)
+        forbid(np.isnan(x) & np.isin(np.arange(x.shape[1]), kept), HOLED)
+        if self.covariance == "shared":
+            return x[:, kept]
+        x = x[:, kept] - origin
+        i, j = np.triu_indices(len(kept))
+        return np.hstack([x, x[:, i] * x[:, j]])
+
+    def _about_origin(
+        self, params: MultivariateGaussianParams
+    ) -> tuple[NDArray[np.intp], FloatArray, FloatArray, FloatArray]:
+        """The columns that vary, o (d), Σ⁻¹ (K or 1, d, d) and μ − o (K, d) of them."""
+        kept = np.flatnonzero(np.diagonal(params.covariance[0]))
+        whiten, mean = params.whiten[:, kept][:, :, kept], params.mean[:, kept]
+        precision = whiten.transpose(0, 2, 1) @ whiten
+        # Σ_c Σ_c⁻¹ (o − μ_c) = 0: nearest to all means, counted in standard deviations
+        pull = (precision @ (mean - mean[0])[:, :, np.newaxis])[:, :, 0].sum(axis=0)
+        total = np.broadcast_to(precision, (len(mean), *precision.shape[1:])).sum(axis=0)
+        unit = np.sqrt(np.diagonal(total))
+        middle = mean[0] + np.linalg.solve(total / unit / unit[:, np.newaxis], pull / unit) / unit
+        origin = origins(mean, np.sqrt(np.diagonal(precision, axis1=1, axis2=2)), middle)
+        return kept, origin, precision, mean - origin
 
     def silent(self, params: MultivariateGaussianParams) -> Sequence[int]:
         variances = np.diagonal(params.covariance, axis1=1, axis2=2)

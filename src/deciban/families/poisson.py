@@ -11,7 +11,8 @@ from scipy.special import gammaln
 
 from deciban import _kernels
 from deciban.errors import forbid, forbid_infinite
-from deciban.families.base import FLOOR, Context, Family, Table, class_rows
+from deciban.families.base import FLOOR, Context, Family, Natural, Table, class_rows
+from deciban.families.natural import Term, by_column, plain, powers, there
 from deciban.families.priors import Virtual
 from deciban.statistics.moments import Moments
 from deciban.types import FloatArray, Labels
@@ -54,6 +55,15 @@ class Poisson(Family[Moments, PoissonParams]):
         _kernels.add_linear(values, slope, np.where(params.informative, -params.rate, 0.0), out)
         counted = values[:, params.informative].astype(np.float64)
         out -= np.where(np.isnan(counted), 0.0, gammaln(counted + 1.0)).sum(axis=1, keepdims=True)
+
+    def natural(self, params: PoissonParams, context: Context) -> Natural:
+        """−λ and log λ: of 1 and x. (log x! is common to all classes.)"""
+        terms = [Term(there(context), -params.rate, presence=True), Term(plain(context), np.log(params.rate))]
+        return by_column(params.informative, terms)
+
+    def sufficient(self, params: PoissonParams, values: NDArray[Any]) -> FloatArray:
+        self._check(values)
+        return powers(values[:, params.informative], 1)
 
     def _check(self, values: NDArray[Any]) -> None:
         forbid_infinite(values)

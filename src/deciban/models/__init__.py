@@ -1,6 +1,16 @@
 """scikit-learn estimators; the only room that imports scikit-learn."""
 
 from deciban.models.gaussian_discriminant import GaussianDiscriminant
+from deciban.models.glm import GeneralizedLinearModel
+from deciban.models.halfspace import Halfspace
+from deciban.models.logistic import LogisticRegression, SoftmaxRegression
 from deciban.models.naive_bayes import NaiveBayes
 
-__all__ = ["GaussianDiscriminant", "NaiveBayes"]
+__all__ = [
+    "GaussianDiscriminant",
+    "GeneralizedLinearModel",
+    "Halfspace",
+    "LogisticRegression",
+    "NaiveBayes",
+    "SoftmaxRegression",
+]

@@ -8,7 +8,7 @@ from deciban.errors import DecibanError
 from deciban.families import Family, Gaussian, MultivariateGaussian
 from deciban.families.priors import InverseWishart
 from deciban.generative import ClassPrior, Plan
-from deciban.models.base import GenerativeClassifier
+from deciban.models.generative import GenerativeClassifier
 from deciban.schema import Schema
 from deciban.types import FloatArray
 

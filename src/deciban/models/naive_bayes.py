@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deciban.generative import ClassPrior, Families, Missing, Plan, Unseen, make_plans
-from deciban.models.base import GenerativeClassifier
+from deciban.models.generative import GenerativeClassifier
 from deciban.schema import Schema
 
 

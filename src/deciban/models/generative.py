@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
-from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import DataConversionWarning, NotFittedError
-from sklearn.utils.validation import check_array, validate_data
 
-from deciban import _kernels
 from deciban.batch import Frame
-from deciban.errors import DecibanError, warn
+from deciban.errors import DecibanError
 from deciban.explain import Explanation
 from deciban.families import Table
 from deciban.generative import ClassPrior, Estimate, Generative, Missing, Plan, Unseen, converts, is_sparse, leaving_out
+from deciban.models.estimator import ProbabilityClassifier, class_array, require_as_many
+from deciban.models.logistic import LogisticRegression
+from deciban.models.twin import twin_of
 from deciban.schema import Schema
-from deciban.sources import batches, frame_of, is_table, slices, split_label
+from deciban.sources import batches, slices
 from deciban.sources.labels import Encoded, check_weights, encode_labels
 from deciban.statistics import Scatter
 from deciban.summary import Summary
 from deciban.types import FloatArray
 
 
-class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GenerativeClassifier(ProbabilityClassifier):
     """Fits by adding evidence, so it can merge, forget and go on learning; estimates when asked to predict."""
 
     class_prior: ClassPrior
@@ -51,7 +46,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learns from rows X and their classes y: an array, or the name of a column of X."""
         fresh = self._collect(X, y, sample_weight, None)
-        self._accept(fresh, X, y)
+        self._note_columns(fresh.schema)
+        self._label_dtype = getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None
+        self._replace(fresh)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -89,11 +86,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def _collect(self, X: Any, y: Any, sample_weight: Any, known: Generative | None) -> Generative:
         frame, labels = self._frame_and_labels(X, y, first=known is None)
         encoded = encode_labels(labels)
-        if len(encoded.codes) != frame.rows:
-            raise DecibanError(
-                "Found input variables with inconsistent numbers of samples: "
-                f"{frame.rows} rows, {len(encoded.codes)} labels"
-            )
+        require_as_many(frame.rows, len(encoded.codes))
         if frame.rows == 0:
             raise DecibanError("Found array with 0 sample(s): there are no rows to learn from")
         weights = check_weights(sample_weight, frame.rows)
@@ -119,37 +112,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         assert total is not None
         return total
 
-    def _frame_and_labels(self, X: Any, y: Any, *, first: bool) -> tuple[Frame, Any]:
-        if isinstance(y, str):
-            return split_label(X, y)
-        if y is None:
-            name = type(self).__name__
-            raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
-        labels = _one_dimensional(y)
-        return self._frame(X, first=first), labels
-
-    def _frame(self, X: Any, *, first: bool) -> Frame:
-        if is_table(X):
-            return frame_of(X)
-        if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind in "US":
-            X = np.array(X, dtype=object)  # numbers beside text stay numbers
-        checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False}
-        if first:  # nothing is noted on the model yet: the fit may still fail
-            return frame_of(check_array(X, estimator=self, **checks))
-        return frame_of(validate_data(self, X, reset=False, **checks))
-
-    def _accept(self, generative: Generative, X: Any, y: Any) -> None:
-        """Takes over a first fit, with what scikit-learn wants to know of it."""
-        self.n_features_in_ = len(generative.schema.names)
-        if not generative.schema.positional:
-            self.feature_names_in_ = np.array(generative.schema.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self._label_dtype = getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None
-        self._replace(generative)
-
     def _replace(self, generative: Generative) -> None:
-        self.classes_ = _class_array(generative.classes, getattr(self, "_label_dtype", None))
+        self.classes_ = class_array(generative.classes, getattr(self, "_label_dtype", None))
         self.generative_ = generative
         self._estimates: list[tuple[Any, Estimate]] = []  # the last one made, and the settings it was made with
 
@@ -210,40 +174,30 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         title = f"{type(self).__name__}: {counted}"
         return Summary(title, (prior, *(table for _, table in placed)), tuple(notes))
 
+    def twin(self) -> LogisticRegression:
+        """The equal linear model: a softmax that is linear in the sufficient statistics of the columns.
+
+        Every family must be an exponential one (all but Uniform), with no probability of 0. Predictions are the same;
+        `polish` of the twin goes on from there, to the largest conditional likelihood.
+        """
+        estimate = self.estimate_
+        if len(estimate.log_prior) < 2:
+            raise DecibanError("a model of one class has no twin")
+        if not np.isfinite(estimate.log_prior).all():
+            raise DecibanError("a class with prior 0 has no finite intercept: use another class_prior")
+        return twin_of(estimate, getattr(self, "_label_dtype", None))
+
+    def _fitted(self) -> Generative | None:
+        return getattr(self, "generative_", None)
+
+    def _scorer(self) -> Estimate:
+        return self.estimate_
+
     # Predicting ----------------------------------------------------------------------------------------------------
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
         """(n, K) log p(c) + log p(x|c)."""
         return self._scores(X, lambda joint, prior: 0)[0]
-
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """(n, K) log p(c|x), by log-sum-exp."""
-        return self._posterior(X, logs=True)
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """(n, K) p(c|x). A row impossible under every class gets the class prior, with a warning."""
-        return self._posterior(X, logs=False)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
-        frame, estimate = self._frame_to_score(X), self.estimate_
-        chosen = np.empty(frame.rows, dtype=np.int64)
-        impossible = 0
-        for first, part in slices(frame, converts=self._converts(frame)):
-            joint = np.empty((part.rows, len(self.classes_)))
-            estimate.joint(part, joint, first)
-            chosen[first : first + part.rows], found = _kernels.most_probable(joint, estimate.log_prior)
-            impossible += found
-        _warn_of_impossible(impossible)
-        labels: NDArray[Any] = self.classes_[chosen]
-        return labels
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows classed rightly; y is an array, or the name of a column of X."""
-        if isinstance(y, str):
-            X, column = split_label(X, y)
-            y = column.to_pylist()
-        return float(super().score(X, y, sample_weight))
 
     def explain(self, X: Any) -> Explanation:
         """Every prediction as a sum of decibans, column by column."""
@@ -252,53 +206,6 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         names, parts = estimate.parts(frame)
         prior = np.broadcast_to(estimate.log_prior, (frame.rows, len(estimate.log_prior)))
         return Explanation(estimate.evidence.classes, ("prior", *names), np.stack([prior, *parts], axis=1))
-
-    def _posterior(self, X: Any, *, logs: bool) -> FloatArray:
-        out, impossible = self._scores(X, lambda joint, prior: _kernels.normalise(joint, prior, logs))
-        _warn_of_impossible(impossible)
-        return out
-
-    def _scores(self, X: Any, finish: Callable[[FloatArray, FloatArray], int]) -> tuple[FloatArray, int]:
-        """(n, K) joint log-probabilities, finished in place batch by batch, and the sum of what finishing returned."""
-        frame, estimate = self._frame_to_score(X), self.estimate_
-        out = np.empty((frame.rows, len(self.classes_)))
-        total = 0
-        for first, part in slices(frame, converts=self._converts(frame)):
-            rows = out[first : first + part.rows]
-            estimate.joint(part, rows, first)
-            total += finish(rows, estimate.log_prior)
-        return out, total
-
-    def _converts(self, frame: Frame) -> bool:
-        return converts([block.plan for block in self.generative_.blocks], frame)
-
-    def _frame_to_score(self, X: Any) -> Frame:
-        self._require_fitted()
-        frame = self._frame(X, first=False)
-        self.generative_.schema.met_with(frame)
-        return frame
-
-    def _require_fitted(self) -> None:
-        if not hasattr(self, "generative_"):
-            name = type(self).__name__
-            raise NotFittedError(f"This {name} instance is not fitted yet: call fit first.")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
-
-
-def _warn_of_impossible(rows: int) -> None:
-    if rows:
-        which = "1 row is" if rows == 1 else f"{rows} rows are"
-        warn(
-            f"{which} impossible under every class and got the class prior: raise smoothing, "
-            "or choose families that allow such cells"
-        )
 
 
 def _never_present(frame: Frame) -> set[int]:
@@ -324,32 +231,6 @@ def _paired(columns: tuple[int, ...], tables: list[Table]) -> list[tuple[int, Ta
 def _presence(table: Table) -> Table:
     title = table.title.replace(" (Bernoulli)", " is missing (Bernoulli)")
     return Table(title, table.header, table.rows, table.note)
-
-
-def _one_dimensional(y: Any) -> Any:
-    shape = getattr(y, "shape", None)
-    if shape is not None and len(shape) == 2 and shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,)",
-            DataConversionWarning,
-            stacklevel=4,
-        )
-        return np.asarray(y)[:, 0]
-    if shape is not None and len(shape) != 1:
-        raise DecibanError(f"y should be a 1d array, got an array of shape {tuple(shape)} instead.")
-    return y
-
-
-def _class_array(classes: tuple[Any, ...], dtype: Any) -> NDArray[Any]:
-    """As the labels of the first fit were typed, while that can hold them all."""
-    typed = [None] if dtype is None or dtype.kind not in "iubf" else [dtype, None]
-    if len({type(c) for c in classes}) == 1:
-        for wanted in typed:
-            with suppress(OverflowError, ValueError):
-                array = np.array(classes, dtype=wanted)
-                if array.tolist() == list(classes):
-                    return array
-    return np.array(classes, dtype=object)
 
 
 def _same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:

@@ -1,0 +1,278 @@
+"""Design: columns of any kind → features that a linear model multiplies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from deciban import _kernels
+from deciban.batch import MISSING, UNSEEN, Frame, Kind
+from deciban.errors import BadCell, cell_error, forbid_infinite, forbid_stored
+from deciban.families import Natural
+from deciban.generative import Missing, Plan, is_sparse, read
+from deciban.schema import Schema
+from deciban.types import FloatArray, Level, Levels, sorted_levels
+
+NOT_SPARSE = "is missing or infinite, which cells of sparse rows cannot be here"
+DENSE_AT_MOST = 512  # features that stand in a full matrix when most of them are indicators
+
+
+class Encoder(Protocol):
+    """Some columns as features. `owners` says which of its columns each feature comes from."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    @property
+    def owners(self) -> tuple[int, ...]: ...
+
+    @property
+    def means(self) -> FloatArray:
+        """(m) of the features in training, where they are known; else 0."""
+
+    def features(self, frame: Frame, places: Sequence[int]) -> Any:
+        """(n, m) float64 or float32 matrix, or sparse rows; `places` are the columns' positions in the frame."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A number is itself. A missing one is the column's mean, beside an indicator if some were missing in training."""
+
+    labels: tuple[Level, ...]
+    fill: FloatArray  # (d) means of what was there; 0 for sparse rows, where nothing is missing
+    share: FloatArray  # (d) of the rows in which it was missing
+
+    @classmethod
+    def of(cls, labels: tuple[Level, ...], frame: Frame, places: Sequence[int], weights: FloatArray | None) -> Numbers:
+        x = frame.counts(places)
+        none = np.zeros(len(labels))
+        if sp.issparse(x):
+            forbid_stored(x, ~np.isfinite(x.data), NOT_SPARSE)
+            return cls(labels, none, none)
+        share = _shares(weights, len(x))
+        total = _kernels.returned(x, none, share[:, np.newaxis])[0, :-1]
+        if np.isfinite(total).all():  # so are all cells
+            return cls(labels, total, none)
+        forbid_infinite(x)
+        present = ~np.isnan(x)
+        there = share @ present
+        peak = np.where(present, np.abs(x), 0.0).max(axis=0, initial=1e-300)
+        mean = share @ np.where(present, x / peak, 0.0) / np.where(there > 0, there, 1.0) * peak
+        return cls(labels, mean, np.where(present.all(axis=0), 0.0, np.where(there > 0, share @ ~present, 1.0)))
+
+    @property
+    def marked(self) -> tuple[int, ...]:
+        """Columns with an indicator: missing here and there."""
+        return tuple(np.flatnonzero((self.share > 0) & (self.share < 1)).tolist())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*map(str, self.labels), *(f"{self.labels[j]} missing" for j in self.marked))
+
+    @property
+    def owners(self) -> tuple[int, ...]:
+        return (*range(len(self.labels)), *self.marked)
+
+    @property
+    def means(self) -> FloatArray:
+        return np.concatenate([self.fill, self.share[list(self.marked)]])
+
+    def features(self, frame: Frame, places: Sequence[int]) -> Any:
+        x = frame.counts(places)
+        if sp.issparse(x):
+            forbid_stored(x, ~np.isfinite(x.data), NOT_SPARSE)
+            return x
+        if not self.share.any() and not _kernels.find_holes(x).any():
+            return x
+        forbid_infinite(x)
+        missing = np.isnan(x)
+        return np.hstack([np.where(missing, self.fill, x), missing[:, list(self.marked)].astype(np.float64)])
+
+
+@dataclass(frozen=True)
+class Indicators:
+    """A category is one of its levels: an indicator for each but the first, which the others are compared with.
+
+    A missing cell is a level of its own, the last, if there were some in training. A value never seen takes the mean
+    of each indicator, so that it says what the average row says.
+    """
+
+    labels: tuple[Level, ...]
+    levels: tuple[Levels, ...]  # of each column, the first one being the one compared with; None is missing
+    means: FloatArray  # (m) share of the rows of each feature
+
+    @classmethod
+    def of(
+        cls, labels: tuple[Level, ...], frame: Frame, places: Sequence[int], weights: FloatArray | None
+    ) -> Indicators:
+        coded = frame.coded(places)
+        share = _shares(weights, frame.rows)
+        levels, shares = [], []
+        for j, values in enumerate(coded.levels):
+            counts = np.bincount(coded.codes[:, j] + 1, weights=share, minlength=len(values) + 1)
+            part = {None: float(counts[0]), **dict(zip(values, counts[1:].tolist(), strict=True))}
+            order = sorted_levels(value for value, weight in part.items() if weight)
+            levels.append(order)
+            shares += [part[value] for value in order[1:]]
+        return cls(labels, tuple(levels), np.array(shares))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(
+            f"{label} = {'missing' if value is None else value}"
+            for label, values in zip(self.labels, self.levels, strict=True)
+            for value in values[1:]
+        )
+
+    @property
+    def owners(self) -> tuple[int, ...]:
+        return tuple(j for j, values in enumerate(self.levels) for _ in values[1:])
+
+    def features(self, frame: Frame, places: Sequence[int]) -> Any:
+        codes = frame.codes(places, self.levels)
+        starts = np.cumsum([0, *(max(0, len(values) - 1) for values in self.levels)])
+        last = np.array([len(v) - 1 if v and v[-1] is None else UNSEEN for v in self.levels], dtype=np.int32)
+        codes = np.where(codes == MISSING, last, codes)
+        rows, columns = np.nonzero(codes > 0)
+        cells = [np.ones(len(rows))]
+        where = [rows], [starts[columns] + codes[rows, columns] - 1]
+        for row, j in np.argwhere(codes == UNSEEN).tolist():
+            own = np.arange(starts[j], starts[j + 1])
+            cells.append(self.means[own])
+            where[0].append(np.full(len(own), row))
+            where[1].append(own)
+        place = np.concatenate(where[0]), np.concatenate(where[1])
+        return sp.csr_array((np.concatenate(cells), place), shape=(len(codes), int(starts[-1])))
+
+
+@dataclass(frozen=True)
+class Sufficient:
+    """T(x), the sufficient statistics of an exponential family, as its natural parameters multiply them.
+
+    Statistics that are 1 wherever a cell is there are turned into indicators that it is missing, so that they leave
+    complete rows alone.
+    """
+
+    plan: Plan  # its columns count from 0
+    params: Any
+    natural: Natural
+    levels: tuple[Levels, ...] | None
+    missing: Missing
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        pairs = zip(self.natural.names, self.natural.presence, strict=True)
+        return tuple(name.replace(" is there", " is missing") if here else name for name, here in pairs)
+
+    @property
+    def owners(self) -> tuple[int, ...]:
+        return self.natural.columns
+
+    @property
+    def means(self) -> FloatArray:
+        return np.zeros(len(self.natural.names))
+
+    @property
+    def coefficients(self) -> FloatArray:
+        """(K, m) of the features."""
+        return np.where(self.natural.presence, -self.natural.eta, self.natural.eta)
+
+    @property
+    def constant(self) -> FloatArray:
+        """(K) of a row in which nothing is missing."""
+        result: FloatArray = self.natural.constant + self.natural.eta[:, self.natural.presence].sum(axis=1)
+        return result
+
+    def features(self, frame: Frame, places: Sequence[int]) -> Any:
+        values = read(self.plan, frame, list(places), self.levels, self.missing)
+        found = self.plan.family.sufficient(self.params, values)
+        if not self.natural.presence.any():
+            return found
+        dense = found.toarray() if sp.issparse(found) else found
+        return np.where(self.natural.presence, 1.0 - dense, dense)
+
+
+@dataclass(frozen=True)
+class Part:
+    """An encoder and the columns it reads."""
+
+    columns: tuple[int, ...]
+    encoder: Encoder
+
+
+@dataclass(frozen=True)
+class Design:
+    """Features of a table: those of its numbers, then of its categories, as each encoder makes them."""
+
+    schema: Schema
+    parts: tuple[Part, ...]
+    names: tuple[str, ...] = field(init=False)
+    owners: tuple[int, ...] = field(init=False)  # the column of each feature
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(name for part in self.parts for name in part.encoder.names))
+        owners = tuple(part.columns[j] for part in self.parts for j in part.encoder.owners)
+        object.__setattr__(self, "owners", owners)
+
+    @classmethod
+    def of(cls, frame: Frame, weights: FloatArray | None = None) -> Design:
+        """Numbers and booleans are numbers, text is indicators, an empty column is nothing."""
+        schema = Schema.of(frame)
+        parts = []
+        makers: list[tuple[Any, set[Kind]]] = [(Numbers, {"number", "boolean"}), (Indicators, {"category"})]
+        for maker, kinds in makers:
+            columns = tuple(j for j, kind in enumerate(schema.kinds) if kind in kinds)
+            if columns:
+                labels = tuple(schema.names[j] for j in columns)
+                try:
+                    parts.append(Part(columns, maker.of(labels, frame, columns, weights)))
+                except BadCell as bad:
+                    raise _named(bad, columns, schema, frame, columns, 0) from None
+        return cls(schema, tuple(parts))
+
+    def matrix(self, frame: Frame, first_row: int = 0) -> Any:
+        """(n, p) features: the frame's own matrix where it serves, a new one, or sparse rows."""
+        places = self.schema.places(frame)
+        found = []
+        for part in self.parts:
+            where = [places[j] for j in part.columns]
+            try:
+                found.append(part.encoder.features(frame, where))
+            except BadCell as bad:
+                raise _named(bad, part.columns, self.schema, frame, where, first_row) from None
+        if not found:
+            return np.zeros((frame.rows, 0))
+        if any(sp.issparse(x) for x in found):
+            if not is_sparse(frame) and len(self.names) <= DENSE_AT_MOST:
+                found = [x.toarray() if sp.issparse(x) else x for x in found]
+            else:
+                return sp.csr_array(found[0] if len(found) == 1 else sp.hstack(found, format="csr"))
+        return found[0] if len(found) == 1 else np.hstack(found)
+
+    @property
+    def means(self) -> FloatArray:
+        """(p) of the features in training."""
+        return np.concatenate([np.zeros(0), *(part.encoder.means for part in self.parts)])
+
+    def converts(self, frame: Frame) -> bool:
+        """Whether features are made, rather than read in place."""
+        return not (len(self.parts) == 1 and isinstance(self.parts[0].encoder, Numbers))
+
+
+def _shares(weights: FloatArray | None, rows: int) -> FloatArray:
+    """(n) each row's part of the whole."""
+    if weights is None:
+        return np.full(rows, 1.0 / max(1, rows))
+    result: FloatArray = weights / weights.sum()
+    return result
+
+
+def _named(
+    bad: BadCell, columns: Sequence[int], schema: Schema, frame: Frame, places: Sequence[int], first_row: int
+) -> Exception:
+    name, value = schema.names[columns[bad.column]], frame.cell(bad.row, places[bad.column])
+    return cell_error(name, first_row + bad.row, value, bad.problem)

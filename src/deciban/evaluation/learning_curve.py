@@ -1,0 +1,243 @@
+"""Learning curve: how good models are after few rows, and after many."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from deciban.errors import DecibanError
+from deciban.sources import frame_of, is_table, split_label
+from deciban.sources.arrow import TableFrame
+from deciban.sources.labels import check_weights, encode_labels
+from deciban.table import Table, numbered
+from deciban.types import FloatArray, IntArray, Labels, Levels, level_of
+
+LEAST = 1e-15  # the probability that counts where a model says 0, so that one row does not make the loss infinite
+STEPS, FIRST = 8, 10  # of the default sizes: how many, and the least where classes are few
+
+HEADER = ("model", "rows", "repeat", "log_loss", "error")
+
+
+def learning_curve(
+    models: Any,
+    X: Any,
+    y: Any,
+    *,
+    sizes: Sequence[int] | None = None,
+    repeats: int = 5,
+    test_size: float = 0.3,
+    seed: int = 0,
+    sample_weight: Any = None,
+) -> Table:
+    """log_loss = −mean log p(true class | x) and error = the share classed wrongly, after learning from n rows.
+
+    A generative model is often the better one while rows are few, a discriminative one when they are many; this
+    shows where they cross. In each repeat `test_size` of the rows are kept apart for judging; the models learn from
+    growing samples of the others, each of which holds the smaller ones. Samples and test rows are stratified, and
+    every sample has a row of every class.
+
+    - `models`: a list of them, or a dict of names and models. They need `fit`, `predict_log_proba` or `predict_proba`,
+      and `classes_`, so those of scikit-learn will do. Copies are fitted; the models stay as they are.
+    - `X`, `y`: as for `fit`; X is an array, sparse rows or a table, and y an array or the name of a column of X.
+    - `sizes`: how many rows to learn from; by default about 8, from few to all that are not kept apart.
+    - `sample_weight`: for the fits and for both means; a row of weight 0 is as if it were not there.
+
+    A probability below 1e-15 counts as 1e-15, and so does that of a class the model has not seen. The loss is in nats,
+    and repeats count from 0. The table is long, ready to plot, for example with altair::
+
+        alt.Chart(curve.to_frame()).mark_line(point=True).encode(
+            x=alt.X("rows").scale(type="log"), y="mean(log_loss)", color="model"
+        )
+
+    >>> import deciban as db
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> models = [db.NaiveBayes(), db.GaussianDiscriminant()]
+    >>> db.learning_curve(models, X, y, sizes=[15, 105], repeats=1)
+    learning curve
+      model                 rows  repeat   log_loss      error
+      NaiveBayes              15       0    6.57931   0.222222
+      GaussianDiscriminant    15       0   0.233477  0.0222222
+      NaiveBayes             105       0  0.0872535  0.0444444
+      GaussianDiscriminant   105       0  0.0244655          0
+      (judged on 45 other rows; loss in nats)
+    """
+    named = _named(models)
+    rows = _labelled(X, y, sample_weight)
+    parts = splits(rows.codes, repeats=repeats, test_size=test_size, seed=seed)
+    steps = _sizes(sizes, len(parts[0].pool), len(np.unique(rows.codes)))
+    found = []
+    for repeat, part in enumerate(parts):
+        test = rows.take(part.test)
+        for size in steps:
+            sample = rows.take(part.pool[:size])
+            for name, model in named.items():
+                found.append((name, size, repeat, *_try(name, model, sample, test)))
+    return Table("learning curve", HEADER, tuple(found), f"judged on {len(parts[0].test)} other rows; loss in nats")
+
+
+# Rows ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows with their classes and weights, in a form that models of other libraries read too."""
+
+    x: Any  # a matrix, compressed sparse rows, or a table of pandas or Arrow
+    codes: Labels  # places in classes
+    classes: Levels
+    weights: FloatArray | None
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        return np.array(self.classes)[self.codes]
+
+    def take(self, rows: IntArray) -> Rows:
+        x = self.x.take(rows) if is_table(self.x) else self.x[rows]
+        weights = None if self.weights is None else self.weights[rows]
+        return Rows(x, self.codes[rows], self.classes, weights)
+
+
+def _labelled(X: Any, y: Any, sample_weight: Any) -> Rows:
+    if isinstance(y, str):
+        X, y = _without_label(X, y)
+    x = _readable(X)
+    n = x.shape[0]
+    encoded = encode_labels(y)
+    if len(encoded.codes) != n:
+        raise DecibanError(
+            f"Found input variables with inconsistent numbers of samples: {n} rows, {len(encoded.codes)} labels"
+        )
+    if not n:
+        raise DecibanError("Found array with 0 sample(s): there are no rows to learn from")
+    weights = check_weights(sample_weight, n)
+    rows = Rows(x, encoded.codes, encoded.classes, weights)
+    return rows if weights is None or weights.all() else rows.take(np.flatnonzero(weights))
+
+
+def _without_label(X: Any, label: str) -> tuple[Any, Any]:
+    frame, labels = split_label(X, label)
+    if hasattr(X, "iloc"):
+        return X.loc[:, [str(name) != label for name in X.columns]], labels
+    return frame.table, labels
+
+
+def _readable(X: Any) -> Any:
+    """A table of pandas stays one, since many models know no other; all other tables become Arrow's."""
+    if is_table(X):
+        frame = frame_of(X)
+        assert isinstance(frame, TableFrame)
+        return X if hasattr(X, "iloc") else frame.table
+    if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind in "US":
+        X = np.array(X, dtype=object)  # numbers beside text stay numbers
+    x = X.tocsr() if sp.issparse(X) else np.asarray(X)
+    if x.ndim != 2:
+        raise DecibanError(f"X must be a table or a matrix; it has the shape {x.shape}")
+    return x
+
+
+# Samples -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Split:
+    """Which rows to learn from and which to judge by. The first n rows of the pool are the sample of n rows."""
+
+    pool: IntArray
+    test: IntArray
+
+
+def splits(codes: Labels, *, repeats: int, test_size: float, seed: int) -> list[Split]:
+    """One split for each repeat; a seed gives the same ones again.
+
+    >>> split, = splits(np.array([0] * 8 + [1] * 2), repeats=1, test_size=0.5, seed=0)
+    >>> len(split.pool), len(split.test)
+    (5, 5)
+    """
+    if repeats < 1:
+        raise DecibanError(f"repeats is {repeats}: it must be 1 or more")
+    if not 0 < test_size < 1:
+        raise DecibanError(f"test_size is {test_size}: it must be a share of the rows, between 0 and 1")
+    pool = len(codes) - max(1, round(test_size * len(codes)))
+    rng = np.random.default_rng(seed)
+    orders = [_stratified(codes, rng) for _ in range(repeats)]
+    return [Split(order[:pool], order[pool:]) for order in orders]
+
+
+def _stratified(codes: Labels, rng: np.random.Generator) -> IntArray:
+    """A random order that begins with a row of each class, and of which every beginning has the shares of the whole.
+
+    Row i of a class of n rows stands at (i + ½)/n of the way; classes at the same place take turns at random.
+    """
+    by_class = np.lexsort((rng.random(len(codes)), codes))
+    _, first, count = np.unique(codes[by_class], return_index=True, return_counts=True)
+    rank = np.arange(len(codes)) - np.repeat(first, count)
+    place = (rank + 0.5) / np.repeat(count, count)
+    order: IntArray = by_class[np.lexsort((rng.random(len(codes)), place, rank > 0))]
+    return order
+
+
+def _sizes(sizes: Sequence[int] | None, pool: int, classes: int) -> list[int]:
+    """In order, each once."""
+    if pool < classes:
+        raise DecibanError(f"{pool} rows are left to learn {classes} classes from: lower test_size, or pass more rows")
+    if sizes is None:
+        sizes = np.geomspace(min(pool, max(2 * classes, FIRST)), pool, STEPS).round().tolist()
+    asked = np.atleast_1d(np.asarray(sizes))
+    if asked.dtype.kind not in "iuf" or not asked.size or (asked != np.floor(asked)).any():
+        raise DecibanError(f"sizes are numbers of rows, such as [20, 50, 100]; got {sizes!r}")
+    if asked.max() > pool:
+        raise DecibanError(
+            f"a sample of {asked.max():.15g} rows was asked for, but there are only {pool} to learn from"
+        )
+    if asked.min() < classes:
+        raise DecibanError(f"a sample of {asked.min():.15g} rows cannot hold a row of each of the {classes} classes")
+    return sorted({int(size) for size in asked})
+
+
+# Models --------------------------------------------------------------------------------------------------------------
+
+
+def _named(models: Any) -> dict[str, Any]:
+    if hasattr(models, "fit"):
+        models = [models]
+    pairs = models.items() if isinstance(models, Mapping) else [(type(model).__name__, model) for model in models]
+    if not pairs:
+        raise DecibanError("there are no models to fit")
+    for name, model in pairs:
+        if not hasattr(model, "fit") or not (hasattr(model, "predict_log_proba") or hasattr(model, "predict_proba")):
+            raise DecibanError(f"{name} is not a model that gives probabilities: it needs fit and predict_proba")
+    return dict(zip(numbered(name for name, _ in pairs), (model for _, model in pairs), strict=True))
+
+
+def _try(name: str, model: Any, sample: Rows, test: Rows) -> tuple[float, float]:
+    weights = {} if sample.weights is None else {"sample_weight": sample.weights}
+    try:
+        fresh = copy.deepcopy(model)
+        fresh.fit(sample.x, sample.labels, **weights)
+        return _judged(fresh, test)
+    except Exception as error:
+        raise DecibanError(f"{name}, learning from {len(sample.codes)} rows: {error}") from error
+
+
+def _judged(model: Any, test: Rows) -> tuple[float, float]:
+    """Log-loss and error rate."""
+    log_p = _log_proba(model, test.x)
+    column = {level_of(label): j for j, label in enumerate(np.asarray(model.classes_).tolist())}
+    true = np.array([column.get(label, -1) for label in test.classes])[test.codes]  # −1: a class it has not seen
+    of_true = np.where(true < 0, -np.inf, log_p[np.arange(len(true)), true])
+    loss = 0.0 - np.average(np.maximum(of_true, np.log(LEAST)), weights=test.weights)
+    return float(loss), float(np.average(log_p.argmax(axis=1) != true, weights=test.weights))
+
+
+def _log_proba(model: Any, x: Any) -> FloatArray:
+    with np.errstate(divide="ignore"):  # log 0: some libraries warn of it
+        if hasattr(model, "predict_log_proba"):
+            return np.asarray(model.predict_log_proba(x), dtype=np.float64)
+        return np.log(np.asarray(model.predict_proba(x), dtype=np.float64))

@@ -1,0 +1,79 @@
+"""Predictor: a fitted linear function of a table's features, which scores rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from deciban import _kernels
+from deciban.batch import Frame
+from deciban.design import Design
+from deciban.families.base import padded_table
+from deciban.linear.rows import DenseRows, SparseRows
+from deciban.schema import Schema
+from deciban.types import FloatArray
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """η_k = constant_k + Σ_j w_kj (x_j − origin_j), for the features x of a design.
+
+    Counting from an origin near the data keeps the digits that w·x + b would lose where columns are far from 0.
+    """
+
+    design: Design
+    coefficients: FloatArray  # (k, p) w
+    constant: FloatArray  # (k) η at the origin
+    origin: FloatArray  # (p)
+
+    @classmethod
+    def of(cls, design: Design, rows: DenseRows | SparseRows, theta: FloatArray) -> Predictor:
+        """From what a solver found, counted from the features' means."""
+        w = theta[:, :-1] / rows.scale
+        origin = np.zeros(w.shape[1]) if isinstance(rows, SparseRows) else design.means
+        return cls(design, w, theta[:, -1] + w @ (origin - rows.origin), origin)
+
+    def theta(self, rows: DenseRows | SparseRows) -> FloatArray:
+        """The same in the coordinates of a solver."""
+        at_origin = self.constant + self.coefficients @ (rows.origin - self.origin)
+        return np.hstack([self.coefficients * rows.scale, at_origin[:, np.newaxis]])
+
+    @property
+    def schema(self) -> Schema:
+        return self.design.schema
+
+    @property
+    def intercept(self) -> FloatArray:
+        """(k) η where every feature is 0."""
+        result: FloatArray = self.constant - self.coefficients @ self.origin
+        return result
+
+    @property
+    def log_prior(self) -> FloatArray:
+        return np.zeros(len(self.constant))
+
+    def converts(self, frame: Frame) -> bool:
+        return self.design.converts(frame)
+
+    def joint(self, frame: Frame, out: FloatArray, first_row: int = 0) -> None:
+        """out (n, k) = η."""
+        x = self.design.matrix(frame, first_row)
+        w = np.ascontiguousarray(self.coefficients)
+        if sp.issparse(x):
+            out[:] = self.intercept
+            _kernels.add_sparse(x.data, x.indices, x.indptr, padded_table(w), len(w), out)
+        else:
+            out[:] = self.constant
+            _kernels.add_linear(x, w, -w * self.origin, out)
+
+    def parts(self, frame: Frame) -> tuple[list[str], list[FloatArray]]:
+        """What each column adds, as (n, k) arrays, with the columns' names."""
+        x: Any = self.design.matrix(frame)
+        distance = (x.toarray() if sp.issparse(x) else x) - self.origin
+        owners = np.array(self.design.owners, dtype=np.intp)
+        columns = sorted(set(self.design.owners))
+        parts = [distance[:, owners == j] @ self.coefficients[:, owners == j].T for j in columns]
+        return [str(self.schema.names[j]) for j in columns], parts

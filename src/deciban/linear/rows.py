@@ -1,0 +1,193 @@
+"""Rows of numbers behind a few operations, so that no solver knows how they are laid out.
+
+Solvers work in coordinates in which every column has mean about 0 and spread about 1: a parameter θ (m, p + 1) holds
+scale·w for each of p columns and, last, the predictor at the origin. Any origin and scale give the same model; these
+make the numbers well behaved, whatever the units of the columns. A sample of the rows is enough to choose them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from deciban import _kernels
+from deciban.types import FloatArray, Labels
+
+SAMPLE = 1 << 13  # rows that origin and scale are taken from
+
+
+class Rows(Protocol):
+    """η = θ·(z, 1) for rows z of p standardised columns, and what fitting needs beside it."""
+
+    origin: FloatArray  # (p)
+    scale: FloatArray  # (p)
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    def predictors(self, theta: FloatArray) -> FloatArray:
+        """(n, m) η."""
+
+    def returned(self, residual: FloatArray) -> FloatArray:
+        """(m, p + 1) Σ residual·(z, 1)."""
+
+    def softmax(self, theta: FloatArray, codes: Labels, weights: FloatArray | None) -> tuple[float, FloatArray]:
+        """−Σ w log p(y|z) and its gradient (m, p + 1), in one reading; class 0 is the one that η compares with."""
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        """(p + 1, p + 1) Σ w (z, 1)(z, 1)ᵀ."""
+
+    def squares(self, weights: FloatArray) -> FloatArray:
+        """(p + 1) the diagonal of that, alone."""
+
+    def take(self, step: int) -> Self:
+        """Every step-th row, in the same coordinates."""
+
+
+def rows_of(x: Any, origin: FloatArray, weights: FloatArray | None) -> DenseRows | SparseRows:
+    """Rows of a float matrix or of scipy's compressed sparse rows, all finite; `origin` is near the columns' means."""
+    return SparseRows.of(x, weights) if sp.issparse(x) else DenseRows.of(x, origin, weights)
+
+
+def _spread(x: NDArray[Any], origin: FloatArray, weights: FloatArray) -> FloatArray:
+    """(p) the root mean square of x − origin; columns of 1e±200 have one too."""
+    distance = np.abs(x - origin)
+    peak = distance.max(axis=0, initial=0.0)
+    unit = scale_of(peak)
+    result: FloatArray = np.sqrt(weights @ (distance / unit) ** 2 / max(weights.sum(), 1e-300)) * peak
+    return result
+
+
+@dataclass(frozen=True)
+class DenseRows:
+    """A matrix, read where it lies."""
+
+    x: NDArray[Any]  # (n, p)
+    origin: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def of(cls, x: NDArray[Any], origin: FloatArray, weights: FloatArray | None = None) -> DenseRows:
+        if x.strides[1] != x.itemsize and x.shape[1] > 1:
+            x = np.ascontiguousarray(x)  # read row by row, many times
+        step = max(1, len(x) // SAMPLE)
+        share = np.ones(len(x)) if weights is None else weights
+        scale = _spread(x[::step], origin, share[::step])
+        for j in np.flatnonzero(scale <= 1e-14 * np.abs(origin)):  # constant in the sample; perhaps not elsewhere
+            column = np.ascontiguousarray(x[:, [j]])
+            origin = np.where(np.arange(len(origin)) == j, column[0, 0], origin)
+            scale[j] = _spread(column, origin[[j]], share)[0]
+        return cls(x, origin, scale_of(scale))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.x.shape[0]), int(self.x.shape[1])
+
+    def predictors(self, theta: FloatArray) -> FloatArray:
+        return _kernels.predictors(self.x, *self._coefficients(theta), self.origin)
+
+    def returned(self, residual: FloatArray) -> FloatArray:
+        return self._scaled(_kernels.returned(self.x, self.origin, np.ascontiguousarray(residual)))
+
+    def softmax(self, theta: FloatArray, codes: Labels, weights: FloatArray | None) -> tuple[float, FloatArray]:
+        loss, gradient = _kernels.softmax_pass(self.x, *self._coefficients(theta), self.origin, codes, weights)
+        return loss, self._scaled(gradient)
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        n, p = self.shape
+        nobody = np.zeros(n, dtype=np.int32)
+        _, _, total, products = _kernels.scatter(self.x, nobody, weights, self.origin[np.newaxis], True)
+        gram = np.empty((p + 1, p + 1))
+        gram[:p, :p], gram[p, :p], gram[:p, p], gram[p, p] = products[0], total[0], total[0], weights.sum()
+        unit = np.append(self.scale, 1.0)
+        gram /= unit
+        gram /= unit[:, np.newaxis]
+        return gram
+
+    def squares(self, weights: FloatArray) -> FloatArray:
+        total = np.zeros(self.shape[1])
+        for start in range(0, len(self.x), SAMPLE):
+            z = (self.x[start : start + SAMPLE] - self.origin) / self.scale
+            total += weights[start : start + SAMPLE] @ z**2
+        squares: FloatArray = np.append(total, weights.sum())
+        return squares
+
+    def take(self, step: int) -> DenseRows:
+        return replace(self, x=np.ascontiguousarray(self.x[::step]))
+
+    def _coefficients(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return np.ascontiguousarray(theta[:, :-1] / self.scale), np.ascontiguousarray(theta[:, -1])
+
+    def _scaled(self, gradient: FloatArray) -> FloatArray:
+        gradient[:, :-1] /= self.scale
+        return gradient
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """Compressed sparse rows: scaled, not centred, as that would fill them. The origin is 0."""
+
+    x: Any  # scipy.sparse.csr_array of float64
+    origin: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def of(cls, x: Any, weights: FloatArray | None = None) -> SparseRows:
+        n, p = x.shape
+        share = np.full(n, 1.0 / max(1, n)) if weights is None else weights / weights.sum()
+        peak = float(np.abs(x.data).max(initial=0.0)) or 1.0
+        squares = _kernels.sparse_returned((x.data / peak) ** 2, x.indices, x.indptr, p, share[:, np.newaxis])[0, :-1]
+        return cls(x, np.zeros(p), scale_of(np.sqrt(squares) * peak))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.x.shape[0]), int(self.x.shape[1])
+
+    @property
+    def _layout(self) -> tuple[FloatArray, NDArray[Any], NDArray[Any]]:
+        return self.x.data, self.x.indices, self.x.indptr
+
+    def predictors(self, theta: FloatArray) -> FloatArray:
+        return _kernels.sparse_predictors(*self._layout, *self._coefficients(theta))
+
+    def returned(self, residual: FloatArray) -> FloatArray:
+        width = self.shape[1]
+        return self._scaled(_kernels.sparse_returned(*self._layout, width, np.ascontiguousarray(residual)))
+
+    def softmax(self, theta: FloatArray, codes: Labels, weights: FloatArray | None) -> tuple[float, FloatArray]:
+        loss, gradient = _kernels.sparse_softmax_pass(*self._layout, *self._coefficients(theta), codes, weights)
+        return loss, self._scaled(gradient)
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        z = sp.csr_array((self.x.data / self.scale[self.x.indices], self.x.indices, self.x.indptr), shape=self.shape)
+        weighed = sp.csr_array((z.data * np.repeat(weights, np.diff(z.indptr)), z.indices, z.indptr), shape=z.shape)
+        products, total = (weighed.T @ z).toarray(), weighed.sum(axis=0)
+        gram: FloatArray = np.block(
+            [[products, total[:, np.newaxis]], [total[np.newaxis], np.array([[weights.sum()]])]]
+        )
+        return gram
+
+    def squares(self, weights: FloatArray) -> FloatArray:
+        data, columns, starts = self._layout
+        total: FloatArray = _kernels.sparse_returned(data**2, columns, starts, self.shape[1], weights[:, np.newaxis])[0]
+        total[:-1] /= self.scale**2
+        return total
+
+    def take(self, step: int) -> SparseRows:
+        return replace(self, x=sp.csr_array(self.x[::step]))
+
+    def _coefficients(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return np.ascontiguousarray((theta[:, :-1] / self.scale).T), np.ascontiguousarray(theta[:, -1])
+
+    def _scaled(self, gradient: FloatArray) -> FloatArray:
+        gradient[:, :-1] /= self.scale
+        return gradient
+
+
+def scale_of(spread: FloatArray) -> FloatArray:
+    """A unit for each column; 1 where it does not vary."""
+    return np.where(spread > 0, spread, 1.0)

@@ -1,0 +1,144 @@
+"""Which curvature for which problem: exact Newton where that is cheap, and what comes nearest to it elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from deciban.errors import DecibanError
+from deciban.linear.curvature import Diagonal, Full, Kronecker
+from deciban.linear.descent import Curvature, Solution, descend
+from deciban.linear.objective import Objective
+from deciban.linear.rows import DenseRows
+from deciban.types import FloatArray
+
+MODERATE = 1000  # parameters whose Hessian is made and factored
+WIDE = 4000  # columns whose Gram matrix is
+SAMPLE_LEAST = 4096  # rows
+ROWS_PER_PARAMETER = 40  # enough to know a Hessian to a tenth or two
+MEMORY = 12
+
+Watch = Callable[[int, FloatArray], bool]
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A solution, and the columns that made its curvature flat."""
+
+    solution: Solution
+    flat: tuple[int, ...] = ()
+
+
+def newton(objective: Objective, start: FloatArray, *, tol: float, max_iter: int, watch: Watch) -> Solved:
+    """Newton's method, or its nearest relative.
+
+    - Moderate m(p + 1), few rows: Newton, a Hessian at every step.
+    - Moderate m(p + 1), many rows: a sample is fitted by Newton; its solution is the start and its Hessian the fixed
+      curvature of L-BFGS on all rows. A Hessian of all rows costs as much as p passes, and is not wanted that exactly.
+    - More parameters, p moderate: the curvature is V ⊗ G with G the Gram matrix and V the mean of a″ (at θ = 0, for
+      softmax, V ⊗ G is the Hessian itself; Böhning's bound is a multiple of it).
+    - More columns still: the diagonal.
+    """
+    n, m, width = objective.rows.shape[0], *objective.shape
+    step = n // max(SAMPLE_LEAST, ROWS_PER_PARAMETER * m * width)
+    if m * width <= MODERATE:
+        if step < 4:
+            return exact_newton(objective, start, tol=tol, max_iter=max_iter, watch=watch)
+        sample = objective.thinned(step)
+        first = exact_newton(sample, start, tol=1e-3, max_iter=12)
+        start = _better(objective, start, first.solution.theta)
+        full = Full.of(sample.hessian(start))
+        if full.flat.shape[1]:  # the sample does not show a column that other rows may
+            return exact_newton(objective, start, tol=tol, max_iter=max_iter, watch=watch)
+        return _fixed(objective, start, full, tol=tol, max_iter=2 * max_iter, watch=watch)
+    if width - 1 <= WIDE:
+        step = n // max(SAMPLE_LEAST, 10 * width)
+        metric = kronecker(objective.thinned(step) if step > 1 else objective, start)
+        if step > 1 and metric.among_columns.flat.shape[1]:
+            metric = kronecker(objective, start)
+        solved = _fixed(objective, start, metric, tol=tol, max_iter=10 * max_iter, watch=watch)
+        return replace(solved, flat=flat_columns(metric.among_columns, (1, width)))
+    diagonal = Diagonal(objective.diagonal(start))
+    return _fixed(objective, start, diagonal, tol=tol, max_iter=10 * max_iter, watch=watch)
+
+
+def kronecker(objective: Objective, theta: FloatArray) -> Kronecker:
+    """M ⊗ (v G + ridge), v the mean of a″ in units of M."""
+    metric = objective.penalty_metric
+    v = float(np.trace(np.linalg.solve(metric, objective.mean_variance(theta)))) / objective.m
+    gram = objective.rows.gram(objective.weight) * v
+    return Kronecker(Full.of(metric), Full.of(gram + np.diag(objective.ridge)))
+
+
+def exact_newton(
+    objective: Objective, start: FloatArray, *, tol: float, max_iter: int, watch: Watch = lambda iteration, theta: False
+) -> Solved:
+    """A Hessian at every step."""
+    last: list[Full] = []
+
+    def curvature(theta: FloatArray) -> Full:
+        last[:] = [Full.of(objective.hessian(theta))]
+        return last[0]
+
+    solution = descend(
+        objective.evaluate, start, curvature, anew=True, memory=0, tol=tol, max_iter=max_iter, watch=watch
+    )
+    return Solved(solution, flat_columns(last[0], objective.shape))
+
+
+def _fixed(
+    objective: Objective, start: FloatArray, metric: Curvature, *, tol: float, max_iter: int, watch: Watch
+) -> Solved:
+    solution = descend(
+        objective.evaluate,
+        start,
+        lambda theta: metric,
+        anew=False,
+        memory=MEMORY,
+        tol=tol,
+        max_iter=max_iter,
+        watch=watch,
+    )
+    return Solved(solution)
+
+
+def _better(objective: Objective, start: FloatArray, found: FloatArray) -> FloatArray:
+    """What the sample found, unless the old start is the better one: a sample may be separable, or lack a class."""
+    return found if objective.evaluate(found)[0] < objective.evaluate(start)[0] else start
+
+
+def flat_columns(metric: Full, shape: tuple[int, int]) -> tuple[int, ...]:
+    """Columns that take part in directions without curvature; the intercept, which does not count, comes last."""
+    parts = np.abs(metric.flat).reshape(*shape, -1)
+    found = np.flatnonzero((parts > 0.1).any(axis=(0, 2)))
+    return tuple(int(j) for j in found if j < shape[1] - 1)
+
+
+def gradient_descent(objective: Objective, start: FloatArray, *, tol: float, max_iter: int, watch: Watch) -> Solved:
+    """θ ← θ − ∇J/L with L no less than any curvature of J: ½(1 − 1/K)·λ_max(ZᵀWZ) + ridge. J falls at every step."""
+    m = objective.m
+    top = 0.5 * m / (m + 1.0)
+    limit = top * largest(objective) + float(objective.ridge.max(initial=0.0))
+    if not np.isfinite(limit):
+        raise DecibanError("l2 is too large for the units of the columns")
+    metric = Diagonal(np.full(start.shape, limit))
+    solution = descend(
+        objective.evaluate, start, lambda theta: metric, anew=False, memory=0, tol=tol, max_iter=max_iter, watch=watch
+    )
+    return Solved(solution)
+
+
+def largest(objective: Objective) -> float:
+    """An upper bound of λ_max(ZᵀWZ): exact for a moderate width, by power iteration and a margin beyond."""
+    rows = objective.rows
+    if rows.shape[1] <= WIDE and isinstance(rows, DenseRows):
+        return float(np.linalg.eigvalsh(rows.gram(objective.weight))[-1]) * (1 + 1e-9)
+    vector = np.ones((1, rows.shape[1] + 1))
+    value = 1.0
+    for _ in range(50):
+        vector = vector / np.sqrt((vector**2).sum())
+        vector = rows.returned(objective.weight[:, np.newaxis] * rows.predictors(vector))
+        value = float(np.sqrt((vector**2).sum()))
+    return 1.1 * value

@@ -1,0 +1,298 @@
+"""GeneralizedLinearModel: y from an exponential family whose natural parameter is linear in x."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import ClassifierTags, RegressorTags
+
+from deciban.batch import Frame
+from deciban.design import Design
+from deciban.errors import DecibanError, warn
+from deciban.linear.inference import Inference, first_guess
+from deciban.linear.objective import Objective
+from deciban.linear.predictor import Predictor
+from deciban.linear.rows import rows_of
+from deciban.linear.solve import newton
+from deciban.linear.status import Watch, status_of
+from deciban.models.estimator import TableEstimator, class_array, require_as_many
+from deciban.responses import Bernoulli, Exponential, Gaussian, Multinomial, Poisson, Response
+from deciban.sources import slices, split_label
+from deciban.sources.arrow import TableFrame
+from deciban.sources.labels import check_weights
+from deciban.summary import Summary
+from deciban.table import Table
+from deciban.types import FloatArray, Levels
+
+NUMBERS: dict[str, Response] = {r.name: r for r in (Gaussian(), Poisson(), Exponential())}
+CLASSES = (Bernoulli.name, Multinomial.name)
+PerRow = Any  # an array of one number for each row, or the name of a column of X
+
+
+class GeneralizedLinearModel(TableEstimator):
+    """y|x ~ b(y) exp(η·T(y) − a(η)) with η = w·x + b: predicts E[T(y)|x] = a′(η).
+
+    Parameters
+    ----------
+    family : "gaussian", "bernoulli", "multinomial", "poisson" or "exponential"
+        The response. Links are canonical: identity, logit, log φ_k/φ_0, log, and −1/μ.
+    l2 : float
+        Penalty l2/2 |w|², not on intercepts. With one there are no standard errors.
+    tol, max_iter : when Newton's method (here: iteratively reweighted least squares) ends
+
+    `summary()` has coefficients, standard errors, z (t for gaussian), p-values and Wald intervals, deviance and AIC;
+    `inference_` holds them as arrays. Weights count rows: a weight of 2 is the row twice. Columns of any kind are
+    taken as by LogisticRegression. For classes `predict` gives labels and `predict_mean` the probabilities of all
+    classes but the first; coefficients are those of each class against the first.
+
+    Examples
+    --------
+    >>> import deciban as db
+    >>> X, years, claims = [[0], [0], [1], [1]], [10.0, 30.0, 20.0, 20.0], [1, 3, 4, 6]
+    >>> model = db.GeneralizedLinearModel("poisson").fit(X, claims, exposure=years)
+    >>> model.predict([[0], [1]]).round(3)
+    array([0.1 , 0.25])
+    >>> print(model.summary())
+    GeneralizedLinearModel: poisson response, log link, 4 rows, 2 parameters
+    <BLANKLINE>
+    coefficients
+                   estimate  std. error         z            p     2.5 %   97.5 %
+      (intercept)  -2.30259         0.5  -4.60517  4.12129e-06  -3.28257  -1.3226
+      0            0.916291    0.591608   1.54881     0.121426  -0.24324  2.07582
+    <BLANKLINE>
+    note: deviance 0.40271 on 2 degrees of freedom, null deviance 3.05928
+    <BLANKLINE>
+    note: log-likelihood -6.15885, AIC 16.3177
+    """
+
+    def __init__(
+        self,
+        family: Literal["gaussian", "bernoulli", "multinomial", "poisson", "exponential"] = "gaussian",
+        l2: float = 0.0,
+        tol: float = 1e-12,
+        max_iter: int = 100,
+    ) -> None:
+        self.family = family
+        self.l2 = l2
+        self.tol = tol
+        self.max_iter = max_iter
+
+    # Learning ------------------------------------------------------------------------------------------------------
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, offset: PerRow = None, exposure: PerRow = None
+    ) -> Self:
+        """Learns from rows X and responses y: an array, or the name of a column of X.
+
+        `offset` is added to η; `exposure` (poisson) is what rates are counted by, the same as an offset of its log.
+        Both are arrays, or names of columns of X.
+        """
+        self._check_settings()
+        frame, labels = self._frame_and_labels(X, y, first=True)
+        shift = self._offset(frame, offset, exposure)
+        for name in {name for name in (offset, exposure) if isinstance(name, str)}:
+            frame, _ = split_label(frame, name)
+        response: Response
+        metric = None
+        if self.family in NUMBERS:
+            response = NUMBERS[self.family]
+            y_numbers, weights = response.check(labels), check_weights(sample_weight, frame.rows)
+            require_as_many(frame.rows, len(y_numbers))
+            rows = np.arange(frame.rows) if weights is None else np.flatnonzero(weights)
+            if len(rows) < frame.rows and weights is not None:
+                frame, y_numbers, weights = frame.take(rows), y_numbers[rows], weights[rows]
+        else:
+            data = self._classified(frame, labels, sample_weight)
+            self._check_classes(data.classes)
+            k = len(data.classes)
+            response = Bernoulli() if k == 2 else Multinomial(k)
+            metric = None if k == 2 else np.eye(k - 1) - 1.0 / k
+            frame, weights, rows, y_numbers = data.frame, data.weights, data.rows, data.codes.astype(np.float64)
+            dtype = getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None
+            self._classes, self.classes_ = data.classes, class_array(data.classes, dtype)
+        design = Design.of(frame, weights)
+        shift = None if shift is None else shift[rows]
+        features = rows_of(design.matrix(frame), design.means, weights)
+        self._fit_objective(design, Objective(features, response, y_numbers, weights, shift, float(self.l2), metric))
+        return self
+
+    def _fit_objective(self, design: Design, objective: Objective) -> None:
+        watch = Watch(objective, penalised=bool(self.l2))
+        solved = newton(objective, first_guess(objective), tol=self.tol, max_iter=self.max_iter, watch=watch.suspects)
+        theta = solved.solution.theta
+        watch.look_at(theta)
+        self._note_columns(design.schema)
+        self.response_ = objective.response
+        self.predictor_ = Predictor.of(design, objective.rows, theta)
+        self.inference_ = Inference.of(objective, theta)
+        self.status_ = status_of(solved, watch, objective, design.names)
+        rows = tuple((i, s.objective, s.gradient_norm, s.step) for i, s in enumerate(solved.solution.path))
+        self.path_ = Table("newton descent", ("iteration", "objective", "gradient_norm", "step"), rows)
+        self.n_iter_ = len(rows)
+
+    def _check_settings(self) -> None:
+        if self.family not in (*NUMBERS, *CLASSES):
+            raise ValueError(f"no family called {self.family!r}: {', '.join((*NUMBERS, *CLASSES))}")
+        if not 0 <= self.l2 < np.inf:
+            raise ValueError(f"l2 must be a number of 0 or more, not {self.l2!r}")
+
+    def _check_classes(self, classes: Levels) -> None:
+        found = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
+        if len(classes) == 1:
+            raise DecibanError(f"a {self.family} response needs two classes; y holds {found}: {list(classes)}")
+        if self.family == "bernoulli" and len(classes) > 2:
+            raise DecibanError(
+                f"a bernoulli response has two classes; y holds {found}: {list(classes)[:10]}. Only binary "
+                "classification is supported; use family='multinomial'"
+            )
+
+    def _offset(self, frame: Frame, offset: PerRow, exposure: PerRow) -> FloatArray | None:
+        """(n) what is added to η, or None."""
+        if offset is None and exposure is None:
+            return None
+        if self.family == "multinomial":
+            raise DecibanError("a multinomial response takes no offset")
+        total = np.zeros(frame.rows)
+        if offset is not None:
+            total += _per_row(frame, offset, "offset")
+        if exposure is not None:
+            if self.family != "poisson":
+                raise DecibanError(f"exposure goes with a poisson response; for {self.family} use offset")
+            seen = _per_row(frame, exposure, "exposure")
+            if not (seen > 0).all():
+                row = int(np.argmin(seen > 0))
+                raise DecibanError(f"exposure, row {row}: {seen[row]:g} must be above 0")
+            total += np.log(seen)
+        return total
+
+    # What was learned ----------------------------------------------------------------------------------------------
+
+    @property
+    def coef_(self) -> FloatArray:
+        """(p), or (K − 1, p) for more than two classes."""
+        self._require_fitted()
+        w = self.predictor_.coefficients
+        return w[0] if len(w) == 1 else w
+
+    @property
+    def intercept_(self) -> Any:
+        """A number, or (K − 1)."""
+        self._require_fitted()
+        b = self.predictor_.intercept
+        return float(b[0]) if len(b) == 1 else b
+
+    @property
+    def feature_names_(self) -> tuple[str, ...]:
+        """What each coefficient multiplies."""
+        self._require_fitted()
+        return self.predictor_.design.names
+
+    def summary(self, level: float = 0.95) -> Summary:
+        """Coefficients with errors, tests and intervals; deviance and what else judges the fit."""
+        self._require_fitted()
+        found = self.inference_
+        owners = [""]
+        if len(found.estimates) > 1:
+            owners = [f" of {label} against {self._classes[0]}" for label in self._classes[1:]]
+        tables = tuple(self._coefficients(k, owner, level) for k, owner in enumerate(owners))
+        title = f"{type(self).__name__}: {self.family} response, {self.response_.link} link"
+        return Summary(f"{title}, {found.n:.15g} rows, {found.rank} parameters", tables, tuple(self._notes()))
+
+    def _coefficients(self, k: int, owner: str, level: float) -> Table:
+        found = self.inference_
+        columns: dict[str, FloatArray] = {"estimate": found.estimates[k]}
+        if not self.l2:  # a penalised fit has no such errors
+            columns["std. error"] = found.standard_errors[k]
+            columns["t" if found.by_t else "z"] = found.statistics[k]
+            columns["p"] = found.p_values[k]
+            columns[f"{50 * (1 - level):g} %"], columns[f"{50 * (1 + level):g} %"] = found.intervals(level)[k].T
+        names = ("(intercept)", *self.feature_names_)
+        rows = zip(names, *(column.tolist() for column in columns.values()), strict=True)
+        return Table(f"coefficients{owner}", ("", *columns), tuple(rows))
+
+    def _notes(self) -> list[str]:
+        found = self.inference_
+        freedom = f"{found.residual_df:.15g} degrees of freedom"
+        notes = [f"deviance {found.deviance:.6g} on {freedom}, null deviance {found.null_deviance:.6g}"]
+        if self.l2:
+            notes.append(f"penalised by l2 = {self.l2:g}: no standard errors")
+        else:
+            notes.append(f"log-likelihood {found.log_likelihood:.6g}, AIC {found.aic:.6g}")
+        if found.by_t:
+            notes.append(f"dispersion {found.dispersion:.6g}, the residual variance")
+        return notes if self.status_ == "ok" else [*notes, self.status_]
+
+    # Predicting ----------------------------------------------------------------------------------------------------
+
+    def predict_mean(self, X: Any, offset: PerRow = None, exposure: PerRow = None) -> FloatArray:
+        """(n) E[T(y)|x] = a′(η), or (n, K − 1) for more than two classes."""
+        eta = self._eta(X, offset, exposure)
+        mean = self.response_.mean(eta)
+        if np.isinf(mean).any():
+            warn("some rows have no finite mean: their linear predictor is outside the response's domain")
+        return mean[:, 0] if mean.shape[1] == 1 else mean
+
+    def predict(self, X: Any, offset: PerRow = None, exposure: PerRow = None) -> NDArray[Any]:
+        """The mean response of each row; for classes the most probable one."""
+        if self.family in NUMBERS:
+            return self.predict_mean(X, offset, exposure)
+        scores = self._eta(X, offset, exposure)
+        chosen: NDArray[Any] = self.classes_[np.hstack([np.zeros((len(scores), 1)), scores]).argmax(axis=1)]
+        return chosen
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of the deviance explained (R² for gaussian); for classes the share of rows classed rightly."""
+        if isinstance(y, str):
+            X, column = split_label(X, y)
+            y = column.to_pylist()
+        weights = check_weights(sample_weight, len(y))
+        w = np.ones(len(y)) if weights is None else weights
+        if self.family not in NUMBERS:
+            return float(np.average(self.predict(X) == np.asarray(y), weights=w))
+        response = NUMBERS[self.family]
+        numbers = response.check(y)
+        statistic = response.sufficient(numbers)
+        about = np.full((len(numbers), 1), np.average(numbers, weights=w))
+        null = w @ response.loss(statistic, response.natural(about))
+        return float(1.0 - w @ response.loss(statistic, self._eta(X, None, None)) / null) if null > 0 else 0.0
+
+    def _eta(self, X: Any, offset: PerRow, exposure: PerRow) -> FloatArray:
+        frame = self._frame_to_score(X)
+        eta = np.empty((frame.rows, len(self.predictor_.constant)))
+        for first, part in slices(frame, converts=self.predictor_.converts(frame)):
+            self.predictor_.joint(part, eta[first : first + part.rows], first)
+        shift = self._offset(frame, offset, exposure)
+        return eta if shift is None else eta + shift[:, np.newaxis]
+
+    def _fitted(self) -> Predictor | None:
+        return getattr(self, "predictor_", None)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        if self.family in CLASSES:
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags(multi_class=self.family == "multinomial")
+        else:
+            tags.estimator_type = "regressor"
+            tags.regressor_tags = RegressorTags()
+            tags.target_tags.positive_only = self.family != "gaussian"
+        return tags
+
+
+def _per_row(frame: Frame, values: PerRow, what: str) -> FloatArray:
+    """(n) numbers, from an array or from the column that is named."""
+    if isinstance(values, str):
+        if not isinstance(frame, TableFrame) or values not in frame.names:
+            raise DecibanError(f"{what}={values!r} names no column of X")
+        values = frame.numbers([list(frame.names).index(values)])[:, 0]
+    array = np.asarray(values, dtype=np.float64)
+    array = np.full(frame.rows, float(array)) if array.ndim == 0 else array
+    if array.shape != (frame.rows,):
+        raise DecibanError(f"{what} has shape {array.shape}; it needs one number for each of {frame.rows} rows")
+    if not np.isfinite(array).all():
+        row = int(np.argmin(np.isfinite(array)))
+        raise DecibanError(f"{what}, row {row}: {array[row]:g} is not a finite number")
+    return array

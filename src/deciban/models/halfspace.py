@@ -1,0 +1,99 @@
+"""Halfspace: a hyperplane between two classes, by linear programming."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from deciban.design import Design
+from deciban.errors import DecibanError
+from deciban.linear.predictor import Predictor
+from deciban.models.estimator import ScoringClassifier, class_array
+from deciban.separation import Certificate, Hyperplane, halfspace, least_slack
+from deciban.types import FloatArray, IntArray
+
+
+class Halfspace(ScoringClassifier):
+    """w, d with y_i (w·x_i − d) ≥ 1 for all rows, y = ±1: a linear program; infeasible if no hyperplane separates.
+
+    `separable_` is the answer. If True, `coef_` and `intercept_` (−d) are a hyperplane with margin 1, and
+    `axis_intercepts_` are d/w_i, where it meets the axes. If False, `certificate_` is the proof: rows and multipliers
+    λ ≥ 0 of a point that lies in the convex hulls of both classes (Farkas); predictions then come from the hyperplane
+    of least total slack. The second class in order is the positive one. Rows of weight 0 are left out; other weights
+    do not matter. Columns of any kind are taken as by LogisticRegression.
+
+    Examples
+    --------
+    >>> import deciban as db
+    >>> corners = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> both = db.Halfspace().fit(corners, [False, False, False, True])
+    >>> both.separable_, both.coef_, both.intercept_, both.axis_intercepts_
+    (True, array([[2., 2.]]), array([-3.]), array([1.5, 1.5]))
+    >>> either = db.Halfspace().fit(corners, [False, True, True, False])
+    >>> either.separable_, either.certificate_.rows.tolist(), either.certificate_.multipliers.round(9).tolist()
+    (False, [0, 1, 2, 3], [0.25, 0.25, 0.25, 0.25])
+    """
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learns from rows X and their two classes y: an array, or the name of a column of X."""
+        frame, labels = self._frame_and_labels(X, y, first=True)
+        data = self._classified(frame, labels, sample_weight)
+        if len(data.classes) != 2:
+            count = "1 class" if len(data.classes) == 1 else f"{len(data.classes)} classes"
+            raise DecibanError(
+                f"a halfspace parts two classes; y holds {count}: {list(data.classes)[:10]}. "
+                "Only binary classification is supported."
+            )
+        design = Design.of(data.frame, data.weights)
+        x = design.matrix(data.frame)
+        x = x if x.dtype == np.float64 else x.astype(np.float64)
+        sign = np.where(data.codes == 1, 1.0, -1.0)
+        found = halfspace(x, sign)
+        plane = found if isinstance(found, Hyperplane) else least_slack(x, sign)
+        self._note_columns(design.schema)
+        self.classes_ = class_array(data.classes, getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None)
+        self.separable_ = isinstance(found, Hyperplane)
+        self.certificate_ = None if isinstance(found, Hyperplane) else _numbered(found, data.rows)
+        w = np.stack([np.zeros_like(plane.weights), plane.weights])
+        self.predictor_ = Predictor(design, w, np.array([0.0, -plane.offset]), np.zeros(w.shape[1]))
+        self.axis_intercepts_ = plane.axis_intercepts
+        return self
+
+    @property
+    def coef_(self) -> FloatArray:
+        """(1, p) w."""
+        self._require_fitted()
+        return self.predictor_.coefficients[1:]
+
+    @property
+    def intercept_(self) -> FloatArray:
+        """(1) −d."""
+        self._require_fitted()
+        return self.predictor_.intercept[1:]
+
+    @property
+    def feature_names_(self) -> tuple[str, ...]:
+        """What each coefficient multiplies."""
+        self._require_fitted()
+        return self.predictor_.design.names
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """(n) w·x − d: positive on the side of the second class."""
+        return self._scores(X, lambda scores, prior: 0)[0][:, 1]
+
+    def _fitted(self) -> Predictor | None:
+        return getattr(self, "predictor_", None)
+
+    def _scorer(self) -> Predictor:
+        return self.predictor_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def _numbered(certificate: Certificate, rows: IntArray) -> Certificate:
+    """The same, its rows numbered as they were passed."""
+    return Certificate(rows[certificate.rows], certificate.multipliers)

@@ -1,0 +1,281 @@
+"""LogisticRegression and SoftmaxRegression: the discriminative twins."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from deciban.design import Design
+from deciban.errors import DecibanError, DecibanWarning
+from deciban.explain import DECIBANS, Explanation
+from deciban.families import Context, MultivariateGaussian
+from deciban.linear.firth import firth
+from deciban.linear.objective import Objective
+from deciban.linear.predictor import Predictor
+from deciban.linear.rows import rows_of
+from deciban.linear.solve import Solved, gradient_descent, newton
+from deciban.linear.status import Watch, status_of
+from deciban.models.estimator import Classified, ProbabilityClassifier, class_array
+from deciban.responses import Bernoulli, Multinomial
+from deciban.summary import Summary
+from deciban.table import Table
+from deciban.types import FloatArray, Labels, Levels
+
+CELLS_AT_MOST = 1 << 27  # of sparse rows, written out
+
+
+class LogisticRegression(ProbabilityClassifier):
+    """log p(c|x)/p(c'|x) = (w_c − w_c')·x + b_c − b_c', by maximum likelihood.
+
+    Minimises J(w) = −Σ log p(y|x) + l2/2 Σ|w|². Two classes have one vector w, for the second class against the first;
+    more have one for each, which sum to 0 (softmax).
+
+    Parameters
+    ----------
+    solver : "newton" or "gradient"
+        Newton's method, w ← w − H⁻¹∇J, with a line search; where H is too large or the rows are many, its nearest
+        relative (L-BFGS, with the curvature of a sample or of the columns). Or batch gradient descent with a step that
+        is sure to be short enough, in standardised columns.
+    l2 : float
+        Penalty on the coefficients, not on the intercepts; what scikit-learn calls 1/C.
+    init : "zero" or "generative"
+        Starts from nothing but the class shares, or from the twin of a GaussianDiscriminant with shared covariance.
+    firth : bool
+        Maximise the likelihood times √|information| (Firth 1993): finite on separable data, and less biased.
+    tol : float or None
+        Stops when a step promises less than tol·J: 1e-10; for firth 1e-16, for "gradient" 1e-20: they close in slowly.
+    max_iter : int or None
+
+    Text is taken as indicators, of every value but the first. A missing number is the column's mean, beside an
+    indicator; missing text is a value of its own; a value never seen is the average row's.
+
+    `coef_`, `intercept_` and `feature_names_` hold what was found, `path_` how (J, the length of the gradient and the
+    step of each iteration), `status_` is "ok" or says what is wrong: separable, collinear or constant columns.
+
+    Examples
+    --------
+    >>> import deciban as db
+    >>> X = [[0.5], [1.0], [1.5], [2.0], [2.5], [3.0], [3.5], [4.0]]
+    >>> model = db.LogisticRegression().fit(X, [0, 0, 0, 1, 0, 1, 1, 1])
+    >>> model.coef_.round(3), model.intercept_.round(3), model.status_
+    (array([[2.565]]), array([-5.77]), 'ok')
+    >>> model.predict_proba([[2.25]]).round(3)
+    array([[0.5, 0.5]])
+    """
+
+    _pairwise = True  # two classes share one vector
+
+    def __init__(
+        self,
+        solver: Literal["newton", "gradient"] = "newton",
+        l2: float = 0.0,
+        init: Literal["zero", "generative"] = "zero",
+        firth: bool = False,
+        tol: float | None = None,
+        max_iter: int | None = None,
+    ) -> None:
+        self.solver = solver
+        self.l2 = l2
+        self.init = init
+        self.firth = firth
+        self.tol = tol
+        self.max_iter = max_iter
+
+    # Learning ------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learns from rows X and their classes y: an array, or the name of a column of X."""
+        self._check_settings()
+        frame, labels = self._frame_and_labels(X, y, first=True)
+        data = self._classified(frame, labels, sample_weight)
+        if len(data.classes) < 2:
+            raise DecibanError(f"{type(self).__name__} needs two classes; y holds one class, {data.classes[0]!r}")
+        design = Design.of(data.frame, data.weights)
+        objective = self._objective(design, data, len(data.classes))
+        start = np.zeros(objective.shape)
+        share = np.bincount(data.codes, weights=data.weights, minlength=len(data.classes))
+        start[:, -1] = np.log(share[1:] / share[0])
+        if self.init == "generative":
+            start = _generative_start(objective, data.codes, start)
+        self._label_dtype = getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None
+        self._solve(design, objective, start, data.classes)
+        return self
+
+    def polish(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Goes on from the present coefficients, by Newton on the conditional likelihood of these rows."""
+        self._check_settings()
+        self._require_fitted()
+        frame, labels = self._frame_and_labels(X, y, first=False)
+        self.predictor_.schema.met_with(frame)
+        data = self._classified(frame, labels, sample_weight)
+        unknown = [label for label in data.classes if label not in self._classes]
+        if unknown:
+            raise DecibanError(f"class {unknown[0]!r} is not one of the model's: {list(self._classes)}")
+        place = np.array([self._classes.index(label) for label in data.classes], dtype=np.int32)
+        predictor = self.predictor_
+        objective = self._objective(predictor.design, replace(data, codes=place[data.codes]), len(self._classes))
+        theta = predictor.theta(objective.rows)
+        self._solve(predictor.design, objective, theta[1:] - theta[0], self._classes)
+        return self
+
+    def _check_settings(self) -> None:
+        if self.solver not in ("newton", "gradient"):
+            raise ValueError(f"solver must be 'newton' or 'gradient', not {self.solver!r}")
+        if self.init not in ("zero", "generative"):
+            raise ValueError(f"init must be 'zero' or 'generative', not {self.init!r}")
+        if not 0 <= self.l2 < np.inf:
+            raise ValueError(f"l2 must be a number of 0 or more, not {self.l2!r}")
+        if self.firth and (self.l2 or self.solver != "newton"):
+            raise ValueError("firth=True is a penalty of its own: it goes with l2=0 and solver='newton'")
+
+    def _objective(self, design: Design, data: Classified, classes: int) -> Objective:
+        rows = rows_of(design.matrix(data.frame), design.means, data.weights)
+        pairwise = classes == 2 and self._pairwise
+        metric = None if pairwise else np.eye(classes - 1) - 1.0 / classes
+        response = Bernoulli() if classes == 2 else Multinomial(classes)
+        return Objective(rows, response, data.codes.astype(np.float64), data.weights, None, float(self.l2), metric)
+
+    def _solve(self, design: Design, objective: Objective, start: FloatArray, classes: Levels) -> None:
+        first = self.solver == "gradient"
+        tol = self.tol if self.tol is not None else (1e-20 if first else 1e-16 if self.firth else 1e-10)
+        most = self.max_iter if self.max_iter is not None else (10_000 if first else 100)
+        watch = Watch(objective, penalised=bool(self.l2) or self.firth)
+        method = firth if self.firth else gradient_descent if first else newton
+        solved = method(objective, start, tol=tol, max_iter=most, watch=watch.suspects)
+        theta = solved.solution.theta
+        watch.look_at(theta)
+        full = np.vstack([np.zeros(theta.shape[1]), theta])
+        if len(classes) > 2 or not self._pairwise:
+            full -= full.mean(axis=0)
+        self._take(Predictor.of(design, objective.rows, full), classes)
+        self._note_path(solved, watch, objective)
+
+    def _take(self, predictor: Predictor, classes: Levels) -> None:
+        self._note_columns(predictor.schema)
+        self._classes = classes
+        self.classes_ = class_array(classes, getattr(self, "_label_dtype", None))
+        self.predictor_ = predictor
+        self.status_ = "ok"
+
+    def _note_path(self, solved: Solved, watch: Watch, objective: Objective) -> None:
+        rows = tuple((i, s.objective, s.gradient_norm, s.step) for i, s in enumerate(solved.solution.path))
+        self.path_ = Table(f"{self.solver} descent", ("iteration", "objective", "gradient_norm", "step"), rows)
+        self.n_iter_ = len(rows)
+        self.objective_ = solved.solution.objective
+        self.status_ = status_of(solved, watch, objective, self.predictor_.design.names)
+
+    # What was learned ----------------------------------------------------------------------------------------------
+
+    @property
+    def coef_(self) -> FloatArray:
+        """(1, p) for two classes, the second against the first; (K, p) for more."""
+        return self._of_classes(self.predictor_.coefficients)
+
+    @property
+    def intercept_(self) -> FloatArray:
+        """(1) or (K) the score of a row of zeros."""
+        return self._of_classes(self.predictor_.intercept)
+
+    @property
+    def feature_names_(self) -> tuple[str, ...]:
+        """What each coefficient multiplies."""
+        return self.predictor_.design.names
+
+    @property
+    def n_parameters_(self) -> int:
+        """Free parameters: (K − 1)(p + 1)."""
+        self._require_fitted()
+        classes, features = self.predictor_.coefficients.shape
+        return int((classes - 1) * (features + 1))
+
+    def _of_classes(self, values: FloatArray) -> FloatArray:
+        if len(values) == 2 and self._pairwise:
+            return values[1:] - values[:1]
+        return values
+
+    def summary(self) -> Summary:
+        """Coefficients and how they were found."""
+        self._require_fitted()
+        names = ("(intercept)", *self.feature_names_)
+        values = np.hstack([self.intercept_[:, np.newaxis], self.coef_])
+        if len(values) == 1:
+            header: tuple[str, ...] = ("", "coefficient", "decibans")
+            columns = [values[0], values[0] * DECIBANS]
+            title = f"log-odds of {self._classes[1]} against {self._classes[0]}"
+        else:
+            header, columns, title = ("", *map(str, self._classes)), list(values), "scores of the classes"
+        body = tuple((name, *(float(c[i]) for c in columns)) for i, name in enumerate(names))
+        counted = f"{len(self._classes)} classes, {len(names) - 1} features, {self.n_parameters_} parameters"
+        notes = [] if self.status_ == "ok" else [self.status_]
+        if hasattr(self, "path_"):
+            notes.insert(0, f"{self.n_iter_} iterations, objective {self.objective_:.6g}")
+        return Summary(f"{type(self).__name__}: {counted}", (Table(title, header, body),), tuple(notes))
+
+    # Predicting ----------------------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """(n) log-odds of the second class, or (n, K) scores."""
+        scores = self._scores(X, lambda joint, prior: 0)[0]
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def explain(self, X: Any) -> Explanation:
+        """Every prediction as a sum of decibans: the average row, and how each column differs from it."""
+        frame = self._frame_to_score(X)
+        predictor = self.predictor_
+        names, parts = predictor.parts(frame)
+        constant = np.broadcast_to(predictor.constant, (frame.rows, len(predictor.constant)))
+        first = "average row" if predictor.origin.any() else "intercept"
+        return Explanation(self._classes, (first, *names), np.stack([constant, *parts], axis=1))
+
+    def _fitted(self) -> Predictor | None:
+        return getattr(self, "predictor_", None)
+
+    def _scorer(self) -> Predictor:
+        return self.predictor_
+
+
+class SoftmaxRegression(LogisticRegression):
+    """p(c|x) = exp(w_c·x + b_c) / Σ_k exp(w_k·x + b_k): one vector for every class, also for two.
+
+    The vectors sum to 0; l2 penalises all of them alike. In everything else it is LogisticRegression.
+
+    Examples
+    --------
+    >>> import deciban as db
+    >>> X = [[0.0], [1.0], [2.0], [1.5], [2.5], [3.0], [2.8], [3.5], [4.0]]
+    >>> model = db.SoftmaxRegression(l2=1.0).fit(X, list("aaabbbccc"))
+    >>> model.coef_.shape, model.predict([[0.5], [4.0]]).tolist()
+    ((3, 1), ['a', 'c'])
+    """
+
+    _pairwise = False
+
+
+def _generative_start(objective: Objective, codes: Labels, otherwise: FloatArray) -> FloatArray:
+    """θ of the twin of a shared-covariance fit: Σ⁻¹(μ_c − μ_0), and the intercepts that go with it.
+
+    A singular covariance is no start: then it is `otherwise`.
+    """
+    x: Any = objective.rows.x
+    if sp.issparse(x):
+        if x.shape[0] * x.shape[1] > CELLS_AT_MOST:
+            raise DecibanError("init='generative' fits a covariance, which these sparse rows are too wide for")
+        x = x.toarray()
+    family, classes = MultivariateGaussian(), objective.m + 1
+    statistic = family.collect(x, codes, objective.weights, classes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DecibanWarning)
+        params = family.estimate(statistic, Context(tuple(range(classes)), tuple(range(x.shape[1]))))
+    if params.status != "ok":
+        return otherwise
+    scale, origin = objective.rows.scale, objective.rows.origin  # about the rows' origin, in their scale
+    whiten = params.whiten[0] * scale
+    spheres = (params.mean - origin) / scale @ whiten.T
+    theta = np.hstack([spheres @ whiten, -0.5 * (spheres**2).sum(axis=1, keepdims=True)])
+    theta[:, -1] += np.log(statistic.count.value)
+    result: FloatArray = theta[1:] - theta[0]
+    return result

@@ -1,0 +1,71 @@
+"""What every response of a generalised linear model is: an exponential family of y, with η linear in x."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.errors import DecibanError
+from deciban.types import FloatArray
+
+
+class Response(ABC):
+    """p(y; η) = b(y) exp(η·T(y) − a(η)), in the natural parameter η, which the canonical link makes linear in x.
+
+    E[T(y)] = a′(η) and Var[T(y)] = a″(η), so the gradient of the log-likelihood is T(y) − a′(η) and its Hessian −a″(η):
+    nothing else is needed to fit. Arrays of T, η and means are (n, m), with m natural parameters.
+    """
+
+    name: ClassVar[str]
+    link: ClassVar[str]
+    estimates_dispersion: ClassVar[bool] = False
+
+    @abstractmethod
+    def log_base(self, y: FloatArray) -> FloatArray:
+        """(n) log b(y)."""
+
+    def sufficient(self, y: FloatArray) -> FloatArray:
+        """(n, m) T(y)."""
+        return y[:, np.newaxis]
+
+    @abstractmethod
+    def log_partition(self, eta: FloatArray) -> FloatArray:
+        """(n) a(η); infinite where η is outside the domain."""
+
+    @abstractmethod
+    def natural(self, mean: FloatArray) -> FloatArray:
+        """(n, m) η of a mean: the canonical link, the inverse of a′."""
+
+    @abstractmethod
+    def mean(self, eta: FloatArray) -> FloatArray:
+        """(n, m) a′(η) = E[T(y)]."""
+
+    @abstractmethod
+    def variance(self, mean: FloatArray, i: int, j: int) -> FloatArray:
+        """(n) ∂²a/∂η_i∂η_j, the covariance of T_i and T_j, written in the mean."""
+
+    @abstractmethod
+    def saturated(self, statistic: FloatArray) -> FloatArray:
+        """(n) max over η of η·T − a(η), what a model without error would reach; the deviance is counted from it."""
+
+    def loss(self, statistic: FloatArray, eta: FloatArray) -> FloatArray:
+        """(n) half of the deviance: saturated − (η·T − a(η)); never below 0 but for rounding."""
+        loss: FloatArray = self.saturated(statistic) - (eta * statistic).sum(axis=1) + self.log_partition(eta)
+        return loss
+
+    def check(self, y: NDArray[Any]) -> FloatArray:
+        """y as numbers of the response's domain; a DecibanError names the first row that is not."""
+        try:
+            numbers = np.asarray(y, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DecibanError(f"y must be numbers for a {self.name} response") from None
+        self.forbid(~np.isfinite(numbers), numbers, "is missing or infinite: remove the row")
+        return numbers
+
+    def forbid(self, bad: NDArray[np.bool_], y: FloatArray, problem: str) -> None:
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise DecibanError(f"y, row {row}: {y[row]:g} {problem} (a {self.name} response)")

@@ -1,0 +1,45 @@
+"""Bernoulli: one of two classes."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit, logit
+
+from deciban.responses.base import Response
+from deciban.types import FloatArray
+
+
+class Bernoulli(Response):
+    """b(y) = 1, T(y) = y, η = log φ/(1 − φ), a(η) = log(1 + e^η); the mean is the sigmoid of η.
+
+    >>> import numpy as np
+    >>> Bernoulli().mean(np.array([[0.0]]))
+    array([[0.5]])
+    """
+
+    name: ClassVar[str] = "bernoulli"
+    link: ClassVar[str] = "logit"
+
+    def log_base(self, y: FloatArray) -> FloatArray:
+        return np.zeros(len(y))
+
+    def log_partition(self, eta: FloatArray) -> FloatArray:
+        result: FloatArray = np.logaddexp(0.0, eta[:, 0])
+        return result
+
+    def natural(self, mean: FloatArray) -> FloatArray:
+        result: FloatArray = logit(mean)
+        return result
+
+    def mean(self, eta: FloatArray) -> FloatArray:
+        result: FloatArray = expit(eta)
+        return result
+
+    def variance(self, mean: FloatArray, i: int, j: int) -> FloatArray:
+        result: FloatArray = (mean * (1.0 - mean))[:, 0]
+        return result
+
+    def saturated(self, statistic: FloatArray) -> FloatArray:
+        return np.zeros(len(statistic))  # y is 0 or 1: its likelihood can be 1

@@ -1,0 +1,59 @@
+"""Multinomial: one of K classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import logsumexp
+
+from deciban.responses.base import Response
+from deciban.types import FloatArray
+
+
+@dataclass(frozen=True)
+class Multinomial(Response):
+    """b(y) = 1, T(y) = indicators of all classes but the first, η_k = log φ_k/φ_0, a(η) = log(1 + Σ e^η_k).
+
+    The mean is the softmax of η. y is the place of the class, 0 to K − 1; the first class is the one compared with.
+
+    >>> import numpy as np
+    >>> Multinomial(3).mean(np.zeros((1, 2))).round(12)
+    array([[0.33333333, 0.33333333]])
+    """
+
+    classes: int
+    name: ClassVar[str] = "multinomial"
+    link: ClassVar[str] = "softmax"
+
+    def log_base(self, y: FloatArray) -> FloatArray:
+        return np.zeros(len(y))
+
+    def sufficient(self, y: FloatArray) -> FloatArray:
+        result: FloatArray = (y[:, np.newaxis] == np.arange(1, self.classes)).astype(np.float64)
+        return result
+
+    def log_partition(self, eta: FloatArray) -> FloatArray:
+        result: FloatArray = logsumexp(_with_first(eta), axis=1)
+        return result
+
+    def natural(self, mean: FloatArray) -> FloatArray:
+        first = 1.0 - mean.sum(axis=1, keepdims=True)
+        result: FloatArray = np.log(mean) - np.log(first)
+        return result
+
+    def mean(self, eta: FloatArray) -> FloatArray:
+        result: FloatArray = np.exp(eta - self.log_partition(eta)[:, np.newaxis])
+        return result
+
+    def variance(self, mean: FloatArray, i: int, j: int) -> FloatArray:
+        result: FloatArray = mean[:, i] * (float(i == j) - mean[:, j])
+        return result
+
+    def saturated(self, statistic: FloatArray) -> FloatArray:
+        return np.zeros(len(statistic))
+
+
+def _with_first(eta: FloatArray) -> FloatArray:
+    return np.hstack([np.zeros((len(eta), 1)), eta])

@@ -1,0 +1,120 @@
+"""Table: numbers for people and for plots, data first and text second."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+MOST_ROWS, MOST_COLUMNS = 20, 12  # that are printed; the table holds all
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """A title, a header and rows. Printing shortens it; `to_frame()` gives all of it to pandas, polars and altair.
+
+    polars, duckdb and pyarrow also take a Table as it is, and so does `pandas.DataFrame.from_arrow`.
+
+    >>> table = Table("size", ("class", "mean"), (("ham", 2.0), ("spam", 8.5)))
+    >>> table
+    size
+      class  mean
+      ham       2
+      spam    8.5
+    >>> table.to_frame().to_pydict()
+    {'class': ['ham', 'spam'], 'mean': [2.0, 8.5]}
+    """
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    note: str = ""
+
+    def __str__(self) -> str:
+        header, body = self._shown()
+        widths = [max(len(row[i]) for row in [header, *body]) for i in range(len(header))]
+        lines = [self.title]
+        for first, *rest in [header, *body]:
+            cells = [f"{value:>{width}}" for value, width in zip(rest, widths[1:], strict=True)]
+            lines.append("  " + "  ".join([f"{first:<{widths[0]}}", *cells]))
+        return "\n".join([*lines, *(f"  {remark}" for remark in self._remarks())])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        header, body = self._shown()
+        lines = [f"<caption>{html.escape(self.title)}</caption>", f"<thead>{_html_row(header, 'th')}</thead>"]
+        lines += ["<tbody>", *(_html_row(row, "td") for row in body), "</tbody>"]
+        remarks = [f"<p>{html.escape(remark)}</p>" for remark in self._remarks()]
+        return "\n".join(["<table>", *lines, "</table>", *remarks])
+
+    def to_frame(self) -> Any:
+        """The whole table as a pyarrow.Table: `.to_pandas()` makes it pandas; polars and altair read it as it is.
+
+        A column of numbers stays one. A column of numbers and text becomes text; None is a missing cell. Of columns
+        with equal names all but the first are numbered.
+
+        >>> Table("", ("bin", "bin"), ((1, 0.5), ("other", 2))).to_frame().to_pydict()
+        {'bin': ['1', 'other'], 'bin 2': [0.5, 2.0]}
+        """
+        import pyarrow as pa  # takes a while, and a table that is only printed does not need it
+
+        columns = [_arrow([row[j] for row in self.rows]) for j in range(len(self.header))]
+        return pa.table(columns, names=numbered(self.header))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Arrow's way to hand over a table, which other libraries look for."""
+        return self.to_frame().__arrow_c_stream__(requested_schema)
+
+    def _shown(self) -> tuple[list[str], list[list[str]]]:
+        """The header and the cells that are printed, as text."""
+        cut = ["…"] if len(self.header) > MOST_COLUMNS else []
+        body = [[*map(_cell, row[:MOST_COLUMNS]), *cut] for row in self.rows[:MOST_ROWS]]
+        return [*map(str, self.header[:MOST_COLUMNS]), *cut], body
+
+    def _remarks(self) -> list[str]:
+        more = len(self.rows) - MOST_ROWS
+        return [f"… and {more} more rows"] * (more > 0) + [f"({self.note})"] * bool(self.note)
+
+
+def numbered(names: Iterable[object]) -> list[str]:
+    """Names as text, all different: of equal ones, all but the first get a number.
+
+    >>> numbered(["a", "b", "a", "a 2", "a"])
+    ['a', 'b', 'a 3', 'a 2', 'a 4']
+    """
+    asked = [str(name) for name in names]
+    reserved, taken = set(asked), dict[str, None]()
+    for name in asked:
+        free, number = name, 1
+        while free in taken or (number > 1 and free in reserved):
+            number += 1
+            free = f"{name} {number}"
+        taken[free] = None
+    return list(taken)
+
+
+def _arrow(values: list[Any]) -> Any:
+    """A column typed by what it holds; where that is no one type, as text."""
+    import pyarrow as pa
+
+    values = [value.item() if isinstance(value, np.generic) else value for value in values]
+    kinds = {type(value) for value in values if value is not None}
+    with suppress(OverflowError):  # an integer that is too large keeps its digits as text
+        if kinds == {int, float}:
+            return pa.array([None if value is None else float(value) for value in values])
+        if len(kinds) < 2 and kinds <= {bool, int, float, str}:
+            return pa.array(values)
+    return pa.array([None if value is None else str(value) for value in values], type=pa.string())
+
+
+def _html_row(cells: Sequence[str], tag: str) -> str:
+    return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

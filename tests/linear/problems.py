@@ -1,0 +1,84 @@
+"""Problems to solve: an objective over some rows, for every response in the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from deciban.linear.objective import Objective
+from deciban.linear.rows import DenseRows, SparseRows, rows_of
+from tests.responses.registry import Example
+
+LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
+    "dense": lambda x: x,
+    "float32": lambda x: x.astype(np.float32),
+    "sparse": sp.csr_array,
+}
+VARIATIONS = ["plain", "weights", "offset", "l2", "metric", "all"]
+ASKED = {
+    "plain": set(),
+    "weights": {"weights"},
+    "offset": {"offset"},
+    "l2": {"l2"},
+    "metric": {"l2", "metric"},
+    "all": {"weights", "offset", "l2", "metric"},
+}
+
+
+def cells(n: int, p: int, seed: int = 0) -> np.ndarray:
+    """Columns of different units, many cells 0, whole multiples of 1/64 so that float32 holds them too."""
+    rng = np.random.default_rng(seed)
+    x = np.where(rng.random((n, p)) < 0.4, 0.0, rng.normal(size=(n, p)))
+    return np.round(x * 64) / 64 * 4.0 ** np.arange(p)
+
+
+def problem(example: Example, layout: str = "dense", variation: str = "plain", n: int = 40, p: int = 3) -> Objective:
+    x, rng, asked = cells(n, p), np.random.default_rng(1), ASKED[variation]
+    root = rng.normal(size=(example.m, example.m))
+    return Objective(
+        rows_of(LAYOUTS[layout](x), x.mean(axis=0)),
+        example.response,
+        example.draw(rng, n),
+        weights=rng.uniform(0.1, 3.0, n) if "weights" in asked else None,
+        offset=rng.uniform(-0.1, 0.1, n) if "offset" in asked else None,
+        l2=2.5 if "l2" in asked else 0.0,
+        metric=root @ root.T + 0.1 * np.eye(example.m) if "metric" in asked else None,
+    )
+
+
+def somewhere(example: Example, objective: Objective, seed: int = 2) -> np.ndarray:
+    """A θ at which every row is inside the response's domain."""
+    theta = np.random.default_rng(seed).uniform(-1.0, 1.0, objective.shape)
+    eta = objective.rows.predictors(theta)
+    theta *= min(1.0, 0.7 * example.room / np.abs(eta).max())
+    theta[:, -1] += example.centre
+    return theta
+
+
+def plain_cells(objective: Objective) -> np.ndarray:
+    """(n, p + 1) the rows in the coordinates of θ, by numpy alone."""
+    x = objective.rows.x
+    x = x.toarray() if sp.issparse(x) else x.astype(np.float64)
+    z = (x - objective.rows.origin) / objective.rows.scale
+    return np.hstack([z, np.ones((len(z), 1))])
+
+
+def chosen(rows: DenseRows | SparseRows, index: np.ndarray) -> DenseRows | SparseRows:
+    """Some of the rows, in the same coordinates."""
+    return replace(rows, x=rows.x[index])
+
+
+def derivative(function: Callable[[np.ndarray], np.ndarray], theta: np.ndarray, step: float = 1e-3) -> np.ndarray:
+    """∂function/∂θ by five points, with the entries of θ first; errs by some 1e-12 of the function."""
+    found = []
+    for place in np.ndindex(theta.shape):
+        h = np.zeros_like(theta)
+        h[place] = step
+        near = np.asarray(function(theta + h)) - np.asarray(function(theta - h))
+        far = np.asarray(function(theta + 2 * h)) - np.asarray(function(theta - 2 * h))
+        found.append((8.0 * near - far) / (12.0 * step))
+    return np.array(found).reshape(theta.shape + np.shape(found[0]))
