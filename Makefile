@@ -18,7 +18,7 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(STAMP)
+bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
 
 check-tools:
@@ -39,6 +39,10 @@ $(STAMP): $(SOURCES)
 
 $(VENV)/.lint: $(STAMP)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[lint]'
+	touch $@
+
+$(VENV)/.bench: $(STAMP)
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[bench]'
 	touch $@
 
 clean:

@@ -39,7 +39,7 @@ Ours = TypeVar("Ours")
 Peer = TypeVar("Peer")
 Result = TypeVar("Result")
 
-AGREEMENT = 1e-6  # a row whose answers differ by more is invalid
+AGREEMENT = 1e-6  # a row whose answers differ by more is invalid, unless it names another limit
 SLOW, MEDIUM = 5.0, 1.0  # seconds: a peer above SLOW runs once, above MEDIUM at most twice
 REST = 0.3  # seconds before every run
 
@@ -56,6 +56,7 @@ class Comparison:
     target: float  # the ratio must be at least this
     gap: float  # largest difference between our answer and the peer's
     note: str
+    within: float = AGREEMENT  # the largest gap of a valid row
 
     @property
     def ratio(self) -> float:
@@ -64,7 +65,7 @@ class Comparison:
 
     @property
     def valid(self) -> bool:
-        return self.gap <= AGREEMENT  # False for NaN too
+        return self.gap <= self.within  # False for NaN too
 
     @property
     def met(self) -> bool:
@@ -113,11 +114,13 @@ class Bench:
         target: float,
         agreement: Callable[[Ours, Peer], float],
         note: str = "",
+        within: float = AGREEMENT,
     ) -> tuple[Ours, Peer]:
         """Time both, interleaved, check that they agree, add the row, return the last results."""
         our_times, peer_times, our_result, peer_result = interleave(ours, peer, self.runs)
         distance = float(agreement(our_result, peer_result))
-        row = Comparison(self.job, title, against, tuple(our_times), tuple(peer_times), target, distance, note)
+        times = tuple(our_times), tuple(peer_times)
+        row = Comparison(self.job, title, against, *times, target, distance, note, within)
         self.comparisons.append(row)
         print(f"  {title} / {against}: {row.ratio:.3f}, answers within {distance:.1e}", flush=True)
         return our_result, peer_result

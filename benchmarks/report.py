@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.harness import Bench, Comparison, Limit
 from benchmarks.sizes import QUICK, SEED
 
-PACKAGES = ("deciban", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
+PACKAGES = ("deciban", "numpy", "scipy", "scikit-learn", "glum", "pandas", "pyarrow")
 
 
 def text(bench: Bench) -> str:

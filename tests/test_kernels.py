@@ -748,3 +748,344 @@ def test_most_probable_is_argmax_and_counts_impossible_rows():
     expected[::10] = 1
     np.testing.assert_array_equal(chosen, expected)
     assert impossible == 30
+
+
+# ---- linear predictors ------------------------------------------------------------------------------------------
+
+ROWS = [0, 1, 3, 4, 5, 31, 63, 64, 65, 70]
+COLUMNS = [0, 1, 2, 3, 4, 5, 8, 13, 33, 40]
+PREDICTORS = [1, 2, 3, 4, 5, 7, 8, 11]
+
+
+def linear_problem(n, d, m, seed=60):
+    """x, w, constant, origin, labels, weights: everything of moderate size."""
+    rng = random(seed)
+    return (
+        rng.normal(size=(n, d)),
+        rng.normal(size=(m, d)),
+        rng.normal(size=m),
+        rng.normal(size=d),
+        rng.integers(0, m + 1, n).astype(np.int32),
+        rng.uniform(0.0, 3.0, n),
+    )
+
+
+def scores(x, w, constant, origin):
+    return (x.astype(np.float64) - origin) @ w.T + constant
+
+
+def softmax(eta, labels, weights):
+    """−Σ w log p(y) and the residuals w (p − [y = k]) of all classes but the first, whose η is 0."""
+    weights = np.ones(len(eta)) if weights is None else weights
+    wide = np.hstack([np.zeros((len(eta), 1)), eta])
+    wide -= wide.max(axis=1, keepdims=True)
+    log_p = wide - logsumexp(wide, axis=1, keepdims=True) if len(eta) else wide
+    loss = -float(weights @ log_p[np.arange(len(eta)), labels])
+    return loss, weights[:, np.newaxis] * (np.exp(log_p) - (labels[:, np.newaxis] == np.arange(wide.shape[1])))[:, 1:]
+
+
+def back(x, origin, residual):
+    """(m, d + 1) Σ residual·(x − origin), and last Σ residual."""
+    return np.hstack([residual.T @ (x.astype(np.float64) - origin), residual.sum(axis=0)[:, np.newaxis]])
+
+
+def assert_near(found, expected, size=1.0):
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * size)
+
+
+def assert_linear(x, w, constant, origin, labels, weights):
+    eta = scores(x, w, constant, origin)
+    assert_near(_kernels.predictors(x, w, constant, origin), eta)
+    loss, residual = softmax(eta, labels, weights)
+    found, gradient = _kernels.softmax_pass(x, w, constant, origin, labels, weights)
+    assert gradient.shape == (len(w), x.shape[1] + 1)
+    assert_near(found, loss, 1.0 + len(x))
+    assert_near(gradient, back(x, origin, residual), 1.0 + len(x))
+    assert_near(_kernels.returned(x, origin, residual), back(x, origin, residual), 1.0 + len(x))
+
+
+@pytest.mark.parametrize("n", ROWS)
+@pytest.mark.parametrize("m", PREDICTORS)
+def test_linear_predictors_and_back(n, m):
+    for d in COLUMNS:
+        *problem, weights = linear_problem(n, d, m)
+        assert_linear(*problem, weights)
+        assert_linear(*problem, None)
+
+
+@layouts
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("d", [1, 6])
+def test_linear_predictors_in_any_layout(layout, dtype, d):
+    x, *rest = linear_problem(70, d, 3)
+    assert_linear(layout(x.astype(dtype)), *rest)
+
+
+@pytest.mark.parametrize("n", [255, 256, 511, 512, 1023, 5000])
+@pytest.mark.parametrize("d", [1, 9, 1100])
+def test_linear_predictors_of_many_rows_and_columns(n, d):
+    """Several blocks of rows; so many columns that a tile has 8 rows only."""
+    assert_linear(*linear_problem(min(n, 700) if d > 1000 else n, d, 2))
+
+
+@given(st.integers(0, 70), st.integers(0, 40), st.integers(1, 11), st.booleans(), st.integers(0, 2**32 - 1))
+def test_linear_predictors_of_any_shape(n, d, m, weighted, seed):
+    *problem, weights = linear_problem(n, d, m, seed)
+    assert_linear(*problem, weights if weighted else None)
+
+
+def test_a_loss_is_as_exact_as_its_logarithms():
+    """Two classes, one column, η from −40 to 40: log(1 + e^−η) by its own function."""
+    x = np.linspace(-40.0, 40.0, 64)[:, np.newaxis]
+    one = np.ones(1)
+    for code, sign in ((0, 1.0), (1, -1.0)):
+        for i in range(64):
+            labels = np.array([code], np.int32)
+            expected = np.logaddexp(0.0, sign * x[i, 0])
+            for weights in (None, one):
+                loss, gradient = _kernels.softmax_pass(x[i : i + 1], one[np.newaxis], 0 * one, 0 * one, labels, weights)
+                assert loss == pytest.approx(expected, rel=1e-14, abs=3e-16)
+                assert gradient[0, 1] == pytest.approx(1 / (1 + np.exp(-x[i, 0])) - code, rel=1e-14, abs=3e-16)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("m", [1, 2, 5])
+@pytest.mark.parametrize("size", [1e3, 1e5, 1e300])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_extreme_predictors_neither_overflow_nor_vanish(m, weighted, size, sparse):
+    rng = random(61)
+    x = rng.choice([-1.0, 0.0, 1.0], size=(70, 1))
+    w, constant = size * rng.choice([-1.0, 1.0], size=(m, 1)), np.zeros(m)
+    labels, weights = rng.integers(0, m + 1, 70).astype(np.int32), rng.uniform(0.5, 1.0, 70) if weighted else None
+    expected, residual = softmax(scores(x, w, constant, np.zeros(1)), labels, weights)
+    if sparse:
+        loss, gradient = _kernels.sparse_softmax_pass(*with_index(x, np.int32), w.T.copy(), constant, labels, weights)
+    else:
+        loss, gradient = _kernels.softmax_pass(x, w, constant, np.zeros(1), labels, weights)
+    assert np.isfinite(loss)
+    assert loss == pytest.approx(expected, rel=1e-13)
+    assert_near(gradient, back(x, np.zeros(1), residual), 70)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_predictor_that_is_not_a_number_is_not_a_good_one(code, sparse):
+    """∞ − ∞ at the end of a step that is too long: the loss must not be finite, or it would be taken."""
+    x, w, labels = np.array([[1e200, 1e200]]), np.array([[1e200, -1e200]]), np.array([code], np.int32)
+    if sparse:
+        loss, _ = _kernels.sparse_softmax_pass(*with_index(x, np.int32), w.T.copy(), np.zeros(1), labels, None)
+    else:
+        loss, _ = _kernels.softmax_pass(x, w, np.zeros(1), np.zeros(2), labels, None)
+    assert not np.isfinite(loss)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_hundreds_of_classes(weighted):
+    *problem, weights = linear_problem(70, 3, 400)
+    assert_linear(*problem, weights if weighted else None)
+
+
+def test_sums_of_probabilities_do_not_overflow_when_multiplied():
+    """Without weights the sums of a tile are multiplied, and the logarithm taken of the product: here, of 2000^16."""
+    x, labels = np.zeros((64, 1)), np.zeros(64, np.int32)
+    loss, _ = _kernels.softmax_pass(x, np.zeros((1999, 1)), np.zeros(1999), np.zeros(1), labels, None)
+    assert loss == pytest.approx(64 * np.log(2000.0), rel=1e-14)
+
+
+# the same for sparse rows
+
+
+def sparse_problem(n, d, m, seed=62):
+    rng = random(seed)
+    _, w, constant, _, labels, weights = linear_problem(n, d, m, seed)
+    return np.where(rng.random((n, d)) < 0.3, rng.normal(size=(n, d)), 0.0), w, constant, labels, weights
+
+
+def assert_sparse_linear(dense, w, constant, labels, weights, index=np.int32):
+    n, d = dense.shape
+    rows, origin, columns = with_index(dense, index), np.zeros(d), np.ascontiguousarray(w.T)
+    eta = scores(dense, w, constant, origin)
+    assert_near(_kernels.sparse_predictors(*rows, columns, constant), eta)
+    loss, residual = softmax(eta, labels, weights)
+    found, gradient = _kernels.sparse_softmax_pass(*rows, columns, constant, labels, weights)
+    assert gradient.shape == (len(w), d + 1)
+    assert_near(found, loss, 1.0 + n)
+    assert_near(gradient, back(dense, origin, residual), 1.0 + n)
+    assert_near(_kernels.sparse_returned(*rows, d, residual), back(dense, origin, residual), 1.0 + n)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("n", ROWS)
+@pytest.mark.parametrize("m", PREDICTORS)
+def test_sparse_linear_predictors_and_back(index, n, m):
+    for d in COLUMNS:
+        *problem, weights = sparse_problem(n, d, m)
+        assert_sparse_linear(*problem, weights, index)
+        assert_sparse_linear(*problem, None, index)
+
+
+@given(st.integers(0, 70), st.integers(0, 40), st.integers(1, 11), st.booleans(), st.integers(0, 2**32 - 1))
+def test_sparse_linear_predictors_of_any_shape(n, d, m, weighted, seed):
+    *problem, weights = sparse_problem(n, d, m, seed)
+    assert_sparse_linear(*problem, weights if weighted else None)
+
+
+@pytest.mark.parametrize("n", [255, 256, 1024, 5000])
+def test_sparse_linear_predictors_of_many_rows(n):
+    assert_sparse_linear(*sparse_problem(n, 9, 2))
+
+
+def test_cells_stored_twice_in_sparse_rows_add_up():
+    rows = np.array([1.0, 2.0, 5.0]), np.array([1, 1, 0], np.int32), np.array([0, 2, 3], np.int32)
+    w, none = np.array([[10.0], [100.0]]), np.zeros(1)
+    assert _kernels.sparse_predictors(*rows, w, none).tolist() == [[300.0], [50.0]]
+    assert _kernels.sparse_returned(*rows, 2, np.array([[1.0], [-1.0]])).tolist() == [[-5.0, 3.0, 0.0]]
+
+
+# threads and neighbours
+
+
+def linear_results(n, d, m, weighted):
+    x, w, constant, origin, labels, weights = linear_problem(n, d, m)
+    weights, residual = weights if weighted else None, random(63).normal(size=(n, m))
+    rows, columns = with_index(np.where(np.abs(x) > 1, x, 0.0), np.int32), np.ascontiguousarray(w.T)
+    return [
+        _kernels.predictors(x, w, constant, origin),
+        *_kernels.softmax_pass(x, w, constant, origin, labels, weights),
+        _kernels.returned(x, origin, residual),
+        _kernels.sparse_predictors(*rows, columns, constant),
+        *_kernels.sparse_softmax_pass(*rows, columns, constant, labels, weights),
+        _kernels.sparse_returned(*rows, d, residual),
+    ]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n", "d", "m"), [(40_000, 30, 1), (9_001, 33, 5), (1_500, 9, 100)])
+def test_linear_kernels_give_the_same_bits_from_any_number_of_threads(threads, n, d, m, weighted):
+    results = []
+    for count in (1, 2, 3, 7):
+        threads(count)
+        results.append(linear_results(n, d, m, weighted))
+    for other in results[1:]:
+        for a, b in zip(results[0], other, strict=True):
+            assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 5])
+@pytest.mark.parametrize("d", [3, 8, 37])
+def test_linear_predictors_of_a_row_do_not_depend_on_its_neighbours(m, d):
+    x, w, constant, origin, *_ = linear_problem(300, d, m)
+    whole = _kernels.predictors(x, w, constant, origin)
+    alone = [_kernels.predictors(x[i : i + 1], w, constant, origin) for i in range(300)]
+    assert np.array_equal(np.concatenate(alone), whole)
+    order = random(64).permutation(300)
+    assert np.array_equal(_kernels.predictors(x[order], w, constant, origin), whole[order])
+    dense, columns = np.where(np.abs(x) > 1, x, 0.0), np.ascontiguousarray(w.T)
+    whole = _kernels.sparse_predictors(*with_index(dense, np.int32), columns, constant)
+    alone = [_kernels.sparse_predictors(*with_index(dense[i : i + 1], np.int32), columns, constant) for i in range(300)]
+    assert np.array_equal(np.concatenate(alone), whole)
+
+
+def test_linear_kernels_leave_their_arguments_as_they_were():
+    arguments = linear_problem(70, 5, 3)
+    kept = [a.copy() for a in arguments]
+    x, w, constant, origin, labels, weights = (frozen(a) for a in arguments)
+    _kernels.softmax_pass(x, w, constant, origin, labels, weights)
+    rows, columns = [frozen(a) for a in with_index(x, np.int32)], frozen(np.ascontiguousarray(w.T))
+    _kernels.sparse_softmax_pass(*rows, columns, constant, labels, weights)
+    _kernels.returned(x, origin, frozen(random(65).normal(size=(70, 3))))
+    assert all(np.array_equal(a, b) for a, b in zip(arguments, kept, strict=True))
+
+
+# contracts
+
+
+@pytest.mark.parametrize("code", [-1, 4, 2**31 - 1, -(2**31)])
+@pytest.mark.parametrize("place", [0, 5, 69])
+def test_linear_kernels_refuse_a_class_that_is_not_there(code, place):
+    x, w, constant, origin, labels, weights = linear_problem(70, 5, 3)
+    labels[place] = code
+    rows = with_index(x, np.int32)
+    with pytest.raises(ValueError, match="class code out of range"):
+        _kernels.softmax_pass(x, w, constant, origin, labels, None)
+    with pytest.raises(ValueError, match="class code out of range"):
+        _kernels.softmax_pass(x, w, constant, origin, labels, weights)
+    with pytest.raises(ValueError, match="class code out of range"):
+        _kernels.sparse_softmax_pass(*rows, np.ascontiguousarray(w.T), constant, labels, None)
+
+
+def resized(array, axis, by):
+    """The same with a row or column more or less along one axis."""
+    size = array.shape[axis] + by
+    return np.ascontiguousarray(np.take(array, np.arange(size) % array.shape[axis], axis=axis))
+
+
+@pytest.mark.parametrize("by", [-1, 1])
+def test_linear_kernels_refuse_wrong_shapes(by):
+    x, w, constant, origin, labels, weights = linear_problem(70, 5, 3)
+    residual, columns, rows = random(66).normal(size=(70, 3)), np.ascontiguousarray(w.T), with_index(x, np.int32)
+    right = (x, w, constant, origin, labels, weights)
+    for place, axis in [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (3, 0), (4, 0), (5, 0)]:
+        wrong = list(right)
+        wrong[place] = resized(wrong[place], axis, by)
+        with pytest.raises(ValueError):
+            _kernels.softmax_pass(*wrong)
+        if place < 4 and (place, axis) != (0, 0):
+            with pytest.raises(ValueError):
+                _kernels.predictors(*wrong[:4])
+    for wrong in [(x, origin, resized(residual, 0, by)), (x, resized(origin, 0, by), residual)]:
+        with pytest.raises(ValueError):
+            _kernels.returned(*wrong)
+    with pytest.raises(ValueError):
+        _kernels.sparse_returned(*rows, 5, resized(residual, 0, by))
+    for wrong in [(resized(constant, 0, by), labels, weights), (constant, resized(labels, 0, by), weights)]:
+        with pytest.raises(ValueError):
+            _kernels.sparse_softmax_pass(*rows, columns, *wrong)
+    with pytest.raises(ValueError):
+        _kernels.sparse_softmax_pass(*rows, columns, constant, labels, resized(weights, 0, by))
+    with pytest.raises(ValueError):
+        _kernels.sparse_predictors(*rows, columns, resized(constant, 0, by))
+
+
+@pytest.mark.parametrize(
+    "x", [np.ones(6), np.ones((2, 3, 1)), np.ones((2, 3), np.int64), np.ones((2, 3), np.complex128)]
+)
+def test_linear_kernels_refuse_what_is_no_matrix_of_floats(x):
+    with pytest.raises(TypeError):
+        _kernels.predictors(x, np.ones((1, 3)), np.ones(1), np.ones(3))
+    with pytest.raises(TypeError):
+        _kernels.softmax_pass(x, np.ones((1, 3)), np.ones(1), np.ones(3), np.zeros(2, np.int32), None)
+    with pytest.raises(TypeError):
+        _kernels.returned(x, np.ones(3), np.ones((2, 1)))
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize(
+    ("columns", "starts"),
+    [([3], [0, 1]), ([-1], [0, 1]), ([0], [0, 2]), ([0], [1, 0]), ([0], [-1, 1])],
+    ids=["column too large", "negative column", "beyond the end", "backwards", "before the start"],
+)
+@pytest.mark.parametrize("m", [1, 3])
+def test_linear_kernels_refuse_broken_sparse_rows(index, columns, starts, m):
+    rows = np.ones(1), np.array(columns, index), np.array(starts, index)
+    with pytest.raises(ValueError, match="sparse rows"):
+        _kernels.sparse_predictors(*rows, np.zeros((3, m)), np.zeros(m))
+    with pytest.raises(ValueError, match="sparse rows"):
+        _kernels.sparse_softmax_pass(*rows, np.zeros((3, m)), np.zeros(m), np.zeros(1, np.int32), None)
+    with pytest.raises(ValueError, match="sparse rows"):
+        _kernels.sparse_returned(*rows, 3, np.zeros((1, m)))
+
+
+def test_a_broken_sparse_row_is_refused_by_any_thread(threads):
+    """In the last of many rows, read by the last of several threads."""
+    threads(3)
+    values, columns, starts = with_index(np.ones((20_000, 30)), np.int32)
+    columns[-1] = 30
+    with pytest.raises(ValueError, match="sparse rows"):
+        _kernels.sparse_predictors(values, columns, starts, np.zeros((30, 2)), np.zeros(2))
+    with pytest.raises(ValueError, match="sparse rows"):
+        _kernels.sparse_returned(values, columns, starts, 30, np.zeros((20_000, 2)))
+    with pytest.raises(ValueError, match="sparse rows"):
+        _kernels.sparse_softmax_pass(
+            values, columns, starts, np.zeros((30, 2)), np.zeros(2), np.zeros(20_000, np.int32), None
+        )

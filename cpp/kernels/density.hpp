@@ -115,7 +115,7 @@ void add_log_density(const Matrix<T>& x, const double* mean, const double* facto
     for (std::size_t left = 0; left < x.columns; left += columns_at_once)
         parameters.emplace_back(classes, x.columns, left, mean, factor, constant);
     const std::size_t widest = padded(std::min(columns_at_once, x.columns));
-    const std::size_t tile_rows = std::clamp<std::size_t>((std::size_t{64} << 10) / (8 * widest), 8, 256);
+    const std::size_t tile_rows = std::clamp<std::size_t>((std::size_t{64} << 10) / (8 * widest + 1), 8, 256);
     const unsigned parts = thread_count(x.rows * x.columns * classes, 1 << 16);
     parallel(x.rows, parts, [&](unsigned, std::size_t begin, std::size_t end) {
         Doubles tile(tile_rows * widest);

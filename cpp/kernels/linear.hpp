@@ -130,13 +130,14 @@ DECIBAN_CLONES inline void return_tile(const double* cells, std::size_t rows, st
 DECIBAN_CLONES inline double softmax_tile(double* eta, std::size_t rows, std::size_t m, std::size_t capacity, const std::int32_t* codes,
                                           const double* weights) {
     double loss = 0.0;
-    v4 product = splat(1.0);
+    v4 product = splat(1.0), poison = splat(0.0);
     for (std::size_t i = 0; i < rows; i += 4) {
         const std::size_t lanes = std::min<std::size_t>(4, rows - i);
         v4 most = splat(0.0);
         for (std::size_t k = 0; k < m; ++k) {
             const v4 value = load(eta + k * capacity + i);
             most = value > most ? value : most;
+            poison += value - value;  // NaN for what is not finite, which comparisons and exp would pass over
         }
         for (std::size_t l = 0; l < lanes; ++l) {
             const double own = codes[i + l] ? eta[static_cast<std::size_t>(codes[i + l] - 1) * capacity + i + l] : 0.0;
@@ -161,7 +162,7 @@ DECIBAN_CLONES inline double softmax_tile(double* eta, std::size_t rows, std::si
             for (std::size_t k = 0; k < m; ++k) eta[k * capacity + i + l] = 0.0;
     }
     for (int l = 0; l < 4; ++l) loss += std::log(product[l]);
-    return loss;
+    return loss + sum(poison);
 }
 
 struct Pass {

@@ -15,10 +15,10 @@ from deciban.errors import BadCell, cell_error, forbid_infinite, forbid_stored
 from deciban.families import Natural
 from deciban.generative import Missing, Plan, is_sparse, read
 from deciban.schema import Schema
-from deciban.types import FloatArray, Level, Levels, sorted_levels
+from deciban.types import FloatArray, IntArray, Level, Levels, sorted_levels
 
 NOT_SPARSE = "is missing or infinite, which cells of sparse rows cannot be here"
-DENSE_AT_MOST = 512  # features that stand in a full matrix when most of them are indicators
+DENSE_AT_MOST = 512  # indicators that stand in a full matrix, beside numbers or alone
 
 
 class Encoder(Protocol):
@@ -31,8 +31,8 @@ class Encoder(Protocol):
     def owners(self) -> tuple[int, ...]: ...
 
     @property
-    def means(self) -> FloatArray:
-        """(m) of the features in training, where they are known; else 0."""
+    def origin(self) -> FloatArray:
+        """(m) what explanations count from: the means of the features in training, or what stands for them."""
 
     def features(self, frame: Frame, places: Sequence[int]) -> Any:
         """(n, m) float64 or float32 matrix, or sparse rows; `places` are the columns' positions in the frame."""
@@ -78,7 +78,7 @@ class Numbers:
         return (*range(len(self.labels)), *self.marked)
 
     @property
-    def means(self) -> FloatArray:
+    def origin(self) -> FloatArray:
         return np.concatenate([self.fill, self.share[list(self.marked)]])
 
     def features(self, frame: Frame, places: Sequence[int]) -> Any:
@@ -103,7 +103,7 @@ class Indicators:
 
     labels: tuple[Level, ...]
     levels: tuple[Levels, ...]  # of each column, the first one being the one compared with; None is missing
-    means: FloatArray  # (m) share of the rows of each feature
+    origin: FloatArray  # (m) share of the rows of each feature
 
     @classmethod
     def of(
@@ -138,14 +138,13 @@ class Indicators:
         last = np.array([len(v) - 1 if v and v[-1] is None else UNSEEN for v in self.levels], dtype=np.int32)
         codes = np.where(codes == MISSING, last, codes)
         rows, columns = np.nonzero(codes > 0)
-        cells = [np.ones(len(rows))]
-        where = [rows], [starts[columns] + codes[rows, columns] - 1]
-        for row, j in np.argwhere(codes == UNSEEN).tolist():
-            own = np.arange(starts[j], starts[j + 1])
-            cells.append(self.means[own])
-            where[0].append(np.full(len(own), row))
-            where[1].append(own)
-        place = np.concatenate(where[0]), np.concatenate(where[1])
+        cells, at, features = [np.ones(len(rows))], [rows], [starts[columns] + codes[rows, columns] - 1]
+        for j in np.flatnonzero((codes == UNSEEN).any(axis=0)):
+            strange, own = np.flatnonzero(codes[:, j] == UNSEEN), np.arange(starts[j], starts[j + 1])
+            cells.append(np.tile(self.origin[own], len(strange)))
+            at.append(np.repeat(strange, len(own)))
+            features.append(np.tile(own, len(strange)))
+        place = np.concatenate(at), np.concatenate(features)
         return sp.csr_array((np.concatenate(cells), place), shape=(len(codes), int(starts[-1])))
 
 
@@ -173,8 +172,10 @@ class Sufficient:
         return self.natural.columns
 
     @property
-    def means(self) -> FloatArray:
-        return np.zeros(len(self.natural.names))
+    def origin(self) -> FloatArray:
+        """A cell is missing: then a part of a column is all of its evidence, as in the generative model."""
+        absent = self.natural.presence if self.natural.absence is None else self.natural.absence
+        return absent.astype(np.float64)
 
     @property
     def coefficients(self) -> FloatArray:
@@ -219,8 +220,11 @@ class Design:
         object.__setattr__(self, "owners", owners)
 
     @classmethod
-    def of(cls, frame: Frame, weights: FloatArray | None = None) -> Design:
-        """Numbers and booleans are numbers, text is indicators, an empty column is nothing."""
+    def of(cls, frame: Frame, weights: FloatArray | None = None, rows: IntArray | None = None) -> Design:
+        """Numbers and booleans are numbers, text is indicators, an empty column is nothing.
+
+        `rows` are the numbers of the rows, for messages, if some were left out.
+        """
         schema = Schema.of(frame)
         parts = []
         makers: list[tuple[Any, set[Kind]]] = [(Numbers, {"number", "boolean"}), (Indicators, {"category"})]
@@ -231,10 +235,10 @@ class Design:
                 try:
                     parts.append(Part(columns, maker.of(labels, frame, columns, weights)))
                 except BadCell as bad:
-                    raise _named(bad, columns, schema, frame, columns, 0) from None
+                    raise _named(bad, columns, schema, frame, columns, _number(bad.row, 0, rows)) from None
         return cls(schema, tuple(parts))
 
-    def matrix(self, frame: Frame, first_row: int = 0) -> Any:
+    def matrix(self, frame: Frame, first_row: int = 0, rows: IntArray | None = None) -> Any:
         """(n, p) features: the frame's own matrix where it serves, a new one, or sparse rows."""
         places = self.schema.places(frame)
         found = []
@@ -243,20 +247,39 @@ class Design:
             try:
                 found.append(part.encoder.features(frame, where))
             except BadCell as bad:
-                raise _named(bad, part.columns, self.schema, frame, where, first_row) from None
+                raise _named(bad, part.columns, self.schema, frame, where, _number(bad.row, first_row, rows)) from None
         if not found:
             return np.zeros((frame.rows, 0))
-        if any(sp.issparse(x) for x in found):
-            if not is_sparse(frame) and len(self.names) <= DENSE_AT_MOST:
+        indicators = [x.shape[1] for x in found if sp.issparse(x)]
+        if indicators:
+            if not is_sparse(frame) and sum(indicators) <= DENSE_AT_MOST:
                 found = [x.toarray() if sp.issparse(x) else x for x in found]
             else:
                 return sp.csr_array(found[0] if len(found) == 1 else sp.hstack(found, format="csr"))
         return found[0] if len(found) == 1 else np.hstack(found)
 
     @property
-    def means(self) -> FloatArray:
-        """(p) of the features in training."""
-        return np.concatenate([np.zeros(0), *(part.encoder.means for part in self.parts)])
+    def origin(self) -> FloatArray:
+        """(p) what explanations count from; the means of the features, unless this is a twin's design."""
+        return np.concatenate([np.zeros(0), *(part.encoder.origin for part in self.parts)])
+
+    @property
+    def of_twin(self) -> bool:
+        """Whether features are sufficient statistics, which often are redundant."""
+        return any(isinstance(part.encoder, Sufficient) for part in self.parts)
+
+    def forbid_infinite(self, frame: Frame, first_row: int) -> None:
+        """Names an infinite cell, if there is one among the numbers."""
+        places = self.schema.places(frame)
+        for part in self.parts:
+            if isinstance(part.encoder, Numbers):
+                where = [places[j] for j in part.columns]
+                try:
+                    x = frame.counts(where)
+                    if not sp.issparse(x):
+                        forbid_infinite(x)
+                except BadCell as bad:
+                    raise _named(bad, part.columns, self.schema, frame, where, first_row + bad.row) from None
 
     def converts(self, frame: Frame) -> bool:
         """Whether features are made, rather than read in place."""
@@ -272,7 +295,11 @@ def _shares(weights: FloatArray | None, rows: int) -> FloatArray:
 
 
 def _named(
-    bad: BadCell, columns: Sequence[int], schema: Schema, frame: Frame, places: Sequence[int], first_row: int
+    bad: BadCell, columns: Sequence[int], schema: Schema, frame: Frame, places: Sequence[int], row: int
 ) -> Exception:
     name, value = schema.names[columns[bad.column]], frame.cell(bad.row, places[bad.column])
-    return cell_error(name, first_row + bad.row, value, bad.problem)
+    return cell_error(name, row, value, bad.problem)
+
+
+def _number(row: int, first_row: int, rows: IntArray | None) -> int:
+    return first_row + row if rows is None else int(rows[row])

@@ -25,10 +25,11 @@ STRICT = 1e-9  # a row is strictly on its side from here on; between, a coeffici
 # HiGHS takes 1e-10 for 0 in its sums and drops cells below 1e-9, both absolute: larger cells make it look closer.
 FINE, COARSE = 2.0**20, 2.0**10  # 1e-16 and 1e-13 of a cell; the second for margins ≥ 0, where TOUCHING is allowed
 
-FIRST_ROWS = 400  # of the working set, and 2 for each column
-MORE_ROWS = 200  # taken in after the first solution; then twice as many each time
+FIRST = 400  # rows in the working set, and 2 for each coefficient
+MORE = 200  # taken in after the first solution; then twice as many each time
 CHUNK = 1 << 13  # rows scaled at a time, so that they stay in the cache
 SLACK_ROWS = 5000  # that least_slack reads
+LARGEST = 1e6  # weight in least_slack; only columns whose cells differ as much in size have use for more
 PRUNED = 64  # so many columns are tried one by one for being left out
 
 
@@ -108,18 +109,22 @@ def halfspace(x: Any, sign: NDArray[Any]) -> Hyperplane | Certificate:
     if _one_sided(sign):
         return _constant(x, sign)
     sample, codes = _Scaled.of(x), (np.asarray(sign) > 0).astype(np.intp)
-    found = _settle(sample, codes, 2, _widest)
-    if found.direction is not None:
-        plane = _with_margin(sample, codes, found.direction[1, :-1] * sample.scale)
-        if plane is not None:
-            return plane
-    return _certificate(sample, codes, found.rows, found.multipliers)
+    for unit in (FINE, 1.0):  # where cells differ much in size, the first may fail and the second may not
+        found = _settle(sample, codes, 2, _widest(unit))
+        if found.direction is not None:
+            plane = _with_margin(sample, codes, found.direction[1, :-1] * sample.scale)
+            if plane is not None:
+                return plane
+        proof, error = _certificate(sample, codes, found.pairs[0], found.multipliers)
+        if error <= TOUCHING:
+            break
+    return proof
 
 
 def least_slack(x: Any, sign: NDArray[Any]) -> Hyperplane:
     """The w, d of min Σ s_i with sign_i (w·x_i − d) ≥ 1 − s_i and s_i ≥ 0, for a sample that is not separable.
 
-    Beyond 5,000 rows it is that of a sample: every so manieth row of each side, in proportion.
+    Beyond 5,000 rows it is that of a sample: rows at equal distances from each side, in proportion.
 
     >>> import numpy as np
     >>> x, sign = np.array([[0.0], [0.0], [0.0], [1.0], [2.0], [3.0], [3.0], [3.0]]), [-1, -1, -1, 1, -1, 1, 1, 1]
@@ -133,10 +138,7 @@ def least_slack(x: Any, sign: NDArray[Any]) -> Hyperplane:
     share = min(1.0, SLACK_ROWS / len(codes))
     sides = (np.flatnonzero(codes == side) for side in (0, 1))
     rows = np.concatenate([_spread(side, int(np.ceil(share * len(side)))) for side in sides])
-    a, _ = _margins_of(sample.rows(rows), codes[rows], 2)
-    # by its dual, max Σα with Σ α_i sign_i (x_i, −1) = 0 and 0 ≤ α ≤ 1: d + 1 rows instead of n; w, d are its prices
-    dual = _solve(-np.ones(len(rows)), A_eq=a.T, b_eq=np.zeros(a.shape[1]), bounds=(0.0, 1.0))
-    prices: FloatArray = -dual.eqlin.marginals
+    prices = _prices_of_slack(_margins_of(sample.rows(rows), codes[rows], 1 - codes[rows], 2))
     weights = prices[:-1] * sample.scale
     return Hyperplane(weights, float(sample.centre @ weights - prices[-1]))
 
@@ -161,12 +163,13 @@ def separating(x: Any, codes: NDArray[Any], classes: int) -> Separation | None:
     """
     present = np.bincount(codes, minlength=classes) > 0
     codes, classes = (np.cumsum(present) - 1)[codes], int(present.sum())
-    sample = _Scaled.of(x)
-    partly = _partly(sample, codes, classes)
-    if partly is None:
+    if classes < 2:
         return None
-    wholly = _wholly(sample, codes, classes, np.unique(partly.rows))
-    return Separation(_fewest_columns(sample, codes, classes, partly, wholly), wholly is not None)
+    sample = _Scaled.of(x)
+    alone = _alone(sample.x, codes, classes, complete=True)
+    if len(alone):
+        return Separation((int(alone[0]),), complete=True)
+    return _joint(sample, codes, classes, _alone(sample.x, codes, classes, complete=False))
 
 
 # Rows and margins ----------------------------------------------------------------------------------------------------
@@ -214,17 +217,18 @@ class _Scaled:
             result[:, :-1] += total.toarray() if sp.issparse(total) else total
         return result
 
-    def margins(self, direction: FloatArray, codes: IntArray) -> tuple[FloatArray, FloatArray]:
-        """The least and the greatest over k of (u_y − u_k)·z for each row, where u (K, d + 1) is the direction."""
-        least, greatest = np.empty(len(codes)), np.empty(len(codes))
+    def margins(self, direction: FloatArray, codes: IntArray) -> tuple[FloatArray, IntArray, FloatArray]:
+        """For each row the least over k ≠ y of (u_y − u_k)·z, the k that has it, and the greatest; u (K, d + 1)."""
+        least, rival, greatest = np.empty(len(codes)), np.empty(len(codes), np.intp), np.empty(len(codes))
         for part in _chunks(len(codes)):
             score = direction[:, :-1] @ self.cells(part).T + direction[:, -1:]
             place = codes[part], np.arange(score.shape[1])
             own = score[place]
             greatest[part] = own - score.min(axis=0)
             score[place] = -np.inf
+            rival[part] = score.argmax(axis=0)
             least[part] = own - score.max(axis=0)
-        return least, greatest
+        return least, rival, greatest
 
 
 def _canonical(x: Any) -> Any:
@@ -250,23 +254,32 @@ def _spread(rows: IntArray, count: int) -> IntArray:
     return rows[np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(np.intp)]
 
 
-def _first(codes: IntArray, classes: int, count: int) -> IntArray:
-    """As many rows of each class, spread over the sample."""
-    return np.concatenate([_spread(np.flatnonzero(codes == k), -(-count // classes)) for k in range(classes)])
+def _first(codes: IntArray, classes: int, count: int) -> Pairs:
+    """Rows spread over each class, shared out among its rivals; each with all of them if there are few."""
+    if len(codes) * (classes - 1) <= count:
+        row, other = np.divmod(np.arange(len(codes) * classes), classes)
+        return np.array([row, other])[:, other != codes[row]]
+    share = -(-count // (classes * (classes - 1)))
+    pairs = []
+    for own in range(classes):
+        rows = np.flatnonzero(codes == own)
+        for place, rival in enumerate(k for k in range(classes) if k != own):
+            some = _spread(rows[place % len(rows) :: classes - 1], share)
+            pairs.append(np.array([some, np.full(len(some), rival)]))
+    return np.concatenate(pairs, axis=1)
 
 
-def _margins_of(z: Any, codes: IntArray, classes: int) -> tuple[Any, IntArray]:
-    """The matrix a with a·u = (u_y − u_k)·z for each row and each k ≠ y, and the row of z that each of its rows is of.
+def _margins_of(z: Any, own: IntArray, rival: IntArray, classes: int) -> Any:
+    """The matrix a with a·u = (u_own − u_rival)·z.
 
     u = (u_1 … u_K−1), each of d weights and an offset; that of class 0 is 0, as only differences count.
     """
-    size = z.shape[1]
-    shape = (z.shape[0], size * classes)
-    own = sp.csr_array((z.data, z.indices + size * np.repeat(codes, np.diff(z.indptr)), z.indptr), shape)
-    others = (sp.csr_array((z.data, z.indices + size * k, z.indptr), shape) for k in range(classes))
-    rows = [np.flatnonzero(codes != k) for k in range(classes)]
-    a = sp.vstack([(own - other)[of] for other, of in zip(others, rows, strict=True)], format="csr")
-    return a[:, size:], np.concatenate(rows)
+    size, cells = z.shape[1], np.diff(z.indptr)
+
+    def placed(k: IntArray) -> Any:
+        return sp.csr_array((z.data, z.indices + size * np.repeat(k, cells), z.indptr), (len(k), size * classes))
+
+    return (placed(own) - placed(rival))[:, size:]
 
 
 # Linear programs -----------------------------------------------------------------------------------------------------
@@ -278,61 +291,69 @@ class _Found(NamedTuple):
     floor: float  # no row's margin may be less; if one is, the worst are taken in
     near: float  # up to this margin
     multipliers: FloatArray  # (m) of the rows of the program
-    rows: IntArray = np.empty(0, np.intp)  # (m) of the sample, which these are
+    pairs: Pairs = np.empty((2, 0), np.intp)  # (2, m) which these are
 
 
+Pairs = IntArray  # (2, m) rows of the sample, and a rival of each: a class that is not its own
 Solver = Callable[[Any, int], _Found]  # of the matrix of margins and d + 1
 
 
 def _solve(cost: FloatArray, **rows: Any) -> Any:
-    """linprog, by the simplex method; columns with cells of very different size may need another way or less digits."""
-    for method, tolerance in (
-        ("highs", 1e-10),
-        ("highs-ipm", 1e-10),
-        ("highs", 1e-9),
-        ("highs", 1e-8),
-        ("highs", 1e-7),
-    ):
-        options = {"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance}
-        result = linprog(cost, method=method, options=options, **rows)
+    """linprog, as closely as it can: columns whose cells are of very different size may not allow the first tolerance.
+
+    Never by its interior point method: that was seen not to end on such columns.
+    """
+    for tolerance in (1e-10, 1e-9, 1e-8, 1e-7):
+        options = {
+            "primal_feasibility_tolerance": tolerance,
+            "dual_feasibility_tolerance": tolerance,
+            "maxiter": 200_000,
+        }
+        result = linprog(cost, method="highs", options=options, **rows)
         if result.status == 0:
             return result
     raise DecibanError(f"the linear program was not solved ({result.message}): take logarithms of very skew columns")
 
 
-def _settle(sample: _Scaled, codes: IntArray, classes: int, solve: Solver, start: IntArray | None = None) -> _Found:
-    """The solution for all rows, found on a working set of them, which `start` may hand on from another program.
+def _settle(sample: _Scaled, codes: IntArray, classes: int, solve: Solver, start: Pairs | None = None) -> _Found:
+    """The solution for all rows and rivals, found on a working set of them; `start` may be that of another program.
 
-    The program of some rows has all solutions that the one of all rows has: if it has none, that is the answer. Every
-    round takes in a row at least, so it ends; and those taken in are the worst, so it ends soon.
+    The program of some has all solutions that the one of all has: if it has none, that is the answer. Every round takes
+    in one at least, so it ends; and those taken in are the worst, so it ends soon.
     """
     size = sample.x.shape[1] + 1
-    working = _first(codes, classes, FIRST_ROWS + 2 * size) if start is None else start
-    more = MORE_ROWS
+    working = _first(codes, classes, FIRST + 2 * size * (classes - 1)) if start is None else start
+    more = MORE
     while True:
-        a, of = _margins_of(sample.rows(working), codes[working], classes)
-        found = solve(a, size)._replace(rows=working[of])
+        row, rival = working
+        found = solve(_margins_of(sample.rows(row), codes[row], rival, classes), size)._replace(pairs=working)
         if found.direction is None:
             return found
-        least, _ = sample.margins(found.direction, codes)
-        least[working] = np.inf
+        least, rival, _ = sample.margins(found.direction, codes)
+        near = np.flatnonzero(least < found.near)
+        pairs = np.array([near, rival[near]])
+        pairs = pairs[:, ~np.isin(pairs[0] * classes + pairs[1], working[0] * classes + working[1])]
+        least = least[pairs[0]]
         if not (least < found.floor).any():
             return found
-        near = np.flatnonzero(least < found.near)
-        worst = near if len(near) <= more else near[np.argpartition(least[near], more)[:more]]
-        working, more = np.concatenate([working, worst]), 2 * more
+        worst = pairs if len(least) <= more else pairs[:, np.argpartition(least, more)[:more]]
+        working, more = np.concatenate([working, worst], axis=1), 2 * more
 
 
-def _widest(a: Any, size: int) -> _Found:
+def _widest(unit: float) -> Solver:
     """max t with a·u ≥ t and −1 ≤ weights ≤ 1. The multipliers are those of the points of the hulls that are nearest
     (in the sum of absolute differences): if t = 0, of a point common to both."""
-    m, width = a.shape
-    cost = np.append(np.zeros(width), -1.0)
-    bounds = np.vstack([_box(width, size), [-np.inf, np.inf]])
-    result = _solve(cost, A_ub=sp.hstack([-FINE * a, np.ones((m, 1))]), b_ub=np.zeros(m), bounds=bounds)
-    widest = result.x[-1] / FINE
-    direction = _unfold(result.x[:-1], size) if widest > NOTHING else None
-    return _Found(direction, widest, widest / 2, widest, -result.ineqlin.marginals)
+
+    def solve(a: Any, size: int) -> _Found:
+        m, width = a.shape
+        cost = np.append(np.zeros(width), -1.0)
+        bounds = np.vstack([_box(width, size), [-np.inf, np.inf]])
+        result = _solve(cost, A_ub=sp.hstack([-unit * a, np.ones((m, 1))]), b_ub=np.zeros(m), bounds=bounds)
+        widest = result.x[-1] / unit
+        direction = _unfold(result.x[:-1], size) if widest > NOTHING else None
+        return _Found(direction, widest, widest / 2, widest, -result.ineqlin.marginals)
+
+    return solve
 
 
 def _most(gain: FloatArray) -> Solver:
@@ -362,6 +383,20 @@ def _sparsest(gain: FloatArray, total: float, margin: float) -> Solver:
         return _Found(_unfold(u, size), result.fun, margin / 2 - TOUCHING, margin + STRICT, -result.ineqlin.marginals)
 
     return solve
+
+
+def _prices_of_slack(a: Any) -> FloatArray:
+    """min Σ s with a·u ≥ 1 − s, s ≥ 0 and |weights| ≤ LARGEST, by its dual: d + 1 rows instead of n, and u the prices.
+
+    The dual is max Σ α − LARGEST·Σ|r| with aᵀα = r for weights and 0 for the offset, 0 ≤ α ≤ 1; r = p − q, p, q ≥ 0.
+    """
+    m, size = a.shape
+    p = sp.eye_array(size, size - 1)
+    cost = np.append(-np.ones(m), np.full(2 * size - 2, LARGEST))
+    upper = np.append(np.ones(m), np.full(2 * size - 2, np.inf))
+    bounds = np.column_stack([np.zeros(len(upper)), upper])
+    prices: FloatArray = -_solve(cost, A_eq=sp.hstack([a.T, -p, p]), b_eq=np.zeros(size), bounds=bounds).eqlin.marginals
+    return prices
 
 
 def _box(width: int, size: int) -> FloatArray:
@@ -418,18 +453,20 @@ def _sums_exactly(x: Any, plane: Hyperplane, size: float) -> bool:
     return short and (plane.offset * 1024.0).is_integer() and size + abs(plane.offset) < 2.0**33
 
 
-def _certificate(sample: _Scaled, codes: IntArray, rows: IntArray, multipliers: FloatArray) -> Certificate:
-    """The multipliers of the program, made exact up to rounding: least squares on the rows that have one."""
+def _certificate(
+    sample: _Scaled, codes: IntArray, rows: IntArray, multipliers: FloatArray
+) -> tuple[Certificate, float]:
+    """The multipliers of the program, made exact up to rounding by least squares on the rows that have one; and by how
+    much the sums of scaled columns miss."""
     chosen = np.flatnonzero(multipliers > 1e-12)
     chosen = chosen[np.argsort(rows[chosen])]
     z = sample.rows(rows[chosen]).toarray() * np.where(codes[rows[chosen]] == 1, 1.0, -1.0)[:, np.newaxis]
     sums = np.vstack([z.T, np.ones(len(chosen))])  # Σ λ sign z = 0, Σ λ sign = 0 and Σ λ = 1
     wanted = np.append(np.zeros(z.shape[1]), 1.0)
     given = multipliers[chosen] / multipliers[chosen].sum()
-    exact = _not_negative(sums, wanted)
-    better = np.abs(sums @ exact - wanted).max() <= np.abs(sums @ given - wanted).max()
-    found = exact if better else given
-    return Certificate(rows[chosen][found > 0], found[found > 0])
+    errors = [(float(np.abs(sums @ found - wanted).max()), found) for found in (given, _not_negative(sums, wanted))]
+    error, found = min(errors, key=lambda pair: pair[0])
+    return Certificate(rows[chosen][found > 0], found[found > 0]), error
 
 
 def _not_negative(sums: FloatArray, wanted: FloatArray) -> FloatArray:
@@ -458,30 +495,39 @@ def _partly(sample: _Scaled, codes: IntArray, classes: int) -> _Found | None:
     found = _settle(sample, codes, classes, _most(_gain(sample, codes, classes)))
     if found.direction is None:
         return None
-    _, greatest = sample.margins(found.direction, codes)
+    _, _, greatest = sample.margins(found.direction, codes)
     return found if greatest.max() > STRICT else None
 
 
-def _wholly(sample: _Scaled, codes: IntArray, classes: int, start: IntArray | None = None) -> _Found | None:
+def _wholly(sample: _Scaled, codes: IntArray, classes: int, start: Pairs | None = None) -> _Found | None:
     """A direction with all margins > 0."""
-    found = _settle(sample, codes, classes, _widest, start)
+    found = _settle(sample, codes, classes, _widest(FINE), start)
     return found if found.direction is not None and found.value > TOUCHING else None
 
 
-def _fewest_columns(
-    sample: _Scaled, codes: IntArray, classes: int, partly: _Found, wholly: _Found | None
-) -> tuple[int, ...]:
-    """One column if one is enough; else those of the direction with the least Σ|w|, without what can be left out."""
-    alone = _alone(sample.x, codes, classes, complete=wholly is not None)
-    if len(alone):
-        return (int(alone[0]),)
+def _joint(sample: _Scaled, codes: IntArray, classes: int, alone: IntArray) -> Separation | None:
+    """Separation by several columns, or by the first of those that partly separate alone if no more can be had."""
+    partly = None if len(alone) else _partly(sample, codes, classes)
+    if not len(alone) and partly is None:
+        return None
+    wholly = _wholly(sample, codes, classes, partly and partly.pairs)
     gain = _gain(sample, codes, classes)
-    solve = _sparsest(gain, partly.value / 2, 0.0) if wholly is None else _sparsest(gain, 0.0, wholly.value / 2)
-    found = _settle(sample, codes, classes, solve, np.unique((wholly or partly).rows))
+    if wholly is not None:
+        sparsest = _settle(sample, codes, classes, _sparsest(gain, 0.0, wholly.value / 2), wholly.pairs)
+        return Separation(_needed(sample, codes, classes, sparsest, _wholly), complete=True)
+    if partly is not None:
+        sparsest = _settle(sample, codes, classes, _sparsest(gain, partly.value / 2, 0.0), partly.pairs)
+        return Separation(_needed(sample, codes, classes, sparsest, _partly), complete=False)
+    return Separation((int(alone[0]),), complete=False)
+
+
+def _needed(
+    sample: _Scaled, codes: IntArray, classes: int, found: _Found, enough: Callable[..., _Found | None]
+) -> tuple[int, ...]:
+    """The columns with weights in the direction found, without those that the others can do without."""
     assert found.direction is not None
     weight = np.abs(found.direction[:, :-1]).max(axis=0)
     columns = np.flatnonzero(weight > STRICT * weight.max())
-    enough = _partly if wholly is None else _wholly
     for j in columns if len(columns) <= PRUNED else ():
         rest = columns[columns != j]
         if enough(sample.columns(rest), codes, classes) is not None:

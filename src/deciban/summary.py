@@ -30,3 +30,13 @@ class Summary:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def counted_word(n: float, word: str) -> str:
+    """A number of things.
+
+    >>> counted_word(1, "class"), counted_word(3.0, "class")
+    ('1 class', '3 classes')
+    """
+    plural = "es" if word.endswith("s") else "s"
+    return f"{n:.15g} {word}{'' if n == 1 else plural}"

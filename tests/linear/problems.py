@@ -36,14 +36,20 @@ def cells(n: int, p: int, seed: int = 0) -> np.ndarray:
     return np.round(x * 64) / 64 * 4.0 ** np.arange(p)
 
 
+def rows_over(x: np.ndarray, layout: str = "dense", weights: np.ndarray | None = None) -> DenseRows | SparseRows:
+    share = np.full(len(x), 1.0 / len(x)) if weights is None else weights / weights.sum()
+    return rows_of(LAYOUTS[layout](x), share @ x, weights)
+
+
 def problem(example: Example, layout: str = "dense", variation: str = "plain", n: int = 40, p: int = 3) -> Objective:
     x, rng, asked = cells(n, p), np.random.default_rng(1), ASKED[variation]
     root = rng.normal(size=(example.m, example.m))
+    weights = rng.uniform(0.1, 3.0, n) if "weights" in asked else None
     return Objective(
-        rows_of(LAYOUTS[layout](x), x.mean(axis=0)),
+        rows_over(x, layout, weights),
         example.response,
         example.draw(rng, n),
-        weights=rng.uniform(0.1, 3.0, n) if "weights" in asked else None,
+        weights=weights,
         offset=rng.uniform(-0.1, 0.1, n) if "offset" in asked else None,
         l2=2.5 if "l2" in asked else 0.0,
         metric=root @ root.T + 0.1 * np.eye(example.m) if "metric" in asked else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from deciban.errors import DecibanError
+from deciban.errors import DecibanError, DecibanWarning
 from deciban.sources import frame_of, is_table, split_label
 from deciban.sources.arrow import TableFrame
 from deciban.sources.labels import check_weights, encode_labels
@@ -211,7 +212,11 @@ def _named(models: Any) -> dict[str, Any]:
     if not pairs:
         raise DecibanError("there are no models to fit")
     for name, model in pairs:
-        if not hasattr(model, "fit") or not (hasattr(model, "predict_log_proba") or hasattr(model, "predict_proba")):
+        if (
+            isinstance(model, type)
+            or not hasattr(model, "fit")
+            or not (hasattr(model, "predict_log_proba") or hasattr(model, "predict_proba"))
+        ):
             raise DecibanError(f"{name} is not a model that gives probabilities: it needs fit and predict_proba")
     return dict(zip(numbered(name for name, _ in pairs), (model for _, model in pairs), strict=True))
 
@@ -220,7 +225,9 @@ def _try(name: str, model: Any, sample: Rows, test: Rows) -> tuple[float, float]
     weights = {} if sample.weights is None else {"sample_weight": sample.weights}
     try:
         fresh = copy.deepcopy(model)
-        fresh.fit(sample.x, sample.labels, **weights)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DecibanWarning)  # small samples are separable and singular: that is shown
+            fresh.fit(sample.x, sample.labels, **weights)
         return _judged(fresh, test)
     except Exception as error:
         raise DecibanError(f"{name}, learning from {len(sample.codes)} rows: {error}") from error

@@ -53,6 +53,7 @@ class Natural:
     eta: FloatArray  # (K, m)
     presence: NDArray[np.bool_]  # (m) 1 wherever the cell is there: part of the intercept when nothing is missing
     constant: FloatArray  # (K) b: what does not depend on x at all
+    absence: NDArray[np.bool_] | None = None  # (m) entries that are 1 wherever the cell is missing, if there are such
 
 
 class Family(ABC, Generic[S, P]):

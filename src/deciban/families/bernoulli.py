@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -99,7 +99,8 @@ class Bernoulli(Family[Moments, BernoulliParams]):
         false, true = params.log_p[:, :, 0], params.log_p[:, :, 1]
         above = "" if self.threshold is None else f" > {number(self.threshold)}"
         terms = [Term([name + above for name in plain(context)], true - false), Term(gone(context), -false)]
-        return by_column(kept, terms, false[:, kept].sum(axis=1))
+        natural = by_column(kept, terms, false[:, kept].sum(axis=1))
+        return replace(natural, absence=np.arange(len(natural.names)) % 2 == 1)
 
     def sufficient(self, params: BernoulliParams, values: Any) -> Any:
         kept = np.flatnonzero(params.informative)

@@ -13,16 +13,20 @@ from typing import Protocol
 
 import numpy as np
 
+from deciban.errors import DecibanError
+from deciban.table import Table
 from deciban.types import FloatArray
 
 ENOUGH = 1e-4  # of the decrease that the slope promises (Armijo)
 HALVINGS = 40
-ROUNDING = 1e-15  # of J: differences below are no evidence of going up
+VANISHED = 1e-12  # of J at the start: what a perfect fit leaves is rounding
+FLAT = 1e-8  # of the gradient at the start: what is left of it at the end
+ROUNDING = 1e-15  # of J, here or at the start: differences below are no evidence of going up
 
 
 @dataclass(frozen=True)
 class Step:
-    """One iteration: J and the length of its gradient where it began, and the step taken (0: none was needed)."""
+    """One iteration: J and the length of its gradient where it began, and the step taken from there; 0 at the end."""
 
     objective: float
     gradient_norm: float
@@ -37,6 +41,12 @@ class Solution:
     objective: float
     path: tuple[Step, ...]
     converged: bool
+    stopped: bool = False  # by who watched
+
+    def table(self, title: str) -> Table:
+        """The path, for people and plots."""
+        rows = tuple((i, step.objective, step.gradient_norm, step.step) for i, step in enumerate(self.path))
+        return Table(title, ("iteration", "objective", "gradient_norm", "step"), rows)
 
 
 class Curvature(Protocol):
@@ -62,7 +72,8 @@ def descend(
 
     `curvature` gives P at a point: at every one if `anew`, else at the start only, and `memory` pairs of steps and
     gradient changes then correct it (L-BFGS). It ends when half of ∇Jᵀ P⁻¹ ∇J, what a whole step would gain if J were
-    quadratic, is below tol·J; that last step is still taken. `watch` is asked before each iteration whether to stop.
+    quadratic, is below tol·J (or J has all but vanished); that last step is still taken. `watch` is asked before each
+    iteration whether to stop. Where P is flat and the gradient is not, nothing can be done: it has not converged.
 
     >>> quadratic = lambda x: (float(x @ x) / 2, x)
     >>> from deciban.linear.curvature import Diagonal
@@ -71,44 +82,52 @@ def descend(
     """
     theta = start
     value, gradient = evaluate(theta)
+    if not np.isfinite(value):
+        raise DecibanError("the start is outside the domain of the response, or too far away for numbers")
+    height, steep = abs(value), _length(gradient)
     metric = curvature(theta)
     pairs: deque[tuple[FloatArray, FloatArray]] = deque(maxlen=max(1, memory))
     path: list[Step] = []
+    converged = False
     for iteration in range(max_iter):
         if watch(iteration, theta):
-            return Solution(theta, value, tuple(path), False)
+            return Solution(theta, value, (*path, Step(value, _length(gradient), 0.0)), False, stopped=True)
         if anew and iteration:
             metric = curvature(theta)
         direction = -_corrected(metric, gradient, pairs if memory else ())
         slope = float((gradient * direction).sum())
-        norm = float(np.sqrt((gradient**2).sum()))
         gain = -0.5 * slope
         if not gain > 0.0:
-            path.append(Step(value, norm, 0.0))
-            return Solution(theta, value, tuple(path), norm == 0.0 or gain == 0.0)
-        close = gain <= tol * abs(value)
-        found = _go(evaluate, theta, value, direction, slope)
+            converged = _length(gradient) <= FLAT * steep
+            break
+        found = _go(evaluate, theta, value, direction, slope, ROUNDING * max(abs(value), height))
         if found is None:  # nothing lower within rounding
-            path.append(Step(value, norm, 0.0))
-            return Solution(theta, value, tuple(path), gain <= 1e-8 * abs(value))
+            converged = gain <= max(1e-8 * abs(value), VANISHED * height)
+            break
         step, new, new_value, new_gradient = found
-        path.append(Step(value, norm, step))
+        path.append(Step(value, _length(gradient), step))
+        converged = gain <= tol * max(abs(value), VANISHED * height)
         if memory:
             _remember(pairs, new - theta, new_gradient - gradient)
         theta, value, gradient = new, new_value, new_gradient
-        if close:
-            return Solution(theta, value, tuple(path), True)
-    return Solution(theta, value, tuple(path), False)
+        if converged:
+            break
+    path.append(Step(value, _length(gradient), 0.0))
+    return Solution(theta, value, tuple(path), converged)
+
+
+def _length(gradient: FloatArray) -> float:
+    return float(np.sqrt((gradient**2).sum()))
 
 
 def _go(
-    evaluate: Evaluate, theta: FloatArray, value: float, direction: FloatArray, slope: float
+    evaluate: Evaluate, theta: FloatArray, value: float, direction: FloatArray, slope: float, rounding: float
 ) -> tuple[float, FloatArray, float, FloatArray] | None:
     step = 1.0
     for _ in range(HALVINGS):
         new = theta + step * direction
         new_value, gradient = evaluate(new)
-        if new_value <= value + ENOUGH * step * slope + ROUNDING * abs(value):
+        if new_value <= value + ENOUGH * step * slope + rounding:
             return step, new, new_value, gradient
         if np.isfinite(new_value):  # the lowest point of the parabola through what is known
             bottom = -slope * step**2 / (2.0 * (new_value - value - step * slope))
@@ -119,7 +138,7 @@ def _go(
 
 
 def _remember(pairs: deque[tuple[FloatArray, FloatArray]], moved: FloatArray, changed: FloatArray) -> None:
-    if float((moved * changed).sum()) > 1e-12 * float(np.sqrt((moved**2).sum() * (changed**2).sum())):
+    if float((moved * changed).sum()) > 1e-12 * _length(moved) * _length(changed):
         pairs.append((moved, changed))
 
 

@@ -88,4 +88,4 @@ def firth(objective: Objective, start: FloatArray, *, tol: float, max_iter: int,
     solution = descend(
         penalised.evaluate, start, curvature, anew=True, memory=MEMORY, tol=tol, max_iter=max_iter, watch=watch
     )
-    return Solved(solution, flat_columns(last[0], objective.shape))
+    return Solved(solution, flat_columns(objective) if last[0].flat.shape[1] else ())

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from deciban.errors import DecibanError
 from deciban.linear.curvature import Full
 from deciban.linear.objective import Objective
 from deciban.linear.rows import DenseRows
-from deciban.linear.solve import exact_newton
+from deciban.linear.solve import exact_newton, rank_lost
 from deciban.types import FloatArray
 
 
@@ -22,7 +23,7 @@ class Inference:
     """
 
     estimates: FloatArray  # (m, 1 + p) intercept first
-    covariance: FloatArray  # (m(1 + p), m(1 + p)) of them
+    covariance: FloatArray  # (m(1 + p), m(1 + p)) of them; infinite if the dispersion is unknown
     undetermined: tuple[int, ...]  # places among the 1 + p
     n: float
     rank: int
@@ -37,23 +38,27 @@ class Inference:
         """At the maximum of an objective without penalty."""
         (m, width), n = objective.shape, float(objective.weight.sum())
         information = Full.of(objective.information(theta))
-        rank = m * width - information.flat.shape[1]
+        rank = m * (width - rank_lost(objective))
         eta = objective.predictors(theta)
         deviance = _deviance(objective, eta)
         estimated = objective.response.estimates_dispersion
-        dispersion = deviance / (n - rank) if estimated and n > rank else 1.0
+        dispersion = 1.0
+        if estimated:
+            dispersion = deviance / (n - rank) if n > rank else np.inf
         back = np.kron(np.eye(m), _to_columns(objective))
-        flat = np.abs(back @ (information.flat / np.where(information.unit > 0, information.unit, 1.0)[:, np.newaxis]))
-        unit = np.abs(back) @ np.where(information.unit > 0, 1.0 / np.maximum(information.unit, 1e-300), 1.0)
-        loose = (flat > 0.01 * unit[:, np.newaxis]).any(axis=1).reshape(m, width).any(axis=0)
+        # a coefficient is determined if it does not change along flat directions, which are of length 1 in these units
+        inverse = np.divide(1.0, information.unit, out=np.ones(m * width), where=information.unit > 0)
+        along = np.abs(back * inverse @ information.flat).max(axis=1, initial=0.0)
+        unknown = np.full((m * width, m * width), np.inf)
+        loose = along > 1e-6 * np.sqrt(((back * inverse) ** 2).sum(axis=1))
         return cls(
             estimates=(back @ theta.reshape(-1)).reshape(m, width),
-            covariance=dispersion * back @ information.inverse() @ back.T,
-            undetermined=tuple(np.flatnonzero(loose).tolist()),
+            covariance=back @ information.inverse() @ back.T * dispersion if np.isfinite(dispersion) else unknown,
+            undetermined=tuple(np.flatnonzero(loose.reshape(m, width).any(axis=0)).tolist()),
             n=n,
             rank=rank,
             deviance=deviance,
-            null_deviance=_null_deviance(objective),
+            null_deviance=null_deviance(objective),
             log_likelihood=_log_likelihood(objective, eta, deviance, n),
             dispersion=dispersion,
             by_t=estimated,
@@ -70,7 +75,8 @@ class Inference:
     def statistics(self) -> FloatArray:
         """(m, 1 + p) z, or t: estimate/error."""
         errors = self.standard_errors
-        result: FloatArray = np.divide(self.estimates, errors, out=np.zeros_like(errors), where=errors > 0)
+        sure = np.where(self.estimates == 0, 0.0, np.copysign(np.inf, self.estimates))  # of an error of 0
+        result: FloatArray = np.divide(self.estimates, errors, out=sure, where=errors > 0)
         return result
 
     @property
@@ -81,6 +87,8 @@ class Inference:
 
     def intervals(self, level: float) -> FloatArray:
         """(m, 1 + p, 2) estimate ± quantile·error (Wald)."""
+        if not 0 < level < 1:
+            raise DecibanError(f"level is a probability between 0 and 1, such as 0.95, not {level!r}")
         half = self._law.ppf(0.5 + 0.5 * level) * self.standard_errors
         return np.stack([self.estimates - half, self.estimates + half], axis=2)
 
@@ -94,21 +102,21 @@ class Inference:
 
     @property
     def _law(self) -> stats.rv_continuous:
-        return stats.t(self.residual_df) if self.by_t else stats.norm
+        return stats.t(self.residual_df) if self.by_t and self.residual_df > 0 else stats.norm
 
 
 def _deviance(objective: Objective, eta: FloatArray) -> float:
-    return 2.0 * float(objective.weight @ objective.response.loss(objective.statistic, eta))
+    return max(0.0, 2.0 * float(objective.weight @ objective.response.loss(objective.statistic, eta)))
 
 
-def _null_deviance(objective: Objective) -> float:
+def null_deviance(objective: Objective) -> float:
     """Of the intercept alone."""
     n = objective.rows.shape[0]
     none = np.zeros((n, 0))
     alone = Objective(
         DenseRows.of(none, np.zeros(0)), objective.response, objective.y, objective.weights, objective.offset
     )
-    solved = exact_newton(alone, first_guess(alone), tol=1e-14, max_iter=100)
+    solved = exact_newton(alone, alone.null_start(), tol=1e-14, max_iter=100)
     return 2.0 * solved.solution.objective
 
 
@@ -118,22 +126,6 @@ def _log_likelihood(objective: Objective, eta: FloatArray, deviance: float, n: f
     response, statistic = objective.response, objective.statistic
     per_row = response.log_base(objective.y) + (eta * statistic).sum(axis=1) - response.log_partition(eta)
     return float(objective.weight @ per_row)
-
-
-def first_guess(objective: Objective) -> FloatArray:
-    """(m, p + 1) η of the mean response, as intercept; a mean at the edge of the domain is moved inside a little."""
-    total = objective.weight.sum()
-    mean = objective.weight @ objective.statistic / total
-    edge = 0.5 / (total + 1.0)
-    if objective.response.name in ("bernoulli", "multinomial"):
-        mean = (mean + edge) / (1.0 + (len(mean) + 1) * edge)
-    elif objective.response.name == "poisson":
-        mean = np.maximum(mean, edge)
-    start = np.zeros(objective.shape)
-    start[:, -1] = objective.response.natural(mean[np.newaxis])[0]
-    if objective.offset is not None:
-        start[:, -1] -= objective.weight @ objective.offset / total
-    return start
 
 
 def _to_columns(objective: Objective) -> FloatArray:

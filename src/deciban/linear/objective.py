@@ -56,6 +56,20 @@ class Objective:
     def penalty_metric(self) -> FloatArray:
         return np.eye(self.m) if self.metric is None else self.metric
 
+    def null_start(self) -> FloatArray:
+        """(m, p + 1) η of the mean response as intercept, and nothing else."""
+        total = self.weight.sum()
+        mean = self.response.inside(self.weight @ self.statistic / total, 0.5 / (total + 1.0))
+        start = np.zeros(self.shape)
+        start[:, -1] = self.response.natural(mean[np.newaxis])[0]
+        if self.offset is not None:
+            inside = start.copy()
+            start[:, -1] -= self.weight @ self.offset / total
+            if not np.isfinite(self.evaluate(start)[0]):  # the domain is a half-line: below the largest offset
+                inside[:, -1] -= self.offset.max()
+                return inside
+        return start
+
     def predictors(self, theta: FloatArray) -> FloatArray:
         """(n, m) η."""
         eta = self.rows.predictors(theta)
@@ -67,7 +81,8 @@ class Objective:
             value, gradient = self.rows.softmax(theta, self._codes, self.weights)
         else:
             eta = self.predictors(theta)
-            value = float(self.weight @ self.response.loss(self.statistic, eta))
+            with np.errstate(over="ignore", invalid="ignore"):
+                value = float(self.weight @ self.response.loss(self.statistic, eta))
             if not np.isfinite(value):  # outside the response's domain, or too far
                 return np.inf, np.zeros_like(theta)
             residual = self.weight[:, np.newaxis] * (self.response.mean(eta) - self.statistic)

@@ -33,7 +33,7 @@ class Predictor:
     def of(cls, design: Design, rows: DenseRows | SparseRows, theta: FloatArray) -> Predictor:
         """From what a solver found, counted from the features' means."""
         w = theta[:, :-1] / rows.scale
-        origin = np.zeros(w.shape[1]) if isinstance(rows, SparseRows) else design.means
+        origin = np.zeros(w.shape[1]) if isinstance(rows, SparseRows) else design.origin
         return cls(design, w, theta[:, -1] + w @ (origin - rows.origin), origin)
 
     def theta(self, rows: DenseRows | SparseRows) -> FloatArray:
@@ -66,8 +66,9 @@ class Predictor:
             out[:] = self.intercept
             _kernels.add_sparse(x.data, x.indices, x.indptr, padded_table(w), len(w), out)
         else:
-            out[:] = self.constant
-            _kernels.add_linear(x, w, -w * self.origin, out)
+            out[:] = _kernels.predictors(x, w, self.constant, self.origin)
+        if not np.isfinite(out.sum()):
+            self.design.forbid_infinite(frame, first_row)
 
     def parts(self, frame: Frame) -> tuple[list[str], list[FloatArray]]:
         """What each column adds, as (n, k) arrays, with the columns' names."""

@@ -48,8 +48,12 @@ class Rows(Protocol):
         """Every step-th row, in the same coordinates."""
 
 
-def rows_of(x: Any, origin: FloatArray, weights: FloatArray | None) -> DenseRows | SparseRows:
-    """Rows of a float matrix or of scipy's compressed sparse rows, all finite; `origin` is near the columns' means."""
+def rows_of(x: Any, means: FloatArray | None, weights: FloatArray | None) -> DenseRows | SparseRows:
+    """Rows of a float matrix or of scipy's compressed sparse rows, all finite; `means` of the columns, if known."""
+    if means is None and not sp.issparse(x):
+        share = np.ones(len(x)) if weights is None else weights
+        means = _kernels.returned(x, np.zeros(x.shape[1]), (share / share.sum())[:, np.newaxis])[0, :-1]
+    origin = np.zeros(x.shape[1]) if means is None else means
     return SparseRows.of(x, weights) if sp.issparse(x) else DenseRows.of(x, origin, weights)
 
 

@@ -41,6 +41,18 @@ def newton(objective: Objective, start: FloatArray, *, tol: float, max_iter: int
       softmax, V ⊗ G is the Hessian itself; Böhning's bound is a multiple of it).
     - More columns still: the diagonal.
     """
+    solved = _newton(objective, start, tol=tol, max_iter=max_iter, watch=watch)
+    null = objective.null_start()
+    if solved.solution.converged or solved.solution.stopped or len(solved.solution.path) > max_iter:
+        return solved
+    if np.array_equal(start, null):
+        return solved
+    # stuck where there is no curvature: a start so far out that every p is 0 or 1
+    again = _newton(objective, null, tol=tol, max_iter=max_iter, watch=watch)
+    return again if again.solution.objective < solved.solution.objective else solved
+
+
+def _newton(objective: Objective, start: FloatArray, *, tol: float, max_iter: int, watch: Watch) -> Solved:
     n, m, width = objective.rows.shape[0], *objective.shape
     step = n // max(SAMPLE_LEAST, ROWS_PER_PARAMETER * m * width)
     if m * width <= MODERATE:
@@ -59,7 +71,7 @@ def newton(objective: Objective, start: FloatArray, *, tol: float, max_iter: int
         if step > 1 and metric.among_columns.flat.shape[1]:
             metric = kronecker(objective, start)
         solved = _fixed(objective, start, metric, tol=tol, max_iter=10 * max_iter, watch=watch)
-        return replace(solved, flat=flat_columns(metric.among_columns, (1, width)))
+        return replace(solved, flat=flat_columns(objective) if metric.among_columns.flat.shape[1] else ())
     diagonal = Diagonal(objective.diagonal(start))
     return _fixed(objective, start, diagonal, tol=tol, max_iter=10 * max_iter, watch=watch)
 
@@ -85,7 +97,7 @@ def exact_newton(
     solution = descend(
         objective.evaluate, start, curvature, anew=True, memory=0, tol=tol, max_iter=max_iter, watch=watch
     )
-    return Solved(solution, flat_columns(last[0], objective.shape))
+    return Solved(solution, flat_columns(objective) if last[0].flat.shape[1] else ())
 
 
 def _fixed(
@@ -109,17 +121,22 @@ def _better(objective: Objective, start: FloatArray, found: FloatArray) -> Float
     return found if objective.evaluate(found)[0] < objective.evaluate(start)[0] else start
 
 
-def flat_columns(metric: Full, shape: tuple[int, int]) -> tuple[int, ...]:
-    """Columns that take part in directions without curvature; the intercept, which does not count, comes last."""
-    parts = np.abs(metric.flat).reshape(*shape, -1)
-    found = np.flatnonzero((parts > 0.1).any(axis=(0, 2)))
-    return tuple(int(j) for j in found if j < shape[1] - 1)
+def flat_columns(objective: Objective) -> tuple[int, ...]:
+    """Columns that take part in directions in which the data do not vary; the intercept, which comes last, is none."""
+    parts = np.abs(Full.of(objective.rows.gram(objective.weight)).flat)
+    found = np.flatnonzero((parts > 0.1 * parts.max(axis=0, initial=0.0)).any(axis=1))
+    return tuple(int(j) for j in found if j < objective.rows.shape[1])
+
+
+def rank_lost(objective: Objective) -> int:
+    """How many of the columns, with the intercept, are combinations of the others."""
+    return int(Full.of(objective.rows.gram(objective.weight)).flat.shape[1])
 
 
 def gradient_descent(objective: Objective, start: FloatArray, *, tol: float, max_iter: int, watch: Watch) -> Solved:
-    """θ ← θ − ∇J/L with L no less than any curvature of J: ½(1 − 1/K)·λ_max(ZᵀWZ) + ridge. J falls at every step."""
-    m = objective.m
-    top = 0.5 * m / (m + 1.0)
+    """θ ← θ − ∇J/L with L no less than any curvature of J: λ_max(ZᵀWZ)/4 for two classes, /2 for more (Böhning), and
+    the ridge. J falls at every step."""
+    top = 0.25 if objective.m == 1 else 0.5
     limit = top * largest(objective) + float(objective.ridge.max(initial=0.0))
     if not np.isfinite(limit):
         raise DecibanError("l2 is too large for the units of the columns")
@@ -127,7 +144,8 @@ def gradient_descent(objective: Objective, start: FloatArray, *, tol: float, max
     solution = descend(
         objective.evaluate, start, lambda theta: metric, anew=False, memory=0, tol=tol, max_iter=max_iter, watch=watch
     )
-    return Solved(solution)
+    path = tuple(replace(step, step=step.step / limit) for step in solution.path)  # what the gradient is multiplied by
+    return Solved(replace(solution, path=path))
 
 
 def largest(objective: Objective) -> float:
@@ -135,7 +153,7 @@ def largest(objective: Objective) -> float:
     rows = objective.rows
     if rows.shape[1] <= WIDE and isinstance(rows, DenseRows):
         return float(np.linalg.eigvalsh(rows.gram(objective.weight))[-1]) * (1 + 1e-9)
-    vector = np.ones((1, rows.shape[1] + 1))
+    vector = np.random.default_rng(0).standard_normal((1, rows.shape[1] + 1))
     value = 1.0
     for _ in range(50):
         vector = vector / np.sqrt((vector**2).sum())

@@ -8,15 +8,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from deciban.errors import warn
+from deciban.design import Design
+from deciban.errors import DecibanError, warn
 from deciban.linear.objective import Objective
+from deciban.linear.rows import DenseRows, SparseRows
 from deciban.linear.solve import Solved
 from deciban.responses import Bernoulli, Multinomial
 from deciban.separation import Separation, separating
 from deciban.types import FloatArray
 
-FAR = 15.0  # log-odds beyond which a fit without penalty is suspected to be without end
-LONG = 8  # Newton's steps after which it is, too
+FAR = 15.0  # log-odds beyond which a fit without penalty is suspected to have no end
+LONG, LARGE = 8, 8.0  # the same while it goes on: every so many steps, beyond such log-odds
+
+ENDLESS = (
+    "; without a penalty the coefficients grow for ever and were stopped: "
+    "set l2 above 0, or use LogisticRegression(firth=True)"
+)
 
 
 class Watch:
@@ -28,12 +35,13 @@ class Watch:
         self.separation: Separation | None = None
 
     def suspects(self, iteration: int, theta: FloatArray) -> bool:
-        if iteration >= LONG and not self.asked:
-            self._ask()
+        """Before each step: whether to stop, as there is no end."""
+        if iteration and iteration % LONG == 0:
+            self.look_at(theta, LARGE)
         return self.separation is not None
 
-    def look_at(self, theta: FloatArray) -> None:
-        if not self.asked and np.abs(self.objective.predictors(theta)).max(initial=0.0) > FAR:
+    def look_at(self, theta: FloatArray, far: float = FAR) -> None:
+        if not self.asked and np.abs(self.objective.predictors(theta)).max(initial=0.0) > far:
             self._ask()
 
     def _ask(self) -> None:
@@ -42,18 +50,23 @@ class Watch:
         self.separation = separating(rows.x, codes, self.objective.m + 1)
 
 
-def status_of(solved: Solved, watch: Watch, objective: Objective, names: tuple[str, ...]) -> str:
-    """ "ok", or what is wrong, which is warned of too (but for constant columns, which do no harm)."""
+def status_of(solved: Solved, watch: Watch, objective: Objective, design: Design) -> str:
+    """ "ok", or what is wrong, which is warned of too, but for constant columns, which do no harm.
+
+    That the statistics of a twin are redundant is no news: all values of a category add up to 1.
+    """
     found = []
+    names = shown_names(design)
     if watch.separation is not None:
         how = "separable" if watch.separation.complete else "partly separable"
         found.append(f"{how} by: columns {_listed(watch.separation.columns, names)}")
-        warn(found[-1] + "; without a penalty the coefficients grow for ever and were stopped: set l2, or firth=True")
+        warn(found[-1] + ENDLESS)
     elif not solved.solution.converged:
-        found.append(f"not converged after {len(solved.solution.path)} iterations")
+        found.append(f"not converged after {len(solved.solution.path) - 1} iterations")
         warn(found[-1] + ": raise max_iter or tol, or set l2")
-    constant = set(_constant(objective, solved.flat))
-    collinear = [j for j in solved.flat if j not in constant]
+    flat = () if design.of_twin else solved.flat
+    constant = set(_constant(objective, flat))
+    collinear = [j for j in flat if j not in constant]
     if collinear:
         found.append(f"collinear: columns {_listed(collinear, names)} are combinations of each other")
         warn(found[-1] + ": of all coefficients that fit equally well the shortest were taken")
@@ -62,8 +75,21 @@ def status_of(solved: Solved, watch: Watch, objective: Objective, names: tuple[s
     return "; ".join(found) or "ok"
 
 
-def _listed(columns: Sequence[int], names: tuple[str, ...]) -> str:
-    shown = ", ".join(repr(names[j]) for j in columns[:10])
+def require_units(rows: DenseRows | SparseRows, design: Design) -> None:
+    """Columns whose numbers can be squared, and whose squares can be added."""
+    odd = np.flatnonzero((rows.scale < 1e-120) | (rows.scale > 1e120))
+    if len(odd):
+        name, size = shown_names(design)[odd[0]], rows.scale[odd[0]]
+        raise DecibanError(f"column {name} varies by {size:.1g}, of which there are no squares: rescale it")
+
+
+def shown_names(design: Design) -> list[str]:
+    """Features as messages call them: names in quotes, positions without."""
+    return [name if design.schema.positional and name.isdecimal() else repr(name) for name in design.names]
+
+
+def _listed(columns: Sequence[int], names: Sequence[str]) -> str:
+    shown = ", ".join(names[j] for j in columns[:10])
     return shown + (f" and {len(columns) - 10} more" if len(columns) > 10 else "")
 
 

@@ -51,6 +51,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         """Rows with their classes; those of weight 0 are left out, as if they were not there."""
         encoded = encode_labels(labels)
         require_as_many(frame.rows, len(encoded.codes))
+        require_rows(frame)
         codes, weights = encoded.codes, check_weights(sample_weight, frame.rows)
         rows = np.arange(frame.rows) if weights is None else np.flatnonzero(weights)
         if len(rows) < frame.rows and weights is not None:
@@ -105,6 +106,11 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def require_rows(frame: Frame) -> None:
+    if frame.rows == 0:
+        raise DecibanError("Found array with 0 sample(s): there are no rows to learn from")
 
 
 def require_as_many(rows: int, labels: int) -> None:

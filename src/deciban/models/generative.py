@@ -12,14 +12,14 @@ from deciban.errors import DecibanError
 from deciban.explain import Explanation
 from deciban.families import Table
 from deciban.generative import ClassPrior, Estimate, Generative, Missing, Plan, Unseen, converts, is_sparse, leaving_out
-from deciban.models.estimator import ProbabilityClassifier, class_array, require_as_many
+from deciban.models.estimator import ProbabilityClassifier, class_array, require_as_many, require_rows
 from deciban.models.logistic import LogisticRegression
 from deciban.models.twin import twin_of
 from deciban.schema import Schema
 from deciban.sources import batches, slices
 from deciban.sources.labels import Encoded, check_weights, encode_labels
 from deciban.statistics import Scatter
-from deciban.summary import Summary
+from deciban.summary import Summary, counted_word
 from deciban.types import FloatArray
 
 
@@ -87,8 +87,7 @@ class GenerativeClassifier(ProbabilityClassifier):
         frame, labels = self._frame_and_labels(X, y, first=known is None)
         encoded = encode_labels(labels)
         require_as_many(frame.rows, len(encoded.codes))
-        if frame.rows == 0:
-            raise DecibanError("Found array with 0 sample(s): there are no rows to learn from")
+        require_rows(frame)
         weights = check_weights(sample_weight, frame.rows)
         if known is not None:
             plans = tuple(block.plan for block in known.blocks)
@@ -170,7 +169,7 @@ class GenerativeClassifier(ProbabilityClassifier):
         placed.sort(key=lambda pair: pair[0])
         prior = Table("class prior", ("class", "rows", "probability"), rows)
         sizes = (counts.sum(), "row"), (len(counts), "class"), (self.n_features_in_, "column")
-        counted = ", ".join(_number(n, word) for n, word in (*sizes, (self.n_parameters_, "parameter")))
+        counted = ", ".join(counted_word(n, word) for n, word in (*sizes, (self.n_parameters_, "parameter")))
         title = f"{type(self).__name__}: {counted}"
         return Summary(title, (prior, *(table for _, table in placed)), tuple(notes))
 
@@ -215,11 +214,6 @@ def _never_present(frame: Frame) -> set[int]:
     for _, part in slices(frame, converts=True):
         seen |= ~np.isnan(part.numbers(numbers)).all(axis=0)
     return {j for j, present in zip(numbers, seen, strict=True) if not present}
-
-
-def _number(n: float, word: str) -> str:
-    plural = "es" if word.endswith("s") else "s"
-    return f"{n:.15g} {word}{'' if n == 1 else plural}"
 
 
 def _paired(columns: tuple[int, ...], tables: list[Table]) -> list[tuple[int, Table]]:

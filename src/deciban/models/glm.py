@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils.metaestimators import available_if
 
 from deciban.batch import Frame
 from deciban.design import Design
 from deciban.errors import DecibanError, warn
-from deciban.linear.inference import Inference, first_guess
+from deciban.linear.inference import Inference, null_deviance
 from deciban.linear.objective import Objective
 from deciban.linear.predictor import Predictor
 from deciban.linear.rows import rows_of
 from deciban.linear.solve import newton
-from deciban.linear.status import Watch, status_of
-from deciban.models.estimator import TableEstimator, class_array, require_as_many
+from deciban.linear.status import Watch, require_units, status_of
+from deciban.models.estimator import TableEstimator, class_array, require_as_many, require_rows
 from deciban.responses import Bernoulli, Exponential, Gaussian, Multinomial, Poisson, Response
-from deciban.sources import slices, split_label
+from deciban.sources import slices
 from deciban.sources.arrow import TableFrame
 from deciban.sources.labels import check_weights
-from deciban.summary import Summary
+from deciban.summary import Summary, counted_word
 from deciban.table import Table
-from deciban.types import FloatArray, Levels
+from deciban.types import FloatArray, IntArray, Levels
 
 NUMBERS: dict[str, Response] = {r.name: r for r in (Gaussian(), Poisson(), Exponential())}
 CLASSES = (Bernoulli.name, Multinomial.name)
 PerRow = Any  # an array of one number for each row, or the name of a column of X
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows to learn from, those of weight 0 left out."""
+
+    frame: Frame
+    response: Response
+    y: FloatArray  # (n) numbers, or places of classes
+    weights: FloatArray | None
+    rows: IntArray  # (n) their numbers among the rows that were passed
+    classes: Levels
 
 
 class GeneralizedLinearModel(TableEstimator):
@@ -93,48 +108,51 @@ class GeneralizedLinearModel(TableEstimator):
         frame, labels = self._frame_and_labels(X, y, first=True)
         shift = self._offset(frame, offset, exposure)
         for name in {name for name in (offset, exposure) if isinstance(name, str)}:
-            frame, _ = split_label(frame, name)
-        response: Response
-        metric = None
-        if self.family in NUMBERS:
-            response = NUMBERS[self.family]
-            y_numbers, weights = response.check(labels), check_weights(sample_weight, frame.rows)
-            require_as_many(frame.rows, len(y_numbers))
-            rows = np.arange(frame.rows) if weights is None else np.flatnonzero(weights)
-            if len(rows) < frame.rows and weights is not None:
-                frame, y_numbers, weights = frame.take(rows), y_numbers[rows], weights[rows]
-        else:
+            assert isinstance(frame, TableFrame)  # or there would be no such name
+            frame = frame.drop(list(frame.names).index(name))
+        sample = self._sample(frame, labels, sample_weight)
+        design = Design.of(sample.frame, sample.weights, sample.rows)
+        features = rows_of(design.matrix(sample.frame, rows=sample.rows), design.origin, sample.weights)
+        require_units(features, design)
+        k = len(sample.classes)
+        metric = np.eye(k - 1) - 1.0 / k if k > 2 else None
+        shift = None if shift is None else shift[sample.rows]
+        objective = Objective(features, sample.response, sample.y, sample.weights, shift, float(self.l2), metric)
+        watch = Watch(objective, penalised=bool(self.l2))
+        solved = newton(objective, objective.null_start(), tol=self.tol, max_iter=self.max_iter, watch=watch.suspects)
+        theta = solved.solution.theta
+        watch.look_at(theta)
+        inference = Inference.of(objective, theta)
+        self._note_columns(design.schema)
+        if k:
+            dtype = getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None
+            self._classes, self.classes_ = sample.classes, class_array(sample.classes, dtype)
+        self.response_, self.inference_ = objective.response, inference
+        self.predictor_ = Predictor.of(design, features, theta)
+        self.path_ = solved.solution.table("newton descent")
+        self.n_iter_ = len(solved.solution.path) - 1
+        self.status_ = status_of(solved, watch, objective, design)
+        return self
+
+    def _sample(self, frame: Frame, labels: Any, sample_weight: Any) -> Sample:
+        if self.family in CLASSES:
             data = self._classified(frame, labels, sample_weight)
             self._check_classes(data.classes)
             k = len(data.classes)
-            response = Bernoulli() if k == 2 else Multinomial(k)
-            metric = None if k == 2 else np.eye(k - 1) - 1.0 / k
-            frame, weights, rows, y_numbers = data.frame, data.weights, data.rows, data.codes.astype(np.float64)
-            dtype = getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None
-            self._classes, self.classes_ = data.classes, class_array(data.classes, dtype)
-        design = Design.of(frame, weights)
-        shift = None if shift is None else shift[rows]
-        features = rows_of(design.matrix(frame), design.means, weights)
-        self._fit_objective(design, Objective(features, response, y_numbers, weights, shift, float(self.l2), metric))
-        return self
-
-    def _fit_objective(self, design: Design, objective: Objective) -> None:
-        watch = Watch(objective, penalised=bool(self.l2))
-        solved = newton(objective, first_guess(objective), tol=self.tol, max_iter=self.max_iter, watch=watch.suspects)
-        theta = solved.solution.theta
-        watch.look_at(theta)
-        self._note_columns(design.schema)
-        self.response_ = objective.response
-        self.predictor_ = Predictor.of(design, objective.rows, theta)
-        self.inference_ = Inference.of(objective, theta)
-        self.status_ = status_of(solved, watch, objective, design.names)
-        rows = tuple((i, s.objective, s.gradient_norm, s.step) for i, s in enumerate(solved.solution.path))
-        self.path_ = Table("newton descent", ("iteration", "objective", "gradient_norm", "step"), rows)
-        self.n_iter_ = len(rows)
+            response: Response = Bernoulli() if k == 2 else Multinomial(k)
+            return Sample(data.frame, response, data.codes.astype(np.float64), data.weights, data.rows, data.classes)
+        response = NUMBERS[self.family]
+        require_rows(frame)
+        numbers, weights = response.check(labels), check_weights(sample_weight, frame.rows)
+        require_as_many(frame.rows, len(numbers))
+        rows = np.arange(frame.rows) if weights is None else np.flatnonzero(weights)
+        if len(rows) < frame.rows and weights is not None:
+            frame, numbers, weights = frame.take(rows), numbers[rows], weights[rows]
+        return Sample(frame, response, numbers, weights, rows, ())
 
     def _check_settings(self) -> None:
         if self.family not in (*NUMBERS, *CLASSES):
-            raise ValueError(f"no family called {self.family!r}: {', '.join((*NUMBERS, *CLASSES))}")
+            raise ValueError(f"family is one of the words {', '.join((*NUMBERS, *CLASSES))}, not {self.family!r}")
         if not 0 <= self.l2 < np.inf:
             raise ValueError(f"l2 must be a number of 0 or more, not {self.l2!r}")
 
@@ -189,6 +207,12 @@ class GeneralizedLinearModel(TableEstimator):
         self._require_fitted()
         return self.predictor_.design.names
 
+    @property
+    def n_parameters_(self) -> int:
+        """Free parameters of the linear predictors: as many as the data determine."""
+        self._require_fitted()
+        return self.inference_.rank
+
     def summary(self, level: float = 0.95) -> Summary:
         """Coefficients with errors, tests and intervals; deviance and what else judges the fit."""
         self._require_fitted()
@@ -198,7 +222,8 @@ class GeneralizedLinearModel(TableEstimator):
             owners = [f" of {label} against {self._classes[0]}" for label in self._classes[1:]]
         tables = tuple(self._coefficients(k, owner, level) for k, owner in enumerate(owners))
         title = f"{type(self).__name__}: {self.family} response, {self.response_.link} link"
-        return Summary(f"{title}, {found.n:.15g} rows, {found.rank} parameters", tables, tuple(self._notes()))
+        counted = f"{counted_word(found.n, 'row')}, {counted_word(self.n_parameters_, 'parameter')}"
+        return Summary(f"{title}, {counted}", tables, tuple(self._notes()))
 
     def _coefficients(self, k: int, owner: str, level: float) -> Table:
         found = self.inference_
@@ -220,8 +245,10 @@ class GeneralizedLinearModel(TableEstimator):
             notes.append(f"penalised by l2 = {self.l2:g}: no standard errors")
         else:
             notes.append(f"log-likelihood {found.log_likelihood:.6g}, AIC {found.aic:.6g}")
-        if found.by_t:
+        if found.by_t and found.residual_df > 0:
             notes.append(f"dispersion {found.dispersion:.6g}, the residual variance")
+        elif found.by_t:
+            notes.append("as many coefficients as rows: the residual variance is unknown")
         return notes if self.status_ == "ok" else [*notes, self.status_]
 
     # Predicting ----------------------------------------------------------------------------------------------------
@@ -229,7 +256,7 @@ class GeneralizedLinearModel(TableEstimator):
     def predict_mean(self, X: Any, offset: PerRow = None, exposure: PerRow = None) -> FloatArray:
         """(n) E[T(y)|x] = a′(η), or (n, K − 1) for more than two classes."""
         eta = self._eta(X, offset, exposure)
-        mean = self.response_.mean(eta)
+        mean = _probabilities(eta)[:, 1:] if self.family in CLASSES else self.response_.mean(eta)
         if np.isinf(mean).any():
             warn("some rows have no finite mean: their linear predictor is outside the response's domain")
         return mean[:, 0] if mean.shape[1] == 1 else mean
@@ -242,21 +269,29 @@ class GeneralizedLinearModel(TableEstimator):
         chosen: NDArray[Any] = self.classes_[np.hstack([np.zeros((len(scores), 1)), scores]).argmax(axis=1)]
         return chosen
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    @available_if(lambda self: self.family in CLASSES)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, offset: PerRow = None) -> FloatArray:
+        """(n, K) the probability of each class."""
+        return _probabilities(self._eta(X, offset, None))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: PerRow = None, exposure: PerRow = None) -> float:
         """The share of the deviance explained (R² for gaussian); for classes the share of rows classed rightly."""
-        if isinstance(y, str):
-            X, column = split_label(X, y)
-            y = column.to_pylist()
-        weights = check_weights(sample_weight, len(y))
-        w = np.ones(len(y)) if weights is None else weights
+        self._require_fitted()
+        frame, labels = self._frame_and_labels(X, y, first=False)
+        y = labels.to_pylist() if hasattr(labels, "to_pylist") else labels
+        weights = check_weights(sample_weight, frame.rows)
+        w = np.ones(frame.rows) if weights is None else weights
         if self.family not in NUMBERS:
-            return float(np.average(self.predict(X) == np.asarray(y), weights=w))
-        response = NUMBERS[self.family]
-        numbers = response.check(y)
-        statistic = response.sufficient(numbers)
-        about = np.full((len(numbers), 1), np.average(numbers, weights=w))
-        null = w @ response.loss(statistic, response.natural(about))
-        return float(1.0 - w @ response.loss(statistic, self._eta(X, None, None)) / null) if null > 0 else 0.0
+            require_as_many(frame.rows, len(y))
+            return float(np.average(self.predict(X, offset) == np.asarray(y), weights=w))
+        numbers, shift = self.response_.check(y), self._offset(frame, offset, exposure)
+        require_as_many(frame.rows, len(numbers))
+        eta = self._eta(X, offset, exposure)
+        null = Objective(rows_of(np.zeros((len(w), 0)), None, w), self.response_, numbers, w, shift)
+        deviance, worst = 2.0 * float(w @ self.response_.loss(null.statistic, eta)), null_deviance(null)
+        if worst > 0:
+            return 1.0 - deviance / worst
+        return 1.0 if deviance <= 1e-20 * float(w @ numbers**2) else 0.0  # y is constant: foretold or not
 
     def _eta(self, X: Any, offset: PerRow, exposure: PerRow) -> FloatArray:
         frame = self._frame_to_score(X)
@@ -282,13 +317,22 @@ class GeneralizedLinearModel(TableEstimator):
         return tags
 
 
+def _probabilities(eta: FloatArray) -> FloatArray:
+    """(n, K) softmax; the first class is the one that η compares with."""
+    result: FloatArray = softmax(np.hstack([np.zeros((len(eta), 1)), eta]), axis=1)
+    return result
+
+
 def _per_row(frame: Frame, values: PerRow, what: str) -> FloatArray:
     """(n) numbers, from an array or from the column that is named."""
     if isinstance(values, str):
         if not isinstance(frame, TableFrame) or values not in frame.names:
             raise DecibanError(f"{what}={values!r} names no column of X")
         values = frame.numbers([list(frame.names).index(values)])[:, 0]
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DecibanError(f"{what} must be numbers, one for each row, or the name of a column") from None
     array = np.full(frame.rows, float(array)) if array.ndim == 0 else array
     if array.shape != (frame.rows,):
         raise DecibanError(f"{what} has shape {array.shape}; it needs one number for each of {frame.rows} rows")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from deciban.design import Design
 from deciban.errors import DecibanError
@@ -45,12 +46,16 @@ class Halfspace(ScoringClassifier):
                 f"a halfspace parts two classes; y holds {count}: {list(data.classes)[:10]}. "
                 "Only binary classification is supported."
             )
-        design = Design.of(data.frame, data.weights)
-        x = design.matrix(data.frame)
+        design = Design.of(data.frame, data.weights, data.rows)
+        x = design.matrix(data.frame, rows=data.rows)
         x = x if x.dtype == np.float64 else x.astype(np.float64)
         sign = np.where(data.codes == 1, 1.0, -1.0)
-        found = halfspace(x, sign)
-        plane = found if isinstance(found, Hyperplane) else least_slack(x, sign)
+        varies = _varying(x)  # a constant column would share its weight with the offset
+        found = halfspace(x[:, varies], sign)
+        plane = found if isinstance(found, Hyperplane) else least_slack(x[:, varies], sign)
+        weights = np.zeros(x.shape[1])
+        weights[varies] = plane.weights
+        plane = Hyperplane(weights, plane.offset)
         self._note_columns(design.schema)
         self.classes_ = class_array(data.classes, getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None)
         self.separable_ = isinstance(found, Hyperplane)
@@ -92,6 +97,13 @@ class Halfspace(ScoringClassifier):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def _varying(x: Any) -> IntArray:
+    low, high = x.min(axis=0), x.max(axis=0)
+    if sp.issparse(x):
+        low, high = low.toarray().ravel(), high.toarray().ravel()
+    return np.flatnonzero(low < high)
 
 
 def _numbered(certificate: Certificate, rows: IntArray) -> Certificate:

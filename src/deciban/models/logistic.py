@@ -17,11 +17,11 @@ from deciban.linear.firth import firth
 from deciban.linear.objective import Objective
 from deciban.linear.predictor import Predictor
 from deciban.linear.rows import rows_of
-from deciban.linear.solve import Solved, gradient_descent, newton
-from deciban.linear.status import Watch, status_of
+from deciban.linear.solve import gradient_descent, newton
+from deciban.linear.status import Watch, require_units, status_of
 from deciban.models.estimator import Classified, ProbabilityClassifier, class_array
 from deciban.responses import Bernoulli, Multinomial
-from deciban.summary import Summary
+from deciban.summary import Summary, counted_word
 from deciban.table import Table
 from deciban.types import FloatArray, Labels, Levels
 
@@ -53,8 +53,9 @@ class LogisticRegression(ProbabilityClassifier):
     Text is taken as indicators, of every value but the first. A missing number is the column's mean, beside an
     indicator; missing text is a value of its own; a value never seen is the average row's.
 
-    `coef_`, `intercept_` and `feature_names_` hold what was found, `path_` how (J, the length of the gradient and the
-    step of each iteration), `status_` is "ok" or says what is wrong: separable, collinear or constant columns.
+    `coef_`, `intercept_` and `feature_names_` hold what was found, `status_` is "ok" or says what is wrong: separable,
+    collinear or constant columns. `path_` holds how it was found: J, the length of its gradient (in standardised
+    columns) and the step taken from there, for each iteration and, with step 0, for the end.
 
     Examples
     --------
@@ -94,7 +95,7 @@ class LogisticRegression(ProbabilityClassifier):
         data = self._classified(frame, labels, sample_weight)
         if len(data.classes) < 2:
             raise DecibanError(f"{type(self).__name__} needs two classes; y holds one class, {data.classes[0]!r}")
-        design = Design.of(data.frame, data.weights)
+        design = Design.of(data.frame, data.weights, data.rows)
         objective = self._objective(design, data, len(data.classes))
         start = np.zeros(objective.shape)
         share = np.bincount(data.codes, weights=data.weights, minlength=len(data.classes))
@@ -115,6 +116,9 @@ class LogisticRegression(ProbabilityClassifier):
         unknown = [label for label in data.classes if label not in self._classes]
         if unknown:
             raise DecibanError(f"class {unknown[0]!r} is not one of the model's: {list(self._classes)}")
+        absent = [label for label in self._classes if label not in data.classes]
+        if absent:
+            raise DecibanError(f"there is no row of class {absent[0]!r}: its score would fall for ever")
         place = np.array([self._classes.index(label) for label in data.classes], dtype=np.int32)
         predictor = self.predictor_
         objective = self._objective(predictor.design, replace(data, codes=place[data.codes]), len(self._classes))
@@ -133,7 +137,9 @@ class LogisticRegression(ProbabilityClassifier):
             raise ValueError("firth=True is a penalty of its own: it goes with l2=0 and solver='newton'")
 
     def _objective(self, design: Design, data: Classified, classes: int) -> Objective:
-        rows = rows_of(design.matrix(data.frame), design.means, data.weights)
+        x = design.matrix(data.frame, rows=data.rows)
+        rows = rows_of(x, None if design.of_twin else design.origin, data.weights)
+        require_units(rows, design)
         pairwise = classes == 2 and self._pairwise
         metric = None if pairwise else np.eye(classes - 1) - 1.0 / classes
         response = Bernoulli() if classes == 2 else Multinomial(classes)
@@ -152,7 +158,10 @@ class LogisticRegression(ProbabilityClassifier):
         if len(classes) > 2 or not self._pairwise:
             full -= full.mean(axis=0)
         self._take(Predictor.of(design, objective.rows, full), classes)
-        self._note_path(solved, watch, objective)
+        self.path_ = solved.solution.table(f"{self.solver} descent")
+        self.n_iter_ = len(solved.solution.path) - 1
+        self.objective_ = solved.solution.objective
+        self.status_ = status_of(solved, watch, objective, design)
 
     def _take(self, predictor: Predictor, classes: Levels) -> None:
         self._note_columns(predictor.schema)
@@ -161,28 +170,24 @@ class LogisticRegression(ProbabilityClassifier):
         self.predictor_ = predictor
         self.status_ = "ok"
 
-    def _note_path(self, solved: Solved, watch: Watch, objective: Objective) -> None:
-        rows = tuple((i, s.objective, s.gradient_norm, s.step) for i, s in enumerate(solved.solution.path))
-        self.path_ = Table(f"{self.solver} descent", ("iteration", "objective", "gradient_norm", "step"), rows)
-        self.n_iter_ = len(rows)
-        self.objective_ = solved.solution.objective
-        self.status_ = status_of(solved, watch, objective, self.predictor_.design.names)
-
     # What was learned ----------------------------------------------------------------------------------------------
 
     @property
     def coef_(self) -> FloatArray:
         """(1, p) for two classes, the second against the first; (K, p) for more."""
+        self._require_fitted()
         return self._of_classes(self.predictor_.coefficients)
 
     @property
     def intercept_(self) -> FloatArray:
         """(1) or (K) the score of a row of zeros."""
+        self._require_fitted()
         return self._of_classes(self.predictor_.intercept)
 
     @property
     def feature_names_(self) -> tuple[str, ...]:
         """What each coefficient multiplies."""
+        self._require_fitted()
         return self.predictor_.design.names
 
     @property
@@ -209,7 +214,8 @@ class LogisticRegression(ProbabilityClassifier):
         else:
             header, columns, title = ("", *map(str, self._classes)), list(values), "scores of the classes"
         body = tuple((name, *(float(c[i]) for c in columns)) for i, name in enumerate(names))
-        counted = f"{len(self._classes)} classes, {len(names) - 1} features, {self.n_parameters_} parameters"
+        sizes = (len(self._classes), "class"), (len(names) - 1, "feature"), (self.n_parameters_, "parameter")
+        counted = ", ".join(counted_word(n, word) for n, word in sizes)
         notes = [] if self.status_ == "ok" else [self.status_]
         if hasattr(self, "path_"):
             notes.insert(0, f"{self.n_iter_} iterations, objective {self.objective_:.6g}")
@@ -228,7 +234,7 @@ class LogisticRegression(ProbabilityClassifier):
         predictor = self.predictor_
         names, parts = predictor.parts(frame)
         constant = np.broadcast_to(predictor.constant, (frame.rows, len(predictor.constant)))
-        first = "average row" if predictor.origin.any() else "intercept"
+        first = "intercept" if predictor.design.of_twin or not predictor.origin.any() else "average row"
         return Explanation(self._classes, (first, *names), np.stack([constant, *parts], axis=1))
 
     def _fitted(self) -> Predictor | None:

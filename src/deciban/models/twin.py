@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ def twin_of(estimate: Estimate, label_dtype: Any) -> LogisticRegression:
     for block, params, context in zip(evidence.blocks, estimate.params, estimate.contexts, strict=True):
         plan = Plan(block.plan.family, tuple(range(len(block.plan.columns))), block.plan.presence)
         levels = block.statistic.levels if isinstance(block.statistic, Counts) else None
+        if plan.presence:
+            context = replace(context, columns=tuple(f"{name} is missing" for name in context.columns))
         natural = plan.family.natural(params, context)
         encoder = Sufficient(plan, params, natural, levels, evidence.missing)
         parts.append(Part(block.plan.columns, encoder))
@@ -34,5 +37,6 @@ def twin_of(estimate: Estimate, label_dtype: Any) -> LogisticRegression:
         w, constant = w - w.mean(axis=0), constant - constant.mean()
     twin = LogisticRegression() if len(w) == 2 else SoftmaxRegression()
     twin._label_dtype = label_dtype
-    twin._take(Predictor(design, w, constant, np.zeros(w.shape[1])), evidence.classes)
+    origin = design.origin
+    twin._take(Predictor(design, w, constant + w @ origin, origin), evidence.classes)
     return twin

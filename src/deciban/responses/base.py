@@ -39,6 +39,10 @@ class Response(ABC):
     def natural(self, mean: FloatArray) -> FloatArray:
         """(n, m) η of a mean: the canonical link, the inverse of a′."""
 
+    def inside(self, mean: FloatArray, edge: float) -> FloatArray:
+        """A mean of T(y), moved by `edge` or so where it stands at the edge of the domain and η would be infinite."""
+        return mean
+
     @abstractmethod
     def mean(self, eta: FloatArray) -> FloatArray:
         """(n, m) a′(η) = E[T(y)]."""
@@ -61,7 +65,9 @@ class Response(ABC):
         try:
             numbers = np.asarray(y, dtype=np.float64)
         except (TypeError, ValueError):
-            raise DecibanError(f"y must be numbers for a {self.name} response") from None
+            raise DecibanError(f"y must be numbers for a {self.name} response; {_first_other(y)}") from None
+        if numbers.ndim != 1:
+            raise DecibanError(f"y should be a 1d array, got an array of shape {numbers.shape} instead.")
         self.forbid(~np.isfinite(numbers), numbers, "is missing or infinite: remove the row")
         return numbers
 
@@ -69,3 +75,12 @@ class Response(ABC):
         if bad.any():
             row = int(np.argmax(bad))
             raise DecibanError(f"y, row {row}: {y[row]:g} {problem} (a {self.name} response)")
+
+
+def _first_other(y: Any) -> str:
+    for row, value in enumerate(y):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return f"row {row} holds {str(value)!r}"
+    return "its rows are not numbers"

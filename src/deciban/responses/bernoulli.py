@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from deciban.responses.base import Response
@@ -33,6 +34,11 @@ class Bernoulli(Response):
         result: FloatArray = logit(mean)
         return result
 
+    def inside(self, mean: FloatArray, edge: float) -> FloatArray:
+        classes = mean.shape[-1] + 1
+        result: FloatArray = (mean + edge) / (1.0 + classes * edge)
+        return result
+
     def mean(self, eta: FloatArray) -> FloatArray:
         result: FloatArray = expit(eta)
         return result
@@ -40,6 +46,11 @@ class Bernoulli(Response):
     def variance(self, mean: FloatArray, i: int, j: int) -> FloatArray:
         result: FloatArray = (mean * (1.0 - mean))[:, 0]
         return result
+
+    def check(self, y: NDArray[Any]) -> FloatArray:
+        numbers = super().check(y)
+        self.forbid((numbers != 0) & (numbers != 1), numbers, "is neither 0 nor 1")
+        return numbers
 
     def saturated(self, statistic: FloatArray) -> FloatArray:
         return np.zeros(len(statistic))  # y is 0 or 1: its likelihood can be 1

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from deciban.responses.base import Response
@@ -25,7 +26,7 @@ class Multinomial(Response):
 
     classes: int
     name: ClassVar[str] = "multinomial"
-    link: ClassVar[str] = "softmax"
+    link: ClassVar[str] = "multinomial logit"
 
     def log_base(self, y: FloatArray) -> FloatArray:
         return np.zeros(len(y))
@@ -43,6 +44,11 @@ class Multinomial(Response):
         result: FloatArray = np.log(mean) - np.log(first)
         return result
 
+    def inside(self, mean: FloatArray, edge: float) -> FloatArray:
+        classes = mean.shape[-1] + 1
+        result: FloatArray = (mean + edge) / (1.0 + classes * edge)
+        return result
+
     def mean(self, eta: FloatArray) -> FloatArray:
         result: FloatArray = np.exp(eta - self.log_partition(eta)[:, np.newaxis])
         return result
@@ -50,6 +56,12 @@ class Multinomial(Response):
     def variance(self, mean: FloatArray, i: int, j: int) -> FloatArray:
         result: FloatArray = mean[:, i] * (float(i == j) - mean[:, j])
         return result
+
+    def check(self, y: NDArray[Any]) -> FloatArray:
+        numbers = super().check(y)
+        places = (numbers >= 0) & (numbers < self.classes) & (numbers == np.floor(numbers))
+        self.forbid(~places, numbers, f"is not the place of one of {self.classes} classes")
+        return numbers
 
     def saturated(self, statistic: FloatArray) -> FloatArray:
         return np.zeros(len(statistic))

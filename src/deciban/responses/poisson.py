@@ -36,8 +36,12 @@ class Poisson(Response):
         result: FloatArray = np.log(mean)
         return result
 
+    def inside(self, mean: FloatArray, edge: float) -> FloatArray:
+        return np.maximum(mean, edge)
+
     def mean(self, eta: FloatArray) -> FloatArray:
-        result: FloatArray = np.exp(eta)
+        with np.errstate(over="ignore"):
+            result: FloatArray = np.exp(eta)
         return result
 
     def variance(self, mean: FloatArray, i: int, j: int) -> FloatArray:
