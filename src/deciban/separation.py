@@ -303,11 +303,13 @@ def _solve(cost: FloatArray, **rows: Any) -> Any:
 
     Never by its interior point method: that was seen not to end on such columns.
     """
+    limits = rows.get("A_ub", rows.get("A_eq"))
+    enough = 1000 + 10 * sum(limits.shape)  # the simplex method takes about as many steps as rows, or it cycles
     for tolerance in (1e-10, 1e-9, 1e-8, 1e-7):
         options = {
             "primal_feasibility_tolerance": tolerance,
             "dual_feasibility_tolerance": tolerance,
-            "maxiter": 200_000,
+            "maxiter": enough,
         }
         result = linprog(cost, method="highs", options=options, **rows)
         if result.status == 0:
