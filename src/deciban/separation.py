@@ -303,7 +303,7 @@ def _solve(cost: FloatArray, **rows: Any) -> Any:
 
     Never by its interior point method: that was seen not to end on such columns.
     """
-    limits = rows.get("A_ub", rows.get("A_eq"))
+    limits = rows["A_ub"] if "A_ub" in rows else rows["A_eq"]
     enough = 1000 + 10 * sum(limits.shape)  # the simplex method takes about as many steps as rows, or it cycles
     for tolerance in (1e-10, 1e-9, 1e-8, 1e-7):
         options = {

@@ -20,7 +20,8 @@ from deciban.linear.predictor import Predictor
 from deciban.linear.rows import rows_of
 from deciban.linear.solve import newton
 from deciban.linear.status import Watch, require_units, status_of
-from deciban.models.estimator import TableEstimator, class_array, require_as_many, require_rows
+from deciban.models.estimator import class_array, require_as_many, require_rows
+from deciban.models.linear import LinearEstimator
 from deciban.responses import Bernoulli, Exponential, Gaussian, Multinomial, Poisson, Response
 from deciban.sources import slices
 from deciban.sources.arrow import TableFrame
@@ -46,7 +47,7 @@ class Sample:
     classes: Levels
 
 
-class GeneralizedLinearModel(TableEstimator):
+class GeneralizedLinearModel(LinearEstimator):
     """y|x ~ b(y) exp(η·T(y) − a(η)) with η = w·x + b: predicts E[T(y)|x] = a′(η).
 
     Parameters
@@ -202,12 +203,6 @@ class GeneralizedLinearModel(TableEstimator):
         return float(b[0]) if len(b) == 1 else b
 
     @property
-    def feature_names_(self) -> tuple[str, ...]:
-        """What each coefficient multiplies."""
-        self._require_fitted()
-        return self.predictor_.design.names
-
-    @property
     def n_parameters_(self) -> int:
         """Free parameters of the linear predictors: as many as the data determine."""
         self._require_fitted()
@@ -300,9 +295,6 @@ class GeneralizedLinearModel(TableEstimator):
             self.predictor_.joint(part, eta[first : first + part.rows], first)
         shift = self._offset(frame, offset, exposure)
         return eta if shift is None else eta + shift[:, np.newaxis]
-
-    def _fitted(self) -> Predictor | None:
-        return getattr(self, "predictor_", None)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

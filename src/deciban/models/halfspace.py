@@ -11,11 +11,12 @@ from deciban.design import Design
 from deciban.errors import DecibanError
 from deciban.linear.predictor import Predictor
 from deciban.models.estimator import ScoringClassifier, class_array
+from deciban.models.linear import LinearEstimator
 from deciban.separation import Certificate, Hyperplane, halfspace, least_slack
 from deciban.types import FloatArray, IntArray
 
 
-class Halfspace(ScoringClassifier):
+class Halfspace(LinearEstimator, ScoringClassifier):
     """w, d with y_i (w·x_i − d) ≥ 1 for all rows, y = ±1: a linear program; infeasible if no hyperplane separates.
 
     `separable_` is the answer. If True, `coef_` and `intercept_` (−d) are a hyperplane with margin 1, and
@@ -77,21 +78,9 @@ class Halfspace(ScoringClassifier):
         self._require_fitted()
         return self.predictor_.intercept[1:]
 
-    @property
-    def feature_names_(self) -> tuple[str, ...]:
-        """What each coefficient multiplies."""
-        self._require_fitted()
-        return self.predictor_.design.names
-
     def decision_function(self, X: Any) -> FloatArray:
         """(n) w·x − d: positive on the side of the second class."""
         return self._scores(X, lambda scores, prior: 0)[0][:, 1]
-
-    def _fitted(self) -> Predictor | None:
-        return getattr(self, "predictor_", None)
-
-    def _scorer(self) -> Predictor:
-        return self.predictor_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -20,6 +20,7 @@ from deciban.linear.rows import rows_of
 from deciban.linear.solve import gradient_descent, newton
 from deciban.linear.status import Watch, require_units, status_of
 from deciban.models.estimator import Classified, ProbabilityClassifier, class_array
+from deciban.models.linear import LinearEstimator
 from deciban.responses import Bernoulli, Multinomial
 from deciban.summary import Summary, counted_word
 from deciban.table import Table
@@ -28,7 +29,7 @@ from deciban.types import FloatArray, Labels, Levels
 CELLS_AT_MOST = 1 << 27  # of sparse rows, written out
 
 
-class LogisticRegression(ProbabilityClassifier):
+class LogisticRegression(LinearEstimator, ProbabilityClassifier):
     """log p(c|x)/p(c'|x) = (w_c − w_c')·x + b_c − b_c', by maximum likelihood.
 
     Minimises J(w) = −Σ log p(y|x) + l2/2 Σ|w|². Two classes have one vector w, for the second class against the first;
@@ -185,12 +186,6 @@ class LogisticRegression(ProbabilityClassifier):
         return self._of_classes(self.predictor_.intercept)
 
     @property
-    def feature_names_(self) -> tuple[str, ...]:
-        """What each coefficient multiplies."""
-        self._require_fitted()
-        return self.predictor_.design.names
-
-    @property
     def n_parameters_(self) -> int:
         """Free parameters: (K − 1)(p + 1)."""
         self._require_fitted()
@@ -236,12 +231,6 @@ class LogisticRegression(ProbabilityClassifier):
         constant = np.broadcast_to(predictor.constant, (frame.rows, len(predictor.constant)))
         first = "intercept" if predictor.design.of_twin or not predictor.origin.any() else "average row"
         return Explanation(self._classes, (first, *names), np.stack([constant, *parts], axis=1))
-
-    def _fitted(self) -> Predictor | None:
-        return getattr(self, "predictor_", None)
-
-    def _scorer(self) -> Predictor:
-        return self.predictor_
 
 
 class SoftmaxRegression(LogisticRegression):
