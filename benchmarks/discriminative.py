@@ -1,9 +1,10 @@
 """LogisticRegression and SoftmaxRegression beside scikit-learn's solvers and glum: who is first at the optimum?
 
 All minimise J = −Σ log p(y|x) + l2/2 Σ|w|², the intercepts free: two classes with one vector w, more with one each.
-Ours runs at its default tolerance, a peer at the loosest (1, 2 or 5 times a power of ten: saga's time leaps between
-powers) that brings it within LIMIT of the best J that anybody found; it is looked for before the clock runs. The agreement of a row is the larger of the two distances,
-(J − best) / best, with J computed here from `coef_` and `intercept_`.
+Ours runs at its default tolerance, a peer at the loosest that brings it within LIMIT of the best J that anybody found:
+1, 2 or 5 times a power of ten (between powers saga's time leaps by six), looked for before the clock runs. The
+agreement of a row is the larger of the two distances, (J − best) / best, with J computed here from `coef_` and
+`intercept_`.
 """
 
 from __future__ import annotations

@@ -65,6 +65,20 @@ static New<double> bind_returned(AnyMatrix x, Vector origin, In<double, 2> resid
     return gradient_of(pass, m, d, p.width, 1);
 }
 
+static New<double> bind_squares(AnyMatrix x, Vector origin, Vector weights) {
+    const std::size_t d = x.shape(1);
+    expect(weights.shape(0) == x.shape(0) && origin.shape(0) == d, "a weight for each row");
+    const std::vector<double> none(d, 0.0);
+    const Predictors p(1, d, none.data(), nullptr, origin.data());
+    const Pass pass = with_floats(x, [&](const auto& matrix) {
+        nb::gil_scoped_release release;
+        return squares(matrix, p, weights.data());
+    });
+    auto out = new_array<double>({d});
+    std::copy_n(pass.sums.begin(), d, out.data());
+    return out;
+}
+
 template <class Index>
 static nb::tuple bind_sparse_softmax_pass(Vector values, Indices<Index> columns, Indices<Index> starts, In<double, 2> w, Vector constant, Labels labels, Weights weights) {
     const std::size_t m = w.shape(1);
@@ -110,6 +124,7 @@ void bind_linear(nb::module_& m) {
     m.def("softmax_pass", &bind_softmax_pass, nb::arg("x"), nb::arg("w"), nb::arg("constant"), nb::arg("origin"), nb::arg("labels"), nb::arg("weights").none());
     m.def("predictors", &bind_predictors, nb::arg("x"), nb::arg("w"), nb::arg("constant"), nb::arg("origin"));
     m.def("returned", &bind_returned, nb::arg("x"), nb::arg("origin"), nb::arg("residual"));
+    m.def("squares", &bind_squares, nb::arg("x"), nb::arg("origin"), nb::arg("weights"));
     bind_sparse_linear<std::int32_t>(m);
     bind_sparse_linear<std::int64_t>(m);
 }

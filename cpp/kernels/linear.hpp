@@ -252,4 +252,27 @@ Pass returned(const Matrix<T>& x, const Predictors& p, const double* residual) {
     return added(parts);
 }
 
+DECIBAN_CLONES inline void add_squares(const double* cells, std::size_t rows, std::size_t width, const double* weights, double* sums) {
+    for (std::size_t i = 0; i < rows; ++i, cells += width) {
+        const v4 w = splat(weights[i]);
+        for (std::size_t j = 0; j < width; j += 4) {
+            const v4 z = load(cells + j);
+            store(sums + j, fma(w * z, z, load(sums + j)));
+        }
+    }
+}
+
+// (d) sum w (x - origin)^2
+template <class T>
+Pass squares(const Matrix<T>& x, const Predictors& p, const double* weights) {
+    const std::size_t blocks = blocks_of(x.rows);
+    std::vector<Pass> parts(blocks, Pass(1, p.width));
+    in_blocks(x.rows, blocks, x.rows * p.d, [&](std::size_t block, std::size_t begin, std::size_t end) {
+        over_tiles(x, p, false, begin, end, [&](const Tile& tile) {
+            add_squares(tile.cells.data(), tile.used, p.width, weights + tile.first, parts[block].sums.data());
+        });
+    });
+    return added(parts);
+}
+
 }  // namespace deciban

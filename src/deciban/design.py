@@ -184,8 +184,10 @@ class Sufficient:
 
     @property
     def constant(self) -> FloatArray:
-        """(K) of a row in which nothing is missing."""
-        result: FloatArray = self.natural.constant + self.natural.eta[:, self.natural.presence].sum(axis=1)
+        """(K) at the origin, where all cells are missing."""
+        if self.natural.absence is None:
+            return self.natural.constant
+        result: FloatArray = self.natural.constant + self.natural.eta[:, self.natural.absence].sum(axis=1)
         return result
 
     def features(self, frame: Frame, places: Sequence[int]) -> Any:
@@ -268,7 +270,7 @@ class Design:
         """Whether features are sufficient statistics, which often are redundant."""
         return any(isinstance(part.encoder, Sufficient) for part in self.parts)
 
-    def forbid_infinite(self, frame: Frame, first_row: int) -> None:
+    def forbid_infinite(self, frame: Frame, first_row: int, rows: IntArray | None = None) -> None:
         """Names an infinite cell, if there is one among the numbers."""
         places = self.schema.places(frame)
         for part in self.parts:
@@ -279,7 +281,8 @@ class Design:
                     if not sp.issparse(x):
                         forbid_infinite(x)
                 except BadCell as bad:
-                    raise _named(bad, part.columns, self.schema, frame, where, first_row + bad.row) from None
+                    number = _number(bad.row, first_row, rows)
+                    raise _named(bad, part.columns, self.schema, frame, where, number) from None
 
     def converts(self, frame: Frame) -> bool:
         """Whether features are made, rather than read in place."""

@@ -27,7 +27,7 @@ FINE, COARSE = 2.0**20, 2.0**10  # 1e-16 and 1e-13 of a cell; the second for mar
 
 FIRST = 400  # rows in the working set, and 2 for each coefficient
 MORE = 200  # taken in after the first solution; then twice as many each time
-CHUNK = 1 << 13  # rows scaled at a time, so that they stay in the cache
+CHUNK = 1 << 10  # rows scaled at a time: they stay in the cache, and BLAS starts no threads for so little
 SLACK_ROWS = 5000  # that least_slack reads
 LARGEST = 1e6  # weight in least_slack; only columns whose cells differ as much in size have use for more
 PRUNED = 64  # so many columns are tried one by one for being left out
@@ -115,7 +115,7 @@ def halfspace(x: Any, sign: NDArray[Any]) -> Hyperplane | Certificate:
             plane = _with_margin(sample, codes, found.direction[1, :-1] * sample.scale)
             if plane is not None:
                 return plane
-        proof, error = _certificate(sample, codes, found.pairs[0], found.multipliers)
+        proof, error = _certificate(sample, codes, found)
         if error <= TOUCHING:
             break
     return proof
@@ -166,10 +166,11 @@ def separating(x: Any, codes: NDArray[Any], classes: int) -> Separation | None:
     if classes < 2:
         return None
     sample = _Scaled.of(x)
-    alone = _alone(sample.x, codes, classes, complete=True)
-    if len(alone):
-        return Separation((int(alone[0]),), complete=True)
-    return _joint(sample, codes, classes, _alone(sample.x, codes, classes, complete=False))
+    for complete in (True, False):
+        columns = _columns(sample, codes, classes, complete)
+        if columns:
+            return Separation(columns, complete)
+    return None
 
 
 # Rows and margins ----------------------------------------------------------------------------------------------------
@@ -181,7 +182,9 @@ class _Scaled:
 
     x: Any  # (n, d) float64, dense or CSR
     centre: FloatArray  # (d) the middle of the column; 0 if some cells of it are not stored, which must stay 0
-    scale: FloatArray  # (d) powers of two, so that scaling costs no digits
+    scale: (
+        FloatArray  # (d) powers of two, so that scaling costs no digits; 0 for a constant column, to give it no weight
+    )
 
     @classmethod
     def of(cls, x: Any) -> _Scaled:
@@ -191,7 +194,7 @@ class _Scaled:
         if sp.issparse(x):
             centre[np.bincount(x.indices, minlength=x.shape[1]) < x.shape[0]] = 0.0
         _, exponent = np.frexp(np.maximum(high - centre, centre - low))
-        return cls(x, centre, np.ldexp(1.0, -np.clip(exponent, -1000, 1000)))
+        return cls(x, centre, np.where(low < high, np.ldexp(1.0, -np.clip(exponent, -1000, 1000)), 0.0))
 
     def cells(self, index: slice | IntArray) -> Any:
         part = self.x[index]
@@ -353,20 +356,20 @@ def _widest(unit: float) -> Solver:
         result = _solve(cost, A_ub=sp.hstack([-unit * a, np.ones((m, 1))]), b_ub=np.zeros(m), bounds=bounds)
         widest = result.x[-1] / unit
         direction = _unfold(result.x[:-1], size) if widest > NOTHING else None
-        return _Found(direction, widest, widest / 2, widest, -result.ineqlin.marginals)
+        return _Found(direction, widest, widest / 2, 2 * widest, -result.ineqlin.marginals)
 
     return solve
 
 
-def _most(gain: FloatArray) -> Solver:
-    """max gain·u with a·u ≥ 0 and −1 ≤ weights ≤ 1; gain·u is the sum of the margins of all rows."""
+def _most(gain: FloatArray, count: int) -> Solver:
+    """max gain·u with a·u ≥ 0 and −1 ≤ weights ≤ 1; gain·u is the sum of all margins, of which there are `count`."""
 
     def solve(a: Any, size: int) -> _Found:
         m, width = a.shape
         result = _solve(-gain, A_ub=-COARSE * a, b_ub=np.zeros(m), bounds=_box(width, size))
         # no margin is below 0, so each is at most their sum; a larger program would only have a smaller optimum
         direction = _unfold(result.x, size) if -result.fun > STRICT else None
-        return _Found(direction, -result.fun, -TOUCHING, STRICT, -result.ineqlin.marginals)
+        return _Found(direction, -result.fun, -TOUCHING, -0.01 * result.fun / count, -result.ineqlin.marginals)
 
     return solve
 
@@ -382,7 +385,7 @@ def _sparsest(gain: FloatArray, total: float, margin: float) -> Solver:
         least = unit * np.append(np.full(m, margin), total / most)
         result = _solve(np.tile(weight, 2), A_ub=sp.hstack([-whole, whole]), b_ub=-least, bounds=(0.0, None))
         u = result.x[:width] - result.x[width:]
-        return _Found(_unfold(u, size), result.fun, margin / 2 - TOUCHING, margin + STRICT, -result.ineqlin.marginals)
+        return _Found(_unfold(u, size), result.fun, margin / 2 - TOUCHING, 2 * margin, -result.ineqlin.marginals)
 
     return solve
 
@@ -455,20 +458,22 @@ def _sums_exactly(x: Any, plane: Hyperplane, size: float) -> bool:
     return short and (plane.offset * 1024.0).is_integer() and size + abs(plane.offset) < 2.0**33
 
 
-def _certificate(
-    sample: _Scaled, codes: IntArray, rows: IntArray, multipliers: FloatArray
-) -> tuple[Certificate, float]:
-    """The multipliers of the program, made exact up to rounding by least squares on the rows that have one; and by how
-    much the sums of scaled columns miss."""
-    chosen = np.flatnonzero(multipliers > 1e-12)
-    chosen = chosen[np.argsort(rows[chosen])]
-    z = sample.rows(rows[chosen]).toarray() * np.where(codes[rows[chosen]] == 1, 1.0, -1.0)[:, np.newaxis]
-    sums = np.vstack([z.T, np.ones(len(chosen))])  # Σ λ sign z = 0, Σ λ sign = 0 and Σ λ = 1
-    wanted = np.append(np.zeros(z.shape[1]), 1.0)
-    given = multipliers[chosen] / multipliers[chosen].sum()
-    errors = [(float(np.abs(sums @ found - wanted).max()), found) for found in (given, _not_negative(sums, wanted))]
-    error, found = min(errors, key=lambda pair: pair[0])
-    return Certificate(rows[chosen][found > 0], found[found > 0]), error
+def _certificate(sample: _Scaled, codes: IntArray, found: _Found) -> tuple[Certificate, float]:
+    """The multipliers of the program, and by how much the sums of scaled columns miss. They are made exact up to
+    rounding by least squares; not if there is a direction, as then the hulls do not meet, but for rounding."""
+    chosen = np.flatnonzero(found.multipliers > 1e-12)
+    rows, multipliers = found.pairs[0, chosen], found.multipliers[chosen]
+    sign = np.where(codes[rows] == 1, 1.0, -1.0)
+    sums = np.vstack([sample.rows(rows).toarray().T * sign, np.ones(len(rows))])  # Σ λ sign (z, 1) and Σ λ
+    wanted = np.append(np.zeros(len(sums) - 1), 1.0)
+    halves = np.where(sign > 0, multipliers[sign > 0].sum(), multipliers[sign < 0].sum())
+    choice = [0.5 * multipliers / halves]
+    if found.direction is None:
+        choice.append(_not_negative(sums, wanted))
+    errors = [float(np.abs(sums @ each - wanted).max()) for each in choice]
+    best = choice[int(np.argmin(errors))]
+    order = np.argsort(rows)[best[np.argsort(rows)] > 0]
+    return Certificate(rows[order], best[order]), min(errors)
 
 
 def _not_negative(sums: FloatArray, wanted: FloatArray) -> FloatArray:
@@ -494,37 +499,41 @@ def _gain(sample: _Scaled, codes: IntArray, classes: int) -> FloatArray:
 
 def _partly(sample: _Scaled, codes: IntArray, classes: int) -> _Found | None:
     """A direction with all margins ≥ 0 and some > 0."""
-    found = _settle(sample, codes, classes, _most(_gain(sample, codes, classes)))
+    most = _most(_gain(sample, codes, classes), len(codes) * (classes - 1))
+    found = _settle(sample, codes, classes, most)
     if found.direction is None:
         return None
     _, _, greatest = sample.margins(found.direction, codes)
     return found if greatest.max() > STRICT else None
 
 
-def _wholly(sample: _Scaled, codes: IntArray, classes: int, start: Pairs | None = None) -> _Found | None:
+def _wholly(sample: _Scaled, codes: IntArray, classes: int) -> _Found | None:
     """A direction with all margins > 0."""
-    found = _settle(sample, codes, classes, _widest(FINE), start)
+    found = _settle(sample, codes, classes, _widest(FINE))
     return found if found.direction is not None and found.value > TOUCHING else None
 
 
-def _joint(sample: _Scaled, codes: IntArray, classes: int, alone: IntArray) -> Separation | None:
-    """Separation by several columns, or by the first of those that partly separate alone if no more can be had."""
-    partly = None if len(alone) else _partly(sample, codes, classes)
-    if not len(alone) and partly is None:
-        return None
-    wholly = _wholly(sample, codes, classes, partly and partly.pairs)
-    gain = _gain(sample, codes, classes)
-    if wholly is not None:
-        sparsest = _settle(sample, codes, classes, _sparsest(gain, 0.0, wholly.value / 2), wholly.pairs)
-        return Separation(_needed(sample, codes, classes, sparsest, _wholly), complete=True)
-    if partly is not None:
-        sparsest = _settle(sample, codes, classes, _sparsest(gain, partly.value / 2, 0.0), partly.pairs)
-        return Separation(_needed(sample, codes, classes, sparsest, _partly), complete=False)
-    return Separation((int(alone[0]),), complete=False)
+def _columns(sample: _Scaled, codes: IntArray, classes: int, complete: bool) -> tuple[int, ...]:
+    """One column if one is enough to separate; else those of the direction with the least Σ|w| that are needed; or
+    none if none do."""
+    alone = _alone(sample.x, codes, classes, complete)
+    if len(alone):
+        return (int(alone[0]),)
+    enough = _wholly if complete else _partly
+    found = enough(sample, codes, classes)
+    if found is None:
+        return ()
+    total, margin = (0.0, found.value / 2) if complete else (found.value / 2, 0.0)
+    solve = _sparsest(_gain(sample, codes, classes), total, margin)
+    return _needed(sample, codes, classes, _settle(sample, codes, classes, solve, found.pairs), enough)
 
 
 def _needed(
-    sample: _Scaled, codes: IntArray, classes: int, found: _Found, enough: Callable[..., _Found | None]
+    sample: _Scaled,
+    codes: IntArray,
+    classes: int,
+    found: _Found,
+    enough: Callable[[_Scaled, IntArray, int], _Found | None],
 ) -> tuple[int, ...]:
     """The columns with weights in the direction found, without those that the others can do without."""
     assert found.direction is not None
@@ -537,7 +546,7 @@ def _needed(
     return tuple(columns.tolist())
 
 
-def _alone(x: Any, codes: IntArray, classes: int, *, complete: bool) -> IntArray:
+def _alone(x: Any, codes: IntArray, classes: int, complete: bool) -> IntArray:
     """The columns that separate alone: some value has every class on one side of it; if complete, the ranges of the
     classes are disjoint. (As functions of one x the w_k·x + b_k are lines, and the greatest of them form a polygon.)"""
     low, high = (np.array(ends) for ends in zip(*(_ranges(x[codes == k]) for k in range(classes)), strict=True))

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from scipy import stats
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.linear_model import LinearRegression, PoissonRegressor, Ridge
 
 import deciban as db
 
@@ -150,15 +153,15 @@ def test_generalised_linear_model_is_that_of_r(kind, name):
 
 @each(*KINDS)
 def test_intervals_are_estimates_and_quantiles_times_errors(kind, name):
-    """R's confint.default, from R's own coefficients and errors; 1.96 for the normal, as every table has it."""
+    """R's confint.default, from R's own coefficients and errors; Student's quantile where the dispersion is
+    estimated."""
     reference = Reference(kind, name)
-    if kind == "gaussian":
-        pytest.skip("Student's quantile: no z")
     exposure = {} if reference.exposure is None else {"exposure": reference.exposure}
     model = db.GeneralizedLinearModel(KINDS[kind])
     model.fit(reference.table, reference.response, sample_weight=reference.weights, **exposure)
     low, high = np.moveaxis(model.inference_.intervals(0.95)[:, reference.places(model.feature_names_)], 2, 0)
-    half = 1.959963984540054 * reference.of("standard_errors")
+    law = stats.t(reference.found["residual_df"]) if kind == "gaussian" else stats.norm
+    half = law.ppf(0.975) * reference.of("standard_errors")
     middle = reference.sign * reference.of("coefficients")
     np.testing.assert_allclose(low, middle - half, rtol=1e-5, atol=1e-5 * half.min())
     np.testing.assert_allclose(high, middle + half, rtol=1e-5, atol=1e-5 * half.min())
@@ -191,7 +194,6 @@ def test_exposure_comes_as_an_array_or_as_a_column_name(how):
 
 @pytest.mark.parametrize("name", ["insurance", "quine"])
 def test_table_of_any_library_gives_the_same(name):
-    pl = pytest.importorskip("polars")
     reference = Reference("poisson", name)
     for make in (pl.from_pandas, lambda table: pl.from_pandas(table).to_arrow()):
         exposure = {} if reference.exposure is None else {"exposure": reference.exposure}
@@ -248,3 +250,43 @@ def test_holes_have_the_names_that_r_gave_them():
     assert "ca missing" in model.feature_names_
     assert "thal = missing" in model.feature_names_
     assert reference.table[["ca", "thal"]].isna().any().all()
+
+
+# scikit-learn, which has no errors but penalties ---------------------------------------------------------------------
+
+
+def indicators(reference):
+    """R's columns by hand, for who takes no text."""
+    table = reference.table
+    columns = [table[c] == level if level else table[c] for c, level in reference.found["terms"][1:]]
+    return np.column_stack(columns).astype(float)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("l2", [0.0, 0.1, 10.0])
+@pytest.mark.parametrize("name", ["insurance", "quine"])
+def test_poisson_regression_is_that_of_scikit_learn(name, l2, weighted):
+    """Its objective is the mean of the deviances, halved, + alpha/2 |w|²: alpha is l2/Σ weights."""
+    reference = Reference("poisson", name)
+    x, y = indicators(reference), reference.table[reference.response].to_numpy()
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y)) if weighted else np.ones(len(y))
+    theirs = PoissonRegressor(alpha=l2 / weights.sum(), solver="newton-cholesky", tol=1e-10, max_iter=1000)
+    theirs.fit(x, y, sample_weight=weights)
+    table = reference.table.drop(columns=reference.response)
+    model = db.GeneralizedLinearModel("poisson", l2=l2).fit(table, y, sample_weight=weights)
+    places = np.array(reference.places(model.feature_names_)[1:]) - 1
+    np.testing.assert_allclose(model.coef_[places], theirs.coef_, rtol=CLOSE, atol=1e-9)
+    assert model.intercept_ == pytest.approx(theirs.intercept_, rel=CLOSE)
+    np.testing.assert_allclose(model.predict(table), theirs.predict(x), rtol=CLOSE)
+    assert model.score(table, y) == pytest.approx(theirs.score(x, y), rel=CLOSE)
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.01, 10.0])
+def test_gaussian_regression_is_that_of_scikit_learn(l2):
+    x, y = load_diabetes(return_X_y=True)
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    theirs = (Ridge(alpha=l2, tol=1e-12) if l2 else LinearRegression()).fit(x, y, sample_weight=weights)
+    model = db.GeneralizedLinearModel("gaussian", l2=l2).fit(x, y, sample_weight=weights)
+    np.testing.assert_allclose(model.coef_, theirs.coef_, rtol=CLOSE)
+    assert model.intercept_ == pytest.approx(theirs.intercept_, rel=CLOSE)
+    assert model.score(x, y) == pytest.approx(theirs.score(x, y), rel=CLOSE)

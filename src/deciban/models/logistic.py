@@ -122,6 +122,7 @@ class LogisticRegression(LinearEstimator, ProbabilityClassifier):
             raise DecibanError(f"there is no row of class {absent[0]!r}: its score would fall for ever")
         place = np.array([self._classes.index(label) for label in data.classes], dtype=np.int32)
         predictor = self.predictor_
+        predictor.design.forbid_infinite(data.frame, 0, data.rows)
         objective = self._objective(predictor.design, replace(data, codes=place[data.codes]), len(self._classes))
         theta = predictor.theta(objective.rows)
         self._solve(predictor.design, objective, theta[1:] - theta[0], self._classes)

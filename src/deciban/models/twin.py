@@ -23,7 +23,7 @@ def twin_of(estimate: Estimate, label_dtype: Any) -> LogisticRegression:
         plan = Plan(block.plan.family, tuple(range(len(block.plan.columns))), block.plan.presence)
         levels = block.statistic.levels if isinstance(block.statistic, Counts) else None
         if plan.presence:
-            context = replace(context, columns=tuple(f"{name} is missing" for name in context.columns))
+            context = replace(context, columns=tuple(f"{name} absent" for name in context.columns))
         natural = plan.family.natural(params, context)
         encoder = Sufficient(plan, params, natural, levels, evidence.missing)
         parts.append(Part(block.plan.columns, encoder))
@@ -38,5 +38,5 @@ def twin_of(estimate: Estimate, label_dtype: Any) -> LogisticRegression:
     twin = LogisticRegression() if len(w) == 2 else SoftmaxRegression()
     twin._label_dtype = label_dtype
     origin = design.origin
-    twin._take(Predictor(design, w, constant + w @ origin, origin), evidence.classes)
+    twin._take(Predictor(design, w, constant, origin), evidence.classes)
     return twin
