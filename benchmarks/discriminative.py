@@ -58,7 +58,7 @@ def softmax(bench: Bench) -> None:
 
 @job("digits")
 def digits(bench: Bench) -> None:
-    """Ten classes of pictures. With l2 = 10, which generalises better than 1, lbfgs takes some 250 iterations."""
+    """Ten classes of pictures. With l2 = 10, which generalises better than 1, lbfgs takes 300 to 400 iterations."""
     size, rng = bench.size(sizes.DIGITS), bench.rng()
     y = data.labels(rng, size)
     problem = Problem(data.digits(rng, size, y), y, l2=10, ours=deciban.SoftmaxRegression)

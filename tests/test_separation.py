@@ -130,6 +130,14 @@ def test_the_working_set_and_sparse_rows_change_nothing(sample):
     assert_proves_itself(grown, x, sign)
 
 
+def test_cells_stored_in_parts_count_as_their_sum():
+    """Rows 0, 1 + 2 and 5: and the caller's matrix stays as it is."""
+    x = sp.csr_array((np.array([1.0, 2.0, 5.0]), np.array([0, 0, 0]), np.array([0, 0, 2, 3])), (3, 1))
+    plane = halfspace(x, np.array([-1, -1, 1]))
+    np.testing.assert_allclose([plane.weights[0], plane.offset], [1, 4], rtol=1e-12)
+    assert x.nnz == 3
+
+
 @given(samples(columns=st.just(3)), st.permutations([1e-12, 1.0, 1e12]))
 def test_columns_of_any_size(sample, sizes):
     x, codes = sample
@@ -218,16 +226,17 @@ def test_a_point_in_both_hulls(x, sign, rows, multipliers):
 
 
 def test_two_rows_among_many_are_the_proof():
-    """They are no part of the rows that are looked at first."""
+    """Of the first column + has nothing below 1 and − nothing above, and 1 only in one row each."""
     rng = np.random.default_rng(3)
     x = rng.integers(-1000, 1000, (20_000, 5)).astype(float)
     sign = np.where(x[:, 0] > 0, 1, -1)
     x[:, 0] += 2000 * sign
     x[7001], x[12_345] = np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([1.0, 2.0, 3.0, 4.0, 5.0])
     sign[7001], sign[12_345] = 1, -1
+    assert not np.isin([7001, 12_345], separation._first((sign > 0).astype(int), 2, separation.FIRST)[0]).any()
     proof = halfspace(x, sign)
-    assert_in_both_hulls(proof, x, sign)
-    assert {7001, 12_345} & set(proof.rows.tolist())
+    assert proof.rows.tolist() == [7001, 12_345]
+    np.testing.assert_allclose(proof.multipliers, [0.5, 0.5], atol=1e-15)
 
 
 # Least slack ---------------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ struct Tile {
     std::size_t capacity, used = 0, first = 0;
     Doubles cells, eta;
     Tile(std::size_t width, std::size_t m)
-        : capacity(std::clamp<std::size_t>((std::size_t{64} << 10) / (8 * width + 1) / 8 * 8, 8, 64)),
+        : capacity(std::clamp<std::size_t>((std::size_t{16} << 10) / (8 * width + 1) / 8 * 8, 8, 64)),
           cells(capacity * width, 0.0), eta(m * capacity, 0.0) {}
 };
 

@@ -21,7 +21,7 @@ from deciban.types import FloatArray, IntArray
 # All tolerances are in scaled columns: cells within ±1, weights within ±1, so margins of the order of 1.
 NOTHING = 1e-14  # a margin no larger than this is what rounding leaves of 0
 TOUCHING = 1e-12  # rows this little on the wrong side are not: sums of columns, rounded, are to count as collinear
-STRICT = 1e-9  # a row is strictly on its side from here on; between, a coefficient of 1e9 would not yet have moved it
+STRICT = 1e-9  # a row is strictly on its side from here on: with less, even weights of 1e9 would not move its odds
 # HiGHS takes 1e-10 for 0 in its sums and drops cells below 1e-9, both absolute: larger cells make it look closer.
 FINE, COARSE = 2.0**20, 2.0**10  # 1e-16 and 1e-13 of a cell; the second for margins ≥ 0, where TOUCHING is allowed
 
@@ -83,7 +83,7 @@ class Separation:
     Separation(columns=(2,), complete=False)
     """
 
-    columns: tuple[int, ...]  # which have weights; none of them can be left out
+    columns: tuple[int, ...]  # which have weights; none of them can be left out (this is tried for up to 64)
     complete: bool  # whether weights exist with > 0 for all rows
 
 
@@ -94,8 +94,9 @@ def halfspace(x: Any, sign: NDArray[Any]) -> Hyperplane | Certificate:
     """w, d with sign_i (w·x_i − d) ≥ 1 for all i; or, if there are none, λ that prove it (Farkas).
 
     x (n, d) is dense or CSR, finite; sign (n) is ±1. The margin is at least half of the widest there is for weights
-    bounded in scaled columns, and ≥ 1 in whatever order w·x is summed. Where the sides are so close that no hyperplane
-    keeps them apart in double precision, the answer is a certificate, whose sums are then 0 up to the rounding of x.
+    bounded in scaled columns; it is ≥ 1 as x @ w − d comes out, and in any order of summing if the gap is wider than
+    what rounding may move. Where the sides are so close that none is kept apart in double precision, the answer is a
+    certificate, whose sums are then 0 up to the rounding of x. Some hundred columns take seconds, a thousand minutes.
 
     >>> import numpy as np
     >>> corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
@@ -124,7 +125,7 @@ def halfspace(x: Any, sign: NDArray[Any]) -> Hyperplane | Certificate:
 def least_slack(x: Any, sign: NDArray[Any]) -> Hyperplane:
     """The w, d of min Σ s_i with sign_i (w·x_i − d) ≥ 1 − s_i and s_i ≥ 0, for a sample that is not separable.
 
-    Beyond 5,000 rows it is that of a sample: rows at equal distances from each side, in proportion.
+    Beyond 5,000 rows it is that of a sample: one row in so many of each side.
 
     >>> import numpy as np
     >>> x, sign = np.array([[0.0], [0.0], [0.0], [1.0], [2.0], [3.0], [3.0], [3.0]]), [-1, -1, -1, 1, -1, 1, 1, 1]
@@ -139,7 +140,7 @@ def least_slack(x: Any, sign: NDArray[Any]) -> Hyperplane:
     sides = (np.flatnonzero(codes == side) for side in (0, 1))
     rows = np.concatenate([_spread(side, int(np.ceil(share * len(side)))) for side in sides])
     prices = _prices_of_slack(_margins_of(sample.rows(rows), codes[rows], 1 - codes[rows], 2))
-    weights = prices[:-1] * sample.scale
+    weights = prices[:-1] * sample.scale + 0.0  # no −0
     return Hyperplane(weights, float(sample.centre @ weights - prices[-1]))
 
 
@@ -150,7 +151,7 @@ def separating(x: Any, codes: NDArray[Any], classes: int) -> Separation | None:
     Otherwise the likelihood grows for ever in the direction found. What is called separated: no row further than 1e-12
     on the wrong side and one at least 1e-9 on the right one, of a column's range; the first lets sums of columns be
     collinear although rounded, the second keeps directions out in which nothing moves. A class without rows takes no
-    part. If one column separates alone, it alone is named.
+    part. If one column separates alone, it alone is named; if all rows can be put on their sides, columns that do.
 
     >>> import numpy as np
     >>> x = np.array([[1.0, 0.0], [3.0, 0.0], [2.0, 0.0], [4.0, 1.0]])
@@ -182,9 +183,7 @@ class _Scaled:
 
     x: Any  # (n, d) float64, dense or CSR
     centre: FloatArray  # (d) the middle of the column; 0 if some cells of it are not stored, which must stay 0
-    scale: (
-        FloatArray  # (d) powers of two, so that scaling costs no digits; 0 for a constant column, to give it no weight
-    )
+    scale: FloatArray  # (d) powers of two, which cost no digits; 0 for a constant column, which gets no weight
 
     @classmethod
     def of(cls, x: Any) -> _Scaled:
@@ -193,8 +192,9 @@ class _Scaled:
         centre = 0.5 * low + 0.5 * high
         if sp.issparse(x):
             centre[np.bincount(x.indices, minlength=x.shape[1]) < x.shape[0]] = 0.0
-        _, exponent = np.frexp(np.maximum(high - centre, centre - low))
-        return cls(x, centre, np.where(low < high, np.ldexp(1.0, -np.clip(exponent, -1000, 1000)), 0.0))
+        size = np.maximum(high - centre, centre - low)
+        varies = size > 1e-300  # its weight could not be stored if it did by less
+        return cls(x, centre, np.where(varies, np.ldexp(1.0, -np.frexp(np.where(varies, size, 1.0))[1]), 0.0))
 
     def cells(self, index: slice | IntArray) -> Any:
         part = self.x[index]
@@ -442,8 +442,8 @@ def _with_margin(sample: _Scaled, codes: IntArray, weights: FloatArray) -> Hyper
 
 def _between(weights: FloatArray, low: float, high: float, lost: float) -> Hyperplane:
     gap = high - low - 2.0 * lost
-    factor = 2.0 / gap if gap > 0 else 0.0
-    return Hyperplane(weights * factor, float((0.5 * low + 0.5 * high) * factor))
+    factor = 2.0 / gap if gap > 0 else 0.0  # 0 fails where the margin is looked at
+    return Hyperplane(weights * factor + 0.0, float((0.5 * low + 0.5 * high) * factor))
 
 
 def _holds(plane: Hyperplane, x: Any, codes: IntArray) -> bool:

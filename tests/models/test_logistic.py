@@ -494,13 +494,14 @@ def test_columns_far_from_zero(classes, far, settings):
     assert model.status_ == "ok"
 
 
+@pytest.mark.parametrize("unit", [1e6, 1e12])
 @pytest.mark.parametrize("solver", ["newton", "gradient"])
-def test_badly_scaled_columns_under_a_penalty(classes, solver):
+def test_badly_scaled_columns_under_a_penalty(classes, solver, unit):
     """Found, or said not to be: a column in units of 1e6 feels hardly any penalty, one in 1e-6 nothing else."""
     x, y = drawn(classes=classes)
     other = theirs(x[:, 1:2], y)  # the last column is as good as not there; the first one costs nothing
-    free = db.LogisticRegression(l2=1.0).fit(x[:, :2] * [1e6, 1.0], y)
-    x = x * [1e6, 1.0, 1e-6]
+    free = db.LogisticRegression(l2=1.0).fit(x[:, :2] * [unit, 1.0], y)
+    x = x * [unit, 1.0, 1 / unit]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", db.DecibanWarning)
         model = db.LogisticRegression(l2=1.0, solver=solver).fit(x, y)

@@ -203,7 +203,7 @@ def test_cross_validation_equals_fits_by_hand(model, sample):
         rightly = [(clone(model).fit(x[a], y[a]).predict(x[b]) == y[b]).mean() for a, b in folds]
         assert by_hand == pytest.approx(rightly)
     if hasattr(model, "predict_proba"):
-        assert cross_val_predict(model, x, y, cv=folds, method="predict_proba").shape == (n, 3)
+        assert cross_val_predict(model, x, y, cv=folds, method="predict_proba").shape == (n, len(np.unique(y)))
 
 
 @each_generative

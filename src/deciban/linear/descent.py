@@ -67,13 +67,15 @@ def descend(
     tol: float,
     max_iter: int,
     watch: Callable[[int, FloatArray], bool] = lambda iteration, theta: False,
+    known: tuple[float, FloatArray] | None = None,
 ) -> Solution:
     """Minimises a convex J: θ ← θ − t·P⁻¹∇J, t = 1 or halved until J falls enough.
 
     `curvature` gives P at a point: at every one if `anew`, else at the start only, and `memory` pairs of steps and
     gradient changes then correct it (L-BFGS). It ends when half of ∇Jᵀ P⁻¹ ∇J, what a whole step would gain if J were
     quadratic, is below tol·J (or J has all but vanished); that last step is still taken. `watch` is asked before each
-    iteration whether to stop. Where P is flat and the gradient is not, nothing can be done: it has not converged.
+    iteration whether to stop; `known` are J and its gradient at the start, if they are. Where P is flat and the
+    gradient is not, nothing can be done: it has not converged.
 
     >>> quadratic = lambda x: (float(x @ x) / 2, x)
     >>> from deciban.linear.curvature import Diagonal
@@ -81,7 +83,7 @@ def descend(
     array([0., 0.])
     """
     theta = start
-    value, gradient = evaluate(theta)
+    value, gradient = evaluate(theta) if known is None else known
     if not np.isfinite(value):
         raise DecibanError("the start is outside the domain of the response, or too far away for numbers")
     height, steep = abs(value), _length(gradient)

@@ -17,7 +17,7 @@ from deciban.types import FloatArray
 MODERATE = 1000  # parameters whose Hessian is made and factored
 WIDE = 4000  # columns whose Gram matrix is
 SAMPLE_LEAST = 4096  # rows
-ROWS_PER_PARAMETER = 40  # enough to know a Hessian to a tenth or two
+ROWS_PER_PARAMETER = 12  # of a sample at least: they tell a Hessian to some tenths
 MEMORY = 12
 
 Watch = Callable[[int, FloatArray], bool]
@@ -54,19 +54,21 @@ def newton(objective: Objective, start: FloatArray, *, tol: float, max_iter: int
 
 def _newton(objective: Objective, start: FloatArray, *, tol: float, max_iter: int, watch: Watch) -> Solved:
     n, m, width = objective.rows.shape[0], *objective.shape
-    step = n // max(SAMPLE_LEAST, ROWS_PER_PARAMETER * m * width)
     if m * width <= MODERATE:
+        step = n // _sample_rows(n, m, width)
         if step < 4:
             return exact_newton(objective, start, tol=tol, max_iter=max_iter, watch=watch)
         sample = objective.thinned(step)
-        first = exact_newton(sample, start, tol=1e-3, max_iter=12)
-        start = _better(objective, start, first.solution.theta)
-        full = Full.of(sample.hessian(start))
+        found = exact_newton(sample, start, tol=1e-3, max_iter=12).solution.theta
+        known = objective.evaluate(found)
+        if not known[0] < sample.evaluate(start)[0]:  # a sample may be separable, or lack a class
+            return exact_newton(objective, start, tol=tol, max_iter=max_iter, watch=watch)
+        full = Full.of(sample.hessian(found))
         flat = full.flat.shape[1]
         unlike = not _shows_all(sample) or (flat > 0 and flat != m * rank_lost(objective))
         if unlike:
-            return exact_newton(objective, start, tol=tol, max_iter=max_iter, watch=watch)
-        solved = _fixed(objective, start, full, tol=tol, max_iter=2 * max_iter, watch=watch)
+            return exact_newton(objective, found, tol=tol, max_iter=max_iter, watch=watch)
+        solved = _fixed(objective, found, full, tol=tol, max_iter=2 * max_iter, watch=watch, known=known)
         return replace(solved, flat=flat_columns(objective) if flat else ())
     if width - 1 <= WIDE:
         step = n // max(SAMPLE_LEAST, 10 * width)
@@ -110,8 +112,21 @@ def exact_newton(
     return Solved(solution, flat_columns(objective) if last[0].flat.shape[1] else ())
 
 
+def _sample_rows(n: int, m: int, width: int) -> int:
+    """Rows of a sample whose Hessian costs about as much as a pass over all n, within what is useful of them."""
+    useful = ROWS_PER_PARAMETER * m * width
+    return max(SAMPLE_LEAST, useful, min(6 * n // (width * (m + 1)), 16 * useful))
+
+
 def _fixed(
-    objective: Objective, start: FloatArray, metric: Curvature, *, tol: float, max_iter: int, watch: Watch
+    objective: Objective,
+    start: FloatArray,
+    metric: Curvature,
+    *,
+    tol: float,
+    max_iter: int,
+    watch: Watch,
+    known: tuple[float, FloatArray] | None = None,
 ) -> Solved:
     solution = descend(
         objective.evaluate,
@@ -122,13 +137,9 @@ def _fixed(
         tol=tol,
         max_iter=max_iter,
         watch=watch,
+        known=known,
     )
     return Solved(solution)
-
-
-def _better(objective: Objective, start: FloatArray, found: FloatArray) -> FloatArray:
-    """What the sample found, unless the old start is the better one: a sample may be separable, or lack a class."""
-    return found if objective.evaluate(found)[0] < objective.evaluate(start)[0] else start
 
 
 def flat_columns(objective: Objective) -> tuple[int, ...]:
