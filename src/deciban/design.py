@@ -15,6 +15,7 @@ from deciban.errors import BadCell, cell_error, forbid_infinite, forbid_stored
 from deciban.families import Natural
 from deciban.generative import Missing, Plan, is_sparse, read
 from deciban.schema import Schema
+from deciban.table import numbered
 from deciban.types import FloatArray, IntArray, Level, Levels, sorted_levels
 
 NOT_SPARSE = "is missing or infinite, which cells of sparse rows cannot be here"
@@ -217,7 +218,8 @@ class Design:
     owners: tuple[int, ...] = field(init=False)  # the column of each feature
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "names", tuple(name for part in self.parts for name in part.encoder.names))
+        names = numbered(name for part in self.parts for name in part.encoder.names)  # all different
+        object.__setattr__(self, "names", tuple(names))
         owners = tuple(part.columns[j] for part in self.parts for j in part.encoder.owners)
         object.__setattr__(self, "owners", owners)
 

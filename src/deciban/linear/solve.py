@@ -76,7 +76,9 @@ def _newton(objective: Objective, start: FloatArray, *, tol: float, max_iter: in
         if step > 1 and metric.among_columns.flat.shape[1]:
             metric = kronecker(objective, start)
         solved = _fixed(objective, start, metric, tol=tol, max_iter=10 * max_iter, watch=watch)
-        return replace(solved, flat=flat_columns(objective) if metric.among_columns.flat.shape[1] else ())
+        return replace(
+            solved, flat=flat_columns(objective) if metric.among_columns.flat.shape[1] and not objective.l2 else ()
+        )
     diagonal = Diagonal(objective.diagonal(start))
     return _fixed(objective, start, diagonal, tol=tol, max_iter=10 * max_iter, watch=watch)
 
@@ -143,7 +145,9 @@ def _fixed(
 
 
 def flat_columns(objective: Objective) -> tuple[int, ...]:
-    """Columns that take part in directions in which the data do not vary; the intercept, which comes last, is none."""
+    """Columns that take part in directions in which the data do not vary; none if a penalty decides between them."""
+    if objective.l2:
+        return ()
     parts = np.abs(Full.of(objective.rows.gram(objective.weight)).flat)
     found = np.flatnonzero((parts > 0.1 * parts.max(axis=0, initial=0.0)).any(axis=1))
     return tuple(int(j) for j in found if j < objective.rows.shape[1])
@@ -155,18 +159,19 @@ def rank_lost(objective: Objective) -> int:
 
 
 def gradient_descent(objective: Objective, start: FloatArray, *, tol: float, max_iter: int, watch: Watch) -> Solved:
-    """θ ← θ − ∇J/L with L no less than any curvature of J: λ_max(ZᵀWZ)/4 for two classes, /2 for more (Böhning), and
-    the ridge. J falls at every step."""
-    top = 0.25 if objective.m == 1 else 0.5
-    limit = top * largest(objective) + float(objective.ridge.max(initial=0.0))
-    if not np.isfinite(limit):
+    """θ ← θ − ∇J/L, with L no less than any curvature of J, so that J falls at every step.
+
+    L is λ_max(ZᵀWZ)/4 for two classes, /2 for more (Böhning), and for each column its own ridge is added.
+    """
+    limit = (0.25 if objective.m == 1 else 0.5) * largest(objective)
+    if not np.isfinite(limit + objective.ridge.max(initial=0.0)):
         raise DecibanError("l2 is too large for the units of the columns")
-    metric = Diagonal(np.full(start.shape, limit))
+    metric = Diagonal(np.broadcast_to(limit + objective.ridge, objective.shape))
     solution = descend(
         objective.evaluate, start, lambda theta: metric, anew=False, memory=0, tol=tol, max_iter=max_iter, watch=watch
     )
     path = tuple(replace(step, step=step.step / limit) for step in solution.path)  # what the gradient is multiplied by
-    return Solved(replace(solution, path=path))
+    return Solved(replace(solution, path=path), flat_columns(objective) if objective.rows.shape[1] <= WIDE else ())
 
 
 def largest(objective: Objective) -> float:

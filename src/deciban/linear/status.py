@@ -18,6 +18,7 @@ from deciban.separation import Separation, separating
 from deciban.types import FloatArray
 
 FAR = 15.0  # log-odds beyond which a fit without penalty is suspected to have no end
+ASKED = 400  # coefficients up to which a linear program is asked
 LONG, LARGE = 8, 8.0  # the same while it goes on: every so many steps, beyond such log-odds
 
 ENDLESS = (
@@ -27,12 +28,17 @@ ENDLESS = (
 
 
 class Watch:
-    """Asks, once, whether a fit without penalty has no end: whether the classes can be separated."""
+    """Asks, once, whether a fit without penalty has no end: whether the classes can be separated.
+
+    Where there are too many coefficients for a linear program, the coefficients themselves may prove it: if they get
+    every row right, they separate.
+    """
 
     def __init__(self, objective: Objective, *, penalised: bool) -> None:
         classes = isinstance(objective.response, (Bernoulli, Multinomial))
         self.objective, self.asked = objective, penalised or not classes
         self.separation: Separation | None = None
+        self.unsure = False
 
     def suspects(self, iteration: int, theta: FloatArray) -> bool:
         """Before each step: whether to stop, as there is no end."""
@@ -41,13 +47,24 @@ class Watch:
         return self.separation is not None and self.separation.complete
 
     def look_at(self, theta: FloatArray, far: float = FAR) -> None:
-        if not self.asked and np.abs(self.objective.predictors(theta)).max(initial=0.0) > far:
-            self._ask()
-
-    def _ask(self) -> None:
-        self.asked = True
+        if self.asked:
+            return
+        eta = self.objective.predictors(theta)
+        if np.abs(eta).max(initial=0.0) <= far:
+            return
         rows, codes = self.objective.rows, self.objective.y.astype(np.int32)
-        self.separation = separating(rows.x, codes, self.objective.m + 1)
+        if theta[:, :-1].size > ASKED:
+            scores = np.hstack([np.zeros((len(eta), 1)), eta])
+            own = np.take_along_axis(scores, codes[:, np.newaxis], axis=1)
+            self.unsure = True
+            if ((scores >= own).sum(axis=1) == 1).all():  # no other score is as large
+                self.separation = Separation(tuple(np.argsort(-np.abs(theta[:, :-1]).max(axis=0)).tolist()), True)
+            return
+        self.asked = True
+        try:
+            self.separation = separating(rows.x, codes, self.objective.m + 1)
+        except DecibanError:  # a program that was not solved is no reason to lose the fit
+            self.unsure = True
 
 
 def status_of(solved: Solved, watch: Watch, objective: Objective, design: Design) -> str:
@@ -61,6 +78,9 @@ def status_of(solved: Solved, watch: Watch, objective: Objective, design: Design
         how = "separable" if watch.separation.complete else "partly separable"
         found.append(f"{how} by: columns {_listed(watch.separation.columns, names)}")
         warn(found[-1] + ENDLESS)
+    elif watch.unsure:
+        found.append("perhaps separable: some log-odds are very large, and there are too many columns to tell")
+        warn(found[-1] + ENDLESS.replace("were", "may have been"))
     elif not solved.solution.converged:
         found.append(f"not converged after {len(solved.solution.path) - 1} iterations")
         warn(found[-1] + ": raise max_iter or tol, or set l2")

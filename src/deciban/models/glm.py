@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -154,7 +155,7 @@ class GeneralizedLinearModel(LinearEstimator):
     def _check_settings(self) -> None:
         if self.family not in (*NUMBERS, *CLASSES):
             raise ValueError(f"family is one of the words {', '.join((*NUMBERS, *CLASSES))}, not {self.family!r}")
-        if not 0 <= self.l2 < np.inf:
+        if not isinstance(self.l2, Real) or not 0 <= self.l2 < np.inf:
             raise ValueError(f"l2 must be a number of 0 or more, not {self.l2!r}")
 
     def _check_classes(self, classes: Levels) -> None:

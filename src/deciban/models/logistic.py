@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -133,7 +134,7 @@ class LogisticRegression(LinearEstimator, ProbabilityClassifier):
             raise ValueError(f"solver must be 'newton' or 'gradient', not {self.solver!r}")
         if self.init not in ("zero", "generative"):
             raise ValueError(f"init must be 'zero' or 'generative', not {self.init!r}")
-        if not 0 <= self.l2 < np.inf:
+        if not isinstance(self.l2, Real) or not 0 <= self.l2 < np.inf:
             raise ValueError(f"l2 must be a number of 0 or more, not {self.l2!r}")
         if self.firth and (self.l2 or self.solver != "newton"):
             raise ValueError("firth=True is a penalty of its own: it goes with l2=0 and solver='newton'")
