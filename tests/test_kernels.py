@@ -1089,3 +1089,16 @@ def test_a_broken_sparse_row_is_refused_by_any_thread(threads):
         _kernels.sparse_softmax_pass(
             values, columns, starts, np.zeros((30, 2)), np.zeros(2), np.zeros(20_000, np.int32), None
         )
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("n", "d"), [(0, 3), (1, 1), (37, 5), (700, 13), (5, 0)])
+def test_column_sums_are_those_of_numpy(n, d, dtype):
+    rng = np.random.default_rng(n + d)
+    x, origin, weights = rng.normal(size=(n, d)).astype(dtype), rng.normal(size=d), rng.random(n)
+    z = x.astype(np.float64) - origin
+    for layout in (x, np.asfortranarray(x), np.repeat(x, 2, axis=0)[::2]):
+        found = _kernels.column_sums(layout, origin, weights)
+        np.testing.assert_allclose(found, [weights @ z, weights @ z**2], rtol=1e-12, atol=1e-12)
+    with pytest.raises(ValueError, match="a weight for each row"):
+        _kernels.column_sums(x, origin, np.ones(n + 1))

@@ -65,17 +65,17 @@ static New<double> bind_returned(AnyMatrix x, Vector origin, In<double, 2> resid
     return gradient_of(pass, m, d, p.width, 1);
 }
 
-static New<double> bind_squares(AnyMatrix x, Vector origin, Vector weights) {
+static New<double> bind_column_sums(AnyMatrix x, Vector origin, Vector weights) {
     const std::size_t d = x.shape(1);
     expect(weights.shape(0) == x.shape(0) && origin.shape(0) == d, "a weight for each row");
     const std::vector<double> none(d, 0.0);
     const Predictors p(1, d, none.data(), nullptr, origin.data());
     const Pass pass = with_floats(x, [&](const auto& matrix) {
         nb::gil_scoped_release release;
-        return squares(matrix, p, weights.data());
+        return column_sums(matrix, p, weights.data());
     });
-    auto out = new_array<double>({d});
-    std::copy_n(pass.sums.begin(), d, out.data());
+    auto out = new_array<double>({2, d});
+    for (std::size_t k = 0; k < 2; ++k) std::copy_n(&pass.sums[k * p.width], d, out.data() + k * d);
     return out;
 }
 
@@ -124,7 +124,7 @@ void bind_linear(nb::module_& m) {
     m.def("softmax_pass", &bind_softmax_pass, nb::arg("x"), nb::arg("w"), nb::arg("constant"), nb::arg("origin"), nb::arg("labels"), nb::arg("weights").none());
     m.def("predictors", &bind_predictors, nb::arg("x"), nb::arg("w"), nb::arg("constant"), nb::arg("origin"));
     m.def("returned", &bind_returned, nb::arg("x"), nb::arg("origin"), nb::arg("residual"));
-    m.def("squares", &bind_squares, nb::arg("x"), nb::arg("origin"), nb::arg("weights"));
+    m.def("column_sums", &bind_column_sums, nb::arg("x"), nb::arg("origin"), nb::arg("weights"));
     bind_sparse_linear<std::int32_t>(m);
     bind_sparse_linear<std::int64_t>(m);
 }

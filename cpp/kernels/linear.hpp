@@ -252,24 +252,27 @@ Pass returned(const Matrix<T>& x, const Predictors& p, const double* residual) {
     return added(parts);
 }
 
-DECIBAN_CLONES inline void add_squares(const double* cells, std::size_t rows, std::size_t width, const double* weights, double* sums) {
-    for (std::size_t i = 0; i < rows; ++i, cells += width) {
-        const v4 w = splat(weights[i]);
-        for (std::size_t j = 0; j < width; j += 4) {
-            const v4 z = load(cells + j);
-            store(sums + j, fma(w * z, z, load(sums + j)));
+// sums (2, width) += w z and w z^2, four columns at a time.
+DECIBAN_CLONES inline void add_column_sums(const double* cells, std::size_t rows, std::size_t width, const double* weights, double* sums) {
+    for (std::size_t j = 0; j < width; j += 4) {
+        v4 first = load(sums + j), second = load(sums + width + j);
+        for (std::size_t i = 0; i < rows; ++i) {
+            const v4 z = load(cells + i * width + j), wz = splat(weights[i]) * z;
+            first += wz;
+            second = fma(wz, z, second);
         }
+        store(sums + j, first), store(sums + width + j, second);
     }
 }
 
-// (d) sum w (x - origin)^2
+// (2, d) sum w (x - origin) and sum w (x - origin)^2
 template <class T>
-Pass squares(const Matrix<T>& x, const Predictors& p, const double* weights) {
+Pass column_sums(const Matrix<T>& x, const Predictors& p, const double* weights) {
     const std::size_t blocks = blocks_of(x.rows);
-    std::vector<Pass> parts(blocks, Pass(1, p.width));
+    std::vector<Pass> parts(blocks, Pass(2, p.width));
     in_blocks(x.rows, blocks, x.rows * p.d, [&](std::size_t block, std::size_t begin, std::size_t end) {
         over_tiles(x, p, false, begin, end, [&](const Tile& tile) {
-            add_squares(tile.cells.data(), tile.used, p.width, weights + tile.first, parts[block].sums.data());
+            add_column_sums(tile.cells.data(), tile.used, p.width, weights + tile.first, parts[block].sums.data());
         });
     });
     return added(parts);

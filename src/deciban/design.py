@@ -46,6 +46,7 @@ class Numbers:
     labels: tuple[Level, ...]
     fill: FloatArray  # (d) means of what was there; 0 for sparse rows, where nothing is missing
     share: FloatArray  # (d) of the rows in which it was missing
+    spread: FloatArray | None = None  # (d) standard deviation, if nothing was missing
 
     @classmethod
     def of(cls, labels: tuple[Level, ...], frame: Frame, places: Sequence[int], weights: FloatArray | None) -> Numbers:
@@ -55,9 +56,11 @@ class Numbers:
             forbid_stored(x, ~np.isfinite(x.data), NOT_SPARSE)
             return cls(labels, none, none)
         share = _shares(weights, len(x))
-        total = _kernels.returned(x, none, share[:, np.newaxis])[0, :-1]
-        if np.isfinite(total).all():  # so are all cells
-            return cls(labels, total, none)
+        first = x[0].astype(np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):
+            mean, square = _kernels.column_sums(x, first, share)
+            if np.isfinite(mean).all() and np.isfinite(square).all():  # so are all cells
+                return cls(labels, first + mean, none, np.sqrt(np.maximum(square - mean**2, 0.0)))
         forbid_infinite(x)
         present = ~np.isnan(x)
         there = share @ present
@@ -241,6 +244,19 @@ class Design:
                 except BadCell as bad:
                     raise _named(bad, columns, schema, frame, columns, _number(bad.row, 0, rows)) from None
         return cls(schema, tuple(parts))
+
+    @property
+    def spread(self) -> FloatArray | None:
+        """(p) standard deviations of the features in training, where they are known."""
+        if len(self.parts) == 1 and isinstance(self.parts[0].encoder, Numbers):
+            return self.parts[0].encoder.spread
+        return None
+
+    def learned_matrix(self, frame: Frame, rows: IntArray) -> Any:
+        """The features of the rows that the design was made from: what is known of them is not looked at again."""
+        if self.spread is not None:
+            return frame.counts(self.parts[0].columns)
+        return self.matrix(frame, rows=rows)
 
     def matrix(self, frame: Frame, first_row: int = 0, rows: IntArray | None = None) -> Any:
         """(n, p) features: the frame's own matrix where it serves, a new one, or sparse rows."""

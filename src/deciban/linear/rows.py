@@ -46,13 +46,16 @@ class Rows(Protocol):
         """Every step-th row, in the same coordinates."""
 
 
-def rows_of(x: Any, means: FloatArray | None, weights: FloatArray | None) -> DenseRows | SparseRows:
-    """Rows of a float matrix or of scipy's compressed sparse rows, all finite; `means` of the columns, if known."""
-    if means is None and not sp.issparse(x):
+def rows_of(
+    x: Any, means: FloatArray | None, weights: FloatArray | None, spread: FloatArray | None = None
+) -> DenseRows | SparseRows:
+    """Rows of a float matrix or of scipy's compressed sparse rows, all finite; means and spread of columns if known."""
+    if sp.issparse(x):
+        return SparseRows.of(x, weights)
+    if means is None:
         share = np.ones(len(x)) if weights is None else weights
-        means = _kernels.returned(x, np.zeros(x.shape[1]), (share / share.sum())[:, np.newaxis])[0, :-1]
-    origin = np.zeros(x.shape[1]) if means is None else means
-    return SparseRows.of(x, weights) if sp.issparse(x) else DenseRows.of(x, origin, weights)
+        means = _kernels.column_sums(x, np.zeros(x.shape[1]), share)[0] / share.sum()
+    return DenseRows.of(x, means, weights, spread)
 
 
 def _spread(x: NDArray[Any], origin: FloatArray, weights: FloatArray) -> FloatArray:
@@ -74,11 +77,20 @@ class DenseRows:
     varies: NDArray[np.bool_] | None = None  # (p) False where a column is constant; None: it is not known
 
     @classmethod
-    def of(cls, x: NDArray[Any], origin: FloatArray, weights: FloatArray | None = None) -> DenseRows:
+    def of(
+        cls,
+        x: NDArray[Any],
+        origin: FloatArray,
+        weights: FloatArray | None = None,
+        spread: FloatArray | None = None,
+    ) -> DenseRows:
         if x.strides[1] != x.itemsize and x.shape[1] > 1:
             x = np.ascontiguousarray(x)  # read row by row, many times
         share = np.ones(len(x)) if weights is None else weights
-        scale = np.sqrt(_kernels.squares(x, np.ascontiguousarray(origin), share) / share.sum())
+        scale = spread
+        if scale is None:
+            scale = np.sqrt(_kernels.column_sums(x, np.ascontiguousarray(origin), share)[1] / share.sum())
+        scale = scale.copy()
         for j in np.flatnonzero(scale <= 1e-9 * np.abs(origin)):  # constant, but for the mean's rounding or a few rows
             column = x[:, [j]].astype(np.float64)
             apart = column - column[0]
@@ -113,7 +125,7 @@ class DenseRows:
         return gram
 
     def squares(self, weights: FloatArray) -> FloatArray:
-        total = _kernels.squares(self.x, self.origin, weights) / self.scale**2
+        total = _kernels.column_sums(self.x, self.origin, weights)[1] / self.scale**2
         return np.append(total, weights.sum())
 
     def take(self, step: int) -> DenseRows:

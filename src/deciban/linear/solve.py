@@ -42,9 +42,9 @@ def newton(objective: Objective, start: FloatArray, *, tol: float, max_iter: int
     - More columns still: the diagonal.
     """
     solved = _newton(objective, start, tol=tol, max_iter=max_iter, watch=watch)
-    null = objective.null_start()
     if solved.solution.converged or solved.solution.stopped or len(solved.solution.path) > max_iter:
         return solved
+    null = objective.null_start()
     if np.array_equal(start, null):
         return solved
     # stuck where there is no curvature: a start so far out that every p is 0 or 1
@@ -61,7 +61,7 @@ def _newton(objective: Objective, start: FloatArray, *, tol: float, max_iter: in
         sample = objective.thinned(step)
         found = exact_newton(sample, start, tol=1e-3, max_iter=12).solution.theta
         known = objective.evaluate(found)
-        if not known[0] < sample.evaluate(start)[0]:  # a sample may be separable, or lack a class
+        if not known[0] < 2.0 * sample.evaluate(start)[0]:  # the sample is separable, or lacks a class
             return exact_newton(objective, start, tol=tol, max_iter=max_iter, watch=watch)
         full = Full.of(sample.hessian(found))
         flat = full.flat.shape[1]

@@ -58,7 +58,9 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             frame, codes, weights = frame.take(rows), codes[rows], weights[rows]
         kept = np.flatnonzero(np.bincount(codes, minlength=len(encoded.classes)))
         classes = tuple(encoded.classes[i] for i in kept)
-        return Classified(frame, np.searchsorted(kept, codes).astype(np.int32), classes, weights, rows)
+        if len(kept) < len(encoded.classes):
+            codes = np.searchsorted(kept, codes).astype(np.int32)
+        return Classified(frame, codes, classes, weights, rows)
 
     def _frame(self, X: Any, *, first: bool) -> Frame:
         if is_table(X):

@@ -114,7 +114,9 @@ class GeneralizedLinearModel(LinearEstimator):
             frame = frame.drop(list(frame.names).index(name))
         sample = self._sample(frame, labels, sample_weight)
         design = Design.of(sample.frame, sample.weights, sample.rows)
-        features = rows_of(design.matrix(sample.frame, rows=sample.rows), design.origin, sample.weights)
+        features = rows_of(
+            design.learned_matrix(sample.frame, sample.rows), design.origin, sample.weights, design.spread
+        )
         require_units(features, design)
         k = len(sample.classes)
         metric = np.eye(k - 1) - 1.0 / k if k > 2 else None

@@ -17,7 +17,7 @@ from deciban.families import Context, MultivariateGaussian
 from deciban.linear.firth import firth
 from deciban.linear.objective import Objective
 from deciban.linear.predictor import Predictor
-from deciban.linear.rows import rows_of
+from deciban.linear.rows import DenseRows, SparseRows, rows_of
 from deciban.linear.solve import gradient_descent, newton
 from deciban.linear.status import Watch, require_units, status_of
 from deciban.models.estimator import Classified, ProbabilityClassifier, class_array
@@ -98,7 +98,9 @@ class LogisticRegression(LinearEstimator, ProbabilityClassifier):
         if len(data.classes) < 2:
             raise DecibanError(f"{type(self).__name__} needs two classes; y holds one class, {data.classes[0]!r}")
         design = Design.of(data.frame, data.weights, data.rows)
-        objective = self._objective(design, data, len(data.classes))
+        x = design.learned_matrix(data.frame, data.rows)
+        rows = rows_of(x, design.origin, data.weights, design.spread)
+        objective = self._objective(design, data, len(data.classes), rows)
         start = np.zeros(objective.shape)
         share = np.bincount(data.codes, weights=data.weights, minlength=len(data.classes))
         start[:, -1] = np.log(share[1:] / share[0])
@@ -124,7 +126,9 @@ class LogisticRegression(LinearEstimator, ProbabilityClassifier):
         place = np.array([self._classes.index(label) for label in data.classes], dtype=np.int32)
         predictor = self.predictor_
         predictor.design.forbid_infinite(data.frame, 0, data.rows)
-        objective = self._objective(predictor.design, replace(data, codes=place[data.codes]), len(self._classes))
+        rows = rows_of(predictor.design.matrix(data.frame, rows=data.rows), None, data.weights)
+        data = replace(data, codes=place[data.codes])
+        objective = self._objective(predictor.design, data, len(self._classes), rows)
         theta = predictor.theta(objective.rows)
         self._solve(predictor.design, objective, theta[1:] - theta[0], self._classes)
         return self
@@ -139,9 +143,7 @@ class LogisticRegression(LinearEstimator, ProbabilityClassifier):
         if self.firth and (self.l2 or self.solver != "newton"):
             raise ValueError("firth=True is a penalty of its own: it goes with l2=0 and solver='newton'")
 
-    def _objective(self, design: Design, data: Classified, classes: int) -> Objective:
-        x = design.matrix(data.frame, rows=data.rows)
-        rows = rows_of(x, None if design.of_twin else design.origin, data.weights)
+    def _objective(self, design: Design, data: Classified, classes: int, rows: DenseRows | SparseRows) -> Objective:
         require_units(rows, design)
         pairwise = classes == 2 and self._pairwise
         metric = None if pairwise else np.eye(classes - 1) - 1.0 / classes
