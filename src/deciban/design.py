@@ -56,7 +56,7 @@ class Numbers:
             forbid_stored(x, ~np.isfinite(x.data), NOT_SPARSE)
             return cls(labels, none, none)
         share = _shares(weights, len(x))
-        first = x[0].astype(np.float64)
+        first = x[:1].sum(axis=0, dtype=np.float64)  # any number near the others
         with np.errstate(invalid="ignore", over="ignore"):
             mean, square = _kernels.column_sums(x, first, share)
             if np.isfinite(mean).all() and np.isfinite(square).all():  # so are all cells

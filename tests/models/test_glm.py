@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -645,7 +646,7 @@ def test_path_goes_down(family):
     x, y = sample(family)
     model = glm(family).fit(x, y)
     values = [row[1] for row in model.path_.rows]
-    assert values == sorted(values, reverse=True)
+    assert all(after <= before + 1e-14 * values[0] for before, after in pairwise(values))  # within rounding
     assert model.inference_.deviance <= 2 * values[-1] * (1 + 1e-12)
 
 

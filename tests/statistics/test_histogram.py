@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from deciban.errors import NegativeEvidence
@@ -61,6 +61,7 @@ def test_the_level_is_the_least_that_fits(values, cap):
     assert h.keys[0].tolist() == sorted({ordered(v) >> h.levels.item() for v in values})
 
 
+@example([0.0, 1.0, -1.0], 2)  # 0 is not below 0, though −0.0 is
 @given(st.lists(finite, min_size=1, max_size=30), st.integers(2, 10))
 def test_every_value_lies_in_its_cell(values, cap):
     h = of(values, cap)

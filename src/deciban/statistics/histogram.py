@@ -86,7 +86,8 @@ class Histogram(Statistic):
 
     def upper(self, j: int) -> FloatArray:
         """The largest double of each occupied cell of column j."""
-        return values_of(np.minimum((self.keys[j] << self.levels[j]) | ~(np.int64(-1) << self.levels[j]), MOST))
+        last = np.minimum((self.keys[j] << self.levels[j]) | ~(np.int64(-1) << self.levels[j]), MOST)
+        return values_of(np.where(last == -1, -2, last))  # −1 is the key of −0.0, which is counted as 0.0
 
     def coarsened(self, levels: NDArray[np.int64]) -> Self:
         """At `levels` (at least its own) of each column."""
