@@ -86,6 +86,8 @@ def status_of(solved: Solved, watch: Watch, objective: Objective, design: Design
         warn(found[-1] + ": raise max_iter or tol, or set l2")
     flat = () if design.of_twin else solved.flat
     constant = set(_constant(objective, flat))
+    if not design.of_twin and objective.rows.varies is not None:  # with a penalty nothing is flat, yet this is so
+        constant |= set(np.flatnonzero(~objective.rows.varies).tolist())
     collinear = [j for j in flat if j not in constant]
     if collinear:
         found.append(f"collinear: columns {_listed(collinear, names)} are combinations of each other")

@@ -35,9 +35,7 @@ class Bernoulli(Response):
         return result
 
     def inside(self, mean: FloatArray, edge: float) -> FloatArray:
-        classes = mean.shape[-1] + 1
-        result: FloatArray = (mean + edge) / (1.0 + classes * edge)
-        return result
+        return shares_inside(mean, edge)
 
     def mean(self, eta: FloatArray) -> FloatArray:
         result: FloatArray = expit(eta)
@@ -54,3 +52,10 @@ class Bernoulli(Response):
 
     def saturated(self, statistic: FloatArray) -> FloatArray:
         return np.zeros(len(statistic))  # y is 0 or 1: its likelihood can be 1
+
+
+def shares_inside(mean: FloatArray, edge: float) -> FloatArray:
+    """(…, m) shares of all classes but the first, after adding `edge` to every class."""
+    classes = mean.shape[-1] + 1
+    result: FloatArray = (mean + edge) / (1.0 + classes * edge)
+    return result

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from deciban.responses.base import Response
+from deciban.responses.bernoulli import shares_inside
 from deciban.types import FloatArray
 
 
@@ -45,9 +46,7 @@ class Multinomial(Response):
         return result
 
     def inside(self, mean: FloatArray, edge: float) -> FloatArray:
-        classes = mean.shape[-1] + 1
-        result: FloatArray = (mean + edge) / (1.0 + classes * edge)
-        return result
+        return shares_inside(mean, edge)
 
     def mean(self, eta: FloatArray) -> FloatArray:
         result: FloatArray = np.exp(eta - self.log_partition(eta)[:, np.newaxis])
