@@ -22,6 +22,7 @@ ROOMS = [  # from the bottom up; a room imports from itself and from rooms below
     {"families"},
     {"priors"},
     {"generative"},
+    {"held_out"},
     {"design"},
     {"linear"},
     {"explain", "summary"},

@@ -70,5 +70,11 @@ class Batch:
     first: int
     rows: NDArray[np.intp] | None = None  # where each row was, if some were left out
 
+    def take(self, rows: NDArray[np.intp]) -> Batch:
+        """Some of the rows; they keep their numbers."""
+        weights = None if self.weights is None else self.weights[rows]
+        numbers = rows if self.rows is None else self.rows[rows]
+        return Batch(self.frame.take(rows), self.labels[rows], self.classes, weights, self.first, numbers)
+
     def row_number(self, i: int) -> int:
         return self.first + (i if self.rows is None else int(self.rows[i]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -67,7 +67,7 @@ class Generative:
                 values = read(plan, batch.frame, places, None, missing)
                 blocks.append(Block(plan, plan.family.collect(values, batch.labels, batch.weights, classes)))
             except BadCell as bad:
-                raise _named(bad, plan, schema, places, batch.frame, batch.row_number(bad.row)) from None
+                raise named_cell(bad, plan, schema, places, batch.frame, batch.row_number(bad.row)) from None
         return cls(schema, batch.classes, class_counts(batch), tuple(blocks), missing)._without_empty_classes()
 
     def __add__(self, other: Self) -> Self:
@@ -79,13 +79,21 @@ class Generative:
         return type(self)(schema, classes, a.counts + b.counts, blocks, self.missing)
 
     def __sub__(self, other: Self) -> Self:
+        return self._less(other, lambda a, b: a - b)
+
+    def without(self, row: Self) -> Self:
+        """Less one row that was learned, to estimate from: families that cannot forget can do this."""
+        return self._less(row, lambda a, b: a.without(b))
+
+    def _less(self, other: Self, subtract: Callable[[Statistic, Statistic], Statistic]) -> Self:
         unknown = [c for c in other.classes if c not in self.classes]
         if unknown:
             raise NegativeEvidence(f"class {unknown[0]!r} was never learned; the model is unchanged")
         b = other._on(self.classes)
         counts = self.counts - b.counts
         require_not_negative(counts)
-        blocks = tuple(Block(x.plan, x.statistic - y.statistic) for x, y in zip(self.blocks, b.blocks, strict=True))
+        pairs = zip(self.blocks, b.blocks, strict=True)
+        blocks = tuple(Block(x.plan, subtract(x.statistic, y.statistic)) for x, y in pairs)
         return type(self)(self.schema, self.classes, counts, blocks, self.missing)._without_empty_classes()
 
     def _matched(self, other: Self) -> Self:
@@ -152,12 +160,12 @@ class Estimate:
         out[:] = self.log_prior
         for block, params in zip(self.evidence.blocks, self.params, strict=True):
             try:
-                values = self._read(block, frame, places, first_row)
+                values = self.read(block, frame, places, first_row)
                 block.plan.family.add_log_density(params, values, out)
                 _require_finite(values, out)
             except BadCell as bad:
                 row = first_row + bad.row
-                raise _named(bad, block.plan, self.evidence.schema, places, frame, row) from None
+                raise named_cell(bad, block.plan, self.evidence.schema, places, frame, row) from None
 
     def converts(self, frame: Frame) -> bool:
         return converts([block.plan for block in self.evidence.blocks], frame)
@@ -170,14 +178,15 @@ class Estimate:
         found: dict[tuple[int, ...], FloatArray] = {}
         for block, params in zip(self.evidence.blocks, self.params, strict=True):
             family, columns = block.plan.family, block.plan.columns
-            pieces = family.parts(params, self._read(block, frame, places, 0), len(self.log_prior))
+            pieces = family.parts(params, self.read(block, frame, places, 0), len(self.log_prior))
             owners = [columns] if len(pieces) != len(columns) else [(j,) for j in columns]
             for owner, piece in zip(owners, pieces, strict=True):
                 found[owner] = found[owner] + piece if owner in found else piece
         order = sorted(found)
         return [_title(owner, names) for owner in order], [found[owner] for owner in order]
 
-    def _read(self, block: Block, frame: Frame, places: list[int], first_row: int) -> Any:
+    def read(self, block: Block, frame: Frame, places: list[int], first_row: int) -> Any:
+        """A block's columns in the form its family reads; a value never seen is refused where that is asked for."""
         levels = block.statistic.levels if isinstance(block.statistic, Counts) else None
         values = read(block.plan, frame, places, levels, self.evidence.missing)
         if self.unseen == "error" and isinstance(values, Coded) and (values.codes == UNSEEN).any():
@@ -338,19 +347,19 @@ def _columns(key: Any, schema: Schema) -> tuple[int, ...]:
 
 
 def log_prior(counts: FloatArray, classes: Levels, prior: ClassPrior) -> FloatArray:
-    """log p(c): n_c/n, (n_c + 1)/(n + K), 1/K, or as given.
+    """log p(c): n_c/n, (n_c + 1)/(n + K), 1/K, or as given; for counts (…, K) of each class.
 
     >>> np.exp(log_prior(np.array([1.0, 3.0]), ("no", "yes"), "laplace")).round(12)
     array([0.33333333, 0.66666667])
     """
-    k = len(counts)
+    k = counts.shape[-1]
     if isinstance(prior, str):
         if prior == "empirical":
             weight = counts
         elif prior == "laplace":
             weight = counts + 1.0
         elif prior == "uniform":
-            weight = np.ones(k)
+            weight = np.ones_like(counts)
         else:
             raise DecibanError(f"class_prior must be empirical, laplace, uniform or probabilities, not {prior!r}")
     else:
@@ -366,14 +375,14 @@ def log_prior(counts: FloatArray, classes: Levels, prior: ClassPrior) -> FloatAr
         if not (weight >= 0).all() or abs(weight.sum() - 1) > 1e-9:
             raise DecibanError("class_prior must be probabilities that sum to 1")
     with np.errstate(divide="ignore"):
-        result: FloatArray = np.log(weight) - np.log(weight.sum())
-    return result
+        result: FloatArray = np.log(weight) - np.log(weight.sum(axis=-1, keepdims=True))
+    return np.broadcast_to(result, counts.shape).copy()
 
 
 def is_sparse(frame: Frame) -> bool:
     return isinstance(frame, SparseFrame)
 
 
-def _named(bad: BadCell, plan: Plan, schema: Schema, places: list[int], frame: Frame, row: int) -> DecibanError:
+def named_cell(bad: BadCell, plan: Plan, schema: Schema, places: list[int], frame: Frame, row: int) -> DecibanError:
     column = plan.columns[bad.column]
     return cell_error(schema.names[column], row, frame.cell(bad.row, places[column]), bad.problem)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -11,7 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from deciban.errors import DecibanError
+from deciban.batch import Coded
+from deciban.errors import DecibanError, DecibanWarning
 from deciban.statistics.base import Statistic
 from deciban.table import Table as Table
 from deciban.types import FloatArray, Labels, Level
@@ -79,6 +81,59 @@ class Family(ABC, Generic[S, P]):
     def add_log_density(self, params: P, values: Any, out: FloatArray) -> None:
         """out (n, K) += log p(x | class); a missing cell adds nothing."""
 
+    def leave_one_out(
+        self,
+        statistic: S,
+        params: P,
+        context: Context,
+        values: Any,
+        labels: Labels,
+        weights: FloatArray | None,
+        out: FloatArray,
+    ) -> None:
+        """out (n, K) += log p(x_i | class), estimated from all rows but row i, for every row i.
+
+        The rows are among those that were learned; row i is of class labels[i] (which has other rows too) and weight
+        weights[i]; `params` are estimated from all of them. Exact. This is for a family that has no closed form: it
+        estimates anew for each row that differs, from the statistic alone.
+        """
+        if self.joint or values.shape[1] == 1:
+            self.estimate_without(statistic, context, values, labels, weights, range(len(labels)), out)
+            return
+        for j in range(values.shape[1]):
+            one = replace(context, columns=(context.columns[j],))
+            self.leave_one_out(
+                statistic.columns([j]), column_of(params, j), one, column_of(values, j), labels, weights, out
+            )
+
+    def estimate_without(
+        self,
+        statistic: S,
+        context: Context,
+        values: Any,
+        labels: Labels,
+        weights: FloatArray | None,
+        rows: Iterable[int],
+        out: FloatArray,
+    ) -> None:
+        """out[i] += log p(x_i | class) for some rows, each from parameters that are estimated anew without it."""
+        known: dict[object, FloatArray] = {}
+        for i in rows:
+            row = rows_of(values, slice(i, i + 1))
+            label, weight = labels[i : i + 1], None if weights is None else weights[i : i + 1]
+            key = (label.item(), None if weight is None else weight.item(), content(row))
+            if key not in known:
+                rest = statistic.without(self.collect(row, label, weight, len(context.classes)))
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", DecibanWarning)  # what all rows together deserve was said already
+                    params = self.estimate(rest, context)
+                known[key] = self.log_density(params, self.coded_for(rest, row), len(context.classes))
+            out[i] += known[key][0]
+
+    def coded_for(self, statistic: S, values: Any) -> Any:
+        """Values in the codes of a statistic that may have lost some of its levels. Only coded columns change."""
+        return values
+
     def natural(self, params: P, context: Context) -> Natural:
         """The density in its natural parameters, which make the model linear. Not every family has them."""
         raise DecibanError(
@@ -131,6 +186,18 @@ def column_of(whole: Any, j: int) -> Any:
     if is_dataclass(whole) and not isinstance(whole, type):
         return replace(whole, **{f.name: column_of(getattr(whole, f.name), j) for f in fields(whole)})
     return whole
+
+
+def rows_of(values: Any, chosen: Any) -> Any:
+    """Some rows of a matrix, of sparse rows or of coded columns."""
+    return Coded(values.codes[chosen], values.levels) if isinstance(values, Coded) else values[chosen]
+
+
+def content(values: Any) -> object:
+    """What tells one row from another."""
+    if sp.issparse(values):
+        return values.indices.tobytes(), values.data.tobytes()
+    return (values.codes if isinstance(values, Coded) else values).tobytes()
 
 
 def named(columns: Sequence[Level]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.batch import UNSEEN, Coded
+from deciban.batch import MISSING, UNSEEN, Coded
 from deciban.families.base import Context, Family, Natural, Table, class_rows, padded_table
 from deciban.families.natural import by_value, indicators
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
@@ -60,6 +60,14 @@ class Categorical(Family[Counts, CategoricalParams]):
         ends = np.cumsum([0, *(table.shape[1] for table in params.log_p)], dtype=np.int64)
         table = padded_table(np.hstack(params.log_p))
         _kernels.add_table(self._codes(params, values), ends, table, out.shape[1], out)
+
+    def coded_for(self, statistic: Counts, values: Coded) -> Coded:
+        place = [{level: i for i, level in enumerate(levels)} for levels in statistic.levels]
+        codes = values.codes.copy()
+        for j, levels in enumerate(values.levels):
+            known = np.array([place[j].get(level, UNSEEN) for level in levels] + [UNSEEN, MISSING], dtype=np.int32)
+            codes[:, j] = known[values.codes[:, j]]  # −1 and −2 are the last two
+        return Coded(codes, statistic.levels)
 
     def natural(self, params: CategoricalParams, context: Context) -> Natural:
         """log p(v|c): of whether x = v, for every value v."""

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from deciban.errors import DecibanError
-from deciban.types import FloatArray, Level, Levels
+from deciban.statistics.sums import Sum
+from deciban.types import FloatArray, IntArray, Labels, Level, Levels
 
 
 class DiscretePrior(Protocol):
-    """A prior on the probabilities of V values: everything it does is add pseudo-counts."""
+    """A prior on the probabilities of V values: everything it does is add pseudo-counts.
+
+    A prior may say `follows`: how many of its virtual rows, over all classes, are spread as the rows of all classes
+    together are; 0 where its pseudo-counts depend on no counts at all. Leave-one-out has a closed form then, and
+    without it estimates anew for every row that differs.
+    """
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
         """(…, K, V) what to add to the counts (…, K, V)."""
@@ -39,6 +45,51 @@ def log_frequencies(counts: FloatArray, pseudo: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
+class Cells:
+    """m cells to be left out, each from all counts: the class of its row, the place of its value, and its weight."""
+
+    labels: Labels  # (m)
+    places: IntArray  # (m)
+    weights: FloatArray  # (m)
+
+
+def log_frequencies_without(counts: Sum, pseudo: FloatArray, follows: float, cells: Cells) -> FloatArray:
+    """(m, K) log (k + a) / Σ(k + a) of a cell's value in each class, when the cell is left out of the counts (K, V).
+
+    `pseudo` (K, V) are the pseudo-counts with all cells in; those that follow the counts (Virtual without Q) are m
+    virtual rows, which follow what is left. NaN where no row is left that has the value.
+
+    >>> counts = Sum.of([[3.0, 2.0]])
+    >>> cells = Cells(np.zeros(2, np.int32), np.array([0, 1]), np.ones(2))
+    >>> np.exp(log_frequencies_without(counts, np.ones((1, 2)), 0.0, cells)).round(3)
+    array([[0.5  ],
+           [0.333]])
+    """
+    c, v, w = cells.labels, cells.places, cells.weights
+    classes, values = counts.shape
+    rows = np.arange(len(c))
+    of_class = counts.group(np.zeros(values, np.intp), 1)  # (K, 1)
+    held, total = counts.value[:, v].T.copy(), np.broadcast_to(of_class.value[:, 0], (len(c), classes)).copy()
+    held[rows, c], total[rows, c] = counts.less(w, c, v), of_class.less(w, c, 0)
+    left = counts.total().less(w, v)  # of the value, in all classes
+    a, all_a = pseudo[:, v].T, np.broadcast_to(pseudo.sum(axis=1), total.shape)
+    if follows:
+        everything = of_class.total().less(w, 0)
+        share = np.divide(left, everything, out=np.full(len(c), 1.0 / values), where=everything > 0)
+        a = np.broadcast_to((follows / classes * share)[:, np.newaxis], held.shape)
+        all_a = np.full_like(total, follows / classes)
+    weight, whole = held + a, total + all_a
+    empty = whole <= 0  # no evidence in this class: all classes together stand in
+    if empty.any():
+        pooled, of_all = weight.sum(axis=1), whole.sum(axis=1)
+        weight = np.where(empty, np.where(of_all > 0, pooled, 1.0)[:, np.newaxis], weight)
+        whole = np.where(empty, np.where(of_all > 0, of_all, values)[:, np.newaxis], whole)
+    with np.errstate(divide="ignore"):
+        result = np.log(weight) - np.log(whole)
+    return np.where((left == 0)[:, np.newaxis], np.nan, result)
+
+
+@dataclass(frozen=True)
 class Laplace:
     """(k + α) / (n + αV): α imaginary rows for every value. α = 0 is maximum likelihood.
 
@@ -47,6 +98,7 @@ class Laplace:
     """
 
     alpha: float = 1.0
+    follows: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         _require(self.alpha >= 0, f"Laplace: alpha must be 0 or more, not {self.alpha}")
@@ -65,6 +117,7 @@ class Beta:
 
     heads: float
     tails: float
+    follows: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         _require(
@@ -86,6 +139,7 @@ class Dirichlet:
     """
 
     concentration: float | Sequence[float] | Mapping[Level, float]
+    follows: ClassVar[float] = 0.0
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
         a = self.concentration
@@ -122,6 +176,10 @@ class Virtual:
     def __post_init__(self) -> None:
         object.__setattr__(self, "q", _as_tuples(self.q))
         _require(self.m >= 0, f"Virtual: m must be 0 or more, not {self.m}")
+
+    @property
+    def follows(self) -> float:
+        return self.m if self.q is None else 0.0
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
         if self.q is None:

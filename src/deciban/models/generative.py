@@ -12,6 +12,7 @@ from deciban.errors import DecibanError
 from deciban.explain import Explanation
 from deciban.families import Table
 from deciban.generative import ClassPrior, Estimate, Generative, Missing, Plan, Unseen, converts, is_sparse, leaving_out
+from deciban.held_out import leave_one_out
 from deciban.models.estimator import ProbabilityClassifier, class_array, require_as_many, require_rows
 from deciban.models.logistic import LogisticRegression
 from deciban.models.twin import twin_of
@@ -115,6 +116,24 @@ class GenerativeClassifier(ProbabilityClassifier):
         self.classes_ = class_array(generative.classes, getattr(self, "_label_dtype", None))
         self.generative_ = generative
         self._estimates: list[tuple[Any, Estimate]] = []  # the last one made, and the settings it was made with
+
+    # Judging -------------------------------------------------------------------------------------------------------
+
+    def _left_out(self, X: Any, y: Any, sample_weight: Any) -> tuple[Encoded, FloatArray, FloatArray | None]:
+        """(n, K) log p(c|x_i) of each row from all the others, with the labels and weights of the rows."""
+        estimate = self.estimate_
+        frame, labels = self._frame_and_labels(X, y, first=False)
+        encoded = encode_labels(labels)
+        require_as_many(frame.rows, len(encoded.codes))
+        weights = check_weights(sample_weight, frame.rows)
+        out = np.empty((frame.rows, len(self.classes_)))
+        # small runs of dense rows: the arithmetic of the row that is left out needs arrays of their size
+        for batch in batches(frame, encoded, weights, converts=not is_sparse(frame) or estimate.converts(frame)):
+            rows = (
+                slice(batch.first, batch.first + len(batch.labels)) if batch.rows is None else batch.first + batch.rows
+            )
+            out[rows] = leave_one_out(estimate, batch, self._smoothing(), self.class_prior)
+        return encoded, out, weights
 
     # What was learned ----------------------------------------------------------------------------------------------
 

@@ -30,6 +30,10 @@ class Statistic(ABC):
     def __sub__(self, other: Self) -> Self:
         """Raises NotInvertible, or NegativeEvidence when more is taken away than is there."""
 
+    def without(self, row: Self) -> Self:
+        """Less one row that was learned: enough to estimate from, where − is not defined too."""
+        return self - row
+
     @abstractmethod
     def align(self, index: Index, classes: int) -> Self:
         """Class i becomes class index[i] of `classes`; the others have seen nothing."""

@@ -50,6 +50,22 @@ class Sum:
     def __sub__(self, other: Sum) -> Sum:
         return self._combine(other, -1.0)
 
+    def less(self, amount: ArrayLike, *index: Any) -> FloatArray:
+        """S[index] − amount as a double; where they nearly cancel, the low words still count.
+
+        >>> (Sum.of([1e16]) + Sum.of([1.0])).less(1e16, [0, 0])
+        array([1., 1.])
+        """
+        a = np.asarray(amount, dtype=np.float64)
+        first = self.words[0][index]
+        high: FloatArray = first - a
+        part = high - first
+        low = (first - (high - part)) - (a + part)
+        for word in self.words[1:]:
+            low = low + word[index]
+        result: FloatArray = high + low
+        return result
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sum) and np.array_equal(self.words, other.words)
 

@@ -1,0 +1,52 @@
+"""Leaving a row out of the statistic is the same as never having learned it, for every family."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deciban import families
+from deciban.families import Family
+from tests.laws import context, rows, subjects
+
+SUBJECTS = subjects(families, Family, "tests.families")
+
+
+def refits(subject, all_rows, setting):
+    """(n, K) log p(x_i | class), each row from a family that learned all the others, one by one."""
+    family, n = subject.family, len(all_rows)
+    whole = subject.of(all_rows)
+    out = np.zeros((n, all_rows.classes))
+    for i in range(n):
+        rest = subject.as_forgotten(subject.of(all_rows.take(np.delete(np.arange(n), i))), whole)
+        row = family.coded_for(rest, all_rows.take(np.array([i])).values)
+        out[i] = family.log_density(family.estimate(rest, setting), row, all_rows.classes)[0]
+    return out
+
+
+def left_out(subject, all_rows, setting):
+    whole = subject.of(all_rows)
+    values = subject.family.coded_for(whole, all_rows.values)
+    params = subject.family.estimate(whole, setting)
+    out = np.zeros((len(all_rows), all_rows.classes))
+    subject.family.leave_one_out(whole, params, setting, values, all_rows.labels, all_rows.weights, out)
+    return out
+
+
+def with_company(all_rows):
+    """The rows that weigh something and are not the only one of their class."""
+    weights = np.ones(len(all_rows)) if all_rows.weights is None else all_rows.weights
+    kept = all_rows.take(np.flatnonzero(weights))
+    return kept, np.bincount(kept.labels, minlength=kept.classes)[kept.labels] > 1
+
+
+@pytest.mark.filterwarnings("ignore:singular covariance")
+@pytest.mark.parametrize("subject", SUBJECTS, ids=str)
+@settings(deadline=None)
+@given(data=st.data())
+def test_leaving_a_row_out_is_a_refit_without_it(subject, data):
+    kept, company = with_company(data.draw(rows(subject)))
+    setting = context(kept, **subject.settings)
+    with np.errstate(all="ignore"):
+        expected, actual = (f(subject, kept, setting)[company] for f in (refits, left_out))
+    np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-10)
