@@ -1102,3 +1102,54 @@ def test_column_sums_are_those_of_numpy(n, d, dtype):
         np.testing.assert_allclose(found, [weights @ z, weights @ z**2], rtol=1e-12, atol=1e-12)
     with pytest.raises(ValueError, match="a weight for each row"):
         _kernels.column_sums(x, origin, np.ones(n + 1))
+
+
+# ---- a row left out ---------------------------------------------------------------------------------------------
+
+
+def left_out_by_numpy(x, labels, mean, scale, gain, constant):
+    left = 1.0 - scale[labels] * (x - mean[labels]) ** 2
+    cells = constant[labels] - 0.5 * np.log(left) - gain[labels] * (1.0 / left - 1.0)
+    return np.nansum(cells, axis=1)
+
+
+@layouts
+@pytest.mark.parametrize("columns", [1, 4, 63, 64, 65, 300])
+def test_left_out_densities_are_the_formula(layout, columns):
+    rng = random(columns)
+    x = rng.normal(size=(70, columns))
+    x[rng.random(x.shape) < 0.1] = np.nan
+    labels = rng.integers(0, 3, 70).astype(np.int32)
+    parameters = [rng.normal(size=(3, columns)) * 0.1, *rng.uniform(0.001, 0.02, size=(3, 3, columns))]
+    for kind, digits in ((np.float64, 1e-12), (np.float32, 1e-12)):
+        given_x = x.astype(kind)
+        own, refused = _kernels.left_out_densities(layout(given_x), labels, *parameters)
+        expected = left_out_by_numpy(given_x.astype(np.float64), labels, *parameters)
+        np.testing.assert_allclose(own, expected, rtol=digits, atol=1e-12)
+        assert not refused.any()
+
+
+def test_left_out_densities_refuse_a_row_that_held_nearly_all_of_its_class(threads):
+    one = np.ones((1, 66))
+    x = np.zeros((500, 66))
+    x[3, 65], x[7, 0], x[9, 64], x[11, 1] = 1.0, 2.0, 0.99999, 0.9999  # v = 0, below 0, 2e-5, 2e-4
+    for limit in (1, 2):
+        threads(limit)
+        _, refused = _kernels.left_out_densities(x, np.zeros(500, np.int32), 0 * one, one, one, one)
+        assert np.flatnonzero(refused).tolist() == [3, 7, 9]
+    with pytest.raises(ValueError, match="class code"):
+        _kernels.left_out_densities(x, np.ones(500, np.int32), one, one, one, one)
+    with pytest.raises(ValueError, match="width"):
+        _kernels.left_out_densities(x, np.zeros(500, np.int32), one, one, one, one[:, :5])
+
+
+@given(
+    st.lists(st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 0.5, 2.0, np.inf])),
+    st.lists(st.sampled_from([-1.0, 0.0, 0.5, 3.0])),
+)
+def test_merge_sorted_counts_what_is_at_or_below_each_value(a, b):
+    a, b = np.sort(np.array(a, np.float64)), np.sort(np.array(b, np.float64))
+    values, of_a, of_b = _kernels.merge_sorted(a, b)
+    np.testing.assert_array_equal(values, np.unique(np.concatenate([a, b])))
+    np.testing.assert_array_equal(of_a, np.searchsorted(a, values, side="right"))
+    np.testing.assert_array_equal(of_b, np.searchsorted(b, values, side="right"))

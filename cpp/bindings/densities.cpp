@@ -1,4 +1,6 @@
 #include "../kernels/density.hpp"
+#include "../kernels/left_out.hpp"
+#include "../kernels/merge.hpp"
 #include "../kernels/softmax.hpp"
 #include "../kernels/triangle.hpp"
 #include "arrays.hpp"
@@ -65,6 +67,38 @@ static New<double> bind_whiten(AnyMatrix x, In<double, 2> lower, In<double, 1> m
     return out;
 }
 
+// (own, refused): the log-density of each row under its class without it, and the rows where the downdate is not safe.
+static nb::tuple bind_left_out(AnyMatrix x, In<std::int32_t, 1> labels, Parameters mean, Parameters scale, Parameters gain, Parameters constant) {
+    const std::size_t classes = mean.shape(0), d = x.shape(1);
+    for (const auto& p : {mean, scale, gain, constant}) expect(p.shape(0) == classes && p.shape(1) == d, "parameters of the matrix's width");
+    expect_codes(labels, x.shape(0), classes);
+    auto own = new_array<double>({x.shape(0)});
+    auto refused = new_array<bool>({x.shape(0)});
+    with_floats(x, [&](const auto& matrix) {
+        nb::gil_scoped_release release;
+        left_out_densities(matrix, labels.data(), mean.data(), scale.data(), gain.data(), constant.data(), classes, own.data(), refused.data());
+    });
+    return nb::make_tuple(own, refused);
+}
+
+// (values, of_a, of_b): the different values of two sorted lists, and how many of each are at or below each value.
+static nb::tuple bind_merge_sorted(In<double, 1> a, In<double, 1> b) {
+    const std::size_t most = a.shape(0) + b.shape(0);
+    auto values = std::make_unique<double[]>(most + 1);
+    auto of_a = std::make_unique<std::int64_t[]>(most + 1), of_b = std::make_unique<std::int64_t[]>(most + 1);
+    std::size_t found;
+    {
+        nb::gil_scoped_release release;
+        found = merge_sorted(a.data(), a.shape(0), b.data(), b.shape(0), values.get(), of_a.get(), of_b.get());
+    }
+    const auto owned = [&](auto* raw) {
+        using T = std::remove_pointer_t<decltype(raw)>;
+        nb::capsule owner(raw, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+        return New<T>(raw, {found}, owner);
+    };
+    return nb::make_tuple(owned(values.release()), owned(of_a.release()), owned(of_b.release()));
+}
+
 static New<bool> bind_find_holes(AnyMatrix x) {
     auto holed = new_array<bool>({x.shape(0)});
     with_floats(x, [&](const auto& matrix) {
@@ -97,6 +131,8 @@ void bind_densities(nb::module_& m) {
     m.def("add_whitened", &bind_add_whitened, nb::arg("x"), nb::arg("lower"), nb::arg("means"), nb::arg("constants"), nb::arg("out").noconvert());
     m.def("whiten", &bind_whiten, nb::arg("x"), nb::arg("lower"), nb::arg("mean"));
     m.def("find_holes", &bind_find_holes, nb::arg("x"));
+    m.def("left_out_densities", &bind_left_out, nb::arg("x"), nb::arg("labels"), nb::arg("mean"), nb::arg("scale"), nb::arg("gain"), nb::arg("constant"));
+    m.def("merge_sorted", &bind_merge_sorted, nb::arg("a"), nb::arg("b"));
     m.def("most_probable", &bind_most_probable, nb::arg("joint"), nb::arg("fallback"));
     m.def("normalise", &bind_normalise, nb::arg("joint").noconvert(), nb::arg("fallback"), nb::arg("logs"));
 }

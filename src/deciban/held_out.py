@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deciban.batch import Batch
 from deciban.errors import BadCell, DecibanError, DecibanWarning, NegativeEvidence
@@ -19,19 +20,32 @@ def leave_one_out(estimate: Estimate, batch: Batch, smoothing: float, class_prio
     """
     evidence = estimate.evidence
     labels = _places(batch, evidence)
-    rows = np.arange(len(labels))
-    counts = np.broadcast_to(evidence.counts.value, (len(labels), len(evidence.classes))).copy()
-    counts[rows, labels] = evidence.counts.less(1.0 if batch.weights is None else batch.weights, labels)
-    if (counts < 0).any():
-        raise _never_learned(batch, int(np.argmax((counts < 0).any(axis=1))))
-    out = log_prior(counts, evidence.classes, class_prior)
-    prior = out.copy()
+    prior, alone = _priors(evidence, batch, labels, class_prior)
+    out = prior.copy()
     _add_blocks(estimate, batch, labels, out)
-    for i in np.flatnonzero(counts[rows, labels] == 0):
+    for i in np.flatnonzero(alone):
         out[i], prior[i] = _without_class(estimate, batch, int(i), smoothing, class_prior)
-    impossible = np.isneginf(out).all(axis=1)  # under every class: the class prior answers, as in a prediction
-    out[impossible] = prior[impossible]
+    if not np.isfinite(out.sum()):
+        impossible = np.isneginf(out).all(axis=1)  # under every class: the class prior answers, as in a prediction
+        out[impossible] = prior[impossible]
     return out
+
+
+def _priors(
+    evidence: Generative, batch: Batch, labels: Labels, class_prior: ClassPrior
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """(n, K) log p(c) without each row, and (n) whether it is the only row of its class."""
+    alike = batch.weights is None  # then rows of one class are one case
+    cases = np.arange(len(evidence.classes)) if alike else labels
+    counts = np.broadcast_to(evidence.counts.value, (len(cases), len(evidence.classes))).copy()
+    left = evidence.counts.less(1.0 if batch.weights is None else batch.weights, cases)
+    counts[np.arange(len(cases)), cases] = left
+    place = labels if alike else np.arange(len(labels))
+    if (left[place] < 0).any():
+        raise _never_learned(batch, int(np.argmax(left[place] < 0)))
+    with np.errstate(invalid="ignore"):  # a class that these rows do not have may be below 0
+        prior = log_prior(counts, evidence.classes, class_prior)
+    return prior[place], left[place] == 0
 
 
 def _add_blocks(estimate: Estimate, batch: Batch, labels: Labels, out: FloatArray) -> None:

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
+from deciban.errors import forbid_infinite
 from deciban.families.base import FLOOR, Context, Family, Natural, Table, class_rows
 from deciban.families.natural import Term, by_column, origins, plain, powers, shifted, squarable, squared, there
 from deciban.families.priors import InverseGamma, Normal
 from deciban.statistics.moments import Moments
 from deciban.types import FloatArray, Labels
+
+LEAST = 1e-4  # of a class's squares or count: where leaving a cell out leaves less, too few digits are left as well
+
+
+class Column(NamedTuple):
+    """What is known of a class in a column; arrays that fit each other."""
+
+    n: FloatArray  # Σw
+    mean: FloatArray
+    squares: FloatArray  # Σw(x − mean)²
 
 
 @dataclass(frozen=True)
@@ -48,29 +59,133 @@ class Gaussian(Family[Moments, GaussianParams]):
 
     def estimate(self, statistic: Moments, context: Context) -> GaussianParams:
         pooled = statistic.pooled()
-        count, mean, squares = statistic.count.value, statistic.mean, statistic.squares
-        seen = pooled.count.value > 0
-        spread = np.divide(pooled.squares, pooled.count.value, out=np.zeros_like(pooled.mean), where=seen)
+        spread = _spread(pooled.squares, pooled.count.value)
+        own = Column(statistic.count.value, statistic.mean, statistic.squares)
+        mean, variance = self._parameters(own, pooled.mean, spread)
+        return GaussianParams(mean, variance, (spread > 0)[0])
+
+    def _parameters(self, own: Column, pooled_mean: FloatArray, spread: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of a class, cell by cell, in a column that has this mean and variance over all classes."""
+        count, mean, squares = own
+        informative = spread > 0
         if self.variance is None:
             divisor = count - self.ddof
             variance = np.divide(squares, divisor, out=np.zeros_like(squares), where=divisor > 0)
         else:
             variance = self.variance.mode(count, squares)
-        informative = (spread > 0)[0]
         variance = np.maximum(variance, np.where(informative, FLOOR * spread, 1.0))
         if self.mean is not None:
-            mean = self.mean.mode(count, statistic.sum_x.value, variance)
+            mean = self.mean.mode(count, count * mean, variance)
         empty = count == 0  # nothing known of this class here: it is taken to be like all together, unless a prior says
         if self.mean is None:
-            mean = np.where(empty, pooled.mean, mean)
+            mean = np.where(empty, pooled_mean, mean)
         if self.variance is None:
             variance = np.where(empty & informative, spread, variance)
-        return GaussianParams(mean, variance, informative)
+        return mean, variance
 
     def add_log_density(self, params: GaussianParams, values: NDArray[Any], out: FloatArray) -> None:
         factor = np.where(params.informative, -0.5 / params.variance, 0.0)
         constant = np.where(params.informative, -0.5 * np.log(2 * np.pi * params.variance), 0.0)
         _kernels.add_quadratic(values, np.ascontiguousarray(params.mean), factor, constant, out)
+
+    def leave_one_out(
+        self,
+        statistic: Moments,
+        params: GaussianParams,
+        context: Context,
+        values: NDArray[Any],
+        labels: Labels,
+        weights: FloatArray | None,
+        out: FloatArray,
+    ) -> None:
+        """Without x, of weight w and d = x − μ: n' = n − w, μ' = μ − wd/n', and Σ(x − μ)² falls by w·d²·n/n'."""
+        ordinary = self._ordinary(statistic, params) if weights is None else np.zeros(values.shape[1], np.bool_)
+        if ordinary.all():
+            self._leave_out_ordinary(statistic, params, context, values, labels, out)
+            return
+        for chosen in (np.flatnonzero(ordinary), np.flatnonzero(~ordinary)):
+            if len(chosen):
+                evidence, x = statistic.columns(chosen), values[:, chosen]
+                names = replace(context, columns=tuple(context.columns[j] for j in chosen))
+                if ordinary[chosen[0]]:
+                    self._leave_out_ordinary(evidence, self.estimate(evidence, names), names, x, labels, out)
+                else:
+                    self._leave_out_any(evidence, names, x, labels, weights, out)
+
+    def _ordinary(self, statistic: Moments, params: GaussianParams) -> NDArray[np.bool_]:
+        """(d) columns where no row of weight 1 can bring a prior, a floor or an empty class into play.
+
+        A row that leaves less than 1e-4 of its class's squares is looked at apart, so no variance can fall from 1e-4
+        of the column's to the floor.
+        """
+        if self.mean is not None or self.variance is not None:
+            return np.zeros(params.mean.shape[1], np.bool_)
+        pooled = statistic.pooled()
+        spread = _spread(pooled.squares, pooled.count.value)
+        enough = statistic.count.value >= max(3.0, 2.0 * (1.0 + self.ddof))
+        ordinary: NDArray[np.bool_] = (enough & (params.variance > 1e-4 * spread)).all(axis=0) & params.informative
+        return ordinary
+
+    def _leave_out_ordinary(
+        self,
+        statistic: Moments,
+        params: GaussianParams,
+        context: Context,
+        values: NDArray[Any],
+        labels: Labels,
+        out: FloatArray,
+    ) -> None:
+        """The other classes stay as they are; of its own class, v = 1 − (d²n/n')/Σ(x − μ)² of the squares is left."""
+        count, squares = statistic.count.value, statistic.squares
+        left = count - 1.0
+        divisor = left - self.ddof
+        found = np.zeros_like(out)
+        self.add_log_density(params, values, found)
+        own, refused = _kernels.left_out_densities(
+            values,
+            labels,
+            np.ascontiguousarray(params.mean),
+            count / (left * squares),
+            0.5 * count * divisor / left,
+            -0.5 * np.log(2 * np.pi * squares / divisor),
+        )
+        found[np.arange(len(labels)), labels] = own
+        rows = np.flatnonzero(refused | ~np.isfinite(own))
+        if len(rows):
+            found[rows] = 0.0
+            part = found[rows]
+            self._leave_out_any(statistic, context, values[rows], labels[rows], None, part)
+            found[rows] = part
+        out += found
+
+    def _leave_out_any(
+        self,
+        statistic: Moments,
+        context: Context,
+        values: NDArray[Any],
+        labels: Labels,
+        weights: FloatArray | None,
+        out: FloatArray,
+    ) -> None:
+        forbid_infinite(values)
+        x = values.astype(np.float64)
+        w = np.where(np.isnan(x), 0.0, 1.0 if weights is None else weights[:, np.newaxis])
+        own, kept = _less(statistic, x, w, labels)
+        pooled, varies = _less(statistic.pooled(), x, w, np.zeros_like(labels))
+        safe = kept & varies
+        spread = _spread(pooled.squares, pooled.n)
+        used = safe & (spread > 0) & (w > 0)
+        for c in range(out.shape[1]):
+            here = (labels == c)[:, np.newaxis]
+            other = Column(statistic.count.value[c], statistic.mean[c], statistic.squares[c])
+            mine = Column(*(np.where(here, a, b) for a, b in zip(own, other, strict=True)))
+            mean, variance = self._parameters(mine, pooled.mean, spread)
+            density = -0.5 * np.log(2 * np.pi * variance) - 0.5 * ((x - mean) ** 2 / variance)
+            out[:, c] += np.where(used, density, 0.0).sum(axis=1)
+        for j in np.flatnonzero(~safe.all(axis=0)).tolist():
+            one = replace(context, columns=(context.columns[j],))
+            rows = np.flatnonzero(~safe[:, j])
+            self.estimate_without(statistic.columns([j]), one, x[:, [j]], labels, weights, rows, out)
 
     def natural(self, params: GaussianParams, context: Context) -> Natural:
         """−½ log 2πσ² − m²/2σ², m/σ² and −1/2σ², with m = μ − o: of 1, x − o and (x − o)²."""
@@ -100,6 +215,23 @@ class Gaussian(Family[Moments, GaussianParams]):
             )
             for j, name in enumerate(context.columns)
         ]
+
+
+def _spread(squares: FloatArray, count: FloatArray) -> FloatArray:
+    """Σ(x − μ)²/n, 0 where there are no cells."""
+    spread: FloatArray = np.divide(squares, count, out=np.zeros_like(squares), where=count > 0)
+    return spread
+
+
+def _less(statistic: Moments, x: FloatArray, w: FloatArray, classes: Labels) -> tuple[Column, NDArray[np.bool_]]:
+    """(n, d) the moments of each row's class without its cell, and where enough digits of them are left."""
+    count, mean, squares = statistic.count.value[classes], statistic.mean[classes], statistic.squares[classes]
+    left = statistic.count.less(w, classes)
+    apart = np.where(w > 0, x - mean, 0.0)
+    share = np.divide(w, left, out=np.zeros_like(w), where=left > 0)
+    rest = np.where(left > 0, squares - share * count * apart**2, 0.0)
+    kept = (w == 0) | (left == 0) | ((rest >= LEAST * squares) & (left >= LEAST * count))
+    return Column(left, mean - share * apart, np.maximum(rest, 0.0)), kept
 
 
 def _origin(params: GaussianParams) -> FloatArray:
