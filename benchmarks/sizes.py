@@ -21,10 +21,10 @@ class Size:
         return replace(self, rows=self.rows // by)
 
     def __str__(self) -> str:
-        return f"{_short(self.rows)}×{_short(self.columns)}"
+        return f"{short(self.rows)}×{short(self.columns)}"
 
 
-def _short(n: int) -> str:
+def short(n: int) -> str:
     if n >= 1_000_000:
         return f"{n / 1_000_000:g}M"
     return f"{n / 1_000:g}k" if n >= 1_000 else str(n)
@@ -43,6 +43,10 @@ GRID = 28  # pixels along each side of a digit
 DIGITS = Size(60_000, GRID**2, 10)
 TEXT = Size(200_000, 100_000, 2)
 WORDS_PER_ROW = 50
+LEFT_OUT = Size(1_000_000, 50, 2)
+FOLDS = Size(500_000, 50, 2)
+FOLD_COUNT = 10
+SCORES = Size(10_000_000, 1, 2)
 TABLE = Size(1_000_000, 20, 4)
 TABLE_LEVELS = 12
 MEMORY_LIMIT_MB = 100.0

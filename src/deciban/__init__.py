@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from deciban import families as families
     from deciban import priors as priors
     from deciban.errors import DecibanError, DecibanWarning, NegativeEvidence, NotInvertible
+    from deciban.evaluation import Evaluation, Roc, cross_validate, evaluate
     from deciban.evaluation.learning_curve import learning_curve
     from deciban.models import (
+        Calibrated,
         GaussianDiscriminant,
         GeneralizedLinearModel,
         Halfspace,
@@ -25,8 +27,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Calibrated",
     "DecibanError",
     "DecibanWarning",
+    "Evaluation",
     "GaussianDiscriminant",
     "GeneralizedLinearModel",
     "Halfspace",
@@ -34,7 +38,10 @@ __all__ = [
     "NaiveBayes",
     "NegativeEvidence",
     "NotInvertible",
+    "Roc",
     "SoftmaxRegression",
+    "cross_validate",
+    "evaluate",
     "families",
     "learning_curve",
     "priors",
@@ -46,7 +53,12 @@ _HOMES = {
     "DecibanWarning": "deciban.errors",
     "NegativeEvidence": "deciban.errors",
     "NotInvertible": "deciban.errors",
+    "Evaluation": "deciban.evaluation",
+    "Roc": "deciban.evaluation",
+    "cross_validate": "deciban.evaluation",
+    "evaluate": "deciban.evaluation",
     "learning_curve": "deciban.evaluation",
+    "Calibrated": "deciban.models",
     "GaussianDiscriminant": "deciban.models",
     "GeneralizedLinearModel": "deciban.models",
     "Halfspace": "deciban.models",

@@ -65,6 +65,15 @@ def warn(message: str) -> None:
     warnings.warn(message, DecibanWarning, stacklevel=level)
 
 
+def warn_of_impossible(rows: int) -> None:
+    if rows:
+        which = "1 row is" if rows == 1 else f"{rows} rows are"
+        warn(
+            f"{which} impossible under every class and got the class prior: raise smoothing, "
+            "or choose families that allow such cells"
+        )
+
+
 def cell_error(column: object, row: int, value: object, problem: str) -> DecibanError:
     """An error about one cell. Rows count from 0, as in the table that was passed."""
     return DecibanError(f"column {column!r}, row {row}: {value!r} {problem}")

@@ -13,6 +13,7 @@ from deciban.batch import MISSING, UNSEEN, Batch, Coded, Frame, Kind
 from deciban.errors import BadCell, DecibanError, NegativeEvidence, cell_error, forbid_infinite
 from deciban.families import Bernoulli, Categorical, Context, Family, Gaussian, Multinomial
 from deciban.schema import Schema
+from deciban.sources import Sample, slices
 from deciban.sources.arrays import SparseFrame
 from deciban.statistics.base import Statistic, require_not_negative
 from deciban.statistics.counts import Counts
@@ -70,6 +71,20 @@ class Generative:
                 raise named_cell(bad, plan, schema, places, batch.frame, batch.row_number(bad.row)) from None
         return cls(schema, batch.classes, class_counts(batch), tuple(blocks), missing)._without_empty_classes()
 
+    @classmethod
+    def collect(cls, sample: Sample, schema: Schema, plans: Sequence[Plan], missing: Missing) -> Generative:
+        """The evidence of all rows of a sample, batch by batch."""
+        total: Generative | None = None
+        for batch in sample.batches(converts=converts(plans, sample.frame)):
+            part = cls.observe(batch, schema, plans, missing)
+            total = part if total is None else total + part
+        assert total is not None
+        return total
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        return tuple(block.plan for block in self.blocks)
+
     def __add__(self, other: Self) -> Self:
         other = self._matched(other)
         classes = sorted_levels({*self.classes, *other.classes})
@@ -98,7 +113,7 @@ class Generative:
 
     def _matched(self, other: Self) -> Self:
         """The other model with its blocks and columns in the order of this one's, matched by name."""
-        if self.schema.names == other.schema.names and _plans(self) == _plans(other) and self.missing == other.missing:
+        if self.schema.names == other.schema.names and self.plans == other.plans and self.missing == other.missing:
             return other
         schema = other.schema.in_order_of(self.schema)
         self.schema.widened(schema)
@@ -132,16 +147,34 @@ class Generative:
         blocks = tuple(Block(b.plan, b.statistic.take(kept)) for b in self.blocks)
         return type(self)(self.schema, classes, self.counts.take(kept), blocks, self.missing)
 
-    def estimate(self, smoothing: float, class_prior: ClassPrior, unseen: Unseen) -> Estimate:
+    def estimate(self, settings: Settings) -> Estimate:
         """Parameters of every block, and of the class prior."""
+        shrinkages = settings.shrinkages or (0.0,) * len(self.blocks)
         contexts = tuple(
-            Context(self.classes, tuple(self.schema.names[j] for j in b.plan.columns), smoothing, unseen == "reserve")
-            for b in self.blocks
+            Context(
+                self.classes,
+                tuple(self.schema.names[j] for j in block.plan.columns),
+                settings.smoothing,
+                settings.unseen == "reserve",
+                shrinkage,
+            )
+            for block, shrinkage in zip(self.blocks, shrinkages, strict=True)
         )
         params = tuple(
             b.plan.family.estimate(b.statistic, context) for b, context in zip(self.blocks, contexts, strict=True)
         )
-        return Estimate(self, log_prior(self.counts.value, self.classes, class_prior), params, contexts, unseen)
+        prior = log_prior(self.counts.value, self.classes, settings.class_prior)
+        return Estimate(self, prior, params, contexts, settings)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an estimate is made with, beside the evidence and the settings of the families."""
+
+    smoothing: float
+    class_prior: ClassPrior
+    unseen: Unseen
+    shrinkages: tuple[float, ...] = ()  # of each block that leaves its own to be chosen; none is all 0
 
 
 @dataclass(frozen=True)
@@ -152,7 +185,7 @@ class Estimate:
     log_prior: FloatArray  # (K)
     params: tuple[Any, ...]  # of each block
     contexts: tuple[Context, ...]
-    unseen: Unseen
+    settings: Settings
 
     def joint(self, frame: Frame, out: FloatArray, first_row: int = 0) -> None:
         """out (n, K) = log p(c) + Σ_blocks log p(x_block | c)."""
@@ -189,7 +222,7 @@ class Estimate:
         """A block's columns in the form its family reads; a value never seen is refused where that is asked for."""
         levels = block.statistic.levels if isinstance(block.statistic, Counts) else None
         values = read(block.plan, frame, places, levels, self.evidence.missing)
-        if self.unseen == "error" and isinstance(values, Coded) and (values.codes == UNSEEN).any():
+        if self.settings.unseen == "error" and isinstance(values, Coded) and (values.codes == UNSEEN).any():
             row, j = np.argwhere(values.codes == UNSEEN)[0].tolist()
             column = block.plan.columns[j]
             value = frame.cell(row, places[column])
@@ -203,10 +236,6 @@ def _require_finite(values: Any, out: FloatArray) -> None:
     """An infinite number makes infinite or undefined scores, which are cheap to see; then the cell is sought."""
     if isinstance(values, np.ndarray) and not np.isfinite(out.sum()):
         forbid_infinite(values)
-
-
-def _plans(generative: Generative) -> list[Plan]:
-    return [block.plan for block in generative.blocks]
 
 
 def _title(columns: Sequence[int], names: Names) -> str:
@@ -277,14 +306,24 @@ def make_plans(schema: Schema, families: Families, missing: Missing, *, sparse: 
     return tuple(plans)
 
 
-def leaving_out(plans: Sequence[Plan], absent: set[int]) -> tuple[Plan, ...]:
+def without_absent(plans: Sequence[Plan], frame: Frame) -> tuple[Plan, ...]:
     """Joint blocks without the columns that are never present, which would leave them no complete row."""
+    absent = _never_present(frame)
     kept = [plan for plan in plans if not plan.family.joint]
     for plan in plans:
         if plan.family.joint:
             kept.append(Plan(plan.family, tuple(j for j in plan.columns if j not in absent)))
             kept.append(Plan(Gaussian(), tuple(j for j in plan.columns if j in absent)))
     return tuple(_grouped(kept))
+
+
+def _never_present(frame: Frame) -> set[int]:
+    """Columns of numbers without a single cell."""
+    numbers = [j for j, kind in enumerate(frame.kinds) if kind != "category"]
+    seen = np.zeros(len(numbers), dtype=bool)
+    for _, part in slices(frame, converts=True):
+        seen |= ~np.isnan(part.numbers(numbers)).all(axis=0)
+    return {j for j, present in zip(numbers, seen, strict=True) if not present}
 
 
 def converts(plans: Sequence[Plan], frame: Frame) -> bool:

@@ -3,32 +3,69 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deciban import _kernels
 from deciban.batch import Batch
-from deciban.errors import BadCell, DecibanError, DecibanWarning, NegativeEvidence
-from deciban.generative import ClassPrior, Estimate, Generative, log_prior, named_cell
-from deciban.types import FloatArray, Labels
+from deciban.errors import BadCell, DecibanError, DecibanWarning, NegativeEvidence, cell_error, warn_of_impossible
+from deciban.generative import (
+    Block,
+    ClassPrior,
+    Estimate,
+    Generative,
+    Missing,
+    Plan,
+    Settings,
+    is_sparse,
+    log_prior,
+    named_cell,
+)
+from deciban.schema import Schema
+from deciban.sources import Sample, slices
+from deciban.sources.labels import Encoded
+from deciban.statistics import Counts
+from deciban.types import FloatArray, IntArray, Labels, Level, Levels
 
 
-def leave_one_out(estimate: Estimate, batch: Batch, smoothing: float, class_prior: ClassPrior) -> FloatArray:
-    """(n, K) log p(c) + log p(x_i|c), estimated from all rows but row i, for every row i of a batch that was learned.
+@dataclass(frozen=True)
+class Judged:
+    """Rows, and what was said of them."""
+
+    labels: Labels  # (n) places in the classes that were learned
+    proba: FloatArray  # (n, K)
+    weights: FloatArray | None  # (n)
+
+
+def leave_one_out(estimate: Estimate, sample: Sample) -> Iterator[Judged]:
+    """Every row of a sample that was learned, judged by what was learned from all the others; batch by batch."""
+    # small runs of dense rows: the arithmetic of the row that is left out needs arrays of their size
+    small = not is_sparse(sample.frame) or estimate.converts(sample.frame)
+    for batch in sample.batches(converts=small):
+        yield Judged(*_left_out(estimate, batch), batch.weights)
+
+
+def _left_out(estimate: Estimate, batch: Batch) -> tuple[Labels, FloatArray]:
+    """(n) the places of the rows' classes, and (n, K) p(c|x_i) from all rows but row i, for rows that were learned.
 
     A row that is the only one of its class leaves none of it behind: the class is then impossible.
     """
     evidence = estimate.evidence
     labels = _places(batch, evidence)
-    prior, alone = _priors(evidence, batch, labels, class_prior)
+    prior, alone = _priors(evidence, batch, labels, estimate.settings.class_prior)
     out = prior.copy()
     _add_blocks(estimate, batch, labels, out)
     for i in np.flatnonzero(alone):
-        out[i], prior[i] = _without_class(estimate, batch, int(i), smoothing, class_prior)
+        out[i], prior[i] = _without_class(estimate, batch, int(i))
     if not np.isfinite(out.sum()):
         impossible = np.isneginf(out).all(axis=1)  # under every class: the class prior answers, as in a prediction
         out[impossible] = prior[impossible]
-    return out
+    _kernels.normalise(out, estimate.log_prior, False)
+    return labels, out
 
 
 def _priors(
@@ -54,6 +91,8 @@ def _add_blocks(estimate: Estimate, batch: Batch, labels: Labels, out: FloatArra
     for block, params, context in zip(evidence.blocks, estimate.params, estimate.contexts, strict=True):
         try:
             values = estimate.read(block, batch.frame, places, batch.first)
+            if estimate.settings.unseen == "error":
+                _refuse_once(block, values, batch, places, evidence)
             family = block.plan.family
             family.leave_one_out(block.statistic, params, context, values, labels, batch.weights, out)
         except BadCell as bad:
@@ -61,24 +100,37 @@ def _add_blocks(estimate: Estimate, batch: Batch, labels: Labels, out: FloatArra
             raise named_cell(bad, block.plan, evidence.schema, places, batch.frame, row) from None
 
 
-def _without_class(
-    estimate: Estimate, batch: Batch, i: int, smoothing: float, class_prior: ClassPrior
-) -> tuple[FloatArray, FloatArray]:
+def _refuse_once(block: Block, values: Any, batch: Batch, places: list[int], evidence: Generative) -> None:
+    """A value that one row alone has is unseen where that row is left out."""
+    if not isinstance(block.statistic, Counts):
+        return
+    held = block.statistic.table.total()
+    for j, column in enumerate(values.codes.T):
+        rows = np.flatnonzero(column >= 0)
+        weight = 1.0 if batch.weights is None else batch.weights[rows]
+        once = rows[held.less(weight, block.statistic.offsets[j] + column[rows]) == 0]
+        if len(once):
+            i, owner = int(once[0]), block.plan.columns[j]
+            value = batch.frame.cell(i, places[owner])
+            problem = "is in this row only, so it is unseen when the row is left out: use unseen='skip' or 'reserve'"
+            raise cell_error(evidence.schema.names[owner], batch.row_number(i), value, problem)
+
+
+def _without_class(estimate: Estimate, batch: Batch, i: int) -> tuple[FloatArray, FloatArray]:
     """(K) joint log-probabilities and class prior when the only row of a class is gone: −inf for that class."""
     evidence = estimate.evidence
     row = batch.take(np.array([i]))
-    plans = [block.plan for block in evidence.blocks]
-    rest = evidence.without(Generative.observe(row, evidence.schema, plans, evidence.missing))
+    rest = evidence.without(Generative.observe(row, evidence.schema, evidence.plans, evidence.missing))
     if not rest.classes:
         raise DecibanError("leave-one-out needs two rows at least: without its only row the model knows nothing")
     kept = [evidence.classes.index(label) for label in rest.classes]
-    prior: ClassPrior = class_prior
-    if not isinstance(class_prior, str):  # probabilities given for all classes: those that are left share them
-        left = np.exp(log_prior(evidence.counts.value, evidence.classes, class_prior))[kept]
-        prior = (left / left.sum()).tolist()
+    settings = estimate.settings
+    if not isinstance(settings.class_prior, str):  # probabilities given for all classes: those that are left share them
+        left = np.exp(estimate.log_prior)[kept]
+        settings = replace(settings, class_prior=(left / left.sum()).tolist())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DecibanWarning)  # what all rows together deserve was said already
-        anew = rest.estimate(smoothing, prior, estimate.unseen)
+        anew = rest.estimate(settings)
     found = np.empty((1, len(kept)))
     anew.joint(row.frame, found, batch.row_number(i))
     joint, log_p = np.full((2, len(evidence.classes)), -np.inf)
@@ -102,3 +154,79 @@ def _never_learned(batch: Batch, i: int) -> NegativeEvidence:
         f"row {batch.row_number(i)} of class {label!r} was never learned: leave_one_out takes the rows of the fit, "
         "with their weights; to judge other rows use evaluate"
     )
+
+
+# Folds ---------------------------------------------------------------------------------------------------------------
+
+
+def out_of_fold(
+    sample: Sample,
+    fold: IntArray,
+    schema: Schema,
+    plans: tuple[Plan, ...],
+    missing: Missing,
+    settings: Callable[[Generative], Settings],
+) -> FloatArray:
+    """(n, K) log p(c|x) of each row from the other folds. The rows are collected once; then the folds are added up."""
+    folds, classes = int(fold.max()) + 1, sample.labels.classes
+    parts = _by_fold(sample, fold, folds, schema, plans, missing)
+    out = np.full((sample.frame.rows, len(classes)), -np.inf)
+    impossible = 0
+    for f, rest in enumerate(sums_of_others(parts)):
+        rows = np.flatnonzero(fold == f)
+        estimate = rest.estimate(settings(rest))
+        columns = [classes.index(label) for label in rest.classes]
+        for first, part in slices(sample.frame.take(rows), converts=estimate.converts(sample.frame)):
+            found = np.empty((part.rows, len(columns)))
+            estimate.joint(part, found, first)
+            impossible += _kernels.normalise(found, estimate.log_prior, True)
+            mine = rows[first : first + part.rows]
+            if len(columns) == len(classes):
+                out[mine] = found
+            else:
+                out[mine[:, np.newaxis], columns] = found
+    warn_of_impossible(impossible)
+    return out
+
+
+def _by_fold(
+    sample: Sample, fold: IntArray, folds: int, schema: Schema, plans: tuple[Plan, ...], missing: Missing
+) -> list[Generative]:
+    """The evidence of each fold."""
+    if not all(plan.family.apart for plan in plans):
+        found = (sample.take(np.flatnonzero(fold == f)) for f in range(folds))
+        return [Generative.collect(part, schema, plans, missing) for part in found]
+    # as if each class of each fold were a class of its own: one pass, and no row is moved
+    classes = sample.labels.classes
+    codes = (fold * len(classes) + sample.labels.codes).astype(np.int32)
+    every = Encoded(codes, tuple(range(folds * len(classes))))
+    return _split(Generative.collect(replace(sample, labels=every), schema, plans, missing), folds, classes)
+
+
+def _split(evidence: Generative, parts: int, classes: Levels) -> list[Generative]:
+    """Evidence of classes 0 … parts·K − 1 as the evidence of each part: class i is class i mod K of part i // K."""
+    found = []
+    for part in range(parts):
+        kept = [i for i, code in enumerate(evidence.classes) if _place(code) // len(classes) == part]
+        mine = tuple(classes[_place(evidence.classes[i]) % len(classes)] for i in kept)
+        blocks = tuple(Block(block.plan, block.statistic.take(kept)) for block in evidence.blocks)
+        found.append(Generative(evidence.schema, mine, evidence.counts.take(kept), blocks, evidence.missing))
+    return found
+
+
+def _place(code: Level) -> int:
+    assert isinstance(code, int)
+    return code
+
+
+def sums_of_others(parts: Sequence[Generative]) -> Iterator[Generative]:
+    """For each part the sum of all the others: what is learned without it, also where nothing can be subtracted."""
+    after: list[Generative] = [parts[-1]]  # the sums of the last parts, the longest last
+    for part in reversed(parts[1:-1]):
+        after.append(part + after[-1])
+    yield after.pop()
+    before = parts[0]
+    for part in parts[1:-1]:
+        yield before + after.pop()
+        before = before + part
+    yield before

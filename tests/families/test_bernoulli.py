@@ -11,6 +11,7 @@ from scipy import stats
 from deciban.errors import BadCell, DecibanError
 from deciban.families import Bernoulli, Context
 from deciban.families.priors import Beta, Laplace, Virtual
+from tests.families.test_categorical import CLASSES, Own, Q, assert_left_out_is_refitted, left_out, weighted
 from tests.laws import family_subject, holes, matrices, tame
 
 bits = st.sampled_from([0.0, 1.0])
@@ -29,6 +30,11 @@ SUBJECTS = [
     family_subject(Bernoulli(), sparse(bits), " sparse, MLE", settings={"smoothing": 0.0}),
     family_subject(Bernoulli(threshold=2.5), sparse(tame), " sparse"),
     family_subject(Bernoulli(threshold=2.5), sparse(tame), " sparse, MLE", settings={"smoothing": 0.0}),
+    family_subject(Bernoulli(Beta(3.0, 1.0)), matrices(bits | holes)),
+    family_subject(Bernoulli(Virtual(3.0)), matrices(bits | holes)),
+    family_subject(Bernoulli(Virtual(3.0)), sparse(bits), " sparse"),
+    family_subject(Bernoulli(), lambda n, d: sparse(bits)(n, 5 * d), " sparse, wide"),
+    family_subject(Bernoulli(Own()), matrices(bits | holes)),
 ]
 
 RNG = np.random.default_rng(0)
@@ -175,3 +181,42 @@ def test_the_table_shows_both_outcomes():
     table = Bernoulli().describe(fit(Bernoulli(), [[1.0], [1.0], [0.0]], [0] * 3, 1), Context(("all",), ("x",)))[0]
     assert table.header == ("class", "false", "true")
     assert table.rows[0] == ("all", pytest.approx(0.4), pytest.approx(0.6))
+
+
+# Leaving rows out ---------------------------------------------------------------------------------------------------
+
+
+def many_words():
+    """Of all rates; words of one row; a word that one row lacks; one that all rows have; one that none has."""
+    words = (RNG.random((60, 12)) < np.linspace(0.03, 0.97, 12)).astype(np.float64)
+    once = np.eye(60)[:, [3, 30]]
+    return np.column_stack([words, once, 1 - once[:, 0], np.ones(60), np.zeros(60)])
+
+
+WORDS = many_words()
+WORDS_AND_HOLES = np.where(RNG.random(WORDS.shape) < 0.2, np.nan, WORDS)
+WORDS_AND_HOLES[:, 0] = np.nan
+WORDS_AND_HOLES[CLASSES == 1, 5] = np.nan  # a class without a cell
+LAYOUTS = {
+    "dense": WORDS_AND_HOLES,
+    "float32, by column": np.asfortranarray(WORDS_AND_HOLES, dtype=np.float32),
+    "sparse": sp.csr_array(WORDS),
+}
+PRIORS = [None, Laplace(0.0), Beta(3.0, 1.0), Virtual(2.0), Virtual(2.0, Q[:, :2] / Q[:, :2].sum()), Own()]
+
+
+@weighted
+@pytest.mark.parametrize("rows", LAYOUTS.values(), ids=LAYOUTS.keys())
+@pytest.mark.parametrize("prior", PRIORS, ids=str)
+def test_a_row_left_out_is_a_row_never_learned(prior, rows, weights):
+    assert_left_out_is_refitted(Bernoulli(prior), rows, CLASSES, weights)
+
+
+@pytest.mark.parametrize("rows", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_the_left_out_row_is_taken_from_its_own_class(rows):
+    """(k − 1 + α) / (n − 1 + 2α) in the row's class; a word of no other row says nothing."""
+    x = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
+    found = left_out(Bernoulli(), rows(x), np.array([0, 0, 0, 1, 1], np.int32), None, Context((0, 1), ("a", "b")))
+    first = [Fraction(2 - 1 + 1, 3 - 1 + 2), Fraction(1 + 1, 2 + 2)]
+    second = [Fraction(1 + 1, 2 + 2) * Fraction(1 + 1, 2 + 2), Fraction(1 + 1, 2 + 2) * Fraction(2 + 1, 2 + 2)]
+    np.testing.assert_allclose(np.exp(found[:2]), np.array([first, second], float), rtol=1e-14)

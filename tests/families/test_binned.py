@@ -5,13 +5,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from deciban.errors import BadCell
 from deciban.families import Binned, Context
-from deciban.families.binned import supervised_cuts
-from deciban.families.priors import Dirichlet, Laplace
+from deciban.families.priors import Dirichlet, Laplace, Virtual
+from tests.families.refits import assert_left_out_is_refitted
 from tests.laws import family_subject, holes, matrices, wild
 from tests.statistics.test_histogram import at_level_of
 
@@ -19,6 +17,9 @@ SUBJECTS = [
     family_subject(Binned(bins, count=3, cap=cap), matrices(wild | holes), as_forgotten=at_level_of)
     for bins in ("supervised", "equal-frequency", "equal-width")
     for cap in (4, 2048)
+] + [
+    family_subject(Binned(bins, 2, Virtual(1.5), cap=4), matrices(wild | holes), as_forgotten=at_level_of)
+    for bins in ("supervised", "equal-frequency", "equal-width")
 ]
 
 
@@ -109,16 +110,6 @@ def test_supervised_cuts_of_noise_are_none():
     params = fit(family, rng.normal(size=300), rng.integers(0, 2, 300), 2)
     assert params.cuts[0].tolist() == []
     assert list(family.silent(params)) == [0]
-
-
-@given(st.integers(1, 30), st.integers(1, 30), st.sampled_from([0.1, 0.3, 1 / 3, 0.7]))
-def test_a_clean_cut_is_found_whatever_the_weights(left, right, weight):
-    """Three cells of one class, then three of the other: the weights only scale the evidence."""
-    counts = weight * np.array([[left, 5, 9, 0, 0, 0], [0, 0, 0, right, 7, 11]], dtype=np.float64)
-    n = counts.sum()
-    h = -sum(p * np.log2(p) for p in counts.sum(axis=1) / n)
-    worth_it = n * h > np.log2(max(n - 1, 1)) + np.log2(7) - 2 * h
-    assert supervised_cuts(counts) == ({2} if worth_it else set())
 
 
 def test_weights_that_round_are_cut_like_whole_ones():
@@ -221,3 +212,42 @@ def test_the_table_shows_every_bin():
     table = family.describe(params, Context(("a", "b"), ("x",)))[0]
     assert table.header == ("class", "< 2.5", ">= 2.5")
     assert table.rows[1] == ("b", pytest.approx(1 / 4), pytest.approx(3 / 4))
+
+
+# ---- without a row ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bins", ["supervised", "equal-frequency", "equal-width"])
+@pytest.mark.parametrize("prior", [None, Virtual(2.0), Laplace(0.0)], ids=str)
+@pytest.mark.parametrize("digits", [1, 15])
+@pytest.mark.parametrize("weigh", [None, [1.0, 2.0], [0.1, 0.3, 0.7]])
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_a_row_left_out_is_a_refit(bins, prior, digits, weigh):
+    """Cuts that hang on one row, values that ten rows share or one has alone, cells at the cap."""
+    rng = np.random.default_rng(5)
+    labels = np.arange(90) % 3
+    x = np.round(rng.normal(1.2 * labels[:, np.newaxis], [1.0, 0.3], (90, 2)), digits)
+    x[rng.random(x.shape) < 0.05] = np.nan
+    weights = None if weigh is None else rng.choice(weigh, 90)
+    for cap in (40, 2048):
+        family = Binned(bins, 4, prior, cap)
+        assert_left_out_is_refitted(family, x, labels, weights, as_forgotten=at_level_of)
+
+
+def test_weights_that_all_differ_are_left_out_too():
+    rng = np.random.default_rng(6)
+    labels = np.arange(80) % 2
+    x = np.round(rng.normal(2.0 * labels), 1)[:, np.newaxis]
+    assert_left_out_is_refitted(Binned(), x, labels, rng.random(80), as_forgotten=at_level_of)
+
+
+class ByTheCounts:
+    """A prior that does not say what it follows."""
+
+    def pseudo_counts(self, counts, levels, classes):
+        return 0.1 * counts.max() + np.zeros(counts.shape)
+
+
+def test_a_prior_of_ones_own_is_asked_anew_for_every_row():
+    rng = np.random.default_rng(7)
+    assert_left_out_is_refitted(Binned("equal-width", 3, ByTheCounts()), rng.normal(size=(20, 2)), np.arange(20) % 2)

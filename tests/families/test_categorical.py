@@ -1,5 +1,6 @@
 """Categorical: one of a set of values."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -9,14 +10,27 @@ from deciban.batch import UNSEEN, Coded
 from deciban.errors import DecibanError
 from deciban.families import Categorical, Context
 from deciban.families.priors import Dirichlet, Laplace, Virtual
-from tests.laws import family_subject
+from tests.laws import family_subject, rows_of
 from tests.statistics.test_counts import coded
+
+
+@dataclass(frozen=True)
+class Own:
+    """A prior of one's own: a tenth of what all classes together counted, and it does not say so."""
+
+    def pseudo_counts(self, counts, levels, classes):
+        return np.broadcast_to(0.5 + 0.1 * counts.sum(axis=-2, keepdims=True), counts.shape)
+
 
 SUBJECTS = [
     family_subject(Categorical(), coded),
     family_subject(Categorical(), coded, " MLE", settings={"smoothing": 0.0}),
     family_subject(Categorical(), coded, " reserve", settings={"reserve": True}),
+    family_subject(Categorical(), coded, " reserve, MLE", settings={"reserve": True, "smoothing": 0.0}),
     family_subject(Categorical(Virtual(3.0)), coded),
+    family_subject(Categorical(Virtual(3.0)), coded, " reserve", settings={"reserve": True}),
+    family_subject(Categorical(Dirichlet(2.5)), coded),
+    family_subject(Categorical(Own()), coded),
 ]
 
 COLOURS = ["red", "blue", "red", None, "green", "blue", "red", "red"]
@@ -134,3 +148,82 @@ def test_the_table_shows_every_value():
     table = Categorical().describe(fit(Categorical()), Context(("a", "b"), ("colour",)))[0]
     assert table.header == ("class", *KNOWN)
     assert table.rows[1] == ("b", pytest.approx(2 / 7), pytest.approx(2 / 7), pytest.approx(3 / 7))
+
+
+# Leaving rows out ---------------------------------------------------------------------------------------------------
+
+
+def left_out(family, values, labels, weights, context):
+    evidence = family.collect(values, labels, weights, len(context.classes))
+    out = np.full((len(labels), len(context.classes)), 2.0)  # it adds to what is there
+    params = family.estimate(evidence, context)
+    family.leave_one_out(evidence, params, context, family.coded_for(evidence, values), labels, weights, out)
+    return out - 2.0
+
+
+def refitted(family, values, labels, weights, context):
+    """Each row from an estimate that never saw it."""
+    found = np.zeros((len(labels), len(context.classes)))
+    for i in range(len(labels)):
+        rest, row = np.delete(np.arange(len(labels)), i), rows_of(values, np.array([i]))
+        others = None if weights is None else weights[rest]
+        evidence = family.collect(rows_of(values, rest), labels[rest], others, len(context.classes))
+        asked = family.coded_for(evidence, row)
+        found[i] = family.log_density(family.estimate(evidence, context), asked, len(context.classes))[0]
+    return found
+
+
+def assert_left_out_is_refitted(family, values, labels, weights=None, **settings):
+    context = Context(tuple(range(labels.max() + 1)), tuple(range(values.shape[1])), **settings)
+    given = family, values, labels, weights, context
+    np.testing.assert_allclose(left_out(*given), refitted(*given), rtol=1e-10, atol=1e-10)
+
+
+RNG = np.random.default_rng(0)
+CLASSES = np.repeat(np.arange(3, dtype=np.int32), 20)  # of 60 rows
+WEIGHTS = {
+    "no weights": None,
+    "a weight for each class": np.array([0.1, 1.0, 2.7])[CLASSES],
+    "weights that differ": RNG.random(60) + 0.1,
+    "some without weight": np.where(RNG.random(60) < 0.3, 0.0, RNG.random(60)),
+}
+weighted = pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
+Q = RNG.random((3, 4))
+
+
+def many_rows():
+    """Few values; many, some of which occur once; one value; none; and one that a class has none of."""
+    codes = np.stack([RNG.integers(-1, 4, 60), RNG.integers(-1, 50, 60), np.zeros(60), np.full(60, -1)], axis=1)
+    codes = np.column_stack([codes, np.where(CLASSES == 1, -1, codes[:, 0])]).astype(np.int32)
+    return Coded(codes, tuple(tuple(range(size)) for size in (4, 50, 1, 1, 4)))
+
+
+@weighted
+@pytest.mark.parametrize("reserve", [False, True])
+@pytest.mark.parametrize("prior", [None, Laplace(0.0), Dirichlet(1.5), Virtual(2.0), Own()], ids=str)
+def test_a_row_left_out_is_a_row_never_learned(prior, reserve, weights):
+    assert_left_out_is_refitted(Categorical(prior), many_rows(), CLASSES, weights, reserve=reserve)
+
+
+@weighted
+@pytest.mark.parametrize("prior", [Virtual(2.0, Q / Q.sum()), Dirichlet([1.0, 2.0, 3.5, 1.5])], ids=str)
+def test_a_row_is_left_out_of_a_prior_over_values_in_order(prior, weights):
+    values = many_rows()
+    assert_left_out_is_refitted(Categorical(prior), Coded(values.codes[:, :1], values.levels[:1]), CLASSES, weights)
+
+
+def test_the_left_out_row_is_taken_from_its_own_class():
+    """(k_v − 1 + α) / (n − 1 + αV) in the row's class, (k_v + α) / (n + αV) in the other."""
+    context = Context((0, 1), ("colour",))
+    found = left_out(Categorical(), coded_as(COLOURS), np.array(LABELS, np.int32), None, context)
+    red = [[Fraction(2 - 1 + 1, 3 - 1 + 3), Fraction(2 + 1, 4 + 3)], [Fraction(2 + 1, 3 + 3), Fraction(1 + 1, 3 + 3)]]
+    np.testing.assert_allclose(np.exp(found[[0, 7]]), np.array(red, float), rtol=1e-14)
+    assert found[3].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(("reserve", "expected"), [(False, [1, 1]), (True, [Fraction(1, 3 + 3), Fraction(1, 3 + 3)])])
+def test_a_value_that_no_other_row_has_is_one_never_seen(reserve, expected):
+    """Green is left out: V is 2, and one more if a place is reserved."""
+    context = Context((0, 1), ("colour",), reserve=reserve)
+    found = left_out(Categorical(), coded_as(COLOURS), np.array(LABELS, np.int32), None, context)
+    np.testing.assert_allclose(np.exp(found[4]), np.array(expected, float), rtol=1e-14)

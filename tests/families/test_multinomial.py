@@ -5,12 +5,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from deciban.errors import BadCell
 from deciban.families import Context, Multinomial
-from deciban.families.priors import Dirichlet, Laplace
+from deciban.families.multinomial import exact_product
+from deciban.families.priors import Dirichlet, Laplace, Virtual
+from tests.families.test_categorical import CLASSES, Own, assert_left_out_is_refitted, left_out, weighted
 from tests.laws import family_subject, holes, matrices
 
 amounts = st.integers(0, 5).map(float) | st.floats(0.01, 10)
@@ -26,6 +29,10 @@ SUBJECTS = [
     family_subject(Multinomial(), matrices(amounts | holes), " MLE", settings={"smoothing": 0.0}),
     family_subject(Multinomial(), sparse(amounts), " sparse"),
     family_subject(Multinomial(), sparse(amounts | holes), " sparse, MLE", settings={"smoothing": 0.0}),
+    family_subject(Multinomial(Virtual(3.0)), matrices(amounts | holes)),
+    family_subject(Multinomial(Virtual(3.0)), sparse(amounts), " sparse"),
+    family_subject(Multinomial(Dirichlet(1.5)), lambda n, d: sparse(amounts)(n, 5 * d), " sparse, wide"),
+    family_subject(Multinomial(Own()), matrices(amounts | holes)),
 ]
 
 RNG = np.random.default_rng(0)
@@ -133,3 +140,67 @@ def test_the_table_has_a_row_for_every_word():
     table = Multinomial().describe(fit(Multinomial(), [[2.0, 0.0]], [0], 1), Context(("all",), ("a", "b")))[0]
     assert table.header == ("word", "all")
     assert table.rows == (("a", pytest.approx(3 / 4)), ("b", pytest.approx(1 / 4)))
+
+
+# Leaving rows out ---------------------------------------------------------------------------------------------------
+
+WORDS = RNG.poisson(np.linspace(0.02, 4.0, 12), size=(60, 12)).astype(np.float64)
+WORDS[7] = 0  # a row without words
+WORDS[:, 5] = np.eye(60)[3]  # a word that only one row has
+FRACTIONS = np.where(WORDS > 0, RNG.random(WORDS.shape), 0.0)
+HOLED = np.where(RNG.random(WORDS.shape) < 0.2, np.nan, WORDS)
+LAYOUTS = {
+    "counts": WORDS,
+    "holes": HOLED,
+    "float32, by column": np.asfortranarray(HOLED, dtype=np.float32),
+    "fractions": FRACTIONS,
+    "sparse": sp.csr_array(WORDS),
+    "sparse fractions": sp.csr_array(FRACTIONS),
+}
+SHARES = RNG.random((3, 12))
+PRIORS = [None, Laplace(0.0), Dirichlet(1.5), Virtual(2.0), Virtual(2.0, SHARES / SHARES.sum()), Own()]
+
+
+@weighted
+@pytest.mark.parametrize("rows", LAYOUTS.values(), ids=LAYOUTS.keys())
+@pytest.mark.parametrize("prior", PRIORS, ids=str)
+def test_a_row_left_out_is_a_row_never_learned(prior, rows, weights):
+    assert_left_out_is_refitted(Multinomial(prior), rows, CLASSES, weights)
+
+
+@pytest.mark.parametrize("prior", [None, Laplace(0.0), Virtual(2.0)], ids=str)
+@pytest.mark.parametrize("nobody", [0, 20])
+def test_a_row_that_has_all_words_of_its_class_can_be_left_out(prior, nobody):
+    """And so can rows beside a class that has no words at all."""
+    x = FRACTIONS.copy()
+    x[1:20] = 0
+    x[:nobody] = 0
+    assert_left_out_is_refitted(Multinomial(prior), x, CLASSES)
+
+
+def test_a_row_that_stores_a_word_twice_can_be_left_out():
+    once = sp.csr_array(WORDS)
+    twice = sp.csr_array(
+        (np.repeat(once.data / 2, 2), np.repeat(once.indices, 2), 2 * once.indptr), shape=once.shape, copy=True
+    )
+    context = Context((0, 1, 2), tuple(range(12)))
+    stored = twice.nnz
+    found, expected = (left_out(Multinomial(), rows, CLASSES, None, context) for rows in (twice, once))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert twice.nnz == stored
+
+
+@pytest.mark.parametrize("rows", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_the_left_out_row_is_taken_from_its_own_class(rows):
+    """(k_v − x_v + α) / (n − Σx + αV) in the row's class."""
+    x, labels = np.array([[2.0, 1.0], [3.0, 0.0], [1.0, 1.0]]), np.array([0, 0, 1], np.int32)
+    found = left_out(Multinomial(), rows(x), labels, None, Context((0, 1), ("a", "b")))
+    own = Fraction(5 - 2 + 1, 6 - 3 + 2) ** 2 * Fraction(1 - 1 + 1, 6 - 3 + 2)
+    other = Fraction(1 + 1, 2 + 2) ** 2 * Fraction(1 + 1, 2 + 2)
+    np.testing.assert_allclose(np.exp(found[0]), [float(own), float(other)], rtol=1e-14)
+
+
+@given(*[st.floats(2.0**-200, 2.0**200)] * 2)
+def test_a_product_and_what_it_lost_are_the_product(a, b):
+    high, low = exact_product(np.array([a]), np.array([b]))
+    assert Fraction(high[0]) + Fraction(low[0]) == Fraction(a) * Fraction(b)

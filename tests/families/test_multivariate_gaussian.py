@@ -31,19 +31,30 @@ def normals(n, d):
     return st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(seed).normal(size=(n, d)))
 
 
-SUBJECTS = [
-    family_subject(
-        MultivariateGaussian(kind, prior=InverseWishart(4.0, 1.0)),
-        matrices(tame | holes),
-        close=close,
-        joint=True,
-        apart=kind != "shared",
-    )
-    for kind in ("shared", "per-class")
-] + [
-    family_subject(MultivariateGaussian(**settings), normals, close=close, joint=True, apart=False, least=9)
-    for settings in ({}, {"shrinkage": "oas"}, {"ddof": "unbiased"})
-]
+SUBJECTS = (
+    [
+        family_subject(
+            MultivariateGaussian(kind, prior=InverseWishart(4.0, 1.0)),
+            matrices(tame | holes),
+            close=close,
+            joint=True,
+            apart=kind != "shared",
+        )
+        for kind in ("shared", "per-class")
+    ]
+    + [
+        family_subject(
+            MultivariateGaussian(shrinkage=s, ddof=ddof), normals, close=close, joint=True, apart=False, least=9
+        )
+        for s in (None, 0.3, "oas")
+        for ddof in (0, "unbiased")
+    ]
+    + [
+        family_subject(MultivariateGaussian("per-class", s, ddof), normals, close=close, joint=True, least=9)
+        for s in (0.3, "oas")
+        for ddof in (0, "unbiased")
+    ]
+)  # a class of few rows has a singular covariance of its own if nothing is mixed in; see "one row left out" below
 
 BOTH = pytest.mark.parametrize("kind", ["shared", "per-class"])
 RNG = np.random.default_rng(0)
@@ -215,6 +226,147 @@ def test_single_precision_is_read_as_the_doubles_it_equals():
     double = fit(family, x)
     assert np.array_equal(single.covariance, double.covariance)
     assert np.array_equal(family.log_density(single, x, 3), family.log_density(double, x.astype(np.float64), 3))
+
+
+# ---- one row left out --------------------------------------------------------------------------------------------
+
+
+def refits(family, x, labels, weights, classes, rows):
+    """(rows, K) log p(x_i | class), each row from a family that never saw it."""
+    context = Context(tuple(range(classes)), tuple(range(x.shape[1])))
+    found = []
+    for i in rows:
+        rest = np.delete(np.arange(len(x)), i)
+        seen = family.collect(x[rest], labels[rest], None if weights is None else weights[rest], classes)
+        found.append(family.log_density(family.estimate(seen, context), x[i : i + 1], classes)[0])
+    return np.stack(found)
+
+
+def left_out(family, x, labels, weights, classes, rows=slice(None)):
+    context = Context(tuple(range(classes)), tuple(range(x.shape[1])))
+    seen = family.collect(x, labels, weights, classes)
+    params = family.estimate(seen, context)
+    out = np.ones((len(x[rows]), classes))  # what is there is added to
+    family.leave_one_out(seen, params, context, x[rows], labels[rows], None if weights is None else weights[rows], out)
+    return out - 1
+
+
+def refuse(self, statistic, context, values, labels, weights, rows, out):
+    assert len(rows) == 0, f"rows {rows} have no closed form"
+
+
+WISHART = InverseWishart(9.0, 0.7)
+ALL = [
+    MultivariateGaussian(kind, s, ddof, prior)
+    for kind in ("shared", "per-class")
+    for s in (None, 0.3, "oas")
+    for ddof, prior in ((0, None), ("unbiased", None), (2.5, None), (0, WISHART))
+]
+EACH = pytest.mark.parametrize("family", ALL, ids=str)
+WEIGHTS = RNG.choice([0.3, 1.0, 2.0, 5.5], 30)
+FEW, OF_FEW = X[:30], LABELS[:30]
+SOME = [0, 3, 4, 8, 17, 19, 25]
+
+
+def holed():
+    x = FEW.copy()
+    x[[3, 17, 20], [0, 2, 1]] = np.nan
+    return x
+
+
+TABLES = {  # values, labels, weights, classes
+    "plain": (FEW, OF_FEW, None, 3),
+    "weights": (FEW, OF_FEW, WEIGHTS, 3),
+    "one class": (FEW, np.zeros(30, np.int32), WEIGHTS, 1),
+    "one column": (FEW[:, [1]], OF_FEW, None, 3),
+    "far from zero": (FEW + 1e6, OF_FEW, WEIGHTS, 3),
+    "classes far apart": (FEW + 1e2 * OF_FEW[:, np.newaxis], OF_FEW, None, 3),
+    "columns of different size": (FEW * [1e-6, 1.0, 1e6], OF_FEW, None, 3),
+    "a constant column": (np.column_stack([FEW[:, 0], np.full(30, 0.1), FEW[:, 1:]]), OF_FEW, None, 3),
+    "holes": (holed(), OF_FEW, WEIGHTS, 3),
+    "a class without rows": (FEW, OF_FEW, WEIGHTS, 4),
+    "single precision": (FEW.astype(np.float32), OF_FEW, None, 3),
+    "columns first": (np.asfortranarray(FEW), OF_FEW, None, 3),
+    "far from its class": (FEW + 300.0 * (np.arange(30) == 4)[:, np.newaxis], OF_FEW, None, 3),
+}
+
+
+@pytest.mark.filterwarnings("ignore:singular covariance. columns")
+@EACH
+@pytest.mark.parametrize("table", TABLES)
+def test_a_row_left_out_is_a_refit_in_closed_form(monkeypatch, family, table):
+    x, labels, weights, classes = TABLES[table]
+    expected = refits(family, x, labels, weights, classes, SOME)
+    if table != "far from its class":
+        monkeypatch.setattr(MultivariateGaussian, "estimate_without", refuse)
+    found = left_out(family, x, labels, weights, classes)
+    rounded = 1e-9 if table == "far from zero" else 1e-10  # a mean of 1e6 is known to 1e-10, also to a refit
+    np.testing.assert_allclose(found[SOME], expected, rtol=1e-10, atol=rounded)
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, 1e-9, 1e-3, 1.0])
+@BOTH
+def test_little_and_much_shrinkage_leave_columns_their_digits(monkeypatch, kind, shrinkage):
+    family, x = MultivariateGaussian(kind, shrinkage), X * [1e-4, 1.0, 1e4]
+    expected = refits(family, x, LABELS, None, 3, SOME)
+    monkeypatch.setattr(MultivariateGaussian, "estimate_without", refuse)
+    np.testing.assert_allclose(left_out(family, x, LABELS, None, 3)[SOME], expected, rtol=1e-10, atol=1e-10)
+
+
+@EACH
+def test_a_row_left_out_does_not_see_its_neighbours(family):
+    whole = left_out(family, FEW, OF_FEW, WEIGHTS, 3)
+    for rows in (np.arange(1), np.arange(7, 30), RNG.permutation(30)[:20]):
+        np.testing.assert_array_equal(left_out(family, FEW, OF_FEW, WEIGHTS, 3, rows), whole[rows])
+
+
+@pytest.mark.parametrize("kind", ["shared", "per-class"])
+@pytest.mark.parametrize(
+    "settings", [{"shrinkage": 0.3}, {"shrinkage": "oas"}, {"prior": InverseWishart(9.0, 0.7)}], ids=str
+)
+@pytest.mark.filterwarnings("ignore:singular covariance. columns")
+def test_a_column_that_only_one_row_varies_in_is_constant_without_it(kind, settings):
+    x = np.column_stack([X, np.full(60, 0.1)])
+    x[33, 3] = 0.7
+    family, rows = MultivariateGaussian(kind, **settings), [0, 1, 32, 33, 34, 36]
+    expected = refits(family, x, LABELS, None, 3, rows)
+    np.testing.assert_allclose(left_out(family, x, LABELS, None, 3)[rows], expected, rtol=1e-10, atol=1e-10)
+
+
+@BOTH
+@pytest.mark.filterwarnings("ignore:singular covariance. columns")
+def test_more_columns_than_rows_are_left_out_in_closed_form_under_shrinkage(monkeypatch, kind):
+    x, labels = RNG.normal(size=(12, 20)), (np.arange(12) % 2).astype(np.int32)
+    family = MultivariateGaussian(kind, 0.3)
+    expected = refits(family, x, labels, None, 2, range(12))
+    monkeypatch.setattr(MultivariateGaussian, "estimate_without", refuse)
+    np.testing.assert_allclose(left_out(family, x, labels, None, 2), expected, rtol=1e-10, atol=1e-10)
+
+
+@BOTH
+def test_a_singular_covariance_has_no_closed_form_and_says_so(kind):
+    """Its widened direction is known to 1e-7 only: 1e-16 of rounding against 1e-9 of width."""
+    x = np.column_stack([X[:, 0], X[:, 1], X[:, 0] + X[:, 1]])
+    family = MultivariateGaussian(kind)
+    with pytest.warns(DecibanWarning) as caught:
+        found = left_out(family, x, LABELS, None, 3)
+    assert [("an estimate for each row" in str(w.message)) for w in caught] == [False, True]
+    assert "shrinkage" in str(caught[1].message)
+    with pytest.warns(DecibanWarning):
+        expected = refits(family, x, LABELS, None, 3, SOME)
+    np.testing.assert_allclose(found[SOME], expected, rtol=1e-6, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:singular covariance")
+@BOTH
+def test_the_row_that_leaves_its_class_with_one_row_or_none(kind):
+    """Class 1 has two rows, class 2 one that is whole: without the other, the floor; without any, all together."""
+    labels = np.array([0] * 57 + [1, 1, 2], np.int32)
+    family = MultivariateGaussian(kind)
+    rows = np.array([0, 30, 57, 58, 59])
+    found, expected = left_out(family, X, labels, None, 3)[rows], refits(family, X, labels, None, 3, rows)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_allclose(found[2:], expected[2:], rtol=1e-10)
 
 
 # ---- little data, bad data --------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from scipy import stats
 from deciban.errors import BadCell
 from deciban.families import Context, Uniform
 from deciban.families.priors import Laplace
+from tests.families.refits import assert_left_out_is_refitted
 from tests.laws import family_subject, holes, matrices, wild
 
 SUBJECTS = [
@@ -104,3 +105,21 @@ def test_there_are_2kd_parameters():
 def test_the_table_shows_the_interval():
     table = Uniform().describe(fit(Uniform(), [[1.0], [3.0], [5.0]], [0] * 3, 1), Context(("all",), ("x",)))[0]
     assert (table.header, table.rows) == (("class", "from", "to"), (("all", 0.0, 6.0),))
+
+
+@pytest.mark.parametrize("family", [Uniform(), MLE], ids=str)
+@pytest.mark.parametrize("weigh", [False, True])
+@pytest.mark.parametrize("top", [4, 40, 4000])
+def test_a_row_left_out_is_a_refit(family, weigh, top):
+    """Extremes that many rows share, or one has alone; a class that is there once only in a column."""
+    rng = np.random.default_rng(top)
+    labels = np.arange(40) % 3
+    x = rng.integers(-top, top, (40, 3)) / 7
+    x[rng.random(x.shape) < 0.1] = np.nan
+    x[np.flatnonzero(labels == 2)[1:], 2] = np.nan
+    x[x == 0] *= rng.choice([-1.0, 1.0], (x == 0).sum())
+    assert_left_out_is_refitted(family, x, labels, rng.random(40) if weigh else None)
+
+
+def test_a_column_that_only_one_row_makes_vary_is_silent_without_it():
+    assert_left_out_is_refitted(Uniform(), [[2.0], [2.0], [5.0], [2.0]], [0, 0, 1, 1])

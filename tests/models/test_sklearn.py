@@ -40,14 +40,22 @@ MODELS = [
     db.LogisticRegression(solver="gradient", l2=1.0),
     db.SoftmaxRegression(l2=1.0, init="generative"),
     db.Halfspace(),
+    db.Calibrated(folds=3),
+    db.Calibrated(db.LogisticRegression(l2=1.0), "isotonic", folds=3),
 ]
 WITH_PROBABILITIES = [model for model in MODELS if hasattr(model, "predict_proba")]
 
 
-# Every check passes, so there is no list of expected failures. (Small random data make a covariance singular, classes
-# separable or columns collinear here and there, which the model says.)
+def expected_to_fail(model):
+    """Of rows that are dealt to folds, one of weight 2 is not two: its copy may be in another fold, and known there."""
+    kinds = ("dense", "sparse") if isinstance(model, db.Calibrated) else ()
+    return {f"check_sample_weight_equivalence_on_{kind}_data": expected_to_fail.__doc__ for kind in kinds}
+
+
+# All other checks pass. (Small random data make a covariance singular, classes separable or columns collinear here and
+# there, which the model says.)
 @pytest.mark.filterwarnings("ignore::deciban.errors.DecibanWarning")
-@parametrize_with_checks(MODELS)
+@parametrize_with_checks(MODELS, expected_failed_checks=expected_to_fail)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 
@@ -123,7 +131,7 @@ def test_clone_and_get_params_keep_the_settings_and_not_the_fit(iris):
 @each_model
 def test_a_clone_has_the_settings_and_not_the_fit(model, sample):
     copy = clone(model.fit(*sample))
-    assert copy.get_params() == model.get_params()
+    assert repr(copy) == repr(model)
     assert not [name for name in vars(copy) if name.endswith("_") and not name.startswith("_")]
     np.testing.assert_array_equal(answer(copy.fit(*sample), sample[0]), answer(model, sample[0]))
 
@@ -142,7 +150,7 @@ def test_pickle_keeps_every_bit(model, sample):
     model.fit(x, y)
     copy = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(answer(copy, x), answer(model, x))
-    assert copy.get_params() == model.get_params()
+    assert repr(copy) == repr(model)
 
 
 @each_generative

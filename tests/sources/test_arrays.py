@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from deciban.batch import MISSING, UNSEEN
 from deciban.errors import BadCell
-from deciban.sources import batches, frame_of, slices
+from deciban.sources import Sample, frame_of, slices
 from deciban.sources.arrays import MatrixFrame, SparseFrame
 from deciban.sources.labels import encode_labels
 
@@ -153,7 +153,7 @@ def test_batches_leave_out_rows_of_weight_zero_and_remember_where_the_others_wer
     weights = np.array([1.0, 0.0, 2.0, 0.0, 3.0])
     seen = [
         (batch.row_number(i), batch.frame.cell(i, 0), batch.classes[batch.labels[i]], batch.weights[i])
-        for batch in batches(frame_of(x), labels, weights, converts=True)
+        for batch in Sample(frame_of(x), labels, weights).batches(converts=True)
         for i in range(batch.frame.rows)
     ]
     assert seen == [(0, 0.0, "a", 1.0), (2, 4.0, "a", 2.0), (4, 8.0, "b", 3.0)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from deciban.errors import NotInvertible
+from deciban.errors import NegativeEvidence, NotInvertible
 from deciban.statistics import Extrema
 from tests.laws import Subject, holes, matrices, rows, same_evidence, wild
 
@@ -22,6 +22,30 @@ def test_extrema_are_those_of_the_rows_that_weigh_something(drawn):
             assert found.low[c, j] == min(cells, default=np.inf)
             assert found.high[c, j] == max(cells, default=-np.inf)
             assert found.count.value[c, j] == weights[chosen].sum()
+            for side, sign in ((found.least, 1), (found.most, -1)):
+                smallest, second = [*sorted({sign * cell for cell in cells}), np.inf, np.inf][:2]
+                assert side.value[c, j] == smallest
+                assert side.second[c, j] == second
+                at = chosen & (sign * drawn.values[:, j] == smallest)
+                assert side.weight.value[c, j] == weights[at].sum()
+
+
+@given(rows(SUBJECTS[0]))
+def test_extrema_without_a_row_are_those_of_the_others(drawn):
+    found = SUBJECTS[0].of(drawn)
+    for i in range(len(drawn)):
+        left = found.without(SUBJECTS[0].of(drawn.take(np.array([i]))))
+        expected = SUBJECTS[0].of(drawn.take(np.delete(np.arange(len(drawn)), i)))
+        assert np.array_equal(left.low, expected.low)
+        assert np.array_equal(left.high, expected.high)
+        assert left.count == expected.count
+
+
+@pytest.mark.parametrize("never", [[[1.0], [1.0]], [[0.0], [1.0], [2.0]]])
+def test_more_than_was_learned_cannot_be_left_out(never):
+    learned = Extrema.of(np.array([[1.0], [2.0]]), np.zeros(2, np.int32), None, 1)
+    with pytest.raises(NegativeEvidence):
+        learned.without(Extrema.of(np.array(never), np.zeros(len(never), np.int32), None, 1))
 
 
 def test_zero_is_the_evidence_of_no_rows():

@@ -145,3 +145,36 @@ def test_forgetting_everything_leaves_nothing(shared):
 def test_rows_never_learned_cannot_be_forgotten():
     with pytest.raises(NegativeEvidence):
         of([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]) - of([[50.0, 50.0]])
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e8 + 0.1])
+def test_nothing_is_left_of_a_column_that_is_constant_without_the_row(shared, value):
+    """Where a difference leaves rounding; and the classes have one mean there, to the last bit."""
+    rng = np.random.default_rng(6)
+    x = np.column_stack([rng.normal(size=40), np.full(40, value)])
+    labels = np.arange(40) % 3
+    x[7, 1] += 3.0
+    row = of(x[[7]], labels[[7]], shared=shared, classes=3)
+    left = of(x, labels, shared=shared).without(row)
+    expected = of(np.delete(x, 7, axis=0), np.delete(labels, 7), shared=shared)
+    assert not left.within[:, 1].any()
+    assert not left.within[:, :, 1].any()
+    assert (left.mean[:, 1] == left.mean[0, 1]).all()
+    np.testing.assert_allclose(left.mean, expected.mean, rtol=1e-15, atol=1e-15)
+    np.testing.assert_allclose(left.within, expected.within, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_without_a_row_is_the_difference_where_columns_vary(shared):
+    x, labels = np.random.default_rng(7).normal(size=(30, 3)), np.arange(30) % 2
+    s, row = of(x, labels, shared=shared), of(x[[4]], labels[[4]], shared=shared, classes=2)
+    assert_same_bits(s.without(row).to_arrays(), (s - row).to_arrays())
+
+
+def test_a_class_with_one_row_left_has_no_scatter():
+    x = np.random.default_rng(8).normal(size=(10, 2))
+    labels = np.array([0] * 8 + [1, 1])
+    left = of(x, labels).without(of(x[[9]], labels[[9]], classes=2))
+    assert not left.within[1].any()
+    np.testing.assert_allclose(left.mean[1], x[8], rtol=1e-15)

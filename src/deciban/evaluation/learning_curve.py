@@ -9,15 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from deciban.errors import DecibanError, DecibanWarning
-from deciban.sources import frame_of, is_table, split_label
-from deciban.sources.arrow import TableFrame
-from deciban.sources.labels import check_weights, encode_labels
+from deciban.evaluation.rows import Rows, classes_of, labelled, log_proba, require_model
 from deciban.table import Table, numbered
-from deciban.types import FloatArray, IntArray, Labels, Levels, level_of
+from deciban.types import IntArray, Labels
 
 LEAST = 1e-15  # the probability that counts where a model says 0, so that one row does not make the loss infinite
 STEPS, FIRST = 8, 10  # of the default sizes: how many, and the least where classes are few
@@ -70,7 +66,7 @@ def learning_curve(
       (judged on 45 other rows; loss in nats)
     """
     named = _named(models)
-    rows = _labelled(X, y, sample_weight)
+    rows = labelled(X, y, sample_weight)
     parts = splits(rows.codes, repeats=repeats, test_size=test_size, seed=seed)
     steps = _sizes(sizes, len(parts[0].pool), len(np.unique(rows.codes)))
     found = []
@@ -81,66 +77,6 @@ def learning_curve(
             for name, model in named.items():
                 found.append((name, size, repeat, *_try(name, model, sample, test)))
     return Table("learning curve", HEADER, tuple(found), f"judged on {len(parts[0].test)} other rows; loss in nats")
-
-
-# Rows ----------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows with their classes and weights, in a form that models of other libraries read too."""
-
-    x: Any  # a matrix, compressed sparse rows, or a table of pandas or Arrow
-    codes: Labels  # places in classes
-    classes: Levels
-    weights: FloatArray | None
-
-    @property
-    def labels(self) -> NDArray[Any]:
-        return np.array(self.classes)[self.codes]
-
-    def take(self, rows: IntArray) -> Rows:
-        x = self.x.take(rows) if is_table(self.x) else self.x[rows]
-        weights = None if self.weights is None else self.weights[rows]
-        return Rows(x, self.codes[rows], self.classes, weights)
-
-
-def _labelled(X: Any, y: Any, sample_weight: Any) -> Rows:
-    if isinstance(y, str):
-        X, y = _without_label(X, y)
-    x = _readable(X)
-    n = x.shape[0]
-    encoded = encode_labels(y)
-    if len(encoded.codes) != n:
-        raise DecibanError(
-            f"Found input variables with inconsistent numbers of samples: {n} rows, {len(encoded.codes)} labels"
-        )
-    if not n:
-        raise DecibanError("Found array with 0 sample(s): there are no rows to learn from")
-    weights = check_weights(sample_weight, n)
-    rows = Rows(x, encoded.codes, encoded.classes, weights)
-    return rows if weights is None or weights.all() else rows.take(np.flatnonzero(weights))
-
-
-def _without_label(X: Any, label: str) -> tuple[Any, Any]:
-    frame, labels = split_label(X, label)
-    if hasattr(X, "iloc"):
-        return X.loc[:, [str(name) != label for name in X.columns]], labels
-    return frame.table, labels
-
-
-def _readable(X: Any) -> Any:
-    """A table of pandas stays one, since many models know no other; all other tables become Arrow's."""
-    if is_table(X):
-        frame = frame_of(X)
-        assert isinstance(frame, TableFrame)
-        return X if hasattr(X, "iloc") else frame.table
-    if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind in "US":
-        X = np.array(X, dtype=object)  # numbers beside text stay numbers
-    x = X.tocsr() if sp.issparse(X) else np.asarray(X)
-    if x.ndim != 2:
-        raise DecibanError(f"X must be a table or a matrix; it has the shape {x.shape}")
-    return x
 
 
 # Samples -------------------------------------------------------------------------------------------------------------
@@ -212,12 +148,7 @@ def _named(models: Any) -> dict[str, Any]:
     if not pairs:
         raise DecibanError("there are no models to fit")
     for name, model in pairs:
-        if (
-            isinstance(model, type)
-            or not hasattr(model, "fit")
-            or not (hasattr(model, "predict_log_proba") or hasattr(model, "predict_proba"))
-        ):
-            raise DecibanError(f"{name} is not a model that gives probabilities: it needs fit and predict_proba")
+        require_model(model, name)
     return dict(zip(numbered(name for name, _ in pairs), (model for _, model in pairs), strict=True))
 
 
@@ -235,16 +166,9 @@ def _try(name: str, model: Any, sample: Rows, test: Rows) -> tuple[float, float]
 
 def _judged(model: Any, test: Rows) -> tuple[float, float]:
     """Log-loss and error rate."""
-    log_p = _log_proba(model, test.x)
-    column = {level_of(label): j for j, label in enumerate(np.asarray(model.classes_).tolist())}
+    log_p = log_proba(model, test.x)
+    column = {label: j for j, label in enumerate(classes_of(model))}
     true = np.array([column.get(label, -1) for label in test.classes])[test.codes]  # −1: a class it has not seen
     of_true = np.where(true < 0, -np.inf, log_p[np.arange(len(true)), true])
     loss = 0.0 - np.average(np.maximum(of_true, np.log(LEAST)), weights=test.weights)
     return float(loss), float(np.average(log_p.argmax(axis=1) != true, weights=test.weights))
-
-
-def _log_proba(model: Any, x: Any) -> FloatArray:
-    with np.errstate(divide="ignore"):  # log 0: some libraries warn of it
-        if hasattr(model, "predict_log_proba"):
-            return np.asarray(model.predict_log_proba(x), dtype=np.float64)
-        return np.log(np.asarray(model.predict_proba(x), dtype=np.float64))

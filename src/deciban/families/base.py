@@ -32,6 +32,16 @@ class Context:
     columns: tuple[Level, ...]
     smoothing: float = 1.0
     reserve: bool = False  # keep a place for values never seen
+    shrinkage: float = 0.0  # of a family that leaves it to be chosen
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """Rows that a statistic remembers: what they hold, their classes, and how often each was there."""
+
+    values: Any
+    labels: Labels
+    times: FloatArray  # (m) Σ w
 
 
 @dataclass(frozen=True)
@@ -68,6 +78,7 @@ class Family(ABC, Generic[S, P]):
 
     reads: ClassVar[Literal["numbers", "counts", "codes"]] = "numbers"
     joint: ClassVar[bool] = False
+    apart: ClassVar[bool] = True  # rows of other classes leave no trace in what is collected of a class
 
     @abstractmethod
     def collect(self, values: Any, labels: Labels, weights: FloatArray | None, classes: int) -> S:
@@ -129,6 +140,18 @@ class Family(ABC, Generic[S, P]):
                     params = self.estimate(rest, context)
                 known[key] = self.log_density(params, self.coded_for(rest, row), len(context.classes))
             out[i] += known[key][0]
+
+    @property
+    def smoothed(self) -> bool:
+        """Whether the model's smoothing is part of the estimate: for counts, unless a prior takes its place."""
+        return False
+
+    def recall(self, statistic: S) -> Recalled | None:
+        """The rows of a statistic of one column (or of a joint family) that remembers them all; most do not.
+
+        With them leave-one-out needs no data. Words, in the counts of a Multinomial, are rows of their own.
+        """
+        return None
 
     def coded_for(self, statistic: S, values: Any) -> Any:
         """Values in the codes of a statistic that may have lost some of its levels. Only coded columns change."""

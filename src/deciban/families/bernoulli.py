@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import INFINITE, DecibanError, forbid, forbid_infinite, forbid_stored
-from deciban.families.base import Context, Family, Natural, Table, class_rows, padded_table
+from deciban.families.base import Context, Family, Natural, Recalled, Table, class_rows, padded_table
 from deciban.families.natural import Term, by_column, gone, number, plain, require_finite, side_by_side
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
+from deciban.families.tally import Tally, add_with_own, equal_weights
 from deciban.statistics.moments import Moments
 from deciban.statistics.sums import Sum
 from deciban.statistics.totals import Totals
@@ -55,14 +56,19 @@ class Bernoulli(Family[Moments, BernoulliParams]):
         return Moments(Sum(np.repeat(rows.words, truth.shape[1], axis=2)), total, total)
 
     def estimate(self, statistic: Moments, context: Context) -> BernoulliParams:
-        true, all_cells = statistic.sum_x.value, statistic.count.value
-        counts = np.stack([(all_cells - true).T, true.T], axis=2)  # (d, K, 2)
-        prior = self.prior or Laplace(context.smoothing)
-        log_p = log_frequencies(counts, prior.pseudo_counts(counts, (False, True), context.classes))
+        counts, pseudo = self._counts(statistic, context)
+        log_p = log_frequencies(counts, pseudo)
         seen = counts.max(axis=1)
         both = (seen[:, 0] > 0) & (seen[:, 1] > 0)  # (d) false and true
         log_p = np.where(both[:, np.newaxis], log_p.transpose(1, 0, 2), 0.0)
         return BernoulliParams(log_p, both)
+
+    def _counts(self, statistic: Moments, context: Context) -> tuple[FloatArray, FloatArray]:
+        """(d, K, 2) counts and pseudo-counts of false and true."""
+        true, all_cells = statistic.sum_x.value, statistic.count.value
+        counts = np.stack([(all_cells - true).T, true.T], axis=2)
+        prior = self.prior or Laplace(context.smoothing)
+        return counts, prior.pseudo_counts(counts, (False, True), context.classes)
 
     def add_log_density(self, params: BernoulliParams, values: Any, out: FloatArray) -> None:
         truth = self._truth(values)
@@ -87,6 +93,72 @@ class Bernoulli(Family[Moments, BernoulliParams]):
             return
         out += false.sum(axis=1)
         _kernels.add_sparse(truth.data, truth.indices, truth.indptr, padded_table(true - false), len(false), out)
+
+    def leave_one_out(
+        self,
+        statistic: Moments,
+        params: BernoulliParams,
+        context: Context,
+        values: Any,
+        labels: Labels,
+        weights: FloatArray | None,
+        out: FloatArray,
+    ) -> None:
+        """Row i takes w from n of its class, and from k where it is true: two tables, its own class and the others.
+
+        A column is silent for the only row in which it is true, or false. Rows whose weights all differ share no
+        table; they are made dense, some at a time.
+        """
+        tally = self._tally(statistic, context)
+        if tally is None:
+            super().leave_one_out(statistic, params, context, values, labels, weights, out)
+            return
+        truth = self._truth(values)
+        n, d = truth.shape
+        for weight, rows in equal_weights(weights, n // 2, step=max(1, (1 << 18) // (d * out.shape[1]))):
+            part, some, classes = out[rows], truth[rows], labels[rows]
+            if isinstance(weight, float):
+                others, own = (self._silenced(params, log_p) for log_p in tally.without(weight))
+                add_with_own(replace(self, threshold=None), others, own, some, classes, part)
+            else:
+                cells = some.toarray() if sp.issparse(some) else some
+                i, j = np.nonzero(~np.isnan(cells) & params.informative)
+                found = np.zeros((*cells.shape, out.shape[1]))
+                found[i, j] = tally.at(2 * j + cells[i, j].astype(np.intp)).of_rows(classes[i], weight[i])
+                part += np.where(np.isnan(found), 0.0, found).sum(axis=1)
+            if weights is not None:
+                out[rows] = part
+
+    def _tally(self, statistic: Moments, context: Context) -> Tally | None:
+        """False and true of each column; None if the prior does not say how it follows the counts."""
+        follows = getattr(self.prior or Laplace(), "follows", None)
+        _, pseudo = self._counts(statistic, context)
+        if follows is None or (pseudo < 0).any():
+            return None
+        d = len(pseudo)
+        false, true = statistic.count - statistic.sum_x, statistic.sum_x
+        places = np.arange(d) * 2
+        counts = false.place(places, 2 * d, axis=1) + true.place(places + 1, 2 * d, axis=1)
+        present = Sum(np.repeat(statistic.count.words, 2, axis=2))
+        a = pseudo.transpose(1, 0, 2).reshape(-1, 2 * d)
+        all_pseudo = np.repeat(pseudo.sum(axis=2).T, 2, axis=1)
+        return Tally(counts, present, a, all_pseudo, 2, follows)
+
+    def _silenced(self, params: BernoulliParams, log_p: FloatArray) -> BernoulliParams:
+        """0 where a column says nothing: constant, or seen in no other row."""
+        log_p = log_p.reshape(params.log_p.shape)
+        return replace(params, log_p=np.where(params.informative[:, np.newaxis] & ~np.isnan(log_p), log_p, 0.0))
+
+    @property
+    def smoothed(self) -> bool:
+        return self.prior is None
+
+    def recall(self, statistic: Moments) -> Recalled:
+        held = np.hstack([(statistic.count - statistic.sum_x).value, statistic.sum_x.value])  # (K, 2) false and true
+        labels, truth = np.nonzero(held)
+        false, true = (0.0, 1.0) if self.threshold is None else (self.threshold, np.nextafter(self.threshold, np.inf))
+        values = np.where(truth, true, false)[:, np.newaxis]
+        return Recalled(values, labels.astype(np.int32), held[labels, truth])
 
     def natural(self, params: BernoulliParams, context: Context) -> Natural:
         """log φ − log(1 − φ) of x, and b = Σ log(1 − φ), which is given back where a cell is missing.

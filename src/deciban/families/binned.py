@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from deciban import _kernels
 from deciban.errors import forbid_infinite
-from deciban.families.base import Context, Family, Natural, Table, class_rows, padded_table
+from deciban.families.base import Context, Family, Natural, Recalled, Table, class_rows, padded_table
+from deciban.families.cuts import (
+    Cutting,
+    equal_frequency,
+    equal_frequency_without,
+    equal_width,
+    supervised_cuts,
+    supervised_cuts_without,
+)
 from deciban.families.natural import by_value, indicators
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
-from deciban.statistics.histogram import Histogram
-from deciban.types import FloatArray, Labels, Level
+from deciban.families.tally import Cells, log_frequencies_without
+from deciban.statistics.histogram import Histogram, keys_of
+from deciban.types import FloatArray, IntArray, Labels, Level
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,7 @@ class Binned(Family[Histogram, BinnedParams]):
     count: int = 10
     prior: DiscretePrior | None = None
     cap: int = 2048
+    apart: ClassVar[bool] = False  # how fine the histogram is depends on all rows
 
     def __post_init__(self) -> None:
         if self.bins not in ("supervised", "equal-frequency", "equal-width"):
@@ -68,32 +77,90 @@ class Binned(Family[Histogram, BinnedParams]):
             low, high = upper[after], lower[after + 1]
             cut = 0.5 * low + 0.5 * high
             cut = np.where(cut > low, cut, high)  # neighbouring doubles: the upper one opens its bin
-            bins = np.searchsorted(after, np.arange(len(lower)), side="left")
-            counts = table.group(bins, len(after) + 1).value
-            names = tuple(range(counts.shape[1]))
+            counts = table.group(_bins(after, len(lower)), len(after) + 1).value
             cuts.append(cut)
-            tables.append(log_frequencies(counts, prior.pseudo_counts(counts, names, context.classes)))
+            tables.append(log_frequencies(counts, _pseudo_counts(prior, counts, context)))
         return BinnedParams(tuple(cuts), tuple(tables))
 
-    def _places(self, lower: FloatArray, upper: FloatArray, counts: FloatArray) -> NDArray[np.intp]:
+    def _places(self, lower: FloatArray, upper: FloatArray, counts: FloatArray) -> IntArray:
         if len(lower) < 2:
             return np.zeros(0, np.intp)
         if self.bins == "supervised":
             return np.array(sorted(supervised_cuts(counts)), dtype=np.intp)
         if self.bins == "equal-width":
-            share = np.arange(1, self.count) / self.count
-            edges = lower[0] * (1 - share) + upper[-1] * share
-            places = np.searchsorted(lower, edges, side="left") - 1
-        else:
-            reached = np.cumsum(counts.sum(axis=0))
-            targets = reached[-1] * np.arange(1, self.count) / self.count
-            places = np.searchsorted(reached, targets * (1 - 1e-12), side="left")
-        return np.unique(places[(places >= 0) & (places < len(lower) - 1)]).astype(np.intp)
+            return equal_width(lower, upper, self.count)
+        return equal_frequency(counts.sum(axis=0), self.count)
 
     def add_log_density(self, params: BinnedParams, values: NDArray[Any], out: FloatArray) -> None:
         ends = np.cumsum([0, *(len(cuts) + 1 for cuts in params.cuts)], dtype=np.int64)
         table = padded_table(np.hstack(params.log_p))
         _kernels.add_table(self._codes(params, values), ends, table, out.shape[1], out)
+
+    def leave_one_out(
+        self,
+        statistic: Histogram,
+        params: BinnedParams,
+        context: Context,
+        values: NDArray[Any],
+        labels: Labels,
+        weights: FloatArray | None,
+        out: FloatArray,
+    ) -> None:
+        """Rows of one class, cell and weight have the same: it is found once for each that differs."""
+        prior = self.prior or Laplace(context.smoothing)
+        follows = getattr(prior, "follows", None)
+        if follows is None:
+            super().leave_one_out(statistic, params, context, values, labels, weights, out)
+            return
+        for j in range(values.shape[1]):
+            there = np.flatnonzero(~np.isnan(values[:, j]))
+            one, alone = statistic.columns([j]), replace(context, columns=(context.columns[j],))
+            w = None if weights is None else weights[there]
+            first, of_row, cells = _different(one, values[there, j], labels[there], w)
+            scores = self._scores_without(one, alone, prior, follows, cells)
+            again = np.flatnonzero(np.isnan(scores).any(axis=1))
+            scores[again] = 0.0
+            chosen = there[first]
+            w = None if weights is None else weights[chosen]
+            self.estimate_without(one, alone, values[chosen][:, [j]], labels[chosen], w, again, scores)
+            out[there] += scores[of_row]
+
+    def _scores_without(
+        self, statistic: Histogram, context: Context, prior: DiscretePrior, follows: float, cells: Cells
+    ) -> FloatArray:
+        """(m, K) log p of each cell without it; NaN where that needs a new estimate."""
+        table = statistic.table(0)
+        scores = np.full((len(cells.labels), len(context.classes)), np.nan)
+        emptied = table.total().less(cells.weights, cells.places) == 0
+        for after, which in self._cuttings(statistic, cells, emptied):
+            # without its cell a cut beside it moves, maybe to the other side of x
+            beside = np.isin(cells.places[which], [*after, *(after + 1)])
+            kept = which[~(emptied[which] & beside)]
+            bins = _bins(after, table.shape[1])
+            binned = table.group(bins, len(after) + 1)
+            chosen = Cells(cells.labels[kept], bins[cells.places[kept]], cells.weights[kept])
+            pseudo = _pseudo_counts(prior, binned.value, context)
+            scores[kept] = log_frequencies_without(binned, pseudo, follows, chosen)
+        return scores
+
+    def _cuttings(self, statistic: Histogram, cells: Cells, emptied: NDArray[np.bool_]) -> Cutting:
+        """The places of the cuts without each of the cells, as far as they are sure."""
+        counts = statistic.table(0).value
+        if self.bins == "supervised":
+            yield from supervised_cuts_without(counts, cells)
+        elif self.bins == "equal-frequency":
+            yield from equal_frequency_without(counts.sum(axis=0), self.count, cells)
+        else:  # only the ends matter
+            end = (cells.places == 0) | (cells.places == counts.shape[1] - 1)
+            yield self._places(statistic.lower(0), statistic.upper(0), counts), np.flatnonzero(~(emptied & end))
+
+    @property
+    def smoothed(self) -> bool:
+        return self.prior is None
+
+    def recall(self, statistic: Histogram) -> Recalled:
+        values, labels, times = statistic.occupied(0)
+        return Recalled(values[:, np.newaxis], labels, times)
 
     def natural(self, params: BinnedParams, context: Context) -> Natural:
         """log p(b|c): of whether x is in bin b, for every bin b."""
@@ -141,44 +208,23 @@ def _intervals(column: Level, cuts: FloatArray) -> list[str]:
     return [f"{column} < {edges[0]}", *between, f"{column} ≥ {edges[-1]}"]
 
 
-def supervised_cuts(counts: FloatArray) -> set[int]:
-    """The cells (K, cells) behind which to cut, by recursive halving with the MDL criterion.
-
-    A set S of n rows is cut in two, S₁ and S₂, where the entropy of the labels falls most, if that
-    gain > [log₂(n − 1) + log₂(3ᵏ − 2) − k·H(S) + k₁·H(S₁) + k₂·H(S₂)] / n,
-    with H in bits and k the number of classes present in each set.
-
-    >>> sorted(supervised_cuts(np.array([[9.0, 9.0, 0.0, 0.0], [0.0, 0.0, 9.0, 9.0]])))
-    [1]
-    """
-    reached = np.concatenate([np.zeros((len(counts), 1)), np.cumsum(counts, axis=1)], axis=1)
-    cuts: set[int] = set()
-    waiting = [(0, counts.shape[1])]
-    while waiting:
-        start, end = waiting.pop()
-        if end - start < 2:
-            continue
-        whole = reached[:, end] - reached[:, start]
-        left = reached[:, start + 1 : end] - reached[:, [start]]
-        right = whole[:, np.newaxis] - left
-        bits = _bits(left) + _bits(right)  # n₁H(S₁) + n₂H(S₂)
-        best = int(np.argmin(bits))
-        n, k = whole.sum(), int((whole > 0).sum())
-        all_bits = _bits(whole[:, np.newaxis])[0]
-        gain = all_bits - bits[best]
-        subsets = k * np.log2(3) + np.log2(1 - 2 * 3.0**-k)  # log₂(3ᵏ − 2), for any k
-        cost = np.log2(max(n - 1, 1)) + subsets - k * all_bits / n
-        for part in (left[:, best], right[:, best]):
-            cost += (part > 0).sum() * _bits(part[:, np.newaxis])[0] / max(part.sum(), 1e-300)
-        if gain > cost:
-            cut = start + best
-            cuts.add(cut)
-            waiting += [(start, cut + 1), (cut + 1, end)]
-    return cuts
+def _different(
+    statistic: Histogram, x: NDArray[Any], labels: Labels, weights: FloatArray | None
+) -> tuple[IntArray, IntArray, Cells]:
+    """Rows of different class, cell or weight: the first of each, the place of each row among them, and their cells."""
+    keys = statistic.keys[0]
+    places = np.searchsorted(keys, keys_of(x.astype(np.float64)) >> statistic.levels[0])
+    w = np.ones(len(x)) if weights is None else weights
+    weigh, of_weight = np.unique(w, return_inverse=True)
+    code = (labels.astype(np.int64) * len(keys) + places) * len(weigh) + of_weight
+    _, first, of_row = np.unique(code, return_index=True, return_inverse=True)
+    return first, of_row, Cells(labels[first], places[first], w[first])
 
 
-def _bits(counts: FloatArray) -> FloatArray:
-    """n·H of each column of counts (K, cells), in bits."""
-    n = counts.sum(axis=0)
-    bits: FloatArray = (xlogy(n, n) - xlogy(counts, counts).sum(axis=0)) / np.log(2)
-    return bits
+def _bins(after: IntArray, cells: int) -> IntArray:
+    """The bin of each cell, when a cut stands behind each of some cells."""
+    return np.searchsorted(after, np.arange(cells), side="left")
+
+
+def _pseudo_counts(prior: DiscretePrior, counts: FloatArray, context: Context) -> FloatArray:
+    return prior.pseudo_counts(counts, tuple(range(counts.shape[1])), context.classes)

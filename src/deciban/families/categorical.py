@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.batch import MISSING, UNSEEN, Coded
-from deciban.families.base import Context, Family, Natural, Table, class_rows, padded_table
+from deciban.families.base import Context, Family, Natural, Recalled, Table, class_rows, padded_table, rows_of
 from deciban.families.natural import by_value, indicators
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
+from deciban.families.tally import Tally, add_with_own, equal_weights
 from deciban.statistics.counts import Counts
 from deciban.types import FloatArray, Labels, Levels
 
@@ -47,19 +48,80 @@ class Categorical(Family[Counts, CategoricalParams]):
         return Counts.of(values.codes, values.levels, labels, weights, classes)
 
     def estimate(self, statistic: Counts, context: Context) -> CategoricalParams:
+        columns = range(len(statistic.levels))
+        tables = tuple(log_frequencies(*self._counts(statistic, j, context)) for j in columns)
+        return CategoricalParams(statistic.levels, tables, context.reserve)
+
+    def _counts(self, statistic: Counts, j: int, context: Context) -> tuple[FloatArray, FloatArray]:
+        """(K, V) counts and pseudo-counts of a column, with the reserved place if there is one."""
+        counts = statistic.table.value[:, statistic.offsets[j] : statistic.offsets[j + 1]]
+        levels = statistic.levels[j]
+        if context.reserve:
+            counts, levels = np.hstack([counts, np.zeros((len(counts), 1))]), (*levels, _Never())
         prior = self.prior or Laplace(context.smoothing)
-        tables = []
-        for j, levels in enumerate(statistic.levels):
-            counts = statistic.table.value[:, statistic.offsets[j] : statistic.offsets[j + 1]]
-            if context.reserve:
-                counts, levels = np.hstack([counts, np.zeros((len(counts), 1))]), (*levels, _Never())
-            tables.append(log_frequencies(counts, prior.pseudo_counts(counts, levels, context.classes)))
-        return CategoricalParams(statistic.levels, tuple(tables), context.reserve)
+        return counts, prior.pseudo_counts(counts, levels, context.classes)
 
     def add_log_density(self, params: CategoricalParams, values: Coded, out: FloatArray) -> None:
         ends = np.cumsum([0, *(table.shape[1] for table in params.log_p)], dtype=np.int64)
         table = padded_table(np.hstack(params.log_p))
         _kernels.add_table(self._codes(params, values), ends, table, out.shape[1], out)
+
+    def leave_one_out(
+        self,
+        statistic: Counts,
+        params: CategoricalParams,
+        context: Context,
+        values: Coded,
+        labels: Labels,
+        weights: FloatArray | None,
+        out: FloatArray,
+    ) -> None:
+        """Row i takes w from k_v and n of its class. The rows are looked up in two tables: their own class, and others.
+
+        A value that only row i has is one never seen when the row is left out.
+        """
+        tallies = [self._tally(statistic, j, context) for j in range(values.shape[1])]
+        known = [tally for tally in tallies if tally is not None]
+        if len(known) < len(tallies):
+            super().leave_one_out(statistic, params, context, values, labels, weights, out)
+            return
+        few = values.codes.size // max(1, statistic.table.shape[1])  # tables up to here are less work than the rows
+        for weight, rows in equal_weights(weights, few, step=max(1, (1 << 18) // out.shape[1])):
+            part, some, classes = out[rows], rows_of(values, rows), labels[rows]
+            if isinstance(weight, float):
+                tables = [_tables(tally, log_p, weight) for tally, log_p in zip(known, params.log_p, strict=True)]
+                others, own = (replace(params, log_p=log_p) for log_p in zip(*tables, strict=True))
+                add_with_own(self, others, own, some, classes, part)
+            else:
+                for tally, column in zip(known, some.codes.T, strict=True):
+                    there = np.flatnonzero(column >= 0)
+                    found = tally.at(column[there]).of_rows(classes[there], weight[there])
+                    part[there] += np.where(np.isnan(found), 0.0, found)
+                self.add_log_density(params, Coded(np.minimum(some.codes, MISSING), values.levels), part)  # never seen
+            if weights is not None:
+                out[rows] = part
+
+    def _tally(self, statistic: Counts, j: int, context: Context) -> Tally | None:
+        """A column, from which cells can be left out; None if the prior does not say how it follows the counts."""
+        follows = getattr(self.prior or Laplace(), "follows", None)
+        _, pseudo = self._counts(statistic, j, context)
+        if follows is None or (pseudo < 0).any():
+            return None
+        values = len(statistic.levels[j])
+        column = Tally.of(statistic.columns([j]).table, pseudo[:, :values], follows)
+        if not context.reserve:
+            return column
+        all_pseudo = pseudo.sum(axis=1, keepdims=True)
+        return replace(column, all_pseudo=all_pseudo, values=values + 1, reserved=pseudo[:, values:])
+
+    @property
+    def smoothed(self) -> bool:
+        return self.prior is None
+
+    def recall(self, statistic: Counts) -> Recalled:
+        labels, places = np.nonzero(statistic.table.value)
+        values = Coded(places.astype(np.int32)[:, np.newaxis], statistic.levels)
+        return Recalled(values, labels.astype(np.int32), statistic.table.value[labels, places])
 
     def coded_for(self, statistic: Counts, values: Coded) -> Coded:
         place = [{level: i for i, level in enumerate(levels)} for levels in statistic.levels]
@@ -100,6 +162,15 @@ class Categorical(Family[Counts, CategoricalParams]):
             columns: list[Any] = list(np.exp(log_p).T)
             tables.append(Table(f"{name} (Categorical)", ("class", *names), class_rows(context, columns)))
         return tables
+
+
+def _tables(tally: Tally, log_p: FloatArray, weight: float) -> list[FloatArray]:
+    """The column's two tables; with a place for values never seen, which no row of any weight has.
+
+    Zero where nothing is known: a column is silent on a value that it has never seen.
+    """
+    reserve = log_p[:, tally.counts.shape[1] :]
+    return [np.hstack([np.where(np.isnan(table), 0.0, table), reserve]) for table in tally.without(weight)]
 
 
 class _Never:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,11 +13,16 @@ from scipy.linalg import solve_triangular
 from deciban import _kernels
 from deciban.errors import TOO_LARGE, forbid, forbid_infinite, warn
 from deciban.families.base import FLOOR, Context, Family, Natural, Table, class_rows
+from deciban.families.downdate import LITTLE, Basis, Less, Removed, Rotated, Whitened, narrowest, oas_of
 from deciban.families.natural import LARGEST, origins, products, shifted, squarable
 from deciban.families.priors import InverseWishart
 from deciban.statistics.scatter import Scatter
 from deciban.types import FloatArray, Labels
 
+SLOW = (
+    "singular covariance: leave-one-out has no closed form there and takes an estimate for each row; use shrinkage, or "
+    "leave out columns that are combinations of others"
+)
 HOLED = "is missing: the twin of a joint density needs whole rows; fill the cell or leave the row out"
 
 
@@ -39,8 +44,9 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
     covariance="shared": one Σ from all classes, each row about its class mean (boundaries are linear);
     "per-class": each class its own (boundaries are quadratic). ddof=0 is maximum likelihood, "unbiased" divides by
     n − K (shared) or n_c − 1 (per-class). shrinkage s gives (1 − s)Σ + s·(tr Σ/d)·I; "oas" chooses s from n, d and Σ
-    (Chen et al. 2010). With prior=InverseWishart(...) Σ is the posterior mode. Rows with a hole are left out of the
-    fit, and counted; at prediction such a row is scored by the marginal of what it has.
+    (Chen et al. 2010), "auto" leaves it to the model, which takes the s that foretells left-out rows best. With
+    prior=InverseWishart(...) Σ is the posterior mode. Rows with a hole are left out of the fit, and counted; at
+    prediction such a row is scored by the marginal of what it has.
     Where Σ is singular its small directions are widened to 1e-9 of the columns' variances; a column that is constant
     over all rows has variance 0 and gives no evidence. `status` says so, and a warning names the columns.
 
@@ -54,18 +60,18 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
     """
 
     covariance: Literal["shared", "per-class"] = "shared"
-    shrinkage: float | Literal["oas"] | None = None
+    shrinkage: float | Literal["oas", "auto"] | None = None
     ddof: float | Literal["unbiased"] = 0
     prior: InverseWishart | None = None
     joint: ClassVar[bool] = True
+    apart: ClassVar[bool] = False  # a shared scatter has the rows of all classes
 
     def __post_init__(self) -> None:
         if self.covariance not in ("shared", "per-class"):
             raise ValueError(f"no covariance called {self.covariance!r}: shared or per-class")
-        if isinstance(self.shrinkage, str) and self.shrinkage != "oas":
-            raise ValueError(f"shrinkage must be a number from 0 to 1, 'oas' or None, not {self.shrinkage!r}")
-        if not isinstance(self.shrinkage, str) and not 0 <= (self.shrinkage or 0) <= 1:
-            raise ValueError(f"shrinkage must be a number from 0 to 1, 'oas' or None, not {self.shrinkage!r}")
+        named = isinstance(self.shrinkage, str) and self.shrinkage in ("oas", "auto")
+        if not named and (isinstance(self.shrinkage, str) or not 0 <= (self.shrinkage or 0) <= 1):
+            raise ValueError(f"shrinkage must be a number from 0 to 1, 'oas', 'auto' or None, not {self.shrinkage!r}")
         if isinstance(self.ddof, str) and self.ddof != "unbiased":
             raise ValueError(f"ddof must be a number or 'unbiased', not {self.ddof!r}")
 
@@ -78,23 +84,12 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         return result
 
     def estimate(self, statistic: Scatter, context: Context) -> MultivariateGaussianParams:
+        if self.shrinkage == "auto":
+            return replace(self, shrinkage=context.shrinkage).estimate(statistic, context)
         count = statistic.count.value
-        within = statistic.within
-        taken = np.array([count.sum()]) if statistic.shared else count
         mean = np.where((count > 0)[:, np.newaxis], statistic.mean, _pooled_mean(statistic))
-        if self.prior is not None:
-            sigma = self.prior.mode(taken, within)
-        else:
-            lost: Any = self.ddof
-            if self.ddof == "unbiased":
-                lost = (count > 0).sum() if statistic.shared else 1
-            divisor = (taken - lost)[:, np.newaxis, np.newaxis]
-            sigma = np.divide(within, divisor, out=np.zeros_like(within), where=divisor > 0)
-        sigma = np.stack([self._shrink(s, n) for s, n in zip(sigma, taken, strict=True)])
         pooled = _pooled_covariance(statistic)
-        if not statistic.shared and self.prior is None:
-            sigma[count == 0] = pooled  # nothing known of these classes: they are taken to be like all together
-        sound = [_widened(s, np.diagonal(pooled)) for s in sigma]
+        sound = [_widened(s, np.diagonal(pooled)) for s in self._covariances(statistic, pooled)]
         names = sorted({j for _, found in sound for j in found})
         status = "ok"
         if names:
@@ -105,14 +100,40 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         whiten, constant = _whitening(sigma)
         return MultivariateGaussianParams(mean, sigma, whiten, constant, statistic.skipped.value, status)
 
+    def _covariances(self, statistic: Scatter, pooled: FloatArray) -> FloatArray:
+        """(K or 1, d, d) as the settings want them, singular or not."""
+        count, within = statistic.count.value, statistic.within
+        taken = np.array([count.sum()]) if statistic.shared else count
+        if self.prior is not None:
+            sigma = self.prior.mode(taken, within)
+        else:
+            divisor = self._divisor(taken, statistic)[:, np.newaxis, np.newaxis]
+            sigma = np.divide(within, divisor, out=np.zeros_like(within), where=divisor > 0)
+        sigma = np.stack([self._shrink(s, n) for s, n in zip(sigma, taken, strict=True)])
+        if not statistic.shared and self.prior is None:
+            sigma[count == 0] = pooled  # nothing known of these classes: they are taken to be like all together
+        return sigma
+
+    def _divisor(self, taken: FloatArray, statistic: Scatter) -> FloatArray:
+        """What the scatter of so many rows is divided by."""
+        if self.prior is not None:
+            return taken + np.float64(self.prior.dof + statistic.origin.shape[1] + 1.0)
+        lost: Any = self.ddof
+        if self.ddof == "unbiased":
+            lost = np.count_nonzero(statistic.count.value) if statistic.shared else 1
+        divisor: FloatArray = taken - lost
+        return divisor
+
     def _shrink(self, sigma: FloatArray, n: float) -> FloatArray:
         if self.shrinkage is None:
             return sigma
         d = len(sigma)
-        middle = np.trace(sigma) / d
-        s = oas(sigma, n) if self.shrinkage == "oas" else float(self.shrinkage)
-        shrunk: FloatArray = (1 - s) * sigma + s * middle * np.eye(d)
+        s = self._shrinkage(sigma, n)
+        shrunk: FloatArray = (1 - s) * sigma + s * (np.trace(sigma) / d) * np.eye(d)
         return shrunk
+
+    def _shrinkage(self, sigma: FloatArray, n: float) -> float:
+        return oas(sigma, n) if self.shrinkage == "oas" else float(self.shrinkage or 0.0)
 
     def add_log_density(self, params: MultivariateGaussianParams, values: NDArray[Any], out: FloatArray) -> None:
         holed = _kernels.find_holes(values)
@@ -133,6 +154,38 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
             part = out[chosen]
             _add_complete(_marginal(params, ~pattern), np.ascontiguousarray(values[np.ix_(chosen, ~pattern)]), part)
             out[chosen] = part
+
+    def leave_one_out(
+        self,
+        statistic: Scatter,
+        params: MultivariateGaussianParams,
+        context: Context,
+        values: NDArray[Any],
+        labels: Labels,
+        weights: FloatArray | None,
+        out: FloatArray,
+    ) -> None:
+        """With n′ = n − w, a = wn/n′ and δ = x − μ: μ′ = μ − wδ/n′, and the scatter loses aδδᵀ.
+
+        So x − μ′ = (n/n′)δ, and Σ′ has one outer product less, which has a closed form (see downdate.py): shared, for
+        the densities of all classes; per class, for that of the row's own. A row that leaves little of its class, of a
+        column or of a direction behind is estimated without, one by one; so is every row where a direction of Σ is
+        widened, as the widening changes with each.
+        """
+        if self.shrinkage == "auto":
+            chosen = replace(self, shrinkage=context.shrinkage)
+            chosen.leave_one_out(statistic, params, context, values, labels, weights, out)
+            return
+        holed = _kernels.find_holes(values)
+        weight = np.ones(len(labels)) if weights is None else weights
+        found = np.zeros(out.shape)
+        unchanged = np.flatnonzero(holed) if statistic.shared else slice(None)
+        found[unchanged] = self.log_density(params, values[unchanged], out.shape[1])
+        ordinary = _LeftOut(self, statistic, params, values, labels, weight).replace(~holed, found)
+        rows = np.flatnonzero(~holed & ~ordinary)
+        found[rows] = 0.0
+        self.estimate_without(statistic, context, values, labels, weights, rows, found)
+        out += found
 
     def natural(self, params: MultivariateGaussianParams, context: Context) -> Natural:
         """Shared: Σ⁻¹μ of x, and b = −½ μᵀΣ⁻¹μ. Per-class: Σ⁻¹m of x − o, −½Σ⁻¹ of its products, and b.
@@ -200,6 +253,100 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         return tables
 
 
+class _LeftOut:
+    """The densities that change when a row is left out, in closed form."""
+
+    def __init__(
+        self,
+        family: MultivariateGaussian,
+        statistic: Scatter,
+        params: MultivariateGaussianParams,
+        values: NDArray[Any],
+        labels: Labels,
+        weight: FloatArray,
+    ) -> None:
+        self.family, self.statistic, self.params = family, statistic, params
+        self.labels, self.weight = labels, weight
+        self.count = statistic.count.value  # (K)
+        self.left = statistic.count.less(weight, labels)  # (n) of the row's class
+        self.pooled = _pooled_covariance(statistic)
+        self.sigma = family._covariances(statistic, self.pooled)  # not widened
+        self.kept = np.flatnonzero(np.diagonal(self.pooled))  # columns that vary
+        self.mean = params.mean[:, self.kept]
+        middle, scatter = _pooled_mean(statistic)[self.kept], self.count.sum() * self._block(self.pooled)
+        self.removed = Removed(values, self.kept, middle, scatter, float(self.count.sum()), weight)
+
+    def replace(self, whole: NDArray[np.bool_], found: FloatArray) -> NDArray[np.bool_]:
+        """Puts them into found (n, K), for whole rows. True (n) where that could be done."""
+        if not len(self.kept):
+            return whole  # constants give no evidence, whoever is left
+        variances = np.diagonal(self._block(self.pooled))
+        if min(narrowest(self._block(s), variances) for s in self.sigma) < 2 * FLOOR:
+            if whole.any():
+                warn(SLOW)
+            return np.zeros_like(whole)
+        shared = self._basis(0) if self.statistic.shared else None
+        ordinary: NDArray[np.bool_] = whole & self.removed.ordinary & (self.left > LITTLE * self.count[self.labels])
+        for c in np.flatnonzero(self.count).tolist():
+            rows = np.flatnonzero(ordinary & (self.labels == c))
+            if len(rows):
+                ordinary[rows] = self._replace_class(c, rows, shared or self._basis(c), found)
+        empty = np.flatnonzero(self.count == 0)
+        rows = np.flatnonzero(ordinary)
+        if len(empty) and len(rows) and not self.statistic.shared:
+            ordinary[rows] = self._replace_empty(empty, rows, found)
+        return ordinary
+
+    def _replace_class(self, c: int, rows: NDArray[np.intp], basis: Basis, found: FloatArray) -> NDArray[np.bool_]:
+        """For rows of class c: the density of c, or with a shared covariance all."""
+        left, others = self.left[rows], self.removed.others[rows]
+        columns, taken = np.array([c]), left
+        farther = (self.count[c] / left)[:, np.newaxis]
+        if self.statistic.shared:
+            columns, taken = np.arange(len(self.count)), others
+            # a class without rows has the mean of all together, which moves too
+            elsewhere = np.where(self.count > 0, 1.0, (self.removed.count / others)[:, np.newaxis])
+            farther = np.where(columns == c, farther, elsewhere)
+        less = Less(self.weight[rows] * self.count[c] / left, taken, self.family._divisor(taken, self.statistic))
+        moves = self.mean[c] - self.mean[columns]
+        density, sound = self.removed.log_density(rows, basis, self.mean[c], moves, farther, less)
+        found[rows[:, np.newaxis], columns] = density
+        return sound
+
+    def _replace_empty(self, classes: NDArray[np.intp], rows: NDArray[np.intp], found: FloatArray) -> NDArray[np.bool_]:
+        """Classes without rows have the mean of all rows together and, unless there is a prior, their covariance."""
+        removed = self.removed
+        others = removed.others[rows]
+        farther = removed.count / others
+        if self.family.prior is not None:
+            constant = self.params.constant[classes]
+            place = rows[:, np.newaxis], classes
+            found[place] = constant + farther[:, np.newaxis] ** 2 * (found[place] - constant)
+            return np.ones(len(rows), np.bool_)
+        basis = Whitened(removed.scatter, removed.total)
+        less = Less(self.weight[rows] * farther, others, others)
+        nowhere = np.zeros((1, len(self.kept)))
+        density, sound = removed.log_density(rows, basis, removed.middle, nowhere, farther[:, np.newaxis], less)
+        found[rows[:, np.newaxis], classes] = density
+        return sound
+
+    def _basis(self, which: int) -> Basis:
+        """Coordinates for one of the covariances."""
+        family, within = self.family, self.statistic.within[which]
+        taken = float(self.count.sum() if self.statistic.shared else self.count[which])
+        if family.prior is not None:
+            divisor = family._divisor(np.array(taken), self.statistic)
+            within = family.prior.mode(np.array(taken), within) * divisor
+        shrinkage = family._shrinkage(within, taken)
+        if not family.shrinkage:
+            return Whitened(self._block(within), self.removed.total)
+        kind: float | Literal["oas"] = "oas" if family.shrinkage == "oas" else shrinkage
+        return Rotated(self._block(within), self.removed.total, within, kind, shrinkage)
+
+    def _block(self, matrix: FloatArray) -> FloatArray:
+        return matrix[np.ix_(self.kept, self.kept)]
+
+
 def oas(sigma: FloatArray, n: float) -> float:
     """The oracle-approximating shrinkage of a covariance estimated from n rows (Chen et al. 2010).
 
@@ -210,9 +357,8 @@ def oas(sigma: FloatArray, n: float) -> float:
     0.9333333333333333
     """
     d = len(sigma)
-    squares, middle = float((sigma**2).mean()), float(np.trace(sigma)) / d
-    below = (n + 1.0) * (squares - middle**2 / d)
-    return 1.0 if below <= 0 else min(1.0, (squares + middle**2) / below)
+    squares, middle, rows = np.array([[(sigma**2).mean()], [np.trace(sigma) / d], [n]])
+    return float(oas_of(squares, middle, rows, d)[0])
 
 
 def _pooled_mean(statistic: Scatter) -> FloatArray:

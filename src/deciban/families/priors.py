@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deciban.errors import DecibanError
-from deciban.statistics.sums import Sum
-from deciban.types import FloatArray, IntArray, Labels, Level, Levels
+from deciban.types import FloatArray, Level, Levels
 
 
 class DiscretePrior(Protocol):
@@ -42,51 +41,6 @@ def log_frequencies(counts: FloatArray, pseudo: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         result: FloatArray = np.log(weight) - np.log(total)
     return result
-
-
-@dataclass(frozen=True)
-class Cells:
-    """m cells to be left out, each from all counts: the class of its row, the place of its value, and its weight."""
-
-    labels: Labels  # (m)
-    places: IntArray  # (m)
-    weights: FloatArray  # (m)
-
-
-def log_frequencies_without(counts: Sum, pseudo: FloatArray, follows: float, cells: Cells) -> FloatArray:
-    """(m, K) log (k + a) / Σ(k + a) of a cell's value in each class, when the cell is left out of the counts (K, V).
-
-    `pseudo` (K, V) are the pseudo-counts with all cells in; those that follow the counts (Virtual without Q) are m
-    virtual rows, which follow what is left. NaN where no row is left that has the value.
-
-    >>> counts = Sum.of([[3.0, 2.0]])
-    >>> cells = Cells(np.zeros(2, np.int32), np.array([0, 1]), np.ones(2))
-    >>> np.exp(log_frequencies_without(counts, np.ones((1, 2)), 0.0, cells)).round(3)
-    array([[0.5  ],
-           [0.333]])
-    """
-    c, v, w = cells.labels, cells.places, cells.weights
-    classes, values = counts.shape
-    rows = np.arange(len(c))
-    of_class = counts.group(np.zeros(values, np.intp), 1)  # (K, 1)
-    held, total = counts.value[:, v].T.copy(), np.broadcast_to(of_class.value[:, 0], (len(c), classes)).copy()
-    held[rows, c], total[rows, c] = counts.less(w, c, v), of_class.less(w, c, 0)
-    left = counts.total().less(w, v)  # of the value, in all classes
-    a, all_a = pseudo[:, v].T, np.broadcast_to(pseudo.sum(axis=1), total.shape)
-    if follows:
-        everything = of_class.total().less(w, 0)
-        share = np.divide(left, everything, out=np.full(len(c), 1.0 / values), where=everything > 0)
-        a = np.broadcast_to((follows / classes * share)[:, np.newaxis], held.shape)
-        all_a = np.full_like(total, follows / classes)
-    weight, whole = held + a, total + all_a
-    empty = whole <= 0  # no evidence in this class: all classes together stand in
-    if empty.any():
-        pooled, of_all = weight.sum(axis=1), whole.sum(axis=1)
-        weight = np.where(empty, np.where(of_all > 0, pooled, 1.0)[:, np.newaxis], weight)
-        whole = np.where(empty, np.where(of_all > 0, of_all, values)[:, np.newaxis], whole)
-    with np.errstate(divide="ignore"):
-        result = np.log(weight) - np.log(whole)
-    return np.where((left == 0)[:, np.newaxis], np.nan, result)
 
 
 @dataclass(frozen=True)

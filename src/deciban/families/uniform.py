@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from deciban.errors import forbid_infinite
 from deciban.families.base import FLOOR, Context, Family, Table, class_rows
 from deciban.families.priors import Laplace
-from deciban.statistics.extrema import Extrema
+from deciban.statistics.extrema import Extrema, Least
 from deciban.types import FloatArray, Labels
 
 
@@ -46,27 +46,47 @@ class Uniform(Family[Extrema, UniformParams]):
         return Extrema.of(values, labels, weights, classes)
 
     def estimate(self, statistic: Extrema, context: Context) -> UniformParams:
-        alpha = context.smoothing if self.prior is None else self.prior.alpha
         low, high = statistic.low, statistic.high
-        least, most = low.min(axis=0), high.max(axis=0)
-        seen = least <= most
-        span = np.where(seen, most - np.where(seen, least, 0.0), 0.0)
-        informative = span > 0
-        empty = low > high
-        low, high = np.where(empty, least, low), np.where(empty, most, high)
-        gap = np.maximum(alpha * span / (statistic.count.value + 1.0), np.where(low == high, 0.5 * FLOOR * span, 0.0))
-        low, high = low - gap, high + gap
-        narrow = low == high  # the gap is too small for doubles of this size: one step to either side, then
-        low = np.where(narrow, np.nextafter(low, -np.inf), low)
-        high = np.where(narrow, np.nextafter(high, np.inf), high)
+        column = Range(low.min(axis=0), high.max(axis=0))
+        low, high = widened(low, high, statistic.count.value, column, self._alpha(context))
+        informative = column.span > 0
         return UniformParams(np.where(informative, low, 0.0), np.where(informative, high, 1.0), informative)
+
+    def _alpha(self, context: Context) -> float:
+        return context.smoothing if self.prior is None else self.prior.alpha
 
     def add_log_density(self, params: UniformParams, values: NDArray[Any], out: FloatArray) -> None:
         forbid_infinite(values)
         for j in np.flatnonzero(params.informative):
-            x, low, high = values[:, [j]], params.low[:, j], params.high[:, j]
-            inside = np.where((x >= low) & (x <= high), -np.log(high - low), -np.inf)
-            out += np.where(np.isnan(x), 0.0, inside)
+            out += log_density_within(params.low[:, j], params.high[:, j], values[:, [j]])
+
+    def leave_one_out(
+        self,
+        statistic: Extrema,
+        params: UniformParams,
+        context: Context,
+        values: NDArray[Any],
+        labels: Labels,
+        weights: FloatArray | None,
+        out: FloatArray,
+    ) -> None:
+        """Only the row's own class changes, unless the row alone is at an end of the column's range."""
+        w = 1.0 if weights is None else weights
+        rows = np.arange(len(labels))
+        for j in np.flatnonzero(params.informative).tolist():
+            one, x = statistic.columns([j]), values[:, j].astype(np.float64)
+            count = np.where(np.isnan(x), one.count.value[labels, 0], one.count.less(w, labels, 0))
+            low, lower = _without(one.least, x, labels, w)
+            most, higher = _without(one.most, -x, labels, w)
+            column = Range(one.low.min(), one.high.max())
+            low, high = widened(low, 0.0 - most, count, column, self._alpha(context))
+            found = log_density_within(params.low[:, j], params.high[:, j], x[:, np.newaxis])
+            found[rows, labels] = log_density_within(low, high, x)
+            moved = lower | higher  # two rows at most: the range is another one then, for all classes
+            found[moved] = 0.0
+            out += found
+            alone = replace(context, columns=(context.columns[j],))
+            self.estimate_without(one, alone, values[:, [j]], labels, weights, np.flatnonzero(moved), out)
 
     def n_parameters(self, params: UniformParams) -> int:
         return 2 * params.low.size
@@ -80,3 +100,45 @@ class Uniform(Family[Extrema, UniformParams]):
             )
             for j, name in enumerate(context.columns)
         ]
+
+
+@dataclass(frozen=True)
+class Range:
+    """From the least to the most of a column, in all classes together."""
+
+    least: FloatArray  # (d) or a number; +inf where no cell is present
+    most: FloatArray  # (d) or a number; −inf where no cell is present
+
+    @property
+    def span(self) -> FloatArray:
+        seen = self.least <= self.most
+        return np.where(seen, self.most - np.where(seen, self.least, 0.0), 0.0)
+
+
+def widened(
+    low: FloatArray, high: FloatArray, count: FloatArray, column: Range, alpha: float
+) -> tuple[FloatArray, FloatArray]:
+    """min x − αg and max x + αg, elementwise; the column's range where a class has no cell, and never without width."""
+    span = column.span
+    empty = low > high
+    low, high = np.where(empty, column.least, low), np.where(empty, column.most, high)
+    gap = np.maximum(alpha * span / (count + 1.0), np.where(low == high, 0.5 * FLOOR * span, 0.0))
+    low, high = low - gap, high + gap
+    narrow = low == high  # the gap is too small for doubles of this size: one step to either side, then
+    return np.where(narrow, np.nextafter(low, -np.inf), low), np.where(narrow, np.nextafter(high, np.inf), high)
+
+
+def log_density_within(low: FloatArray, high: FloatArray, x: FloatArray) -> FloatArray:
+    """−log(high − low) where low <= x <= high, −inf beside it, and 0 where x is missing; elementwise."""
+    inside = np.where((x >= low) & (x <= high), -np.log(high - low), -np.inf)
+    return np.where(np.isnan(x), 0.0, inside)
+
+
+def _without(
+    least: Least, x: FloatArray, labels: Labels, w: FloatArray | float
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """(n) the smallest of each row's class without the row, and whether the smallest of all classes goes with it."""
+    smallest = least.value[labels, 0]
+    gone = (x == smallest) & (least.weight.less(w, labels, 0) == 0)
+    only = (least.value == least.value.min()).sum() == 1
+    return np.where(gone, least.second[labels, 0], smallest), gone & only & (smallest == least.value.min())

@@ -1,5 +1,6 @@
 """scikit-learn estimators; the only room that imports scikit-learn."""
 
+from deciban.models.calibrated import Calibrated
 from deciban.models.gaussian_discriminant import GaussianDiscriminant
 from deciban.models.glm import GeneralizedLinearModel
 from deciban.models.halfspace import Halfspace
@@ -7,6 +8,7 @@ from deciban.models.logistic import LogisticRegression, SoftmaxRegression
 from deciban.models.naive_bayes import NaiveBayes
 
 __all__ = [
+    "Calibrated",
     "GaussianDiscriminant",
     "GeneralizedLinearModel",
     "Halfspace",

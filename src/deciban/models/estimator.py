@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from deciban import _kernels
 from deciban.batch import Frame
-from deciban.errors import DecibanError, warn
+from deciban.errors import DecibanError, warn_of_impossible
 from deciban.schema import Schema
 from deciban.sources import frame_of, is_table, slices, split_label
 from deciban.sources.labels import check_weights, encode_labels
@@ -152,7 +152,7 @@ class ScoringClassifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             scorer.joint(part, joint, first)
             chosen[first : first + part.rows], found = _kernels.most_probable(joint, scorer.log_prior)
             impossible += found
-        _warn_of_impossible(impossible)
+        warn_of_impossible(impossible)
         labels: NDArray[Any] = self.classes_[chosen]
         return labels
 
@@ -188,17 +188,8 @@ class ProbabilityClassifier(ScoringClassifier):
 
     def _posterior(self, X: Any, *, logs: bool) -> FloatArray:
         out, impossible = self._scores(X, lambda joint, prior: _kernels.normalise(joint, prior, logs))
-        _warn_of_impossible(impossible)
+        warn_of_impossible(impossible)
         return out
-
-
-def _warn_of_impossible(rows: int) -> None:
-    if rows:
-        which = "1 row is" if rows == 1 else f"{rows} rows are"
-        warn(
-            f"{which} impossible under every class and got the class prior: raise smoothing, "
-            "or choose families that allow such cells"
-        )
 
 
 def one_dimensional(y: Any) -> Any:

@@ -10,6 +10,7 @@ from deciban.families.priors import InverseWishart
 from deciban.generative import ClassPrior, Plan
 from deciban.models.generative import GenerativeClassifier
 from deciban.schema import Schema
+from deciban.sources import Sample
 from deciban.types import FloatArray
 
 
@@ -19,8 +20,11 @@ class GaussianDiscriminant(GenerativeClassifier):
     Parameters
     ----------
     covariance : "shared" (linear discriminant), "per-class" (quadratic), or "diagonal" (per class, naive Bayes)
-    shrinkage : number from 0 to 1, "oas" or None
-        Σ becomes (1 − s)Σ + s·(tr Σ/d)·I; "oas" chooses s from the data.
+    shrinkage : number from 0 to 1, "oas", "auto" or None
+        Σ becomes (1 − s)Σ + s·(tr Σ/d)·I. "oas" chooses s from n, d and Σ. "auto" tries several, and takes the one
+        under which the classes of rows, each left out in its turn, are most probable: see `shrinkage_`. That reads the
+        rows of `fit` about 20 times; `partial_fit`, `forget` and `merge` keep what was chosen (of two models, that of
+        more rows).
     ddof : number or "unbiased"
         Scatter is divided by n − ddof; "unbiased" is n − K for a shared covariance, n_c − 1 for the others.
     class_prior : "empirical", "laplace", "uniform", or probabilities (in order of classes_, or a dict)
@@ -45,7 +49,7 @@ class GaussianDiscriminant(GenerativeClassifier):
     def __init__(
         self,
         covariance: Literal["shared", "per-class", "diagonal"] = "shared",
-        shrinkage: float | Literal["oas"] | None = None,
+        shrinkage: float | Literal["oas", "auto"] | None = None,
         ddof: float | Literal["unbiased"] = 0,
         class_prior: ClassPrior = "empirical",
         prior: InverseWishart | None = None,
@@ -56,7 +60,7 @@ class GaussianDiscriminant(GenerativeClassifier):
         self.class_prior = class_prior
         self.prior = prior
 
-    def _plans(self, schema: Schema, *, sparse: bool) -> tuple[Plan, ...]:
+    def _plans(self, schema: Schema, sample: Sample) -> tuple[Plan, ...]:
         text = [name for name, kind in zip(schema.names, schema.kinds, strict=True) if kind == "category"]
         if text:
             raise DecibanError(f"column {text[0]!r} holds text; GaussianDiscriminant takes numbers: use NaiveBayes")
@@ -72,6 +76,16 @@ class GaussianDiscriminant(GenerativeClassifier):
         else:
             family = MultivariateGaussian(self.covariance, self.shrinkage, self.ddof, self.prior)
         return (Plan(family, tuple(range(len(schema.names)))),)
+
+    def _reads_to_choose(self) -> bool:
+        return self.shrinkage == "auto"
+
+    @property
+    def shrinkage_(self) -> float | Literal["oas"] | None:
+        """The shrinkage in use: as given, or as chosen."""
+        self._require_fitted()
+        chosen = [choice.value for choice in self._shrinkages if choice is not None]
+        return chosen[0] if chosen else self.shrinkage  # type: ignore[return-value]
 
     @property
     def status_(self) -> str:

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
-from deciban.batch import Frame
+from deciban.choosing import Choice, choose_shrinkages
 from deciban.errors import DecibanError
+from deciban.evaluation.evaluation import Evaluation
 from deciban.explain import Explanation
 from deciban.families import Table
-from deciban.generative import ClassPrior, Estimate, Generative, Missing, Plan, Unseen, converts, is_sparse, leaving_out
-from deciban.held_out import leave_one_out
+from deciban.generative import ClassPrior, Estimate, Generative, Missing, Plan, Settings, Unseen, without_absent
+from deciban.held_out import leave_one_out, out_of_fold
 from deciban.models.estimator import ProbabilityClassifier, class_array, require_as_many, require_rows
 from deciban.models.logistic import LogisticRegression
 from deciban.models.twin import twin_of
 from deciban.schema import Schema
-from deciban.sources import batches, slices
+from deciban.sources import Sample
 from deciban.sources.labels import Encoded, check_weights, encode_labels
 from deciban.statistics import Scatter
 from deciban.summary import Summary, counted_word
-from deciban.types import FloatArray
+from deciban.types import FloatArray, IntArray
 
 
 class GenerativeClassifier(ProbabilityClassifier):
@@ -29,12 +31,18 @@ class GenerativeClassifier(ProbabilityClassifier):
 
     class_prior: ClassPrior
     generative_: Generative
+    _shrinkages: tuple[Choice | None, ...] = ()
 
     @abstractmethod
-    def _plans(self, schema: Schema, *, sparse: bool) -> tuple[Plan, ...]: ...
+    def _plans(self, schema: Schema, sample: Sample) -> tuple[Plan, ...]:
+        """Which families read which columns. Only a model that chooses among families looks at the sample."""
 
-    def _smoothing(self) -> float:
+    def _smoothing(self, evidence: Generative) -> float:
         return 0.0
+
+    def _reads_to_choose(self) -> bool:
+        """Whether something is chosen that takes more than one look at the rows."""
+        return False
 
     def _missing(self) -> Missing:
         return "skip"
@@ -46,9 +54,12 @@ class GenerativeClassifier(ProbabilityClassifier):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learns from rows X and their classes y: an array, or the name of a column of X."""
-        fresh = self._collect(X, y, sample_weight, None)
-        self._note_columns(fresh.schema)
+        sample = self._sample(X, y, sample_weight, first=True)
+        schema = Schema.of(sample.frame)
+        fresh, shrinkages = self._learned(sample, schema)
+        self._note_columns(schema)
         self._label_dtype = getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None
+        self._shrinkages = shrinkages
         self._replace(fresh)
         return self
 
@@ -56,15 +67,13 @@ class GenerativeClassifier(ProbabilityClassifier):
         """Learns from more rows; new classes and categories are welcome. (`classes` is accepted and not needed.)"""
         if not hasattr(self, "generative_"):
             return self.fit(X, y, sample_weight)
-        more = self._collect(X, y, sample_weight, self.generative_)
-        self._replace(self.generative_ + more)
+        self._replace(self.generative_ + self._more(X, y, sample_weight))
         return self
 
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Unlearns rows that were learned, exactly: the model is as if it had never seen them."""
         self._require_fitted()
-        less = self._collect(X, y, sample_weight, self.generative_)
-        self._replace(self.generative_ - less)
+        self._replace(self.generative_ - self._more(X, y, sample_weight))
         return self
 
     def merge(self, other: Self) -> Self:
@@ -78,62 +87,76 @@ class GenerativeClassifier(ProbabilityClassifier):
         for name in ("n_features_in_", "feature_names_in_", "_label_dtype"):
             if hasattr(self, name):
                 setattr(merged, name, getattr(self, name))
+        larger = self if self.class_count_.sum() >= other.class_count_.sum() else other
+        merged._shrinkages = larger._shrinkages  # chosen by rows that are not there any more: the more, the better
         merged._replace(both)
         return merged
 
     def __add__(self, other: Self) -> Self:
         return self.merge(other) if isinstance(other, GenerativeClassifier) else NotImplemented
 
-    def _collect(self, X: Any, y: Any, sample_weight: Any, known: Generative | None) -> Generative:
-        frame, labels = self._frame_and_labels(X, y, first=known is None)
+    def _sample(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> Sample:
+        frame, labels = self._frame_and_labels(X, y, first=first)
         encoded = encode_labels(labels)
         require_as_many(frame.rows, len(encoded.codes))
         require_rows(frame)
-        weights = check_weights(sample_weight, frame.rows)
-        if known is not None:
-            plans = tuple(block.plan for block in known.blocks)
-            return self._observe(frame, encoded, weights, known.schema.met_with(frame), plans)
-        schema = Schema.of(frame)
-        plans = self._plans(schema, sparse=is_sparse(frame))
-        fresh = self._observe(frame, encoded, weights, schema, plans)
-        if any(isinstance(b.statistic, Scatter) and not b.statistic.count.value.any() for b in fresh.blocks):
-            absent = _never_present(frame)
-            if absent:
-                return self._observe(frame, encoded, weights, schema, leaving_out(plans, absent))
-        return fresh
+        return Sample(frame, encoded, check_weights(sample_weight, frame.rows))
 
-    def _observe(
-        self, frame: Frame, labels: Encoded, weights: FloatArray | None, schema: Schema, plans: tuple[Plan, ...]
-    ) -> Generative:
-        total: Generative | None = None
-        for batch in batches(frame, labels, weights, converts=converts(plans, frame)):
-            part = Generative.observe(batch, schema, plans, self._missing())
-            total = part if total is None else total + part
-        assert total is not None
-        return total
+    def _learned(self, sample: Sample, schema: Schema) -> tuple[Generative, tuple[Choice | None, ...]]:
+        """The evidence of a first sample, and the shrinkage of each block that leaves it to be chosen."""
+        plans = self._plans(schema, sample)
+        fresh = Generative.collect(sample, schema, plans, self._missing())
+        if any(isinstance(b.statistic, Scatter) and not b.statistic.count.value.any() for b in fresh.blocks):
+            fresh = Generative.collect(sample, schema, without_absent(plans, sample.frame), self._missing())
+        return fresh, choose_shrinkages(fresh, sample)
+
+    def _more(self, X: Any, y: Any, sample_weight: Any) -> Generative:
+        """The evidence of more rows, read as the first ones were."""
+        sample, known = self._sample(X, y, sample_weight, first=False), self.generative_
+        return Generative.collect(sample, known.schema.met_with(sample.frame), known.plans, known.missing)
+
+    def _settings(self, evidence: Generative) -> Settings:
+        """What parameters are made with, from this evidence."""
+        shrinkages = tuple(0.0 if choice is None else choice.value for choice in self._shrinkages)
+        return Settings(self._smoothing(evidence), self.class_prior, self._unseen(), shrinkages)
 
     def _replace(self, generative: Generative) -> None:
         self.classes_ = class_array(generative.classes, getattr(self, "_label_dtype", None))
         self.generative_ = generative
-        self._estimates: list[tuple[Any, Estimate]] = []  # the last one made, and the settings it was made with
+        self._estimates: list[Estimate] = []  # the last one made
 
     # Judging -------------------------------------------------------------------------------------------------------
 
-    def _left_out(self, X: Any, y: Any, sample_weight: Any) -> tuple[Encoded, FloatArray, FloatArray | None]:
-        """(n, K) log p(c|x_i) of each row from all the others, with the labels and weights of the rows."""
+    def leave_one_out(self, X: Any, y: Any = None, sample_weight: Any = None) -> Evaluation:
+        """Every row judged by what the model knows from all the others: exact, in one pass, without refits.
+
+        X, y and sample_weight are rows that the model has learned (all of them, or some). A row that is the only one
+        of its class has no other to learn the class from: the model then gives the class probability 0.
+
+        >>> import deciban as db
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> db.GaussianDiscriminant().fit(X, y).leave_one_out(X, y).confusion
+        array([[50.,  0.,  0.],
+               [ 0., 48.,  2.],
+               [ 0.,  1., 49.]])
+        """
         estimate = self.estimate_
-        frame, labels = self._frame_and_labels(X, y, first=False)
-        encoded = encode_labels(labels)
-        require_as_many(frame.rows, len(encoded.codes))
-        weights = check_weights(sample_weight, frame.rows)
-        out = np.empty((frame.rows, len(self.classes_)))
-        # small runs of dense rows: the arithmetic of the row that is left out needs arrays of their size
-        for batch in batches(frame, encoded, weights, converts=not is_sparse(frame) or estimate.converts(frame)):
-            rows = (
-                slice(batch.first, batch.first + len(batch.labels)) if batch.rows is None else batch.first + batch.rows
-            )
-            out[rows] = leave_one_out(estimate, batch, self._smoothing(), self.class_prior)
-        return encoded, out, weights
+        sample = self._sample(X, y, sample_weight, first=False)
+        classes = estimate.evidence.classes
+        found = [
+            Evaluation.scored(classes, judged.labels, judged.proba, judged.weights)
+            for judged in leave_one_out(estimate, sample)
+            if len(judged.labels)
+        ]
+        return sum(found[1:], found[0])
+
+    def _out_of_fold(self, X: Any, labels: Encoded, weights: FloatArray | None, fold: IntArray) -> FloatArray:
+        """(n, K) log p(c|x) of each row from the other folds."""
+        sample = Sample(self._frame(X, first=True), labels, weights)
+        schema = Schema.of(sample.frame)
+        plans = self._plans(schema, sample)
+        return out_of_fold(sample, fold, schema, plans, self._missing(), self._settings)
 
     # What was learned ----------------------------------------------------------------------------------------------
 
@@ -143,10 +166,10 @@ class GenerativeClassifier(ProbabilityClassifier):
         self._require_fitted()
         if not self.generative_.classes:
             raise DecibanError("every row was forgotten: there is nothing to predict from until partial_fit")
-        settings = (self._smoothing(), self.class_prior, self._unseen())
-        if not self._estimates or not _same(self._estimates[0][0], settings):
-            self._estimates[:] = [(settings, self.generative_.estimate(*settings))]
-        return self._estimates[0][1]
+        settings = self._settings(self.generative_)
+        if not self._estimates or not _same(self._estimates[0].settings, settings):
+            self._estimates[:] = [self.generative_.estimate(settings)]
+        return self._estimates[0]
 
     @property
     def class_count_(self) -> FloatArray:
@@ -190,7 +213,13 @@ class GenerativeClassifier(ProbabilityClassifier):
         sizes = (counts.sum(), "row"), (len(counts), "class"), (self.n_features_in_, "column")
         counted = ", ".join(counted_word(n, word) for n, word in (*sizes, (self.n_parameters_, "parameter")))
         title = f"{type(self).__name__}: {counted}"
-        return Summary(title, (prior, *(table for _, table in placed)), tuple(notes))
+        return Summary(title, (prior, *self._chosen(), *(table for _, table in placed)), tuple(notes))
+
+    def _chosen(self) -> list[Table]:
+        """What was chosen by leave-one-out, and by how much."""
+        chosen = [choice for choice in self._shrinkages if choice is not None]
+        rows = tuple(("shrinkage", choice.value, choice.decibans) for choice in chosen)
+        return [Table("chosen by leave-one-out", ("", "value", "decibans a row over none"), rows)] if rows else []
 
     def twin(self) -> LogisticRegression:
         """The equal linear model: a softmax that is linear in the sufficient statistics of the columns.
@@ -217,6 +246,16 @@ class GenerativeClassifier(ProbabilityClassifier):
         """(n, K) log p(c) + log p(x|c)."""
         return self._scores(X, lambda joint, prior: 0)[0]
 
+    def plot_boundary(self, X: Any, y: Any, *, sample_weight: Any = None, points: int = 2000, seed: int = 0) -> Any:
+        """The boundaries between classes over two columns of numbers, as an altair chart.
+
+        With at most `points` rows of (X, y), the densities of the classes as contours, and the boundary of the model's
+        twin, polished by (X, y). Needs `pip install 'deciban[plot]'`.
+        """
+        from deciban.evaluation import plots
+
+        return plots.boundary(self, X, y, sample_weight=sample_weight, points=points, seed=seed)
+
     def explain(self, X: Any) -> Explanation:
         """Every prediction as a sum of decibans, column by column."""
         frame = self._frame_to_score(X)
@@ -224,15 +263,6 @@ class GenerativeClassifier(ProbabilityClassifier):
         names, parts = estimate.parts(frame)
         prior = np.broadcast_to(estimate.log_prior, (frame.rows, len(estimate.log_prior)))
         return Explanation(estimate.evidence.classes, ("prior", *names), np.stack([prior, *parts], axis=1))
-
-
-def _never_present(frame: Frame) -> set[int]:
-    """Columns of numbers without a single cell."""
-    numbers = [j for j, kind in enumerate(frame.kinds) if kind != "category"]
-    seen = np.zeros(len(numbers), dtype=bool)
-    for _, part in slices(frame, converts=True):
-        seen |= ~np.isnan(part.numbers(numbers)).all(axis=0)
-    return {j for j, present in zip(numbers, seen, strict=True) if not present}
 
 
 def _paired(columns: tuple[int, ...], tables: list[Table]) -> list[tuple[int, Table]]:
@@ -246,9 +276,8 @@ def _presence(table: Table) -> Table:
     return Table(title, table.header, table.rows, table.note)
 
 
-def _same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
-    arrays = (list, np.ndarray)
-    return all(
-        np.array_equal(x, y) if isinstance(x, arrays) or isinstance(y, arrays) else x == y
-        for x, y in zip(a, b, strict=True)
-    )
+def _same(a: Settings, b: Settings) -> bool:
+    prior = (a.class_prior, b.class_prior)
+    arrays = any(isinstance(given, (list, np.ndarray)) for given in prior)
+    alike = np.array_equal(*prior) if arrays else prior[0] == prior[1]  # type: ignore[arg-type]
+    return alike and replace(a, class_prior="uniform") == replace(b, class_prior="uniform")

@@ -227,6 +227,15 @@ class LogisticRegression(LinearEstimator, ProbabilityClassifier):
         scores = self._scores(X, lambda joint, prior: 0)[0]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
+    def plot_boundary(self, X: Any, y: Any, *, sample_weight: Any = None, points: int = 2000, seed: int = 0) -> Any:
+        """The boundaries between classes over two columns of numbers, with rows of (X, y), as an altair chart.
+
+        Needs `pip install 'deciban[plot]'`.
+        """
+        from deciban.evaluation import plots
+
+        return plots.boundary(self, X, y, sample_weight=sample_weight, points=points, seed=seed)
+
     def explain(self, X: Any) -> Explanation:
         """Every prediction as a sum of decibans: the average row, and how each column differs from it."""
         frame = self._frame_to_score(X)

@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
-from deciban.generative import ClassPrior, Families, Missing, Plan, Unseen, make_plans
+from typing import Literal
+
+from deciban.choosing import Choice, Contest, choose_smoothing, hold_contests
+from deciban.generative import (
+    AnyFamily,
+    ClassPrior,
+    Families,
+    Generative,
+    Missing,
+    Plan,
+    Unseen,
+    is_sparse,
+    make_plans,
+)
 from deciban.models.generative import GenerativeClassifier
 from deciban.schema import Schema
+from deciban.sources import Sample
+from deciban.table import Table
+from deciban.types import Level
 
 
 class NaiveBayes(GenerativeClassifier):
@@ -12,11 +28,15 @@ class NaiveBayes(GenerativeClassifier):
 
     Parameters
     ----------
-    families : dict, family or None
+    families : dict, family, "auto" or None
         Which density each column has: {name, position or tuple of them: family}, or one family for all.
         Columns not named are typed: bool Bernoulli, text Categorical, numbers Gaussian; sparse rows are Multinomial.
-    smoothing : float
+        "auto" chooses for each column of numbers between Gaussian, Exponential, Poisson and Binned (zeros and ones are
+        Bernoulli) the one that, alone, foretells the class best, each row left out in its turn: see `families_`.
+    smoothing : float or "auto"
         Laplace's α for Bernoulli, Categorical, Multinomial and Binned, the widening of Uniform; 0 is no smoothing.
+        "auto" takes the α that foretells left-out cells best, from the counts alone: see `smoothing_`. It is chosen
+        anew when the model has merged, forgotten or learned more.
     class_prior : "empirical", "laplace", "uniform", or probabilities (in order of classes_, or a dict)
     missing : "skip" or "category"
         A missing cell is left out, or its absence is a value of its own.
@@ -40,10 +60,13 @@ class NaiveBayes(GenerativeClassifier):
       log-odds      +8.60  odds 7.2 to 1
     """
 
+    _contests: tuple[Contest, ...] = ()
+    _last_choice: tuple[Generative, Unseen, Choice] | None = None
+
     def __init__(
         self,
-        families: Families = None,
-        smoothing: float = 1.0,
+        families: Families | Literal["auto"] = None,
+        smoothing: float | Literal["auto"] = 1.0,
         class_prior: ClassPrior = "empirical",
         missing: Missing = "skip",
         unseen: Unseen = "skip",
@@ -54,13 +77,35 @@ class NaiveBayes(GenerativeClassifier):
         self.missing = missing
         self.unseen = unseen
 
-    def _plans(self, schema: Schema, *, sparse: bool) -> tuple[Plan, ...]:
-        return make_plans(schema, self.families, self._missing(), sparse=sparse)
+    def _plans(self, schema: Schema, sample: Sample) -> tuple[Plan, ...]:
+        sparse = is_sparse(sample.frame)
+        if not isinstance(self.families, str):
+            return make_plans(schema, self.families, self._missing(), sparse=sparse)
+        if self.families != "auto":
+            raise ValueError(
+                f"families must be 'auto', a family or a dict of columns and families, not {self.families!r}"
+            )
+        self._contests = () if sparse else hold_contests(schema, sample)
+        chosen = {found.column: found.winner for found in self._contests}
+        return make_plans(schema, chosen, self._missing(), sparse=sparse)
 
-    def _smoothing(self) -> float:
-        if not self.smoothing >= 0:
-            raise ValueError(f"smoothing must be 0 or more, not {self.smoothing!r}")
+    def _reads_to_choose(self) -> bool:
+        return isinstance(self.families, str)
+
+    def _smoothing(self, evidence: Generative) -> float:
+        if isinstance(self.smoothing, str) and self.smoothing == "auto":
+            return self._smoothing_choice(evidence).value
+        if isinstance(self.smoothing, str) or not self.smoothing >= 0:
+            raise ValueError(f"smoothing must be 'auto', or a number of 0 or more, not {self.smoothing!r}")
         return float(self.smoothing)
+
+    def _smoothing_choice(self, evidence: Generative) -> Choice:
+        """The last one is kept: evidence is a value, and so is what is chosen from it."""
+        last = self._last_choice
+        if last is None or last[0] is not evidence or last[1] != self.unseen:
+            found = choose_smoothing(evidence, reserve=self._unseen() == "reserve")
+            last = self._last_choice = (evidence, self.unseen, found)
+        return last[2]
 
     def _missing(self) -> Missing:
         if self.missing not in ("skip", "category"):
@@ -71,3 +116,41 @@ class NaiveBayes(GenerativeClassifier):
         if self.unseen not in ("skip", "reserve", "error"):
             raise ValueError(f"unseen must be 'skip', 'reserve' or 'error', not {self.unseen!r}")
         return self.unseen
+
+    # What was chosen -----------------------------------------------------------------------------------------------
+
+    @property
+    def smoothing_(self) -> float:
+        """The smoothing in use: as given, or as chosen."""
+        self._require_fitted()
+        return self._smoothing(self.generative_)
+
+    @property
+    def families_(self) -> dict[Level, AnyFamily]:
+        """The family of every column, to be passed as `families` to another model that shall read columns alike."""
+        self._require_fitted()
+        names = self.generative_.schema.names
+        plans = [plan for plan in self.generative_.plans if not plan.presence]
+        pairs = [(plan.columns if plan.family.joint else (j,), plan.family) for plan in plans for j in plan.columns]
+        return {names[key[0]] if len(key) == 1 else tuple(names[j] for j in key): family for key, family in pairs}
+
+    def _chosen(self) -> list[Table]:
+        tables = super()._chosen()
+        if isinstance(self.smoothing, str):
+            choice = self._smoothing_choice(self.generative_)
+            rows = (("smoothing", choice.value, choice.decibans),)
+            tables.append(
+                Table("chosen by leave-one-out", ("", "value", f"decibans a row over {choice.other:g}"), rows)
+            )
+        if self._contests:
+            tables.append(Table("families chosen by leave-one-out", CONTEST, tuple(map(_outcome, self._contests))))
+        return tables
+
+
+CONTEST = ("column", "family", "decibans a row", "next best", "its decibans")
+
+
+def _outcome(found: Contest) -> tuple[object, ...]:
+    order = sorted(found.decibans, key=lambda family: -found.decibans[family])
+    cells = [cell for family in order[:2] for cell in (type(family).__name__, found.decibans[family])]
+    return (found.column, *cells, *(["", None] if len(order) < 2 else []))

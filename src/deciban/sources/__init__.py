@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from deciban.types import FloatArray
 CELLS_PER_BATCH = 1 << 22  # what is converted at a time: 32 MB of doubles
 CELLS_PER_VIEW = 1 << 26  # what is read in place at a time: only a family's masks are of this size
 
-__all__ = ["batches", "frame_of", "is_table", "slices", "split_label"]
+__all__ = ["Sample", "frame_of", "is_table", "slices", "split_label"]
 
 
 def is_table(x: Any) -> bool:
@@ -67,13 +68,26 @@ def slices(frame: Frame, *, converts: bool) -> Iterator[tuple[int, Frame]]:
         yield start, frame.slice(start, min(start + step, frame.rows))
 
 
-def batches(frame: Frame, labels: Encoded, weights: FloatArray | None, *, converts: bool) -> Iterator[Batch]:
-    """Rows of weight 0 are left out, as if they were not there."""
-    for first, part in slices(frame, converts=converts):
-        stop = first + part.rows
-        codes, w = labels.codes[first:stop], None if weights is None else weights[first:stop]
-        rows: NDArray[np.intp] | None = None
-        if w is not None and not w.all():
-            rows = np.flatnonzero(w)
-            part, codes, w = part.take(rows), codes[rows], w[rows]
-        yield Batch(part, np.ascontiguousarray(codes), labels.classes, w, first, rows)
+@dataclass(frozen=True)
+class Sample:
+    """Rows to learn from or to judge by, with their classes and weights."""
+
+    frame: Frame
+    labels: Encoded
+    weights: FloatArray | None  # (n) 0 or more
+
+    def take(self, rows: NDArray[np.intp]) -> Sample:
+        labels = Encoded(self.labels.codes[rows], self.labels.classes)
+        return Sample(self.frame.take(rows), labels, None if self.weights is None else self.weights[rows])
+
+    def batches(self, *, converts: bool) -> Iterator[Batch]:
+        """Runs of rows; those of weight 0 are left out, as if they were not there."""
+        for first, part in slices(self.frame, converts=converts):
+            stop = first + part.rows
+            codes = self.labels.codes[first:stop]
+            weights = None if self.weights is None else self.weights[first:stop]
+            rows: NDArray[np.intp] | None = None
+            if weights is not None and not weights.all():
+                rows = np.flatnonzero(weights)
+                part, codes, weights = part.take(rows), codes[rows], weights[rows]
+            yield Batch(part, np.ascontiguousarray(codes), self.labels.classes, weights, first, rows)

@@ -10,81 +10,155 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.errors import NotInvertible
-from deciban.statistics.base import Arrays, Statistic, with_weight
+from deciban.statistics.base import Arrays, Statistic, require_not_negative, with_weight
+from deciban.statistics.moments import Moments
 from deciban.statistics.sums import Sum
-from deciban.types import FloatArray, Index
+from deciban.types import FloatArray, Index, Labels
+
+
+@dataclass(frozen=True, eq=False)
+class Least:
+    """min x, how much weighs just that, and the smallest x above it: enough to leave one row out.
+
+    >>> least = Least.of(np.array([[4.0], [1.0], [1.0]]), np.zeros(3, np.int32), None, 1)
+    >>> least.value.item(), least.weight.value.item(), least.second.item()
+    (1.0, 2.0, 4.0)
+    """
+
+    value: FloatArray  # (K, d) +inf where there are no rows
+    weight: Sum  # (K, d) Σ w where x is that value
+    second: FloatArray  # (K, d) +inf where all x are equal
+
+    @classmethod
+    def zero(cls, classes: int, columns: int) -> Least:
+        shape = (classes, columns)
+        return cls(np.full(shape, np.inf), Sum.zeros(shape), np.full(shape, np.inf))
+
+    @classmethod
+    def of(cls, x: NDArray[Any], codes: Labels, weights: FloatArray | None, classes: int) -> Least:
+        value = _minima(x, codes, classes)
+        of_class = value[codes]
+        weight = _weight(x == of_class, codes, weights, classes)
+        return cls(value, weight, _minima(np.where(x > of_class, x, np.nan), codes, classes))
+
+    def __add__(self, other: Self) -> Self:
+        value = np.minimum(self.value, other.value)
+        second = np.minimum(self.second, other.second)
+        weight = Sum.zeros(value.shape)
+        for part in (self, other):
+            holds = part.value == value
+            weight = weight + Sum(np.where(holds, part.weight.words, 0.0))
+            second = np.minimum(second, np.where(holds, np.inf, part.value))
+        return type(self)(value, weight, second)
+
+    def without(self, row: Self) -> Self:
+        """Less one row. Where it was all there was of the smallest, no more than the new smallest is known."""
+        weight = self.weight - Sum(np.where(row.value == self.value, row.weight.words, 0.0))
+        require_not_negative(weight)
+        gone = (self.weight.value > 0) & (weight.value == 0)
+        unknown = Sum(np.where(gone, np.nan, weight.words))
+        return type(self)(np.where(gone, self.second, self.value), unknown, np.where(gone, np.nan, self.second))
+
+    def align(self, index: Index, classes: int) -> Self:
+        zero = self.zero(classes, self.value.shape[1])
+        value, second = zero.value, zero.second
+        place = np.asarray(index, dtype=np.intp)
+        value[place], second[place] = self.value, self.second
+        return type(self)(value, self.weight.place(index, classes), second)
+
+    def take(self, index: Index, axis: int = 0) -> Self:
+        place = np.asarray(index, dtype=np.intp)
+        return type(self)(
+            self.value.take(place, axis), self.weight.take(index, axis=axis), self.second.take(place, axis)
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Extrema(Statistic):
     """min x and max x over the cells present; + takes the smaller and the larger. It cannot forget.
 
-    >>> import numpy as np
     >>> e = Extrema.of(np.array([[1.0], [4.0]]), np.zeros(2, np.int32), None, 1)
     >>> e.low.item(), e.high.item()
     (1.0, 4.0)
     """
 
     count: Sum  # (K, d) Σ w
-    low: FloatArray  # (K, d) +inf where there are no rows
-    high: FloatArray  # (K, d) −inf where there are no rows
+    least: Least  # of x
+    most: Least  # of −x
 
     @classmethod
     def zero(cls, classes: int, columns: int) -> Extrema:
-        shape = (classes, columns)
-        return cls(Sum.zeros(shape), np.full(shape, np.inf), np.full(shape, -np.inf))
+        nothing = Least.zero(classes, columns)
+        return cls(Sum.zeros((classes, columns)), nothing, nothing)
 
     @classmethod
     def of(cls, x: NDArray[Any], codes: NDArray[np.int32], weights: FloatArray | None, classes: int) -> Extrema:
         x, codes, weights = with_weight(x, codes, weights)
-        present = ~np.isnan(x)
-        count = Sum.zeros((classes, x.shape[1]))
-        low = np.full((classes, x.shape[1]), np.inf)
-        high = -low
-        for c in range(classes):
-            rows = codes == c
-            cells = x[rows]
-            low[c] = np.fmin.reduce(cells, axis=0, initial=np.inf)
-            high[c] = np.fmax.reduce(cells, axis=0, initial=-np.inf)
-        if weights is None:
-            table = np.stack([present[codes == c].sum(axis=0) for c in range(classes)])
-            count = Sum.of(table.astype(np.float64))
-        else:
-            from deciban.statistics.moments import Moments
+        count = _weight(~np.isnan(x), codes, weights, classes)
+        return cls(count, Least.of(x, codes, weights, classes), Least.of(-x, codes, weights, classes))
 
-            count = Moments.of(np.where(present, 1.0, np.nan), codes, weights, classes).count
-        return cls(count, low + 0.0, high + 0.0)  # −0 is 0, whichever came first
+    @property
+    def low(self) -> FloatArray:
+        """(K, d) min x; +inf where there are no rows."""
+        return self.least.value
+
+    @property
+    def high(self) -> FloatArray:
+        """(K, d) max x; −inf where there are no rows."""
+        return 0.0 - self.most.value  # never −0
 
     def __add__(self, other: Self) -> Self:
-        return type(self)(self.count + other.count, np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+        return type(self)(self.count + other.count, self.least + other.least, self.most + other.most)
 
     def __sub__(self, other: Self) -> Self:
         raise NotInvertible(
             "a smallest and a largest value cannot be forgotten: fit again without these rows, or use another family"
         )
 
+    def without(self, row: Self) -> Self:
+        """Less one row. What is left has its extremes, but may not have what it takes to lose another row.
+
+        >>> x, labels = np.array([[1.0], [4.0], [9.0]]), np.zeros(3, np.int32)
+        >>> rest = Extrema.of(x, labels, None, 1).without(Extrema.of(x[:1], labels[:1], None, 1))
+        >>> rest.low.item(), rest.high.item()
+        (4.0, 9.0)
+        """
+        count = self.count - row.count
+        require_not_negative(count)
+        return type(self)(count, self.least.without(row.least), self.most.without(row.most))
+
     def align(self, index: Index, classes: int) -> Self:
-        zero = self.zero(classes, self.low.shape[1])
-        low, high = zero.low, zero.high
-        place = np.asarray(index, dtype=np.intp)
-        low[place], high[place] = self.low, self.high
-        return type(self)(self.count.place(index, classes), low, high)
+        return type(self)(
+            self.count.place(index, classes), self.least.align(index, classes), self.most.align(index, classes)
+        )
 
     def take(self, index: Index) -> Self:
-        place = np.asarray(index, dtype=np.intp)
-        return type(self)(self.count.take(index), self.low[place], self.high[place])
+        return type(self)(self.count.take(index), self.least.take(index), self.most.take(index))
 
     def columns(self, index: Index) -> Self:
-        place = np.asarray(index, dtype=np.intp)
-        return type(self)(self.count.take(index, axis=1), self.low[:, place], self.high[:, place])
+        return type(self)(self.count.take(index, axis=1), self.least.take(index, axis=1), self.most.take(index, axis=1))
 
     def to_arrays(self) -> Arrays:
-        return {"count": self.count.words, "low": self.low, "high": self.high}
+        arrays: Arrays = {"count": self.count.words}
+        for name, side in (("least", self.least), ("most", self.most)):
+            arrays |= {f"{name}.value": side.value, f"{name}.weight": side.weight.words, f"{name}.second": side.second}
+        return arrays
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
-        return cls(
-            Sum(np.asarray(arrays["count"], np.float64)),
-            np.asarray(arrays["low"], np.float64),
-            np.asarray(arrays["high"], np.float64),
-        )
+        a = {name: np.asarray(array, np.float64) for name, array in arrays.items()}
+        sides = [Least(a[f"{name}.value"], Sum(a[f"{name}.weight"]), a[f"{name}.second"]) for name in ("least", "most")]
+        return cls(Sum(a["count"]), *sides)
+
+
+def _minima(x: NDArray[Any], codes: Labels, classes: int) -> FloatArray:
+    """(K, d) the smallest of the cells present in each class; −0 is 0, whichever came first."""
+    least = np.empty((classes, x.shape[1]))
+    for c in range(classes):
+        least[c] = np.fmin.reduce(x[codes == c], axis=0, initial=np.inf)
+    return least + 0.0
+
+
+def _weight(chosen: NDArray[np.bool_], codes: Labels, weights: FloatArray | None, classes: int) -> Sum:
+    """(K, d) Σ w of the chosen cells."""
+    return Moments.of(np.where(chosen, 1.0, np.nan), codes, weights, classes).count

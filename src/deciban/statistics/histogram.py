@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from deciban import _kernels
 from deciban.statistics.base import Arrays, Statistic, require_not_negative, with_weight
 from deciban.statistics.sums import Sum
-from deciban.types import FloatArray, Index
+from deciban.types import FloatArray, Index, Labels
 
 Keys = NDArray[np.int64]
 
@@ -27,6 +28,19 @@ def values_of(keys: Keys) -> FloatArray:
     """The doubles whose keys these are."""
     bits: Keys = keys ^ ((keys >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))
     return bits.view(np.float64)
+
+
+def level_within(keys: Keys, cap: int) -> int:
+    """How many bits to drop, so that no more than `cap` of these keys, which ascend, differ."""
+    apart = keys[1:] ^ keys[:-1]  # two keys are one at a level above the highest bit they differ in
+    return bisect_left(range(64), True, key=lambda level: bool(np.count_nonzero(apart >> level) < cap))
+
+
+def _begins(ascending: Keys) -> NDArray[np.bool_]:
+    """Where a new key begins. (np.unique hashes integers, which takes minutes for millions of such keys.)"""
+    new = np.ones(len(ascending), np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
+    return new
 
 
 LEAST, MOST = keys_of(np.array([-np.inf, np.inf])) + np.array([1, -1])  # of finite numbers
@@ -76,6 +90,13 @@ class Histogram(Statistic):
             counts.append(Sum(_kernels.count_codes(places[:, np.newaxis], ends, codes, weights, classes)))
         return cls(cap, np.array(levels, dtype=np.int64), tuple(keys), tuple(counts))
 
+    @classmethod
+    def beside(cls, parts: Sequence[Histogram]) -> Histogram:
+        """The columns of all parts, which have the same classes and cap, in one histogram."""
+        levels = np.concatenate([part.levels for part in parts])
+        keys, counts = (tuple(x for part in parts for x in getattr(part, name)) for name in ("keys", "counts"))
+        return cls(parts[0].cap, levels, keys, counts)
+
     def table(self, j: int) -> Sum:
         """(K, keys) of column j."""
         return self.counts[j]
@@ -89,12 +110,19 @@ class Histogram(Statistic):
         last = np.minimum((self.keys[j] << self.levels[j]) | ~(np.int64(-1) << self.levels[j]), MOST)
         return values_of(np.where(last == -1, -2, last))  # −1 is the key of −0.0, which is counted as 0.0
 
+    def occupied(self, j: int) -> tuple[FloatArray, Labels, FloatArray]:
+        """Column j as rows: a value, a class and Σ w, for every class that has rows in a cell."""
+        counts = self.counts[j].value
+        classes, cells = np.nonzero(counts)
+        return self.lower(j)[cells], classes.astype(np.int32), counts[classes, cells]
+
     def coarsened(self, levels: NDArray[np.int64]) -> Self:
         """At `levels` (at least its own) of each column."""
         keys, counts = [], []
         for j, level in enumerate(levels):
             fine = self.keys[j] >> (level - self.levels[j])
-            coarse, place = np.unique(fine, return_inverse=True)
+            new = _begins(fine)
+            coarse, place = fine[new], np.cumsum(new) - 1
             keys.append(coarse)
             counts.append(self.counts[j] if len(coarse) == len(fine) else self.counts[j].group(place, len(coarse)))
         return type(self)(self.cap, np.asarray(levels, np.int64), tuple(keys), tuple(counts))
@@ -112,7 +140,8 @@ class Histogram(Statistic):
         a, b = self.coarsened(levels), other.coarsened(levels)
         keys, counts = [], []
         for j in range(len(levels)):
-            both = np.union1d(a.keys[j], b.keys[j])
+            both = np.sort(np.concatenate([a.keys[j], b.keys[j]]), kind="stable")  # merges the two
+            both = both[_begins(both)]
             mine = a.counts[j].place(np.searchsorted(both, a.keys[j]), len(both), axis=1)
             theirs = b.counts[j].place(np.searchsorted(both, b.keys[j]), len(both), axis=1)
             keys.append(both)
@@ -127,12 +156,7 @@ class Histogram(Statistic):
         return type(self)(self.cap, self.levels, keys, counts)
 
     def _within_cap(self) -> Self:
-        levels = self.levels.copy()
-        for j, keys in enumerate(self.keys):
-            fine = keys
-            while len(fine) > self.cap:
-                fine = np.unique(fine >> 1)
-                levels[j] += 1
+        levels = self.levels + np.array([level_within(keys, self.cap) for keys in self.keys], np.int64)
         return self if np.array_equal(levels, self.levels) else self.coarsened(levels)
 
     def align(self, index: Index, classes: int) -> Self:

@@ -15,6 +15,7 @@ from deciban.statistics.base import Arrays, Statistic, require_not_negative, wit
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index
 
+ROUNDING = 1e-13  # of products: what a sum of them may be off by
 ORIGIN_ROWS = 256  # rows of a class that place its origin; any point near the data will do
 
 
@@ -112,6 +113,29 @@ class Scatter(Statistic):
             )
         return type(self)(count, skipped, origin, total, products, self.shared)
 
+    def without(self, row: Self) -> Self:
+        """Less one row; a column that is constant in what is left has no scatter at all, as if it had been so always.
+
+        What remains of a column's scatter below 1e-13 of what was there is rounding, and its mean is that of another
+        class if it differs from it by rounding only.
+
+        >>> s, row = (Scatter.of(np.array(x), np.zeros(len(x), np.int32), None, 1, shared=True)
+        ...           for x in ([[0.1], [0.1], [3.0]], [[3.0]]))
+        >>> bool((s - row).within.any()), bool(s.without(row).within.any())
+        (True, False)
+        """
+        rest = self - row
+        before = np.diagonal(self.products, axis1=1, axis2=2)
+        constant = (np.diagonal(rest.within, axis1=1, axis2=2) <= ROUNDING * before) & (before > 0)  # (K or 1, d)
+        if not (row.count.value.any() and constant.any()):
+            return rest
+        flat = constant & (rest.count.value > 0)[:, np.newaxis]  # (K, d)
+        reach = np.sqrt(before) + np.abs(rest.mean)
+        origin = np.where(flat, _merged(rest.mean, ROUNDING * reach, rest.count.value > 0), rest.origin)
+        total = np.where(flat, 0.0, rest.sum)
+        products = np.where(constant[:, :, np.newaxis] | constant[:, np.newaxis, :], 0.0, rest.products)
+        return type(self)(rest.count, rest.skipped, origin, total, products, self.shared)
+
     def _on_common_origin(self, other: Self) -> tuple[Self, Self]:
         """The first that has rows of a class gives it its origin."""
         mine = (self.count.value > 0)[:, np.newaxis]
@@ -156,6 +180,15 @@ class Scatter(Statistic):
         count, skipped = (Sum(np.asarray(arrays[k], np.float64)) for k in ("count", "skipped"))
         origin, total, products = (np.asarray(arrays[k], np.float64) for k in ("origin", "sum", "products"))
         return cls(count, skipped, origin, total, products, bool(arrays["shared"][0]))
+
+
+def _merged(mean: FloatArray, near: FloatArray, seen: NDArray[np.bool_]) -> FloatArray:
+    """Means (K, d) of which those that are as near to each other as that are equal to the first of them."""
+    merged = mean.copy()
+    for c in np.flatnonzero(seen):
+        for k in np.flatnonzero(seen[:c]):
+            merged[c] = np.where(np.abs(mean[c] - merged[k]) <= near[c], merged[k], merged[c])
+    return merged
 
 
 def _origins(x: NDArray[Any], codes: NDArray[np.int32], classes: int) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ class Sum:
     def total(self) -> Sum:
         """Summed over the first axis, exactly."""
         rest = self.shape[1:]
-        words = _kernels.total_sums(self.words.reshape(len(self.words), self.shape[0], -1))
+        words = _kernels.total_sums(self.words.reshape(len(self.words), self.shape[0], prod(rest)))
         return Sum(words.reshape(len(words), *rest))
 
     def place(self, index: Index, size: int, axis: int = 0) -> Sum:
@@ -109,16 +110,12 @@ class Sum:
             last: Any = (..., index)
             np.add.at(table, last, self.value)
             return Sum(table[np.newaxis])
-        result = Sum.zeros((*self.shape[:-1], size))
-        remaining = np.arange(len(index))
-        while len(remaining):  # each turn takes one slot of every group
-            _, first = np.unique(index[remaining], return_index=True)
-            chosen = remaining[first]
-            result = result + self.take(chosen, axis=len(self.shape) - 1).place(
-                index[chosen], size, axis=len(self.shape) - 1
-            )
-            remaining = np.delete(remaining, first)
-        return result
+        order = np.argsort(index, kind="stable")
+        sizes = np.bincount(index, minlength=size)
+        rank = np.arange(len(index)) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # within its group
+        slots = np.zeros((len(self.words), sizes.max(initial=1), *self.shape[:-1], size))
+        slots[:, rank, ..., index[order]] = np.moveaxis(self.words[..., order], -1, 0)
+        return Sum(slots).total()
 
 
 def _flat(words: FloatArray) -> FloatArray:

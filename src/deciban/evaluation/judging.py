@@ -1,0 +1,141 @@
+"""Judging models: on given rows, and by folds."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deciban.errors import DecibanError, warn
+from deciban.evaluation.evaluation import Evaluation
+from deciban.evaluation.rows import Rows, classes_of, labelled, log_proba, require_model
+from deciban.sources.labels import Encoded
+from deciban.types import FloatArray, IntArray, Labels, sorted_levels
+
+
+def evaluate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Evaluation:
+    """How good a fitted model's probabilities are on rows with known classes: accuracy, log-loss, AUC, calibration, ….
+
+    - `model`: anything with `predict_proba` (or `predict_log_proba`) and `classes_`, of this library or another.
+    - `X`, `y`: as for `fit`; y may be the name of a column of X.
+
+    Evaluations add: that of two files is the sum of those of each. A class that the model does not know has
+    probability 0. On the rows that the model learned from, `leave_one_out` and `cross_validate` are honest; this is
+    not.
+
+    >>> import deciban as db
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = db.NaiveBayes().fit(X[::2], y[::2])
+    >>> odd, later = db.evaluate(model, X[1:100:2], y[1:100:2]), db.evaluate(model, X[101::2], y[101::2])
+    >>> (odd + later).confusion
+    array([[25.,  0.,  0.],
+           [ 0., 24.,  1.],
+           [ 0.,  2., 23.]])
+    """
+    require_model(model, type(model).__name__)
+    rows = labelled(X, y, sample_weight)
+    known = classes_of(model)
+    classes = sorted_levels({*known, *rows.classes})
+    proba = np.exp(_on(log_proba(model, rows.x), known, classes))
+    place = np.array([classes.index(label) for label in rows.classes], dtype=np.int32)
+    met = np.isin(np.arange(len(classes)), [classes.index(label) for label in known])
+    return Evaluation.scored(classes, place[rows.codes], proba, rows.weights, known=met)
+
+
+def cross_validate(
+    model: Any, X: Any, y: Any, folds: int | ArrayLike = 10, *, seed: int = 0, sample_weight: Any = None
+) -> Evaluation:
+    """Every row judged by a model that has learned the other folds.
+
+    A generative model reads the rows once, into a statistic for each fold, and learns "the others" by adding
+    statistics; nothing is fitted again. Other models, of this library or another, are fitted once for each fold, as
+    copies; the model itself stays as it is.
+
+    - `folds`: how many; or the fold of each row, as an array of numbers or names.
+    - `seed`: rows are dealt to the folds at random, class by class, so that all folds have the classes' shares.
+
+    The evaluation of all rows; its `parts` are those of the folds.
+
+    >>> import deciban as db
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = db.cross_validate(db.NaiveBayes(), X, y, folds=5)
+    >>> round(found.accuracy, 2), len(found.parts)
+    (0.95, 5)
+    """
+    require_model(model, type(model).__name__)
+    rows = labelled(X, y, sample_weight)
+    fold = _dealt(folds, seed, rows, sample_weight)
+    proba = np.exp(out_of_fold(model, rows, fold))
+    parts = []
+    for f in range(fold.max() + 1):
+        mine = np.flatnonzero(fold == f)
+        weights = None if rows.weights is None else rows.weights[mine]
+        met = proba[mine].any(axis=0)  # a class whose rows are all in one fold is not known without it
+        parts.append(Evaluation.scored(rows.classes, rows.codes[mine], proba[mine], weights, known=met))
+    return replace(sum(parts[1:], parts[0]), parts=tuple(parts))
+
+
+def out_of_fold(model: Any, rows: Rows, fold: IntArray) -> FloatArray:
+    """(n, K) log p(c|x) of each row, from a model that has learned the rows of all other folds."""
+    if hasattr(model, "_out_of_fold") and not model._reads_to_choose():
+        found: FloatArray = copy.copy(model)._out_of_fold(rows.x, Encoded(rows.codes, rows.classes), rows.weights, fold)
+        return found
+    out = np.empty((len(fold), len(rows.classes)))
+    for f in range(fold.max() + 1):
+        mine = np.flatnonzero(fold == f)
+        learned = rows.take(np.flatnonzero(fold != f))
+        weights = {} if learned.weights is None else {"sample_weight": learned.weights}
+        try:
+            fresh = copy.deepcopy(model).fit(learned.x, learned.labels, **weights)
+            out[mine] = _on(log_proba(fresh, rows.take(mine).x), classes_of(fresh), rows.classes)
+        except Exception as error:
+            raise DecibanError(f"{type(model).__name__}, without fold {f}: {error}") from error
+    return out
+
+
+def deal(codes: Labels, folds: int, seed: int) -> IntArray:
+    """(n) the fold of each row: rows of a class in random order, dealt like cards, one class after the other.
+
+    >>> np.bincount(deal(np.array([0, 0, 0, 0, 1, 1], np.int32), 3, seed=0))
+    array([2, 2, 2])
+    """
+    order = np.random.default_rng(seed).permutation(len(codes))
+    short = codes[order].astype(np.int16 if codes.max() < 1 << 15 else np.int32)  # which are sorted by radix
+    fold = np.empty(len(codes), dtype=np.intp)
+    fold[order[np.argsort(short, kind="stable")]] = np.arange(len(codes)) % folds
+    return fold
+
+
+def _dealt(folds: int | ArrayLike, seed: int, rows: Rows, sample_weight: Any) -> IntArray:
+    n = len(rows.codes)
+    if np.ndim(folds) == 0:
+        if not isinstance(folds, (int, np.integer)) or not 2 <= folds <= n:
+            raise DecibanError(f"folds is {folds!r}: it must be a whole number from 2 to the number of rows, {n}")
+        least = int(np.bincount(rows.codes).min())
+        if least < folds:
+            label = rows.classes[int(np.argmin(np.bincount(rows.codes)))]
+            warn(f"class {label!r} has {least} rows, fewer than the {folds} folds: some of them have none to judge")
+        return deal(rows.codes, int(folds), seed)
+    given = np.asarray(folds)
+    if sample_weight is not None and len(given) != n:  # rows of weight 0 are gone
+        given = given[np.asarray(sample_weight) != 0]
+    if given.shape != (n,):
+        raise DecibanError(f"folds has the shape {given.shape}: give one fold for each of the {n} rows, or a number")
+    names, fold = np.unique(given, return_inverse=True)
+    if len(names) < 2:
+        raise DecibanError("folds has one fold only: without it there would be no rows to learn from")
+    return fold.astype(np.intp)
+
+
+def _on(log_p: FloatArray, known: tuple[Any, ...], classes: tuple[Any, ...]) -> FloatArray:
+    """(n, K) in the order of `classes`; a class that is not known has probability 0."""
+    if known == classes:
+        return log_p
+    out = np.full((len(log_p), len(classes)), -np.inf)
+    out[:, [classes.index(label) for label in known]] = log_p
+    return out

@@ -1,0 +1,126 @@
+"""Labels and probabilities from anywhere, checked → codes and a matrix, classes in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban import _kernels
+from deciban.errors import DecibanError
+from deciban.sources.labels import Encoded, check_weights, encode_labels
+from deciban.types import FloatArray, Labels, Levels, level_of, sorted_levels
+
+TOLERANCE = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-4}  # of a row's sum: single precision adds up worse
+
+
+@dataclass(frozen=True)
+class Predictions:
+    classes: Levels  # sorted: of columns and labels together
+    codes: Labels  # (n) places in classes
+    proba: FloatArray  # (n, K)
+    weights: FloatArray | None  # (n)
+    known: NDArray[np.bool_]  # (K) the classes that have a column
+
+
+def read_predictions(y: Any, proba: Any, classes: Any, sample_weight: Any) -> Predictions:
+    """Without the rows of weight 0.
+
+    >>> read_predictions(["b", "a"], [[0.9, 0.1], [0.2, 0.8]], ["b", "a"], None).proba
+    array([[0.1, 0.9],
+           [0.8, 0.2]])
+    """
+    encoded = encode_labels(y)
+    n = len(encoded.codes)
+    p = _matrix(proba, n)
+    names = _names(classes, encoded, p.shape[1], n)
+    weights = row_weights(sample_weight, n)
+    codes = encoded.codes
+    if weights is not None and not weights.all():
+        kept = weights != 0
+        codes, p, weights = codes[kept], p[kept], weights[kept]
+    return _in_order(Encoded(codes, encoded.classes), names, p, weights)
+
+
+def _in_order(encoded: Encoded, names: Levels, p: FloatArray, weights: FloatArray | None) -> Predictions:
+    """Columns and codes in the order of the union of classes; a class without a column has probability 0."""
+    seen = [encoded.classes[i] for i in np.flatnonzero(_kernels.count_labels(encoded.codes, len(encoded.classes)))]
+    classes = sorted_levels({*names, *seen})
+    place = {level: i for i, level in enumerate(classes)}
+    if names != classes or p.shape[1] != len(classes):
+        columns = np.zeros((len(p), len(classes)))
+        columns[:, [place[name] for name in names]] = p[:, : len(names)]
+        p = columns
+    table = np.array([place.get(level, 0) for level in encoded.classes], dtype=np.int32)
+    codes = table[encoded.codes] if len(table) else encoded.codes
+    return Predictions(classes, codes, p, weights, np.isin(np.arange(len(classes)), [place[name] for name in names]))
+
+
+def _names(classes: Any, encoded: Encoded, columns: int, rows: int) -> Levels:
+    """The class of each column."""
+    if classes is None:
+        if not rows:
+            return ()  # nothing is said of any class
+        if len(encoded.classes) != columns:
+            found = ", ".join(map(repr, encoded.classes))
+            raise DecibanError(
+                f"proba is for {columns} classes, but the labels are of {len(encoded.classes)} ({found}): "
+                "pass classes=, the class of each column in order, such as model.classes_"
+            )
+        return encoded.classes
+    names = tuple(level_of(level) for level in (classes.tolist() if hasattr(classes, "tolist") else classes))
+    if len(set(names)) != len(names):
+        raise DecibanError(f"classes names a class twice: {', '.join(map(repr, names))}")
+    if len(names) != columns and rows:
+        raise DecibanError(
+            f"proba is for {columns} classes, but classes has {len(names)}: pass the class of each column, in order"
+        )
+    return names
+
+
+def row_weights(sample_weight: Any, rows: int) -> FloatArray | None:
+    """As for a fit, but all may be 0: then there are no rows."""
+    if sample_weight is None or not rows:
+        return None
+    w = np.array(sample_weight, dtype=np.float64)
+    if w.shape == (rows,) and not w.any():
+        return w
+    return check_weights(w, rows)
+
+
+def _matrix(proba: Any, rows: int) -> FloatArray:
+    """(n, K), a copy in double precision; a vector is the probability of the second of two classes."""
+    given = np.asarray(proba)
+    if given.dtype.kind not in "fiub":
+        raise DecibanError(f"proba must be numbers; it is of type {given.dtype}")
+    if given.ndim not in (1, 2) or len(given) != rows:
+        raise DecibanError(
+            f"proba must have a row for each of the {rows} labels, (n, classes) or (n); its shape is {given.shape}"
+        )
+    if given.ndim == 2:
+        p = np.array(given, dtype=np.float64, order="C")
+    else:
+        p = np.empty((rows, 2))
+        p[:, 1] = given
+        np.subtract(1.0, p[:, 1], out=p[:, 0])
+    _check(p, TOLERANCE.get(given.dtype, 1e-6))
+    return p
+
+
+def _check(p: FloatArray, tolerance: float) -> None:
+    if not p.size:
+        return
+    if not p.min() >= 0:  # NaN too
+        row, column = divmod(int(np.argmax(~(p >= 0))), p.shape[1])
+        problem = "is missing" if np.isnan(p[row, column]) else f"is {p[row, column]:g}, which is negative"
+        raise DecibanError(f"proba, row {row}: the probability in column {column} {problem}; drop or mend the row")
+    sums = p @ np.ones(p.shape[1])
+    bad = ~(np.abs(sums - 1) <= tolerance)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise DecibanError(
+            f"proba, row {row}: the probabilities add up to {sums[row]:.9g}, not 1: pass predict_proba's result, one "
+            "column for each class (for other scores there is Roc.of)"
+        )

@@ -1,0 +1,93 @@
+"""Rows: what models are judged on, in a form that those of other libraries read too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from deciban.errors import DecibanError
+from deciban.sources import frame_of, is_table, split_label
+from deciban.sources.arrow import TableFrame
+from deciban.sources.labels import check_weights, encode_labels
+from deciban.types import FloatArray, IntArray, Labels, Levels, level_of
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows with their classes and weights, in a form that models of other libraries read too."""
+
+    x: Any  # a matrix, compressed sparse rows, or a table of pandas or Arrow
+    codes: Labels  # places in classes
+    classes: Levels
+    weights: FloatArray | None
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        return np.array(self.classes)[self.codes]
+
+    def take(self, rows: IntArray) -> Rows:
+        x = self.x.take(rows) if is_table(self.x) else self.x[rows]
+        weights = None if self.weights is None else self.weights[rows]
+        return Rows(x, self.codes[rows], self.classes, weights)
+
+
+def labelled(X: Any, y: Any, sample_weight: Any) -> Rows:
+    """X: an array, sparse rows or a table; y: labels, or the name of a column of X. Rows of weight 0 are left out."""
+    if isinstance(y, str):
+        X, y = _without_label(X, y)
+    x = _readable(X)
+    n = x.shape[0]
+    encoded = encode_labels(y)
+    if len(encoded.codes) != n:
+        raise DecibanError(
+            f"Found input variables with inconsistent numbers of samples: {n} rows, {len(encoded.codes)} labels"
+        )
+    if not n:
+        raise DecibanError("Found array with 0 sample(s): there are no rows to learn from")
+    weights = check_weights(sample_weight, n)
+    rows = Rows(x, encoded.codes, encoded.classes, weights)
+    return rows if weights is None or weights.all() else rows.take(np.flatnonzero(weights))
+
+
+def _without_label(X: Any, label: str) -> tuple[Any, Any]:
+    frame, labels = split_label(X, label)
+    if hasattr(X, "iloc"):
+        return X.loc[:, [str(name) != label for name in X.columns]], labels
+    return frame.table, labels
+
+
+def _readable(X: Any) -> Any:
+    """A table of pandas stays one, since many models know no other; all other tables become Arrow's."""
+    if is_table(X):
+        frame = frame_of(X)
+        assert isinstance(frame, TableFrame)
+        return X if hasattr(X, "iloc") else frame.table
+    if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind in "US":
+        X = np.array(X, dtype=object)  # numbers beside text stay numbers
+    x = X.tocsr() if sp.issparse(X) else np.asarray(X)
+    if x.ndim != 2:
+        raise DecibanError(f"X must be a table or a matrix; it has the shape {x.shape}")
+    return x
+
+
+def log_proba(model: Any, x: Any) -> FloatArray:
+    """(n, K) log p(c|x), of a model of any library."""
+    with np.errstate(divide="ignore"):  # log 0: some libraries warn of it
+        if hasattr(model, "predict_log_proba"):
+            return np.asarray(model.predict_log_proba(x), dtype=np.float64)
+        return np.log(np.asarray(model.predict_proba(x), dtype=np.float64))
+
+
+def classes_of(model: Any) -> Levels:
+    """The classes that a model knows, in the order of its columns."""
+    return tuple(level_of(label) for label in np.asarray(model.classes_).tolist())
+
+
+def require_model(model: Any, name: str) -> None:
+    gives = hasattr(model, "predict_log_proba") or hasattr(model, "predict_proba")
+    if isinstance(model, type) or not hasattr(model, "fit") or not gives:
+        raise DecibanError(f"{name} is not a model that gives probabilities: it needs fit and predict_proba")

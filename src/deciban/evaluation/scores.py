@@ -1,0 +1,276 @@
+"""Rows and Scores: predictions beside the truth, as rows that were kept or as sums that add."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban import _kernels
+from deciban.errors import NegativeEvidence
+from deciban.evaluation.cells import sorted_apart
+from deciban.statistics.base import Arrays, require_not_negative, with_weight
+from deciban.statistics.histogram import Histogram, keys_of, level_within
+from deciban.statistics.moments import Moments
+from deciban.statistics.sums import Sum
+from deciban.types import FloatArray, Index, Labels
+
+CAP = 1 << 22  # rows that are kept, and different scores that are counted exactly
+EPS = float(np.finfo(np.float64).eps)  # a probability counts as at least this, and at most 1 − this, in the log-loss
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows that were scored. What is asked of them is summed when it is asked, and as exactly as `Scores` has it.
+
+    >>> import numpy as np
+    >>> rows = Rows.of(np.array([0, 1], np.int32), np.array([[0.75, 0.25], [0.5, 0.5]]), None)
+    >>> rows.confusion.value
+    array([[1., 0.],
+           [1., 0.]])
+    """
+
+    codes: Labels  # (n) the true classes
+    proba: FloatArray  # (n, K)
+    weights: FloatArray | None  # (n), none of them 0
+    known: Sum  # (2, K) Σ w of rows whose model knew class k: of other classes, and of class k
+    cap: int
+
+    @classmethod
+    def of(
+        cls,
+        codes: Labels,
+        proba: FloatArray,
+        weights: FloatArray | None,
+        known: NDArray[np.bool_] | None = None,
+        cap: int = CAP,
+    ) -> Rows:
+        """`known`: (K) the classes that the model knows; by default all."""
+        proba, codes, weights = with_weight(proba, codes, weights)
+        return cls(codes, proba, weights, _known(codes, weights, proba.shape[1], known), cap)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """Parts with the same classes, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        weights = None
+        if any(part.weights is not None for part in parts):
+            weights = np.concatenate([np.ones(len(p)) if p.weights is None else p.weights for p in parts])
+        known = parts[0].known
+        for part in parts[1:]:
+            known = known + part.known
+        codes, proba = np.concatenate([p.codes for p in parts]), np.concatenate([p.proba for p in parts])
+        return cls(codes, proba, weights, known, min(p.cap for p in parts))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def classes(self) -> int:
+        return int(self.proba.shape[1])
+
+    def aligned(self, index: Index, classes: int) -> Rows:
+        """Class i becomes class index[i] of `classes`; the others have probability 0."""
+        place = np.asarray(index, dtype=np.intp)
+        proba = np.zeros((len(self), classes))
+        proba[:, place] = self.proba
+        codes = place.astype(np.int32)[self.codes]
+        return Rows(codes, proba, self.weights, self.known.place(place, classes, axis=1), self.cap)
+
+    @cached_property
+    def predicted(self) -> Labels:
+        """(n) the most probable class; of equals the first."""
+        if not len(self):
+            return self.codes
+        if self.classes == 2:  # several times as fast as argmax along so short an axis
+            return np.asarray(self.proba[:, 1] > self.proba[:, 0], np.int32)
+        return np.asarray(self.proba.argmax(axis=1), np.int32)
+
+    @cached_property
+    def confusion(self) -> Sum:
+        """(K, K) Σ w by true and predicted class."""
+        return _tally(self.predicted, self.classes, self.codes, self.classes, self.weights)
+
+    @cached_property
+    def _losses(self) -> Sum:
+        """(K, 2) Σ w·−log p_true and Σ w·Σₖ (pₖ − yₖ)², by true class."""
+        of_true = np.take_along_axis(self.proba, self.codes[:, np.newaxis], axis=1)[:, 0]
+        both = np.zeros((len(self), 2))
+        both[:, 0] = -np.log(np.clip(of_true, EPS, 1 - EPS))
+        for k, p in enumerate(self.proba.T):  # one by one, so that a class of probability 0 does not change the order
+            both[:, 1] += (p - (self.codes == k)) ** 2
+        return Moments.of(both, self.codes, self.weights, self.classes).sum_x
+
+    @cached_property
+    def loss(self) -> Sum:
+        """(K) Σ w·−log p_true by true class."""
+        return _column(self._losses, 0)
+
+    @cached_property
+    def squares(self) -> Sum:
+        """(K) Σ w·Σₖ (pₖ − yₖ)² by true class."""
+        return _column(self._losses, 1)
+
+    def column(self, k: int) -> Histogram:
+        """The probabilities of class k, among other classes and among class k."""
+        return counted(self.proba[:, k], self.codes == k, self.weights, self.cap)
+
+    @cached_property
+    def confidence(self) -> Histogram:
+        """The largest probabilities, among rows classed wrongly and rightly."""
+        largest = self.proba.max(axis=1, initial=0.0)
+        return counted(largest, self.predicted == self.codes, self.weights, self.cap)
+
+    def folded(self) -> Scores:
+        columns = Histogram.beside([self.column(k) for k in range(self.classes)])
+        return Scores(self.confusion, self.loss, self.squares, self.known, columns, self.confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Everything that metrics are made of, as exact sums: confusion, losses, and how often each score occurred.
+
+    a + b is what all rows together would have given, to the last bit, and (a + b) − b is a. Scores are counted exactly
+    while no more than `cap` of a column differ; beyond, the lowest bits of all are dropped (see Histogram).
+
+    >>> import numpy as np
+    >>> codes, proba = np.array([0, 1], np.int32), np.array([[0.75, 0.25], [0.5, 0.5]])
+    >>> once = Rows.of(codes, proba, None).folded()
+    >>> (once + once).loss.value / once.loss.value
+    array([2., 2.])
+    """
+
+    confusion: Sum  # (K, K) Σ w by true and predicted class
+    loss: Sum  # (K) Σ w·−log p_true by true class
+    squares: Sum  # (K) Σ w·Σₖ (pₖ − yₖ)² by true class
+    known: Sum  # (2, K) Σ w of rows whose model knew class k: of other classes, and of class k
+    scores: Histogram  # classes (another, this), a column for each class's probability
+    confidence: Histogram  # classes (wrong, right), one column: the largest probability
+
+    @property
+    def classes(self) -> int:
+        return self.confusion.shape[0]
+
+    @property
+    def cap(self) -> int:
+        return self.scores.cap
+
+    def column(self, k: int) -> Histogram:
+        return self.scores.columns([k])
+
+    def __add__(self, other: Self) -> Self:
+        cap = min(self.cap, other.cap)
+        a, b = self._capped(cap), other._capped(cap)
+        return type(self)(*(x + y for x, y in zip(a._fields(), b._fields(), strict=True)))
+
+    def __sub__(self, other: Self) -> Self:
+        rest = type(self)(*(x - y for x, y in zip(self._fields(), other._fields(), strict=True)))
+        require_not_negative(rest.confusion, rest.known, rest.loss, rest.squares)
+        empty = ~rest.confusion.value.any(axis=1)
+        if rest.loss.value[empty].any() or rest.squares.value[empty].any():
+            raise NegativeEvidence("these rows were never scored (what would remain is no data's sum)")
+        return rest
+
+    def _fields(self) -> tuple[Any, ...]:
+        return self.confusion, self.loss, self.squares, self.known, self.scores, self.confidence
+
+    def _capped(self, cap: int) -> Self:
+        scores, confidence = (replace(h, cap=cap) for h in (self.scores, self.confidence))
+        return replace(self, scores=scores, confidence=confidence)
+
+    def aligned(self, index: Index, classes: int) -> Self:
+        """Class i becomes class index[i] of `classes`; the others had probability 0 in every row."""
+        mine = {int(place): i for i, place in enumerate(index)}
+        columns = [self.column(mine[k]) if k in mine else self._all_at_zero() for k in range(classes)]
+        return type(self)(
+            self.confusion.place(index, classes).place(index, classes, axis=1),
+            self.loss.place(index, classes),
+            self.squares.place(index, classes),
+            self.known.place(index, classes, axis=1),
+            Histogram.beside(columns),
+            self.confidence,
+        )
+
+    def take(self, index: Index) -> Self:
+        """Only the classes of `index`; the others must be without evidence."""
+        return type(self)(
+            self.confusion.take(index).take(index, axis=1),
+            self.loss.take(index),
+            self.squares.take(index),
+            self.known.take(index, axis=1),
+            self.scores.columns(index),
+            self.confidence,
+        )
+
+    def _all_at_zero(self) -> Histogram:
+        if not self.confusion.value.any():
+            return Histogram.zero(2, 1, self.cap)
+        total = self.confusion.total().total()
+        none = np.zeros_like(total.words)
+        counts = Sum(np.stack([total.words, none], axis=1)[:, :, np.newaxis])
+        return Histogram(self.cap, np.zeros(1, np.int64), (keys_of(np.zeros(1)),), (counts,))
+
+    def to_arrays(self) -> Arrays:
+        sums = {"confusion": self.confusion, "loss": self.loss, "squares": self.squares, "known": self.known}
+        arrays: Arrays = {name: s.words for name, s in sums.items()}
+        for name, histogram in (("scores", self.scores), ("confidence", self.confidence)):
+            arrays |= {f"{name}.{key}": array for key, array in histogram.to_arrays().items()}
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
+        def histogram(name: str) -> Histogram:
+            start = f"{name}."
+            return Histogram.from_arrays({k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)})
+
+        def exact(name: str) -> Sum:
+            return Sum(np.asarray(arrays[name], np.float64))
+
+        sums = exact("confusion"), exact("loss"), exact("squares"), exact("known")
+        return cls(*sums, histogram("scores"), histogram("confidence"))
+
+
+# Sums ----------------------------------------------------------------------------------------------------------------
+
+
+def _tally(places: Labels, size: int, codes: Labels, classes: int, weights: FloatArray | None) -> Sum:
+    """(classes, size) Σ w by code and place."""
+    ends = np.array([0, size], dtype=np.int64)
+    return Sum(_kernels.count_codes(places[:, np.newaxis], ends, codes, weights, classes))
+
+
+def _known(codes: Labels, weights: FloatArray | None, classes: int, known: NDArray[np.bool_] | None) -> Sum:
+    one = np.zeros(len(codes), np.int32)
+    mine = _tally(codes, classes, one, 1, weights)  # (1, K)
+    everyone = Sum(np.repeat(_tally(one, 1, one, 1, weights).words, classes, axis=2))
+    both = (everyone - mine).place([0], 2) + mine.place([1], 2)
+    if known is None:
+        return both
+    index = np.flatnonzero(known)
+    return both.take(index, axis=1).place(index, classes, axis=1)
+
+
+def _column(sums: Sum, j: int) -> Sum:
+    return Sum(sums.take([j], axis=1).words[:, :, 0])
+
+
+def counted(x: FloatArray, member: NDArray[np.bool_], weights: FloatArray | None, cap: int) -> Histogram:
+    """Histogram.of one column, of (others, members); without weights by sorting, which is faster for many scores."""
+    if weights is not None:
+        room = max(1, min(cap, len(x)))  # rows bound the different scores, and the table of keys is as large as the cap
+        histogram = Histogram.of(x[:, np.newaxis], member.astype(np.int32), weights, 2, room)
+        return replace(histogram, cap=cap)
+    values, *running = _kernels.merge_sorted(*sorted_apart(x, member))
+    keys = keys_of(values)
+    level = level_within(keys, cap)
+    if level:
+        keys >>= level
+        last = np.flatnonzero(np.diff(keys, append=-1))  # of each cell; no score has a key below 0
+        keys, running = keys[last], [at_or_below[last] for at_or_below in running]
+    counts = np.array([np.diff(at_or_below, prepend=0) for at_or_below in running], dtype=np.float64)
+    return Histogram(cap, np.array([level], np.int64), (keys,), (Sum(counts[np.newaxis]),))

@@ -1,0 +1,196 @@
+"""How probabilities are corrected, and the evidence for it: what was said of rows not learned, and what was true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, Self
+
+import numpy as np
+from scipy.interpolate import PchipInterpolator
+from scipy.optimize import brentq
+from scipy.special import expit, logit, logsumexp
+from sklearn.isotonic import IsotonicRegression
+
+from deciban.statistics.histogram import Histogram, keys_of
+from deciban.statistics.moments import Moments
+from deciban.statistics.sums import Sum
+from deciban.table import Table
+from deciban.types import FloatArray, Labels, Levels, sorted_levels
+
+LEAST = float(np.log(np.finfo(np.float64).eps))  # of a log-probability; below it a model is simply sure
+BETAS = 2.0 ** (np.arange(-24, 17) / 4)  # from 1/64 to 16
+SURE = 1e4  # log-odds beyond which nothing is told apart
+FEW = 300.0  # rows, of which a curve and a temperature are trusted alike
+VIRTUAL = 4.0  # rows
+CAP = 4096  # different scores that an isotonic map remembers; past them they are rounded
+ROWS = 1 << 15  # at a time
+
+
+class Evidence(Protocol):
+    """Additive, as all evidence: + is the evidence of the rows of both."""
+
+    @classmethod
+    def of(cls, log_p: FloatArray, codes: Labels, classes: Levels, weights: FloatArray | None) -> Self: ...
+
+    def __add__(self, other: Self) -> Self: ...
+
+    def corrected(self, log_p: FloatArray, classes: Levels) -> FloatArray:
+        """(n, K) log-probabilities, corrected."""
+
+    def tables(self) -> list[Table]:
+        """The correction, for people."""
+
+
+@dataclass(frozen=True)
+class Temperature:
+    """p'(c|x) ∝ p(c|x)^β: with β = 1/T below 1 all evidence counts for less, and odds come nearer to even.
+
+    The log-loss is convex in β, and best where its slope Σw(E[log p] − log p_true), the expectation being under p', is
+    0. Slopes add, so those at 41 fixed β are the evidence; between them the slope is interpolated. One virtual row,
+    with the slope log β, holds β at 1.
+
+    >>> sure = np.log([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1]])
+    >>> evidence = Temperature.of(sure, np.array([0, 0, 1], np.int32), ("no", "yes"), None)
+    >>> round((evidence + evidence).beta, 3)
+    0.447
+    """
+
+    slopes: Sum  # (β)
+
+    @classmethod
+    def of(cls, log_p: FloatArray, codes: Labels, classes: Levels, weights: FloatArray | None) -> Temperature:
+        total = Sum.zeros(BETAS.shape)
+        for first in range(0, len(log_p), ROWS):
+            rows = slice(first, first + ROWS)
+            z = np.maximum(log_p[rows], LEAST)
+            scaled = z[:, np.newaxis, :] * BETAS[:, np.newaxis]  # (n, β, K)
+            share = np.exp(scaled - logsumexp(scaled, axis=2, keepdims=True))
+            slope = (share * z[:, np.newaxis, :]).sum(axis=2) - z[np.arange(len(z)), codes[rows], np.newaxis]
+            one = np.zeros(len(z), dtype=np.int32)
+            found = Moments.of(slope, one, None if weights is None else weights[rows], 1).sum_x
+            total = total + found.total()
+        return cls(total)
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.slopes + other.slopes)
+
+    @cached_property
+    def beta(self) -> float:
+        """1/T."""
+        slope = self.slopes.value + np.log(BETAS)
+        if slope[0] >= 0 or slope[-1] <= 0:  # the data ask for more than the grid has
+            return float(BETAS[0] if slope[0] >= 0 else BETAS[-1])
+        smooth = PchipInterpolator(np.log(BETAS), slope)
+        return float(np.exp(brentq(smooth, np.log(BETAS[0]), np.log(BETAS[-1]), xtol=1e-12)))
+
+    def corrected(self, log_p: FloatArray, classes: Levels) -> FloatArray:
+        with np.errstate(invalid="ignore"):
+            scaled = self.beta * log_p
+        result: FloatArray = scaled - logsumexp(scaled, axis=1, keepdims=True)
+        return result
+
+    def tables(self) -> list[Table]:
+        rows = ((self.beta, 1.0 / self.beta),)
+        return [Table("correction: all decibans are multiplied by beta", ("beta", "temperature"), rows)]
+
+
+@dataclass(frozen=True)
+class Isotonic:
+    """p'(c|x) = a rising curve of the log-odds of c, class by class, then divided by their sum.
+
+    The curve runs through the blocks that isotonic regression (scikit-learn's) finds in the log-odds, in which the
+    sure and the very sure are still apart. Of a block's n rows k are of the class; it is at (k + 4t)/(n + 4), t being
+    what a temperature makes of its rows: 4 virtual rows keep small blocks from being taken to be certain. Few rows
+    make a coarse curve, so that of a temperature is mixed in, by n²/(n² + 300²) in log-odds.
+
+    >>> z = np.array([-3.0, -1.0, 1.0, 3.0])
+    >>> log_p = -np.log1p(np.exp(np.column_stack([z, -z])))
+    >>> evidence = Isotonic.of(log_p, np.array([0, 1, 0, 1], np.int32), ("no", "yes"), None)
+    >>> p = np.exp(evidence.corrected(log_p, ("no", "yes"))[:, 1])
+    >>> bool((np.diff(p) >= 0).all() and abs(p[1] + p[2] - 1) < 1e-9)
+    True
+    """
+
+    classes: Levels
+    temperature: Temperature
+    odds: Histogram  # (K true classes) × K columns, log p(c|x) / (1 − p(c|x)); rounded past CAP different ones
+
+    @classmethod
+    def of(cls, log_p: FloatArray, codes: Labels, classes: Levels, weights: FloatArray | None) -> Isotonic:
+        odds = Histogram.of(log_odds(log_p), codes, weights, len(classes), cap=CAP)
+        return cls(classes, Temperature.of(log_p, codes, classes, weights), odds)
+
+    def __add__(self, other: Self) -> Self:
+        classes = sorted_levels({*self.classes, *other.classes})
+        odds = self._on(classes).odds + other._on(classes).odds
+        return type(self)(classes, self.temperature + other.temperature, odds)
+
+    def _on(self, classes: Levels) -> Self:
+        """With more classes, each of which was impossible so far."""
+        if classes == self.classes:
+            return self
+        place = [classes.index(label) for label in self.classes]
+        rows = self.odds.table(0).group(np.zeros(len(self.odds.keys[0]), np.intp), 1)  # (K, 1) of each class
+        never = Histogram(CAP, np.zeros(1, np.int64), (keys_of(np.array([-SURE])),), (rows,))
+        columns = [self.odds.columns([self.classes.index(c)]) if c in self.classes else never for c in classes]
+        odds = Histogram.beside(columns).align(place, len(classes))
+        return type(self)(classes, self.temperature, odds)
+
+    @cached_property
+    def curves(self) -> dict[int, tuple[FloatArray, FloatArray]]:
+        """Log-odds and what they become: level within a block, straight between; of two classes, for the second."""
+        count = len(self.classes)
+        return {k: self._curve(k) for k in range(1 if count == 2 else 0, count)}
+
+    def _curve(self, k: int) -> tuple[FloatArray, FloatArray]:
+        z, counts = self.odds.lower(k), self.odds.table(k).value
+        rows, held = counts.sum(axis=0), counts[k]
+        fitted = IsotonicRegression().fit_transform(z, held / rows, sample_weight=rows)
+        block = np.concatenate([[0], np.cumsum(np.diff(fitted) > 0)])
+        sums = (rows, held, rows * expit(self.temperature.beta * z))
+        n, inside, said = (np.bincount(block, weights) for weights in sums)
+        become = np.maximum.accumulate((inside + VIRTUAL * said / n) / (n + VIRTUAL))
+        ends = np.append(np.flatnonzero(np.diff(block)), len(z) - 1)
+        starts = np.append(0, ends[:-1] + 1)
+        at = np.stack([z[starts], z[ends]], axis=1).ravel()
+        return at, np.repeat(logit(become), 2)
+
+    @property
+    def trust(self) -> float:
+        """How far the curve is followed, and not the temperature: n²/(n² + 300²)."""
+        n = float(self.odds.table(0).value.sum())
+        return n**2 / (n**2 + FEW**2)
+
+    def corrected(self, log_p: FloatArray, classes: Levels) -> FloatArray:
+        z = log_odds(log_p)
+        p = expit(self.temperature.beta * z)
+        for k, (odds, become) in self.curves.items():
+            label = self.classes[k]
+            if label in classes and len(odds):
+                j = classes.index(label)
+                curve = np.interp(z[:, j], odds, become)
+                p[:, j] = expit(self.trust * curve + (1.0 - self.trust) * self.temperature.beta * z[:, j])
+        if len(self.classes) == 2 == len(classes):
+            p[:, 0] = 1.0 - p[:, 1]
+        p = np.maximum(p, np.finfo(np.float64).tiny)
+        result: FloatArray = np.log(p) - np.log(p.sum(axis=1, keepdims=True))
+        return result
+
+    def tables(self) -> list[Table]:
+        return [
+            Table(
+                f"correction of {self.classes[k]}", ("log-odds", "p"), tuple(zip(z.tolist(), p.tolist(), strict=True))
+            )
+            for k, (z, p) in self.curves.items()
+        ]
+
+
+def log_odds(log_p: FloatArray) -> FloatArray:
+    """(n, K) log p/(1 − p) of each class, from all logs: it tells 1 − 1e-20 from 1 − 1e-30."""
+    others = np.empty_like(log_p)
+    for j in range(log_p.shape[1]):
+        others[:, j] = logsumexp(np.delete(log_p, j, axis=1), axis=1) if log_p.shape[1] > 1 else -np.inf
+    with np.errstate(invalid="ignore"):
+        odds = log_p - others
+    return np.clip(np.nan_to_num(odds, nan=0.0), -SURE, SURE)

@@ -1,0 +1,417 @@
+"""Calibrated: what it learns, adds, forgets and predicts; against brute force, and never worse on real tables."""
+
+import os
+import pickle
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
+
+import deciban as db
+from deciban.evaluation.judging import deal
+
+X, Y = load_iris(return_X_y=True)
+TWO = load_breast_cancer(return_X_y=True)
+RNG = np.random.default_rng(0)
+W = RNG.choice([0.5, 1.0, 2.5], 150)
+METHODS = ["temperature", "isotonic"]
+LEAST = np.log(np.finfo(float).eps)
+
+
+def out_of_fold(model, x, y, weights=None, folds=10, seed=0):
+    """(n, K) log-probabilities of fresh fits on the other folds."""
+    classes, codes = np.unique(y, return_inverse=True)
+    fold = deal(codes.astype(np.int32), folds, seed)
+    out = np.full((len(y), len(classes)), -np.inf)
+    for f in range(folds):
+        mine, others = fold == f, fold != f
+        given = {} if weights is None else {"sample_weight": weights[others]}
+        fresh = clone(model).fit(x[others], y[others], **given)
+        out[np.ix_(mine, np.searchsorted(classes, fresh.classes_))] = fresh.predict_log_proba(x[mine])
+    return out, codes
+
+
+def least_loss(log_p, codes, weights):
+    """The β of the least log-loss of p^β, with a virtual row that adds β log β − β, whose slope is log β."""
+    z = np.maximum(log_p, LEAST)
+
+    def loss(t):
+        beta = np.exp(t)
+        row = logsumexp(beta * z, axis=1) - beta * z[np.arange(len(z)), codes]
+        return (weights * row).sum() + beta * np.log(beta) - beta
+
+    bounds = np.log([1 / 64, 16])
+    return np.exp(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-10}).x)
+
+
+def same_evidence(a, b):
+    if a.method == "isotonic":
+        mine, theirs = a.evidence_.odds.to_arrays(), b.evidence_.odds.to_arrays()
+        assert mine.keys() == theirs.keys()
+        assert all(np.array_equal(mine[k], theirs[k]) for k in mine)
+        a, b = a.evidence_.temperature, b.evidence_.temperature
+    else:
+        a, b = a.evidence_, b.evidence_
+    return np.array_equal(a.slopes.words, b.slopes.words)
+
+
+def assert_probabilities(p):
+    assert np.isfinite(p).all()
+    assert (p >= 0).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
+
+
+# The temperature -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weights", [None, W], ids=["plain", "weighted"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        db.NaiveBayes(),
+        db.GaussianDiscriminant("per-class"),
+        db.GaussianDiscriminant("shared"),
+        db.LogisticRegression(l2=1.0),
+        GaussianNB(),
+    ],
+    ids=str,
+)
+def test_beta_makes_the_loss_of_folds_least(model, weights):
+    found = db.Calibrated(model, folds=5, seed=3).fit(X, Y, weights)
+    log_p, codes = out_of_fold(model, X, Y, weights, folds=5, seed=3)
+    expected = least_loss(log_p, codes, np.ones(150) if weights is None else weights)
+    assert found.beta_ == pytest.approx(expected, rel=2e-3)
+
+
+def test_two_classes_and_thirty_columns_that_repeat_each_other():
+    found = db.Calibrated().fit(*TWO)
+    expected = least_loss(*out_of_fold(db.NaiveBayes(), *TWO), np.ones(569))
+    assert found.beta_ == pytest.approx(expected, rel=2e-3)
+    assert found.beta_ < 0.2
+
+
+def test_a_temperature_keeps_predictions():
+    for model in (db.NaiveBayes(), GaussianNB()):
+        found = db.Calibrated(model).fit(*TWO)
+        plain = clone(model).fit(*TWO)
+        np.testing.assert_array_equal(found.predict(TWO[0]), plain.predict(TWO[0]))
+        np.testing.assert_array_equal(found.predict_proba(TWO[0]).argmax(axis=1), plain.predict(TWO[0]))
+        power = np.exp(found.beta_ * plain.predict_log_proba(TWO[0]))
+        np.testing.assert_allclose(
+            found.predict_proba(TWO[0]), power / power.sum(axis=1, keepdims=True), rtol=1e-9, atol=1e-300
+        )
+
+
+def test_explanations_sum_to_the_log_odds():
+    found = db.Calibrated().fit(X, Y)
+    told = found.explain(X)
+    plain = db.NaiveBayes().fit(X, Y).explain(X)
+    assert told.names == plain.names
+    np.testing.assert_allclose(told.nats, found.beta_ * plain.nats, rtol=1e-12)
+    log_p, total = found.predict_log_proba(X), told.nats.sum(axis=1)
+    np.testing.assert_allclose(total - total[:, :1], log_p - log_p[:, :1], rtol=1e-9, atol=1e-9)
+
+
+# Both methods --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("classes", [1, 2, 3])
+def test_one_two_and_three_classes(method, classes):
+    rows = classes > Y
+    found = db.Calibrated(method=method).fit(X[rows], Y[rows])
+    assert found.classes_.tolist() == list(range(classes))
+    assert_probabilities(found.predict_proba(X))
+    assert (found.predict_proba(X[rows]).argmax(axis=1) == found.predict(X[rows])).all()
+    np.testing.assert_array_equal(np.exp(found.predict_log_proba(X)), found.predict_proba(X))
+    assert found.score(X[rows], Y[rows]) >= 0.9
+    str(found.summary())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_merged_evidence_is_that_of_both(method):
+    rows = RNG.permutation(150)
+    parts = [db.Calibrated(method=method, folds=3).fit(X[r], Y[r]) for r in np.array_split(rows, 3)]
+    a, b, c = parts
+    left, right = (a + b) + c, c.merge(b.merge(a))
+    assert same_evidence(left, right)
+    np.testing.assert_allclose(left.predict_proba(X), right.predict_proba(X), rtol=1e-9, atol=1e-300)
+    whole = db.NaiveBayes().fit(X, Y)
+    np.testing.assert_allclose(left.model_.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-9)
+    assert same_evidence(a, db.Calibrated(method=method, folds=3).fit(X[rows[:50]], Y[rows[:50]]))  # unchanged
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("first", "second"), [([0, 1], [1, 2]), ([0, 1], [2]), ([0], [1, 2]), ([0, 1, 2], [1])])
+def test_merging_models_of_different_classes(method, first, second):
+    a, b = (db.Calibrated(method=method).fit(X[np.isin(Y, c)], Y[np.isin(Y, c)]) for c in (first, second))
+    merged = a + b
+    assert merged.classes_.tolist() == [0, 1, 2]
+    assert_probabilities(merged.predict_proba(X))
+    assert same_evidence(merged, b + a)
+    assert merged.score(X, Y) > 0.5
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_more_rows_are_judged_before_they_are_learned(method):
+    early, late = np.arange(150) % 2 == 0, np.arange(150) % 2 == 1
+    found = db.Calibrated(method=method).fit(X[early], Y[early])
+    before, said = found.evidence_, found.model_.predict_log_proba(X[late])
+    found.partial_fit(X[late], Y[late])
+    expected = before + type(before).of(said, Y[late].astype(np.int32), (0, 1, 2), None)
+    np.testing.assert_array_equal(found.evidence_.corrected(said, (0, 1, 2)), expected.corrected(said, (0, 1, 2)))
+    plain = db.NaiveBayes().fit(X[early], Y[early]).partial_fit(X[late], Y[late])
+    np.testing.assert_array_equal(found.model_.predict_log_proba(X), plain.predict_log_proba(X))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_of_a_new_class_are_only_learned(method):
+    found = db.Calibrated(method=method).fit(X[:100], Y[:100])
+    before = found.predict_proba(X[:100])
+    evidence = found.evidence_
+    found.partial_fit(X[100:120], Y[100:120])
+    assert found.evidence_ is evidence
+    assert found.classes_.tolist() == [0, 1, 2]
+    assert_probabilities(found.predict_proba(X))
+    assert before.shape == (100, 2)
+    found.partial_fit(X[120:], Y[120:])
+    assert found.evidence_ is not evidence
+    assert_probabilities(found.predict_proba(X))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_forgotten_leaves_the_model_and_not_the_correction(method):
+    kept, gone = np.arange(150) % 3 > 0, np.arange(150) % 3 == 0
+    found = db.Calibrated(method=method).fit(X, Y, W)
+    evidence = found.evidence_
+    found.forget(X[gone], Y[gone], W[gone])
+    plain = db.NaiveBayes().fit(X[kept], Y[kept], W[kept])
+    np.testing.assert_array_equal(found.model_.predict_log_proba(X), plain.predict_log_proba(X))
+    assert found.evidence_ is evidence
+    assert_probabilities(found.predict_proba(X))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_forgotten_class(method):
+    found = db.Calibrated(method=method).fit(X, Y).forget(X[Y == 1], Y[Y == 1])
+    assert found.classes_.tolist() == [0, 2]
+    assert_probabilities(found.predict_proba(X))
+    assert found.score(X[Y != 1], Y[Y != 1]) == 1.0
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", [lambda t: t, pl.from_pandas, lambda t: pa.Table.from_pandas(t)])
+def test_tables_with_the_label_by_name(method, kind):
+    names = np.array(["setosa", "versicolor", "virginica"])[Y]
+    table = pd.DataFrame(X, columns=list("abcd")).assign(species=names)
+    expected = db.Calibrated(method=method).fit(X, names, W)
+    found = db.Calibrated(method=method).fit(kind(table), "species", W)
+    assert same_evidence(found, expected)
+    plain = kind(table.drop(columns="species"))
+    np.testing.assert_array_equal(found.predict_proba(plain), expected.predict_proba(X))
+    np.testing.assert_array_equal(found.predict(plain), expected.predict(X))
+    assert found.score(kind(table), "species") == expected.score(X, names)
+    assert found.feature_names_in_.tolist() == list("abcd")
+    half = kind(table[:70])
+    found.partial_fit(half, "species")
+    found.forget(half, "species")
+    np.testing.assert_allclose(found.model_.predict_proba(plain), expected.model_.predict_proba(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_of_weight_0_are_as_if_they_were_not_there(method):
+    weights = np.where(np.arange(150) % 4 == 0, 0.0, W)
+    kept = weights > 0
+    found = db.Calibrated(method=method).fit(X, Y, weights)
+    expected = db.Calibrated(method=method).fit(X[kept], Y[kept], weights[kept])
+    assert same_evidence(found, expected)
+    np.testing.assert_array_equal(found.predict_proba(X), expected.predict_proba(X))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("model", [None, db.GaussianDiscriminant("per-class"), GaussianNB()], ids=str)
+def test_copies(method, model):
+    found = db.Calibrated(model, method, folds=4, seed=9).fit(X, Y)
+    again = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(again.predict_proba(X), found.predict_proba(X))
+    fresh = clone(found)
+    assert fresh.get_params(deep=False).keys() == found.get_params(deep=False).keys()
+    assert (fresh.method, fresh.folds, fresh.seed) == (method, 4, 9)
+    assert not hasattr(fresh, "model_")
+    assert same_evidence(fresh.fit(X, Y), found)
+    if model is not None:
+        assert not hasattr(model, "classes_")  # the model that was passed stays unfitted
+        assert found.get_params()["model"] is model
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_models_of_other_libraries(method):
+    found = db.Calibrated(GaussianNB(var_smoothing=0), method).fit(*TWO)
+    assert_probabilities(found.predict_proba(TWO[0]))
+    own = db.Calibrated(db.NaiveBayes(), method).fit(*TWO)
+    np.testing.assert_allclose(found.predict_proba(TWO[0]), own.predict_proba(TWO[0]), atol=1e-6)
+    assert db.cross_validate(found, *TWO, folds=3).log_loss < db.cross_validate(GaussianNB(), *TWO, folds=3).log_loss
+
+
+def test_it_has_what_its_model_has():
+    foreign = db.Calibrated(GaussianNB()).fit(X, Y)
+    for name in ("forget", "merge", "explain", "summary"):
+        assert not hasattr(foreign, name)
+        assert hasattr(db.Calibrated(), name)
+    assert hasattr(foreign, "partial_fit")
+    foreign.partial_fit(X, Y)
+    assert not hasattr(db.Calibrated(LogisticRegression()), "partial_fit")
+    with pytest.raises(AttributeError):
+        foreign.explain(X)
+
+
+def test_a_foreign_model_learns_in_parts_what_classes_there_will_be():
+    found = db.Calibrated(GaussianNB()).partial_fit(X[:100], Y[:100], classes=[0, 1, 2])
+    found.partial_fit(X[100:], Y[100:])
+    assert found.classes_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_many_sure_rows_and_one_that_is_not(method):
+    """Probabilities of 0 and 1 for all rows seen; a row with nothing to go by gets finite ones."""
+    x = pd.DataFrame({"colour": ["red", "blue"] * 300})
+    found = db.Calibrated(db.NaiveBayes(smoothing=0), method).fit(x, ["a", "b"] * 300)
+    assert_probabilities(found.predict_proba(pd.DataFrame({"colour": ["red", None, "blue"]})))
+
+
+# Mistakes ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"method": "platt"}, "method must be 'temperature' or 'isotonic', not 'platt'"),
+        ({"folds": 1}, "folds must be a whole number of 2 or more, not 1"),
+        ({"folds": 2.5}, "folds must be a whole number"),
+        ({"folds": [0, 1]}, "folds must be a whole number"),
+        ({"model": db.Halfspace()}, "predict_proba"),
+        ({"model": LinearSVC()}, "predict_proba"),
+    ],
+)
+def test_settings_that_cannot_be(settings, message):
+    with pytest.raises(ValueError, match=message):
+        db.Calibrated(**settings).fit(X[:100], Y[:100])
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "w", "message"),
+    [
+        (X, None, None, "requires y to be passed"),
+        (X, Y[:3], None, "inconsistent numbers of samples"),
+        (X[:0], Y[:0], None, "0 sample"),
+        (X[:1], Y[:1], None, "two rows at least"),
+        (X, Y, -W, "not a weight"),
+        (X, Y, np.eye(150)[0], "two rows at least"),
+        (X, X[:, 0], None, "Unknown label type: continuous"),
+        (np.where(X > 7, np.inf, X), Y, None, "column 0, row 102: inf is infinite"),
+        (X, "species", None, "names a column, so X must be a table"),
+    ],
+    ids=["no y", "lengths", "no rows", "one row", "negative", "one weight", "continuous", "infinite", "name"],
+)
+def test_rows_that_cannot_be(x, y, w, message):
+    for model in (db.Calibrated(), db.Calibrated(method="isotonic")):
+        with pytest.raises(ValueError, match=message):
+            model.fit(x, y, w)
+        assert not hasattr(model, "model_")
+
+
+def test_a_failed_step_leaves_all_as_it_was():
+    found = db.Calibrated().fit(X, Y)
+    evidence, before = found.evidence_, found.predict_proba(X)
+    for step, args in (
+        (found.partial_fit, (np.full((2, 4), np.inf), [0, 1])),
+        (found.partial_fit, (X[:, :2], Y)),
+        (found.forget, (X + 1, Y)),
+        (found.forget, (X[:1], ["never"])),
+    ):
+        with pytest.raises(ValueError, match=r"\w"):
+            step(*args)
+        assert found.evidence_ is evidence
+        np.testing.assert_array_equal(found.predict_proba(X), before)
+
+
+def test_not_fitted():
+    for act in ("predict", "predict_proba", "predict_log_proba", "explain"):
+        with pytest.raises(ValueError, match="not fitted"):
+            getattr(db.Calibrated(), act)(X)
+    for act in (lambda m: m.beta_, lambda m: m.summary(), lambda m: m.forget(X, Y), lambda m: m.merge(m)):
+        with pytest.raises(ValueError, match="not fitted"):
+            act(db.Calibrated())
+
+
+def test_what_cannot_be_merged():
+    warm = db.Calibrated().fit(X, Y)
+    for other in (
+        db.Calibrated(method="isotonic").fit(X, Y),
+        db.Calibrated(db.GaussianDiscriminant()).fit(X, Y),
+        db.NaiveBayes().fit(X, Y),
+    ):
+        with pytest.raises(db.DecibanError, match="cannot be merged"):
+            warm.merge(other)
+    with pytest.raises(TypeError):
+        warm + 3
+
+
+def test_a_method_changed_after_the_fit_is_refused():
+    found = db.Calibrated().fit(X, Y).set_params(method="isotonic")
+    with pytest.raises(db.DecibanError, match="fit"):
+        found.partial_fit(X, Y)
+
+
+def test_curves_have_no_temperature_to_explain():
+    found = db.Calibrated(method="isotonic").fit(X, Y)
+    with pytest.raises(db.DecibanError, match="an isotonic correction is a curve"):
+        found.explain(X)
+    with pytest.raises(db.DecibanError, match="an isotonic correction is a curve"):
+        _ = found.beta_
+
+
+# Real tables ---------------------------------------------------------------------------------------------------------
+
+LABELS = {
+    "breast_w": "Class",
+    "car": "class",
+    "credit_g": "class",
+    "heart_c": "num",
+    "hypothyroid": "Class",
+    "iris": "class",
+    "mushroom": "class",
+    "page_blocks": "class",
+    "segment": "class",
+    "spambase": "class",
+    "vote": "Class",
+}
+NUMBERS = ("breast_w", "iris", "page_blocks", "segment", "spambase")
+NAIVE = [(name, db.NaiveBayes()) for name in LABELS]
+DISCRIMINANT = [(name, db.GaussianDiscriminant("shared", shrinkage="oas")) for name in NUMBERS]
+
+
+@pytest.mark.skipif("DECIBAN_DATA" not in os.environ, reason="real tables: set DECIBAN_DATA")
+@pytest.mark.parametrize(
+    ("name", "model"), [*NAIVE, *DISCRIMINANT], ids=lambda v: v if isinstance(v, str) else type(v).__name__
+)
+def test_calibration_does_no_harm(name, model):
+    table = pd.read_csv(Path(os.environ["DECIBAN_DATA"]) / "tables" / f"{name}.csv")
+    label = LABELS[name]
+    table = table[table.groupby(label)[label].transform("size") >= 5].reset_index(drop=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", db.DecibanWarning)
+        plain = db.cross_validate(model, table, label).log_loss
+        losses = {method: db.cross_validate(db.Calibrated(model, method), table, label).log_loss for method in METHODS}
+    assert {method: loss for method, loss in losses.items() if loss > 1.01 * plain} == {}, f"plain: {plain}"
