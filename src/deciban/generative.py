@@ -18,7 +18,7 @@ from deciban.sources.arrays import SparseFrame
 from deciban.statistics.base import Statistic, require_not_negative
 from deciban.statistics.counts import Counts
 from deciban.statistics.sums import Sum
-from deciban.types import FloatArray, Level, Levels, Names, sorted_levels
+from deciban.types import FloatArray, IntArray, Level, Levels, Names, sorted_levels
 
 AnyFamily = Family[Any, Any]
 Families = AnyFamily | Mapping[Any, AnyFamily] | None
@@ -187,8 +187,8 @@ class Estimate:
     contexts: tuple[Context, ...]
     settings: Settings
 
-    def joint(self, frame: Frame, out: FloatArray, first_row: int = 0) -> None:
-        """out (n, K) = log p(c) + Σ_blocks log p(x_block | c)."""
+    def joint(self, frame: Frame, out: FloatArray, first_row: int | IntArray = 0) -> None:
+        """out (n, K) = log p(c) + Σ_blocks log p(x_block | c). Messages number rows from the first, or as given."""
         places = self.evidence.schema.places(frame)
         out[:] = self.log_prior
         for block, params in zip(self.evidence.blocks, self.params, strict=True):
@@ -197,7 +197,7 @@ class Estimate:
                 block.plan.family.add_log_density(params, values, out)
                 _require_finite(values, out)
             except BadCell as bad:
-                row = first_row + bad.row
+                row = numbered_row(first_row, bad.row)
                 raise named_cell(bad, block.plan, self.evidence.schema, places, frame, row) from None
 
     def converts(self, frame: Frame) -> bool:
@@ -218,7 +218,7 @@ class Estimate:
         order = sorted(found)
         return [_title(owner, names) for owner in order], [found[owner] for owner in order]
 
-    def read(self, block: Block, frame: Frame, places: list[int], first_row: int) -> Any:
+    def read(self, block: Block, frame: Frame, places: list[int], first_row: int | IntArray) -> Any:
         """A block's columns in the form its family reads; a value never seen is refused where that is asked for."""
         levels = block.statistic.levels if isinstance(block.statistic, Counts) else None
         values = read(block.plan, frame, places, levels, self.evidence.missing)
@@ -228,8 +228,13 @@ class Estimate:
             value = frame.cell(row, places[column])
             known = ", ".join(map(repr, values.levels[j][:10]))
             problem = f"was never seen in training (known: {known}); unseen='skip' ignores such cells"
-            raise cell_error(self.evidence.schema.names[column], first_row + row, value, problem)
+            raise cell_error(self.evidence.schema.names[column], numbered_row(first_row, row), value, problem)
         return values
+
+
+def numbered_row(first: int | IntArray, row: int) -> int:
+    """The number of a row, counted from that of the first, or looked up."""
+    return first + row if isinstance(first, int) else int(first[row])
 
 
 def _require_finite(values: Any, out: FloatArray) -> None:

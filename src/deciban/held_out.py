@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.batch import Batch
+from deciban.batch import MISSING, UNSEEN, Batch
 from deciban.errors import BadCell, DecibanError, DecibanWarning, NegativeEvidence, cell_error, warn_of_impossible
 from deciban.generative import (
     Block,
@@ -28,7 +28,7 @@ from deciban.generative import (
 from deciban.schema import Schema
 from deciban.sources import Sample, slices
 from deciban.sources.labels import Encoded
-from deciban.statistics import Counts
+from deciban.statistics import Counts, Histogram, Scatter
 from deciban.types import FloatArray, IntArray, Labels, Level, Levels
 
 
@@ -91,13 +91,36 @@ def _add_blocks(estimate: Estimate, batch: Batch, labels: Labels, out: FloatArra
     for block, params, context in zip(evidence.blocks, estimate.params, estimate.contexts, strict=True):
         try:
             values = estimate.read(block, batch.frame, places, batch.first)
+            family = block.plan.family
+            family.check(values)
+            _require_learned(block, values, labels, batch)
             if estimate.settings.unseen == "error":
                 _refuse_once(block, values, batch, places, evidence)
-            family = block.plan.family
             family.leave_one_out(block.statistic, params, context, values, labels, batch.weights, out)
         except BadCell as bad:
             row = batch.row_number(bad.row)
             raise named_cell(bad, block.plan, evidence.schema, places, batch.frame, row) from None
+
+
+def _require_learned(block: Block, values: Any, labels: Labels, batch: Batch) -> None:
+    """Where the counts remember every cell they can tell that a row was never learned. Sums cannot."""
+    statistic = block.statistic
+    if isinstance(statistic, Counts):
+        for j, column in enumerate(values.codes.T):
+            rows = np.flatnonzero(column != MISSING)
+            place = np.where(column[rows] == UNSEEN, 0, statistic.offsets[j] + column[rows])
+            weight = 1.0 if batch.weights is None else batch.weights[rows]
+            bad = (column[rows] == UNSEEN) | (statistic.table.less(weight, labels[rows], place) < 0)
+            if bad.any():
+                raise _never_learned(batch, int(rows[np.argmax(bad)]))
+    elif isinstance(statistic, Histogram):
+        for j, column in enumerate(values.T):
+            rows = np.flatnonzero(~np.isnan(column))
+            place, known = statistic.place(j, column[rows].astype(np.float64))
+            weight = 1.0 if batch.weights is None else batch.weights[rows]
+            bad = ~known if not known.any() else ~known | (statistic.table(j).less(weight, labels[rows], place) < 0)
+            if bad.any():
+                raise _never_learned(batch, int(rows[np.argmax(bad)]))
 
 
 def _refuse_once(block: Block, values: Any, batch: Batch, places: list[int], evidence: Generative) -> None:
@@ -166,19 +189,24 @@ def out_of_fold(
     plans: tuple[Plan, ...],
     missing: Missing,
     settings: Callable[[Generative], Settings],
-) -> FloatArray:
-    """(n, K) log p(c|x) of each row from the other folds. The rows are collected once; then the folds are added up."""
+) -> FloatArray | None:
+    """(n, K) log p(c|x) of each row from the other folds. The rows are collected once; then the folds are added up.
+
+    None where some fold leaves a joint block without a whole row: what a fit does then needs a look at its rows.
+    """
     folds, classes = int(fold.max()) + 1, sample.labels.classes
     parts = _by_fold(sample, fold, folds, schema, plans, missing)
     out = np.full((sample.frame.rows, len(classes)), -np.inf)
     impossible = 0
     for f, rest in enumerate(sums_of_others(parts)):
+        if any(isinstance(b.statistic, Scatter) and not b.statistic.count.value.any() for b in rest.blocks):
+            return None
         rows = np.flatnonzero(fold == f)
         estimate = rest.estimate(settings(rest))
         columns = [classes.index(label) for label in rest.classes]
         for first, part in slices(sample.frame.take(rows), converts=estimate.converts(sample.frame)):
             found = np.empty((part.rows, len(columns)))
-            estimate.joint(part, found, first)
+            estimate.joint(part, found, rows[first:])
             impossible += _kernels.normalise(found, estimate.log_prior, True)
             mine = rows[first : first + part.rows]
             if len(columns) == len(classes):

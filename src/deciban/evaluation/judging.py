@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from deciban.errors import DecibanError, warn
 from deciban.evaluation.evaluation import Evaluation
 from deciban.evaluation.rows import Rows, classes_of, labelled, log_proba, require_model
-from deciban.sources.labels import Encoded
+from deciban.sources.labels import Encoded, encode_labels
 from deciban.types import FloatArray, IntArray, Labels, sorted_levels
 
 
@@ -75,16 +75,18 @@ def cross_validate(
     for f in range(fold.max() + 1):
         mine = np.flatnonzero(fold == f)
         weights = None if rows.weights is None else rows.weights[mine]
-        met = proba[mine].any(axis=0)  # a class whose rows are all in one fold is not known without it
+        met = np.asarray(proba[mine].any(axis=0))  # a class whose rows are all in one fold is not known without it
         parts.append(Evaluation.scored(rows.classes, rows.codes[mine], proba[mine], weights, known=met))
     return replace(sum(parts[1:], parts[0]), parts=tuple(parts))
 
 
 def out_of_fold(model: Any, rows: Rows, fold: IntArray) -> FloatArray:
     """(n, K) log p(c|x) of each row, from a model that has learned the rows of all other folds."""
-    if hasattr(model, "_out_of_fold") and not model._reads_to_choose():
-        found: FloatArray = copy.copy(model)._out_of_fold(rows.x, Encoded(rows.codes, rows.classes), rows.weights, fold)
-        return found
+    if hasattr(model, "_out_of_fold"):
+        labels = Encoded(rows.codes, rows.classes)
+        found: FloatArray | None = copy.copy(model)._out_of_fold(rows.x, labels, rows.weights, fold)
+        if found is not None:
+            return found
     out = np.empty((len(fold), len(rows.classes)))
     for f in range(fold.max() + 1):
         mine = np.flatnonzero(fold == f)
@@ -94,7 +96,8 @@ def out_of_fold(model: Any, rows: Rows, fold: IntArray) -> FloatArray:
             fresh = copy.deepcopy(model).fit(learned.x, learned.labels, **weights)
             out[mine] = _on(log_proba(fresh, rows.take(mine).x), classes_of(fresh), rows.classes)
         except Exception as error:
-            raise DecibanError(f"{type(model).__name__}, without fold {f}: {error}") from error
+            name = type(model).__name__
+            raise DecibanError(f"{name}, fitted without fold {f} (rows count from 0 without it): {error}") from error
     return out
 
 
@@ -121,15 +124,20 @@ def _dealt(folds: int | ArrayLike, seed: int, rows: Rows, sample_weight: Any) ->
             label = rows.classes[int(np.argmin(np.bincount(rows.codes)))]
             warn(f"class {label!r} has {least} rows, fewer than the {folds} folds: some of them have none to judge")
         return deal(rows.codes, int(folds), seed)
-    given = np.asarray(folds)
-    if sample_weight is not None and len(given) != n:  # rows of weight 0 are gone
-        given = given[np.asarray(sample_weight) != 0]
-    if given.shape != (n,):
-        raise DecibanError(f"folds has the shape {given.shape}: give one fold for each of the {n} rows, or a number")
-    names, fold = np.unique(given, return_inverse=True)
-    if len(names) < 2:
+    try:
+        named = encode_labels(folds)
+    except (DecibanError, ValueError) as error:
+        raise DecibanError(f"folds must name the fold of each row, by a number or a text: {error}") from error
+    fold = named.codes.astype(np.intp)
+    if sample_weight is not None and len(fold) == np.size(sample_weight):  # rows of weight 0 are gone
+        fold = np.unique(fold[np.asarray(sample_weight) != 0], return_inverse=True)[1]
+    if len(fold) != n:
+        raise DecibanError(
+            f"folds names {len(fold)} rows: give one fold for each of the {n} rows, or a number of folds"
+        )
+    if fold.max() < 1:
         raise DecibanError("folds has one fold only: without it there would be no rows to learn from")
-    return fold.astype(np.intp)
+    return fold
 
 
 def _on(log_p: FloatArray, known: tuple[Any, ...], classes: tuple[Any, ...]) -> FloatArray:

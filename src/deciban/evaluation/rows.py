@@ -37,6 +37,8 @@ class Rows:
 
 def labelled(X: Any, y: Any, sample_weight: Any) -> Rows:
     """X: an array, sparse rows or a table; y: labels, or the name of a column of X. Rows of weight 0 are left out."""
+    if y is None:
+        raise DecibanError("y is missing: pass the labels, or the name of a column of X")
     if isinstance(y, str):
         X, y = _without_label(X, y)
     x = _readable(X)
@@ -84,6 +86,8 @@ def log_proba(model: Any, x: Any) -> FloatArray:
 
 def classes_of(model: Any) -> Levels:
     """The classes that a model knows, in the order of its columns."""
+    if not hasattr(model, "classes_"):
+        raise DecibanError(f"this {type(model).__name__} has no classes_: fit it first")
     return tuple(level_of(label) for label in np.asarray(model.classes_).tolist())
 
 

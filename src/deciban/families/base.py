@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from deciban.batch import Coded
-from deciban.errors import DecibanError, DecibanWarning
+from deciban.errors import DecibanError, DecibanWarning, forbid_infinite
 from deciban.statistics.base import Statistic
 from deciban.table import Table as Table
 from deciban.types import FloatArray, Labels, Level
@@ -83,6 +83,11 @@ class Family(ABC, Generic[S, P]):
     @abstractmethod
     def collect(self, values: Any, labels: Labels, weights: FloatArray | None, classes: int) -> S:
         """The evidence of some rows. Raises BadCell where a cell is outside the family's domain."""
+
+    def check(self, values: Any) -> None:
+        """Raises BadCell where a cell is outside the family's domain: where it is infinite, if nothing else is said."""
+        if isinstance(values, np.ndarray):
+            forbid_infinite(values)
 
     @abstractmethod
     def estimate(self, statistic: S, context: Context) -> P:

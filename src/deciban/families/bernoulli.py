@@ -183,6 +183,9 @@ class Bernoulli(Family[Moments, BernoulliParams]):
         missing = np.isnan(truth)
         return side_by_side(np.where(missing, 0.0, truth), missing)
 
+    def check(self, values: Any) -> None:
+        self._truth(values)
+
     def _truth(self, values: Any) -> Any:
         """Zeros and ones; NaN stays."""
         if sp.issparse(values):

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.errors import forbid_infinite
 from deciban.families.base import FLOOR, Context, Family, Natural, Table, class_rows
 from deciban.families.natural import Term, by_column, origins, plain, powers, shifted, squarable, squared, there
 from deciban.families.priors import InverseGamma, Normal
@@ -167,7 +166,6 @@ class Gaussian(Family[Moments, GaussianParams]):
         weights: FloatArray | None,
         out: FloatArray,
     ) -> None:
-        forbid_infinite(values)
         x = values.astype(np.float64)
         w = np.where(np.isnan(x), 0.0, 1.0 if weights is None else weights[:, np.newaxis])
         own, kept = _less(statistic, x, w, labels)

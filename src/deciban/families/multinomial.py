@@ -57,7 +57,7 @@ class Multinomial(Family[Totals, MultinomialParams]):
         return prior.pseudo_counts(statistic.sum_x.value, context.columns, context.classes)
 
     def add_log_density(self, params: MultinomialParams, values: Any, out: FloatArray) -> None:
-        self._check(values)
+        self.check(values)
         if sp.issparse(values):
             _kernels.add_sparse(
                 values.data, values.indices, values.indptr, padded_table(params.log_p), len(params.log_p), out
@@ -87,7 +87,7 @@ class Multinomial(Family[Totals, MultinomialParams]):
             super().leave_one_out(statistic, params, context, values, labels, weights, out)
             return
         before = out.copy()
-        self._check(values)
+        self.check(values)
         if not tally.follows:
             self.add_log_density(params, values, out)
         table = None if weights is not None or tally.follows else _own_table(tally, values)
@@ -120,13 +120,13 @@ class Multinomial(Family[Totals, MultinomialParams]):
         return by_column(np.ones(params.log_p.shape[1], np.bool_), [Term(plain(context), params.log_p)])
 
     def sufficient(self, params: MultinomialParams, values: Any) -> Any:
-        self._check(values)
+        self.check(values)
         if sp.issparse(values):
             counts = np.nan_to_num(values.data.astype(np.float64), nan=0.0)
             return sp.csr_array((counts, values.indices, values.indptr), shape=values.shape)
         return np.nan_to_num(np.asarray(values, dtype=np.float64), nan=0.0)
 
-    def _check(self, values: Any) -> None:
+    def check(self, values: Any) -> None:
         if sp.issparse(values):
             forbid_stored(values, (values.data < 0) | np.isinf(values.data), NOT_A_COUNT)
         else:

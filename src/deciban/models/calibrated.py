@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from deciban.errors import DecibanError
 from deciban.evaluation.judging import deal, out_of_fold
-from deciban.evaluation.rows import classes_of, labelled, log_proba
+from deciban.evaluation.rows import classes_of, labelled, log_proba, require_model
 from deciban.explain import Explanation
 from deciban.models.calibration import Evidence, Isotonic, Temperature
 from deciban.models.estimator import one_dimensional
@@ -84,13 +84,18 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learns the model from all rows, and its correction from what copies say of folds they have not learned."""
+        return self._fit(X, y, sample_weight, lambda model, *rows, **weights: model.fit(*rows, **weights))
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, learn: Callable[..., Any]) -> Self:
         kind = self._kind()
+        require_model(self._inner(), f"model={self._inner()!r}")
         model = clone(self._inner())
+        y = one_dimensional(y)
         if isinstance(y, str):
             named = labelled(X, y, sample_weight)
             X, y, sample_weight = named.x, named.labels, named.weights
-        model.fit(X, y, **_weighing(sample_weight))  # first: its messages about bad input are the better ones
-        rows = labelled(X, one_dimensional(y), sample_weight)
+        learn(model, X, y, **_weighing(sample_weight))  # first: its messages about bad input are the better ones
+        rows = labelled(X, y, sample_weight)
         folds = min(self._folds(), len(rows.codes))
         if folds < 2:
             raise DecibanError("calibration needs two rows at least, n_samples=1 is too few to hold one out")
@@ -103,15 +108,21 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Judges more rows by the model as it is, then learns them. Rows of a class not met before are only learned."""
         if not hasattr(self, "model_"):
-            return self.fit(X, y, sample_weight)
-        self._require_fitted()
+            if classes is None:
+                return self.fit(X, y, sample_weight)
+            more = {"classes": classes}  # which models of other libraries ask for
+            return self._fit(X, y, sample_weight, lambda model, *rows, **w: model.partial_fit(*rows, **more, **w))
+        if not isinstance(self.evidence_, self._kind()):
+            raise DecibanError(f"method was changed to {self.method!r} after the fit: fit again")
         rows = labelled(X, y, sample_weight)
         known = classes_of(self.model_)
         place = np.array([known.index(label) if label in known else -1 for label in rows.classes], dtype=np.int32)
         met = rows.take(np.flatnonzero(place[rows.codes] >= 0))
         evidence = self.evidence_
         if len(met.codes):
-            evidence = evidence + self._kind().of(log_proba(self.model_, met.x), place[met.codes], known, met.weights)
+            evidence = evidence + type(self.evidence_).of(
+                log_proba(self.model_, met.x), place[met.codes], known, met.weights
+            )
         self.model_.partial_fit(X, y, **_weighing(sample_weight))
         self.evidence_ = evidence
         self._note()
@@ -129,8 +140,10 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
     def merge(self, other: Self) -> Self:
         """A new model of the rows of both, corrected by the evidence of both."""
         self._require_fitted()
+        if not isinstance(other, Calibrated):
+            raise DecibanError(f"a Calibrated model and a {type(other).__name__} cannot be merged")
         other._require_fitted()
-        if self.method != other.method:
+        if type(self.evidence_) is not type(other.evidence_):
             raise DecibanError(f"corrections by {self.method} and by {other.method} cannot be merged")
         merged: Self = clone(self)
         merged.model_, merged.evidence_ = self.model_.merge(other.model_), self.evidence_ + other.evidence_
@@ -149,9 +162,10 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
     def beta_(self) -> float:
         """The power that probabilities are raised to; its reciprocal is the temperature."""
         self._require_fitted()
-        if not isinstance(self.evidence_, Temperature):
-            raise DecibanError("an isotonic correction is a curve, not a temperature: see evidence_.curves")
-        return self.evidence_.beta
+        beta: float | None = getattr(self.evidence_, "beta", None)
+        if beta is None:
+            raise AttributeError("an isotonic correction is a curve, not a temperature: see evidence_.curves")
+        return beta
 
     @_as_inner
     def summary(self) -> Summary:

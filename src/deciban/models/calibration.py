@@ -21,7 +21,6 @@ from deciban.types import FloatArray, Labels, Levels, sorted_levels
 LEAST = float(np.log(np.finfo(np.float64).eps))  # of a log-probability; below it a model is simply sure
 BETAS = 2.0 ** (np.arange(-24, 17) / 4)  # from 1/64 to 16
 SURE = 1e4  # log-odds beyond which nothing is told apart
-FEW = 300.0  # rows, of which a curve and a temperature are trusted alike
 VIRTUAL = 4.0  # rows
 CAP = 4096  # different scores that an isotonic map remembers; past them they are rounded
 ROWS = 1 << 15  # at a time
@@ -48,12 +47,12 @@ class Temperature:
 
     The log-loss is convex in β, and best where its slope Σw(E[log p] − log p_true), the expectation being under p', is
     0. Slopes add, so those at 41 fixed β are the evidence; between them the slope is interpolated. One virtual row,
-    with the slope log β, holds β at 1.
+    with the slope log β, and a look at the standard error hold β at 1 until there is evidence.
 
-    >>> sure = np.log([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1]])
-    >>> evidence = Temperature.of(sure, np.array([0, 0, 1], np.int32), ("no", "yes"), None)
-    >>> round((evidence + evidence).beta, 3)
-    0.447
+    >>> sure = np.log([[0.9, 0.1]] * 300)
+    >>> evidence = Temperature.of(sure, np.array([0, 0, 1] * 100, np.int32), ("no", "yes"), None)
+    >>> round((evidence + evidence).beta, 2)  # it says 0.9 where it should say 2/3, and 9^0.32 is about 2
+    0.32
     """
 
     slopes: Sum  # (β)
@@ -77,12 +76,16 @@ class Temperature:
 
     @cached_property
     def beta(self) -> float:
-        """1/T."""
+        """1/T. What the data ask for, the less of it the nearer to 1 it is in standard errors (as James and Stein shrink)."""
         slope = self.slopes.value + np.log(BETAS)
+        grid = np.log(BETAS)
         if slope[0] >= 0 or slope[-1] <= 0:  # the data ask for more than the grid has
             return float(BETAS[0] if slope[0] >= 0 else BETAS[-1])
-        smooth = PchipInterpolator(np.log(BETAS), slope)
-        return float(np.exp(brentq(smooth, np.log(BETAS[0]), np.log(BETAS[-1]), xtol=1e-12)))
+        smooth = PchipInterpolator(grid, slope)
+        asked = float(brentq(smooth, grid[0], grid[-1], xtol=1e-12))
+        information = np.exp(asked) * float(smooth(asked, 1))  # d²(loss)/d(log β)², the inverse of a variance
+        squared = asked**2 * information
+        return float(np.exp(asked * max(0.0, 1.0 - 1.0 / squared))) if squared > 0 else 1.0
 
     def corrected(self, log_p: FloatArray, classes: Levels) -> FloatArray:
         with np.errstate(invalid="ignore"):
@@ -101,8 +104,9 @@ class Isotonic:
 
     The curve runs through the blocks that isotonic regression (scikit-learn's) finds in the log-odds, in which the
     sure and the very sure are still apart. Of a block's n rows k are of the class; it is at (k + 4t)/(n + 4), t being
-    what a temperature makes of its rows: 4 virtual rows keep small blocks from being taken to be certain. Few rows
-    make a coarse curve, so that of a temperature is mixed in, by n²/(n² + 300²) in log-odds.
+    what a temperature makes of its rows: 4 virtual rows keep small blocks from being taken to be certain. A curve of
+    B blocks, which gains G nats over the temperature on the rows it was made from, is trusted by 1 − B/G: about B of
+    them are no gain on other rows. The rest is the temperature's.
 
     >>> z = np.array([-3.0, -1.0, 1.0, 3.0])
     >>> log_p = -np.log1p(np.exp(np.column_stack([z, -z])))
@@ -138,39 +142,33 @@ class Isotonic:
         return type(self)(classes, self.temperature, odds)
 
     @cached_property
-    def curves(self) -> dict[int, tuple[FloatArray, FloatArray]]:
-        """Log-odds and what they become: level within a block, straight between; of two classes, for the second."""
+    def curves(self) -> dict[int, Curve]:
+        """One for each class; of two classes, for the second."""
         count = len(self.classes)
         return {k: self._curve(k) for k in range(1 if count == 2 else 0, count)}
 
-    def _curve(self, k: int) -> tuple[FloatArray, FloatArray]:
+    def _curve(self, k: int) -> Curve:
         z, counts = self.odds.lower(k), self.odds.table(k).value
         rows, held = counts.sum(axis=0), counts[k]
+        before = self.temperature.beta * z
         fitted = IsotonicRegression().fit_transform(z, held / rows, sample_weight=rows)
         block = np.concatenate([[0], np.cumsum(np.diff(fitted) > 0)])
-        sums = (rows, held, rows * expit(self.temperature.beta * z))
-        n, inside, said = (np.bincount(block, weights) for weights in sums)
-        become = np.maximum.accumulate((inside + VIRTUAL * said / n) / (n + VIRTUAL))
+        n, inside, said = (np.bincount(block, weights) for weights in (rows, held, rows * expit(before)))
+        level = np.maximum.accumulate((inside + VIRTUAL * said / n) / (n + VIRTUAL))
+        become = np.clip(logit(level), -SURE, SURE)
+        gain = float((held * (become[block] - before) + rows * (log1pexp(before) - log1pexp(become[block]))).sum())
         ends = np.append(np.flatnonzero(np.diff(block)), len(z) - 1)
         starts = np.append(0, ends[:-1] + 1)
         at = np.stack([z[starts], z[ends]], axis=1).ravel()
-        return at, np.repeat(logit(become), 2)
-
-    @property
-    def trust(self) -> float:
-        """How far the curve is followed, and not the temperature: n²/(n² + 300²)."""
-        n = float(self.odds.table(0).value.sum())
-        return n**2 / (n**2 + FEW**2)
+        return Curve(at, np.repeat(become, 2), max(0.0, 1.0 - len(n) / gain) if gain > 0 else 0.0)
 
     def corrected(self, log_p: FloatArray, classes: Levels) -> FloatArray:
         z = log_odds(log_p)
         p = expit(self.temperature.beta * z)
-        for k, (odds, become) in self.curves.items():
-            label = self.classes[k]
-            if label in classes and len(odds):
-                j = classes.index(label)
-                curve = np.interp(z[:, j], odds, become)
-                p[:, j] = expit(self.trust * curve + (1.0 - self.trust) * self.temperature.beta * z[:, j])
+        for k, curve in self.curves.items():
+            if self.classes[k] in classes:
+                j = classes.index(self.classes[k])
+                p[:, j] = expit(curve.corrected(z[:, j], self.temperature.beta))
         if len(self.classes) == 2 == len(classes):
             p[:, 0] = 1.0 - p[:, 1]
         p = np.maximum(p, np.finfo(np.float64).tiny)
@@ -178,12 +176,37 @@ class Isotonic:
         return result
 
     def tables(self) -> list[Table]:
+        header = ("log-odds", "p of the curve")
         return [
             Table(
-                f"correction of {self.classes[k]}", ("log-odds", "p"), tuple(zip(z.tolist(), p.tolist(), strict=True))
+                f"correction of {self.classes[k]}",
+                header,
+                tuple(zip(curve.odds.tolist(), expit(curve.become).tolist(), strict=True)),
+                f"trusted by {curve.trust:.2f}; the rest is the temperature's, with beta {self.temperature.beta:.4g}",
             )
-            for k, (z, p) in self.curves.items()
+            for k, curve in self.curves.items()
         ]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Log-odds and what they become: level within a block, straight between blocks."""
+
+    odds: FloatArray  # (m) ascending
+    become: FloatArray  # (m) log-odds too
+    trust: float  # from 0 to 1
+
+    def corrected(self, z: FloatArray, beta: float) -> FloatArray:
+        """The curve as far as it is trusted, and what the temperature says for the rest."""
+        curve = np.interp(z, self.odds, self.become) if len(self.odds) else z
+        result: FloatArray = self.trust * curve + (1.0 - self.trust) * beta * z
+        return result
+
+
+def log1pexp(z: FloatArray) -> FloatArray:
+    """log(1 + e^z), of any z."""
+    result: FloatArray = np.logaddexp(0.0, z)
+    return result
 
 
 def log_odds(log_p: FloatArray) -> FloatArray:

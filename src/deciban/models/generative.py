@@ -151,8 +151,10 @@ class GenerativeClassifier(ProbabilityClassifier):
         ]
         return sum(found[1:], found[0])
 
-    def _out_of_fold(self, X: Any, labels: Encoded, weights: FloatArray | None, fold: IntArray) -> FloatArray:
-        """(n, K) log p(c|x) of each row from the other folds."""
+    def _out_of_fold(self, X: Any, labels: Encoded, weights: FloatArray | None, fold: IntArray) -> FloatArray | None:
+        """(n, K) log p(c|x) of each row from the other folds; None where it takes refits."""
+        if self._reads_to_choose():
+            return None
         sample = Sample(self._frame(X, first=True), labels, weights)
         schema = Schema.of(sample.frame)
         plans = self._plans(schema, sample)

@@ -75,10 +75,12 @@ class Sample:
     frame: Frame
     labels: Encoded
     weights: FloatArray | None  # (n) 0 or more
+    numbers: NDArray[np.intp] | None = None  # (n) of the rows in the input, if some were left out
 
     def take(self, rows: NDArray[np.intp]) -> Sample:
         labels = Encoded(self.labels.codes[rows], self.labels.classes)
-        return Sample(self.frame.take(rows), labels, None if self.weights is None else self.weights[rows])
+        weights = None if self.weights is None else self.weights[rows]
+        return Sample(self.frame.take(rows), labels, weights, rows if self.numbers is None else self.numbers[rows])
 
     def batches(self, *, converts: bool) -> Iterator[Batch]:
         """Runs of rows; those of weight 0 are left out, as if they were not there."""
@@ -90,4 +92,7 @@ class Sample:
             if weights is not None and not weights.all():
                 rows = np.flatnonzero(weights)
                 part, codes, weights = part.take(rows), codes[rows], weights[rows]
+            if self.numbers is not None:
+                numbers = self.numbers[first:stop]
+                first, rows = 0, numbers if rows is None else numbers[rows]
             yield Batch(part, np.ascontiguousarray(codes), self.labels.classes, weights, first, rows)

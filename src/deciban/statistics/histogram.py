@@ -110,6 +110,14 @@ class Histogram(Statistic):
         last = np.minimum((self.keys[j] << self.levels[j]) | ~(np.int64(-1) << self.levels[j]), MOST)
         return values_of(np.where(last == -1, -2, last))  # −1 is the key of −0.0, which is counted as 0.0
 
+    def place(self, j: int, x: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """The cells of column j that values lie in, and whether there are such; a value in none has some place."""
+        keys = keys_of(x) >> self.levels[j]
+        place = np.minimum(np.searchsorted(self.keys[j], keys), max(len(self.keys[j]) - 1, 0))
+        if not len(self.keys[j]):
+            return place, np.zeros(len(x), np.bool_)
+        return place, self.keys[j][place] == keys
+
     def occupied(self, j: int) -> tuple[FloatArray, Labels, FloatArray]:
         """Column j as rows: a value, a class and Σ w, for every class that has rows in a cell."""
         counts = self.counts[j].value
