@@ -182,6 +182,25 @@ def _never_learned(batch: Batch, i: int) -> NegativeEvidence:
 # Folds ---------------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Foretold:
+    """What was said of the rows of one fold by what was learned from the others."""
+
+    rows: IntArray  # (m) their places
+    log_p: FloatArray  # (m, K) log p(c|x)
+
+
+def rows_of_folds(fold: IntArray) -> list[IntArray]:
+    """The rows of each fold, in order.
+
+    >>> [rows.tolist() for rows in rows_of_folds(np.array([1, 0, 1]))]
+    [[1], [0, 2]]
+    """
+    short = fold.astype(np.int16) if fold.max() < 1 << 15 else fold  # which are sorted by radix
+    order = np.argsort(short, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(fold))[:-1])
+
+
 def out_of_fold(
     sample: Sample,
     fold: IntArray,
@@ -189,46 +208,48 @@ def out_of_fold(
     plans: tuple[Plan, ...],
     missing: Missing,
     settings: Callable[[Generative], Settings],
-) -> FloatArray | None:
-    """(n, K) log p(c|x) of each row from the other folds. The rows are collected once; then the folds are added up.
+) -> list[Foretold] | None:
+    """Every fold foretold by the others. The rows are collected once; then the folds are added up.
 
     None where some fold leaves a joint block without a whole row: what a fit does then needs a look at its rows.
     """
-    folds, classes = int(fold.max()) + 1, sample.labels.classes
-    parts = _by_fold(sample, fold, folds, schema, plans, missing)
-    out = np.full((sample.frame.rows, len(classes)), -np.inf)
-    impossible = 0
-    for f, rest in enumerate(sums_of_others(parts)):
-        if any(isinstance(b.statistic, Scatter) and not b.statistic.count.value.any() for b in rest.blocks):
-            return None
-        rows = np.flatnonzero(fold == f)
+    folds = rows_of_folds(fold)
+    rests = list(sums_of_others(_by_fold(sample, fold, folds, schema, plans, missing)))
+    if any(isinstance(b.statistic, Scatter) and not b.statistic.count.value.any() for r in rests for b in r.blocks):
+        return None
+    found, impossible = [], 0
+    for rows, rest in zip(folds, rests, strict=True):
         estimate = rest.estimate(settings(rest))
-        columns = [classes.index(label) for label in rest.classes]
+        log_p = np.empty((len(rows), len(rest.classes)))
         for first, part in slices(sample.frame.take(rows), converts=estimate.converts(sample.frame)):
-            found = np.empty((part.rows, len(columns)))
-            estimate.joint(part, found, rows[first:])
-            impossible += _kernels.normalise(found, estimate.log_prior, True)
-            mine = rows[first : first + part.rows]
-            if len(columns) == len(classes):
-                out[mine] = found
-            else:
-                out[mine[:, np.newaxis], columns] = found
+            some = log_p[first : first + part.rows]
+            estimate.joint(part, some, rows[first:])
+            impossible += _kernels.normalise(some, estimate.log_prior, True)
+        found.append(Foretold(rows, on_classes(log_p, rest.classes, sample.labels.classes)))
     warn_of_impossible(impossible)
+    return found
+
+
+def on_classes(log_p: FloatArray, known: Levels, classes: Levels) -> FloatArray:
+    """(n, K) in the order of `classes`; one that is not known is impossible."""
+    if known == classes:
+        return log_p
+    out = np.full((len(log_p), len(classes)), -np.inf)
+    out[:, [classes.index(label) for label in known]] = log_p
     return out
 
 
 def _by_fold(
-    sample: Sample, fold: IntArray, folds: int, schema: Schema, plans: tuple[Plan, ...], missing: Missing
+    sample: Sample, fold: IntArray, folds: list[IntArray], schema: Schema, plans: tuple[Plan, ...], missing: Missing
 ) -> list[Generative]:
     """The evidence of each fold."""
     if not all(plan.family.apart for plan in plans):
-        found = (sample.take(np.flatnonzero(fold == f)) for f in range(folds))
-        return [Generative.collect(part, schema, plans, missing) for part in found]
+        return [Generative.collect(sample.take(rows), schema, plans, missing) for rows in folds]
     # as if each class of each fold were a class of its own: one pass, and no row is moved
     classes = sample.labels.classes
     codes = (fold * len(classes) + sample.labels.codes).astype(np.int32)
-    every = Encoded(codes, tuple(range(folds * len(classes))))
-    return _split(Generative.collect(replace(sample, labels=every), schema, plans, missing), folds, classes)
+    every = Encoded(codes, tuple(range(len(folds) * len(classes))))
+    return _split(Generative.collect(replace(sample, labels=every), schema, plans, missing), len(folds), classes)
 
 
 def _split(evidence: Generative, parts: int, classes: Levels) -> list[Generative]:

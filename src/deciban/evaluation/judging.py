@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 from deciban.errors import DecibanError, warn
 from deciban.evaluation.evaluation import Evaluation
 from deciban.evaluation.rows import Rows, classes_of, labelled, log_proba, require_model
+from deciban.held_out import Foretold, on_classes, rows_of_folds
 from deciban.sources.labels import Encoded, encode_labels
-from deciban.types import FloatArray, IntArray, Labels, sorted_levels
+from deciban.types import IntArray, Labels, sorted_levels
 
 
 def evaluate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Evaluation:
@@ -40,7 +41,7 @@ def evaluate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Evaluatio
     rows = labelled(X, y, sample_weight)
     known = classes_of(model)
     classes = sorted_levels({*known, *rows.classes})
-    proba = np.exp(_on(log_proba(model, rows.x), known, classes))
+    proba = np.exp(on_classes(log_proba(model, rows.x), known, classes))
     place = np.array([classes.index(label) for label in rows.classes], dtype=np.int32)
     met = np.isin(np.arange(len(classes)), [classes.index(label) for label in known])
     return Evaluation.scored(classes, place[rows.codes], proba, rows.weights, known=met)
@@ -70,35 +71,34 @@ def cross_validate(
     require_model(model, type(model).__name__)
     rows = labelled(X, y, sample_weight)
     fold = _dealt(folds, seed, rows, sample_weight)
-    proba = np.exp(out_of_fold(model, rows, fold))
     parts = []
-    for f in range(fold.max() + 1):
-        mine = np.flatnonzero(fold == f)
-        weights = None if rows.weights is None else rows.weights[mine]
-        met = np.asarray(proba[mine].any(axis=0))  # a class whose rows are all in one fold is not known without it
-        parts.append(Evaluation.scored(rows.classes, rows.codes[mine], proba[mine], weights, known=met))
+    for found in out_of_fold(model, rows, fold):
+        p = np.exp(found.log_p)
+        met = np.asarray(p.any(axis=0))  # a class whose rows are all in one fold is not known without it
+        weights = None if rows.weights is None else rows.weights[found.rows]
+        parts.append(Evaluation.scored(rows.classes, rows.codes[found.rows], p, weights, known=met))
     return replace(sum(parts[1:], parts[0]), parts=tuple(parts))
 
 
-def out_of_fold(model: Any, rows: Rows, fold: IntArray) -> FloatArray:
-    """(n, K) log p(c|x) of each row, from a model that has learned the rows of all other folds."""
+def out_of_fold(model: Any, rows: Rows, fold: IntArray) -> list[Foretold]:
+    """Every fold foretold by a model that has learned the rows of all others."""
     if hasattr(model, "_out_of_fold"):
         labels = Encoded(rows.codes, rows.classes)
-        found: FloatArray | None = copy.copy(model)._out_of_fold(rows.x, labels, rows.weights, fold)
-        if found is not None:
-            return found
-    out = np.empty((len(fold), len(rows.classes)))
-    for f in range(fold.max() + 1):
-        mine = np.flatnonzero(fold == f)
+        done: list[Foretold] | None = copy.copy(model)._out_of_fold(rows.x, labels, rows.weights, fold)
+        if done is not None:
+            return done
+    found = []
+    for f, mine in enumerate(rows_of_folds(fold)):
         learned = rows.take(np.flatnonzero(fold != f))
         weights = {} if learned.weights is None else {"sample_weight": learned.weights}
         try:
             fresh = copy.deepcopy(model).fit(learned.x, learned.labels, **weights)
-            out[mine] = _on(log_proba(fresh, rows.take(mine).x), classes_of(fresh), rows.classes)
+            log_p = log_proba(fresh, rows.take(mine).x)
         except Exception as error:
             name = type(model).__name__
             raise DecibanError(f"{name}, fitted without fold {f} (rows count from 0 without it): {error}") from error
-    return out
+        found.append(Foretold(mine, on_classes(log_p, classes_of(fresh), rows.classes)))
+    return found
 
 
 def deal(codes: Labels, folds: int, seed: int) -> IntArray:
@@ -138,12 +138,3 @@ def _dealt(folds: int | ArrayLike, seed: int, rows: Rows, sample_weight: Any) ->
     if fold.max() < 1:
         raise DecibanError("folds has one fold only: without it there would be no rows to learn from")
     return fold
-
-
-def _on(log_p: FloatArray, known: tuple[Any, ...], classes: tuple[Any, ...]) -> FloatArray:
-    """(n, K) in the order of `classes`; a class that is not known has probability 0."""
-    if known == classes:
-        return log_p
-    out = np.full((len(log_p), len(classes)), -np.inf)
-    out[:, [classes.index(label) for label in known]] = log_p
-    return out

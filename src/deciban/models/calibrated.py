@@ -99,7 +99,9 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         folds = min(self._folds(), len(rows.codes))
         if folds < 2:
             raise DecibanError("calibration needs two rows at least, n_samples=1 is too few to hold one out")
-        log_p = out_of_fold(model, rows, deal(rows.codes, folds, self.seed))
+        log_p = np.empty((len(rows.codes), len(rows.classes)))
+        for found in out_of_fold(model, rows, deal(rows.codes, folds, self.seed)):
+            log_p[found.rows] = found.log_p
         self.model_, self.evidence_ = model, kind.of(log_p, rows.codes, rows.classes, rows.weights)
         self._note()
         return self

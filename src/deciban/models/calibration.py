@@ -76,7 +76,7 @@ class Temperature:
 
     @cached_property
     def beta(self) -> float:
-        """1/T. What the data ask for, the less of it the nearer to 1 it is in standard errors (as James and Stein shrink)."""
+        """1/T: of what the data ask for the less, the nearer it is to 1 in standard errors (James and Stein)."""
         slope = self.slopes.value + np.log(BETAS)
         grid = np.log(BETAS)
         if slope[0] >= 0 or slope[-1] <= 0:  # the data ask for more than the grid has

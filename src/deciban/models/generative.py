@@ -14,7 +14,7 @@ from deciban.evaluation.evaluation import Evaluation
 from deciban.explain import Explanation
 from deciban.families import Table
 from deciban.generative import ClassPrior, Estimate, Generative, Missing, Plan, Settings, Unseen, without_absent
-from deciban.held_out import leave_one_out, out_of_fold
+from deciban.held_out import Foretold, leave_one_out, out_of_fold
 from deciban.models.estimator import ProbabilityClassifier, class_array, require_as_many, require_rows
 from deciban.models.logistic import LogisticRegression
 from deciban.models.twin import twin_of
@@ -151,8 +151,10 @@ class GenerativeClassifier(ProbabilityClassifier):
         ]
         return sum(found[1:], found[0])
 
-    def _out_of_fold(self, X: Any, labels: Encoded, weights: FloatArray | None, fold: IntArray) -> FloatArray | None:
-        """(n, K) log p(c|x) of each row from the other folds; None where it takes refits."""
+    def _out_of_fold(
+        self, X: Any, labels: Encoded, weights: FloatArray | None, fold: IntArray
+    ) -> list[Foretold] | None:
+        """Every fold foretold by the others; None where it takes refits."""
         if self._reads_to_choose():
             return None
         sample = Sample(self._frame(X, first=True), labels, weights)
