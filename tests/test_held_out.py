@@ -10,9 +10,8 @@ import scipy.sparse as sp
 import deciban as db
 from deciban import families as fam
 from deciban import sources
-from deciban.evaluation.judging import out_of_fold
-from deciban.evaluation.rows import labelled
 from deciban.held_out import leave_one_out, sums_of_others
+from tests.evaluation.test_judging import by_folds
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -109,11 +108,11 @@ def test_batches_do_not_matter_to_folds(small_batches, monkeypatch):
     fold = np.arange(N) % 4
     for x in (TABLE, TABLE[["size", "calls"]].to_numpy(float), sp.csr_array(TABLE[["calls"]].to_numpy(float))):
         kind = fam.Multinomial() if sp.issparse(x) else None
-        found = out_of_fold(db.NaiveBayes(kind), labelled(x, Y, W), fold[W > 0])
+        found = by_folds(db.NaiveBayes(kind), x, Y, fold[W > 0], W)
         with monkeypatch.context() as whole:
             whole.setattr(sources, "CELLS_PER_BATCH", 1 << 22)
             whole.setattr(sources, "CELLS_PER_VIEW", 1 << 26)
-            expected = out_of_fold(db.NaiveBayes(kind), labelled(x, Y, W), fold[W > 0])
+            expected = by_folds(db.NaiveBayes(kind), x, Y, fold[W > 0], W)
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -137,7 +136,7 @@ def test_sums_of_others(parts):
 def test_families_that_cannot_forget_have_folds():
     fold = np.arange(N) % 3
     x = TABLE[["size"]]
-    found = np.exp(out_of_fold(db.NaiveBayes(fam.Uniform()), labelled(x, Y, None), fold))
+    found = by_folds(db.NaiveBayes(fam.Uniform()), x, Y, fold)
     for f in range(3):
         fresh = db.NaiveBayes(fam.Uniform()).fit(x[fold != f], Y[fold != f])
         np.testing.assert_allclose(found[fold == f], fresh.predict_proba(x[fold == f]), rtol=1e-10)

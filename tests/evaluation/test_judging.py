@@ -58,7 +58,12 @@ def by_refits(model, x, y, fold, weights=None):
 
 
 def by_folds(model, x, y, fold, weights=None):
-    return np.exp(out_of_fold(model, labelled(x, y, weights), fold))
+    """(n, K) the same as foretold fold by fold; every row once."""
+    found = out_of_fold(model, labelled(x, y, weights), fold)
+    assert [np.unique(fold[one.rows]).tolist() for one in found] == [[f] for f in range(fold.max() + 1)]
+    rows = np.concatenate([one.rows for one in found])
+    np.testing.assert_array_equal(np.sort(rows), np.arange(len(fold)))
+    return np.exp(np.concatenate([one.log_p for one in found]))[np.argsort(rows)]
 
 
 def assert_like_refits(model, x, y, fold, weights=None):
@@ -80,7 +85,7 @@ MODELS = [
     db.NaiveBayes(fam.Binned("equal-width", count=4)),
     db.NaiveBayes({(0, 1): fam.MultivariateGaussian(), 3: fam.Exponential()}),
     db.NaiveBayes({(0, 1): fam.MultivariateGaussian("per-class")}, class_prior="uniform"),
-    db.NaiveBayes(fam.Binned(), smoothing="auto"),
+    db.NaiveBayes({0: fam.Binned()}, smoothing="auto"),
     *(db.GaussianDiscriminant(kind, s) for kind in ("shared", "per-class") for s in (None, 0.2, "oas")),
     db.GaussianDiscriminant("shared", ddof="unbiased", class_prior=[0.2, 0.3, 0.5]),
     db.GaussianDiscriminant("diagonal"),
@@ -276,11 +281,11 @@ def test_a_class_of_few_rows_is_warned_of():
         ({"folds": "ten"}, "folds is 'ten'"),
         ({"folds": None}, "folds is None"),
         ({"folds": True}, "folds is True"),
-        ({"folds": FOLD[:5]}, r"folds has the shape \(5,\): give one fold for each of the 150 rows"),
-        ({"folds": np.ones((150, 2))}, r"folds has the shape \(150, 2\)"),
+        ({"folds": FOLD[:5]}, r"folds names 5 rows: \w+ one fold for each of the 150 rows"),
+        ({"folds": np.ones((150, 2))}, r"folds must name the fold of each row, .*\(150, 2\)"),
         ({"folds": np.zeros(150)}, "folds has one fold only"),
-        ({"folds": FOLD[:5], "sample_weight": W}, r"folds has the shape \(5,\): give one fold for each of the 150"),
-        ({"folds": np.where(FOLD == 0, None, FOLD)}, "folds"),
+        ({"folds": FOLD[:5], "sample_weight": W}, r"folds names 5 rows: \w+ one fold for each of the 150"),
+        ({"folds": np.where(FOLD == 0, None, FOLD)}, "folds must name the fold of each row"),
         ({"model": db.NaiveBayes}, "not a model that gives probabilities"),
         ({"model": 3}, "int is not a model that gives probabilities"),
         ({"X": X[:3]}, "inconsistent numbers of samples: 3 rows, 150 labels"),
@@ -293,13 +298,35 @@ def test_a_class_of_few_rows_is_warned_of():
         ({"sample_weight": -W}, "not a weight"),
         ({"sample_weight": 0 * W}, "every sample weight is zero"),
         ({"X": np.where(X > 7, np.inf, X)}, "column 0, row 102: inf is infinite"),
-        ({"model": GaussianNB(), "X": np.where(X > 7, np.nan, X)}, "GaussianNB, without fold 0: Input X contains NaN"),
+        (
+            {"model": GaussianNB(), "X": np.where(X > 7, np.nan, X)},
+            r"GaussianNB, fitted without fold 0 \(rows count from 0 without it\): Input X contains NaN",
+        ),
+        ({"y": None}, "y is missing: pass the labels, or the name of a column of X"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_mistakes_are_explained(changes, message):
     with pytest.raises(db.DecibanError, match=message):
         db.cross_validate(**{"model": db.NaiveBayes(), "X": X, "y": Y, **changes})
+
+
+@pytest.mark.parametrize("row", [0, 60, 149])
+def test_rows_of_a_refit_are_counted_without_the_fold(row):
+    """A generative model names the row of the table; one that is fitted again can only name that of its own rows."""
+    bad = X.copy()
+    bad[row, 0] = np.inf
+    fold = np.where(np.arange(150) % 3 == 1, "a", "b")
+    for model in (db.NaiveBayes(), db.NaiveBayes(fam.Binned()), db.GaussianDiscriminant()):
+        with pytest.raises(db.DecibanError, match=f"^column 0, row {row}: inf is infinite"):
+            db.cross_validate(model, bad, Y, fold)
+    before = int((fold[:row] == "b").sum())
+    for model in (db.LogisticRegression(l2=1.0), db.Calibrated()):
+        message = (
+            rf"{type(model).__name__}, fitted without fold 0 \(rows count from 0 without it\): column 0, row {before}:"
+        )
+        with pytest.raises(db.DecibanError, match=message):
+            db.cross_validate(model, bad, Y, fold)
 
 
 def test_a_fold_of_all_rows_that_count_is_one_fold():
@@ -389,8 +416,10 @@ def test_labels_of_another_type_than_the_models():
 def test_evaluate_of_mistakes():
     model = db.NaiveBayes().fit(X, Y)
     for args, message in (
-        ((db.NaiveBayes(), X, Y), "not fitted"),
-        ((GaussianNB(), X, Y), "not fitted"),
+        ((db.NaiveBayes(), X, Y), "this NaiveBayes has no classes_: fit it first"),
+        ((db.Calibrated(), X, Y), "this Calibrated has no classes_: fit it first"),
+        ((GaussianNB(), X, Y), "this GaussianNB has no classes_: fit it first"),
+        ((model, X, None), "y is missing: pass the labels, or the name of a column of X"),
         ((3, X, Y), "int is not a model"),
         ((model, X[:3], Y), "inconsistent numbers"),
         ((model, X[:, :2], Y), "features"),

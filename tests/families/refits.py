@@ -3,21 +3,40 @@
 import numpy as np
 
 from deciban.families import Context
+from tests.laws import rows_of
 
 
-def assert_left_out_is_refitted(family, x, labels, weights=None, smoothing=1.0, as_forgotten=lambda rest, whole: rest):
-    """Of more rows than the laws draw; NaN in x is missing, and every class has two rows or more."""
-    x, labels = np.asarray(x, np.float64), np.asarray(labels, np.int32)
+def as_it_is(rest, whole):
+    return rest
+
+
+def left_out(family, values, labels, weights, context):
+    """(n, K) log p(x_i | class) from the statistic of all rows, row i taken out of it."""
+    evidence = family.collect(values, labels, weights, len(context.classes))
+    out = np.full((len(labels), len(context.classes)), 3.0)  # it adds to what is there
+    params = family.estimate(evidence, context)
+    family.leave_one_out(evidence, params, context, family.coded_for(evidence, values), labels, weights, out)
+    return out - 3.0
+
+
+def refitted(family, values, labels, weights, context, as_forgotten=as_it_is):
+    """(n, K) the same, each row from an estimate that never saw it."""
+    classes = len(context.classes)
+    whole = family.collect(values, labels, weights, classes)
+    found = np.empty((len(labels), classes))
+    for i in range(len(labels)):
+        others, row = np.delete(np.arange(len(labels)), i), rows_of(values, np.array([i]))
+        rest_weights = None if weights is None else weights[others]
+        rest = as_forgotten(family.collect(rows_of(values, others), labels[others], rest_weights, classes), whole)
+        found[i] = family.log_density(family.estimate(rest, context), family.coded_for(rest, row), classes)[0]
+    return found
+
+
+def assert_left_out_is_refitted(family, values, labels, weights=None, as_forgotten=as_it_is, **settings):
+    """Of more rows than the laws draw; NaN is missing, and every class has two rows or more."""
+    values = np.array(values) if isinstance(values, list) else values
+    labels = np.asarray(labels, np.int32)
     weights = None if weights is None else np.asarray(weights, np.float64)
-    classes = int(labels.max()) + 1
-    context = Context(tuple(range(classes)), tuple(range(x.shape[1])), smoothing)
-    whole = family.collect(x, labels, weights, classes)
-    expected = np.empty((len(x), classes))
-    for i in range(len(x)):
-        others = np.delete(np.arange(len(x)), i)
-        rest = family.collect(x[others], labels[others], None if weights is None else weights[others], classes)
-        params = family.estimate(as_forgotten(rest, whole), context)
-        expected[i] = family.log_density(params, x[[i]], classes)[0]
-    found = np.full(expected.shape, 3.0)
-    family.leave_one_out(whole, family.estimate(whole, context), context, x, labels, weights, found)
-    np.testing.assert_allclose(found - 3.0, expected, rtol=1e-10, atol=1e-10)
+    context = Context(tuple(range(labels.max() + 1)), tuple(range(values.shape[1])), **settings)
+    given = family, values, labels, weights, context
+    np.testing.assert_allclose(left_out(*given), refitted(*given, as_forgotten), rtol=1e-10, atol=1e-10)

@@ -10,7 +10,8 @@ from deciban.batch import UNSEEN, Coded
 from deciban.errors import DecibanError
 from deciban.families import Categorical, Context
 from deciban.families.priors import Dirichlet, Laplace, Virtual
-from tests.laws import family_subject, rows_of
+from tests.families.refits import assert_left_out_is_refitted, left_out
+from tests.laws import family_subject
 from tests.statistics.test_counts import coded
 
 
@@ -151,32 +152,6 @@ def test_the_table_shows_every_value():
 
 
 # Leaving rows out ---------------------------------------------------------------------------------------------------
-
-
-def left_out(family, values, labels, weights, context):
-    evidence = family.collect(values, labels, weights, len(context.classes))
-    out = np.full((len(labels), len(context.classes)), 2.0)  # it adds to what is there
-    params = family.estimate(evidence, context)
-    family.leave_one_out(evidence, params, context, family.coded_for(evidence, values), labels, weights, out)
-    return out - 2.0
-
-
-def refitted(family, values, labels, weights, context):
-    """Each row from an estimate that never saw it."""
-    found = np.zeros((len(labels), len(context.classes)))
-    for i in range(len(labels)):
-        rest, row = np.delete(np.arange(len(labels)), i), rows_of(values, np.array([i]))
-        others = None if weights is None else weights[rest]
-        evidence = family.collect(rows_of(values, rest), labels[rest], others, len(context.classes))
-        asked = family.coded_for(evidence, row)
-        found[i] = family.log_density(family.estimate(evidence, context), asked, len(context.classes))[0]
-    return found
-
-
-def assert_left_out_is_refitted(family, values, labels, weights=None, **settings):
-    context = Context(tuple(range(labels.max() + 1)), tuple(range(values.shape[1])), **settings)
-    given = family, values, labels, weights, context
-    np.testing.assert_allclose(left_out(*given), refitted(*given), rtol=1e-10, atol=1e-10)
 
 
 RNG = np.random.default_rng(0)

@@ -15,6 +15,8 @@ from tests.laws import family_subject, holes, matrices, tame, wild
 SUBJECTS = [
     family_subject(Gaussian(), matrices(wild | holes)),
     family_subject(Gaussian(ddof=1), matrices(wild | holes)),
+    family_subject(Gaussian(ddof=1), matrices(tame | holes), " tame"),
+    family_subject(Gaussian(), matrices(tame | holes), " many", least=9),
     family_subject(Gaussian(mean=Normal(1.0, 2.0), variance=InverseGamma(2.0, 3.0)), matrices(tame | holes)),
 ]
 

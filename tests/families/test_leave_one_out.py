@@ -40,6 +40,17 @@ def with_company(all_rows):
     return kept, np.bincount(kept.labels, minlength=kept.classes)[kept.labels] > 1
 
 
+def rounding(subject, all_rows):
+    """What a mean that is rounded to a double may change: of 1e8 ± 1 it has 8 digits less, in the refit as well."""
+    if subject.kind is not families.Gaussian:
+        return 0.0
+    lost = [1.0]
+    for column in all_rows.values.T:
+        seen = np.unique(column[~np.isnan(column)])
+        lost += (np.abs(seen).max() / np.diff(seen)).tolist() if len(seen) > 1 else []
+    return 64 * np.finfo(np.float64).eps * max(lost)
+
+
 @pytest.mark.filterwarnings("ignore:singular covariance")
 @pytest.mark.parametrize("subject", SUBJECTS, ids=str)
 @settings(deadline=None)
@@ -49,4 +60,5 @@ def test_leaving_a_row_out_is_a_refit_without_it(subject, data):
     setting = context(kept, **subject.settings)
     with np.errstate(all="ignore"):
         expected, actual = (f(subject, kept, setting)[company] for f in (refits, left_out))
-    np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-10)
+    digits = max(1e-10, rounding(subject, kept))
+    np.testing.assert_allclose(actual, expected, rtol=digits, atol=digits)

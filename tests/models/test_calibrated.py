@@ -10,8 +10,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression
@@ -20,13 +18,13 @@ from sklearn.svm import LinearSVC
 
 import deciban as db
 from deciban.evaluation.judging import deal
+from tests.models.test_calibration import shrunk_beta
 
 X, Y = load_iris(return_X_y=True)
 TWO = load_breast_cancer(return_X_y=True)
 RNG = np.random.default_rng(0)
 W = RNG.choice([0.5, 1.0, 2.5], 150)
 METHODS = ["temperature", "isotonic"]
-LEAST = np.log(np.finfo(float).eps)
 
 
 def out_of_fold(model, x, y, weights=None, folds=10, seed=0):
@@ -40,19 +38,6 @@ def out_of_fold(model, x, y, weights=None, folds=10, seed=0):
         fresh = clone(model).fit(x[others], y[others], **given)
         out[np.ix_(mine, np.searchsorted(classes, fresh.classes_))] = fresh.predict_log_proba(x[mine])
     return out, codes
-
-
-def least_loss(log_p, codes, weights):
-    """The β of the least log-loss of p^β, with a virtual row that adds β log β − β, whose slope is log β."""
-    z = np.maximum(log_p, LEAST)
-
-    def loss(t):
-        beta = np.exp(t)
-        row = logsumexp(beta * z, axis=1) - beta * z[np.arange(len(z)), codes]
-        return (weights * row).sum() + beta * np.log(beta) - beta
-
-    bounds = np.log([1 / 64, 16])
-    return np.exp(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-10}).x)
 
 
 def same_evidence(a, b):
@@ -87,16 +72,15 @@ def assert_probabilities(p):
     ],
     ids=str,
 )
-def test_beta_makes_the_loss_of_folds_least(model, weights):
+def test_beta_is_that_of_what_folds_said(model, weights):
     found = db.Calibrated(model, folds=5, seed=3).fit(X, Y, weights)
-    log_p, codes = out_of_fold(model, X, Y, weights, folds=5, seed=3)
-    expected = least_loss(log_p, codes, np.ones(150) if weights is None else weights)
+    expected = shrunk_beta(*out_of_fold(model, X, Y, weights, folds=5, seed=3), weights)
     assert found.beta_ == pytest.approx(expected, rel=2e-3)
 
 
 def test_two_classes_and_thirty_columns_that_repeat_each_other():
     found = db.Calibrated().fit(*TWO)
-    expected = least_loss(*out_of_fold(db.NaiveBayes(), *TWO), np.ones(569))
+    expected = shrunk_beta(*out_of_fold(db.NaiveBayes(), *TWO))
     assert found.beta_ == pytest.approx(expected, rel=2e-3)
     assert found.beta_ < 0.2
 
@@ -368,18 +352,30 @@ def test_what_cannot_be_merged():
         warm + 3
 
 
-def test_a_method_changed_after_the_fit_is_refused():
-    found = db.Calibrated().fit(X, Y).set_params(method="isotonic")
-    with pytest.raises(db.DecibanError, match="fit"):
+@pytest.mark.parametrize(("before", "after"), [METHODS, METHODS[::-1]])
+def test_a_method_changed_after_the_fit_is_refused(before, after):
+    found = db.Calibrated(method=before).fit(X, Y).set_params(method=after)
+    evidence, said = found.evidence_, found.model_.predict_log_proba(X)
+    with pytest.raises(db.DecibanError, match=f"method was changed to '{after}' after the fit: fit again"):
         found.partial_fit(X, Y)
+    assert found.evidence_ is evidence
+    np.testing.assert_array_equal(found.model_.predict_log_proba(X), said)
+    assert same_evidence(found.fit(X, Y), db.Calibrated(method=after).fit(X, Y))
 
 
-def test_curves_have_no_temperature_to_explain():
+def test_curves_have_no_temperature():
     found = db.Calibrated(method="isotonic").fit(X, Y)
-    with pytest.raises(db.DecibanError, match="an isotonic correction is a curve"):
-        found.explain(X)
-    with pytest.raises(db.DecibanError, match="an isotonic correction is a curve"):
-        _ = found.beta_
+    assert not hasattr(found, "beta_")
+    for act in (lambda: found.beta_, lambda: found.explain(X)):
+        with pytest.raises(AttributeError, match="an isotonic correction is a curve, not a temperature"):
+            act()
+    assert hasattr(db.Calibrated().fit(X, Y), "beta_")
+
+
+def test_labels_are_asked_for():
+    found = db.Calibrated().fit(X, Y)
+    with pytest.raises(db.DecibanError, match="y is missing: pass the labels, or the name of a column of X"):
+        found.partial_fit(X)
 
 
 # Real tables ---------------------------------------------------------------------------------------------------------
@@ -412,6 +408,8 @@ def test_calibration_does_no_harm(name, model):
     table = table[table.groupby(label)[label].transform("size") >= 5].reset_index(drop=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", db.DecibanWarning)
-        plain = db.cross_validate(model, table, label).log_loss
-        losses = {method: db.cross_validate(db.Calibrated(model, method), table, label).log_loss for method in METHODS}
-    assert {method: loss for method, loss in losses.items() if loss > 1.01 * plain} == {}, f"plain: {plain}"
+        plain, *losses = (
+            db.cross_validate(judged, table, label, folds=5).log_loss
+            for judged in (model, *(db.Calibrated(model, method) for method in METHODS))
+        )
+    assert max(losses) <= 1.01 * plain, f"plain {plain}, {METHODS} {losses}"
