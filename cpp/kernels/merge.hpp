@@ -23,7 +23,7 @@ inline std::size_t merge_sorted(const double* a, std::size_t n, const double* b,
     };
     while (i < n && j < m) {
         const double x = a[i], y = b[j];
-        step(x < y ? x : y, x <= y, y <= x);
+        step(x < y ? x : y, !(y < x), !(x < y));  // each step goes on, whatever the values are
     }
     while (i < n) step(a[i], true, false);
     while (j < m) step(b[j], false, true);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from deciban import _kernels
-from deciban.errors import INFINITE, cell_error
+from deciban.errors import INFINITE, BadCell, DecibanWarning, cell_error
 from deciban.explain import DECIBANS
 from deciban.families import Bernoulli, Binned, Context, Exponential, Gaussian, Poisson
 from deciban.families.base import Recalled
@@ -20,8 +21,8 @@ from deciban.sources import Sample
 from deciban.statistics import Histogram, Statistic
 from deciban.types import FloatArray, Labels, Level
 
-SMOOTHINGS = (1e-3, 1e3)  # α between these
-SHRINKAGES = (1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 0.6, 1.0)  # then between the best one's neighbours
+SMOOTHINGS = 10.0 ** np.arange(-3, 3.5, 0.5)  # then between the best one's neighbours
+SHRINKAGES = (0.0, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 0.6, 1.0)  # then between the best one's neighbours
 LEAST = float(np.log(np.finfo(np.float64).eps))  # of a log-probability, as in the log-loss
 
 
@@ -50,9 +51,14 @@ def choose_smoothing(evidence: Generative, *, reserve: bool, default: float = 1.
     def likelihood(alpha: float) -> float:
         return sum(_held_out(family, s, replace(context, smoothing=alpha), r) for family, s, context, r in columns)
 
-    low, high = np.log(SMOOTHINGS)
+    known = {alpha: likelihood(alpha) for alpha in SMOOTHINGS.tolist()}
+    best = int(np.argmax(list(known.values())))
+    low, high = np.log(SMOOTHINGS[[max(best - 1, 0), min(best + 1, len(SMOOTHINGS) - 1)]])
     found = minimize_scalar(lambda t: -likelihood(float(np.exp(t))), bounds=(low, high), method="bounded")
-    return Choice(float(np.exp(found.x)), default, (-found.fun - likelihood(default)) * DECIBANS / rows)
+    known[float(np.exp(found.x))] = float(-found.fun)
+    known.setdefault(default, likelihood(default))
+    value = max(known, key=lambda alpha: known[alpha])
+    return Choice(value, default, (known[value] - known[default]) * DECIBANS / rows)
 
 
 def _remembered(evidence: Generative, reserve: bool) -> Iterator[tuple[AnyFamily, Statistic, Context, Recalled]]:
@@ -87,23 +93,32 @@ def _held_out(family: AnyFamily, statistic: Statistic, context: Context, recalle
 # Shrinkage -----------------------------------------------------------------------------------------------------------
 
 
-def choose_shrinkages(evidence: Generative, sample: Sample) -> tuple[Choice | None, ...]:
+def choose_shrinkages(evidence: Generative, sample: Sample) -> dict[frozenset[Level], Choice]:
     """For each block that leaves its shrinkage to be chosen the best, by the rows that it was collected from."""
-    if not any(getattr(block.plan.family, "shrinkage", None) == "auto" for block in evidence.blocks):
-        return (None,) * len(evidence.blocks)
+    blocks = [block for block in evidence.blocks if leaves_shrinkage(block.plan.family)]
     place = {label: i for i, label in enumerate(evidence.classes)}
     index = np.array([place.get(label, -1) for label in sample.labels.classes], dtype=np.int32)
-    return tuple(_block_shrinkage(evidence, block, sample, index) for block in evidence.blocks)
+    return {columns_of(block, evidence): _block_shrinkage(evidence, block, sample, index) for block in blocks}
 
 
-def _block_shrinkage(evidence: Generative, block: Block, sample: Sample, index: Labels) -> Choice | None:
-    """The s that makes Σ log p(c_i|x_i) of this block alone largest, every row left out; against (nearly) none.
+def columns_of(block: Block, evidence: Generative) -> frozenset[Level]:
+    """What tells a block of one model from the others, in any order."""
+    return frozenset(evidence.schema.names[j] for j in block.plan.columns)
+
+
+def leaves_shrinkage(family: AnyFamily) -> bool:
+    """Whether a family leaves its shrinkage to be chosen."""
+    return getattr(family, "shrinkage", None) == "auto"
+
+
+def _block_shrinkage(evidence: Generative, block: Block, sample: Sample, index: Labels) -> Choice:
+    """The s that makes Σ log p(c_i|x_i) of this block alone largest, every row left out in its turn; against none.
+
+    Where the covariance is singular without, none is nearly none (1e-8).
 
     The rows are read once for every s that is tried.
     """
     family = block.plan.family
-    if getattr(family, "shrinkage", None) != "auto":
-        return None
     context = Context(evidence.classes, tuple(evidence.schema.names[j] for j in block.plan.columns))
     places = evidence.schema.places(sample.frame)
     parts = []
@@ -122,12 +137,18 @@ def _block_shrinkage(evidence: Generative, block: Block, sample: Sample, index: 
             known[s] = total
         return known[s]
 
-    best = int(np.argmax([likelihood(s) for s in SHRINKAGES]))
-    bounds = (SHRINKAGES[max(best - 1, 0)], SHRINKAGES[min(best + 1, len(SHRINKAGES) - 1)])
-    minimize_scalar(lambda s: -likelihood(float(s)), bounds=bounds, method="bounded", options={"xatol": 1e-3})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DecibanWarning)  # a covariance that is singular until it is shrunk
+        none = family.estimate(block.statistic, context)
+        tried = SHRINKAGES if getattr(none, "status", "ok") == "ok" else SHRINKAGES[1:]
+        best = int(np.argmax([likelihood(s) for s in tried]))
+        low, high = np.log([max(tried[max(best - 1, 0)], 1e-10), tried[min(best + 1, len(tried) - 1)]])
+        minimize_scalar(
+            lambda t: -likelihood(float(np.exp(t))), bounds=(low, high), method="bounded", options={"xatol": 0.02}
+        )
     value = max(known, key=lambda s: known[s])
     rows = float(evidence.counts.value.sum())
-    return Choice(value, SHRINKAGES[0], (known[value] - known[SHRINKAGES[0]]) * DECIBANS / rows)
+    return Choice(value, tried[0], (known[value] - known[tried[0]]) * DECIBANS / rows)
 
 
 def _foretold(
@@ -151,7 +172,9 @@ def _priors(counts: FloatArray, labels: Labels, weights: FloatArray | None) -> F
     """(n, K) log p(c) of each row, without it."""
     left = np.broadcast_to(counts, (len(labels), len(counts))).copy()
     left[np.arange(len(labels)), labels] -= 1.0 if weights is None else weights
-    return log_prior(np.maximum(left, 0.0), tuple(range(len(counts))), "empirical")
+    with np.errstate(invalid="ignore"):
+        prior = log_prior(np.maximum(left, 0.0), tuple(range(len(counts))), "empirical")
+    return np.where(left.sum(axis=1, keepdims=True) > 0, prior, 0.0)  # without the only row all classes are alike
 
 
 # Families ------------------------------------------------------------------------------------------------------------
@@ -191,6 +214,8 @@ def hold_contests(schema: Schema, sample: Sample) -> tuple[Contest, ...]:
 def candidates(values: FloatArray) -> tuple[AnyFamily, ...]:
     """The families that a column of numbers might be of, the simplest first."""
     seen = values[~np.isnan(values)]
+    if not len(seen):
+        return (Gaussian(),)
     if np.isin(seen, (0.0, 1.0)).all():
         return (Bernoulli(),)
     families: list[AnyFamily] = [Gaussian()]
@@ -212,7 +237,7 @@ def contest(column: Level, values: FloatArray, labels: Labels, weights: FloatArr
     company = np.bincount(labels, minlength=classes)[labels] > 1  # the only row of a class foretells nothing
     kept = there & company
     x, y, w = values[kept, np.newaxis], labels[kept], None if weights is None else weights[kept]
-    families = candidates(x[:, 0])
+    families = candidates(values[there])
     if len(families) < 2 or not len(y):
         return Contest(column, dict.fromkeys(families, 0.0))
     times = w if w is not None else np.ones(len(y))
@@ -226,7 +251,10 @@ def contest(column: Level, values: FloatArray, labels: Labels, weights: FloatArr
     prior = _priors(np.bincount(whole[1], w, minlength=classes).astype(np.float64), y, w)
     found = {}
     for family in families:
-        statistic = family.collect(*whole, classes)
+        try:
+            statistic = family.collect(*whole, classes)
+        except BadCell:  # a number too large to be squared, say
+            continue
         own = _foretold(family, statistic, family.estimate(statistic, context), context, (x, y, w), prior)
         found[family] = float(np.average(own, weights=times)) * DECIBANS
-    return Contest(column, found)
+    return Contest(column, found or {Gaussian(): 0.0})  # whose fit says what is wrong, and where

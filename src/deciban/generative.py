@@ -34,6 +34,7 @@ class Plan:
     family: AnyFamily
     columns: tuple[int, ...]
     presence: bool = False
+    lenient: bool = False  # a number that the family cannot have is taken for a missing cell
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,10 @@ class Generative:
                     blocks.append(Block(block.plan, statistic))
                     break
         if len(blocks) != len(self.blocks) or len(blocks) != len(other.blocks) or self.missing != other.missing:
-            raise DecibanError("the models read their columns with different families: they cannot be added")
+            raise DecibanError(
+                "the models read their columns with different families: they cannot be added. Fit one with the "
+                "families of the other: NaiveBayes(families=other.families_)"
+            )
         return type(self)(schema, other.classes, other.counts, tuple(blocks), self.missing)
 
     def _on(self, classes: Levels) -> Self:
@@ -254,10 +258,9 @@ def read(plan: Plan, frame: Frame, places: list[int], levels: tuple[Levels, ...]
     columns = [places[j] for j in plan.columns]
     if plan.presence:
         return np.isnan(frame.numbers(columns)).astype(np.float64)
-    if plan.family.reads == "numbers":
-        return frame.numbers(columns)
-    if plan.family.reads == "counts":
-        return frame.counts(columns)
+    if plan.family.reads != "codes":
+        values = frame.numbers(columns) if plan.family.reads == "numbers" else frame.counts(columns)
+        return plan.family.allowed(values) if plan.lenient else values
     if levels is None:
         coded = frame.coded(columns)
         return _with_missing_level(coded) if missing == "category" else coded

@@ -188,6 +188,17 @@ class Foretold:
 
     rows: IntArray  # (m) their places
     log_p: FloatArray  # (m, K) log p(c|x)
+    known: NDArray[np.bool_]  # (K) the classes that have rows in the others
+
+    @classmethod
+    def of(cls, rows: IntArray, log_p: FloatArray, known: Levels, classes: Levels) -> Foretold:
+        """With columns in the order of `classes`, of log-probabilities in the order of those that are known."""
+        if known == classes:
+            return cls(rows, log_p, np.ones(len(classes), np.bool_))
+        columns = [classes.index(label) for label in known]
+        out = np.full((len(log_p), len(classes)), -np.inf)
+        out[:, columns] = log_p
+        return cls(rows, out, np.isin(np.arange(len(classes)), columns))
 
 
 def rows_of_folds(fold: IntArray) -> list[IntArray]:
@@ -225,18 +236,9 @@ def out_of_fold(
             some = log_p[first : first + part.rows]
             estimate.joint(part, some, rows[first:])
             impossible += _kernels.normalise(some, estimate.log_prior, True)
-        found.append(Foretold(rows, on_classes(log_p, rest.classes, sample.labels.classes)))
+        found.append(Foretold.of(rows, log_p, rest.classes, sample.labels.classes))
     warn_of_impossible(impossible)
     return found
-
-
-def on_classes(log_p: FloatArray, known: Levels, classes: Levels) -> FloatArray:
-    """(n, K) in the order of `classes`; one that is not known is impossible."""
-    if known == classes:
-        return log_p
-    out = np.full((len(log_p), len(classes)), -np.inf)
-    out[:, [classes.index(label) for label in known]] = log_p
-    return out
 
 
 def _by_fold(

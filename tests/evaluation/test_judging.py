@@ -265,7 +265,7 @@ def test_the_model_stays_as_it_is():
 
 def test_a_class_of_few_rows_is_warned_of():
     rare = np.where(np.arange(150) < 3, 9, Y)
-    with pytest.warns(db.DecibanWarning, match="class 9 has 3 rows, fewer than the 10 folds"):
+    with pytest.warns(db.DecibanWarning, match=r"class 9 has fewer rows \(3\) than there are folds \(10\)"):
         found = db.cross_validate(db.NaiveBayes(), X, rare)
     np.testing.assert_array_equal(found.count, [47, 50, 50, 3])
 
@@ -286,7 +286,7 @@ def test_a_class_of_few_rows_is_warned_of():
         ({"folds": np.zeros(150)}, "folds has one fold only"),
         ({"folds": FOLD[:5], "sample_weight": W}, r"folds names 5 rows: \w+ one fold for each of the 150"),
         ({"folds": np.where(FOLD == 0, None, FOLD)}, "folds must name the fold of each row"),
-        ({"model": db.NaiveBayes}, "not a model that gives probabilities"),
+        ({"model": db.NaiveBayes}, "NaiveBayes is a class of models: pass a model"),
         ({"model": 3}, "int is not a model that gives probabilities"),
         ({"X": X[:3]}, "inconsistent numbers of samples: 3 rows, 150 labels"),
         ({"X": X[:0], "y": Y[:0]}, "no rows"),
@@ -322,10 +322,8 @@ def test_rows_of_a_refit_are_counted_without_the_fold(row):
             db.cross_validate(model, bad, Y, fold)
     before = int((fold[:row] == "b").sum())
     for model in (db.LogisticRegression(l2=1.0), db.Calibrated()):
-        message = (
-            rf"{type(model).__name__}, fitted without fold 0 \(rows count from 0 without it\): column 0, row {before}:"
-        )
-        with pytest.raises(db.DecibanError, match=message):
+        where = rf"{type(model).__name__}, fitted without fold 0 \(rows count from 0 without it\): column 0"
+        with pytest.raises(db.DecibanError, match=f"^{where}, row {before}: inf is infinite"):
             db.cross_validate(model, bad, Y, fold)
 
 

@@ -265,7 +265,7 @@ def test_pipelines_of_scikit_learn_find_the_columns_of_pandas():
         ({"sample_weight": [1.0]}, "Sample weights must be 1D"),
         ({"models": {}, "y": Y}, "there are no models to fit"),
         ({"models": [1]}, "int is not a model that gives probabilities"),
-        ({"models": {"plain": LogisticRegression}}, "plain is not a model that gives probabilities"),
+        ({"models": {"plain": LogisticRegression}}, "LogisticRegression is a class of models: pass a model"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

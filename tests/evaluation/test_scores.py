@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from deciban.errors import NegativeEvidence
-from deciban.evaluation.scores import EPS, Rows, Scores, counted
+from deciban.evaluation.scores import EPS, Scored, Scores, counted
 from deciban.statistics.histogram import Histogram
 from deciban.statistics.sums import Sum
 from tests.laws import assert_same_bits, dyadic
@@ -31,7 +31,7 @@ def rows(draw, classes=None, weights=True, least=0, cap=CAP):
     weigh = weights and draw(st.booleans())
     w = draw(hnp.arrays(np.float64, n, elements=dyadic, fill=st.nothing())) if weigh else None
     known = draw(st.none() | hnp.arrays(np.bool_, k))
-    return Rows.of(codes, raw / raw.sum(axis=1, keepdims=True), w, known, cap)
+    return Scored.of(codes, raw / raw.sum(axis=1, keepdims=True), w, known, cap)
 
 
 def same(actual, expected):
@@ -40,7 +40,7 @@ def same(actual, expected):
 
 def taken(rows, index, known=None):
     weights = None if rows.weights is None else rows.weights[index]
-    return Rows.of(rows.codes[index], rows.proba[index], weights, known, rows.cap)
+    return Scored.of(rows.codes[index], rows.proba[index], weights, known, rows.cap)
 
 
 @st.composite
@@ -71,8 +71,8 @@ def test_order_and_brackets_do_not_matter(cap, data):
 @given(data=st.data())
 def test_folded_and_added_is_joined_and_folded(cap, data):
     a, b, c = data.draw(three(cap))
-    same(a.folded() + b.folded() + c.folded(), Rows.joined([a, b, c]).folded())
-    same(Rows.joined([c, a]).folded() + b.folded(), Rows.joined([a, b, c]).folded())
+    same(a.folded() + b.folded() + c.folded(), Scored.joined([a, b, c]).folded())
+    same(Scored.joined([c, a]).folded() + b.folded(), Scored.joined([a, b, c]).folded())
 
 
 @given(three())
@@ -93,13 +93,13 @@ def test_what_was_never_there_cannot_be_forgotten(a, data):
 @pytest.mark.parametrize("field", ["confusion", "loss", "squares", "known"])
 def test_no_sum_may_fall_below_zero(field):
     """Even where every score that is to be forgotten was there."""
-    a = Rows.of(np.array([0, 1], np.int32), np.array([[0.5, 0.5], [0.25, 0.75]]), None).folded()
+    a = Scored.of(np.array([0, 1], np.int32), np.array([[0.5, 0.5], [0.25, 0.75]]), None).folded()
     with pytest.raises(NegativeEvidence, match="below zero"):
         a - replace(a, **{field: Sum.of(2 * getattr(a, field).value)})
 
 
 def test_a_loss_that_belongs_to_no_row_cannot_stay():
-    a = Rows.of(np.array([0, 1], np.int32), np.array([[0.5, 0.5], [0.25, 0.75]]), None).folded()
+    a = Scored.of(np.array([0, 1], np.int32), np.array([[0.5, 0.5], [0.25, 0.75]]), None).folded()
     other = Scores(a.confusion, Sum.of(a.loss.value / 2), a.squares, a.known, a.scores, a.confidence)
     with pytest.raises(NegativeEvidence, match="never scored"):
         a - other
@@ -107,7 +107,7 @@ def test_a_loss_that_belongs_to_no_row_cannot_stay():
 
 @given(rows(weights=False))
 def test_weight_one_is_no_weight(a):
-    weighted = Rows(a.codes, a.proba, np.ones(len(a)), a.known, a.cap)
+    weighted = Scored(a.codes, a.proba, np.ones(len(a)), a.known, a.cap)
     same(weighted.folded(), a.folded())
 
 
@@ -115,13 +115,13 @@ def test_weight_one_is_no_weight(a):
 def test_weight_two_is_the_row_twice(a, data):
     again = data.draw(hnp.arrays(np.bool_, len(a)))
     twice = taken(a, np.concatenate([np.arange(len(a)), np.flatnonzero(again)]))
-    same(Rows.of(a.codes, a.proba, np.where(again, 2.0, 1.0), cap=CAP).folded(), twice.folded())
+    same(Scored.of(a.codes, a.proba, np.where(again, 2.0, 1.0), cap=CAP).folded(), twice.folded())
 
 
 @given(rows(weights=False), st.data())
 def test_weight_zero_is_no_row(a, data):
     kept = data.draw(hnp.arrays(np.bool_, len(a)))
-    same(Rows.of(a.codes, a.proba, kept.astype(float), cap=CAP).folded(), taken(a, kept).folded())
+    same(Scored.of(a.codes, a.proba, kept.astype(float), cap=CAP).folded(), taken(a, kept).folded())
 
 
 @given(rows(), st.data())
@@ -190,7 +190,7 @@ def test_scores_are_counted_by_class(a):
 @given(rows(weights=False, least=1), st.data())
 def test_known_classes_are_counted(a, data):
     known = data.draw(hnp.arrays(np.bool_, a.classes))
-    found = Rows.of(a.codes, a.proba, None, known).known.value
+    found = Scored.of(a.codes, a.proba, None, known).known.value
     mine = np.array([(a.codes == k).sum() for k in range(a.classes)])
     np.testing.assert_array_equal(found, np.stack([len(a) - mine, mine]) * known)
 
@@ -210,7 +210,7 @@ def test_many_classes_keep_the_order_of_addition():
     """numpy adds up eight or more numbers of a row in another order than fewer; squares must not see it."""
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(12), size=50)
-    a = Rows.of(rng.integers(0, 12, 50).astype(np.int32), proba, None)
+    a = Scored.of(rng.integers(0, 12, 50).astype(np.int32), proba, None)
     place = np.sort(rng.permutation(40)[:12])
     same(a.aligned(place, 40).folded(), a.folded().aligned(place, 40))
     one_by_one = [taken(a, [i]).folded() for i in range(50)]

@@ -48,7 +48,7 @@ def rounding(subject, all_rows):
     for column in all_rows.values.T:
         seen = np.unique(column[~np.isnan(column)])
         lost += (np.abs(seen).max() / np.diff(seen)).tolist() if len(seen) > 1 else []
-    return 64 * np.finfo(np.float64).eps * max(lost)
+    return min(1.0, 64 * np.finfo(np.float64).eps * max(lost))
 
 
 @pytest.mark.filterwarnings("ignore:singular covariance")

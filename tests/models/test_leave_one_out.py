@@ -145,14 +145,14 @@ def cases(draw):
     return model, table, y, w
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(case=cases())
 def test_leaving_a_row_out_of_a_mixed_table_is_a_refit_without_it(case):
     assert_left_out_is_refitted(*case)
 
 
 @pytest.mark.parametrize("family", [*OF_NUMBERS, *OF_COUNTS, fam.Bernoulli(), *OF_PAIRS], ids=str)
-@settings(max_examples=10)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_one_family_reads_all_columns(family, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
@@ -167,7 +167,7 @@ def test_one_family_reads_all_columns(family, data):
 
 
 @pytest.mark.parametrize("family", [fam.Multinomial(), fam.Bernoulli(), fam.Poisson()], ids=str)
-@settings(max_examples=10)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_sparse_rows(family, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))

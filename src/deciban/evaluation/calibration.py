@@ -31,7 +31,7 @@ def calibration_table(cells: Cells, bins: int, strategy: str) -> Table:
     edges = _edges(cells, int(bins), strategy)
     ends = [0, *np.searchsorted(cells.values, edges[1:-1], side="right"), len(cells.values)]
     weights = cells.negative + cells.positive
-    weighted = weights * cells.values
+    weighted = weights * cells.middle
     found = []
     for start, end in pairwise(ends):
         if start < end:

@@ -29,6 +29,12 @@ class Cells:
     values: FloatArray  # (m) ascending, all different
     negative: FloatArray  # (m) Σ w
     positive: FloatArray  # (m) Σ w
+    upper: FloatArray | None = None  # (m) the largest score of each cell, where bits were dropped
+
+    @property
+    def middle(self) -> FloatArray:
+        """(m) what stands for the scores of a cell in a mean."""
+        return self.values if self.upper is None else 0.5 * (self.values + self.upper)
 
     @classmethod
     def of(cls, scores: Floats, member: NDArray[np.bool_], weights: FloatArray) -> Cells:
@@ -44,7 +50,8 @@ class Cells:
     def from_histogram(cls, histogram: Histogram) -> Cells:
         """Of one column, classes (negative, positive). Where bits were dropped, a score is the least of its cell."""
         negative, positive = histogram.table(0).value
-        return cls(histogram.lower(0), negative, positive)
+        upper = histogram.upper(0) if histogram.levels.any() else None
+        return cls(histogram.lower(0), negative, positive, upper)
 
 
 def sorted_apart(scores: Floats, member: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:

@@ -19,7 +19,7 @@ from deciban.evaluation.cells import Cells
 from deciban.evaluation.predictions import read_predictions
 from deciban.evaluation.rates import Rates, share
 from deciban.evaluation.roc import Roc
-from deciban.evaluation.scores import CAP, Rows, Scores
+from deciban.evaluation.scores import CAP, Scored, Scores
 from deciban.statistics.base import Arrays
 from deciban.statistics.sums import Sum
 from deciban.summary import Summary
@@ -50,7 +50,7 @@ class Evaluation:
     """
 
     classes: Levels  # sorted; of labels and of score columns together
-    pieces: tuple[Rows, ...] = ()  # rows not folded yet, no more than cap
+    pieces: tuple[Scored, ...] = ()  # rows not folded yet, no more than cap
     folded: Scores | None = None
     cap: int = CAP
     parts: tuple[Evaluation, ...] = field(default=(), compare=False)  # the folds of a cross-validation
@@ -87,7 +87,7 @@ class Evaluation:
         if cap < 1:
             raise DecibanError(f"cap is {cap}: it must be 1 or more rows")
         levels = tuple(map(level_of, classes))
-        return cls(levels, (Rows.of(codes, proba, weights, known, cap),), cap=cap)._within_cap()
+        return cls(levels, (Scored.of(codes, proba, weights, known, cap),), cap=cap)._within_cap()
 
     # Adding ----------------------------------------------------------------------------------------------------------
 
@@ -138,15 +138,15 @@ class Evaluation:
         return Evaluation(self.classes, (), self._scores, self.cap, self.parts)
 
     @cached_property
-    def _evidence(self) -> Rows | Scores:
+    def _evidence(self) -> Scored | Scores:
         """All of it; rows stay rows as long as they may."""
         if self.folded is None:
-            return Rows.joined(self.pieces)
-        return self.folded + Rows.joined(self.pieces).folded() if self.pieces else self.folded
+            return Scored.joined(self.pieces)
+        return self.folded + Scored.joined(self.pieces).folded() if self.pieces else self.folded
 
     @cached_property
     def _scores(self) -> Scores:
-        return self._evidence.folded() if isinstance(self._evidence, Rows) else self._evidence
+        return self._evidence.folded() if isinstance(self._evidence, Scored) else self._evidence
 
     # Metrics ---------------------------------------------------------------------------------------------------------
 
@@ -215,11 +215,17 @@ class Evaluation:
         0 while no more than `cap` scores differ.
         """
         place = self._place(of)
-        if isinstance(self._evidence, Rows) or not self._evidence.scores.levels[place]:
+        if isinstance(self._evidence, Scored) or not self._evidence.scores.levels[place]:
             return 0.0
         column = self._evidence.column(place)
         negative, positive = column.table(0).value
         return share(float((negative * positive).sum()), 2 * float(negative.sum() * positive.sum()))
+
+    @property
+    def widest(self) -> float:
+        """The largest difference between scores that are counted as one; 0 up to `cap` different scores."""
+        cells = [self._cells(k) for k in range(len(self.classes))]
+        return max((float((c.upper - c.values).max()) for c in cells if c.upper is not None), default=0.0)
 
     def precision_recall(self, of: Level = None) -> Table:
         """Precision and recall of class `of` at each threshold."""

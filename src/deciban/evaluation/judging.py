@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 
 from deciban.errors import DecibanError, warn
 from deciban.evaluation.evaluation import Evaluation
-from deciban.evaluation.rows import Rows, classes_of, labelled, log_proba, require_model
-from deciban.held_out import Foretold, on_classes, rows_of_folds
+from deciban.evaluation.predictions import check_probabilities
+from deciban.evaluation.rows import Rows, classes_of, labelled, log_proba, proba, require_model
+from deciban.held_out import Foretold, rows_of_folds
 from deciban.sources.labels import Encoded, encode_labels
-from deciban.types import IntArray, Labels, sorted_levels
+from deciban.types import IntArray, Labels
 
 
 def evaluate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Evaluation:
@@ -40,11 +41,9 @@ def evaluate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Evaluatio
     require_model(model, type(model).__name__)
     rows = labelled(X, y, sample_weight)
     known = classes_of(model)
-    classes = sorted_levels({*known, *rows.classes})
-    proba = np.exp(on_classes(log_proba(model, rows.x), known, classes))
-    place = np.array([classes.index(label) for label in rows.classes], dtype=np.int32)
-    met = np.isin(np.arange(len(classes)), [classes.index(label) for label in known])
-    return Evaluation.scored(classes, place[rows.codes], proba, rows.weights, known=met)
+    if not {*known} & {*rows.classes}:
+        warn(f"no label is among the classes that the model knows: {rows.classes[:5]} are not {known[:5]}")
+    return Evaluation.of(rows.labels, proba(model, rows.x), classes=known, sample_weight=rows.weights)
 
 
 def cross_validate(
@@ -73,10 +72,9 @@ def cross_validate(
     fold = _dealt(folds, seed, rows, sample_weight)
     parts = []
     for found in out_of_fold(model, rows, fold):
-        p = np.exp(found.log_p)
-        met = np.asarray(p.any(axis=0))  # a class whose rows are all in one fold is not known without it
         weights = None if rows.weights is None else rows.weights[found.rows]
-        parts.append(Evaluation.scored(rows.classes, rows.codes[found.rows], p, weights, known=met))
+        p, codes = np.exp(found.log_p), rows.codes[found.rows]
+        parts.append(Evaluation.scored(rows.classes, codes, p, weights, known=found.known))
     return replace(sum(parts[1:], parts[0]), parts=tuple(parts))
 
 
@@ -91,13 +89,15 @@ def out_of_fold(model: Any, rows: Rows, fold: IntArray) -> list[Foretold]:
     for f, mine in enumerate(rows_of_folds(fold)):
         learned = rows.take(np.flatnonzero(fold != f))
         weights = {} if learned.weights is None else {"sample_weight": learned.weights}
+        name, doing = type(model).__name__, f"fitted without fold {f} (rows count from 0 without it)"
         try:
             fresh = copy.deepcopy(model).fit(learned.x, learned.labels, **weights)
+            doing = f"judging fold {f} (rows count from 0 within it)"
             log_p = log_proba(fresh, rows.take(mine).x)
+            check_probabilities(np.exp(log_p), 1e-4)
         except Exception as error:
-            name = type(model).__name__
-            raise DecibanError(f"{name}, fitted without fold {f} (rows count from 0 without it): {error}") from error
-        found.append(Foretold(mine, on_classes(log_p, classes_of(fresh), rows.classes)))
+            raise DecibanError(f"{name}, {doing}: {error}") from error
+        found.append(Foretold.of(mine, log_p, classes_of(fresh), rows.classes))
     return found
 
 
@@ -122,7 +122,7 @@ def _dealt(folds: int | ArrayLike, seed: int, rows: Rows, sample_weight: Any) ->
         least = int(np.bincount(rows.codes).min())
         if least < folds:
             label = rows.classes[int(np.argmin(np.bincount(rows.codes)))]
-            warn(f"class {label!r} has {least} rows, fewer than the {folds} folds: some of them have none to judge")
+            warn(f"class {label!r} has fewer rows ({least}) than there are folds ({folds}): some folds have none of it")
         return deal(rows.codes, int(folds), seed)
     try:
         named = encode_labels(folds)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from deciban.errors import DecibanError
 from deciban.evaluation.boundary import Boundary, boundary_of
 from deciban.evaluation.contours import library, thinned
 from deciban.table import Table, numbered
@@ -38,6 +39,7 @@ def roc(evaluation: Any, of: Any = None) -> Any:
     'ROC of 1: AUC 0.750 (95% interval 0.057 to 1.000)'
     """
     alt = library("altair")
+    _require_rows(evaluation)
     classes = evaluation.classes
     each = of is None and len(classes) > 2
     wanted = classes if each else (classes[-1] if of is None else level_of(of),)
@@ -105,6 +107,7 @@ def confusion(evaluation: Any) -> Any:
     'Confusion: accuracy 0.750'
     """
     alt = library("altair")
+    _require_rows(evaluation)
     names = numbered(evaluation.classes)
     counts = np.asarray(evaluation.confusion)
     cell = min(64, max(10, 480 // len(names)))
@@ -266,3 +269,8 @@ def _title(alt: Any, text: str, notes: Iterable[str] = ()) -> Any:
 def _angle(names: list[str], width: int) -> int:
     """Names that fit stand upright, others lean; a letter takes about 6 pixels."""
     return 0 if 6 * max(map(len, names)) <= width else -45
+
+
+def _require_rows(evaluation: Any) -> None:
+    if not evaluation.rows:
+        raise DecibanError("there are no rows to draw")

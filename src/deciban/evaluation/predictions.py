@@ -105,11 +105,12 @@ def _matrix(proba: Any, rows: int) -> FloatArray:
         p = np.empty((rows, 2))
         p[:, 1] = given
         np.subtract(1.0, p[:, 1], out=p[:, 0])
-    _check(p, TOLERANCE.get(given.dtype, 1e-6))
+    check_probabilities(p, TOLERANCE.get(given.dtype, 1e-6))
     return p
 
 
-def _check(p: FloatArray, tolerance: float) -> None:
+def check_probabilities(p: FloatArray, tolerance: float) -> None:
+    """Raises where a probability is negative or missing, or where a row does not sum to 1."""
     if not p.size:
         return
     if not p.min() >= 0:  # NaN too

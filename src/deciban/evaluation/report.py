@@ -94,5 +94,9 @@ def _notes(evaluation: Evaluation) -> list[str]:
     error = max((evaluation.auc_error(level) for level in evaluation.classes), default=0.0)
     if error > 0:
         cap = evaluation.cap
-        notes.append(f"more than {cap} scores differ: the last bits were dropped; auc is exact within {error:.2g}")
+        wide = evaluation.widest
+        notes.append(
+            f"more than {cap} scores differ: the last bits were dropped. auc is exact within {error:.2g}; in "
+            f"calibration and average_precision scores less than {wide:.2g} apart may count as one"
+        )
     return notes

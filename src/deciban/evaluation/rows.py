@@ -34,6 +34,11 @@ class Rows:
         weights = None if self.weights is None else self.weights[rows]
         return Rows(x, self.codes[rows], self.classes, weights)
 
+    def without_empty_classes(self) -> Rows:
+        kept = np.flatnonzero(np.bincount(self.codes, minlength=len(self.classes)))
+        codes = np.searchsorted(kept, self.codes).astype(np.int32)
+        return Rows(self.x, codes, tuple(self.classes[i] for i in kept), self.weights)
+
 
 def labelled(X: Any, y: Any, sample_weight: Any) -> Rows:
     """X: an array, sparse rows or a table; y: labels, or the name of a column of X. Rows of weight 0 are left out."""
@@ -52,7 +57,7 @@ def labelled(X: Any, y: Any, sample_weight: Any) -> Rows:
         raise DecibanError("Found array with 0 sample(s): there are no rows to learn from")
     weights = check_weights(sample_weight, n)
     rows = Rows(x, encoded.codes, encoded.classes, weights)
-    return rows if weights is None or weights.all() else rows.take(np.flatnonzero(weights))
+    return rows if weights is None or weights.all() else rows.take(np.flatnonzero(weights)).without_empty_classes()
 
 
 def _without_label(X: Any, label: str) -> tuple[Any, Any]:
@@ -84,6 +89,11 @@ def log_proba(model: Any, x: Any) -> FloatArray:
         return np.log(np.asarray(model.predict_proba(x), dtype=np.float64))
 
 
+def proba(model: Any, x: Any) -> Any:
+    """(n, K) p(c|x), as the model gives it."""
+    return model.predict_proba(x) if hasattr(model, "predict_proba") else np.exp(log_proba(model, x))
+
+
 def classes_of(model: Any) -> Levels:
     """The classes that a model knows, in the order of its columns."""
     if not hasattr(model, "classes_"):
@@ -93,5 +103,7 @@ def classes_of(model: Any) -> Levels:
 
 def require_model(model: Any, name: str) -> None:
     gives = hasattr(model, "predict_log_proba") or hasattr(model, "predict_proba")
-    if isinstance(model, type) or not hasattr(model, "fit") or not gives:
+    if isinstance(model, type):
+        raise DecibanError(f"{model.__name__} is a class of models: pass a model, {model.__name__}()")
+    if not hasattr(model, "fit") or not gives:
         raise DecibanError(f"{name} is not a model that gives probabilities: it needs fit and predict_proba")

@@ -1,4 +1,4 @@
-"""Rows and Scores: predictions beside the truth, as rows that were kept or as sums that add."""
+"""Scored and Scores: predictions beside the truth, as rows that were kept or as sums that add."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ EPS = float(np.finfo(np.float64).eps)  # a probability counts as at least this, 
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class Scored:
     """Rows that were scored. What is asked of them is summed when it is asked, and as exactly as `Scores` has it.
 
     >>> import numpy as np
-    >>> rows = Rows.of(np.array([0, 1], np.int32), np.array([[0.75, 0.25], [0.5, 0.5]]), None)
+    >>> rows = Scored.of(np.array([0, 1], np.int32), np.array([[0.75, 0.25], [0.5, 0.5]]), None)
     >>> rows.confusion.value
     array([[1., 0.],
            [1., 0.]])
@@ -48,13 +48,13 @@ class Rows:
         weights: FloatArray | None,
         known: NDArray[np.bool_] | None = None,
         cap: int = CAP,
-    ) -> Rows:
+    ) -> Scored:
         """`known`: (K) the classes that the model knows; by default all."""
         proba, codes, weights = with_weight(proba, codes, weights)
         return cls(codes, proba, weights, _known(codes, weights, proba.shape[1], known), cap)
 
     @classmethod
-    def joined(cls, parts: Sequence[Rows]) -> Rows:
+    def joined(cls, parts: Sequence[Scored]) -> Scored:
         """Parts with the same classes, one after the other."""
         if len(parts) == 1:
             return parts[0]
@@ -74,13 +74,13 @@ class Rows:
     def classes(self) -> int:
         return int(self.proba.shape[1])
 
-    def aligned(self, index: Index, classes: int) -> Rows:
+    def aligned(self, index: Index, classes: int) -> Scored:
         """Class i becomes class index[i] of `classes`; the others have probability 0."""
         place = np.asarray(index, dtype=np.intp)
         proba = np.zeros((len(self), classes))
         proba[:, place] = self.proba
         codes = place.astype(np.int32)[self.codes]
-        return Rows(codes, proba, self.weights, self.known.place(place, classes, axis=1), self.cap)
+        return Scored(codes, proba, self.weights, self.known.place(place, classes, axis=1), self.cap)
 
     @cached_property
     def predicted(self) -> Labels:
@@ -140,7 +140,7 @@ class Scores:
 
     >>> import numpy as np
     >>> codes, proba = np.array([0, 1], np.int32), np.array([[0.75, 0.25], [0.5, 0.5]])
-    >>> once = Rows.of(codes, proba, None).folded()
+    >>> once = Scored.of(codes, proba, None).folded()
     >>> (once + once).loss.value / once.loss.value
     array([2., 2.])
     """

@@ -89,6 +89,10 @@ class Family(ABC, Generic[S, P]):
         if isinstance(values, np.ndarray):
             forbid_infinite(values)
 
+    def allowed(self, values: Any) -> Any:
+        """The values, NaN where a number is outside the family's domain (but for infinite ones, which are errors)."""
+        return values
+
     @abstractmethod
     def estimate(self, statistic: S, context: Context) -> P:
         """Parameters from evidence: here, and only here, enter smoothing, priors and floors."""

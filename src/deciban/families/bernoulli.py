@@ -186,6 +186,11 @@ class Bernoulli(Family[Moments, BernoulliParams]):
     def check(self, values: Any) -> None:
         self._truth(values)
 
+    def allowed(self, values: Any) -> Any:
+        if sp.issparse(values) or self.threshold is not None:
+            return values
+        return np.where((values == 0) | (values == 1) | np.isinf(values), values, np.nan)
+
     def _truth(self, values: Any) -> Any:
         """Zeros and ones; NaN stays."""
         if sp.issparse(values):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,9 @@ from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
 from deciban.families.tally import Cells, log_frequencies_without
 from deciban.statistics.histogram import Histogram, keys_of
 from deciban.types import FloatArray, IntArray, Labels, Level
+
+# The last cuts found of each histogram, each of its cells left out; they go when it goes.
+_CUTTINGS: WeakKeyDictionary[Histogram, tuple[object, list[tuple[IntArray, IntArray]]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,8 @@ class Binned(Family[Histogram, BinnedParams]):
             return
         for j in range(values.shape[1]):
             there = np.flatnonzero(~np.isnan(values[:, j]))
-            one, alone = statistic.columns([j]), replace(context, columns=(context.columns[j],))
+            one = statistic if values.shape[1] == 1 else statistic.columns([j])
+            alone = replace(context, columns=(context.columns[j],))
             w = None if weights is None else weights[there]
             first, of_row, cells = _different(one, values[there, j], labels[there], w)
             scores = self._scores_without(one, alone, prior, follows, cells)
@@ -132,7 +137,7 @@ class Binned(Family[Histogram, BinnedParams]):
         table = statistic.table(0)
         scores = np.full((len(cells.labels), len(context.classes)), np.nan)
         emptied = table.total().less(cells.weights, cells.places) == 0
-        for after, which in self._cuttings(statistic, cells, emptied):
+        for after, which in self._known_cuttings(statistic, cells, emptied):
             # without its cell a cut beside it moves, maybe to the other side of x
             beside = np.isin(cells.places[which], [*after, *(after + 1)])
             kept = which[~(emptied[which] & beside)]
@@ -142,6 +147,16 @@ class Binned(Family[Histogram, BinnedParams]):
             pseudo = _pseudo_counts(prior, binned.value, context)
             scores[kept] = log_frequencies_without(binned, pseudo, follows, chosen)
         return scores
+
+    def _known_cuttings(
+        self, statistic: Histogram, cells: Cells, emptied: NDArray[np.bool_]
+    ) -> list[tuple[IntArray, IntArray]]:
+        """Cuts do not depend on the smoothing: while that is being chosen they are found once."""
+        key = (self.bins, self.count, cells.labels.tobytes(), cells.places.tobytes(), cells.weights.tobytes())
+        known = _CUTTINGS.get(statistic)
+        if known is None or known[0] != key:
+            known = _CUTTINGS[statistic] = (key, list(self._cuttings(statistic, cells, emptied)))
+        return known[1]
 
     def _cuttings(self, statistic: Histogram, cells: Cells, emptied: NDArray[np.bool_]) -> Cutting:
         """The places of the cuts without each of the cells, as far as they are sure."""

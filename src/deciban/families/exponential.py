@@ -28,6 +28,9 @@ class Exponential(RateFamily):
     0.5
     """
 
+    def allowed(self, values: NDArray[Any]) -> NDArray[Any]:
+        return np.where(values > 0, values, np.where(np.isinf(values), values, np.nan))
+
     def check(self, values: NDArray[Any]) -> None:
         forbid_infinite(values)
         forbid(values <= 0, "is not above 0, as an exponential waiting time must be")

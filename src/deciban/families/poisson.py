@@ -30,6 +30,9 @@ class Poisson(RateFamily):
     3.0
     """
 
+    def allowed(self, values: NDArray[Any]) -> NDArray[Any]:
+        return np.where((values >= 0) & (values == np.floor(values)) | np.isinf(values), values, np.nan)
+
     def check(self, values: NDArray[Any]) -> None:
         forbid_infinite(values)
         forbid(values < 0, "is not a count: it must be 0 or more")

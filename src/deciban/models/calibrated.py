@@ -19,7 +19,6 @@ from deciban.explain import Explanation
 from deciban.models.calibration import Evidence, Isotonic, Temperature
 from deciban.models.estimator import one_dimensional
 from deciban.models.naive_bayes import NaiveBayes
-from deciban.sources import split_label
 from deciban.summary import Summary
 from deciban.types import FloatArray
 
@@ -198,7 +197,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
             return labels
         return np.asarray(self.classes_[self.predict_log_proba(X).argmax(axis=1)])
 
-    @_as_inner
+    @available_if(lambda self: hasattr(self._inner(), "explain") and self.method == "temperature")  # type: ignore[untyped-decorator]
     def explain(self, X: Any) -> Explanation:
         """Every prediction as a sum of decibans: the model's, each multiplied by β."""
         self._require_fitted()
@@ -208,8 +207,8 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows classed rightly; y is an array, or the name of a column of X."""
         if isinstance(y, str):
-            X, column = split_label(X, y)
-            y = column.to_pylist()
+            rows = labelled(X, y, sample_weight)
+            X, y, sample_weight = rows.x, rows.labels, rows.weights
         return float(super().score(X, y, sample_weight))
 
     # Checks --------------------------------------------------------------------------------------------------------

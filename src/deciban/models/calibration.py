@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Protocol, Self
 
 import numpy as np
+from scipy.integrate import simpson
 from scipy.interpolate import PchipInterpolator
 from scipy.optimize import brentq
 from scipy.special import expit, logit, logsumexp
@@ -23,7 +24,7 @@ BETAS = 2.0 ** (np.arange(-24, 17) / 4)  # from 1/64 to 16
 SURE = 1e4  # log-odds beyond which nothing is told apart
 VIRTUAL = 4.0  # rows
 CAP = 4096  # different scores that an isotonic map remembers; past them they are rounded
-ROWS = 1 << 15  # at a time
+CELLS = 1 << 21  # of rows, β and classes at a time
 
 
 class Evidence(Protocol):
@@ -60,8 +61,9 @@ class Temperature:
     @classmethod
     def of(cls, log_p: FloatArray, codes: Labels, classes: Levels, weights: FloatArray | None) -> Temperature:
         total = Sum.zeros(BETAS.shape)
-        for first in range(0, len(log_p), ROWS):
-            rows = slice(first, first + ROWS)
+        step = max(1, CELLS // (len(BETAS) * max(1, log_p.shape[1])))
+        for first in range(0, len(log_p), step):
+            rows = slice(first, first + step)
             z = np.maximum(log_p[rows], LEAST)
             scaled = z[:, np.newaxis, :] * BETAS[:, np.newaxis]  # (n, β, K)
             share = np.exp(scaled - logsumexp(scaled, axis=2, keepdims=True))
@@ -76,16 +78,17 @@ class Temperature:
 
     @cached_property
     def beta(self) -> float:
-        """1/T: of what the data ask for the less, the nearer it is to 1 in standard errors (James and Stein)."""
-        slope = self.slopes.value + np.log(BETAS)
+        """1/T: of what the data ask for the less, the less the loss falls by it (as James and Stein shrink)."""
         grid = np.log(BETAS)
-        if slope[0] >= 0 or slope[-1] <= 0:  # the data ask for more than the grid has
-            return float(BETAS[0] if slope[0] >= 0 else BETAS[-1])
+        slope = self.slopes.value + grid
         smooth = PchipInterpolator(grid, slope)
-        asked = float(brentq(smooth, grid[0], grid[-1], xtol=1e-12))
-        information = np.exp(asked) * float(smooth(asked, 1))  # d²(loss)/d(log β)², the inverse of a variance
-        squared = asked**2 * information
-        return float(np.exp(asked * max(0.0, 1.0 - 1.0 / squared))) if squared > 0 else 1.0
+        if slope[0] >= 0 or slope[-1] <= 0:  # the data ask for more than the grid has
+            asked = float(grid[0] if slope[0] >= 0 else grid[-1])
+        else:
+            asked = float(brentq(smooth, grid[0], grid[-1], xtol=1e-12))
+        between = np.linspace(asked, 0.0, 1 + 2 * 64)
+        squared = 2.0 * float(simpson(smooth(between) * np.exp(between), x=between))  # twice what the loss falls by
+        return float(np.exp(asked * max(0.0, 1.0 - 1.0 / squared))) if squared > 1.0 else 1.0
 
     def corrected(self, log_p: FloatArray, classes: Levels) -> FloatArray:
         with np.errstate(invalid="ignore"):
@@ -152,7 +155,7 @@ class Isotonic:
         rows, held = counts.sum(axis=0), counts[k]
         before = self.temperature.beta * z
         fitted = IsotonicRegression().fit_transform(z, held / rows, sample_weight=rows)
-        block = np.concatenate([[0], np.cumsum(np.diff(fitted) > 0)])
+        block = np.concatenate([[0], np.cumsum(np.diff(fitted) > 1e-12)])  # what rounding tells apart is one block
         n, inside, said = (np.bincount(block, weights) for weights in (rows, held, rows * expit(before)))
         level = np.maximum.accumulate((inside + VIRTUAL * said / n) / (n + VIRTUAL))
         become = np.clip(logit(level), -SURE, SURE)

@@ -77,14 +77,11 @@ class GaussianDiscriminant(GenerativeClassifier):
             family = MultivariateGaussian(self.covariance, self.shrinkage, self.ddof, self.prior)
         return (Plan(family, tuple(range(len(schema.names)))),)
 
-    def _reads_to_choose(self) -> bool:
-        return self.shrinkage == "auto"
-
     @property
     def shrinkage_(self) -> float | Literal["oas"] | None:
         """The shrinkage in use: as given, or as chosen."""
         self._require_fitted()
-        chosen = [choice.value for choice in self._shrinkages if choice is not None]
+        chosen = [choice.value for choice in self._shrinkages.values()]
         return chosen[0] if chosen else self.shrinkage  # type: ignore[return-value]
 
     @property

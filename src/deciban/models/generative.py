@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
 
-from deciban.choosing import Choice, choose_shrinkages
+from deciban.choosing import Choice, choose_shrinkages, columns_of, leaves_shrinkage
 from deciban.errors import DecibanError
 from deciban.evaluation.evaluation import Evaluation
 from deciban.explain import Explanation
@@ -23,7 +25,7 @@ from deciban.sources import Sample
 from deciban.sources.labels import Encoded, check_weights, encode_labels
 from deciban.statistics import Scatter
 from deciban.summary import Summary, counted_word
-from deciban.types import FloatArray, IntArray
+from deciban.types import FloatArray, IntArray, Level
 
 
 class GenerativeClassifier(ProbabilityClassifier):
@@ -31,7 +33,7 @@ class GenerativeClassifier(ProbabilityClassifier):
 
     class_prior: ClassPrior
     generative_: Generative
-    _shrinkages: tuple[Choice | None, ...] = ()
+    _shrinkages: Mapping[frozenset[Level], Choice] = MappingProxyType({})  # of blocks that leave theirs to be chosen
 
     @abstractmethod
     def _plans(self, schema: Schema, sample: Sample) -> tuple[Plan, ...]:
@@ -41,7 +43,7 @@ class GenerativeClassifier(ProbabilityClassifier):
         return 0.0
 
     def _reads_to_choose(self) -> bool:
-        """Whether something is chosen that takes more than one look at the rows."""
+        """Whether families are chosen, which takes more than one look at the rows."""
         return False
 
     def _missing(self) -> Missing:
@@ -102,7 +104,7 @@ class GenerativeClassifier(ProbabilityClassifier):
         require_rows(frame)
         return Sample(frame, encoded, check_weights(sample_weight, frame.rows))
 
-    def _learned(self, sample: Sample, schema: Schema) -> tuple[Generative, tuple[Choice | None, ...]]:
+    def _learned(self, sample: Sample, schema: Schema) -> tuple[Generative, dict[frozenset[Level], Choice]]:
         """The evidence of a first sample, and the shrinkage of each block that leaves it to be chosen."""
         plans = self._plans(schema, sample)
         fresh = Generative.collect(sample, schema, plans, self._missing())
@@ -117,7 +119,8 @@ class GenerativeClassifier(ProbabilityClassifier):
 
     def _settings(self, evidence: Generative) -> Settings:
         """What parameters are made with, from this evidence."""
-        shrinkages = tuple(0.0 if choice is None else choice.value for choice in self._shrinkages)
+        chosen = (self._shrinkages.get(columns_of(block, evidence)) for block in evidence.blocks)
+        shrinkages = tuple(0.0 if choice is None else choice.value for choice in chosen)
         return Settings(self._smoothing(evidence), self.class_prior, self._unseen(), shrinkages)
 
     def _replace(self, generative: Generative) -> None:
@@ -160,6 +163,8 @@ class GenerativeClassifier(ProbabilityClassifier):
         sample = Sample(self._frame(X, first=True), labels, weights)
         schema = Schema.of(sample.frame)
         plans = self._plans(schema, sample)
+        if any(leaves_shrinkage(plan.family) for plan in plans):
+            return None
         return out_of_fold(sample, fold, schema, plans, self._missing(), self._settings)
 
     # What was learned ----------------------------------------------------------------------------------------------
@@ -221,9 +226,9 @@ class GenerativeClassifier(ProbabilityClassifier):
 
     def _chosen(self) -> list[Table]:
         """What was chosen by leave-one-out, and by how much."""
-        chosen = [choice for choice in self._shrinkages if choice is not None]
-        rows = tuple(("shrinkage", choice.value, choice.decibans) for choice in chosen)
-        return [Table("chosen by leave-one-out", ("", "value", "decibans a row over none"), rows)] if rows else []
+        chosen = self._shrinkages.values()
+        rows = tuple(("shrinkage", choice.value, choice.decibans, choice.other) for choice in chosen)
+        return [Table("chosen by leave-one-out", ("", "value", "decibans a row", "over"), rows)] if rows else []
 
     def twin(self) -> LogisticRegression:
         """The equal linear model: a softmax that is linear in the sufficient statistics of the columns.

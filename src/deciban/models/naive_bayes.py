@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from deciban.choosing import Choice, Contest, choose_smoothing, hold_contests
@@ -79,6 +80,7 @@ class NaiveBayes(GenerativeClassifier):
 
     def _plans(self, schema: Schema, sample: Sample) -> tuple[Plan, ...]:
         sparse = is_sparse(sample.frame)
+        self._contests = ()
         if not isinstance(self.families, str):
             return make_plans(schema, self.families, self._missing(), sparse=sparse)
         if self.families != "auto":
@@ -87,7 +89,9 @@ class NaiveBayes(GenerativeClassifier):
             )
         self._contests = () if sparse else hold_contests(schema, sample)
         chosen = {found.column: found.winner for found in self._contests}
-        return make_plans(schema, chosen, self._missing(), sparse=sparse)
+        plans = make_plans(schema, chosen, self._missing(), sparse=sparse)
+        # nobody asked for these families: a later cell that one cannot have is no evidence, and not an error
+        return tuple(plan if plan.presence else replace(plan, lenient=True) for plan in plans)
 
     def _reads_to_choose(self) -> bool:
         return isinstance(self.families, str)
@@ -138,10 +142,8 @@ class NaiveBayes(GenerativeClassifier):
         tables = super()._chosen()
         if isinstance(self.smoothing, str):
             choice = self._smoothing_choice(self.generative_)
-            rows = (("smoothing", choice.value, choice.decibans),)
-            tables.append(
-                Table("chosen by leave-one-out", ("", "value", f"decibans a row over {choice.other:g}"), rows)
-            )
+            rows = (("smoothing", choice.value, choice.decibans, choice.other),)
+            tables.append(Table("chosen by leave-one-out", ("", "value", "decibans a row", "over"), rows))
         if self._contests:
             tables.append(Table("families chosen by leave-one-out", CONTEST, tuple(map(_outcome, self._contests))))
         return tables
