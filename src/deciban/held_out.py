@@ -26,10 +26,12 @@ from deciban.generative import (
     named_cell,
 )
 from deciban.schema import Schema
-from deciban.sources import Sample, slices
+from deciban.sources import Sample
 from deciban.sources.labels import Encoded
 from deciban.statistics import Counts, Histogram, Scatter
 from deciban.types import FloatArray, IntArray, Labels, Level, Levels
+
+CELLS = 1 << 22  # of a fold, taken and scored at a time
 
 
 @dataclass(frozen=True)
@@ -56,33 +58,37 @@ def _left_out(estimate: Estimate, batch: Batch) -> tuple[Labels, FloatArray]:
     """
     evidence = estimate.evidence
     labels = _places(batch, evidence)
-    prior, alone = _priors(evidence, batch, labels, estimate.settings.class_prior)
-    out = prior.copy()
+    priors, case, alone = _priors(evidence, batch, labels, estimate.settings.class_prior)
+    out = np.take(priors, case, axis=0)
     _add_blocks(estimate, batch, labels, out)
-    for i in np.flatnonzero(alone):
-        out[i], prior[i] = _without_class(estimate, batch, int(i))
+    of_alone = np.empty((len(alone), len(evidence.classes)))
+    for a, i in enumerate(alone.tolist()):
+        out[i], of_alone[a] = _without_class(estimate, batch, i)
     if not np.isfinite(out.sum()):
-        impossible = np.isneginf(out).all(axis=1)  # under every class: the class prior answers, as in a prediction
-        out[impossible] = prior[impossible]
+        impossible = np.asarray(
+            np.isneginf(out).all(axis=1)
+        )  # under every class: the class prior answers, as in a prediction
+        out[impossible] = priors[case[impossible]]
+        out[alone] = np.where(impossible[alone, np.newaxis], of_alone, out[alone])
     _kernels.normalise(out, estimate.log_prior, False)
     return labels, out
 
 
 def _priors(
     evidence: Generative, batch: Batch, labels: Labels, class_prior: ClassPrior
-) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """(n, K) log p(c) without each row, and (n) whether it is the only row of its class."""
+) -> tuple[FloatArray, IntArray, IntArray]:
+    """(m, K) log p(c) without each kind of row, (n) the kind of each row, and the rows alone in their class."""
     alike = batch.weights is None  # then rows of one class are one case
     cases = np.arange(len(evidence.classes)) if alike else labels
     counts = np.broadcast_to(evidence.counts.value, (len(cases), len(evidence.classes))).copy()
     left = evidence.counts.less(1.0 if batch.weights is None else batch.weights, cases)
     counts[np.arange(len(cases)), cases] = left
-    place = labels if alike else np.arange(len(labels))
-    if (left[place] < 0).any():
-        raise _never_learned(batch, int(np.argmax(left[place] < 0)))
+    case = labels.astype(np.intp) if alike else np.arange(len(labels))
+    if (left < 0).any() and (left[case] < 0).any():
+        raise _never_learned(batch, int(np.argmax(left[case] < 0)))
     with np.errstate(invalid="ignore"):  # a class that these rows do not have may be below 0
-        prior = log_prior(counts, evidence.classes, class_prior)
-    return prior[place], left[place] == 0
+        priors = log_prior(counts, evidence.classes, class_prior)
+    return priors, case, np.flatnonzero(left[case] == 0) if (left == 0).any() else np.zeros(0, np.intp)
 
 
 def _add_blocks(estimate: Estimate, batch: Batch, labels: Labels, out: FloatArray) -> None:
@@ -232,9 +238,10 @@ def out_of_fold(
     for rows, rest in zip(folds, rests, strict=True):
         estimate = rest.estimate(settings(rest))
         log_p = np.empty((len(rows), len(rest.classes)))
-        for first, part in slices(sample.frame.take(rows), converts=estimate.converts(sample.frame)):
-            some = log_p[first : first + part.rows]
-            estimate.joint(part, some, rows[first:])
+        step = max(1, CELLS // max(1, len(schema.names)))
+        for first in range(0, len(rows), step):
+            some = log_p[first : first + step]
+            estimate.joint(sample.frame.take(rows[first : first + step]), some, rows[first:])
             impossible += _kernels.normalise(some, estimate.log_prior, True)
         found.append(Foretold.of(rows, log_p, rest.classes, sample.labels.classes))
     warn_of_impossible(impossible)

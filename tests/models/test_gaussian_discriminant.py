@@ -100,7 +100,7 @@ def test_diagonal_is_gaussian_naive_bayes(iris):
         {"covariance": "full"},
         {"shrinkage": 2},
         {"shrinkage": -0.1},
-        {"shrinkage": "auto"},
+        {"shrinkage": "magic"},
         {"ddof": "n"},
         {"covariance": "diagonal", "shrinkage": 0.5},
         {"covariance": "diagonal", "ddof": "n"},

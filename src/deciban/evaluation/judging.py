@@ -73,7 +73,7 @@ def cross_validate(
     parts = []
     for found in out_of_fold(model, rows, fold):
         weights = None if rows.weights is None else rows.weights[found.rows]
-        p, codes = np.exp(found.log_p), rows.codes[found.rows]
+        p, codes = np.exp(found.log_p, out=found.log_p), rows.codes[found.rows]
         parts.append(Evaluation.scored(rows.classes, codes, p, weights, known=found.known))
     return replace(sum(parts[1:], parts[0]), parts=tuple(parts))
 
@@ -107,7 +107,8 @@ def deal(codes: Labels, folds: int, seed: int) -> IntArray:
     >>> np.bincount(deal(np.array([0, 0, 0, 0, 1, 1], np.int32), 3, seed=0))
     array([2, 2, 2])
     """
-    order = np.random.default_rng(seed).permutation(len(codes))
+    kind = np.int32 if len(codes) < 1 << 31 else np.int64  # the short one is shuffled faster
+    order = np.random.default_rng(seed).permutation(np.arange(len(codes), dtype=kind))
     short = codes[order].astype(np.int16 if codes.max() < 1 << 15 else np.int32)  # which are sorted by radix
     fold = np.empty(len(codes), dtype=np.intp)
     fold[order[np.argsort(short, kind="stable")]] = np.arange(len(codes)) % folds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,8 @@ from deciban import _kernels
 from deciban.batch import MISSING, UNSEEN, Coded, Kind
 from deciban.errors import BadCell
 from deciban.types import Levels, Names, level_of
+
+MANY_CELLS = 1 << 20  # to be taken by two threads
 
 WIDEST_RANGE = 1 << 16  # integers spread over no more than this are coded by a table, others by sorting
 
@@ -46,7 +49,7 @@ class MatrixFrame:
         return MatrixFrame(self.x[start:stop])
 
     def take(self, rows: NDArray[np.intp]) -> MatrixFrame:
-        return MatrixFrame(np.take(self.x, rows, axis=0))  # twice as fast as x[rows]
+        return MatrixFrame(taken(self.x, rows))
 
     def _columns(self, columns: Sequence[int]) -> NDArray[Any]:
         if len(columns) and list(columns) == list(range(columns[0], columns[0] + len(columns))):
@@ -137,6 +140,19 @@ def sparse_frame(x: Any) -> SparseFrame:
     if rows.dtype != np.float64:
         rows = rows.astype(np.float64)
     return SparseFrame(rows)
+
+
+def taken(x: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[Any]:
+    """x[rows]; many rows by two threads (np.take does not hold the lock), which is twice as fast or more."""
+    if len(rows) * x.shape[1] < MANY_CELLS or x.dtype.hasobject:
+        return np.take(x, rows, axis=0)
+    out = np.empty((len(rows), x.shape[1]), x.dtype)
+    half = len(rows) // 2
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(np.take, x, rows[:half], 0, out[:half], "clip")
+        np.take(x, rows[half:], 0, out[half:], "clip")
+        other.result()
+    return out
 
 
 def as_floats(x: NDArray[Any]) -> NDArray[Any]:
