@@ -613,3 +613,9 @@ def test_text_and_html():
     assert page.count("<table>") == 3
     assert "&lt;a&gt;" in page
     assert "<a>" not in page
+
+
+def test_a_table_of_probabilities_may_name_its_classes():
+    table = pd.DataFrame({"b": [0.9, 0.2], "a": [0.1, 0.8]})
+    assert Evaluation.of(["b", "a"], table).accuracy == 1.0
+    assert Evaluation.of(["b", "a"], table.set_axis([0, 1], axis=1)).accuracy == 0.0  # columns in order of the labels

@@ -35,6 +35,9 @@ def read_predictions(y: Any, proba: Any, classes: Any, sample_weight: Any) -> Pr
     encoded = encode_labels(y)
     n = len(encoded.codes)
     p = _matrix(proba, n)
+    columns = getattr(proba, "columns", None)
+    if classes is None and columns is not None and {*columns} == {*encoded.classes}:
+        classes = list(columns)  # a table that names them
     names = _names(classes, encoded, p.shape[1], n)
     weights = row_weights(sample_weight, n)
     codes = encoded.codes
