@@ -65,9 +65,8 @@ def _left_out(estimate: Estimate, batch: Batch) -> tuple[Labels, FloatArray]:
     for a, i in enumerate(alone.tolist()):
         out[i], of_alone[a] = _without_class(estimate, batch, i)
     if not np.isfinite(out.sum()):
-        impossible = np.asarray(
-            np.isneginf(out).all(axis=1)
-        )  # under every class: the class prior answers, as in a prediction
+        # where a row is impossible under every class the class prior answers, as in a prediction
+        impossible = np.asarray(np.isneginf(out).all(axis=1))
         out[impossible] = priors[case[impossible]]
         out[alone] = np.where(impossible[alone, np.newaxis], of_alone, out[alone])
     _kernels.normalise(out, estimate.log_prior, False)
@@ -94,9 +93,10 @@ def _priors(
 def _add_blocks(estimate: Estimate, batch: Batch, labels: Labels, out: FloatArray) -> None:
     evidence = estimate.evidence
     places = evidence.schema.places(batch.frame)
+    numbers = batch.first if batch.rows is None else batch.first + batch.rows
     for block, params, context in zip(evidence.blocks, estimate.params, estimate.contexts, strict=True):
         try:
-            values = estimate.read(block, batch.frame, places, batch.first)
+            values = estimate.read(block, batch.frame, places, numbers)
             family = block.plan.family
             family.check(values)
             _require_learned(block, values, labels, batch)
@@ -113,10 +113,11 @@ def _require_learned(block: Block, values: Any, labels: Labels, batch: Batch) ->
     statistic = block.statistic
     if isinstance(statistic, Counts):
         for j, column in enumerate(values.codes.T):
+            if (column == UNSEEN).any():
+                raise _never_learned(batch, int(np.argmax(column == UNSEEN)))
             rows = np.flatnonzero(column != MISSING)
-            place = np.where(column[rows] == UNSEEN, 0, statistic.offsets[j] + column[rows])
             weight = 1.0 if batch.weights is None else batch.weights[rows]
-            bad = (column[rows] == UNSEEN) | (statistic.table.less(weight, labels[rows], place) < 0)
+            bad = statistic.table.less(weight, labels[rows], statistic.offsets[j] + column[rows]) < 0
             if bad.any():
                 raise _never_learned(batch, int(rows[np.argmax(bad)]))
     elif isinstance(statistic, Histogram):
@@ -124,7 +125,9 @@ def _require_learned(block: Block, values: Any, labels: Labels, batch: Batch) ->
             rows = np.flatnonzero(~np.isnan(column))
             place, known = statistic.place(j, column[rows].astype(np.float64))
             weight = 1.0 if batch.weights is None else batch.weights[rows]
-            bad = ~known if not known.any() else ~known | (statistic.table(j).less(weight, labels[rows], place) < 0)
+            if not known.all():
+                raise _never_learned(batch, int(rows[np.argmin(known)]))
+            bad = statistic.table(j).less(weight, labels[rows], place) < 0
             if bad.any():
                 raise _never_learned(batch, int(rows[np.argmax(bad)]))
 
