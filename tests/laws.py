@@ -286,6 +286,20 @@ def columns_can_be_chosen(subject: Subject, data: st.DataObject) -> None:
     subject.agree(subject.of(all_rows).columns(index), subject.of(chosen), chosen)
 
 
+def columns_can_stand_side_by_side(subject: Subject, data: st.DataObject) -> None:
+    all_rows = data.draw(rows(subject))
+    statistic = subject.of(all_rows)
+    order = data.draw(st.permutations(range(all_rows.values.shape[1])))
+    cut = data.draw(st.integers(0, len(order)))
+    parts = [statistic.columns(order[:cut]), statistic.columns(order[cut:])]
+    if subject.joint:
+        with pytest.raises(TypeError, match="what its columns have to do with each other"):
+            type(statistic).beside(parts)
+        return
+    moved = replace(all_rows, values=columns_of(all_rows.values, order))
+    subject.agree(type(statistic).beside(parts), subject.of(moved), moved)
+
+
 def saved_is_loaded(subject: Subject, data: st.DataObject) -> None:
     all_rows = data.draw(rows(subject))
     statistic = subject.of(all_rows)

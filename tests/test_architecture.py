@@ -13,6 +13,7 @@ ROOT = Path(db.__file__).parent
 ROOMS = [  # from the bottom up; a room imports from itself and from rooms below
     {"types", "errors"},
     {"table"},
+    {"storage"},
     {"_kernels"},
     {"batch"},
     {"schema"},

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import doctest
+import os
 import re
+import subprocess
 import sys
 import types
 from collections.abc import Iterator
@@ -15,15 +17,25 @@ import deciban
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
-def blocks(document: Path) -> Iterator[tuple[int, str]]:
-    """The Python blocks of a document, each with the number of its first line."""
+def blocks(document: Path) -> Iterator[tuple[int, str, str]]:
+    """The blocks of a document that run, each with the number of its first line and its language."""
     text = document.read_text(encoding="utf-8")
     for found in BLOCK.finditer(text):
-        yield text.count("\n", 0, found.start(1)) + 1, found[1]
+        yield text.count("\n", 0, found.start(2)) + 1, found[1], found[2]
+
+
+def run_commands(block: str) -> None:
+    """A session at the console: lines after "$ " are commands, those below are what they print."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for session in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        command, _, expected = session.partition("\n")
+        done = subprocess.run(command, shell=True, capture_output=True, text=True, env={**os.environ, "PATH": path})
+        printed = done.stdout + done.stderr
+        assert doctest.OutputChecker().check_output(expected, printed, FLAGS), f"$ {command}\n{printed}"
 
 
 def with_blank_lines(session: str) -> str:
@@ -37,28 +49,31 @@ def with_blank_lines(session: str) -> str:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_blocks_run(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sessions (>>>) print what is written below them; plain blocks execute. One namespace for each document."""
+def test_blocks_run(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Sessions (>>>, $) print what is written below them; plain blocks execute. Each document has a directory."""
+    monkeypatch.chdir(tmp_path)
     module = types.ModuleType("document_" + document.stem.lower())
     monkeypatch.setitem(sys.modules, module.__name__, module)  # dataclasses look their module up
     runner = doctest.DocTestRunner(optionflags=FLAGS)
     report: list[str] = []
-    for first, block in blocks(document):
-        if not block.startswith(">>>"):
+    for first, language, block in blocks(document):
+        if language == "console":
+            run_commands(block)
+        elif not block.startswith(">>>"):
             exec(compile("\n" * (first - 1) + block, str(document), "exec", dont_inherit=True), module.__dict__)
             for path in re.findall(r"\A# src/(\S+)\.py$", block, re.MULTILINE):  # what follows may import it
                 monkeypatch.setitem(sys.modules, path.replace("/", "."), module)
-            continue
-        text = with_blank_lines(block)
-        session = doctest.DocTestParser().get_doctest(text, {}, document.name, str(document), first - 1)
-        session.globs = module.__dict__
-        runner.run(session, out=report.append, clear_globs=False)
+        else:
+            text = with_blank_lines(block)
+            session = doctest.DocTestParser().get_doctest(text, {}, document.name, str(document), first - 1)
+            session.globs = module.__dict__
+            runner.run(session, out=report.append, clear_globs=False)
     assert not report, "".join(report)
 
 
 def test_documents_hold_sessions() -> None:
     for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "lectures.md"):
-        assert any(block.startswith(">>>") for _, block in blocks(document)), document
+        assert any(block.startswith(">>>") for _, _, block in blocks(document)), document
 
 
 @pytest.mark.parametrize("name", deciban.__all__)

@@ -1,5 +1,6 @@
 """Every kernel against plain numpy or fractions."""
 
+import re
 from fractions import Fraction
 from math import fsum
 from pathlib import Path
@@ -715,10 +716,177 @@ def test_an_output_that_cannot_be_written_in_place_is_refused(out):
             call()
 
 
+def every_kernel():
+    return {name for name in dir(_kernels) if not name.startswith("_")} - {"read_bandwidth", "set_threads"}
+
+
 def test_every_kernel_is_tested_here():
-    names = {name for name in dir(_kernels) if not name.startswith("_")} - {"read_bandwidth", "set_threads"}
     source = Path(__file__).read_text()
-    assert [name for name in sorted(names) if f"_kernels.{name}(" not in source] == []
+    assert [name for name in sorted(every_kernel()) if f"_kernels.{name}(" not in source] == []
+
+
+# Arguments that go together, each with a letter for each of its axes; a letter more is what its values speak of. Axes
+# of one letter are of one length (or one more, or padded), so none of them may change alone.
+MATRIX, GRID, CODES = np.ones((6, 3)), np.ones((6, 3), np.int32), np.array([0, 1, 1, 0, 1, 0], np.int32)
+PER_ROW, PER_COLUMN, PER_CLASS = np.ones(6), np.ones(3), np.ones(2)
+TABLE, OUT, OFFSETS = np.ones((2, 3)), np.zeros((6, 2)), np.array([0, 3, 4, 9])
+SPARSE = list(zip(with_index(np.eye(6, 3), np.int32), ("s", "s", "n"), strict=True))
+LINEAR = [(MATRIX, "nd"), (TABLE, "md"), (PER_CLASS, "m"), (PER_COLUMN, "d")]
+SHAPES = {
+    "moments": [(MATRIX, "nd"), (CODES, "n"), (PER_ROW, "n"), 2],
+    "add_sums": [(TABLE, "wc"), (np.ones((4, 3)), "vc"), 1.0],
+    "total_sums": [(np.ones((2, 3, 4)), "wgc")],
+    "centre": [(TABLE, "uc"), (TABLE, "vc"), (TABLE, "wc")],
+    "add_quadratic": [(MATRIX, "nd"), (TABLE, "kd"), (TABLE, "kd"), (TABLE, "kd"), (OUT, "nk")],
+    "add_linear": [(MATRIX, "nd"), (TABLE, "kd"), (TABLE, "kd"), (OUT, "nk")],
+    "add_whitened": [(MATRIX, "nd"), (np.ones((2, 3, 3)), "kdd"), (TABLE, "kd"), (PER_CLASS, "k"), (OUT, "nk")],
+    "whiten": [(MATRIX, "nd"), (np.ones((3, 3)), "dd"), (PER_COLUMN, "d")],
+    "find_holes": [(MATRIX, "nd")],
+    "left_out_densities": [(MATRIX, "nd"), (CODES, "n"), *4 * [(TABLE / 10, "kd")]],
+    "merge_sorted": [(PER_ROW, "n"), (PER_COLUMN, "m")],
+    "most_probable": [(OUT, "nk"), (PER_CLASS, "k")],
+    "normalise": [(OUT, "nk"), (PER_CLASS, "k"), True],
+    "scatter": [(MATRIX, "nd"), (CODES, "n"), (PER_ROW, "n"), (TABLE, "kd"), False],
+    "count_codes": [(GRID, "nd"), (OFFSETS, "d"), (CODES, "n"), (PER_ROW, "n"), 2],
+    "count_labels": [(CODES, "n"), 2],
+    "add_table": [(GRID, "nd"), (OFFSETS, "dv"), (np.ones((9, 4)), "vk"), 2, (OUT, "nk")],
+    "integer_range": [(GRID, "nd")],
+    "encode_integers": [(GRID, "nd"), (np.zeros(3, np.int64), "d"), (OFFSETS, "dv"), (np.zeros(9, np.int32), "v"), -1],
+    "sum_sparse": [*SPARSE, 3, (CODES, "n"), (PER_ROW, "n"), 2],
+    "add_sparse": [*SPARSE, (np.ones((3, 4)), "dk"), 2, (OUT, "nk")],
+    "histogram_column": [(MATRIX, "nd"), 1, 5],
+    "softmax_pass": [*LINEAR, (CODES, "n"), (PER_ROW, "n")],
+    "predictors": LINEAR,
+    "returned": [(MATRIX, "nd"), (PER_COLUMN, "d"), (OUT, "nm")],
+    "column_sums": [(MATRIX, "nd"), (PER_COLUMN, "d"), (PER_ROW, "n")],
+    "sparse_softmax_pass": [*SPARSE, (np.ones((3, 2)), "dm"), (PER_CLASS, "m"), (CODES, "n"), (PER_ROW, "n")],
+    "sparse_predictors": [*SPARSE, (np.ones((3, 2)), "dm"), (PER_CLASS, "m")],
+    "sparse_returned": [*SPARSE, 3, (OUT, "nm")],
+}
+
+
+def test_the_shapes_of_every_kernel_that_takes_arrays_are_known():
+    assert set(SHAPES) == {name for name in every_kernel() if "ndarray" in getattr(_kernels, name).__doc__}
+
+
+def arrays_of(name):
+    return [a[0].copy() if isinstance(a, tuple) else a for a in SHAPES[name]]
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes_that_go_together_are_taken(name):
+    getattr(_kernels, name)(*arrays_of(name))
+
+
+def shared_axes(name):
+    """(place, axis) of the axes that must be as long as some other."""
+    axes = [argument[1][: argument[0].ndim] if isinstance(argument, tuple) else "" for argument in SHAPES[name]]
+    letters = "".join(argument[1] for argument in SHAPES[name] if isinstance(argument, tuple))
+    return [(i, j) for i, own in enumerate(axes) for j, letter in enumerate(own) if letters.count(letter) > 1]
+
+
+def resized(array, axis, size):
+    return np.ascontiguousarray(np.take(array, np.arange(size) % array.shape[axis], axis=axis))
+
+
+@pytest.mark.parametrize(("name", "place", "axis"), [(name, *at) for name in SHAPES for at in shared_axes(name)])
+@pytest.mark.parametrize("change", [lambda n: n - 1, lambda n: n + 1, lambda n: 0], ids=["shorter", "longer", "none"])
+def test_shapes_that_do_not_go_together_are_refused(name, place, axis, change):
+    arguments = arrays_of(name)
+    arguments[place] = resized(arguments[place], axis, change(arguments[place].shape[axis]))
+    with pytest.raises(ValueError):
+        getattr(_kernels, name)(*arguments)
+
+
+@pytest.mark.parametrize(
+    "offsets", [[1, 3, 4, 9], [0, 3, 2, 9], [0, -3, 4, 9], [0, 3, 4, 10], [0, 3, 4, 8], [0, 3, 10, 9]]
+)
+def test_offsets_that_a_table_does_not_have_are_refused(offsets):
+    offsets = np.array(offsets)
+    with pytest.raises(ValueError):
+        _kernels.add_table(GRID, offsets, np.ones((9, 4)), 2, OUT.copy())
+    with pytest.raises(ValueError):
+        _kernels.encode_integers(GRID, np.zeros(3, np.int64), offsets, np.zeros(9, np.int32), -1)
+
+
+@pytest.mark.parametrize("offsets", [[1, 3, 4, 9], [0, 3, 2, 9], [0, -3, 4, 9], [0, 3, 4, 2**62], [0, 3, 4, 2**63 - 1]])
+def test_offsets_that_no_counts_have_are_refused(offsets):
+    with pytest.raises(ValueError):
+        _kernels.count_codes(GRID, np.array(offsets), CODES, None, 4)
+
+
+@pytest.mark.parametrize("classes", [2**31, 2**32 + 1, 2**62, 2**64 - 1])
+def test_more_classes_than_codes_can_name_are_refused(classes):
+    """−1 read as a number without a sign would be one of them, and sizes made of them would begin again at 0."""
+    codes, rows = np.full(6, -1, np.int32), [a for a, _ in SPARSE]
+    with pytest.raises(ValueError):
+        _kernels.moments(MATRIX, codes, None, classes)
+    with pytest.raises(ValueError):
+        _kernels.count_codes(GRID, OFFSETS, codes, None, classes)
+    with pytest.raises(ValueError):
+        _kernels.count_labels(codes, classes)
+    with pytest.raises(ValueError):
+        _kernels.sum_sparse(*rows, 3, codes, None, classes)
+
+
+def test_sizes_that_would_begin_again_at_zero_are_refused():
+    rows, none = [a for a, _ in SPARSE], np.zeros((0, 2**54))
+    with pytest.raises(ValueError):
+        _kernels.sum_sparse(*rows, 2**62, CODES, None, 4)
+    with pytest.raises(ValueError):
+        _kernels.sparse_returned(*rows, 2**62, np.ones((6, 4)))
+    with pytest.raises(ValueError):
+        _kernels.returned(np.zeros((0, 1024)), np.zeros(1024), none)
+    with pytest.raises(ValueError):
+        _kernels.moments(none, np.zeros(0, np.int32), None, 1024)
+    with pytest.raises(ValueError):
+        _kernels.scatter(none, np.zeros(0, np.int32), None, none, True)
+
+
+@pytest.mark.parametrize("empty", range(3))
+def test_a_sum_without_words_has_no_centre(empty):
+    sums = [np.ones((1, 4)) for _ in range(3)]
+    sums[empty] = np.ones((0, 4))
+    with pytest.raises(ValueError, match="one word at least"):
+        _kernels.centre(*sums)
+
+
+def test_joint_probabilities_of_no_class_are_refused():
+    with pytest.raises(ValueError, match="no classes"):
+        _kernels.normalise(np.zeros((5, 0)), np.zeros(0), False)
+    with pytest.raises(ValueError, match="no classes"):
+        _kernels.most_probable(np.zeros((5, 0)), np.zeros(0))
+
+
+@pytest.mark.parametrize("words", [1, 33, 41, 64, 65, 300])
+def test_sums_of_more_words_than_any_sum_needs(words):
+    """2ᵗ⁺⁵⁵ is too far above 2ᵗ to be joined with it, and what the next number leaves of it is 2ᵗ⁺³, a word of its own.
+
+    So every other number adds a word to those that do not overlap, and they are more than any buffer for them holds.
+    """
+    steps = ((2.0 ** (t + 55), 2.0 ** (t + 3) - 2.0 ** (t + 55)) for t in range(-950, 950, 3))
+    upwards = np.array([2.0**-950, *(number for step in steps for number in step)])
+    groups = upwards[: len(upwards) // words * words].reshape(-1, words)[:, ::-1]  # of a group the last is added first
+    a, b = groups[:2, :, np.newaxis]
+    for sign in (1.0, -1.0):
+        found = _kernels.add_sums(a, b, sign)
+        assert np.array_equal(found, exact.as_words([[sum(map(Fraction, [*a[:, 0], *sign * b[:, 0]]))]]))
+    found = _kernels.total_sums(groups.T[:, :, np.newaxis])
+    assert np.array_equal(found, exact.as_words([[sum(map(Fraction, groups.ravel()))]]))
+
+
+@pytest.mark.parametrize(("column", "cap"), [(3, 5), (2**64 - 1, 5), (0, 0), (0, 1)])
+def test_a_column_or_a_histogram_that_cannot_be_is_refused(column, cap):
+    """Numbers of either sign never share a cell: with room for one, low bits would be dropped for ever."""
+    with pytest.raises(ValueError):
+        _kernels.histogram_column(np.array([[-1.0, 0.0, 1.0], [1.0, 0.0, 1.0]]), column, cap)
+
+
+@pytest.mark.parametrize("cap", [2**61, 2**62, 2**64 - 1])
+def test_a_histogram_may_have_room_for_more_than_there_is(cap):
+    x = random(68).normal(size=(200, 1))
+    level, keys, _ = _kernels.histogram_column(x, 0, cap)
+    assert (level, keys.tolist()) == (0, sorted(ordered(v) for v in x[:, 0].tolist()))
 
 
 @layouts
@@ -1014,39 +1182,6 @@ def test_linear_kernels_refuse_a_class_that_is_not_there(code, place):
         _kernels.sparse_softmax_pass(*rows, np.ascontiguousarray(w.T), constant, labels, None)
 
 
-def resized(array, axis, by):
-    """The same with a row or column more or less along one axis."""
-    size = array.shape[axis] + by
-    return np.ascontiguousarray(np.take(array, np.arange(size) % array.shape[axis], axis=axis))
-
-
-@pytest.mark.parametrize("by", [-1, 1])
-def test_linear_kernels_refuse_wrong_shapes(by):
-    x, w, constant, origin, labels, weights = linear_problem(70, 5, 3)
-    residual, columns, rows = random(66).normal(size=(70, 3)), np.ascontiguousarray(w.T), with_index(x, np.int32)
-    right = (x, w, constant, origin, labels, weights)
-    for place, axis in [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (3, 0), (4, 0), (5, 0)]:
-        wrong = list(right)
-        wrong[place] = resized(wrong[place], axis, by)
-        with pytest.raises(ValueError):
-            _kernels.softmax_pass(*wrong)
-        if place < 4 and (place, axis) != (0, 0):
-            with pytest.raises(ValueError):
-                _kernels.predictors(*wrong[:4])
-    for wrong in [(x, origin, resized(residual, 0, by)), (x, resized(origin, 0, by), residual)]:
-        with pytest.raises(ValueError):
-            _kernels.returned(*wrong)
-    with pytest.raises(ValueError):
-        _kernels.sparse_returned(*rows, 5, resized(residual, 0, by))
-    for wrong in [(resized(constant, 0, by), labels, weights), (constant, resized(labels, 0, by), weights)]:
-        with pytest.raises(ValueError):
-            _kernels.sparse_softmax_pass(*rows, columns, *wrong)
-    with pytest.raises(ValueError):
-        _kernels.sparse_softmax_pass(*rows, columns, constant, labels, resized(weights, 0, by))
-    with pytest.raises(ValueError):
-        _kernels.sparse_predictors(*rows, columns, resized(constant, 0, by))
-
-
 @pytest.mark.parametrize(
     "x", [np.ones(6), np.ones((2, 3, 1)), np.ones((2, 3), np.int64), np.ones((2, 3), np.complex128)]
 )
@@ -1100,8 +1235,6 @@ def test_column_sums_are_those_of_numpy(n, d, dtype):
     for layout in (x, np.asfortranarray(x), np.repeat(x, 2, axis=0)[::2]):
         found = _kernels.column_sums(layout, origin, weights)
         np.testing.assert_allclose(found, [weights @ z, weights @ z**2], rtol=1e-12, atol=1e-12)
-    with pytest.raises(ValueError, match="a weight for each row"):
-        _kernels.column_sums(x, origin, np.ones(n + 1))
 
 
 # ---- a row left out ---------------------------------------------------------------------------------------------
@@ -1139,8 +1272,6 @@ def test_left_out_densities_refuse_a_row_that_held_nearly_all_of_its_class(threa
         assert np.flatnonzero(refused).tolist() == [3, 7, 9]
     with pytest.raises(ValueError, match="class code"):
         _kernels.left_out_densities(x, np.ones(500, np.int32), one, one, one, one)
-    with pytest.raises(ValueError, match="width"):
-        _kernels.left_out_densities(x, np.zeros(500, np.int32), one, one, one, one[:, :5])
 
 
 @given(
@@ -1153,3 +1284,17 @@ def test_merge_sorted_counts_what_is_at_or_below_each_value(a, b):
     np.testing.assert_array_equal(values, np.unique(np.concatenate([a, b])))
     np.testing.assert_array_equal(of_a, np.searchsorted(a, values, side="right"))
     np.testing.assert_array_equal(of_b, np.searchsorted(b, values, side="right"))
+
+
+# ---- records ----------------------------------------------------------------------------------------------------
+
+CELL = rb'(?:"(?:[^"]|"")*"(?!")|(?!"))[^,\r\n]*'
+RECORD = re.compile(rb"%b(?:,%b)*(?:\r\n|\n|\r(?=[^\n]))" % (CELL, CELL))
+
+
+@given(st.lists(st.sampled_from([b"a", b",", b'"', b'""', b"\n", b"\r", b"\r\n"])).map(b"".join), st.integers(0, 3))
+def test_record_ends_is_where_the_grammar_says(data, most):
+    end, found = 0, 0
+    while (record := RECORD.match(data, end)) and (most == 0 or found < most):
+        end, found = record.end(), found + 1
+    assert _kernels.record_ends(data, ord(","), ord('"'), most) == end

@@ -8,10 +8,13 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
 
 #include "../kernels/exact.hpp"
 #include "../kernels/matrix.hpp"
@@ -27,11 +30,36 @@ template <class T, int Dimensions>
 using Out = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using New = nb::ndarray<nb::numpy, T>;
+using Labels = In<std::int32_t, 1>;
+using Weights = std::optional<In<double, 1>>;
+
+// Kernels trust the shapes they are given, and arrays may come from a file that lies: every binding checks that the
+// shapes of its arguments go together. Here, not in the kernels: no exception leaves a function that is compiled for
+// several machines.
+inline void expect(bool holds, const char* what) {
+    if (!holds) throw std::invalid_argument(what);
+}
+
+template <class Array>
+void expect_shape(const char* name, const Array& a, std::initializer_list<std::size_t> shape) {
+    std::size_t axis = 0;
+    for (const std::size_t size : shape) {
+        const std::size_t found = a.shape(axis++);
+        if (found != size) throw std::invalid_argument(std::string(name) + " is of length " + std::to_string(found) + " where " + std::to_string(size) + " is needed");
+    }
+}
+
+// a * b cells, each of some words: below 2^48 no size made of them can overflow, and what is too large is out of memory.
+inline std::size_t expect_cells(std::size_t a, std::size_t b) {
+    std::size_t cells;
+    expect(!__builtin_mul_overflow(a, b, &cells) && cells < std::size_t{1} << 48, "more cells than a memory holds");
+    return cells;
+}
 
 template <class T>
 New<T> new_array(std::initializer_list<std::size_t> shape) {
     std::size_t size = 1;
-    for (const auto n : shape) size *= n;
+    for (const auto n : shape) size = expect_cells(size, n);
     T* raw = new T[std::max<std::size_t>(size, 1)];  // not zeroed: every caller writes all of it
     nb::capsule owner(raw, [](void* p) noexcept { delete[] static_cast<T*>(p); });
     return New<T>(raw, shape.size(), shape.begin(), owner);
@@ -51,18 +79,19 @@ auto with_floats(const AnyMatrix& x, const Body& body) {
     throw nb::type_error("the matrix must hold float64 or float32");
 }
 
-inline void expect(bool holds, const char* what) {
-    if (!holds) throw std::invalid_argument(what);
-}
-
-template <class Codes>
-void expect_codes(const Codes& codes, std::size_t rows, std::size_t classes) {
-    expect(codes.shape(0) == rows, "one class code for each row");
-    const auto* data = codes.data();
+inline void expect_labels(const Labels& labels, std::size_t rows, std::size_t classes) {
+    expect(labels.shape(0) == rows, "one class code for each row");
+    expect(classes <= std::numeric_limits<std::int32_t>::max(), "more classes than there are class codes");
     bool within = true;
-    for (std::size_t i = 0; i < rows; ++i) within &= static_cast<std::uint32_t>(data[i]) < classes;
+    for (std::size_t i = 0; i < rows; ++i) within &= static_cast<std::uint32_t>(labels.data()[i]) < classes;
     expect(within, "class code out of range");
 }
+
+inline void expect_weights(const Weights& weights, std::size_t rows) {
+    if (weights) expect_shape("weights", *weights, {rows});
+}
+
+inline const double* data_or_null(const Weights& weights) { return weights ? weights->data() : nullptr; }
 
 // Canonical words of exact sums, as (words, first, second).
 inline New<double> words_of(ExactSums& sums, std::size_t first, std::size_t second) {

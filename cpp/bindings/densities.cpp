@@ -12,9 +12,10 @@ using Parameters = In<double, 2>;  // (class, column)
 template <bool Quadratic>
 static void add_columns(const AnyMatrix& x, const double* mean, const Parameters& factor, const Parameters& constant,
                         const Out<double, 2>& out) {
-    const std::size_t classes = factor.shape(0), d = factor.shape(1);
-    expect(x.shape(1) == d && constant.shape(0) == classes && constant.shape(1) == d, "parameters of the matrix's width");
-    expect(out.shape(0) == x.shape(0) && out.shape(1) == classes, "out is (rows, classes)");
+    const std::size_t classes = factor.shape(0), d = x.shape(1);
+    expect_shape("factor", factor, {classes, d});
+    expect_shape("constant", constant, {classes, d});
+    expect_shape("out", out, {x.shape(0), classes});
     with_floats(x, [&](const auto& matrix) {
         nb::gil_scoped_release release;
         add_log_density<Quadratic>(matrix, mean, factor.data(), constant.data(), classes, out.data());
@@ -22,7 +23,7 @@ static void add_columns(const AnyMatrix& x, const double* mean, const Parameters
 }
 
 static void bind_quadratic(AnyMatrix x, Parameters mean, Parameters factor, Parameters constant, Out<double, 2> out) {
-    expect(mean.shape(0) == factor.shape(0) && mean.shape(1) == factor.shape(1), "parameters of one shape");
+    expect_shape("mean", mean, {factor.shape(0), x.shape(1)});
     add_columns<true>(x, mean.data(), factor, constant, out);
 }
 
@@ -30,20 +31,15 @@ static void bind_linear(AnyMatrix x, Parameters factor, Parameters constant, Out
     add_columns<false>(x, nullptr, factor, constant, out);
 }
 
-static std::vector<Triangle> triangles_of(const In<double, 3>& lower, const Parameters& means) {
-    const std::size_t d = lower.shape(2);
-    expect(lower.shape(1) == d && means.shape(0) == lower.shape(0) && means.shape(1) == d, "triangles and means of one width");
-    std::vector<Triangle> triangles;
-    for (std::size_t k = 0; k < lower.shape(0); ++k) triangles.emplace_back(d, lower.data() + k * d * d, means.data() + k * d);
-    return triangles;
-}
-
 // out (rows, classes) += constant - |T (x - mean)|^2 / 2
 static void bind_add_whitened(AnyMatrix x, In<double, 3> lower, Parameters means, In<double, 1> constants, Out<double, 2> out) {
-    const auto triangles = triangles_of(lower, means);
-    const std::size_t classes = triangles.size();
-    expect(x.shape(1) == lower.shape(2) && constants.shape(0) == classes, "parameters of the matrix's width");
-    expect(out.shape(0) == x.shape(0) && out.shape(1) == classes, "out is (rows, classes)");
+    const std::size_t classes = lower.shape(0), d = x.shape(1);
+    expect_shape("lower", lower, {classes, d, d});
+    expect_shape("means", means, {classes, d});
+    expect_shape("constants", constants, {classes});
+    expect_shape("out", out, {x.shape(0), classes});
+    std::vector<Triangle> triangles;
+    for (std::size_t k = 0; k < classes; ++k) triangles.emplace_back(d, lower.data() + k * d * d, means.data() + k * d);
     with_floats(x, [&](const auto& matrix) {
         nb::gil_scoped_release release;
         whiten(matrix, triangles, false, [&](std::size_t k, std::size_t first, std::size_t rows, const double* squares, const double*) {
@@ -54,7 +50,8 @@ static void bind_add_whitened(AnyMatrix x, In<double, 3> lower, Parameters means
 
 static New<double> bind_whiten(AnyMatrix x, In<double, 2> lower, In<double, 1> mean) {
     const std::size_t d = x.shape(1);
-    expect(lower.shape(0) == d && lower.shape(1) == d && mean.shape(0) == d, "parameters of the matrix's width");
+    expect_shape("lower", lower, {d, d});
+    expect_shape("mean", mean, {d});
     const std::vector<Triangle> one{Triangle(d, lower.data(), mean.data())};
     auto out = new_array<double>({x.shape(0), d});
     with_floats(x, [&](const auto& matrix) {
@@ -68,10 +65,13 @@ static New<double> bind_whiten(AnyMatrix x, In<double, 2> lower, In<double, 1> m
 }
 
 // (own, refused): the log-density of each row under its class without it, and the rows where the downdate is not safe.
-static nb::tuple bind_left_out(AnyMatrix x, In<std::int32_t, 1> labels, Parameters mean, Parameters scale, Parameters gain, Parameters constant) {
+static nb::tuple bind_left_out(AnyMatrix x, Labels labels, Parameters mean, Parameters scale, Parameters gain, Parameters constant) {
     const std::size_t classes = mean.shape(0), d = x.shape(1);
-    for (const auto& p : {mean, scale, gain, constant}) expect(p.shape(0) == classes && p.shape(1) == d, "parameters of the matrix's width");
-    expect_codes(labels, x.shape(0), classes);
+    expect_shape("mean", mean, {classes, d});
+    expect_shape("scale", scale, {classes, d});
+    expect_shape("gain", gain, {classes, d});
+    expect_shape("constant", constant, {classes, d});
+    expect_labels(labels, x.shape(0), classes);
     auto own = new_array<double>({x.shape(0)});
     auto refused = new_array<bool>({x.shape(0)});
     with_floats(x, [&](const auto& matrix) {
@@ -108,14 +108,20 @@ static New<bool> bind_find_holes(AnyMatrix x) {
     return holed;
 }
 
+template <class Joint>
+static void expect_classes(const Joint& joint, const In<double, 1>& fallback) {
+    expect(joint.shape(1) > 0, "no classes");
+    expect_shape("fallback", fallback, {joint.shape(1)});
+}
+
 static std::size_t bind_normalise(Out<double, 2> joint, In<double, 1> fallback, bool logs) {
-    expect(fallback.shape(0) == joint.shape(1), "one fallback for each class");
+    expect_classes(joint, fallback);
     nb::gil_scoped_release release;
     return normalise(joint.data(), joint.shape(0), joint.shape(1), fallback.data(), logs);
 }
 
 static nb::tuple bind_most_probable(In<double, 2> joint, In<double, 1> fallback) {
-    expect(fallback.shape(0) == joint.shape(1) && joint.shape(1) > 0, "one fallback for each class");
+    expect_classes(joint, fallback);
     auto chosen = new_array<std::int64_t>({joint.shape(0)});
     std::size_t impossible;
     {

@@ -7,19 +7,12 @@
 namespace deciban {
 
 using Vector = In<double, 1>;
-using Labels = In<std::int32_t, 1>;
-using Weights = std::optional<Vector>;
-
-static const double* data_or_null(const Weights& weights) { return weights ? weights->data() : nullptr; }
-
-static void expect_labels(const Labels& labels, const Weights& weights, std::size_t rows, std::size_t m) {
-    expect_codes(labels, rows, m + 1);
-    expect(!weights || weights->shape(0) == rows, "one weight for each row");
-}
 
 static Predictors predictors_of(const AnyMatrix& x, const In<double, 2>& w, const Vector& constant, const Vector& origin) {
     const std::size_t m = w.shape(0), d = x.shape(1);
-    expect(w.shape(1) == d && constant.shape(0) == m && origin.shape(0) == d, "coefficients of the matrix's width");
+    expect_shape("w", w, {m, d});
+    expect_shape("constant", constant, {m});
+    expect_shape("origin", origin, {d});
     return {m, d, w.data(), constant.data(), origin.data()};
 }
 
@@ -35,7 +28,8 @@ static New<double> gradient_of(const Pass& pass, std::size_t m, std::size_t d, s
 
 static nb::tuple bind_softmax_pass(AnyMatrix x, In<double, 2> w, Vector constant, Vector origin, Labels labels, Weights weights) {
     const auto p = predictors_of(x, w, constant, origin);
-    expect_labels(labels, weights, x.shape(0), p.m);
+    expect_labels(labels, x.shape(0), p.m + 1);
+    expect_weights(weights, x.shape(0));
     const Pass pass = with_floats(x, [&](const auto& matrix) {
         nb::gil_scoped_release release;
         return softmax_pass(matrix, p, labels.data(), data_or_null(weights));
@@ -55,8 +49,9 @@ static New<double> bind_predictors(AnyMatrix x, In<double, 2> w, Vector constant
 
 static New<double> bind_returned(AnyMatrix x, Vector origin, In<double, 2> residual) {
     const std::size_t m = residual.shape(1), d = x.shape(1);
-    expect(residual.shape(0) == x.shape(0) && origin.shape(0) == d, "a residual for each row");
-    const std::vector<double> none(m * d, 0.0);
+    expect_shape("residual", residual, {x.shape(0), m});
+    expect_shape("origin", origin, {d});
+    const std::vector<double> none(expect_cells(m, d), 0.0);
     const Predictors p(m, d, none.data(), nullptr, origin.data());
     const Pass pass = with_floats(x, [&](const auto& matrix) {
         nb::gil_scoped_release release;
@@ -67,7 +62,8 @@ static New<double> bind_returned(AnyMatrix x, Vector origin, In<double, 2> resid
 
 static New<double> bind_column_sums(AnyMatrix x, Vector origin, Vector weights) {
     const std::size_t d = x.shape(1);
-    expect(weights.shape(0) == x.shape(0) && origin.shape(0) == d, "a weight for each row");
+    expect_shape("weights", weights, {x.shape(0)});
+    expect_shape("origin", origin, {d});
     const std::vector<double> none(d, 0.0);
     const Predictors p(1, d, none.data(), nullptr, origin.data());
     const Pass pass = with_floats(x, [&](const auto& matrix) {
@@ -83,8 +79,9 @@ template <class Index>
 static nb::tuple bind_sparse_softmax_pass(Vector values, Indices<Index> columns, Indices<Index> starts, In<double, 2> w, Vector constant, Labels labels, Weights weights) {
     const std::size_t m = w.shape(1);
     const auto x = sparse(values, columns, starts, w.shape(0));
-    expect(constant.shape(0) == m, "one constant for each predictor");
-    expect_labels(labels, weights, x.rows, m);
+    expect_shape("constant", constant, {m});
+    expect_labels(labels, x.rows, m + 1);
+    expect_weights(weights, x.rows);
     nb::gil_scoped_release release;
     const Pass pass = softmax_pass(x, m, w.data(), constant.data(), labels.data(), data_or_null(weights));
     nb::gil_scoped_acquire acquire;
@@ -95,7 +92,7 @@ template <class Index>
 static New<double> bind_sparse_predictors(Vector values, Indices<Index> columns, Indices<Index> starts, In<double, 2> w, Vector constant) {
     const std::size_t m = w.shape(1);
     const auto x = sparse(values, columns, starts, w.shape(0));
-    expect(constant.shape(0) == m, "one constant for each predictor");
+    expect_shape("constant", constant, {m});
     auto out = new_array<double>({x.rows, m});
     nb::gil_scoped_release release;
     predictors(x, m, w.data(), constant.data(), out.data());
@@ -105,8 +102,9 @@ static New<double> bind_sparse_predictors(Vector values, Indices<Index> columns,
 template <class Index>
 static New<double> bind_sparse_returned(Vector values, Indices<Index> columns, Indices<Index> starts, std::size_t width, In<double, 2> residual) {
     const auto x = sparse(values, columns, starts, width);
-    expect(residual.shape(0) == x.rows, "a residual for each row");
     const std::size_t m = residual.shape(1);
+    expect_shape("residual", residual, {x.rows, m});
+    expect_cells(m, width);
     nb::gil_scoped_release release;
     const Pass pass = returned(x, m, residual.data());
     nb::gil_scoped_acquire acquire;

@@ -8,6 +8,7 @@ void bind_densities(nb::module_&);
 void bind_scatter(nb::module_&);
 void bind_tables(nb::module_&);
 void bind_linear(nb::module_&);
+void bind_records(nb::module_&);
 }  // namespace deciban
 
 NB_MODULE(_kernels, m) {
@@ -17,4 +18,5 @@ NB_MODULE(_kernels, m) {
     deciban::bind_scatter(m);
     deciban::bind_tables(m);
     deciban::bind_linear(m);
+    deciban::bind_records(m);
 }

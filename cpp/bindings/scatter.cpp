@@ -5,14 +5,15 @@
 namespace deciban {
 
 // count (words, K, 1), skipped (words, K, 1), sum (K, d), products (K or 1, d, d), both halves
-static nb::tuple bind_scatter_rows(AnyMatrix x, In<std::int32_t, 1> codes, std::optional<In<double, 1>> weights, In<double, 2> origin, bool shared) {
+static nb::tuple bind_scatter_rows(AnyMatrix x, Labels codes, Weights weights, In<double, 2> origin, bool shared) {
     const std::size_t classes = origin.shape(0), d = x.shape(1), groups = shared ? 1 : classes;
-    expect(origin.shape(1) == d, "an origin as wide as the matrix");
-    expect_codes(codes, x.shape(0), classes);
-    expect(!weights || weights->shape(0) == x.shape(0), "one weight for each row");
+    expect_shape("origin", origin, {classes, d});
+    expect_labels(codes, x.shape(0), classes);
+    expect_weights(weights, x.shape(0));
+    expect_cells(groups, expect_cells(d, d));
     Scatter result = with_floats(x, [&](const auto& matrix) {
         nb::gil_scoped_release release;
-        return scatter(matrix, codes.data(), weights ? weights->data() : nullptr, origin.data(), classes, shared);
+        return scatter(matrix, codes.data(), data_or_null(weights), origin.data(), classes, shared);
     });
     auto sum = new_array<double>({classes, d}), products = new_array<double>({groups, d, d});
     std::copy(result.sum.begin(), result.sum.end(), sum.data());

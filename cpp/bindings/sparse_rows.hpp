@@ -10,8 +10,9 @@ using Indices = In<Index, 1>;
 
 template <class Index>
 SparseRows<Index> sparse(const In<double, 1>& values, const Indices<Index>& columns, const Indices<Index>& starts, std::size_t width) {
-    expect(starts.shape(0) > 0, "indptr is empty");
-    const SparseRows<Index> rows{values.data(), columns.data(), starts.data(), starts.shape(0) - 1, width, std::min(values.shape(0), columns.shape(0))};
+    expect(starts.shape(0) > 0, "sparse rows: indptr is empty");
+    expect_shape("columns", columns, {values.shape(0)});
+    const SparseRows<Index> rows{values.data(), columns.data(), starts.data(), starts.shape(0) - 1, width, values.shape(0)};
     rows.check_rows();
     return rows;
 }

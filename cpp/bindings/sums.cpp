@@ -4,16 +4,14 @@
 
 namespace deciban {
 
-using Codes = In<std::int32_t, 1>;
-using Weights = std::optional<In<double, 1>>;
-
-static nb::tuple bind_moments(AnyMatrix x, Codes codes, Weights weights, std::size_t classes) {
-    expect_codes(codes, x.shape(0), classes);
-    expect(!weights || weights->shape(0) == x.shape(0), "one weight for each row");
+static nb::tuple bind_moments(AnyMatrix x, Labels codes, Weights weights, std::size_t classes) {
+    expect_labels(codes, x.shape(0), classes);
+    expect_weights(weights, x.shape(0));
+    expect_cells(classes, x.shape(1));
     BadCell bad;
     Moments result = with_floats(x, [&](const auto& matrix) {
         nb::gil_scoped_release release;
-        return moments(matrix, codes.data(), weights ? weights->data() : nullptr, classes, bad);
+        return moments(matrix, codes.data(), data_or_null(weights), classes, bad);
     });
     const std::size_t d = x.shape(1);
     nb::object cell = nb::none();
@@ -22,11 +20,19 @@ static nb::tuple bind_moments(AnyMatrix x, Codes codes, Weights weights, std::si
                           words_of(result.sum_xx, classes, d), cell);
 }
 
+// How many words a cell has room for at first: a power of two, so that doubling it ends at most_words, whatever number of
+// words an array says it has.
+static std::size_t room_for(std::size_t words) {
+    std::size_t room = 1;
+    while (room < std::min(words, most_words)) room *= 2;
+    return room;
+}
+
 // (words, cells) + sign * (words, cells), exactly
 static New<double> bind_add(In<double, 2> a, In<double, 2> b, double sign) {
     const std::size_t cells = a.shape(1);
-    expect(b.shape(1) == cells, "sums of one shape");
-    ExactSums sums(cells, std::max<std::size_t>(1, std::max(a.shape(0), b.shape(0))));
+    expect_shape("b", b, {b.shape(0), cells});
+    ExactSums sums(cells, room_for(std::max(a.shape(0), b.shape(0))));
     {
         nb::gil_scoped_release release;
         for (std::size_t k = 0; k < cells; ++k) {
@@ -40,7 +46,7 @@ static New<double> bind_add(In<double, 2> a, In<double, 2> b, double sign) {
 // (words, groups, cells) summed over groups, exactly
 static New<double> bind_total(In<double, 3> a) {
     const std::size_t words = a.shape(0), groups = a.shape(1), cells = a.shape(2);
-    ExactSums sums(cells, words + 1);
+    ExactSums sums(cells, room_for(words + 1));
     {
         nb::gil_scoped_release release;
         for (std::size_t g = 0; g < groups; ++g)
@@ -52,7 +58,9 @@ static New<double> bind_total(In<double, 3> a) {
 
 static nb::tuple bind_centre(In<double, 2> count, In<double, 2> sum_x, In<double, 2> sum_xx) {
     const std::size_t cells = count.shape(1);
-    expect(sum_x.shape(1) == cells && sum_xx.shape(1) == cells, "sums of one shape");
+    expect_shape("sum_x", sum_x, {sum_x.shape(0), cells});
+    expect_shape("sum_xx", sum_xx, {sum_xx.shape(0), cells});
+    expect(count.shape(0) > 0 && sum_x.shape(0) > 0 && sum_xx.shape(0) > 0, "a sum has one word at least");
     auto mean = new_array<double>({cells}), squares = new_array<double>({cells});
     {
         nb::gil_scoped_release release;

@@ -7,28 +7,29 @@
 namespace deciban {
 
 using Codes = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::device::cpu>;
-using Labels = In<std::int32_t, 1>;
-using Weights = std::optional<In<double, 1>>;
 using Offsets = In<std::int64_t, 1>;
 
-static void expect_offsets(const Offsets& offsets, std::size_t columns) {
-    expect(offsets.shape(0) == columns + 1 && offsets.data()[0] == 0, "one offset for each column, and the end");
-    for (std::size_t j = 0; j < columns; ++j) expect(offsets.data()[j] <= offsets.data()[j + 1], "offsets ascend");
+// How many values all columns have: where the offsets end.
+static std::size_t values_of(const Offsets& offsets, std::size_t columns) {
+    expect_shape("offsets", offsets, {columns + 1});
+    expect(offsets.data()[0] == 0 && std::is_sorted(offsets.data(), offsets.data() + columns + 1), "offsets do not rise from 0");
+    return static_cast<std::size_t>(offsets.data()[columns]);
 }
 
 static New<double> bind_count(Codes codes, Offsets offsets, Labels labels, Weights weights, std::size_t classes) {
-    expect_codes(labels, codes.shape(0), classes);
-    expect(!weights || weights->shape(0) == codes.shape(0), "one weight for each row");
     const auto matrix = view<std::int32_t>(codes);
-    expect_offsets(offsets, matrix.columns);
+    const std::size_t total = values_of(offsets, matrix.columns);
+    expect_labels(labels, matrix.rows, classes);
+    expect_weights(weights, matrix.rows);
+    expect_cells(classes, total);
     nb::gil_scoped_release release;
-    ExactSums sums = count_codes(matrix, offsets.data(), labels.data(), weights ? weights->data() : nullptr, classes);
+    ExactSums sums = count_codes(matrix, offsets.data(), labels.data(), data_or_null(weights), classes);
     nb::gil_scoped_acquire acquire;
-    return words_of(sums, classes, static_cast<std::size_t>(offsets.data()[matrix.columns]));
+    return words_of(sums, classes, total);
 }
 
 static New<double> bind_count_labels(Labels labels, std::size_t classes) {
-    expect_codes(labels, labels.shape(0), classes);
+    expect_labels(labels, labels.shape(0), classes);
     const auto counts = count_labels(labels.data(), labels.shape(0), classes);
     auto out = new_array<double>({classes});
     std::copy(counts.begin(), counts.end(), out.data());
@@ -37,10 +38,8 @@ static New<double> bind_count_labels(Labels labels, std::size_t classes) {
 
 static void bind_add_table(Codes codes, Offsets offsets, In<double, 2> table, std::size_t classes, Out<double, 2> out) {
     const auto matrix = view<std::int32_t>(codes);
-    expect_offsets(offsets, matrix.columns);
-    expect(table.shape(1) == padded(classes), "a table row for each value, padded to whole vectors");
-    expect(static_cast<std::int64_t>(table.shape(0)) == offsets.data()[matrix.columns], "a table row for each value");
-    expect(out.shape(0) == matrix.rows && out.shape(1) == classes, "out is (rows, classes)");
+    expect_shape("table", table, {values_of(offsets, matrix.columns), padded(classes)});
+    expect_shape("out", out, {matrix.rows, classes});
     nb::gil_scoped_release release;
     add_table(matrix, offsets.data(), table.data(), classes, out.data());
 }
@@ -66,9 +65,8 @@ static nb::tuple bind_range(AnyMatrix x) {
 }
 
 static New<std::int32_t> bind_encode(AnyMatrix x, Offsets low, Offsets offsets, In<std::int32_t, 1> lut, std::int32_t outside) {
-    expect(low.shape(0) == x.shape(1), "one range for each column");
-    expect_offsets(offsets, x.shape(1));
-    expect(static_cast<std::int64_t>(lut.shape(0)) == offsets.data()[x.shape(1)], "a code for each value of each range");
+    expect_shape("low", low, {x.shape(1)});
+    expect_shape("lut", lut, {values_of(offsets, x.shape(1))});
     auto codes = new_array<std::int32_t>({x.shape(0), x.shape(1)});
     with_integers(x, [&](const auto& matrix) {
         nb::gil_scoped_release release;
@@ -81,11 +79,12 @@ template <class Index>
 static nb::object bind_sum_sparse(In<double, 1> values, Indices<Index> columns, Indices<Index> starts, std::size_t width,
                                   Labels labels, Weights weights, std::size_t classes) {
     const auto rows = sparse(values, columns, starts, width);
-    expect_codes(labels, rows.rows, classes);
-    expect(!weights || weights->shape(0) == rows.rows, "one weight for each row");
+    expect_labels(labels, rows.rows, classes);
+    expect_weights(weights, rows.rows);
+    expect_cells(classes, width);
     bool good;
     nb::gil_scoped_release release;
-    ExactSums sums = sum_sparse(rows, labels.data(), weights ? weights->data() : nullptr, classes, good);
+    ExactSums sums = sum_sparse(rows, labels.data(), data_or_null(weights), classes, good);
     nb::gil_scoped_acquire acquire;
     return good ? nb::cast(words_of(sums, classes, width)) : nb::none();
 }
@@ -94,19 +93,20 @@ template <class Index>
 static void bind_add_sparse(In<double, 1> values, Indices<Index> columns, Indices<Index> starts, In<double, 2> table,
                             std::size_t classes, Out<double, 2> out) {
     const auto rows = sparse(values, columns, starts, table.shape(0));
-    expect(table.shape(1) == padded(classes), "table rows padded to whole vectors");
-    expect(out.shape(0) == rows.rows && out.shape(1) == classes, "out is (rows, classes)");
+    expect_shape("table", table, {rows.width, padded(classes)});
+    expect_shape("out", out, {rows.rows, classes});
     nb::gil_scoped_release release;
     add_sparse(rows, table.data(), classes, out.data());
 }
 
 static nb::tuple bind_histogram(AnyMatrix x, std::size_t column, std::size_t cap) {
-    expect(column < x.shape(1) && cap > 0, "no such column");
+    expect(column < x.shape(1), "no such column");
+    expect(cap > 1, "a histogram has a cell for each sign at least");  // no dropping of low bits makes them one
     std::vector<std::int64_t> keys;
     auto codes = new_array<std::int32_t>({x.shape(0)});
     const int level = with_floats(x, [&](const auto& matrix) {
         nb::gil_scoped_release release;
-        return histogram_column(matrix, column, cap, keys, codes.data());
+        return histogram_column(matrix, column, std::min(cap, matrix.rows), keys, codes.data());
     });
     auto out = new_array<std::int64_t>({keys.size()});
     std::copy(keys.begin(), keys.end(), out.data());

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from deciban import families as families
     from deciban import priors as priors
-    from deciban.errors import DecibanError, DecibanWarning, NegativeEvidence, NotInvertible
+    from deciban.errors import DecibanError, DecibanWarning, NegativeEvidence, NotInvertible, RowError
     from deciban.evaluation import Evaluation, Roc, cross_validate, evaluate
     from deciban.evaluation.learning_curve import learning_curve
     from deciban.models import (
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
         LogisticRegression,
         NaiveBayes,
         SoftmaxRegression,
+        load,
     )
+    from deciban.sources.files import scan
 
 __version__ = "0.1.0"
 __all__ = [
@@ -39,12 +41,15 @@ __all__ = [
     "NegativeEvidence",
     "NotInvertible",
     "Roc",
+    "RowError",
     "SoftmaxRegression",
     "cross_validate",
     "evaluate",
     "families",
     "learning_curve",
+    "load",
     "priors",
+    "scan",
 ]
 
 # Public names are imported when they are asked for: scikit-learn takes a second, and `deciban --help` needs none of it.
@@ -53,6 +58,7 @@ _HOMES = {
     "DecibanWarning": "deciban.errors",
     "NegativeEvidence": "deciban.errors",
     "NotInvertible": "deciban.errors",
+    "RowError": "deciban.errors",
     "Evaluation": "deciban.evaluation",
     "Roc": "deciban.evaluation",
     "cross_validate": "deciban.evaluation",
@@ -65,6 +71,8 @@ _HOMES = {
     "LogisticRegression": "deciban.models",
     "SoftmaxRegression": "deciban.models",
     "NaiveBayes": "deciban.models",
+    "load": "deciban.models",
+    "scan": "deciban.sources.files",
 }
 _MODULES = {"families": "deciban.families", "priors": "deciban.priors"}
 

@@ -14,9 +14,9 @@ class DecibanError(ValueError):
     """Bad input or an impossible request; the message names the column and row and says what to do.
 
     >>> import deciban as db
-    >>> db.NaiveBayes().fit([[1.0], [float("inf")]], ["no", "yes"])
+    >>> db.NaiveBayes().fit([[1.0], [2.0]], ["no", "yes", "no"])
     Traceback (most recent call last):
-    deciban.errors.DecibanError: column 0, row 1: inf is infinite: use NaN for a missing cell, or remove the row
+    deciban.errors.DecibanError: Found input variables with inconsistent numbers of samples: 2 rows, 3 labels
     """
 
 
@@ -42,6 +42,24 @@ class NegativeEvidence(DecibanError):
     Traceback (most recent call last):
     deciban.errors.NegativeEvidence: class 'perhaps' was never learned; the model is unchanged
     """
+
+
+class RowError(DecibanError):
+    """An error about one row: `row` is its number, from 0, in the table that was passed. Of a file the line is named.
+
+    >>> import deciban as db
+    >>> db.NaiveBayes().fit([[1.0], [float("inf")]], ["no", "yes"])
+    Traceback (most recent call last):
+    deciban.errors.RowError: column 0, row 1: inf is infinite: use NaN for a missing cell, or remove the row
+    """
+
+    def __init__(self, where: str, row: int, problem: str) -> None:
+        super().__init__(f"{where}, row {row}: {problem}")
+        self.where, self.row, self.problem = where, row, problem
+
+    def at(self, place: str) -> DecibanError:
+        """The same, for who knows the row by its file and line."""
+        return DecibanError(f"{place}: {self.where}: {self.problem}")
 
 
 class DecibanWarning(UserWarning):
@@ -74,9 +92,9 @@ def warn_of_impossible(rows: int) -> None:
         )
 
 
-def cell_error(column: object, row: int, value: object, problem: str) -> DecibanError:
-    """An error about one cell. Rows count from 0, as in the table that was passed."""
-    return DecibanError(f"column {column!r}, row {row}: {value!r} {problem}")
+def cell_error(column: object, row: int, value: object, problem: str) -> RowError:
+    """An error about one cell."""
+    return RowError(f"column {column!r}", row, f"{value!r} {problem}")
 
 
 INFINITE = "is infinite: use NaN for a missing cell, or remove the row"

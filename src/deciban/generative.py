@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,12 +11,13 @@ import numpy as np
 from deciban import _kernels
 from deciban.batch import MISSING, UNSEEN, Batch, Coded, Frame, Kind
 from deciban.errors import BadCell, DecibanError, NegativeEvidence, cell_error, forbid_infinite
-from deciban.families import Bernoulli, Categorical, Context, Family, Gaussian, Multinomial
+from deciban.families import Bernoulli, Categorical, Context, Family, Gaussian, Multinomial, MultivariateGaussian
 from deciban.schema import Schema
-from deciban.sources import Sample, slices
-from deciban.sources.arrays import SparseFrame
+from deciban.sources import Sample, Streamed
+from deciban.sources.arrays import MatrixFrame, SparseFrame
 from deciban.statistics.base import Statistic, require_not_negative
 from deciban.statistics.counts import Counts
+from deciban.statistics.moments import Moments
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, IntArray, Level, Levels, Names, sorted_levels
 
@@ -25,6 +26,11 @@ Families = AnyFamily | Mapping[Any, AnyFamily] | None
 ClassPrior = Literal["empirical", "laplace", "uniform"] | Sequence[float] | Mapping[Level, float]
 Missing = Literal["skip", "category"]
 Unseen = Literal["skip", "reserve", "error"]
+
+DIFFERENT = (
+    "the models read their columns with different families: they cannot be added. Fit one with the families of the "
+    "other: NaiveBayes(families=other.families_)"
+)
 
 
 @dataclass(frozen=True)
@@ -73,12 +79,13 @@ class Generative:
         return cls(schema, batch.classes, class_counts(batch), tuple(blocks), missing)._without_empty_classes()
 
     @classmethod
-    def collect(cls, sample: Sample, schema: Schema, plans: Sequence[Plan], missing: Missing) -> Generative:
+    def collect(cls, sample: Sample | Streamed, schema: Schema, plans: Sequence[Plan], missing: Missing) -> Generative:
         """The evidence of all rows of a sample, batch by batch."""
         total: Generative | None = None
-        for batch in sample.batches(converts=converts(plans, sample.frame)):
-            part = cls.observe(batch, schema, plans, missing)
-            total = part if total is None else total + part
+        with sample.located():
+            for batch in sample.batches(converts=converts(plans, sample.frame)):
+                part = cls.observe(batch, schema, plans, missing)
+                total = part if total is None else total + part
         assert total is not None
         return total
 
@@ -87,12 +94,10 @@ class Generative:
         return tuple(block.plan for block in self.blocks)
 
     def __add__(self, other: Self) -> Self:
-        other = self._matched(other)
         classes = sorted_levels({*self.classes, *other.classes})
-        a, b = self._on(classes), other._on(classes)
+        a, b = (model._on(classes) for model in self._matched(other))
         blocks = tuple(Block(x.plan, x.statistic + y.statistic) for x, y in zip(a.blocks, b.blocks, strict=True))
-        schema = self.schema.widened(other.schema)
-        return type(self)(schema, classes, a.counts + b.counts, blocks, self.missing)
+        return type(self)(a.schema.widened(b.schema), classes, a.counts + b.counts, blocks, self.missing)
 
     def __sub__(self, other: Self) -> Self:
         return self._less(other, lambda a, b: a - b)
@@ -105,35 +110,101 @@ class Generative:
         unknown = [c for c in other.classes if c not in self.classes]
         if unknown:
             raise NegativeEvidence(f"class {unknown[0]!r} was never learned; the model is unchanged")
-        b = other._on(self.classes)
-        counts = self.counts - b.counts
+        a, b = (model._on(self.classes) for model in self._matched(other))
+        counts = a.counts - b.counts
         require_not_negative(counts)
-        pairs = zip(self.blocks, b.blocks, strict=True)
+        pairs = zip(a.blocks, b.blocks, strict=True)
         blocks = tuple(Block(x.plan, subtract(x.statistic, y.statistic)) for x, y in pairs)
-        return type(self)(self.schema, self.classes, counts, blocks, self.missing)._without_empty_classes()
+        schema = a.schema.widened(b.schema)
+        return type(self)(schema, self.classes, counts, blocks, self.missing)._without_empty_classes()
 
-    def _matched(self, other: Self) -> Self:
-        """The other model with its blocks and columns in the order of this one's, matched by name."""
+    def _matched(self, other: Self) -> tuple[Self, Self]:
+        """Both with the plans of all rows at once; columns are matched by name, and stand in the order of this one."""
         if self.schema.names == other.schema.names and self.plans == other.plans and self.missing == other.missing:
-            return other
-        schema = other.schema.in_order_of(self.schema)
-        self.schema.widened(schema)
-        blocks = []
+            return self, other
+        other = other._in_order_of(self.schema)
+        self.schema.widened(other.schema)  # kinds that do not go together are the clearer error
+        if self.missing != other.missing:
+            raise DecibanError(DIFFERENT)
+        plans = _replaced(self.plans, self._free | _wider(other.plans, self.plans), other.plans)
+        return self._read_by(plans), other._read_by(plans)
+
+    def plans_for(self, schema: Schema, families: Families) -> tuple[Plan, ...]:
+        """How more rows are read: as these were, but a column that was empty as if it were met for the first time."""
+        if not self._free:
+            return self.plans
+        lenient = any(plan.lenient for plan in self.plans)
+        first = make_plans(schema, families, self.missing, sparse=False)
+        return _replaced(self.plans, self._free, [replace(plan, lenient=lenient) for plan in first])
+
+    @property
+    def _free(self) -> set[int]:
+        """Columns that were never present, and are read by the family of such: any other would have seen as much."""
+        default = [plan for plan in self.plans if plan.family == BY_KIND["empty"]]
+        return {j for plan in default for j in plan.columns if self.schema.kinds[j] == "empty"}
+
+    @property
+    def _absent(self) -> set[int]:
+        """Columns without a cell: the free ones, and numbers of which none is known."""
+        found = self._free
         for block in self.blocks:
-            wanted = [self.schema.names[j] for j in block.plan.columns]
-            for theirs in other.blocks:
-                have = [other.schema.names[j] for j in theirs.plan.columns]
-                same = theirs.plan.family == block.plan.family and theirs.plan.presence == block.plan.presence
-                if same and len(have) == len(wanted) and set(have) == set(wanted):
-                    statistic = theirs.statistic.columns([have.index(name) for name in wanted])
-                    blocks.append(Block(block.plan, statistic))
-                    break
-        if len(blocks) != len(self.blocks) or len(blocks) != len(other.blocks) or self.missing != other.missing:
-            raise DecibanError(
-                "the models read their columns with different families: they cannot be added. Fit one with the "
-                "families of the other: NaiveBayes(families=other.families_)"
-            )
-        return type(self)(schema, other.classes, other.counts, tuple(blocks), self.missing)
+            if isinstance(block.statistic, Moments):
+                nothing = block.statistic.count.value.sum(axis=0) == 0
+                found |= {block.plan.columns[i] for i in np.flatnonzero(nothing)}
+        return found
+
+    def _in_order_of(self, schema: Schema) -> Self:
+        """The same evidence, with the columns numbered as in another schema."""
+        ordered = self.schema.in_order_of(schema)
+        place = {name: j for j, name in enumerate(schema.names)}
+        places = [place[name] for name in self.schema.names]
+        blocks = tuple(
+            Block(replace(b.plan, columns=tuple(places[j] for j in b.plan.columns)), b.statistic) for b in self.blocks
+        )
+        return type(self)(ordered, self.classes, self.counts, blocks, self.missing)
+
+    def _read_by(self, plans: tuple[Plan, ...]) -> Self:
+        """The same evidence in the blocks of other plans; only of columns that are empty may the family change."""
+        if plans == self.plans:
+            return self
+        blocks = tuple(Block(plan, self._evidence_for(plan)) for plan in plans)
+        return type(self)(self.schema, self.classes, self.counts, blocks, self.missing)
+
+    def _evidence_for(self, plan: Plan) -> Statistic:
+        """What is known of a plan's columns: by the block that reads them so, and of the others that they are empty."""
+        same = [block for block in self.blocks if _alike(block.plan, plan)]
+        known = [j for block in same for j in block.plan.columns]
+        new = tuple(sorted({*plan.columns}.difference(known)))
+        if new and not self._may_turn({*new}, plan.family):
+            raise DecibanError(DIFFERENT)
+        parts = [block.statistic for block in same]
+        if new:
+            parts.append(self._of_empty_cells(replace(plan, columns=new)))
+        place = {j: i for i, j in enumerate((*known, *new))}
+        whole = parts[0] if len(parts) == 1 else type(parts[0]).beside(parts)
+        return whole.columns([place[j] for j in plan.columns])
+
+    def _may_turn(self, columns: set[int], family: AnyFamily) -> bool:
+        """Whether a family may have columns that it did not read here.
+
+        A joint normal leaves out rows with a hole: where a column is absent, that is all rows, so what was learned of
+        its other columns by themselves is no part of it.
+        """
+        if columns <= self._free:
+            return True
+        absent = self._absent
+        partly = {j for plan in self.plans if plan.family == family for j in plan.columns}
+        return isinstance(family, MultivariateGaussian) and bool(columns & absent) and columns <= absent | partly
+
+    def _of_empty_cells(self, plan: Plan) -> Statistic:
+        """What a plan would have seen of these rows, all of its cells being empty."""
+        words = self.counts.words  # (words, K) a row for each, so that Σw stays exact
+        columns = tuple(range(len(plan.columns)))
+        frame = MatrixFrame(np.full((words.size, len(columns)), np.nan))
+        values = read(replace(plan, columns=columns), frame, list(columns), None, self.missing)
+        labels = np.tile(np.arange(len(self.classes), dtype=np.int32), len(words))
+        statistic: Statistic = plan.family.collect(values, labels, words.ravel(), len(self.classes))
+        return statistic
 
     def _on(self, classes: Levels) -> Self:
         if classes == self.classes:
@@ -307,16 +378,12 @@ def make_plans(schema: Schema, families: Families, missing: Missing, *, sparse: 
         for kind, family in BY_KIND.items():
             plans.append(Plan(family, tuple(j for j in rest if schema.kinds[j] == kind)))
     plans = _grouped(plans)
-    if missing == "category" and not sparse:
-        counted = sorted(j for plan in plans if plan.family.reads != "codes" for j in plan.columns)
-        if counted:
-            plans.append(Plan(Bernoulli(), tuple(counted), presence=True))
-    return tuple(plans)
+    return tuple(_with_presence(plans) if missing == "category" and not sparse else plans)
 
 
-def without_absent(plans: Sequence[Plan], frame: Frame) -> tuple[Plan, ...]:
+def without_absent(plans: Sequence[Plan], sample: Sample | Streamed) -> tuple[Plan, ...]:
     """Joint blocks without the columns that are never present, which would leave them no complete row."""
-    absent = _never_present(frame)
+    absent = _never_present(sample)
     kept = [plan for plan in plans if not plan.family.joint]
     for plan in plans:
         if plan.family.joint:
@@ -325,12 +392,12 @@ def without_absent(plans: Sequence[Plan], frame: Frame) -> tuple[Plan, ...]:
     return tuple(_grouped(kept))
 
 
-def _never_present(frame: Frame) -> set[int]:
+def _never_present(sample: Sample | Streamed) -> set[int]:
     """Columns of numbers without a single cell."""
-    numbers = [j for j, kind in enumerate(frame.kinds) if kind != "category"]
+    numbers = [j for j, kind in enumerate(sample.frame.kinds) if kind != "category"]
     seen = np.zeros(len(numbers), dtype=bool)
-    for _, part in slices(frame, converts=True):
-        seen |= ~np.isnan(part.numbers(numbers)).all(axis=0)
+    for batch in sample.batches(converts=True):
+        seen |= ~np.isnan(batch.frame.numbers(numbers)).all(axis=0)
     return {j for j, present in zip(numbers, seen, strict=True) if not present}
 
 
@@ -359,22 +426,51 @@ def _given(schema: Schema, families: Families) -> list[Plan]:
 
 
 def _grouped(plans: Sequence[Plan]) -> list[Plan]:
-    """Columns of one univariate family are read together: one block, not one for each."""
+    """Columns of one univariate family are read together: one block, not one for each.
+
+    Joint blocks come first, the others by the names of their families. So the order, in which evidence is added up, is
+    that of the families alone, whoever chose them and whenever: models that were merged have that of one fit.
+    """
     groups: list[Plan] = []
     for plan in plans:
-        if not plan.columns:
-            continue
-        same = [
-            i
-            for i, known in enumerate(groups)
-            if known.family == plan.family and known.presence == plan.presence and not plan.family.joint
-        ]
-        if same:
-            columns = tuple(sorted({*groups[same[0]].columns, *plan.columns}))
-            groups[same[0]] = Plan(plan.family, columns, plan.presence)
+        same = [i for i, known in enumerate(groups) if _alike(known, plan)]
+        if same and not plan.family.joint:
+            groups[same[0]] = replace(groups[same[0]], columns=groups[same[0]].columns + plan.columns)
         else:
             groups.append(plan)
-    return groups
+    ordered = [p if p.family.joint else replace(p, columns=tuple(sorted(p.columns))) for p in groups if p.columns]
+    return sorted(ordered, key=lambda p: (p.presence, not p.family.joint, type(p.family).__name__, min(p.columns)))
+
+
+def _alike(a: Plan, b: Plan) -> bool:
+    """Whether two plans read columns in the same way; what a joint family reads are all of its columns."""
+    same = a.family == b.family and a.presence == b.presence
+    return same and (not a.family.joint or {*a.columns} == {*b.columns})
+
+
+def _with_presence(plans: Sequence[Plan]) -> list[Plan]:
+    """And one that reads whether cells are there, where that is no category among others."""
+    counted = sorted(j for plan in plans if plan.family.reads != "codes" for j in plan.columns)
+    return [*plans, Plan(Bernoulli(), tuple(counted), presence=True)] if counted else [*plans]
+
+
+def _replaced(plans: Sequence[Plan], columns: set[int], others: Sequence[Plan]) -> tuple[Plan, ...]:
+    """Plans in which some columns are read as by others."""
+    mine = [replace(p, columns=tuple(j for j in p.columns if j not in columns)) for p in plans if not p.presence]
+    theirs = [replace(p, columns=tuple(j for j in p.columns if j in columns)) for p in others if not p.presence]
+    found = _grouped([*mine, *theirs])
+    return tuple(_with_presence(found) if any(plan.presence for plan in (*plans, *others)) else found)
+
+
+def _wider(plans: Sequence[Plan], others: Sequence[Plan]) -> set[int]:
+    """The columns of joint plans that are no part of another."""
+    joint = [plan for plan in plans if plan.family.joint]
+    return {
+        j
+        for plan in joint
+        if not any(plan.family == other.family and {*plan.columns} <= {*other.columns} for other in others)
+        for j in plan.columns
+    }
 
 
 def _columns(key: Any, schema: Schema) -> tuple[int, ...]:

@@ -43,7 +43,7 @@ class Schema:
         place = {name: i for i, name in enumerate(frame.names)}
         lacking = [name for name in self.names if name not in place]
         if lacking:
-            raise DecibanError(f"the table lacks {_columns(lacking)}; it has {_columns(frame.names)}")
+            raise DecibanError(f"the table lacks {columns_named(lacking)}; it has {columns_named(frame.names)}")
         return [place[name] for name in self.names]
 
     def met_with(self, frame: Frame) -> Schema:
@@ -54,14 +54,14 @@ class Schema:
     def in_order_of(self, other: Schema) -> Schema:
         """The same columns, in the order that they have in another schema."""
         if len(self.names) != len(other.names) or set(self.names) != set(other.names):
-            raise DecibanError(f"the columns differ: {_columns(other.names)} and {_columns(self.names)}")
+            raise DecibanError(f"the columns differ: {columns_named(other.names)} and {columns_named(self.names)}")
         kind = dict(zip(self.names, self.kinds, strict=True))
         return Schema(other.names, tuple(kind[name] for name in other.names))
 
     def widened(self, other: Schema) -> Schema:
-        """The kinds of both: an empty column may turn out text, a boolean one numbers; text and numbers never mix."""
+        """The kinds of both: an empty column may turn out to be any, a boolean one takes numbers; text never mixes."""
         if self.names != other.names:
-            raise DecibanError(f"the columns differ: {_columns(self.names)} and {_columns(other.names)}")
+            raise DecibanError(f"the columns differ: {columns_named(self.names)} and {columns_named(other.names)}")
         if self.kinds == other.kinds:
             return self
         kinds = tuple(_widen(name, a, b) for name, a, b in zip(self.names, self.kinds, other.kinds, strict=True))
@@ -71,10 +71,6 @@ class Schema:
 def _widen(name: Level, a: Kind, b: Kind) -> Kind:
     if a == b or b == "empty":
         return a
-    if a == "empty" and b != "category":
-        raise DecibanError(
-            f"column {name!r} was empty so far and now holds values that are not text: fit again, with all rows at once"
-        )
     if a == "empty":
         return b
     if {a, b} == {"number", "boolean"}:
@@ -90,10 +86,11 @@ def require_unique(names: Sequence[Level]) -> None:
         return
     doubled = [name for name, times in Counter(names).items() if times > 1]
     if doubled:
-        raise DecibanError(f"{_columns(doubled)} occurs more than once: rename or drop it")
+        raise DecibanError(f"{columns_named(doubled)} occurs more than once: rename or drop it")
 
 
-def _columns(names: Sequence[Level]) -> str:
+def columns_named(names: Sequence[Level]) -> str:
+    """Some names of columns, for a message."""
     shown = ", ".join(repr(name) for name in names[:10])
     more = f" and {len(names) - 10} more" if len(names) > 10 else ""
     return f"{'column' if len(names) == 1 else 'columns'} {shown}{more}"

@@ -88,13 +88,14 @@ def numbered(names: Iterable[object]) -> list[str]:
     ['a', 'b', 'a 3', 'a 2', 'a 4']
     """
     asked = [str(name) for name in names]
-    reserved, taken = set(asked), dict[str, None]()
+    reserved, taken, last = set(asked), dict[str, None](), dict[str, int]()
     for name in asked:
-        free, number = name, 1
+        number = last.get(name, 1)
+        free = name if number == 1 else f"{name} {number}"
         while free in taken or (number > 1 and free in reserved):
             number += 1
             free = f"{name} {number}"
-        taken[free] = None
+        taken[free], last[name] = None, number
     return list(taken)
 
 

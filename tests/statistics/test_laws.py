@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deciban import statistics
-from tests.laws import LAWS, members, modules, subjects
+from tests.laws import LAWS, columns_can_stand_side_by_side, members, modules, subjects
 
 SUBJECTS = subjects(statistics, statistics.Statistic, "tests.statistics")
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=str)
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("law", [*LAWS, columns_can_stand_side_by_side], ids=lambda law: law.__name__)
 @given(data=st.data())
 def test_law(law, subject, data):
     law(subject, data)

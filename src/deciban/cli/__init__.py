@@ -2,40 +2,47 @@
 
 from __future__ import annotations
 
-import sys
+from typing import Annotated
 
 import typer
 
-from deciban.errors import DecibanError
+import deciban
+from deciban.cli import combine, demo, evaluate, explain, fit, predict, show
+from deciban.cli.reporting import reported
 
 app = typer.Typer(
     add_completion=True,
     no_args_is_help=True,
-    help="Classification you can add up: fit, predict and explain in decibans.",
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"deciban {deciban.__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _root() -> None:
-    """Every command is a subcommand, also while there is only one."""
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Classification you can add up: fit, predict and explain in decibans."""
 
 
-@app.command()
-def demo() -> None:
-    """Fit the lectures' mixed table and iris; print the tables, predictions and an explanation in decibans."""
-    from deciban.cli.demo import show
-
-    show(print)
+app.command()(reported(fit.fit))
+app.command(cls=predict.Predict)(reported(predict.predict))
+app.command()(reported(explain.explain))
+app.command()(reported(evaluate.evaluate))
+app.command()(reported(combine.merge))
+app.command()(reported(combine.forget))
+app.command()(reported(show.show))
+app.command()(reported(demo.demo))
 
 
 def main() -> None:
-    """Runs the command line; a user's mistake is a message and exit code 1, not a traceback."""
-    try:
-        app()
-    except DecibanError as error:
-        print(f"deciban: {error}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        print("deciban: interrupted", file=sys.stderr)
-        sys.exit(130)
+    """Runs the command line."""
+    app(prog_name="deciban")

@@ -1,15 +1,26 @@
-"""What `deciban demo` shows: a mixed table of ten people, and iris."""
+"""`deciban demo`: a mixed table of ten people, and iris."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
+import typer
 
 REFUND = ["Yes", "No", "No", "Yes", "No", "No", "Yes", "No", "No", "No"]
 STATUS = ["Single", "Married", "Single", "Married", "Divorced", "Married", "Divorced", "Single", "Married", "Single"]
 INCOME = [125, 100, 70, 120, 95, 60, 220, 85, 75, 90]
 EVADE = ["No", "No", "No", "No", "Yes", "No", "No", "Yes", "No", "Yes"]
+
+
+def demo() -> None:
+    """Fit the lectures' mixed table and iris; print the tables, predictions and an explanation in decibans.
+
+    \b
+    Examples:
+      deciban demo
+      deciban demo | less
+    """
+    show(typer.echo)
 
 
 def show(write: Callable[[str], None]) -> None:
@@ -19,6 +30,7 @@ def show(write: Callable[[str], None]) -> None:
 
 
 def _mixed_table(write: Callable[[str], None]) -> None:
+    import numpy as np
     import pyarrow as pa
 
     from deciban.models import NaiveBayes
@@ -40,6 +52,7 @@ def _mixed_table(write: Callable[[str], None]) -> None:
 
 
 def _iris(write: Callable[[str], None]) -> None:
+    import numpy as np
     import pyarrow as pa
     from sklearn.datasets import load_iris
 

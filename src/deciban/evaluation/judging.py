@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -14,15 +15,19 @@ from deciban.evaluation.evaluation import Evaluation
 from deciban.evaluation.predictions import check_probabilities
 from deciban.evaluation.rows import Rows, classes_of, labelled, log_proba, proba, require_model
 from deciban.held_out import Foretold, rows_of_folds
-from deciban.sources.labels import Encoded, encode_labels
-from deciban.types import IntArray, Labels
+from deciban.sources import Streamed, is_stream, stream_of
+from deciban.sources.arrow import TableFrame
+from deciban.sources.cells import cells_of_classes
+from deciban.sources.labels import Encoded, check_weights, encode_labels
+from deciban.types import IntArray, Labels, Level, Levels
 
 
 def evaluate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Evaluation:
     """How good a fitted model's probabilities are on rows with known classes: accuracy, log-loss, AUC, calibration, ….
 
     - `model`: anything with `predict_proba` (or `predict_log_proba`) and `classes_`, of this library or another.
-    - `X`, `y`: as for `fit`; y may be the name of a column of X.
+    - `X`, `y`: as for `fit`; y may be the name of a column of X. A stream, such as `deciban.scan`, is judged batch by
+      batch.
 
     Evaluations add: that of two files is the sum of those of each. A class that the model does not know has
     probability 0. On the rows that the model learned from, `leave_one_out` and `cross_validate` are honest; this is
@@ -39,11 +44,41 @@ def evaluate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Evaluatio
            [ 0.,  2., 23.]])
     """
     require_model(model, type(model).__name__)
-    rows = labelled(X, y, sample_weight)
-    known = classes_of(model)
-    if not {*known} & {*rows.classes}:
-        warn(f"no label is among the classes that the model knows: {rows.classes[:5]} are not {known[:5]}")
+    if is_stream(X) and y is not None:
+        return _of_stream(model, X, y, sample_weight)
+    rows, known = labelled(X, y, sample_weight), classes_of(model)
+    _warn_of_strangers(rows.classes, known)
     return Evaluation.of(rows.labels, proba(model, rows.x), classes=known, sample_weight=rows.weights)
+
+
+def _warn_of_strangers(classes: Collection[Level], known: Levels) -> None:
+    if not {*known} & {*classes}:
+        warn(f"no label is among the classes that the model knows: {tuple(classes)[:5]} are not {known[:5]}")
+
+
+def _of_stream(model: Any, X: Any, y: Any, sample_weight: Any) -> Evaluation:
+    """The sum of the evaluations of all batches."""
+    known, own = classes_of(model), hasattr(model, "_stream")
+    named = [name for name in (y, sample_weight) if isinstance(name, str)]
+    stream = model._stream(X, first=False, also=named) if own else stream_of(X)
+    if isinstance(y, str):
+        stream = stream.typed(cells_of_classes(y, known))
+    labels = y if isinstance(y, str) else encode_labels(y)
+    weights = sample_weight if isinstance(sample_weight, str) else check_weights(sample_weight, np.size(sample_weight))
+    rows = Streamed(stream, labels, weights)
+    total: Evaluation | None = None
+    met: set[Level] = set()
+    with rows.located():
+        for _, sample in rows.samples():
+            assert isinstance(sample.frame, TableFrame)
+            x = sample.frame if own else sample.frame.table
+            truth = np.array(sample.labels.classes)[sample.labels.codes]
+            part = Evaluation.of(truth, proba(model, x), classes=known, sample_weight=sample.weights)
+            total = part if total is None else total + part
+            met |= {*sample.labels.classes}
+    assert total is not None
+    _warn_of_strangers(met, known)
+    return total
 
 
 def cross_validate(

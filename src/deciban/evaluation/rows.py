@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from deciban.errors import DecibanError
-from deciban.sources import frame_of, is_table, split_label
-from deciban.sources.arrow import TableFrame
+from deciban.sources import frame_of, is_table, split_column
+from deciban.sources.arrow import TableFrame, numbers_of
 from deciban.sources.labels import check_weights, encode_labels
 from deciban.types import FloatArray, IntArray, Labels, Levels, level_of
 
@@ -45,7 +45,10 @@ def labelled(X: Any, y: Any, sample_weight: Any) -> Rows:
     if y is None:
         raise DecibanError("y is missing: pass the labels, or the name of a column of X")
     if isinstance(y, str):
-        X, y = _without_label(X, y)
+        X, y = _without(X, y, "label")
+    if isinstance(sample_weight, str):
+        X, column = _without(X, sample_weight, "weight")
+        sample_weight = numbers_of(column)
     x = _readable(X)
     n = x.shape[0]
     encoded = encode_labels(y)
@@ -60,11 +63,12 @@ def labelled(X: Any, y: Any, sample_weight: Any) -> Rows:
     return rows if weights is None or weights.all() else rows.take(np.flatnonzero(weights)).without_empty_classes()
 
 
-def _without_label(X: Any, label: str) -> tuple[Any, Any]:
-    frame, labels = split_label(X, label)
+def _without(X: Any, name: str, use: str) -> tuple[Any, Any]:
+    """A table without a column, and that column."""
+    frame, column = split_column(X, name, use)
     if hasattr(X, "iloc"):
-        return X.loc[:, [str(name) != label for name in X.columns]], labels
-    return frame.table, labels
+        return X.loc[:, [str(other) != name for other in X.columns]], column
+    return frame.table, column
 
 
 def _readable(X: Any) -> Any:

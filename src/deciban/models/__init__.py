@@ -6,6 +6,7 @@ from deciban.models.glm import GeneralizedLinearModel
 from deciban.models.halfspace import Halfspace
 from deciban.models.logistic import LogisticRegression, SoftmaxRegression
 from deciban.models.naive_bayes import NaiveBayes
+from deciban.models.saving import load
 
 __all__ = [
     "Calibrated",
@@ -15,4 +16,5 @@ __all__ = [
     "LogisticRegression",
     "NaiveBayes",
     "SoftmaxRegression",
+    "load",
 ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal, Self, TypeVar
+from collections.abc import Callable, Collection
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from deciban.explain import Explanation
 from deciban.models.calibration import Evidence, Isotonic, Temperature
 from deciban.models.estimator import one_dimensional
 from deciban.models.naive_bayes import NaiveBayes
+from deciban.models.saving import Savable, kept_of
+from deciban.sources import Stream, stream_of
+from deciban.statistics.base import require
 from deciban.summary import Summary
 from deciban.types import FloatArray
 
@@ -32,7 +35,7 @@ def _as_inner(method: F) -> F:
     return decorated
 
 
-class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class Calibrated(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """p'(c|x) = a correction of p(c|x), learned from what a model says of rows that it has not learned.
 
     Naive Bayes is often too sure: columns that repeat each other count as independent evidence. The correction is
@@ -78,6 +81,12 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         self.seed = seed
 
     evidence_: Evidence
+    _label_name: str | None = None
+    _kept: ClassVar[dict[str, Any]] = {
+        "model_": Savable,
+        "evidence_": Temperature | Isotonic,
+        "_label_name": str | None,
+    }
 
     # Learning ------------------------------------------------------------------------------------------------------
 
@@ -89,7 +98,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         kind = self._kind()
         require_model(self._inner(), f"model={self._inner()!r}")
         model = clone(self._inner())
-        y = one_dimensional(y)
+        y, name = one_dimensional(y), y if isinstance(y, str) else None
         if isinstance(y, str):
             named = labelled(X, y, sample_weight)
             X, y, sample_weight = named.x, named.labels, named.weights
@@ -102,6 +111,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         for found in out_of_fold(model, rows, deal(rows.codes, folds, self.seed)):
             log_p[found.rows] = found.log_p
         self.model_, self.evidence_ = model, kind.of(log_p, rows.codes, rows.classes, rows.weights)
+        self._label_name = name
         self._note()
         return self
 
@@ -148,6 +158,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
             raise DecibanError(f"corrections by {self.method} and by {other.method} cannot be merged")
         merged: Self = clone(self)
         merged.model_, merged.evidence_ = self.model_.merge(other.model_), self.evidence_ + other.evidence_
+        merged._label_name = self._label_name
         merged._note()
         return merged
 
@@ -167,6 +178,12 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         if beta is None:
             raise AttributeError("an isotonic correction is a curve, not a temperature: see evidence_.curves")
         return beta
+
+    @property
+    def label_name_(self) -> str | None:
+        """The name of the label's column, if `fit` was given one."""
+        self._require_fitted()
+        return self._label_name
 
     @_as_inner
     def summary(self) -> Summary:
@@ -221,6 +238,13 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
             raise ValueError(f"method must be {' or '.join(map(repr, KINDS))}, not {self.method!r}")
         return KINDS[self.method]
 
+    def _stream(self, X: Any, *, first: bool, also: Collection[str] = ()) -> Stream:
+        """As the inner model reads streams."""
+        if first or not hasattr(self.model_, "_stream"):
+            return stream_of(X)
+        stream: Stream = self.model_._stream(X, first=False, also=also)
+        return stream
+
     def _folds(self) -> int:
         if not isinstance(self.folds, (int, np.integer)) or self.folds < 2:
             raise ValueError(f"folds must be a whole number of 2 or more, not {self.folds!r}")
@@ -237,6 +261,11 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
                 setattr(self, name, getattr(self.model_, name))
             elif hasattr(self, name):
                 delattr(self, name)
+
+    def _restored(self) -> None:
+        require(self.model is None or isinstance(self.model, Savable), "model is no model")
+        require(hasattr(self.model_, "predict_proba") and kept_of(self.model_), "model_ is no fitted classifier")
+        self._note()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

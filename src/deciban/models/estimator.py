@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,13 @@ from sklearn.utils.validation import check_array, validate_data
 from deciban import _kernels
 from deciban.batch import Frame
 from deciban.errors import DecibanError, warn_of_impossible
+from deciban.models.saving import Savable
 from deciban.schema import Schema
-from deciban.sources import frame_of, is_table, slices, split_label
+from deciban.sources import Stream, frame_of, is_stream, is_table, slices, split_label, stream_of
+from deciban.sources.arrow import TableFrame, numbers_of
+from deciban.sources.cells import cells_like, cells_of_classes
 from deciban.sources.labels import check_weights, encode_labels
+from deciban.sources.stream import table_of
 from deciban.types import FloatArray, IntArray, Labels, Levels
 
 
@@ -35,10 +39,17 @@ class Classified:
     rows: IntArray  # (n) their numbers among the rows that were passed
 
 
-class TableEstimator(BaseEstimator):  # type: ignore[misc]
+class TableEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     """Takes X as it is: an array, sparse rows, or a table; y may be the name of one of its columns."""
 
-    def _frame_and_labels(self, X: Any, y: Any, *, first: bool) -> tuple[Frame, Any]:
+    _label_name: str | None = None
+
+    _kept: ClassVar[dict[str, Any]] = {"_label_dtype": np.dtype | None, "_label_name": str | None}
+
+    def _frame_and_labels(self, X: Any, y: Any, *, first: bool, weight: Any = None) -> tuple[Frame, Any]:
+        if is_stream(X):
+            named = [name for name in (y, weight) if isinstance(name, str)]
+            X = table_of(self._stream(X, first=first, also=named))
         if isinstance(y, str):
             return split_label(X, y)
         if y is None:
@@ -52,6 +63,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         encoded = encode_labels(labels)
         require_as_many(frame.rows, len(encoded.codes))
         require_rows(frame)
+        frame, sample_weight = split_weights(frame, sample_weight)
         codes, weights = encoded.codes, check_weights(sample_weight, frame.rows)
         rows = np.arange(frame.rows) if weights is None else np.flatnonzero(weights)
         if len(rows) < frame.rows and weights is not None:
@@ -62,7 +74,28 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             codes = np.searchsorted(kept, codes).astype(np.int32)
         return Classified(frame, codes, classes, weights, rows)
 
+    def _stream(self, X: Any, *, first: bool, also: Collection[str] = (), learns: bool = False) -> Stream:
+        """Later rows of text are read as the first ones were, and no more columns of them than are needed.
+
+        A column that was empty so far may be anything to learn from, and does not matter otherwise.
+        """
+        stream = stream_of(X)
+        if first:
+            return stream
+        schema = self._schema()
+        kinds = dict(zip(map(str, schema.names), schema.kinds, strict=True))
+        levels = self._levels()
+        types = {name: cells_like(kind, levels.get(j, ())) for j, (name, kind) in enumerate(kinds.items())}
+        known = {name: cells for name, cells in types.items() if not (learns and kinds[name] == "empty")}
+        return stream.typed(known).chosen((*kinds, *also))
+
+    def _levels(self) -> Mapping[int, Levels]:
+        """The values of the columns of categories, by their places, as far as they are known."""
+        return {}
+
     def _frame(self, X: Any, *, first: bool) -> Frame:
+        if is_stream(X):
+            return table_of(self._stream(X, first=first))
         if is_table(X):
             return frame_of(X)
         if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind in "US":
@@ -78,6 +111,18 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         schema.met_with(frame)
         return frame
 
+    def _each_to_score(self, X: Any, score: Callable[[Frame, int], None]) -> None:
+        """score(frame, number of its first row): of all rows at once, or as a stream brings them."""
+        if not is_stream(X):
+            score(self._frame_to_score(X), 0)
+            return
+        schema, stream, first = self._schema(), self._stream(X, first=False), 0
+        schema.met_with(stream.empty)
+        with stream.located():
+            for frame in stream.frames():
+                score(frame, first)
+                first += frame.rows
+
     def _schema(self) -> Schema:
         """The columns that were learned from."""
         self._require_fitted()
@@ -92,6 +137,12 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         if self._fitted() is None:
             name = type(self).__name__
             raise NotFittedError(f"This {name} instance is not fitted yet: call fit first.")
+
+    @property
+    def label_name_(self) -> str | None:
+        """The name of the label's column, if `fit` was given one."""
+        self._require_fitted()
+        return self._label_name
 
     def _note_columns(self, schema: Schema) -> None:
         """What scikit-learn wants to know of the columns."""
@@ -113,6 +164,16 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
 def require_rows(frame: Frame) -> None:
     if frame.rows == 0:
         raise DecibanError("Found array with 0 sample(s): there are no rows to learn from")
+
+
+def split_weights(frame: Frame, weights: Any) -> tuple[Frame, Any]:
+    """Weights may be the name of a column, which then is none to learn from."""
+    if not isinstance(weights, str):
+        return frame, weights
+    if not isinstance(frame, TableFrame):
+        raise DecibanError(f"sample_weight={weights!r} names a column, so X must be a table")
+    frame, column = frame.split(weights, "weight")
+    return frame, numbers_of(column)
 
 
 def require_as_many(rows: int, labels: int) -> None:
@@ -144,35 +205,48 @@ class ScoringClassifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
-        frame, scorer = self._frame_to_score(X), self._scorer()
-        chosen = np.empty(frame.rows, dtype=np.int64)
-        impossible = 0
-        for first, part in slices(frame, converts=scorer.converts(frame)):
-            joint = np.empty((part.rows, len(self.classes_)))
-            scorer.joint(part, joint, first)
-            chosen[first : first + part.rows], found = _kernels.most_probable(joint, scorer.log_prior)
-            impossible += found
+        self._require_fitted()
+        scorer, chosen, impossible = self._scorer(), [np.empty(0, dtype=np.int64)], 0
+
+        def score(frame: Frame, first: int) -> None:
+            nonlocal impossible
+            for start, part in slices(frame, converts=scorer.converts(frame)):
+                joint = np.empty((part.rows, len(self.classes_)))
+                scorer.joint(part, joint, first + start)
+                found, none = _kernels.most_probable(joint, scorer.log_prior)
+                chosen.append(found)
+                impossible += none
+
+        self._each_to_score(X, score)
         warn_of_impossible(impossible)
-        labels: NDArray[Any] = self.classes_[chosen]
+        labels: NDArray[Any] = self.classes_[np.concatenate(chosen)]
         return labels
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows classed rightly; y is an array, or the name of a column of X."""
         if isinstance(y, str):
+            if is_stream(X):  # text that looks like numbers is text, if the classes are
+                X = stream_of(X).typed(cells_of_classes(y, tuple(self.classes_.tolist())))
             X, column = split_label(X, y)
             y = column.to_pylist()
         return float(super().score(X, y, sample_weight))
 
     def _scores(self, X: Any, finish: Callable[[FloatArray, FloatArray], int]) -> tuple[FloatArray, int]:
         """(n, K) joint log-probabilities, finished in place batch by batch, and the sum of what finishing returned."""
-        frame, scorer = self._frame_to_score(X), self._scorer()
-        out = np.empty((frame.rows, len(self.classes_)))
-        total = 0
-        for first, part in slices(frame, converts=scorer.converts(frame)):
-            rows = out[first : first + part.rows]
-            scorer.joint(part, rows, first)
-            total += finish(rows, scorer.log_prior)
-        return out, total
+        self._require_fitted()
+        scorer, scored, total = self._scorer(), list[FloatArray](), 0
+
+        def score(frame: Frame, first: int) -> None:
+            nonlocal total
+            out = np.empty((frame.rows, len(self.classes_)))
+            for start, part in slices(frame, converts=scorer.converts(frame)):
+                rows = out[start : start + part.rows]
+                scorer.joint(part, rows, first + start)
+                total += finish(rows, scorer.log_prior)
+            scored.append(out)
+
+        self._each_to_score(X, score)
+        return scored[0] if len(scored) == 1 else np.concatenate([np.empty((0, len(self.classes_))), *scored]), total
 
 
 class ProbabilityClassifier(ScoringClassifier):
@@ -185,6 +259,18 @@ class ProbabilityClassifier(ScoringClassifier):
     def predict_proba(self, X: Any) -> FloatArray:
         """(n, K) p(c|x). A row impossible under every class gets the class prior, with a warning."""
         return self._posterior(X, logs=False)
+
+    def _judged(self, X: Any) -> tuple[IntArray, FloatArray]:
+        """(n) the places of the most probable classes, and (n, K) p(c|x): rows are scored once for both."""
+        chosen: list[IntArray] = [np.empty(0, dtype=np.intp)]
+
+        def finish(joint: FloatArray, prior: FloatArray) -> int:
+            chosen.append(_kernels.most_probable(joint, prior)[0])
+            return _kernels.normalise(joint, prior, False)
+
+        out, impossible = self._scores(X, finish)
+        warn_of_impossible(impossible)
+        return np.concatenate(chosen), out
 
     def _posterior(self, X: Any, *, logs: bool) -> FloatArray:
         out, impossible = self._scores(X, lambda joint, prior: _kernels.normalise(joint, prior, logs))

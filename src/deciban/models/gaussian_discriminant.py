@@ -10,7 +10,7 @@ from deciban.families.priors import InverseWishart
 from deciban.generative import ClassPrior, Plan
 from deciban.models.generative import GenerativeClassifier
 from deciban.schema import Schema
-from deciban.sources import Sample
+from deciban.sources import Sample, Streamed
 from deciban.types import FloatArray
 
 
@@ -60,7 +60,7 @@ class GaussianDiscriminant(GenerativeClassifier):
         self.class_prior = class_prior
         self.prior = prior
 
-    def _plans(self, schema: Schema, sample: Sample) -> tuple[Plan, ...]:
+    def _plans(self, schema: Schema, sample: Sample | Streamed) -> tuple[Plan, ...]:
         text = [name for name, kind in zip(schema.names, schema.kinds, strict=True) if kind == "category"]
         if text:
             raise DecibanError(f"column {text[0]!r} holds text; GaussianDiscriminant takes numbers: use NaiveBayes")

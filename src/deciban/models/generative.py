@@ -15,17 +15,35 @@ from deciban.errors import DecibanError
 from deciban.evaluation.evaluation import Evaluation
 from deciban.explain import Explanation
 from deciban.families import Table
-from deciban.generative import ClassPrior, Estimate, Generative, Missing, Plan, Settings, Unseen, without_absent
+from deciban.generative import (
+    ClassPrior,
+    Estimate,
+    Families,
+    Generative,
+    Missing,
+    Plan,
+    Settings,
+    Unseen,
+    without_absent,
+)
 from deciban.held_out import Foretold, leave_one_out, out_of_fold
-from deciban.models.estimator import ProbabilityClassifier, class_array, require_as_many, require_rows
+from deciban.models.estimator import (
+    ProbabilityClassifier,
+    class_array,
+    one_dimensional,
+    require_as_many,
+    require_rows,
+    split_weights,
+)
 from deciban.models.logistic import LogisticRegression
 from deciban.models.twin import twin_of
 from deciban.schema import Schema
-from deciban.sources import Sample
+from deciban.sources import Sample, Streamed, is_stream, settled
+from deciban.sources.cells import cells_of_classes
 from deciban.sources.labels import Encoded, check_weights, encode_labels
-from deciban.statistics import Scatter
+from deciban.statistics import Counts, Scatter
 from deciban.summary import Summary, counted_word
-from deciban.types import FloatArray, IntArray, Level
+from deciban.types import FloatArray, IntArray, Level, Levels
 
 
 class GenerativeClassifier(ProbabilityClassifier):
@@ -34,9 +52,13 @@ class GenerativeClassifier(ProbabilityClassifier):
     class_prior: ClassPrior
     generative_: Generative
     _shrinkages: Mapping[frozenset[Level], Choice] = MappingProxyType({})  # of blocks that leave theirs to be chosen
+    _kept = ProbabilityClassifier._kept | {
+        "generative_": Generative,
+        "_shrinkages": Mapping[frozenset[Level], Choice],
+    }
 
     @abstractmethod
-    def _plans(self, schema: Schema, sample: Sample) -> tuple[Plan, ...]:
+    def _plans(self, schema: Schema, sample: Sample | Streamed) -> tuple[Plan, ...]:
         """Which families read which columns. Only a model that chooses among families looks at the sample."""
 
     def _smoothing(self, evidence: Generative) -> float:
@@ -49,6 +71,10 @@ class GenerativeClassifier(ProbabilityClassifier):
     def _missing(self) -> Missing:
         return "skip"
 
+    def _families(self) -> Families:
+        """Those that were given for columns by their names or positions."""
+        return None
+
     def _unseen(self) -> Unseen:
         return "skip"
 
@@ -56,10 +82,9 @@ class GenerativeClassifier(ProbabilityClassifier):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learns from rows X and their classes y: an array, or the name of a column of X."""
-        sample = self._sample(X, y, sample_weight, first=True)
-        schema = Schema.of(sample.frame)
-        fresh, shrinkages = self._learned(sample, schema)
+        schema, fresh, shrinkages = settled(lambda: self._learned(self._sample(X, y, sample_weight, first=True)))
         self._note_columns(schema)
+        self._label_name = y if isinstance(y, str) else None
         self._label_dtype = getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None
         self._shrinkages = shrinkages
         self._replace(fresh)
@@ -86,36 +111,69 @@ class GenerativeClassifier(ProbabilityClassifier):
             raise DecibanError(f"a {type(self).__name__} and a {type(other).__name__} cannot be merged")
         both = self.generative_ + other.generative_
         merged: Self = type(self)(**self.get_params(deep=False))
-        for name in ("n_features_in_", "feature_names_in_", "_label_dtype"):
+        for name in ("n_features_in_", "feature_names_in_", "_label_dtype", "_label_name"):
             if hasattr(self, name):
                 setattr(merged, name, getattr(self, name))
-        larger = self if self.class_count_.sum() >= other.class_count_.sum() else other
-        merged._shrinkages = larger._shrinkages  # chosen by rows that are not there any more: the more, the better
+        fewer, more = sorted((other, self), key=lambda model: model.class_count_.sum())
+        chosen = {**fewer._shrinkages, **more._shrinkages}  # by rows that are not there any more: the more, the better
+        blocks = {columns_of(block, both) for block in both.blocks}
+        merged._shrinkages = {columns: choice for columns, choice in chosen.items() if columns in blocks}
         merged._replace(both)
         return merged
 
     def __add__(self, other: Self) -> Self:
         return self.merge(other) if isinstance(other, GenerativeClassifier) else NotImplemented
 
-    def _sample(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> Sample:
+    def _sample(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> Sample | Streamed:
+        if is_stream(X) and y is not None:
+            return self._streamed(X, y, sample_weight, first=first)
         frame, labels = self._frame_and_labels(X, y, first=first)
         encoded = encode_labels(labels)
         require_as_many(frame.rows, len(encoded.codes))
         require_rows(frame)
+        frame, sample_weight = split_weights(frame, sample_weight)
         return Sample(frame, encoded, check_weights(sample_weight, frame.rows))
 
-    def _learned(self, sample: Sample, schema: Schema) -> tuple[Generative, dict[frozenset[Level], Choice]]:
-        """The evidence of a first sample, and the shrinkage of each block that leaves it to be chosen."""
-        plans = self._plans(schema, sample)
-        fresh = Generative.collect(sample, schema, plans, self._missing())
-        if any(isinstance(b.statistic, Scatter) and not b.statistic.count.value.any() for b in fresh.blocks):
-            fresh = Generative.collect(sample, schema, without_absent(plans, sample.frame), self._missing())
-        return fresh, choose_shrinkages(fresh, sample)
+    def _streamed(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> Streamed:
+        named = [name for name in (y, sample_weight) if isinstance(name, str)]
+        stream = self._stream(X, first=first, also=named, learns=True)
+        if isinstance(y, str) and not first:
+            stream = stream.typed(cells_of_classes(y, self.generative_.classes))
+        labels = y if isinstance(y, str) else encode_labels(one_dimensional(y))
+        weights = sample_weight
+        if not (weights is None or isinstance(weights, str)):
+            weights = check_weights(weights, np.size(weights))
+        return Streamed(stream, labels, weights)
+
+    def _learned(self, sample: Sample | Streamed) -> tuple[Schema, Generative, dict[frozenset[Level], Choice]]:
+        """The columns and evidence of a first sample, and the shrinkage of each block that leaves it to be chosen."""
+        with sample.located():
+            if self._reads_to_choose():
+                sample = in_memory(sample)
+            schema = Schema.of(sample.frame)
+            plans = self._plans(schema, sample)
+            if any(leaves_shrinkage(plan.family) for plan in plans):
+                sample = in_memory(sample)
+            fresh = Generative.collect(sample, schema, plans, self._missing())
+            if any(isinstance(b.statistic, Scatter) and not b.statistic.count.value.any() for b in fresh.blocks):
+                fresh = Generative.collect(sample, schema, without_absent(plans, sample), self._missing())
+            return schema, fresh, choose_shrinkages(fresh, sample) if isinstance(sample, Sample) else {}
 
     def _more(self, X: Any, y: Any, sample_weight: Any) -> Generative:
         """The evidence of more rows, read as the first ones were."""
-        sample, known = self._sample(X, y, sample_weight, first=False), self.generative_
-        return Generative.collect(sample, known.schema.met_with(sample.frame), known.plans, known.missing)
+        known = self.generative_
+
+        def collect() -> Generative:
+            sample = self._sample(X, y, sample_weight, first=False)
+            schema = known.schema.met_with(sample.frame)
+            return Generative.collect(sample, schema, known.plans_for(schema, self._families()), known.missing)
+
+        return settled(collect)
+
+    def _levels(self) -> dict[int, Levels]:
+        counted = [block for block in self.generative_.blocks if isinstance(block.statistic, Counts)]
+        pairs = (zip(block.plan.columns, block.statistic.levels, strict=True) for block in counted)  # type: ignore[attr-defined]
+        return {column: levels for block in pairs for column, levels in block}
 
     def _settings(self, evidence: Generative) -> Settings:
         """What parameters are made with, from this evidence."""
@@ -127,6 +185,10 @@ class GenerativeClassifier(ProbabilityClassifier):
         self.classes_ = class_array(generative.classes, getattr(self, "_label_dtype", None))
         self.generative_ = generative
         self._estimates: list[Estimate] = []  # the last one made
+
+    def _restored(self) -> None:
+        self._note_columns(self.generative_.schema)
+        self._replace(self.generative_)
 
     # Judging -------------------------------------------------------------------------------------------------------
 
@@ -145,7 +207,7 @@ class GenerativeClassifier(ProbabilityClassifier):
                [ 0.,  1., 49.]])
         """
         estimate = self.estimate_
-        sample = self._sample(X, y, sample_weight, first=False)
+        sample = in_memory(self._sample(X, y, sample_weight, first=False))
         classes = estimate.evidence.classes
         found = [
             Evaluation.scored(classes, judged.labels, judged.proba, judged.weights)
@@ -272,6 +334,11 @@ class GenerativeClassifier(ProbabilityClassifier):
         names, parts = estimate.parts(frame)
         prior = np.broadcast_to(estimate.log_prior, (frame.rows, len(estimate.log_prior)))
         return Explanation(estimate.evidence.classes, ("prior", *names), np.stack([prior, *parts], axis=1))
+
+
+def in_memory(sample: Sample | Streamed) -> Sample:
+    """A sample that can be read again and again."""
+    return sample if isinstance(sample, Sample) else sample.read()
 
 
 def _paired(columns: tuple[int, ...], tables: list[Table]) -> list[tuple[int, Table]]:

@@ -21,12 +21,14 @@ from deciban.linear.predictor import Predictor
 from deciban.linear.rows import rows_of
 from deciban.linear.solve import newton
 from deciban.linear.status import Watch, require_units, status_of
-from deciban.models.estimator import class_array, require_as_many, require_rows
+from deciban.models.estimator import class_array, require_as_many, require_rows, split_weights
 from deciban.models.linear import LinearEstimator
+from deciban.models.soundness import labels
 from deciban.responses import Bernoulli, Exponential, Gaussian, Multinomial, Poisson, Response
 from deciban.sources import slices
 from deciban.sources.arrow import TableFrame
 from deciban.sources.labels import check_weights
+from deciban.statistics.base import require
 from deciban.summary import Summary, counted_word
 from deciban.table import Table
 from deciban.types import FloatArray, IntArray, Levels
@@ -84,6 +86,8 @@ class GeneralizedLinearModel(LinearEstimator):
     note: log-likelihood -6.15885, AIC 16.3177
     """
 
+    _kept = LinearEstimator._kept | {"inference_": Inference}
+
     def __init__(
         self,
         family: Literal["gaussian", "bernoulli", "multinomial", "poisson", "exponential"] = "gaussian",
@@ -128,6 +132,7 @@ class GeneralizedLinearModel(LinearEstimator):
         watch.look_at(theta)
         inference = Inference.of(objective, theta)
         self._note_columns(design.schema)
+        self._label_name = y if isinstance(y, str) else None
         if k:
             dtype = getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None
             self._classes, self.classes_ = sample.classes, class_array(sample.classes, dtype)
@@ -142,11 +147,11 @@ class GeneralizedLinearModel(LinearEstimator):
         if self.family in CLASSES:
             data = self._classified(frame, labels, sample_weight)
             self._check_classes(data.classes)
-            k = len(data.classes)
-            response: Response = Bernoulli() if k == 2 else Multinomial(k)
+            response = _response_of(data.classes)
             return Sample(data.frame, response, data.codes.astype(np.float64), data.weights, data.rows, data.classes)
         response = NUMBERS[self.family]
         require_rows(frame)
+        frame, sample_weight = split_weights(frame, sample_weight)
         numbers, weights = response.check(labels), check_weights(sample_weight, frame.rows)
         require_as_many(frame.rows, len(numbers))
         rows = np.arange(frame.rows) if weights is None else np.flatnonzero(weights)
@@ -188,6 +193,18 @@ class GeneralizedLinearModel(LinearEstimator):
                 raise DecibanError(f"exposure, row {row}: {seen[row]:g} must be above 0")
             total += np.log(seen)
         return total
+
+    def _restored(self) -> None:
+        super()._restored()
+        classes, scores = getattr(self, "_classes", ()), len(self.predictor_.constant)
+        require(vars(self).keys() >= {"status_", "path_", "n_iter_"}, "status_, path_ or n_iter_ is missing")
+        require(bool(classes) == (self.family in CLASSES), f"a {self.family} response with {len(classes)} classes")
+        if classes:
+            labels(classes, self.classes_, 1 + scores)
+        require(classes or scores == 1, f"{scores} predictors of one response")
+        shape = (scores, 1 + len(self.predictor_.origin))
+        require(self.inference_.estimates.shape == shape, f"estimates are not of shape {shape}")
+        self.response_ = _response_of(classes) if classes else NUMBERS[self.family]
 
     # What was learned ----------------------------------------------------------------------------------------------
 
@@ -310,6 +327,10 @@ class GeneralizedLinearModel(LinearEstimator):
             tags.regressor_tags = RegressorTags()
             tags.target_tags.positive_only = self.family != "gaussian"
         return tags
+
+
+def _response_of(classes: Levels) -> Response:
+    return Bernoulli() if len(classes) == 2 else Multinomial(len(classes))
 
 
 def _probabilities(eta: FloatArray) -> FloatArray:

@@ -6,13 +6,16 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from deciban.design import Design
 from deciban.errors import DecibanError
 from deciban.linear.predictor import Predictor
 from deciban.models.estimator import ScoringClassifier, class_array
 from deciban.models.linear import LinearEstimator
+from deciban.models.soundness import labels
 from deciban.separation import Certificate, Hyperplane, halfspace, least_slack
+from deciban.statistics.base import require
 from deciban.types import FloatArray, IntArray
 
 
@@ -37,6 +40,12 @@ class Halfspace(LinearEstimator, ScoringClassifier):
     (False, [0, 1, 2, 3], [0.25, 0.25, 0.25, 0.25])
     """
 
+    _kept = LinearEstimator._kept | {
+        "separable_": bool,
+        "certificate_": Certificate | None,
+        "axis_intercepts_": NDArray[np.float64],
+    }
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learns from rows X and their two classes y: an array, or the name of a column of X."""
         frame, labels = self._frame_and_labels(X, y, first=True)
@@ -58,6 +67,7 @@ class Halfspace(LinearEstimator, ScoringClassifier):
         weights[varies] = plane.weights
         plane = Hyperplane(weights, plane.offset)
         self._note_columns(design.schema)
+        self._label_name = y if isinstance(y, str) else None
         self.classes_ = class_array(data.classes, getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None)
         self.separable_ = isinstance(found, Hyperplane)
         self.certificate_ = None if isinstance(found, Hyperplane) else _numbered(found, data.rows)
@@ -65,6 +75,11 @@ class Halfspace(LinearEstimator, ScoringClassifier):
         self.predictor_ = Predictor(design, w, np.array([0.0, -plane.offset]), np.zeros(w.shape[1]))
         self.axis_intercepts_ = plane.axis_intercepts
         return self
+
+    def _restored(self) -> None:
+        super()._restored()
+        labels(tuple(self.classes_.tolist()), self.classes_, len(self.predictor_.constant))
+        require(self.axis_intercepts_.shape == self.predictor_.origin.shape, "axis_intercepts_ of other columns")
 
     @property
     def coef_(self) -> FloatArray:

@@ -22,7 +22,9 @@ from deciban.linear.solve import gradient_descent, newton
 from deciban.linear.status import Watch, require_units, status_of
 from deciban.models.estimator import Classified, ProbabilityClassifier, class_array
 from deciban.models.linear import LinearEstimator
+from deciban.models.soundness import labels
 from deciban.responses import Bernoulli, Multinomial
+from deciban.statistics.base import require
 from deciban.summary import Summary, counted_word
 from deciban.table import Table
 from deciban.types import FloatArray, Labels, Levels
@@ -71,6 +73,7 @@ class LogisticRegression(LinearEstimator, ProbabilityClassifier):
     """
 
     _pairwise = True  # two classes share one vector
+    _kept = LinearEstimator._kept | {"objective_": float}
 
     def __init__(
         self,
@@ -107,6 +110,7 @@ class LogisticRegression(LinearEstimator, ProbabilityClassifier):
         if self.init == "generative":
             start = _generative_start(objective, data.codes, start)
         self._label_dtype = getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None
+        self._label_name = y if isinstance(y, str) else None
         self._solve(design, objective, start, data.classes)
         return self
 
@@ -114,7 +118,7 @@ class LogisticRegression(LinearEstimator, ProbabilityClassifier):
         """Goes on from the present coefficients, by Newton on the conditional likelihood of these rows."""
         self._check_settings()
         self._require_fitted()
-        frame, labels = self._frame_and_labels(X, y, first=False)
+        frame, labels = self._frame_and_labels(X, y, first=False, weight=sample_weight)
         self.predictor_.schema.met_with(frame)
         data = self._classified(frame, labels, sample_weight)
         unknown = [label for label in data.classes if label not in self._classes]
@@ -174,6 +178,12 @@ class LogisticRegression(LinearEstimator, ProbabilityClassifier):
         self.classes_ = class_array(classes, getattr(self, "_label_dtype", None))
         self.predictor_ = predictor
         self.status_ = "ok"
+
+    def _restored(self) -> None:
+        super()._restored()
+        labels(self._classes, self.classes_, len(self.predictor_.constant))
+        how = {hasattr(self, name) for name in ("path_", "n_iter_", "objective_")}  # a twin was not searched for
+        require(hasattr(self, "status_") and len(how) == 1, "status_, path_, n_iter_ or objective_ is missing")
 
     # What was learned ----------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from deciban.generative import (
 )
 from deciban.models.generative import GenerativeClassifier
 from deciban.schema import Schema
-from deciban.sources import Sample
+from deciban.sources import Sample, Streamed
 from deciban.table import Table
 from deciban.types import Level
 
@@ -63,6 +63,7 @@ class NaiveBayes(GenerativeClassifier):
 
     _contests: tuple[Contest, ...] = ()
     _last_choice: tuple[Generative, Unseen, Choice] | None = None
+    _kept = GenerativeClassifier._kept | {"_contests": tuple[Contest, ...]}
 
     def __init__(
         self,
@@ -78,7 +79,7 @@ class NaiveBayes(GenerativeClassifier):
         self.missing = missing
         self.unseen = unseen
 
-    def _plans(self, schema: Schema, sample: Sample) -> tuple[Plan, ...]:
+    def _plans(self, schema: Schema, sample: Sample | Streamed) -> tuple[Plan, ...]:
         sparse = is_sparse(sample.frame)
         self._contests = ()
         if not isinstance(self.families, str):
@@ -87,7 +88,7 @@ class NaiveBayes(GenerativeClassifier):
             raise ValueError(
                 f"families must be 'auto', a family or a dict of columns and families, not {self.families!r}"
             )
-        self._contests = () if sparse else hold_contests(schema, sample)
+        self._contests = () if sparse or isinstance(sample, Streamed) else hold_contests(schema, sample)
         chosen = {found.column: found.winner for found in self._contests}
         plans = make_plans(schema, chosen, self._missing(), sparse=sparse)
         # nobody asked for these families: a later cell that one cannot have is no evidence, and not an error
@@ -115,6 +116,9 @@ class NaiveBayes(GenerativeClassifier):
         if self.missing not in ("skip", "category"):
             raise ValueError(f"missing must be 'skip' or 'category', not {self.missing!r}")
         return self.missing
+
+    def _families(self) -> Families:
+        return None if isinstance(self.families, str) else self.families
 
     def _unseen(self) -> Unseen:
         if self.unseen not in ("skip", "reserve", "error"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,24 +14,54 @@ from numpy.typing import NDArray
 from deciban.batch import Batch, Frame
 from deciban.errors import DecibanError
 from deciban.sources.arrays import MatrixFrame, SparseFrame, sparse_frame
-from deciban.sources.arrow import TableFrame, object_frame, table_frame
-from deciban.sources.labels import Encoded
+from deciban.sources.arrow import TableFrame, numbers_of, object_frame, table_frame
+from deciban.sources.labels import Encoded, encode_labels, require_weight, total_weight, weights_of
+from deciban.sources.stream import ArrowStream, Stream, settled, table_of
 from deciban.types import FloatArray
 
 CELLS_PER_BATCH = 1 << 22  # what is converted at a time: 32 MB of doubles
 CELLS_PER_VIEW = 1 << 26  # what is read in place at a time: only a family's masks are of this size
+IN_MEMORY = {"pandas", "polars", "deciban"}
 
-__all__ = ["Sample", "frame_of", "is_table", "slices", "split_label"]
+__all__ = [
+    "Sample",
+    "Stream",
+    "Streamed",
+    "frame_of",
+    "is_stream",
+    "is_table",
+    "settled",
+    "slices",
+    "split_column",
+    "split_label",
+    "stream_of",
+]
 
 
 def is_table(x: Any) -> bool:
-    return hasattr(x, "__arrow_c_stream__") or isinstance(x, TableFrame)
+    return hasattr(x, "__arrow_c_stream__") or isinstance(x, TableFrame) or is_stream(x)
+
+
+def is_stream(x: Any) -> bool:
+    """Whether a table comes batch by batch, so that it need not be in memory: files, readers, datasets, relations."""
+    if isinstance(x, Stream):
+        return True
+    if type(x).__module__.startswith("pyarrow"):
+        return type(x).__name__ == "RecordBatchReader" or type(x).__module__ == "pyarrow._dataset"
+    homes = {base.__module__.partition(".")[0] for base in type(x).__mro__}
+    return hasattr(x, "__arrow_c_stream__") and not homes & IN_MEMORY
+
+
+def stream_of(x: Any) -> Stream:
+    return x if isinstance(x, Stream) else ArrowStream.of(x)
 
 
 def frame_of(x: Any) -> Frame:
-    """A frame over an array, sparse rows or a table."""
+    """A frame over an array, sparse rows or a table; a stream is read as a whole."""
     if isinstance(x, TableFrame):
         return x
+    if is_stream(x):
+        return table_of(stream_of(x))
     if is_table(x):
         return table_frame(x)
     if sp.issparse(x):
@@ -43,13 +74,17 @@ def frame_of(x: Any) -> Frame:
 
 def split_label(x: Any, label: str) -> tuple[TableFrame, Any]:
     """A table without its label column, and that column."""
+    return split_column(x, label, "label")
+
+
+def split_column(x: Any, name: str, use: str) -> tuple[TableFrame, Any]:
+    """A table without a column that is used as something else, and that column."""
     if not is_table(x):
-        raise DecibanError(f"y={label!r} names a column, so X must be a table; it is {type(x).__name__}")
-    frame = table_frame(x)
-    if label not in frame.names:
-        raise DecibanError(f"no column {label!r} to use as label; the table has {list(frame.names)}")
-    at = list(frame.names).index(label)
-    return frame.drop(at), frame.array(at)
+        what = "y" if use == "label" else "sample_weight"
+        raise DecibanError(f"{what}={name!r} names a column, so X must be a table; it is {type(x).__name__}")
+    frame = frame_of(x)
+    assert isinstance(frame, TableFrame)
+    return frame.split(name, use)
 
 
 def slices(frame: Frame, *, converts: bool) -> Iterator[tuple[int, Frame]]:
@@ -82,6 +117,10 @@ class Sample:
         weights = None if self.weights is None else self.weights[rows]
         return Sample(self.frame.take(rows), labels, weights, rows if self.numbers is None else self.numbers[rows])
 
+    def located(self) -> AbstractContextManager[None]:
+        """Rows in memory are known by their numbers."""
+        return nullcontext()
+
     def batches(self, *, converts: bool) -> Iterator[Batch]:
         """Runs of rows; those of weight 0 are left out, as if they were not there."""
         for first, part in slices(self.frame, converts=converts):
@@ -96,3 +135,67 @@ class Sample:
                 numbers = self.numbers[first:stop]
                 first, rows = 0, numbers if rows is None else numbers[rows]
             yield Batch(part, np.ascontiguousarray(codes), self.labels.classes, weights, first, rows)
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """Rows of a stream, with their classes and weights: a sample that is never in memory as a whole."""
+
+    stream: Stream
+    label: str | Encoded  # the name of a column, or those of all rows
+    weights: str | FloatArray | None
+
+    @property
+    def frame(self) -> Frame:
+        """What the rows look like; there is none in it."""
+        return self._sample(self.stream.empty, 0).frame
+
+    def read(self) -> Sample:
+        """All rows, in memory."""
+        with self.located():
+            return self._sample(table_of(self.stream), 0)
+
+    def located(self) -> AbstractContextManager[None]:
+        """Errors about a row say where it was read."""
+        return self.stream.located()
+
+    def samples(self) -> Iterator[tuple[int, Sample]]:
+        """The rows as they come, with the number of the first."""
+        first, weight = 0, 0.0
+        for frame in self.stream.frames():
+            sample = self._sample(frame, first)
+            weight += frame.rows if sample.weights is None else total_weight(sample.weights)
+            yield first, sample
+            first += frame.rows
+        self._require_as_many(first, at_end=True)
+        if not first:
+            raise DecibanError("Found array with 0 sample(s): there are no rows to learn from")
+        require_weight(weight)
+
+    def batches(self, *, converts: bool) -> Iterator[Batch]:
+        """Runs of rows; those of weight 0 are left out, as if they were not there."""
+        for first, sample in self.samples():
+            for batch in sample.batches(converts=converts):
+                yield replace(batch, first=first + batch.first)
+
+    def _require_as_many(self, rows: int, *, at_end: bool) -> None:
+        """Arrays that come with a stream are as long as it is, which shows at its end."""
+        for what, given in (("y", getattr(self.label, "codes", None)), ("sample_weight", self.weights)):
+            if isinstance(given, np.ndarray) and (len(given) < rows or (at_end and len(given) > rows)):
+                raise DecibanError(
+                    "Found input variables with inconsistent numbers of samples: "
+                    f"{what}.shape == {given.shape}, and there are {rows} rows{'' if at_end else ' or more'}"
+                )
+
+    def _sample(self, frame: TableFrame, first: int) -> Sample:
+        stop = first + frame.rows
+        self._require_as_many(stop, at_end=False)
+        if isinstance(self.label, str):
+            frame, column = frame.split(self.label, "label")
+            labels = encode_labels(column, first)
+        else:
+            labels = Encoded(self.label.codes[first:stop], self.label.classes)
+        if isinstance(self.weights, str):
+            frame, column = frame.split(self.weights, "weight")
+            return Sample(frame, labels, weights_of(numbers_of(column), frame.rows, first))
+        return Sample(frame, labels, None if self.weights is None else self.weights[first:stop])

@@ -44,6 +44,13 @@ class TableFrame:
 
         return TableFrame(self.table.remove_column(column), without(self.names), without(self.kinds))
 
+    def split(self, name: str, use: str) -> tuple[TableFrame, Any]:
+        """The table without a column, and that column."""
+        if name not in self.names:
+            raise DecibanError(f"no column {name!r} to use as {use}; the table has {list(self.names)}")
+        at = list(self.names).index(name)
+        return self.drop(at), self.array(at)
+
     def array(self, column: int) -> Any:
         """One column as a single Arrow array, decoded to plain strings where they are views."""
         return plain(self.table.column(column))
@@ -55,7 +62,7 @@ class TableFrame:
                 raise DecibanError(
                     f"column {self.names[column]!r} holds text, but its family needs numbers: use Categorical"
                 )
-            out[:, j] = _floats(self.array(column))
+            out[:, j] = numbers_of(self.array(column))
         return out
 
     def counts(self, columns: Sequence[int]) -> NDArray[Any]:
@@ -92,7 +99,7 @@ def table_frame(x: Any) -> TableFrame:
     else:
         table = pa.table(x)
         names = tuple(table.column_names)
-    kinds = tuple(_kind(name, field.type) for name, field in zip(names, table.schema, strict=True))
+    kinds = tuple(kind_of(name, field.type) for name, field in zip(names, table.schema, strict=True))
     return TableFrame(table, names, kinds)
 
 
@@ -106,7 +113,7 @@ def object_frame(x: NDArray[Any]) -> TableFrame:
             raise mixed_types(j, x[:, j]) from None
     table = pa.table(arrays, names=[str(j) for j in range(x.shape[1])])
     names = range(x.shape[1])
-    return TableFrame(table, names, tuple(_kind(n, f.type) for n, f in zip(names, table.schema, strict=True)))
+    return TableFrame(table, names, tuple(kind_of(n, f.type) for n, f in zip(names, table.schema, strict=True)))
 
 
 def _unreadable(columns: dict[Level, Any]) -> DecibanError:
@@ -140,7 +147,8 @@ def _name(name: Any) -> Level:
     return name if isinstance(name, str) else str(name)
 
 
-def _kind(name: Level, kind: Any) -> Kind:
+def kind_of(name: Level, kind: Any) -> Kind:
+    """What a column of an Arrow type is taken for."""
     types = pa.types
     if types.is_boolean(kind):
         return "boolean"
@@ -149,14 +157,15 @@ def _kind(name: Level, kind: Any) -> Kind:
     if types.is_null(kind):
         return "empty"
     if types.is_dictionary(kind):
-        _kind(name, kind.value_type)  # of text, numbers or booleans
+        kind_of(name, kind.value_type)  # of text, numbers or booleans
         return "category"
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         return "category"
     raise DecibanError(f"column {name!r} is of type {kind}: convert it to numbers or text, or drop it")
 
 
-def _floats(array: Any) -> NDArray[Any]:
+def numbers_of(array: Any) -> NDArray[Any]:
+    """A column of numbers or booleans as doubles, NaN where a cell is missing."""
     if pa.types.is_null(array.type):
         return np.full(len(array), np.nan)
     if not pa.types.is_float64(array.type):

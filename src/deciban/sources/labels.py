@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.errors import DecibanError
+from deciban.errors import DecibanError, RowError
 from deciban.sources.arrays import fits_signed, signed
 from deciban.sources.arrow import encode, mixed_types, plain
 from deciban.types import FloatArray, Labels, Level, level_of, sorted_levels
@@ -22,8 +22,8 @@ class Encoded:
     classes: tuple[Level, ...]  # sorted
 
 
-def encode_labels(y: Any) -> Encoded:
-    """The classes that occur, sorted, and the place of each label among them.
+def encode_labels(y: Any, first_row: int = 0) -> Encoded:
+    """The classes that occur, sorted, and the place of each label among them. Messages count from the first row.
 
     >>> encode_labels(["spam", "ham", "spam"])
     Encoded(codes=array([1, 0, 1], dtype=int32), classes=('ham', 'spam'))
@@ -40,7 +40,7 @@ def encode_labels(y: Any) -> Encoded:
     if not _label_type(array.type):
         raise DecibanError(f"labels of type {array.type} cannot be classes: use text, integers or booleans")
     codes, levels = encode(array)
-    _require_present(codes)
+    _require_present(codes, first_row)
     if any(isinstance(level, float) for level in levels):
         raise DecibanError(
             "Unknown label type: continuous. Classes are text, integers or booleans; bin the numbers first"
@@ -49,9 +49,29 @@ def encode_labels(y: Any) -> Encoded:
 
 
 def check_weights(weights: Any, rows: int) -> FloatArray | None:
-    """One number of 0 or more for each row, or None."""
+    """One number of 0 or more for each row, not all of them 0; or None."""
     if weights is None:
         return None
+    w = weights_of(weights, rows)
+    require_weight(total_weight(w))
+    return w
+
+
+def total_weight(weights: FloatArray) -> float:
+    with np.errstate(over="ignore"):
+        return float(weights.sum())
+
+
+def require_weight(total: float) -> None:
+    """The weights of all rows add up to a number other than 0."""
+    if not np.isfinite(total):
+        raise DecibanError("the sample weights add up to more than a number can hold: divide them by their largest")
+    if not total:
+        raise DecibanError("every sample weight is zero: there is nothing to learn from")
+
+
+def weights_of(weights: Any, rows: int, first_row: int = 0) -> FloatArray:
+    """One number of 0 or more for each row. Messages count from the first row."""
     w = np.asarray(weights, dtype=np.float64)
     if w.ndim == 0:
         w = np.full(rows, float(w))
@@ -62,13 +82,8 @@ def check_weights(weights: Any, rows: int) -> FloatArray | None:
     bad = ~(w >= 0) | np.isinf(w)
     if bad.any():
         row = int(np.argmax(bad))
-        raise DecibanError(f"sample_weight, row {row}: {w[row]:g} is not a weight: it must be finite, 0 or more")
-    with np.errstate(over="ignore"):
-        total = w.sum()
-    if not np.isfinite(total):
-        raise DecibanError("the sample weights add up to more than a number can hold: divide them by their largest")
-    if not w.any():
-        raise DecibanError("every sample weight is zero: there is nothing to learn from")
+        problem = f"{w[row]:g} is not a weight: it must be finite, 0 or more"
+        raise RowError("sample_weight", first_row + row, problem)
     return np.ascontiguousarray(w)
 
 
@@ -125,10 +140,10 @@ def _small_integers(y: NDArray[Any]) -> Encoded | None:
     return Encoded(codes, tuple(map(bool, values)) if y.dtype == np.bool_ else tuple(values))
 
 
-def _require_present(codes: NDArray[np.int32]) -> None:
+def _require_present(codes: NDArray[np.int32], first_row: int) -> None:
     if (codes < 0).any():
-        row = int(np.argmax(codes < 0))
-        raise DecibanError(f"label, row {row}: the label is missing (NaN or null): drop the row or give it a class")
+        row = first_row + int(np.argmax(codes < 0))
+        raise RowError("label", row, "the label is missing (NaN or null): drop the row or give it a class")
 
 
 def _in_order(codes: NDArray[np.int32], levels: tuple[Level, ...]) -> Encoded:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.errors import NegativeEvidence
+from deciban.errors import DecibanError, NegativeEvidence
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index
 
@@ -46,12 +46,24 @@ class Statistic(ABC):
     def columns(self, index: Index) -> Self:
         """Only the columns of `index`, in that order."""
 
+    @classmethod
+    def beside(cls, parts: Sequence[Self]) -> Self:
+        """The columns of all parts, which have the same classes, one after the other: not of a joint statistic."""
+        raise TypeError(f"{cls.__name__} holds what its columns have to do with each other: columns cannot be added")
+
     @abstractmethod
     def to_arrays(self) -> Arrays: ...
 
     @classmethod
     @abstractmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self: ...
+
+    @abstractmethod
+    def check(self, classes: int, columns: int) -> None:
+        """Raises DecibanError unless the arrays go together, as evidence of so many classes and columns.
+
+        For what comes from a file: nothing that was collected can fail.
+        """
 
 
 def require_not_negative(*sums: Sum) -> None:
@@ -60,6 +72,23 @@ def require_not_negative(*sums: Sum) -> None:
             raise NegativeEvidence(
                 "these rows were never learned (a count would fall below zero); the model is unchanged"
             )
+
+
+def require(holds: Any, problem: str) -> None:
+    if not holds:
+        raise DecibanError(problem)
+
+
+def require_weights(name: str, weights: Sum, shape: tuple[int, ...]) -> None:
+    """A sum of weights of that shape: finite, and 0 or more."""
+    weights.check(name, shape)
+    require((weights.value >= 0).all(), f"{name} falls below 0")
+
+
+def require_numbers(name: str, numbers: FloatArray, shape: tuple[int, ...]) -> None:
+    """Finite numbers of that shape."""
+    require(numbers.shape == shape, f"{name} has shape {numbers.shape} instead of {shape}")
+    require(np.isfinite(numbers).all(), f"{name} is not finite")
 
 
 def with_weight(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.statistics.base import Arrays, Statistic, require_not_negative
+from deciban.statistics.base import Arrays, Statistic, require, require_not_negative, require_weights
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index, IntArray, Level, Levels, sorted_levels
 
@@ -87,6 +87,11 @@ class Counts(Statistic):
         places = np.concatenate([np.zeros(0, np.intp), *parts])
         return type(self)(tuple(self.levels[j] for j in index), self.table.take(places, axis=1))
 
+    @classmethod
+    def beside(cls, parts: Sequence[Self]) -> Self:
+        levels = tuple(column for part in parts for column in part.levels)
+        return cls(levels, Sum.beside([part.table for part in parts], axis=1))
+
     def to_arrays(self) -> Arrays:
         text = json.dumps(self.levels)
         return {"table": self.table.words, "levels": np.frombuffer(text.encode(), dtype=np.uint8)}
@@ -95,6 +100,13 @@ class Counts(Statistic):
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
         levels = json.loads(arrays["levels"].tobytes().decode())
         return cls(tuple(map(tuple, levels)), Sum(np.asarray(arrays["table"], np.float64)))
+
+    def check(self, classes: int, columns: int) -> None:
+        require(len(self.levels) == columns, f"levels of {len(self.levels)} columns instead of {columns}")
+        for column in self.levels:
+            require(is_in_order(column), "values of a column are not in order, or twice there")
+        require_weights("table", self.table, (classes, sum(map(len, self.levels))))
+        require(self.table.value.any(axis=0).all(), "a value that was never seen is listed")
 
     def _seen(self) -> Self:
         """Without the values that no class has taken."""
@@ -129,6 +141,11 @@ class Counts(Statistic):
             a if a == b else sorted_levels(set(a) | set(b)) for a, b in zip(self.levels, other.levels, strict=True)
         )
         return self._on(wanted), other._on(wanted)
+
+
+def is_in_order(levels: Levels) -> bool:
+    """Whether values are all different, and in the one order that they have."""
+    return len(set(levels)) == len(levels) and sorted_levels(levels) == levels
 
 
 def _ends(sizes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.errors import NotInvertible
-from deciban.statistics.base import Arrays, Statistic, require_not_negative, with_weight
+from deciban.statistics.base import Arrays, Statistic, require, require_not_negative, require_weights, with_weight
 from deciban.statistics.moments import Moments
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index, Labels
@@ -71,6 +71,19 @@ class Least:
         return type(self)(
             self.value.take(place, axis), self.weight.take(index, axis=axis), self.second.take(place, axis)
         )
+
+    @classmethod
+    def beside(cls, parts: Sequence[Self]) -> Self:
+        value, second = (np.concatenate([getattr(p, name) for p in parts], axis=1) for name in ("value", "second"))
+        return cls(value, Sum.beside([part.weight for part in parts], axis=1), second)
+
+    def check(self, count: FloatArray) -> None:
+        """Raises DecibanError unless this fits the weight (K, d) of the cells."""
+        for x in (self.value, self.second):
+            require(x.shape == count.shape, f"extremes of shape {x.shape} instead of {count.shape}")
+            require((x > -np.inf).all(), "an extreme is no number")
+        require((np.isfinite(self.value) == (count > 0)).all(), "an extreme of no cells, or cells without one")
+        require_weights("weight", self.weight, count.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +151,11 @@ class Extrema(Statistic):
     def columns(self, index: Index) -> Self:
         return type(self)(self.count.take(index, axis=1), self.least.take(index, axis=1), self.most.take(index, axis=1))
 
+    @classmethod
+    def beside(cls, parts: Sequence[Self]) -> Self:
+        least, most = (Least.beside([getattr(part, side) for part in parts]) for side in ("least", "most"))
+        return cls(Sum.beside([part.count for part in parts], axis=1), least, most)
+
     def to_arrays(self) -> Arrays:
         arrays: Arrays = {"count": self.count.words}
         for name, side in (("least", self.least), ("most", self.most)):
@@ -149,6 +167,11 @@ class Extrema(Statistic):
         a = {name: np.asarray(array, np.float64) for name, array in arrays.items()}
         sides = [Least(a[f"{name}.value"], Sum(a[f"{name}.weight"]), a[f"{name}.second"]) for name in ("least", "most")]
         return cls(Sum(a["count"]), *sides)
+
+    def check(self, classes: int, columns: int) -> None:
+        require_weights("count", self.count, (classes, columns))
+        self.least.check(self.count.value)
+        self.most.check(self.count.value)
 
 
 def _minima(x: NDArray[Any], codes: Labels, classes: int) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.statistics.base import Arrays, Statistic, require_not_negative, with_weight
+from deciban.statistics.base import Arrays, Statistic, require, require_not_negative, require_weights, with_weight
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index, Labels
 
@@ -89,13 +89,6 @@ class Histogram(Statistic):
             keys.append(found)
             counts.append(Sum(_kernels.count_codes(places[:, np.newaxis], ends, codes, weights, classes)))
         return cls(cap, np.array(levels, dtype=np.int64), tuple(keys), tuple(counts))
-
-    @classmethod
-    def beside(cls, parts: Sequence[Histogram]) -> Histogram:
-        """The columns of all parts, which have the same classes and cap, in one histogram."""
-        levels = np.concatenate([part.levels for part in parts])
-        keys, counts = (tuple(x for part in parts for x in getattr(part, name)) for name in ("keys", "counts"))
-        return cls(parts[0].cap, levels, keys, counts)
 
     def table(self, j: int) -> Sum:
         """(K, keys) of column j."""
@@ -177,6 +170,12 @@ class Histogram(Statistic):
         levels = self.levels[np.asarray(index, dtype=np.intp)]
         return type(self)(self.cap, levels, tuple(self.keys[j] for j in index), tuple(self.counts[j] for j in index))
 
+    @classmethod
+    def beside(cls, parts: Sequence[Self]) -> Self:
+        levels = np.concatenate([part.levels for part in parts])
+        keys, counts = (tuple(x for part in parts for x in getattr(part, name)) for name in ("keys", "counts"))
+        return cls(parts[0].cap, levels, keys, counts)
+
     def to_arrays(self) -> Arrays:
         arrays: Arrays = {"cap": np.array([self.cap]), "levels": self.levels}
         for j, (keys, count) in enumerate(zip(self.keys, self.counts, strict=True)):
@@ -193,3 +192,15 @@ class Histogram(Statistic):
             tuple(np.asarray(arrays[f"keys.{j}"], np.int64) for j in columns),
             tuple(Sum(np.asarray(arrays[f"counts.{j}"], np.float64)) for j in columns),
         )
+
+    def check(self, classes: int, columns: int) -> None:
+        require(self.cap >= 2, f"cap must be 2 or more, not {self.cap}")
+        require(self.levels.shape == (columns,), f"levels of shape {self.levels.shape} instead of {(columns,)}")
+        require(((self.levels >= 0) & (self.levels < 64)).all(), "a level is not from 0 to 63")
+        require(len(self.keys) == len(self.counts) == columns, f"keys and counts of not just {columns} columns")
+        for keys, level, counts in zip(self.keys, self.levels, self.counts, strict=True):
+            require(keys.ndim == 1 and len(keys) <= self.cap, f"keys of shape {keys.shape}, with a cap of {self.cap}")
+            require((keys[1:] > keys[:-1]).all(), "keys do not ascend")
+            require(((keys >= LEAST >> level) & (keys <= MOST >> level)).all(), "a key is that of no finite number")
+            require_weights("counts", counts, (classes, len(keys)))
+            require(counts.value.any(axis=0).all(), "a key that was never seen is listed")

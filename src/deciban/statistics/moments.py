@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import INFINITE, TOO_LARGE, BadCell, NegativeEvidence
-from deciban.statistics.base import Arrays, Statistic, require_not_negative
+from deciban.statistics.base import Arrays, Statistic, require_not_negative, require_weights
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index
 
@@ -101,9 +101,19 @@ class Moments(Statistic):
     def columns(self, index: Index) -> Self:
         return type(self)(*(s.take(index, axis=1) for s in (self.count, self.sum_x, self.sum_xx)))
 
+    @classmethod
+    def beside(cls, parts: Sequence[Self]) -> Self:
+        return cls(*(Sum.beside([getattr(p, name) for p in parts], axis=1) for name in ("count", "sum_x", "sum_xx")))
+
     def to_arrays(self) -> Arrays:
         return {"count": self.count.words, "sum_x": self.sum_x.words, "sum_xx": self.sum_xx.words}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
         return cls(*(Sum(np.asarray(arrays[k], np.float64)) for k in ("count", "sum_x", "sum_xx")))
+
+    def check(self, classes: int, columns: int) -> None:
+        shape = (classes, columns)
+        require_weights("count", self.count, shape)
+        self.sum_x.check("sum_x", shape)
+        require_weights("sum_xx", self.sum_xx, shape)

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import NegativeEvidence
-from deciban.statistics.base import Arrays, Statistic, require_not_negative, with_weight
+from deciban.statistics.base import (
+    Arrays,
+    Statistic,
+    require_not_negative,
+    require_numbers,
+    require_weights,
+    with_weight,
+)
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index
 
@@ -180,6 +187,13 @@ class Scatter(Statistic):
         count, skipped = (Sum(np.asarray(arrays[k], np.float64)) for k in ("count", "skipped"))
         origin, total, products = (np.asarray(arrays[k], np.float64) for k in ("origin", "sum", "products"))
         return cls(count, skipped, origin, total, products, bool(arrays["shared"][0]))
+
+    def check(self, classes: int, columns: int) -> None:
+        require_weights("count", self.count, (classes,))
+        require_weights("skipped", self.skipped, (classes,))
+        require_numbers("origin", self.origin, (classes, columns))
+        require_numbers("sum", self.sum, (classes, columns))
+        require_numbers("products", self.products, (1 if self.shared else classes, columns, columns))
 
 
 def _merged(mean: FloatArray, near: FloatArray, seen: NDArray[np.bool_]) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -10,7 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deciban import _kernels
+from deciban.errors import DecibanError
 from deciban.types import FloatArray, Index
+
+MOST_WORDS = 41  # each begins below the last bit of the one before, and doubles span 2,098 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +106,17 @@ class Sum:
         used = max(1, max((i + 1 for i in range(len(words)) if words[i].any()), default=1))
         return Sum(np.ascontiguousarray(words[:used]))
 
+    @classmethod
+    def beside(cls, parts: Sequence[Sum], axis: int) -> Sum:
+        """The slots of all parts along an axis, one after the other.
+
+        >>> Sum.beside([Sum.of([1.0]), Sum.of([2.0, 3.0])], axis=0).value
+        array([1., 2., 3.])
+        """
+        words = max(len(part.words) for part in parts)
+        padded = [np.pad(part.words, [(0, words - len(part.words)), *[(0, 0)] * len(part.shape)]) for part in parts]
+        return cls(np.ascontiguousarray(np.concatenate(padded, axis=axis + 1)))
+
     def group(self, index: Index, size: int) -> Sum:
         """Slots of the last axis with equal index added up: a coarser table."""
         index = np.asarray(index, dtype=np.intp)
@@ -116,6 +131,13 @@ class Sum:
         slots = np.zeros((len(self.words), sizes.max(initial=1), *self.shape[:-1], size))
         slots[:, rank, ..., index[order]] = np.moveaxis(self.words[..., order], -1, 0)
         return Sum(slots).total()
+
+    def check(self, name: str, shape: tuple[int, ...]) -> None:
+        """Raises DecibanError unless this is a sum of that shape, of finite numbers."""
+        if self.words.ndim == 0 or self.shape != shape or not 1 <= len(self.words) <= MOST_WORDS:
+            raise DecibanError(f"{name} has words of shape {self.words.shape} instead of (1 to {MOST_WORDS}, *{shape})")
+        if not np.isfinite(self.words).all():
+            raise DecibanError(f"{name} is not finite")
 
 
 def _flat(words: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import TOO_LARGE, forbid, forbid_stored
-from deciban.statistics.base import Arrays, Statistic, require_not_negative
+from deciban.statistics.base import Arrays, Statistic, require_not_negative, require_weights
 from deciban.statistics.moments import Moments
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index, Labels
@@ -68,9 +68,16 @@ class Totals(Statistic):
     def columns(self, index: Index) -> Self:
         return type(self)(self.sum_x.take(index, axis=1))
 
+    @classmethod
+    def beside(cls, parts: Sequence[Self]) -> Self:
+        return cls(Sum.beside([part.sum_x for part in parts], axis=1))
+
     def to_arrays(self) -> Arrays:
         return {"sum_x": self.sum_x.words}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
         return cls(Sum(np.asarray(arrays["sum_x"], np.float64)))
+
+    def check(self, classes: int, columns: int) -> None:
+        require_weights("sum_x", self.sum_x, (classes, columns))

@@ -1,0 +1,81 @@
+"""`deciban merge` and `deciban forget`: models as sums of evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deciban.cli.options import Json, Label, Model, Quiet, Reading, TrimLabel, Weight, reads_files
+from deciban.cli.progress import watched
+
+
+def merge(
+    models: Annotated[list[Path], typer.Argument(metavar="MODEL", help="Model files of one kind.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file for the model of all their rows.")],
+    json: Json = False,
+) -> None:
+    """Add models up: the result is the model of all their rows, as if fitted at once.
+
+    \b
+    Examples:
+      deciban merge january.deciban february.deciban -o both.deciban
+      deciban merge january.deciban february.deciban march.deciban -o q1.deciban
+    """
+    from deciban.cli.data import require_able, require_writable
+    from deciban.cli.show import fitted
+    from deciban.errors import DecibanError
+    from deciban.models import load
+
+    if len(models) < 2:
+        raise typer.BadParameter("two models at least are needed", param_hint="MODEL")
+    require_writable(output)
+    total = load(models[0])
+    require_able(total, "merge", "be merged: fit one on all files")
+    for path in models[1:]:
+        try:
+            total = total.merge(load(path))
+        except DecibanError as error:
+            raise DecibanError(f"{path}: {error}") from None
+    total.save(output)
+    fitted(total, output, {}, json=json)
+
+
+@reads_files
+def forget(
+    model: Model,
+    rows: Annotated[list[Path], typer.Argument(metavar="ROWS", help="Files of the rows to forget, or -.")],
+    reading: Reading,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file for the model without them; else MODEL itself.")
+    ] = None,
+    label: Label = None,
+    weight: Weight = None,
+    trim_label: TrimLabel = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Unlearn rows, exactly: the result is as if the model had never seen them.
+
+    Rows that were not learned are an error, and the model stays as it is.
+
+    \b
+    Examples:
+      deciban forget people.deciban leavers.csv
+      deciban forget people.deciban leavers.csv --label evade -o without.deciban
+    """
+    from deciban.cli.data import label_for, prepared, require_able, require_writable
+    from deciban.cli.show import fitted
+    from deciban.models import load
+
+    found = load(model)
+    require_able(found, "forget", "forget: fit again, without these rows")
+    scan = reading.scan(rows)
+    path = output or model
+    require_writable(path, [part.path for part in scan.parts])
+    with watched(scan, quiet=quiet):
+        column = label_for(found, scan, label)
+        found.forget(prepared(scan, column, trim_label, weight), column, sample_weight=weight)
+        found.save(path)
+    fitted(found, path, {}, json=json)

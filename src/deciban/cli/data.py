@@ -1,0 +1,122 @@
+"""Rows of files for a model: its label, its weights, its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from deciban.cli.options import label_named, require_column
+from deciban.errors import DecibanError
+from deciban.models.calibrated import Calibrated
+from deciban.models.estimator import split_weights
+from deciban.sources.arrow import TableFrame
+from deciban.sources.cells import cells_of_classes
+from deciban.sources.delimited import Delimited
+from deciban.sources.files import Scan
+from deciban.sources.stream import table_of
+from deciban.types import FloatArray, Level
+
+
+def prepared(scan: Scan, label: str, trim_label: str | None, weight: str | None) -> Scan:
+    """The same files: labels without some characters at their end, weights read as numbers."""
+    scan = _trimmed(scan, label, trim_label) if trim_label else scan
+    if weight is None:
+        return scan
+    require_column(scan.names, weight, "--weight")
+    if weight == label:
+        raise DecibanError(f"--weight and --label name the same column, {label!r}")
+    return scan.typed({weight: "number"})
+
+
+def _trimmed(scan: Scan, label: str, characters: str) -> Scan:
+    other = [part.path for part in scan.parts if not isinstance(part, Delimited)]
+    if other:
+        raise DecibanError(f"--trim-label is for csv, and {other[0]} is none: mend the labels in the file")
+    parts = [replace(part, trim={label: characters}) for part in scan.parts if isinstance(part, Delimited)]
+    found = Scan(parts, scan._asked)
+    found.watch = scan.watch
+    return found
+
+
+def in_memory(scan: Scan, weight: str | None) -> tuple[TableFrame, FloatArray | None]:
+    """All rows, and their weights."""
+    frame, weights = split_weights(table_of(scan), weight)
+    assert isinstance(frame, TableFrame)
+    return frame, weights
+
+
+# Models --------------------------------------------------------------------------------------------------------------
+
+
+def inner(model: Any) -> Any:
+    """What reads the columns: of a calibrated model the one inside."""
+    return model.model_ if isinstance(model, Calibrated) else model
+
+
+def columns_for(model: Any, scan: Scan, also: Collection[str] = ()) -> Scan:
+    """The columns that a model reads, typed as those that it learned from, and some others."""
+    reader = inner(model)
+    if reader._schema().positional:
+        raise DecibanError("the model was learned from an array, whose columns have no names: fit it on a table")
+    stream: Scan = reader._stream(scan, first=False, also=also)
+    reader._schema().places(stream.empty)
+    return stream
+
+
+def for_model(model: Any, scan: Scan, label: str, weight: str | None = None) -> Scan:
+    """The same with a label, typed as the classes that the model knows, and a weight."""
+    stream = columns_for(model, scan, [name for name in (label, weight) if name is not None])
+    return stream.typed(cells_of_classes(label, tuple(model.classes_.tolist())))
+
+
+def label_for(model: Any, scan: Scan, given: str | None) -> str:
+    """The column of classes: as given, or as it was called when the model was learned."""
+    if given is not None:
+        return label_named(scan.names, given)
+    known: str | None = model.label_name_ or inner(model).label_name_
+    if known is None:
+        raise DecibanError("the model does not know which column holds the classes: give --label")
+    require_column(scan.names, known, "--label, as the model knows it")
+    return known
+
+
+def class_named(model: Any, text: str | None, option: str) -> Level:
+    """The class that is written so; None if none is asked for."""
+    levels: list[Level] = model.classes_.tolist()
+    found = [level for level in levels if str(level) == text]
+    if text is not None and not found:
+        raise DecibanError(f"{option}: there is no class {text!r}; there are {', '.join(map(str, levels))}")
+    return found[0] if found else None
+
+
+def kind_of_model(model: Any) -> str:
+    """In words.
+
+    >>> import deciban as db
+    >>> kind_of_model(db.Calibrated(db.NaiveBayes()).fit([[1.0], [2.0]], ["a", "b"]))
+    'NaiveBayes, calibrated (temperature)'
+    """
+    return type(inner(model)).__name__ + (f", calibrated ({model.method})" if isinstance(model, Calibrated) else "")
+
+
+def require_able(model: Any, method: str, purpose: str) -> None:
+    """Models that have no such method say so."""
+    if not hasattr(model, method):
+        name = type(model).__name__ if not hasattr(model, "classes_") else kind_of_model(model)
+        raise DecibanError(f"a model of the kind {name} cannot {purpose}")
+
+
+# Files ---------------------------------------------------------------------------------------------------------------
+
+
+def require_writable(path: Path, read: Collection[str] = ()) -> None:
+    """Before long work: the place of its result is there, and is none of the files that it reads."""
+    parent = path.absolute().parent
+    if path.is_dir():
+        raise DecibanError(f"{path} is a directory: give the name of a file")
+    if not parent.is_dir():
+        raise DecibanError(f"{path} cannot be written: there is no directory {parent}: make it first")
+    if path.exists() and any(path.samefile(other) for other in read):
+        raise DecibanError(f"{path} is one of the files that are read: give the result another name")

@@ -1,0 +1,71 @@
+"""`deciban evaluate`: how good a model is on rows whose classes are known."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import typer
+
+from deciban.cli.options import Data, Json, Label, Model, Quiet, Reading, TrimLabel, Weight, reads_files
+from deciban.cli.progress import watched
+
+if TYPE_CHECKING:
+    from deciban.evaluation import Evaluation
+    from deciban.types import Level
+
+
+@reads_files
+def evaluate(
+    model: Model,
+    data: Data,
+    reading: Reading,
+    label: Label = None,
+    weight: Weight = None,
+    trim_label: TrimLabel = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Judge a model on rows that it has not learned: accuracy, log-loss, AUC, calibration and more.
+
+    The label is the column that the model learned, if --label names no other.
+
+    \b
+    Examples:
+      deciban evaluate people.deciban later.csv
+      deciban evaluate people.deciban later.csv --label evade --json
+    """
+    from deciban.cli.data import for_model, label_for, prepared
+    from deciban.cli.objects import evaluation_object, print_object
+    from deciban.evaluation.judging import evaluate as judged
+    from deciban.evaluation.rows import require_model
+    from deciban.models import load
+
+    found = load(model)
+    require_model(found, type(found).__name__)
+    scan = reading.scan(data)
+    with watched(scan, quiet=quiet), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "no label is among")  # here that is an error
+        column = label_for(found, scan, label)
+        stream = for_model(found, prepared(scan, column, trim_label, weight), column, weight)
+        result = judged(found, stream, column, weight)
+    _require_known(result, found.classes_.tolist())
+    if json:
+        print_object(evaluation_object(result))
+    else:
+        typer.echo(str(result))
+
+
+def _require_known(evaluation: Evaluation, known: list[Level]) -> None:
+    from deciban.errors import DecibanError
+
+    labels = [level for level, count in zip(evaluation.classes, evaluation.count, strict=True) if count]
+    if not {*labels} & {*known}:
+        raise DecibanError(
+            f"none of the labels is a class of the model: the labels are {_some(labels)}; the classes are "
+            f"{_some(known)}. Is --label the right column? --trim-label takes characters off the end of labels"
+        )
+
+
+def _some(levels: list[Level]) -> str:
+    return ", ".join(repr(level) for level in levels[:10]) + ("" if len(levels) <= 10 else ", …")

@@ -1,0 +1,114 @@
+"""`deciban explain`: predictions of some rows as lists of decibans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from deciban.cli.options import Data, Json, Model, Reading, reads_files
+
+if TYPE_CHECKING:
+    from deciban.explain import Explanation
+    from deciban.sources.arrow import TableFrame
+    from deciban.sources.files import Scan
+    from deciban.types import Level
+
+
+@reads_files
+def explain(
+    model: Model,
+    data: Data,
+    reading: Reading,
+    row: Annotated[list[int], typer.Option(help="A row, counted from 0 without the header. Repeatable.", min=0)],
+    of: Annotated[str | None, typer.Option("--class", help="The class to explain; else the one predicted.")] = None,
+    against: Annotated[str | None, typer.Option(help="The class to compare with; else the next likely.")] = None,
+    json: Json = False,
+) -> None:
+    """Explain predictions: how many decibans each column adds for one class against another.
+
+    Ten decibans are odds of ten to one. The parts sum to the log-odds of the prediction.
+
+    \b
+    Examples:
+      deciban explain people.deciban new.csv --row 0
+      deciban explain people.deciban new.csv --row 0 --row 2 --class Yes --json
+    """
+    from deciban.cli.data import class_named, columns_for, require_able
+    from deciban.cli.objects import print_object
+    from deciban.models import load
+
+    found = load(model)
+    require_able(found, "explain", "be explained in decibans")
+    target, other = class_named(found, of, "--class"), class_named(found, against, "--against")
+    numbers = list(dict.fromkeys(row))
+    stream = columns_for(found, reading.scan(data))
+    frame = rows_numbered(stream, numbers)
+    explanation = _explained(found, stream, frame, numbers)
+    if json:
+        print_object([_object(explanation, i, n, frame, target, other) for i, n in enumerate(numbers)])
+        return
+    texts = (explanation.text(i, target, other).partition(":")[2] for i in range(len(numbers)))
+    typer.echo("\n\n".join(f"row {n}:{text}" for n, text in zip(numbers, texts, strict=True)))
+
+
+def rows_numbered(stream: Scan, numbers: Sequence[int]) -> TableFrame:
+    """Some rows, in the order of their numbers as given; nothing is read beyond the last."""
+    import pyarrow as pa
+
+    from deciban.errors import DecibanError
+    from deciban.sources.stream import settled
+
+    def find() -> tuple[dict[int, Any], int]:
+        found: dict[int, Any] = {}
+        first = 0
+        for frame in stream.frames():
+            stop = first + frame.rows
+            found |= {n: frame.table.slice(n - first, 1) for n in numbers if first <= n < stop}
+            first = stop
+            if len(found) == len(numbers):
+                break
+        return found, first
+
+    found, rows = settled(find)
+    for n in numbers:
+        if n not in found:
+            raise DecibanError(f"--row {n}: there are {rows} rows, counted from 0")
+    return replace(stream.empty, table=pa.concat_tables([found[n] for n in numbers]))
+
+
+def _explained(model: Any, stream: Scan, frame: TableFrame, numbers: Sequence[int]) -> Explanation:
+    from deciban.errors import RowError
+
+    with stream.located():
+        try:
+            explanation: Explanation = model.explain(frame)
+        except RowError as error:
+            raise RowError(error.where, numbers[error.row], error.problem) from None
+    return explanation
+
+
+def _object(
+    explanation: Explanation, i: int, row: int, frame: TableFrame, target: Level, other: Level
+) -> dict[str, Any]:
+    chosen, against = (explanation.classes[int(side[i])] for side in explanation.sides(target, other))
+    decibans = explanation.decibans(target, other)[i]
+    return {
+        "row": row,
+        "class": chosen,
+        "against": against,
+        "log_odds": explanation.log_odds(target, other)[i],
+        "parts": [
+            {"name": name, "value": value, "decibans": x}
+            for name, value, x in zip(explanation.names, _cells(explanation, frame, i), decibans, strict=True)
+        ],
+    }
+
+
+def _cells(explanation: Explanation, frame: TableFrame, row: int) -> Iterator[Any]:
+    """What stands in each column that is a part of its own; None for the prior and for columns taken together."""
+    yield None
+    for name in explanation.names[1:]:
+        yield frame.table.column(name)[row].as_py() if name in frame.names else None

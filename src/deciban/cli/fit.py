@@ -1,0 +1,158 @@
+"""`deciban fit`: from files to a model file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deciban.cli.kinds import DEFAULT, KINDS, SETTINGS, WORDS
+from deciban.cli.options import Data, Json, Label, Quiet, Reading, TrimLabel, Weight, choice, reads_files
+from deciban.cli.progress import watched
+
+if TYPE_CHECKING:
+    from deciban.evaluation import Evaluation
+
+MODEL = "What is learned"  # headlines in the help
+JUDGED = "How good it is"
+
+
+@reads_files
+def fit(
+    data: Data,
+    reading: Reading,
+    label: Label = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The model file; one that is there is replaced at the end.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Go on learning with this model; -o is then the same file, if not given.")
+    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="COL,COL", help="Columns to leave out. Repeatable.")] = None,
+    weight: Weight = None,
+    model: Annotated[
+        str | None,
+        choice("--model", among=KINDS, help=f"The kind of model; {DEFAULT} if not given.", rich_help_panel=MODEL),
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COL=FAMILY",
+            help=f"The family of a column, a=gaussian,b=text: {', '.join(WORDS)}. Repeatable.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    families: Annotated[
+        str | None,
+        choice(
+            "--families", among=["auto"], help="Choose families of numbers by leave-one-out.", rich_help_panel=MODEL
+        ),
+    ] = None,
+    smoothing: Annotated[
+        str | None,
+        typer.Option(metavar="auto|NUMBER", help="Laplace's α for counts; 1 if not given.", rich_help_panel=MODEL),
+    ] = None,
+    missing_cells: Annotated[
+        str | None,
+        choice(
+            "--missing-cells",
+            among=["skip", "category"],
+            help="A missing cell is no evidence, or a value of its own.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    prior: Annotated[
+        str | None,
+        choice(
+            "--prior",
+            among=["empirical", "laplace", "uniform"],
+            help="The classes' probabilities before any evidence.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    shrinkage: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|oas|NUMBER", help="Of the covariance of lda and qda, 0 to 1.", rich_help_panel=MODEL
+        ),
+    ] = None,
+    l2: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="The penalty of logistic and softmax.", rich_help_panel=MODEL)
+    ] = None,
+    calibrate: Annotated[
+        str | None,
+        choice(
+            "--calibrate",
+            among=["temperature", "isotonic"],
+            help="Correct the probabilities by folds; reads all rows into memory.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            help="Cross-validate by so many folds; reads all rows into memory.", min=2, rich_help_panel=JUDGED
+        ),
+    ] = None,
+    loo: Annotated[
+        bool,
+        typer.Option("--loo", help="Leave each row out; reads all rows into memory.", rich_help_panel=JUDGED),
+    ] = False,
+    trim_label: TrimLabel = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn a model from files, in one pass, and write it to a file.
+
+    naive-bayes, lda and qda read batch by batch: files may be larger than memory.
+
+    Nothing is written if anything fails.
+
+    \b
+    Examples:
+      deciban fit people.csv --label evade -o people.deciban
+      deciban fit more.csv --resume people.deciban
+    """
+    from deciban.cli.data import require_writable
+    from deciban.cli.learning import learned, resumed
+    from deciban.cli.show import fitted
+
+    asked = dict(zip(SETTINGS, (families, smoothing, missing_cells, prior, shrinkage, l2), strict=True))
+    settings = {name: value for name, value in asked.items() if value is not None}
+    if resume is not None:
+        others = {"--model": model, "--columns": columns, "--drop": drop, "--calibrate": calibrate, "--folds": folds}
+        changed = [option for option, value in {**others, "--loo": loo}.items() if value]
+        _refuse_changes([*changed, *(SETTINGS[name] for name in settings)])
+    path = output or resume
+    if path is None or (label is None and resume is None):
+        raise typer.BadParameter("a first fit needs one", param_hint="--output / -o" if path is None else "--label")
+    scan = reading.scan(data)
+    require_writable(path, [part.path for part in scan.parts])
+    judged: dict[str, Evaluation] = {}
+    with watched(scan, quiet=quiet):
+        if resume is not None:
+            found = resumed(resume, scan, label, trim_label, weight)
+        else:
+            found, judged = learned(
+                scan,
+                str(label),
+                trim_label=trim_label,
+                weight=weight,
+                drop=drop,
+                columns=columns,
+                kind=model or DEFAULT,
+                settings=settings,
+                calibrate=calibrate,
+                folds=folds,
+                loo=loo,
+            )
+        found.save(path)
+    fitted(found, path, judged, json=json)
+
+
+def _refuse_changes(options: list[str]) -> None:
+    from deciban.errors import DecibanError
+
+    if options:
+        raise DecibanError(f"--resume goes on with a model as it is: leave out {', '.join(options)}, or fit anew")

@@ -1,0 +1,119 @@
+"""The kinds of models that can be fitted, and what is said of them by words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from deciban.cli.options import require_column
+
+SETTINGS = {  # of models, and the options that set them
+    "families": "--families",
+    "smoothing": "--smoothing",
+    "missing": "--missing-cells",
+    "class_prior": "--prior",
+    "shrinkage": "--shrinkage",
+    "l2": "--l2",
+}
+NUMBERS = ("gaussian", "exponential", "uniform", "poisson", "multinomial", "binned")  # families of numbers
+FAMILIES = ("bernoulli", "categorical", *NUMBERS)
+# what is said of a column → what its cells are read as
+READ_AS: dict[str, Literal["number", "text"]] = {**dict.fromkeys((*NUMBERS, "number"), "number"), "text": "text"}
+WORDS = tuple(dict.fromkeys((*FAMILIES, *READ_AS)))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of model: its class, the settings that a user may give, and those that make it this kind."""
+
+    name: str
+    takes: tuple[str, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    streams: bool = True  # learns batch by batch
+
+
+KINDS = {
+    "naive-bayes": Kind("NaiveBayes", ("families", "smoothing", "missing", "class_prior")),
+    "lda": Kind("GaussianDiscriminant", ("class_prior", "shrinkage"), {"covariance": "shared"}),
+    "qda": Kind("GaussianDiscriminant", ("class_prior", "shrinkage"), {"covariance": "per-class"}),
+    "logistic": Kind("LogisticRegression", ("l2",), streams=False),
+    "softmax": Kind("SoftmaxRegression", ("l2",), streams=False),
+}
+DEFAULT = "naive-bayes"
+
+
+def model_of(name: str, given: Mapping[str, Any], words: Mapping[str, str], calibrate: str | None) -> Any:
+    """A model of a kind with the settings that were given, and with families for the columns of which one was said."""
+    import deciban
+    from deciban.errors import DecibanError
+
+    kind, settings = KINDS[name], {key: _value(key, value) for key, value in given.items()}
+    said = {column: word for column, word in words.items() if word in FAMILIES}
+    if said and "families" in settings:
+        raise DecibanError("--families auto chooses families: give none in --columns, only text or number")
+    if said and "families" not in kind.takes:
+        column, word = next(iter(said.items()))
+        raise DecibanError(f"--columns {column}={word}: {name} knows no families, only text and number")
+    for key in settings:
+        if key not in kind.takes:
+            takers = ", ".join(other for other, k in KINDS.items() if key in k.takes)
+            raise DecibanError(f"{SETTINGS[key]} is for {takers}, and the model is {name}")
+    if said:
+        settings["families"] = _families(said)
+    model = getattr(deciban, kind.name)(**kind.settings, **settings)
+    return model if calibrate is None else deciban.Calibrated(model, method=calibrate)  # type: ignore[arg-type]
+
+
+def words_of(given: Sequence[str] | None, names: Sequence[str]) -> dict[str, str]:
+    """What is said of columns: a=gaussian,b=text, or one by one. A name may hold a comma or a "=".
+
+    >>> words_of(["a=gaussian,b=text", "x,y=z=poisson"], ["a", "b", "x,y=z"])
+    {'a': 'gaussian', 'b': 'text', 'x,y=z': 'poisson'}
+    """
+    from deciban.errors import DecibanError
+
+    found: dict[str, str] = {}
+    for value in given or ():
+        for pair in [value] if value.rpartition("=")[0] in names else value.split(","):
+            name, equals, word = pair.rpartition("=")
+            if not equals:
+                raise DecibanError(f"--columns: {pair!r} is not of the form COLUMN=FAMILY")
+            require_column(names, name, "--columns")
+            if word not in WORDS:
+                raise DecibanError(f"--columns: {word!r} is no family; there are {', '.join(WORDS)}")
+            if name in found:
+                raise DecibanError(f"--columns: column {name!r} is given twice")
+            found[name] = word
+    return found
+
+
+def _families(said: Mapping[str, str]) -> dict[Any, Any]:
+    """Columns of a Multinomial are the counts of one row, so they go together; all others are apart."""
+    from deciban import families
+
+    counts = tuple(column for column, word in said.items() if word == "multinomial")
+    apart = {column: word for column, word in said.items() if word != "multinomial"}
+    found: dict[Any, Any] = {column: getattr(families, word.capitalize())() for column, word in apart.items()}
+    return found | ({counts: families.Multinomial()} if counts else {})
+
+
+MOST = {"smoothing": float("inf"), "shrinkage": 1.0, "l2": float("inf")}  # of settings that are numbers
+INSTEAD = {"smoothing": ("auto",), "shrinkage": ("auto", "oas"), "l2": ()}  # of a number
+
+
+def _value(key: str, given: str) -> Any:
+    """A word, or a number from 0 to the most that there is."""
+    from deciban.errors import DecibanError
+
+    if key not in MOST or given in INSTEAD[key]:
+        return given
+    try:
+        value = float(given)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= MOST[key] or value == float("inf"):
+        words = "".join(f"{word}, or " for word in INSTEAD[key])
+        numbers = "a number of 0 or more" if MOST[key] > 1 else "a number from 0 to 1"
+        raise DecibanError(f"{SETTINGS[key]} is {words}{numbers}, not {given!r}")
+    return value

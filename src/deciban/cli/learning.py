@@ -1,0 +1,78 @@
+"""The work of `deciban fit`: rows of files into a model, and how good it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from deciban.cli.data import for_model, in_memory, label_for, prepared, require_able
+from deciban.cli.kinds import KINDS, READ_AS, model_of, words_of
+from deciban.cli.options import columns_named, label_named, require_column
+from deciban.errors import DecibanError
+from deciban.evaluation import Evaluation, cross_validate
+from deciban.models import Calibrated, load
+from deciban.sources.files import Scan
+
+
+def learned(
+    scan: Scan,
+    label: str,
+    *,
+    trim_label: str | None,
+    weight: str | None,
+    drop: Sequence[str] | None,
+    columns: Sequence[str] | None,
+    kind: str,
+    settings: Mapping[str, Any],
+    calibrate: str | None,
+    folds: int | None,
+    loo: bool,
+) -> tuple[Any, dict[str, Evaluation]]:
+    """A model of the rows, and how they were judged."""
+    label = label_named(scan.names, label)
+    scan = prepared(scan, label, trim_label, weight)
+    dropped = columns_named(scan.names, drop, "--drop")
+    scan = scan.drop(dropped)
+    for name, option in ((label, "--label"), (weight, "--weight")):
+        if name is not None:
+            require_column(scan.names, name, option)
+    features = [name for name in scan.names if name not in (label, weight)]
+    if not features:
+        raise DecibanError(f"beside the label {label!r} there is no column to learn from: see --delimiter and --drop")
+    words = words_of(columns, features)
+    scan = scan.typed({column: READ_AS[word] for column, word in words.items() if word in READ_AS})
+    model = model_of(kind, settings, words, calibrate)
+    if KINDS[kind].streams and not (calibrate or folds or loo):
+        return model.fit(scan, label, sample_weight=weight), {}
+    if loo:
+        require_able(model, "leave_one_out", "leave rows out: use --folds instead of --loo")
+    return model, _fit_in_memory(model, scan, label, weight, folds=folds, loo=loo)
+
+
+def _fit_in_memory(
+    model: Any, scan: Scan, label: str, weight: str | None, *, folds: int | None, loo: bool
+) -> dict[str, Evaluation]:
+    frame, weights = in_memory(scan, weight)
+    judged = {}
+    with scan.located():
+        model.fit(frame, label, sample_weight=weights)
+        if folds:
+            judged["folds"] = cross_validate(model, frame, label, folds, sample_weight=weights)
+        if loo:
+            judged["leave_one_out"] = model.leave_one_out(frame, label, weights)
+    return judged
+
+
+def resumed(path: Path, scan: Scan, label: str | None, trim_label: str | None, weight: str | None) -> Any:
+    """A model that has learned the rows beside those that it knew."""
+    model = load(path)
+    require_able(model, "partial_fit", "go on learning: fit again, with all files")
+    label = label_for(model, scan, label)
+    scan = prepared(scan, label, trim_label, weight)
+    if not isinstance(model, Calibrated):
+        return model.partial_fit(scan, label, sample_weight=weight)
+    stream = for_model(model, scan, label, weight)
+    frame, weights = in_memory(stream, weight)
+    with stream.located():
+        return model.partial_fit(frame, label, sample_weight=weights)

@@ -1,0 +1,175 @@
+"""The work of `deciban predict`: rows of files into tables of predictions."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from deciban.cli.data import columns_for, inner, require_able
+from deciban.errors import DecibanError, RowError
+from deciban.models.estimator import ProbabilityClassifier
+from deciban.sources import CELLS_PER_BATCH
+from deciban.sources.arrow import TableFrame
+from deciban.sources.cells import ARROW, Cells
+from deciban.sources.delimited import Delimited
+from deciban.sources.files import Scan
+from deciban.sources.json_lines import JsonLines
+from deciban.sources.stream import settled
+from deciban.table import numbered
+from deciban.types import FloatArray
+
+WRITTEN: dict[Cells, Any] = ARROW | {"empty": pa.string(), "text": pa.string()}  # as what kept columns are written
+REASONS = pa.list_(pa.struct([("column", pa.string()), ("value", pa.string()), ("decibans", pa.float64())]))
+
+
+@dataclass(frozen=True)
+class Predicting:
+    """Predictions of a model for the rows of files: columns that are kept, the class, and what more is asked for."""
+
+    model: Any
+    stream: Scan
+    kept: tuple[str, ...]
+    probabilities: bool
+    reasons: int  # how many of each row, 0 for none
+    flat: bool  # the format's cells hold no lists: reasons are text
+
+    @classmethod
+    def of(
+        cls, model: Any, scan: Scan, kept: Sequence[str], *, probabilities: bool, reasons: int, flat: bool
+    ) -> Predicting:
+        if reasons:
+            require_able(model, "explain", "be explained in decibans: leave out --explain")
+        stream = columns_for(model, scan.typed(_types_of_kept(model, scan, kept)), also=kept)
+        probable = probabilities and hasattr(model, "predict_proba")
+        return cls(model, stream, tuple(dict.fromkeys(kept)), probable, reasons, flat)
+
+    @property
+    def schema(self) -> Any:
+        """The columns that come out. A name that is taken by one that is kept gets a number."""
+        types = [WRITTEN[self.stream.columns[name]] for name in self.kept]
+        classes = self.model.classes_.tolist() if hasattr(self.model, "classes_") else [0.0]
+        probable = [f"p({level})" for level in classes] if self.probabilities else []
+        why = ["why"] if self.reasons else []
+        types += [_type_of(classes), *(pa.float64() for _ in probable), *(self._type_of_reasons for _ in why)]
+        return pa.schema(zip(numbered([*self.kept, "prediction", *probable, *why]), types, strict=True))
+
+    def tables(self) -> Iterator[Any]:
+        """Rows in their order, some at a time."""
+        schema, first = self.schema, 0
+        with self.stream.located():
+            for frame in self.stream.frames():
+                for start in range(0, frame.rows, self._step):
+                    part = frame.slice(start, min(start + self._step, frame.rows))
+                    try:
+                        columns = self._columns(part, schema)
+                    except RowError as error:
+                        raise RowError(error.where, first + start + error.row, error.problem) from None
+                    yield pa.table(columns, schema=schema)
+                first += frame.rows
+
+    @property
+    def _step(self) -> int:
+        """Rows at a time: many classes and parts of explanations take memory too."""
+        classes = len(getattr(self.model, "classes_", [0]))
+        parts = 1 + len(inner(self.model)._schema().names) if self.reasons else 1
+        return max(1, CELLS_PER_BATCH // max(1, classes * parts))
+
+    def _columns(self, frame: TableFrame, schema: Any) -> list[Any]:
+        found = [_cast(frame.table.column(name), schema.field(j)) for j, name in enumerate(self.kept)]
+        label = schema.field(len(self.kept)).type
+        if self.probabilities and isinstance(self.model, ProbabilityClassifier):
+            chosen, p = self.model._judged(frame)
+            found += [_labels(self.model.classes_, label).take(pa.array(chosen)), *_apart(p)]
+        else:
+            found.append(_labels(self.model.predict(frame), label))
+            found += _apart(self.model.predict_proba(frame)) if self.probabilities else []
+        if self.reasons:
+            reasons = self._reasons(frame)
+            found.append(pa.array([_text(row) for row in reasons] if self.flat else reasons, self._type_of_reasons))
+        return found
+
+    @property
+    def _type_of_reasons(self) -> Any:
+        return pa.string() if self.flat else REASONS
+
+    def _reasons(self, frame: TableFrame) -> list[list[dict[str, Any]]]:
+        """The strongest evidence of each row for the class predicted, against the next likely; what is none is not."""
+        explanation = self.model.explain(frame)
+        decibans, names = explanation.decibans()[:, 1:], explanation.names[1:]
+        strongest = np.argsort(-np.abs(decibans), axis=1, kind="stable")[:, : self.reasons]
+        cells = {name: frame.table.column(name).to_pylist() for name in names if name in frame.names}
+        return [
+            [
+                {"column": names[j], "value": _value(cells[names[j]][i]) if names[j] in cells else None, "decibans": x}
+                for j, x in zip(order.tolist(), decibans[i, order].tolist(), strict=True)
+                if x
+            ]
+            for i, order in enumerate(strongest)
+        ]
+
+
+def _types_of_kept(model: Any, scan: Scan, kept: Sequence[str]) -> dict[str, Cells]:
+    """As what kept columns are read: in csv as text, so that 0042 stays so; else as the type that holds all rows.
+
+    Types must be known before the first row is written.
+    """
+    known = inner(model)._schema().names
+    only = scan.chosen([name for name in kept if name not in known])
+    if all(isinstance(part, Delimited) for part in scan.parts):
+        return dict.fromkeys(only.names, "text")
+    only.watch = None
+    if only.names and any(isinstance(part, JsonLines) for part in scan.parts):
+        settled(lambda: deque(only.frames(), maxlen=0))
+    return only.columns
+
+
+def _cast(column: Any, field: Any) -> Any:
+    try:
+        return column.cast(field.type)
+    except pa.ArrowInvalid as error:
+        raise DecibanError(f"column {field.name!r} cannot be kept: {str(error).partition(chr(10))[0]}") from None
+
+
+def _type_of(classes: list[Any]) -> Any:
+    """Of the column of predictions; where classes are of several types it is text.
+
+    >>> _type_of([0, 1]), _type_of(["no", 1])
+    (DataType(int64), DataType(string))
+    """
+    return pa.array(classes).type if len({type(level) for level in classes}) == 1 else pa.string()
+
+
+def _labels(predicted: Any, kind: Any) -> Any:
+    """Of classes of one type as they are; of several types, as text."""
+    if predicted.dtype == object:
+        return pa.array([str(value) for value in predicted.tolist()], kind)
+    return pa.array(predicted).cast(kind)
+
+
+def _apart(p: FloatArray) -> list[Any]:
+    """(n, K) as K columns."""
+    return [pa.array(column) for column in np.ascontiguousarray(p.T)]
+
+
+def _value(cell: Any) -> str | None:
+    """
+    >>> _value(125.0), _value("single")
+    ('125', 'single')
+    """
+    return f"{cell:.15g}" if isinstance(cell, float) else None if cell is None else str(cell)
+
+
+def _text(reasons: list[dict[str, Any]]) -> str:
+    """
+    >>> joint = {"column": "a + b", "value": None, "decibans": -1.0}
+    >>> _text([{"column": "income", "value": "125", "decibans": 4.21}, joint])
+    'income=125: +4.2 dB; a + b: -1.0 dB'
+    """
+    return "; ".join(
+        f"{r['column']}{'' if r['value'] is None else '='}{r['value'] or ''}: {r['decibans']:+.1f} dB" for r in reasons
+    )

@@ -1,0 +1,57 @@
+"""Progress: rows, rows a second, and how long it will take, on stderr if that is a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from deciban.sources.files import Scan
+
+
+@contextmanager
+def watched(scan: Scan, *, quiet: bool) -> Iterator[None]:
+    """Shows how far the reading of the files has come."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    with _bar() as progress:
+        watch = Watch(progress, scan)
+        scan.watch = watch.told
+        yield
+
+
+class Watch:
+    """Told of rows and bytes, file by file; a pass that begins anew starts the bar anew."""
+
+    def __init__(self, progress: Progress, scan: Scan) -> None:
+        self.sizes = {part.path: os.path.getsize(part.path) for part in scan.parts}
+        self.before = dict(zip(self.sizes, accumulate(self.sizes.values(), initial=0), strict=False))  # (files) bytes
+        self.progress, self.rows = progress, 0
+        self.task = progress.add_task("reading", total=sum(self.sizes.values()) or None, rows=0)
+
+    def told(self, rows: int, read: int, path: str) -> None:
+        if rows < self.rows:
+            self.progress.reset(self.task)
+        self.rows = rows
+        self.progress.update(self.task, completed=self.before[path] + read, rows=rows)
+
+
+def _bar() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            rows, seconds = task.fields["rows"], task.elapsed or 0
+            return Text(f"{rows / seconds:,.0f} rows/s" if seconds > 0 else "")
+
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rows]:,} rows"), Rate()
+    return Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)

@@ -1,0 +1,88 @@
+"""What goes wrong, as one line on stderr and an exit code: never a traceback for a user's mistake."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NoReturn, ParamSpec
+
+import typer
+
+P = ParamSpec("P")
+
+
+def reported(command: Callable[P, None]) -> Callable[P, None]:
+    """The command; its errors are a message and exit code 1, Ctrl-C is 130, and warnings are lines too."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        with warnings.catch_warnings():
+            told = Warned()
+            try:
+                command(*args, **kwargs)
+                sys.stdout.flush()
+            except KeyboardInterrupt:
+                fail("interrupted", 130)
+            except BrokenPipeError:
+                _leave_stdout()
+                raise typer.Exit(1) from None
+            except OSError as error:
+                fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
+            except MemoryError:
+                fail("there is not enough memory for this")
+            except ValueError as error:
+                from deciban.errors import DecibanError
+
+                if not isinstance(error, DecibanError):
+                    raise
+                fail(str(error))
+            finally:
+                told.finish()
+
+    return run
+
+
+def say(message: str) -> None:
+    typer.echo(f"deciban: {message}", err=True)
+
+
+def fail(message: str, code: int = 1) -> NoReturn:
+    say(message)
+    raise typer.Exit(code) from None
+
+
+class Warned:
+    """Prints warnings, once for each kind: batches of a long file often repeat one, with other numbers in it."""
+
+    def __init__(self) -> None:
+        from deciban.errors import DecibanWarning
+
+        self.kind = DecibanWarning
+        self.times = Counter[str]()
+        self.otherwise = warnings.showwarning
+        warnings.simplefilter("always", DecibanWarning)
+        warnings.showwarning = self.show
+
+    def show(self, message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if not issubclass(category, self.kind):
+            self.otherwise(message, category, *where, **more)
+            return
+        like = re.sub(r"\d+ rows? (is|are)", "rows are", str(message))
+        self.times[like] += 1
+        if self.times[like] == 1:
+            say(f"warning: {message}")
+
+    def finish(self) -> None:
+        for like, times in self.times.items():
+            if times > 1:
+                say(f"warning: {times - 1} more like {like[:60]!r}…")
+
+
+def _leave_stdout() -> None:
+    """Whoever read it is gone: what is still in its buffer must not fail when the program ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

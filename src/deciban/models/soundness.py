@@ -1,0 +1,334 @@
+"""Soundness: whether what a file holds is what its class is made from. The types of fields first, then their shapes.
+
+Each check gets the fields of one object before that is made; what the fields hold was made, and checked, before. So
+nothing is done with an array, or allocated after a number, that was not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cache
+from math import prod
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.batch import Coded
+from deciban.choosing import Choice
+from deciban.design import Design, Indicators, Numbers, Part, Sufficient
+from deciban.errors import DecibanError
+from deciban.families import Binned, MultivariateGaussian, Natural
+from deciban.families.bernoulli import BernoulliParams
+from deciban.families.binned import BinnedParams
+from deciban.families.categorical import CategoricalParams
+from deciban.families.gaussian import GaussianParams
+from deciban.families.multinomial import MultinomialParams
+from deciban.families.multivariate_gaussian import MultivariateGaussianParams
+from deciban.families.rates import RateParams
+from deciban.generative import Block, Generative, Missing, Plan
+from deciban.linear.inference import Inference
+from deciban.linear.predictor import Predictor
+from deciban.models.calibration import BETAS, Isotonic, Temperature
+from deciban.schema import Schema
+from deciban.separation import Certificate
+from deciban.statistics import Histogram, Scatter, Sum
+from deciban.statistics.base import require, require_numbers, require_weights
+from deciban.statistics.counts import is_in_order
+from deciban.table import Table
+from deciban.types import FloatArray, IntArray, Level, Levels, Names
+
+MOST_CHARACTERS = 1 << 28  # of an array of text, whose cells are all as wide as the widest
+
+
+def check(kind: type, values: Mapping[str, Any]) -> None:
+    """Raises DecibanError where the fields of a class do not go together."""
+    if kind in CHECKS:
+        CHECKS[kind](**values)
+
+
+# Types ---------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def hints_of(annotated: Any) -> dict[str, Any]:
+    return get_type_hints(annotated)
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of an annotated type, all the way down.
+
+    A whole number is a float, too; a numpy scalar is what it holds; an array is a Sequence.
+
+    >>> fits(("a", 1), tuple[str | int, ...]), fits(3, float), fits(["a"], Sequence[float])
+    (True, True, False)
+    """
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (Union, UnionType):
+        return any(fits(value, option) for option in arguments)
+    if origin is Literal:
+        return any(type(value) is type(option) and value == option for option in arguments)
+    if hint in PLAIN:
+        return isinstance(value, PLAIN[hint])
+    if origin in CONTAINERS:
+        return CONTAINERS[origin](value, arguments)
+    wanted = origin or hint
+    if getattr(wanted, "_is_protocol", False):
+        return all(hasattr(value, name) for name in vars(wanted) if not name.startswith("_"))
+    return isinstance(value, wanted)
+
+
+def _array_fits(value: Any, arguments: tuple[Any, ...]) -> bool:
+    (number,) = get_args(arguments[1])
+    return isinstance(value, np.ndarray) and (number is Any or value.dtype == number)
+
+
+def _tuple_fits(value: Any, arguments: tuple[Any, ...]) -> bool:
+    if not isinstance(value, tuple):
+        return False
+    if arguments[1:] == (...,):
+        return all(fits(item, arguments[0]) for item in value)
+    return len(value) == len(arguments) and all(map(fits, value, arguments))
+
+
+def _sequence_fits(value: Any, arguments: tuple[Any, ...]) -> bool:
+    return isinstance(value, (list, tuple, np.ndarray)) and all(fits(item, arguments[0]) for item in value)
+
+
+def _mapping_fits(value: Any, arguments: tuple[Any, ...]) -> bool:
+    key, item = arguments
+    return isinstance(value, dict) and all(fits(k, key) and fits(v, item) for k, v in value.items())
+
+
+def _set_fits(value: Any, arguments: tuple[Any, ...]) -> bool:
+    return isinstance(value, frozenset) and all(fits(item, arguments[0]) for item in value)
+
+
+PLAIN: dict[Any, Any] = {
+    float: Real,
+    int: Integral,
+    bool: (bool, np.bool_),
+    Hashable: (str, Real, np.bool_, NoneType),  # a Level
+    NoneType: NoneType,
+}
+CONTAINERS: dict[Any, Callable[[Any, tuple[Any, ...]], bool]] = {
+    np.ndarray: _array_fits,
+    tuple: _tuple_fits,
+    Sequence: _sequence_fits,
+    dict: _mapping_fits,
+    Mapping: _mapping_fits,
+    frozenset: _set_fits,
+}
+
+
+def require_narrow(words: Sequence[Any]) -> None:
+    """That words make an array of text of a bearable size."""
+    widest = max((len(word) for word in words if isinstance(word, str)), default=0)
+    require(widest * len(words) <= MOST_CHARACTERS, "one of many words is too long")
+
+
+# Generative models ---------------------------------------------------------------------------------------------------
+
+
+def schema(names: Names, kinds: tuple[str, ...]) -> None:
+    require(len(names) == len(kinds), f"{len(names)} columns of {len(kinds)} kinds")
+    if isinstance(names, range):
+        require(names == range(len(kinds)), "columns do not count from 0")
+    else:
+        require(len(set(names)) == len(names), "two columns have one name")
+
+
+def classes_in_order(classes: Levels) -> None:
+    require(all(isinstance(label, (str, int)) for label in classes), "a class is neither text nor a whole number")
+    require(is_in_order(classes), "classes are not in order, or twice there")
+    require_narrow(classes)
+
+
+def labels(classes: Levels, array: NDArray[Any], scores: int) -> None:
+    """That an array holds just these classes, one for each score."""
+    classes_in_order(classes)
+    require(array.ndim == 1 and array.tolist() == list(classes), "classes_ are other classes")
+    require(len(classes) == scores, f"{len(classes)} classes for {scores} scores")
+
+
+def plan(family: Any, columns: tuple[int, ...], presence: bool = False, lenient: bool = False) -> None:
+    require(columns and min(columns) >= 0, "a block without columns")
+    require(len(set(columns)) == len(columns), "a column is twice in a block")
+    require(not presence or family.reads != "codes", "whether a cell is there is no category")
+
+
+def block(plan: Plan, statistic: Any) -> None:
+    family = plan.family
+    collected = hints_of(type(family).collect)["return"]
+    require(isinstance(statistic, collected), f"{type(family).__name__} collects no {type(statistic).__name__}")
+    if isinstance(family, MultivariateGaussian) and isinstance(statistic, Scatter):
+        require(statistic.shared == (family.covariance == "shared"), "a scatter of another kind of covariance")
+    if isinstance(family, Binned) and isinstance(statistic, Histogram):
+        require(statistic.cap == family.cap, f"a histogram with a cap of {statistic.cap} instead of {family.cap}")
+
+
+def generative(
+    schema: Schema, classes: Levels, counts: Sum, blocks: tuple[Block, ...], missing: Missing = "skip"
+) -> None:
+    classes_in_order(classes)
+    require_weights("counts", counts, (len(classes),))
+    require((counts.value > 0).all(), "a class has no rows")
+    for place, found in enumerate(blocks):
+        columns = found.plan.columns
+        require(max(columns) < len(schema.names), f"block {place} reads a column that is not there")
+        try:
+            found.statistic.check(len(classes), len(columns))
+        except DecibanError as error:
+            raise DecibanError(f"block {place}, {type(found.plan.family).__name__}: {error}") from None
+
+
+def choice(value: float, other: float, decibans: float) -> None:
+    require(0 <= value <= 1, f"a shrinkage of {value}")
+
+
+# Linear models -------------------------------------------------------------------------------------------------------
+
+
+def numbers(labels: tuple[Level, ...], fill: FloatArray, share: FloatArray, spread: FloatArray | None = None) -> None:
+    for name, values in {"fill": fill, "share": share, "spread": spread}.items():
+        if values is not None:
+            require_numbers(name, values, (len(labels),))
+    require(((share >= 0) & (share <= 1)).all(), "a share of rows is not from 0 to 1")
+
+
+def indicators(labels: tuple[Level, ...], levels: tuple[Levels, ...], origin: FloatArray) -> None:
+    require(len(labels) == len(levels), f"values of {len(levels)} columns instead of {len(labels)}")
+    require(all(map(is_in_order, levels)), "values of a column are not in order, or twice there")
+    require_numbers("origin", origin, (sum(max(0, len(values) - 1) for values in levels),))
+
+
+def natural(
+    names: tuple[str, ...],
+    columns: tuple[int, ...],
+    eta: FloatArray,
+    presence: Any,
+    constant: FloatArray,
+    absence: Any = None,
+) -> None:
+    m = len(names)
+    require_numbers("constant", constant, (constant.size,))
+    require_numbers("eta", eta, (len(constant), m))
+    require(len(columns) == m and min(columns, default=0) >= 0, f"{len(columns)} owners of {m} entries")
+    require(presence.shape == (m,), f"presence has shape {presence.shape} instead of {(m,)}")
+    require(absence is None or absence.shape == (m,), f"absence is not of shape {(m,)}")
+
+
+def sufficient(plan: Plan, params: Any, natural: Natural, levels: tuple[Levels, ...] | None, missing: Missing) -> None:
+    """Parameters are tried on no rows at all: that takes all shapes that rows would."""
+    family, d = plan.family, len(plan.columns)
+    require(plan.columns == tuple(range(d)), "the columns of a feature do not count from 0")
+    require(max(natural.columns, default=0) < d, "a feature of a column that is not there")
+    require((levels is None) == (family.reads != "codes"), "values of numbers, or none of categories")
+    require(levels is None or (len(levels) == d and all(map(is_in_order, levels))), "values of other columns")
+    wanted = hints_of(type(family).estimate)["return"]
+    require(isinstance(params, wanted), f"{type(family).__name__} has no {type(params).__name__}")
+    for name, (array, shape) in shapes(params, len(natural.constant), d).items():
+        require(array.shape == shape, f"{name} has shape {array.shape} instead of {shape}")
+    require(getattr(params, "levels", levels) == levels, "parameters of other values")
+    rows = np.zeros((0, d)) if levels is None else Coded(np.zeros((0, d), np.int32), levels)
+    with np.errstate(all="ignore"):
+        width = family.sufficient(params, rows).shape[1]
+    require(width == len(natural.names), f"{len(natural.names)} natural parameters of {width} statistics")
+
+
+def shapes(params: Any, k: int, d: int) -> dict[str, tuple[NDArray[Any], tuple[int, ...]]]:
+    """The arrays among the parameters of k classes in d columns, each with the shape that it should have."""
+    wanted: dict[str, tuple[int, ...]] = {}
+    match params:
+        case BernoulliParams():
+            wanted = {"log_p": (k, d, 2), "informative": (d,)}
+        case GaussianParams():
+            wanted = {"mean": (k, d), "variance": (k, d), "informative": (d,)}
+        case RateParams():
+            wanted = {"rate": (k, d), "informative": (d,)}
+        case MultinomialParams():
+            wanted = {"log_p": (k, d)}
+        case MultivariateGaussianParams():
+            m = 1 if len(params.covariance) == 1 else k
+            wanted = {"mean": (k, d), "skipped": (k,), "constant": (m,), "covariance": (m, d, d), "whiten": (m, d, d)}
+        case CategoricalParams():
+            sizes = [len(values) + params.reserve for values in params.levels]
+            return {f"log_p {j}": (table, (k, sizes[j])) for j, table in enumerate(params.log_p)}
+        case BinnedParams():
+            cuts = {f"cuts {j}": (cut, (cut.size,)) for j, cut in enumerate(params.cuts)}
+            return cuts | {f"log_p {j}": (p, (k, 1 + params.cuts[j].size)) for j, p in enumerate(params.log_p)}
+    return {name: (getattr(params, name), shape) for name, shape in wanted.items()}
+
+
+def part(columns: tuple[int, ...], encoder: Any) -> None:
+    require(columns and min(columns) >= 0, "features of no column")
+    width = len(encoder.plan.columns) if isinstance(encoder, Sufficient) else len(encoder.labels)
+    require(width == len(columns), f"features of {width} columns instead of {len(columns)}")
+
+
+def design(schema: Schema, parts: tuple[Part, ...]) -> None:
+    for found in parts:
+        require(max(found.columns) < len(schema.names), "features of a column that is not there")
+        if isinstance(found.encoder, (Numbers, Indicators)):
+            names = tuple(schema.names[j] for j in found.columns)
+            require(found.encoder.labels == names, "features have the names of other columns")
+
+
+def predictor(design: Design, coefficients: FloatArray, constant: FloatArray, origin: FloatArray) -> None:
+    p = len(design.names)
+    require_numbers("constant", constant, (constant.size,))
+    require_numbers("coefficients", coefficients, (len(constant), p))
+    require_numbers("origin", origin, (p,))
+
+
+def inference(estimates: FloatArray, covariance: FloatArray, undetermined: tuple[int, ...], **others: float) -> None:
+    require(estimates.ndim == 2, "estimates are no matrix")
+    size = prod(estimates.shape)
+    require(covariance.shape == (size, size), f"a covariance of shape {covariance.shape} for {size} coefficients")
+    require(all(0 <= place < estimates.shape[1] for place in undetermined), "an undetermined place is not there")
+
+
+def certificate(rows: IntArray, multipliers: FloatArray) -> None:
+    require(rows.ndim == 1, "rows are no list")
+    require_numbers("multipliers", multipliers, rows.shape)
+
+
+def table(title: str, header: tuple[str, ...], rows: tuple[tuple[Any, ...], ...], note: str = "") -> None:
+    require(all(len(row) == len(header) for row in rows), "a row is not as long as the header")
+
+
+# Corrections ---------------------------------------------------------------------------------------------------------
+
+
+def temperature(slopes: Sum) -> None:
+    slopes.check("slopes", BETAS.shape)
+
+
+def isotonic(classes: Levels, temperature: Temperature, odds: Histogram) -> None:
+    classes_in_order(classes)
+    odds.check(len(classes), len(classes))
+
+
+CHECKS: dict[type, Callable[..., None]] = {
+    Schema: schema,
+    Plan: plan,
+    Block: block,
+    Generative: generative,
+    Choice: choice,
+    Numbers: numbers,
+    Indicators: indicators,
+    Natural: natural,
+    Sufficient: sufficient,
+    Part: part,
+    Design: design,
+    Predictor: predictor,
+    Inference: inference,
+    Certificate: certificate,
+    Table: table,
+    Temperature: temperature,
+    Isotonic: isotonic,
+}

@@ -1,0 +1,378 @@
+"""scan: files of tables as a stream."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from glob import glob, has_magic
+from pathlib import Path
+from typing import IO, Any, Literal, get_args
+
+import pyarrow as pa
+
+from deciban.batch import Kind
+from deciban.errors import DecibanError
+from deciban.schema import columns_named, require_unique
+from deciban.sources.ahead import mapped
+from deciban.sources.arrow import TableFrame
+from deciban.sources.cells import ARROW, KIND, Cells, widened
+from deciban.sources.columnar import ArrowFile, Parquet
+from deciban.sources.delimited import MISSING, Asked, Delimited
+from deciban.sources.json_lines import JsonLines
+from deciban.sources.part import Job, Part, Read, Reading, Unfit
+from deciban.sources.stream import Stream, TypesChanged, table_of
+from deciban.sources.text import BLOCK, TextFile
+
+Format = Literal["csv", "jsonl", "parquet", "arrow"]
+SUFFIXES: dict[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
+    ".txt": "csv",
+    ".data": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+Given = Literal["text", "number", "boolean"]  # types that a user may ask for
+Watch = Callable[[int, int, str], None]  # is told the rows read, and how many bytes of which file they took
+EXPORTED: dict[Cells, Any] = {"text": pa.string()}
+PACKED_SUFFIXES = (".gz", ".zst", ".bz2", ".lz4")
+LOOKED_AT = 16  # files whose beginnings are looked at for types; the others are met as they are read
+
+
+def scan(
+    paths: Paths,
+    *,
+    format: Format | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    names: Sequence[str] | None = None,
+    quote: str = '"',
+    missing: Collection[str] = MISSING,
+    decimal: str = ".",
+    encoding: str = "utf-8",
+    skip: int = 0,
+    types: Mapping[str, Given] | None = None,
+    trim: Mapping[str, str] | None = None,
+    block_size: int = BLOCK,
+) -> Scan:
+    """The rows of files, as a source for `fit`, `predict` and `evaluate`: read in blocks, never as a whole.
+
+    Parameters
+    ----------
+    paths : a path, a pattern such as "data/*.parquet", or a list of them; "-" is standard input
+        csv, tsv, JSON lines, parquet and Arrow (Feather); text may be packed by gzip, zstd, bz2 or lz4.
+    format : "csv", "jsonl", "parquet" or "arrow"; by default what each file begins with and is called
+    delimiter, header, quote : the dialect of csv; what is not given is found out from the first rows
+    names : names of the columns of csv, in place of a header, or instead of one if `header=True`
+        Without names and header columns are called c1, c2, ….
+    missing : what is written for a missing cell of csv
+    decimal, encoding, skip : the decimal point; the encoding; lines to skip at the beginning
+    types : {column: "text", "number" or "boolean"} for columns of csv that shall not be typed by what they hold
+    trim : {column: characters} to take off the end of the column's text
+    block_size : bytes of text that are read at a time; no result depends on it
+
+    A column of csv is of the narrowest type that holds all its cells, in all files: true or false, whole numbers,
+    numbers, text. If later rows turn out to need a wider type than the first ones, reading starts again.
+
+    A Scan exports the Arrow C stream, so `pyarrow.table(scan)`, polars and duckdb read it too.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import deciban as db
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_text("status;income;evade\\nsingle;125;no\\nmarried;?;no\\nsingle;85;yes\\n")
+    >>> people = db.scan(path)
+    >>> people.columns
+    {'status': 'text', 'income': 'integer', 'evade': 'text'}
+    >>> db.NaiveBayes().fit(people, "evade").predict(people).tolist()
+    ['no', 'no', 'yes']
+    """
+    for what, words in (("names", names), ("missing", missing)):
+        if isinstance(words, str):
+            raise DecibanError(f"{what} must be a list of words, not {words!r}")
+    asked = Asked(delimiter, quote, header, None if names is None else tuple(names), tuple(missing), decimal, skip)
+    _check(asked, block_size, types)
+    text = partial(TextFile, encoding=encoding, block_size=block_size)
+    found = Scan([_part(path, format, text, asked, trim or {}) for path in _resolved(paths)], types or {})
+    named = {**(types or {}), **(trim or {})}
+    if named and not any(isinstance(part, JsonLines) for part in found.parts):  # its keys may come late
+        found.select(named)
+    return found
+
+
+@dataclass
+class _Known:
+    """What was found out about files, for all scans of them."""
+
+    types: dict[str, Cells] | None = None  # that hold all cells seen so far
+    sure: bool = False  # all rows were looked at
+
+
+class Scan(Stream):
+    """Rows of files, block by block: made by `scan`.
+
+    `columns` are names and types, `select` and `drop` choose among them, `read` gives all rows as a pyarrow.Table.
+    """
+
+    def __init__(self, parts: Sequence[Part], asked: Mapping[str, Cells], chosen: Sequence[str] | None = None) -> None:
+        self.parts = tuple(parts)
+        self.watch: Watch | None = None
+        self._asked = dict(asked)
+        self._chosen = chosen
+        self._known = _Known()
+        self._seen: list[tuple[int, Part, int]] = []  # in the last pass: first row, its file, where in it
+
+    # Columns -------------------------------------------------------------------------------------------------------
+
+    @property
+    def columns(self) -> dict[str, Cells]:
+        """Names and types. Those of text files are what their first rows show, until more is read."""
+        types = self._types() | self._asked
+        return {name: types[name] for name in self.names}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._types()) if self._chosen is None else tuple(self._chosen)
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        for name, cells in self.columns.items():
+            if cells == "other":
+                raise DecibanError(f"column {name!r} is neither numbers nor text: convert it, or drop it")
+        return tuple(KIND[cells] for cells in self.columns.values())
+
+    def select(self, names: str | Iterable[str]) -> Scan:
+        """Only these columns, in this order."""
+        names = (names,) if isinstance(names, str) else tuple(names)
+        require_unique(names)
+        known = set(self.names)
+        lacking = [name for name in names if name not in known]
+        if lacking:
+            raise DecibanError(f"there is no column {lacking[0]!r}; there are {list(self.names)}")
+        return self._with(self._asked, names)
+
+    def drop(self, names: str | Iterable[str]) -> Scan:
+        """All columns but these."""
+        dropped = set(self.select(names).names)
+        return self._with(self._asked, [name for name in self.names if name not in dropped])
+
+    def typed(self, types: Mapping[str, Cells]) -> Scan:
+        """The same files with some types given: a cell of text that does not fit is an error."""
+        return self._with(self._asked | dict(types), self._chosen)
+
+    def chosen(self, names: Collection[str]) -> Scan:
+        wanted = set(names)
+        if not wanted <= set(self.names):
+            return self  # for the message about those that are lacking
+        return self._with(self._asked, [name for name in self.names if name in wanted])
+
+    def _with(self, asked: Mapping[str, Cells], chosen: Sequence[str] | None) -> Scan:
+        other = Scan(self.parts, asked, chosen)
+        other.watch, other._known = self.watch, self._known
+        return other
+
+    def _types(self) -> dict[str, Cells]:
+        if self._known.types is None:
+            types = self._joined(part.columns for part in self._in_order()[:LOOKED_AT])
+            for part in self.parts:
+                self._require_same_columns(part, set(types))
+            self._known.types = types
+        return self._known.types
+
+    def _in_order(self) -> list[Part]:
+        """By path, so that the order of columns does not hang on which file comes first."""
+        return sorted(self.parts, key=lambda part: part.path)
+
+    def _joined(self, found: Iterable[Mapping[str, Cells]]) -> dict[str, Cells]:
+        types: dict[str, Cells] = {}
+        for columns in found:
+            types = widened(types, columns)
+        return types
+
+    def _require_same_columns(self, part: Part, known: set[str]) -> None:
+        if isinstance(part, JsonLines):
+            return
+        found = set(part.names)
+        if known != found:
+            which = "lacks" if known - found else "has, beyond the others,"
+            raise DecibanError(
+                f"{part.path} {which} {columns_named(sorted(known - found) or sorted(found - known))}: all files of a "
+                f"scan must have the same columns, as {self._in_order()[0].path} has"
+            )
+
+    # Rows ----------------------------------------------------------------------------------------------------------
+
+    def frames(self) -> Iterator[TableFrame]:
+        names, kinds, types = self.names, self.kinds, self.columns
+        require_unique(names)
+        for part in self.parts:
+            try:
+                require_unique(part.names)
+            except DecibanError as error:
+                raise DecibanError(f"{part.path}: {error}") from None
+        guessed = frozenset() if self._known.sure else frozenset(name for name in names if name not in self._asked)
+        self._seen.clear()
+        rows = 0
+        try:
+            for part, read in mapped(_done, self._jobs(Reading(names, types, guessed))):
+                table = read.table
+                place = {name: j for j, name in enumerate(table.column_names)}
+                columns = [table.column(place[name]) if name in place else _nulls(table) for name in names]
+                self._seen.append((rows, part, read.offset))
+                rows += table.num_rows
+                if self.watch is not None:
+                    self.watch(rows, read.read, part.path)
+                if table.num_rows:
+                    yield TableFrame(pa.table(columns, names=list(names)), names, kinds)
+        except Unfit:
+            self._survey()
+            raise TypesChanged("columns are of wider types than their first rows: read again") from None
+
+    def _jobs(self, reading: Reading) -> Iterator[tuple[Part, Job]]:
+        for part in self.parts:
+            for job in part.jobs(reading):
+                yield part, job
+
+    def _survey(self) -> None:
+        """Looks at all rows, for types that hold them."""
+        surveys = (survey for part in self._in_order() for survey in part.surveys())
+        self._known.types = self._joined(mapped(lambda survey: survey(), surveys))
+        self._known.sure = True
+
+    def place(self, row: int) -> str | None:
+        at = bisect_right(self._seen, row, key=lambda seen: seen[0]) - 1
+        if at < 0:
+            return None
+        first, part, offset = self._seen[at]
+        return part.place(offset, row - first)
+
+    def read(self) -> Any:
+        """All rows, as a pyarrow.Table in memory."""
+        return table_of(self).table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        if not self._known.sure:
+            self._survey()
+        _ = self.kinds  # all of them can be read
+        schema = pa.schema([(name, EXPORTED.get(cells, ARROW[cells])) for name, cells in self.columns.items()])
+        batches = (batch for frame in self.frames() for batch in frame.table.cast(schema, safe=False).to_batches())
+        reader = pa.RecordBatchReader.from_batches(schema, batches)
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        files = self.parts[0].path if len(self.parts) == 1 else f"{len(self.parts)} files"
+        return f"Scan of {files}: {', '.join(f'{name} ({cells})' for name, cells in self.columns.items())}"
+
+
+def _done(item: tuple[Part, Job]) -> tuple[Part, Read]:
+    return item[0], item[1]()
+
+
+def _nulls(table: Any) -> Any:
+    return pa.nulls(table.num_rows)
+
+
+# Paths → parts -------------------------------------------------------------------------------------------------------
+
+
+def _check(asked: Asked, block_size: int, types: Mapping[str, Given] | None) -> None:
+    signs = {"delimiter": asked.delimiter, "quote": asked.quote, "decimal": asked.decimal}
+    signs = {what: sign for what, sign in signs.items() if sign}
+    for what, sign in signs.items():
+        if not (isinstance(sign, str) and len(sign) == 1 and (sign == "\t" or " " <= sign <= "~")):
+            raise DecibanError(f"{what} must be one character of ASCII, not {sign!r}")
+    if len(set(signs.values())) < len(signs):
+        raise DecibanError(f"{', '.join(signs)} must be different characters, not {list(signs.values())}")
+    for what, count, least in (("block_size", block_size, 1), ("skip", asked.skip, 0)):
+        if not isinstance(count, int) or count < least:
+            raise DecibanError(f"{what} must be a whole number of {least} or more, not {count!r}")
+    for name, given in (types or {}).items():
+        if given not in get_args(Given):
+            raise DecibanError(f"types[{name!r}] must be one of {', '.join(get_args(Given))}, not {given!r}")
+
+
+def _resolved(paths: Paths) -> list[str]:
+    """Every path as it is, or the files that a pattern matches, in order of their names."""
+    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    found: list[str] = []
+    for path in [os.fspath(path) for path in given]:
+        path = os.path.expanduser(path)
+        if path == "-":
+            path = _spooled(sys.stdin.buffer)
+        elif os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode):
+            with open(path, "rb") as pipe:
+                path = _spooled(pipe)
+        if os.path.exists(path):
+            found.append(path)
+            continue
+        matches = sorted(glob(path, recursive=True)) if has_magic(path) else []
+        if not matches:
+            raise DecibanError(f"no file matches {path!r}" if has_magic(path) else f"there is no file {path!r}")
+        found += [match for match in matches if not os.path.isdir(match)]
+    if not found:
+        raise DecibanError("no files are given to scan")
+    twice = [path for path, times in Counter(found).items() if times > 1]
+    if twice:
+        raise DecibanError(f"{twice[0]!r} is given twice: its rows would count twice")
+    return found
+
+
+def _part(
+    path: str, format: Format | None, text: Callable[[str], TextFile], asked: Asked, trim: Mapping[str, str]
+) -> Part:
+    if os.path.isdir(path):
+        raise DecibanError(f"{path} is a directory: name the files in it, for instance {os.path.join(path, '*.csv')!r}")
+    chosen = _format(path) if format is None else format
+    if chosen == "parquet":
+        return Parquet(path)
+    if chosen == "arrow":
+        return ArrowFile(path)
+    if chosen not in ("csv", "jsonl"):
+        raise DecibanError(f"format must be csv, jsonl, parquet or arrow, not {format!r}")
+    return JsonLines(text(path)) if chosen == "jsonl" else Delimited(text(path), asked, trim)
+
+
+def _format(path: str) -> Format:
+    """By what the file begins with, and else by its name."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(64)
+    except OSError as error:
+        raise DecibanError(f"{path} cannot be read: {error.strerror}") from None
+    if start.startswith(b"PAR1") and start[4:5] < b" ":  # a header of text may begin so too
+        return "parquet"
+    if start.startswith((b"ARROW1\0", b"\xff\xff\xff\xff")):
+        return "arrow"
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    if suffixes and suffixes[-1] in PACKED_SUFFIXES:
+        suffixes.pop()
+    known = SUFFIXES.get(suffixes[-1]) if suffixes else None
+    return known or ("jsonl" if start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else "csv")
+
+
+def _spooled(pipe: IO[bytes]) -> str:
+    """A pipe as a file that is gone when the program ends: types may need a second look at the rows."""
+    folder = tempfile.mkdtemp(prefix="deciban-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = os.path.join(folder, "standard-input")  # as messages call it
+    with open(path, "wb") as file:
+        shutil.copyfileobj(pipe, file, 1 << 20)
+    return path

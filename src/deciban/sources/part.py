@@ -1,0 +1,58 @@
+"""Part: one file of a scan, whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from deciban.sources.cells import Cells
+
+
+class Unfit(Exception):
+    """Cells that do not fit the type of their column, which was guessed from too little."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Which columns are read, and as what."""
+
+    names: Sequence[str]
+    types: Mapping[str, Cells]
+    guessed: Set[str] = frozenset()  # by the first records; in other columns a cell that does not fit is an error
+
+
+@dataclass(frozen=True)
+class Read:
+    """Some rows of a file."""
+
+    table: Any  # pyarrow.Table
+    offset: int  # where they stand: a place in a text, the number of the first row elsewhere
+    read: int  # bytes of the file that have been read so far
+
+
+Job = Callable[[], Read]
+
+
+class Part(Protocol):
+    """A file. Jobs come in its order, and may be done at the same time."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def columns(self) -> Mapping[str, Cells]:
+        """Names and types: those of the file's schema, or as its first records show."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """As they stand in the file, also if one occurs twice."""
+
+    def jobs(self, reading: Reading) -> Iterator[Job]:
+        """Each reads some rows."""
+
+    def surveys(self) -> Iterator[Callable[[], Mapping[str, Cells]]]:
+        """Each looks at some rows, for the types that hold all of their cells."""
+
+    def place(self, offset: int, row: int) -> str:
+        """Where a row is that was read: its line, or its number."""

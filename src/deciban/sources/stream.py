@@ -1,0 +1,147 @@
+"""Streams: tables that come batch by batch, and may be longer than memory."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from deciban.batch import Kind
+from deciban.errors import DecibanError, RowError
+from deciban.sources.ahead import ahead
+from deciban.sources.arrow import TableFrame, kind_of
+from deciban.sources.cells import Cells
+
+T = TypeVar("T")
+
+
+class TypesChanged(DecibanError):
+    """Columns are of wider types than their first rows showed: what was read is to be read again."""
+
+
+class Stream(ABC):
+    """Rows in batches, all with the same columns of the same kinds. Re-iterable, unless it says otherwise."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]: ...
+
+    @property
+    @abstractmethod
+    def kinds(self) -> tuple[Kind, ...]: ...
+
+    @abstractmethod
+    def frames(self) -> Iterator[TableFrame]:
+        """Batch by batch, in order; the next one is read while one is in use."""
+
+    def typed(self, types: Mapping[str, Cells]) -> Stream:
+        """The same rows, cells of text read as these types; other streams have types of their own."""
+        return self
+
+    def chosen(self, names: Collection[str]) -> Stream:
+        """The same rows without columns other than these, where leaving them out saves reading them."""
+        return self
+
+    def place(self, row: int) -> str | None:
+        """Where a row of the last pass was read, if more is known than its number."""
+        return None
+
+    @contextmanager
+    def located(self) -> Iterator[None]:
+        """Errors about a row say where it was read."""
+        try:
+            yield
+        except RowError as error:
+            place = self.place(error.row)
+            if place is None:
+                raise
+            raise error.at(place) from None
+
+    @property
+    def empty(self) -> TableFrame:
+        """No rows, of the same columns."""
+        nothing = pa.table([pa.array([], pa.null()) for _ in self.names], names=list(self.names))
+        return TableFrame(nothing, self.names, self.kinds)
+
+
+@dataclass(frozen=True)
+class ArrowStream(Stream):
+    """Whatever exports the Arrow C stream, or makes a reader: duckdb's relations, pyarrow's datasets, …"""
+
+    source: Any
+    schema: Any
+
+    @classmethod
+    def of(cls, source: Any) -> ArrowStream:
+        schema = getattr(source, "dataset_schema" if hasattr(source, "dataset_schema") else "schema", None)
+        if not isinstance(schema, pa.Schema):
+            schema = _reader(source).schema
+        return cls(source, schema)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.schema.names)
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return tuple(kind_of(field.name, field.type) for field in self.schema)
+
+    def frames(self) -> Iterator[TableFrame]:
+        kinds, rows = self.kinds, 0
+        try:
+            for batch in ahead(_reader(self.source)):
+                rows += batch.num_rows
+                if batch.num_rows:
+                    yield TableFrame(pa.Table.from_batches([batch]), self.names, kinds)
+        except pa.ArrowInvalid as error:
+            raise DecibanError(f"the stream cannot be read: {str(error).partition(chr(10))[0]}") from error
+        if not rows and isinstance(self.source, pa.RecordBatchReader):
+            raise DecibanError("the reader has no rows (left): a reader can be read once; make a new one for each pass")
+
+
+def _reader(source: Any) -> Any:
+    if hasattr(source, "__arrow_c_stream__"):  # first, since a column's name may be an attribute of a relation
+        return pa.RecordBatchReader.from_stream(source)
+    return (source.scanner() if hasattr(source, "scanner") else source).to_reader()
+
+
+def table_of(stream: Stream) -> TableFrame:
+    """All rows, in memory."""
+
+    def read() -> TableFrame:
+        tables = [frame.table for frame in stream.frames()]
+        return replace(stream.empty, table=pa.concat_tables(_alike(tables))) if tables else stream.empty
+
+    return settled(read)
+
+
+def _alike(tables: list[Any]) -> list[Any]:
+    """The tables, with columns of types that hold the cells of all: files may be narrower than others."""
+    schemas = list({str(table.schema): table.schema for table in tables}.values())
+    if len(schemas) == 1:
+        return tables
+    fields = [(name, _common({schema.field(j).type for schema in schemas})) for j, name in enumerate(schemas[0].names)]
+    return [table.cast(pa.schema(fields), safe=False) for table in tables]  # integers beyond 2⁵³ are rounded
+
+
+def _common(kinds: set[Any]) -> Any:
+    if len(kinds) == 1:
+        return kinds.pop()
+    plain = {kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds} - {pa.null()}
+    if len(plain) == 1:
+        return plain.pop()
+    return pa.large_string() if any(kind_of("", kind) == "category" for kind in plain) else pa.float64()
+
+
+def settled(work: Callable[[], T]) -> T:
+    """Does the work, again if the columns that it reads turn out to be of wider types than they seemed."""
+    for _ in range(2):
+        try:
+            return work()
+        except TypesChanged:
+            continue
+    return work()

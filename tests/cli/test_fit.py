@@ -1,0 +1,430 @@
+"""`deciban fit`: models as of the same table in memory; options; files that cannot be read."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+
+import deciban as db
+from deciban.cli.kinds import WORDS, words_of
+from deciban.cli.options import columns_named, label_named
+from tests.cli.runs import DATA, FEATURES, needs_data, people, run
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two files of people, and one with both."""
+    both = people(400)
+    for name, table in (("a", both[:250]), ("b", both[250:]), ("both", both)):
+        table.drop(columns="id").to_csv(tmp_path / f"{name}.csv", index=False)
+    return tmp_path
+
+
+def rows(n, seed=1):
+    return people(n, seed)[FEATURES]
+
+
+def proba(path, table):
+    return db.load(path).predict_proba(table)
+
+
+# Kinds ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def numbers(tmp_path):
+    """Three classes of numbers."""
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 3, 300)
+    x = rng.normal(size=(300, 3)) + y[:, np.newaxis] * [1.0, -0.5, 0.2]
+    table = pd.DataFrame(x, columns=["u", "v", "w"])
+    table.assign(kind=y).to_csv(tmp_path / "numbers.csv", index=False)
+    return tmp_path / "numbers.csv", table, y
+
+
+@pytest.mark.parametrize(
+    ("args", "peer"),
+    [
+        (["--columns", "u=gaussian"], GaussianNB(var_smoothing=0)),
+        (["--prior", "uniform"], GaussianNB(var_smoothing=0, priors=[1 / 3] * 3)),
+        (["--model", "lda"], LinearDiscriminantAnalysis()),
+        (["--model", "lda", "--shrinkage", "0.5"], None),
+        (["--model", "qda"], QuadraticDiscriminantAnalysis()),
+        (["--model", "logistic", "--l2", "2"], LogisticRegression(C=0.5, tol=1e-10, max_iter=1000)),
+        (["--model", "softmax", "--l2", "2"], LogisticRegression(C=0.5, tol=1e-10, max_iter=1000)),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_every_kind_gives_the_probabilities_of_its_peer(args, peer, numbers, tmp_path):
+    path, table, y = numbers
+    run("fit", path, "--label", "kind", "-o", tmp_path / "m.deciban", *args)
+    found = proba(tmp_path / "m.deciban", table)
+    if peer is None:  # scikit-learn's shrunken covariance is another one
+        peer = db.GaussianDiscriminant(shrinkage=0.5)
+        np.testing.assert_array_equal(found, peer.fit(table, y).predict_proba(table))
+        return
+    # qda of scikit-learn divides by n − 1
+    expected = peer.fit(table.to_numpy(), y).predict_proba(table.to_numpy())
+    np.testing.assert_allclose(found, expected, atol=0.02 if "qda" in args else 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("args", "model"),
+    [
+        ([], db.NaiveBayes()),
+        (["--smoothing", "0.25", "--missing-cells", "category"], db.NaiveBayes(smoothing=0.25, missing="category")),
+        (["--smoothing", "auto", "--prior", "laplace"], db.NaiveBayes(smoothing="auto", class_prior="laplace")),
+        (["--families", "auto"], db.NaiveBayes("auto")),
+        (["--model", "logistic"], db.LogisticRegression()),
+        (["--calibrate", "temperature"], db.Calibrated(db.NaiveBayes())),
+        (["--calibrate", "isotonic", "--smoothing", "2"], db.Calibrated(db.NaiveBayes(smoothing=2.0), "isotonic")),
+        (
+            ["--columns", "age=poisson,income=binned", "--columns", "status=text"],
+            db.NaiveBayes({"age": db.families.Poisson(), "income": db.families.Binned()}),
+        ),
+        (["--columns", "age=categorical"], db.NaiveBayes({"age": db.families.Categorical()})),
+    ],
+    ids=lambda value: " ".join(value) or "plain" if isinstance(value, list) else None,
+)
+def test_a_file_gives_the_model_that_the_table_gives(args, model, files):
+    run("fit", files / "both.csv", "--label", "evade", "-o", files / "m.deciban", *args)
+    table = pd.read_csv(files / "both.csv")
+    expected = model.fit(table[FEATURES], table.evade.to_numpy(dtype=object)).predict_proba(rows(50))
+    np.testing.assert_allclose(proba(files / "m.deciban", rows(50)), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_columns_of_counts_are_one_multinomial(tmp_path):
+    rng = np.random.default_rng(0)
+    counts = pd.DataFrame(rng.poisson(3, (60, 3)), columns=["a", "b", "c"])
+    y = np.where(counts.a > counts.b, "left", "right")
+    counts.assign(side=y).to_csv(tmp_path / "words.csv", index=False)
+    args = ["--columns", "a=multinomial,b=multinomial,c=multinomial"]
+    run("fit", tmp_path / "words.csv", "--label", "side", "-o", tmp_path / "m.deciban", *args)
+    from sklearn.naive_bayes import MultinomialNB
+
+    expected = MultinomialNB().fit(counts, y).predict_proba(counts)
+    np.testing.assert_allclose(proba(tmp_path / "m.deciban", counts), expected, rtol=1e-9)
+
+
+# Labels, columns, weights --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("label", ["evade", "5", "-1"])
+def test_the_label_is_a_name_or_a_place(label, files):
+    made = run("fit", files / "a.csv", "--label", label, "--json", "-o", files / "m.deciban")
+    assert json.loads(made.stdout)["label"] == "evade"
+
+
+def test_a_column_that_is_called_like_a_place_is_meant_by_its_name(tmp_path):
+    (tmp_path / "a.csv").write_text("2,x\nno,1\nyes,2\nno,3\n")
+    made = run("fit", tmp_path / "a.csv", "--header", "--label", "2", "--json", "-o", tmp_path / "m.deciban")
+    assert json.loads(made.stdout)["classes"] == ["no", "yes"]
+
+
+@given(st.lists(st.text("ab,=1- ", min_size=1), min_size=1, max_size=6, unique=True), st.data())
+def test_any_names_can_be_meant(names, data):
+    words = {name: data.draw(st.sampled_from(WORDS)) for name in names}
+    assert words_of([f"{name}={word}" for name, word in words.items()], names) == words
+    assert columns_named(names, names, "--drop") == names
+    assert [label_named(names, name) for name in names] == names
+    places = [place for place in range(-len(names), len(names) + 1) if place and str(place) not in names]
+    assert all(label_named(names, str(place)) == names[place - 1] for place in places if place > 0)
+    assert all(label_named(names, str(place)) == names[place] for place in places if place < 0)
+
+
+def test_names_with_commas_and_equal_signs(tmp_path):
+    (tmp_path / "a.csv").write_text('"x,y=z",b,label\n1,2,no\n3,4,yes\n2,9,no\n')
+    args = ["--columns", "x,y=z=poisson", "--columns", "b=categorical", "--label", "label"]
+    made = json.loads(run("fit", tmp_path / "a.csv", *args, "--json", "-o", tmp_path / "m.deciban").stdout)
+    assert [(c["name"], c["family"]) for c in made["columns"]] == [("x,y=z", "Poisson"), ("b", "Categorical")]
+    dropped = run(
+        "fit", tmp_path / "a.csv", "--drop", "x,y=z", "--label", "label", "--json", "-o", tmp_path / "m.deciban"
+    )
+    assert [c["name"] for c in json.loads(dropped.stdout)["columns"]] == ["b"]
+
+
+def test_dropped_columns_and_weights_are_none_to_learn_from(tmp_path):
+    table = people(120).assign(weight=np.arange(120) % 3)
+    table.to_csv(tmp_path / "a.csv", index=False)
+    args = ["--drop", "id,age", "--drop", "member", "--weight", "weight", "--label", "evade"]
+    made = json.loads(run("fit", tmp_path / "a.csv", *args, "--json", "-o", tmp_path / "m.deciban").stdout)
+    assert [c["name"] for c in made["columns"]] == ["status", "income"]
+    twice = table.loc[np.repeat(table.index, table.weight)]
+    expected = db.NaiveBayes().fit(twice[["status", "income"]], twice.evade.to_numpy(dtype=object))
+    np.testing.assert_array_equal(made["counts"], twice.evade.value_counts().loc[["no", "yes"]])
+    np.testing.assert_allclose(proba(tmp_path / "m.deciban", rows(30)), expected.predict_proba(rows(30)), rtol=1e-12)
+
+
+def test_how_files_are_written(tmp_path):
+    text = "a comment\n7|'x|y'|1,5|none|ja\n7|z|2,5|3|nein\n8|z|-|4|ja\n"
+    (tmp_path / "a.data").write_bytes(text.encode("utf-16"))
+    args = ["--delimiter", "|", "--quote", "'", "--decimal", ",", "--skip", "1", "--no-header", "--encoding", "utf-16"]
+    more = ["--names", "code,name,size,rest,answer", "--na", "none,-", "--text", "code", "--input-format", "csv"]
+    made = run("fit", tmp_path / "a.data", *args, *more, "--label", "answer", "--json", "-o", tmp_path / "m.deciban")
+    about = json.loads(made.stdout)
+    assert [(c["name"], c["kind"]) for c in about["columns"]] == [
+        ("code", "category"),
+        ("name", "category"),
+        ("size", "number"),
+        ("rest", "number"),
+    ]
+    model = db.load(tmp_path / "m.deciban")
+    assert model.generative_.blocks[0].statistic.levels == (("7", "8"), ("x|y", "z"))
+    np.testing.assert_array_equal(model.estimate_.params[1].mean[:, 0], [1.5, 2.5])  # of ja, nein
+
+
+def test_tabs(tmp_path):
+    (tmp_path / "a.csv").write_text("x\ty\n1\tno\n2\tyes\n")
+    for word in ("tab", "\\t", "\t"):
+        run("fit", tmp_path / "a.csv", "--delimiter", word, "--label", "y", "-o", tmp_path / "m.deciban")
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet", "arrow"])
+def test_every_format_gives_the_same_model(ending, files):
+    import pyarrow.feather as feather
+
+    table = pd.read_csv(files / "both.csv")
+    write = {
+        "jsonl": lambda path: table.to_json(path, orient="records", lines=True),
+        "parquet": lambda path: table.to_parquet(path),
+        "arrow": lambda path: feather.write_feather(table, path),
+    }
+    write[ending](files / f"both.{ending}")
+    run("fit", files / "both.csv", "--label", "evade", "-o", files / "csv.deciban")
+    run("fit", files / f"both.{ending}", "--label", "evade", "-o", files / "m.deciban")
+    np.testing.assert_array_equal(proba(files / "m.deciban", rows(40)), proba(files / "csv.deciban", rows(40)))
+
+
+def test_standard_input_and_patterns(files):
+    run("fit", files / "both.csv", "--label", "evade", "-o", files / "m.deciban")
+    text = (files / "both.csv").read_text()
+    run("fit", "-", "--label", "evade", "-o", files / "in.deciban", input=text)
+    (files / "both.csv").unlink()
+    run("fit", files / "*.csv", "--label", "evade", "-o", files / "all.deciban")
+    expected = proba(files / "m.deciban", rows(40))
+    np.testing.assert_array_equal(proba(files / "in.deciban", rows(40)), expected)
+    np.testing.assert_array_equal(proba(files / "all.deciban", rows(40)), expected)
+
+
+# Going on ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("args", [[], ["--model", "lda", "--drop", "status,member"], ["--smoothing", "auto"]], ids=str)
+def test_resume_is_one_fit_of_both_files(args, files):
+    run("fit", files / "both.csv", "--label", "evade", "-o", files / "both.deciban", *args)
+    run("fit", files / "a.csv", "--label", "evade", "-o", files / "a.deciban", *args)
+    before = (files / "a.deciban").read_bytes()
+    run("fit", files / "b.csv", "--resume", files / "a.deciban", "-o", files / "m.deciban")
+    assert (files / "a.deciban").read_bytes() == before
+    run("fit", files / "b.csv", "--resume", files / "a.deciban", "--label", "-1")
+    assert (files / "a.deciban").read_bytes() == (files / "m.deciban").read_bytes()
+    found, expected = proba(files / "m.deciban", rows(60)), proba(files / "both.deciban", rows(60))
+    if "lda" in args:  # scatter is rounded
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    else:
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_calibrated_model_goes_on(files):
+    args = ["--label", "evade", "--calibrate", "temperature", "-o", files / "m.deciban"]
+    run("fit", files / "a.csv", *args)
+    a, b = (pd.read_csv(files / f"{name}.csv") for name in "ab")
+    expected = db.Calibrated(db.NaiveBayes()).fit(a[FEATURES], a.evade.to_numpy(dtype=object))
+    expected.partial_fit(b[FEATURES], b.evade.to_numpy(dtype=object))
+    run("fit", files / "b.csv", "--resume", files / "m.deciban", "--label", "evade")
+    np.testing.assert_allclose(proba(files / "m.deciban", rows(40)), expected.predict_proba(rows(40)), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--model", "naive-bayes"],
+        ["--columns", "age=poisson"],
+        ["--drop", "age"],
+        ["--smoothing", "0"],
+        ["--families", "auto"],
+        ["--missing-cells", "skip"],
+        ["--prior", "uniform"],
+        ["--calibrate", "temperature"],
+        ["--l2", "1"],
+        ["--shrinkage", "auto"],
+        ["--folds", "5"],
+        ["--loo"],
+    ],
+    ids=" ".join,
+)
+def test_resume_refuses_what_would_change_the_model(args, files):
+    run("fit", files / "a.csv", "--label", "evade", "-o", files / "m.deciban")
+    before = (files / "m.deciban").read_bytes()
+    done = run("fit", files / "b.csv", "--resume", files / "m.deciban", *args, code=1)
+    assert done.stderr.startswith("deciban: --resume")
+    assert args[0] in done.stderr
+    assert (files / "m.deciban").read_bytes() == before
+
+
+def test_a_logistic_model_does_not_go_on(files):
+    run("fit", files / "a.csv", "--label", "evade", "--model", "logistic", "-o", files / "m.deciban")
+    done = run("fit", files / "b.csv", "--resume", files / "m.deciban", code=1)
+    assert "LogisticRegression cannot go on learning: fit again" in done.stderr
+
+
+# Judging -------------------------------------------------------------------------------------------------------------
+
+
+def test_folds_and_leave_one_out_are_printed_beside_the_fit(numbers, tmp_path):
+    path, table, y = numbers
+    args = ["fit", path, "--label", "kind", "--folds", "10", "--loo", "-o", tmp_path / "m.deciban"]
+    found = json.loads(run(*args, "--json").stdout)
+    left_out = cross_val_predict(GaussianNB(var_smoothing=0), table.to_numpy(), y, cv=LeaveOneOut())
+    assert found["leave_one_out"]["metrics"]["accuracy"] == pytest.approx(np.mean(left_out == y))
+    assert len(found["folds"]["folds"]) == 10
+    folds = cross_val_predict(GaussianNB(var_smoothing=0), table.to_numpy(), y, cv=10)
+    assert found["folds"]["metrics"]["accuracy"] == pytest.approx(np.mean(folds == y), abs=0.03)
+    text = run(*args).stdout
+    assert "by folds: evaluation: 300 rows, 3 classes" in text
+    assert f"{found['leave_one_out']['metrics']['accuracy']:.6g}" in text
+
+
+def test_leave_one_out_is_for_models_that_can(numbers, tmp_path):
+    args = ["fit", numbers[0], "--label", "kind", "--loo", "-o", tmp_path / "m.deciban"]
+    done = run(*args, "--model", "logistic", code=1)
+    assert "use --folds" in done.stderr
+    assert not (tmp_path / "m.deciban").exists()
+
+
+# Mistakes ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--label", "nobody"], "--label: there is no column 'nobody'; there are status, income, age, member, evade"),
+        (["--label", "6"], "no column '6'"),
+        (["--label", "0"], "no column '0'"),
+        (["--label", "--1"], "no column '--1'"),
+        (["--label", "-6"], "no column '-6'"),
+        (["--drop", "nothing"], "--drop: there is no column 'nothing'"),
+        (["--drop", "evade"], "--label: there is no column 'evade'"),
+        (["--drop", "status,income,age,member"], "no column to learn from"),
+        (["--weight", "nothing"], "--weight: there is no column 'nothing'"),
+        (["--weight", "evade"], "--weight and --label name the same column"),
+        (["--weight", "status"], "a.csv, line 2: column 'status'"),
+        (["--columns", "age=normal"], "'normal' is no family; there are bernoulli, categorical, gaussian"),
+        (["--columns", "age"], "'age' is not of the form COLUMN=FAMILY"),
+        (["--columns", "agee=text"], "--columns: there is no column 'agee'"),
+        (["--columns", "age=text,age=number"], "'age' is given twice"),
+        (["--columns", "status=gaussian"], "a.csv, line 2: column 'status'"),
+        (["--columns", "age=poisson", "--families", "auto"], "--families auto"),
+        (["--columns", "age=poisson", "--model", "lda"], "lda knows no families"),
+        (["--text", "nothing"], "--text: there is no column"),
+        (["--smoothing", "much"], "--smoothing is auto, or a number of 0 or more, not 'much'"),
+        (["--smoothing", "-1"], "--smoothing is"),
+        (["--smoothing", "nan"], "--smoothing is"),
+        (["--model", "lda", "--shrinkage", "1.5"], "--shrinkage is auto, or oas, or a number from 0 to 1"),
+        (["--model", "logistic", "--l2", "inf"], "--l2 is a number of 0 or more"),
+        (["--l2", "1"], "--l2 is for logistic, softmax, and the model is naive-bayes"),
+        (["--model", "lda"], "column 'status' holds text"),
+        (["--delimiter", "::"], "delimiter must be one character"),
+        (["--encoding", "klingon"], "no encoding called 'klingon'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_a_bad_option_is_one_line_and_no_file(args, words, files):
+    given = args if "--label" in args else ["--label", "evade", *args]
+    done = run("fit", files / "a.csv", *given, "-o", files / "m.deciban", code=1)
+    assert words in done.stderr
+    assert done.stderr.startswith("deciban: ")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+    assert not (files / "m.deciban").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("single,1,2\n", "cells, where there are 5 columns"),
+        ("single,1e999,30,True,yes\n", "is infinite"),
+        ("single,80,30,True,\n", "the label is missing"),
+        (b"single\x00,80,30,True,no\n", "NUL byte"),
+    ],
+    ids=["ragged", "infinite", "unlabelled", "binary"],
+)
+@pytest.mark.parametrize("args", [[], ["--model", "logistic"]], ids=["streamed", "in memory"])
+def test_an_error_in_the_middle_of_data_names_file_and_line_and_leaves_what_was_there(line, words, args, files):
+    run("fit", files / "a.csv", "--label", "evade", "-o", files / "m.deciban")
+    before = (files / "m.deciban").read_bytes()
+    lines = (files / "both.csv").read_bytes().splitlines(keepends=True)
+    lines.insert(200, line if isinstance(line, bytes) else line.encode())
+    (files / "bad.csv").write_bytes(b"".join(lines))
+    for into in (files / "m.deciban", files / "new.deciban"):
+        done = run("fit", files / "bad.csv", "--label", "evade", "-o", into, *args, code=1)
+        assert f"{files / 'bad.csv'}, line 201: " in done.stderr
+        assert words in done.stderr
+    assert (files / "m.deciban").read_bytes() == before
+    assert sorted(path.name for path in files.iterdir()) == ["a.csv", "b.csv", "bad.csv", "both.csv", "m.deciban"]
+    run("fit", files / "bad.csv", "--resume", files / "m.deciban", code=1)
+    assert (files / "m.deciban").read_bytes() == before
+
+
+def test_where_nothing_can_be_written_nothing_is_read(files):
+    nowhere = run("fit", files / "a.csv", "--label", "evade", "-o", files / "no" / "m.deciban", code=1)
+    assert "there is no directory" in nowhere.stderr
+    folder = run("fit", files / "a.csv", "--label", "evade", "-o", files, code=1)
+    assert "is a directory" in folder.stderr
+    data = (files / "a.csv").read_bytes()
+    mistaken = run("fit", files / "a.csv", "--label", "evade", "-o", files / "a.csv", code=1)
+    assert "is one of the files that are read" in mistaken.stderr
+    assert (files / "a.csv").read_bytes() == data
+
+
+def test_warnings_are_printed_and_the_model_is_written(tmp_path):
+    (tmp_path / "a.csv").write_text("u,v,y\n1,2,0\n2,4,0\n3,6,1\n5,10,1\n")
+    done = run("fit", tmp_path / "a.csv", "--label", "y", "--model", "lda", "-o", tmp_path / "m.deciban")
+    run("evaluate", tmp_path / "m.deciban", tmp_path / "a.csv")
+    assert done.stdout.startswith(str(tmp_path / "m.deciban"))
+    shown = run("show", tmp_path / "m.deciban")
+    assert "deciban: warning: " in shown.stderr
+    assert "Warning" not in shown.stderr
+
+
+# Real data -----------------------------------------------------------------------------------------------------------
+
+
+@needs_data
+def test_adult_in_two_commands(tmp_path):
+    run("fit", DATA / "adult-train.csv", "--label", "-1", "-o", tmp_path / "m.deciban")
+    found = json.loads(
+        run("evaluate", tmp_path / "m.deciban", DATA / "adult-test.csv", "--trim-label", ".", "--json").stdout
+    )
+    train, test = (
+        pd.read_csv(DATA / f"adult-{part}.csv", header=None, skipinitialspace=True, na_values="?")
+        for part in ("train", "test")
+    )
+    truth = test[14].str.rstrip(".")
+    model = db.NaiveBayes().fit(train.drop(columns=14), train[14])
+    assert found["metrics"]["accuracy"] == np.mean(model.predict(test.drop(columns=14)) == truth)
+    assert found["metrics"]["rows"] == len(test)
+    # the same by scikit-learn, text and numbers apart: log p(c, x) = Σ of both, less the prior that counts twice
+    expected = adult_by_scikit_learn(train, test)
+    assert found["metrics"]["accuracy"] == pytest.approx(np.mean(expected == truth), abs=0.003)
+
+
+def adult_by_scikit_learn(train, test):
+    from sklearn.naive_bayes import CategoricalNB
+    from sklearn.preprocessing import OrdinalEncoder
+
+    text = [j for j in range(14) if not pd.api.types.is_numeric_dtype(train[j])]
+    numbers = [j for j in range(14) if j not in text]
+    code = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1).fit(train[text].fillna("?"))
+    x, z = (np.maximum(code.transform(table[text].fillna("?")), 0) for table in (train, test))
+    categorical = CategoricalNB().fit(x, train[14])
+    gaussian = GaussianNB(var_smoothing=0).fit(train[numbers], train[14])
+    joint = categorical.predict_joint_log_proba(z) + gaussian.predict_joint_log_proba(test[numbers])
+    return gaussian.classes_[(joint - np.log(gaussian.class_prior_)).argmax(axis=1)]
