@@ -22,6 +22,7 @@ ROOMS = [  # from the bottom up; a room imports from itself and from rooms below
     {"separation", "responses"},
     {"families"},
     {"priors"},
+    {"plans"},
     {"generative"},
     {"held_out"},
     {"design"},

@@ -15,7 +15,8 @@ from deciban.errors import INFINITE, BadCell, DecibanWarning, cell_error
 from deciban.explain import DECIBANS
 from deciban.families import Bernoulli, Binned, Context, Exponential, Gaussian, Poisson
 from deciban.families.base import Recalled
-from deciban.generative import AnyFamily, Block, Generative, log_prior, read
+from deciban.generative import Block, Generative, log_prior
+from deciban.plans import AnyFamily, read
 from deciban.schema import Schema
 from deciban.sources import Sample
 from deciban.statistics import Histogram, Statistic

@@ -13,7 +13,7 @@ from deciban import _kernels
 from deciban.batch import MISSING, UNSEEN, Frame, Kind
 from deciban.errors import BadCell, cell_error, forbid_infinite, forbid_stored
 from deciban.families import Natural
-from deciban.generative import Missing, Plan, is_sparse, read
+from deciban.plans import Missing, Plan, is_sparse, read
 from deciban.schema import Schema
 from deciban.table import numbered
 from deciban.types import FloatArray, IntArray, Level, Levels, sorted_levels

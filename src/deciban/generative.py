@@ -9,38 +9,39 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from deciban import _kernels
-from deciban.batch import MISSING, UNSEEN, Batch, Coded, Frame, Kind
+from deciban.batch import UNSEEN, Batch, Coded, Frame
 from deciban.errors import BadCell, DecibanError, NegativeEvidence, cell_error, forbid_infinite
-from deciban.families import Bernoulli, Categorical, Context, Family, Gaussian, Multinomial, MultivariateGaussian
+from deciban.families import Context, MultivariateGaussian
+from deciban.plans import (
+    BY_KIND,
+    AnyFamily,
+    Families,
+    Missing,
+    Plan,
+    alike,
+    converts,
+    make_plans,
+    read,
+    replaced,
+    wider,
+)
 from deciban.schema import Schema
 from deciban.sources import Sample, Streamed
-from deciban.sources.arrays import MatrixFrame, SparseFrame
+from deciban.sources.arrays import MatrixFrame
 from deciban.statistics.base import Statistic, require_not_negative
 from deciban.statistics.counts import Counts
 from deciban.statistics.moments import Moments
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, IntArray, Level, Levels, Names, sorted_levels
 
-AnyFamily = Family[Any, Any]
-Families = AnyFamily | Mapping[Any, AnyFamily] | None
 ClassPrior = Literal["empirical", "laplace", "uniform"] | Sequence[float] | Mapping[Level, float]
-Missing = Literal["skip", "category"]
 Unseen = Literal["skip", "reserve", "error"]
 
+FEW = 16  # classes: so few are filled faster column by column than row by row
 DIFFERENT = (
     "the models read their columns with different families: they cannot be added. Fit one with the families of the "
     "other: NaiveBayes(families=other.families_)"
 )
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Which family reads which columns. `presence` blocks read whether the cells are there at all."""
-
-    family: AnyFamily
-    columns: tuple[int, ...]
-    presence: bool = False
-    lenient: bool = False  # a number that the family cannot have is taken for a missing cell
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class Generative:
         self.schema.widened(other.schema)  # kinds that do not go together are the clearer error
         if self.missing != other.missing:
             raise DecibanError(DIFFERENT)
-        plans = _replaced(self.plans, self._free | _wider(other.plans, self.plans), other.plans)
+        plans = replaced(self.plans, self._free | wider(other.plans, self.plans), other.plans)
         return self._read_by(plans), other._read_by(plans)
 
     def plans_for(self, schema: Schema, families: Families) -> tuple[Plan, ...]:
@@ -135,7 +136,7 @@ class Generative:
             return self.plans
         lenient = any(plan.lenient for plan in self.plans)
         first = make_plans(schema, families, self.missing, sparse=False)
-        return _replaced(self.plans, self._free, [replace(plan, lenient=lenient) for plan in first])
+        return replaced(self.plans, self._free, [replace(plan, lenient=lenient) for plan in first])
 
     @property
     def _free(self) -> set[int]:
@@ -172,7 +173,7 @@ class Generative:
 
     def _evidence_for(self, plan: Plan) -> Statistic:
         """What is known of a plan's columns: by the block that reads them so, and of the others that they are empty."""
-        same = [block for block in self.blocks if _alike(block.plan, plan)]
+        same = [block for block in self.blocks if alike(block.plan, plan)]
         known = [j for block in same for j in block.plan.columns]
         new = tuple(sorted({*plan.columns}.difference(known)))
         if new and not self._may_turn({*new}, plan.family):
@@ -265,7 +266,11 @@ class Estimate:
     def joint(self, frame: Frame, out: FloatArray, first_row: int | IntArray = 0) -> None:
         """out (n, K) = log p(c) + Σ_blocks log p(x_block | c). Messages number rows from the first, or as given."""
         places = self.evidence.schema.places(frame)
-        out[:] = self.log_prior
+        if len(self.log_prior) < FEW:
+            for k, prior in enumerate(self.log_prior):
+                out[:, k] = prior
+        else:
+            out[:] = self.log_prior
         for block, params in zip(self.evidence.blocks, self.params, strict=True):
             try:
                 values = self.read(block, frame, places, first_row)
@@ -324,31 +329,6 @@ def _title(columns: Sequence[int], names: Names) -> str:
     return " + ".join(str(names[j]) for j in columns)
 
 
-def read(plan: Plan, frame: Frame, places: list[int], levels: tuple[Levels, ...] | None, missing: Missing) -> Any:
-    """A block's columns in the form its family reads."""
-    columns = [places[j] for j in plan.columns]
-    if plan.presence:
-        return np.isnan(frame.numbers(columns)).astype(np.float64)
-    if plan.family.reads != "codes":
-        values = frame.numbers(columns) if plan.family.reads == "numbers" else frame.counts(columns)
-        return plan.family.allowed(values) if plan.lenient else values
-    if levels is None:
-        coded = frame.coded(columns)
-        return _with_missing_level(coded) if missing == "category" else coded
-    codes = frame.codes(columns, levels)
-    if missing == "category":
-        # None, where it was learned, is the last of its column's levels
-        last = np.array([len(v) - 1 if v and v[-1] is None else UNSEEN for v in levels], dtype=np.int32)
-        codes = np.where(codes == MISSING, last, codes)
-    return Coded(codes, levels)
-
-
-def _with_missing_level(coded: Coded) -> Coded:
-    sizes = np.array([len(levels) for levels in coded.levels], dtype=np.int32)
-    codes = np.where(coded.codes == MISSING, sizes, coded.codes)
-    return Coded(codes, tuple((*levels, None) for levels in coded.levels))
-
-
 def class_counts(batch: Batch) -> Sum:
     """(K) Σ w of each class."""
     classes = len(batch.classes)
@@ -357,136 +337,6 @@ def class_counts(batch: Batch) -> Sum:
     one = np.zeros((len(batch.labels), 1), dtype=np.int32)
     words = _kernels.count_codes(one, np.array([0, 1]), batch.labels, batch.weights, classes)
     return Sum(np.ascontiguousarray(words[:, :, 0]))
-
-
-BY_KIND: dict[Kind, AnyFamily] = {
-    "boolean": Bernoulli(),
-    "category": Categorical(),
-    "number": Gaussian(),
-    "empty": Categorical(),
-}
-
-
-def make_plans(schema: Schema, families: Families, missing: Missing, *, sparse: bool) -> tuple[Plan, ...]:
-    """Families for all columns: those given, then by kind; what is left of sparse rows is one Multinomial."""
-    plans = _given(schema, families)
-    taken = {j for plan in plans for j in plan.columns}
-    rest = [j for j in range(len(schema.names)) if j not in taken]
-    if sparse and rest:
-        plans.append(Plan(Multinomial(), tuple(rest)))
-    elif rest:
-        for kind, family in BY_KIND.items():
-            plans.append(Plan(family, tuple(j for j in rest if schema.kinds[j] == kind)))
-    plans = _grouped(plans)
-    return tuple(_with_presence(plans) if missing == "category" and not sparse else plans)
-
-
-def without_absent(plans: Sequence[Plan], sample: Sample | Streamed) -> tuple[Plan, ...]:
-    """Joint blocks without the columns that are never present, which would leave them no complete row."""
-    absent = _never_present(sample)
-    kept = [plan for plan in plans if not plan.family.joint]
-    for plan in plans:
-        if plan.family.joint:
-            kept.append(Plan(plan.family, tuple(j for j in plan.columns if j not in absent)))
-            kept.append(Plan(Gaussian(), tuple(j for j in plan.columns if j in absent)))
-    return tuple(_grouped(kept))
-
-
-def _never_present(sample: Sample | Streamed) -> set[int]:
-    """Columns of numbers without a single cell."""
-    numbers = [j for j, kind in enumerate(sample.frame.kinds) if kind != "category"]
-    seen = np.zeros(len(numbers), dtype=bool)
-    for batch in sample.batches(converts=True):
-        seen |= ~np.isnan(batch.frame.numbers(numbers)).all(axis=0)
-    return {j for j, present in zip(numbers, seen, strict=True) if not present}
-
-
-def converts(plans: Sequence[Plan], frame: Frame) -> bool:
-    """Whether rows have to be turned into codes or, where they are sparse, into numbers."""
-    taken = ("counts",) if is_sparse(frame) else ("counts", "numbers")
-    return any(plan.presence or plan.family.reads not in taken for plan in plans)
-
-
-def _given(schema: Schema, families: Families) -> list[Plan]:
-    everything = tuple(range(len(schema.names)))
-    if isinstance(families, Family):
-        return [Plan(families, everything)]
-    plans: list[Plan] = []
-    for key, family in (families or {}).items():
-        if not isinstance(family, Family):
-            raise DecibanError(
-                f"families[{key!r}] must be a family such as deciban.families.Gaussian(), not {family!r}"
-            )
-        columns = _columns(key, schema)
-        for plan in plans:
-            for j in set(columns) & set(plan.columns):
-                raise DecibanError(f"column {schema.names[j]!r} is given two families")
-        plans.append(Plan(family, columns))
-    return plans
-
-
-def _grouped(plans: Sequence[Plan]) -> list[Plan]:
-    """Columns of one univariate family are read together: one block, not one for each.
-
-    Joint blocks come first, the others by the names of their families. So the order, in which evidence is added up, is
-    that of the families alone, whoever chose them and whenever: models that were merged have that of one fit.
-    """
-    groups: list[Plan] = []
-    for plan in plans:
-        same = [i for i, known in enumerate(groups) if _alike(known, plan)]
-        if same and not plan.family.joint:
-            groups[same[0]] = replace(groups[same[0]], columns=groups[same[0]].columns + plan.columns)
-        else:
-            groups.append(plan)
-    ordered = [p if p.family.joint else replace(p, columns=tuple(sorted(p.columns))) for p in groups if p.columns]
-    return sorted(ordered, key=lambda p: (p.presence, not p.family.joint, type(p.family).__name__, min(p.columns)))
-
-
-def _alike(a: Plan, b: Plan) -> bool:
-    """Whether two plans read columns in the same way; what a joint family reads are all of its columns."""
-    same = a.family == b.family and a.presence == b.presence
-    return same and (not a.family.joint or {*a.columns} == {*b.columns})
-
-
-def _with_presence(plans: Sequence[Plan]) -> list[Plan]:
-    """And one that reads whether cells are there, where that is no category among others."""
-    counted = sorted(j for plan in plans if plan.family.reads != "codes" for j in plan.columns)
-    return [*plans, Plan(Bernoulli(), tuple(counted), presence=True)] if counted else [*plans]
-
-
-def _replaced(plans: Sequence[Plan], columns: set[int], others: Sequence[Plan]) -> tuple[Plan, ...]:
-    """Plans in which some columns are read as by others."""
-    mine = [replace(p, columns=tuple(j for j in p.columns if j not in columns)) for p in plans if not p.presence]
-    theirs = [replace(p, columns=tuple(j for j in p.columns if j in columns)) for p in others if not p.presence]
-    found = _grouped([*mine, *theirs])
-    return tuple(_with_presence(found) if any(plan.presence for plan in (*plans, *others)) else found)
-
-
-def _wider(plans: Sequence[Plan], others: Sequence[Plan]) -> set[int]:
-    """The columns of joint plans that are no part of another."""
-    joint = [plan for plan in plans if plan.family.joint]
-    return {
-        j
-        for plan in joint
-        if not any(plan.family == other.family and {*plan.columns} <= {*other.columns} for other in others)
-        for j in plan.columns
-    }
-
-
-def _columns(key: Any, schema: Schema) -> tuple[int, ...]:
-    """The places that a key of `families` means: a name, a position, or a tuple of them."""
-    keys = key if isinstance(key, tuple) else (key,)
-    places = []
-    for k in keys:
-        if k in schema.names:
-            places.append(schema.names.index(k))
-        elif isinstance(k, int) and -len(schema.names) <= k < len(schema.names):
-            places.append(k % len(schema.names))
-        else:
-            raise DecibanError(f"families names a column {k!r} that is not there; there are {list(schema.names)[:20]}")
-    if len(set(places)) < len(places):
-        raise DecibanError(f"families names a column twice in {key!r}")
-    return tuple(places)
 
 
 def log_prior(counts: FloatArray, classes: Levels, prior: ClassPrior) -> FloatArray:
@@ -520,10 +370,6 @@ def log_prior(counts: FloatArray, classes: Levels, prior: ClassPrior) -> FloatAr
     with np.errstate(divide="ignore"):
         result: FloatArray = np.log(weight) - np.log(weight.sum(axis=-1, keepdims=True))
     return np.broadcast_to(result, counts.shape).copy()
-
-
-def is_sparse(frame: Frame) -> bool:
-    return isinstance(frame, SparseFrame)
 
 
 def named_cell(bad: BadCell, plan: Plan, schema: Schema, places: list[int], frame: Frame, row: int) -> DecibanError:

@@ -13,18 +13,8 @@ from numpy.typing import NDArray
 from deciban import _kernels
 from deciban.batch import MISSING, UNSEEN, Batch
 from deciban.errors import BadCell, DecibanError, DecibanWarning, NegativeEvidence, cell_error, warn_of_impossible
-from deciban.generative import (
-    Block,
-    ClassPrior,
-    Estimate,
-    Generative,
-    Missing,
-    Plan,
-    Settings,
-    is_sparse,
-    log_prior,
-    named_cell,
-)
+from deciban.generative import Block, ClassPrior, Estimate, Generative, Settings, log_prior, named_cell
+from deciban.plans import Missing, Plan, is_sparse
 from deciban.schema import Schema
 from deciban.sources import Sample
 from deciban.sources.labels import Encoded

@@ -21,7 +21,7 @@ from deciban.sources.files import Scan
 from deciban.sources.json_lines import JsonLines
 from deciban.sources.stream import settled
 from deciban.table import numbered
-from deciban.types import FloatArray
+from deciban.types import FloatArray, IntArray
 
 WRITTEN: dict[Cells, Any] = ARROW | {"empty": pa.string(), "text": pa.string()}  # as what kept columns are written
 REASONS = pa.list_(pa.struct([("column", pa.string()), ("value", pa.string()), ("decibans", pa.float64())]))
@@ -84,7 +84,7 @@ class Predicting:
         label = schema.field(len(self.kept)).type
         if self.probabilities and isinstance(self.model, ProbabilityClassifier):
             chosen, p = self.model._judged(frame)
-            found += [_labels(self.model.classes_, label).take(pa.array(chosen)), *_apart(p)]
+            found += [_chosen(self.model.classes_, chosen, label), *_apart(p)]
         else:
             found.append(_labels(self.model.predict(frame), label))
             found += _apart(self.model.predict_proba(frame)) if self.probabilities else []
@@ -139,9 +139,10 @@ def _type_of(classes: list[Any]) -> Any:
     """Of the column of predictions; where classes are of several types it is text.
 
     >>> _type_of([0, 1]), _type_of(["no", 1])
-    (DataType(int64), DataType(string))
+    (DataType(int64), DictionaryType(dictionary<values=string, indices=int32, ordered=0>))
     """
-    return pa.array(classes).type if len({type(level) for level in classes}) == 1 else pa.string()
+    kind = pa.array(classes).type if len({type(level) for level in classes}) == 1 else pa.string()
+    return pa.dictionary(pa.int32(), kind) if pa.types.is_string(kind) else kind
 
 
 def _labels(predicted: Any, kind: Any) -> Any:
@@ -149,6 +150,13 @@ def _labels(predicted: Any, kind: Any) -> Any:
     if predicted.dtype == object:
         return pa.array([str(value) for value in predicted.tolist()], kind)
     return pa.array(predicted).cast(kind)
+
+
+def _chosen(classes: Any, places: IntArray, kind: Any) -> Any:
+    """The labels at some places; a dictionary's as they are."""
+    if not pa.types.is_dictionary(kind):
+        return _labels(classes, kind).take(pa.array(places))
+    return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), _labels(classes, kind.value_type))
 
 
 def _apart(p: FloatArray) -> list[Any]:

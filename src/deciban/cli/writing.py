@@ -61,9 +61,11 @@ def _csv(file: BinaryIO, schema: Any) -> Iterator[Write]:
 
 @contextmanager
 def _parquet(file: BinaryIO, schema: Any) -> Iterator[Write]:
-    # probabilities are all different: to look for a dictionary of them takes longer than all the rest
+    # probabilities are all different: to look for a dictionary of them, and for extremes that nobody asks for, takes
+    # longer than to write them. Predictions come as a dictionary; without Arrow's schema in the file that is plain text
     repeated = [field.name for field in schema if not pa.types.is_floating(field.type)]
-    with pq.ParquetWriter(file, schema, use_dictionary=repeated) as writer:
+    options: dict[str, Any] = {"use_dictionary": repeated, "write_statistics": repeated, "store_schema": False}
+    with pq.ParquetWriter(file, schema, **options) as writer:
         yield writer.write_table
 
 

@@ -7,8 +7,9 @@ from typing import Any, Literal
 from deciban.errors import DecibanError
 from deciban.families import Family, Gaussian, MultivariateGaussian
 from deciban.families.priors import InverseWishart
-from deciban.generative import ClassPrior, Plan
+from deciban.generative import ClassPrior
 from deciban.models.generative import GenerativeClassifier
+from deciban.plans import Plan
 from deciban.schema import Schema
 from deciban.sources import Sample, Streamed
 from deciban.types import FloatArray

@@ -15,17 +15,7 @@ from deciban.errors import DecibanError
 from deciban.evaluation.evaluation import Evaluation
 from deciban.explain import Explanation
 from deciban.families import Table
-from deciban.generative import (
-    ClassPrior,
-    Estimate,
-    Families,
-    Generative,
-    Missing,
-    Plan,
-    Settings,
-    Unseen,
-    without_absent,
-)
+from deciban.generative import ClassPrior, Estimate, Generative, Settings, Unseen
 from deciban.held_out import Foretold, leave_one_out, out_of_fold
 from deciban.models.estimator import (
     ProbabilityClassifier,
@@ -37,6 +27,7 @@ from deciban.models.estimator import (
 )
 from deciban.models.logistic import LogisticRegression
 from deciban.models.twin import twin_of
+from deciban.plans import Families, Missing, Plan, without_absent
 from deciban.schema import Schema
 from deciban.sources import Sample, Streamed, is_stream, settled
 from deciban.sources.cells import cells_of_classes

@@ -6,18 +6,9 @@ from dataclasses import replace
 from typing import Literal
 
 from deciban.choosing import Choice, Contest, choose_smoothing, hold_contests
-from deciban.generative import (
-    AnyFamily,
-    ClassPrior,
-    Families,
-    Generative,
-    Missing,
-    Plan,
-    Unseen,
-    is_sparse,
-    make_plans,
-)
+from deciban.generative import ClassPrior, Generative, Unseen
 from deciban.models.generative import GenerativeClassifier
+from deciban.plans import AnyFamily, Families, Missing, Plan, is_sparse, make_plans
 from deciban.schema import Schema
 from deciban.sources import Sample, Streamed
 from deciban.table import Table

@@ -30,11 +30,12 @@ from deciban.families.gaussian import GaussianParams
 from deciban.families.multinomial import MultinomialParams
 from deciban.families.multivariate_gaussian import MultivariateGaussianParams
 from deciban.families.rates import RateParams
-from deciban.generative import Block, Generative, Plan
+from deciban.generative import Block, Generative
 from deciban.linear.inference import Inference
 from deciban.linear.predictor import Predictor
 from deciban.models.calibration import Isotonic, Temperature
 from deciban.models.soundness import check, fits, hints_of, require_narrow
+from deciban.plans import Plan
 from deciban.schema import Schema
 from deciban.separation import Certificate
 from deciban.statistics.extrema import Least

@@ -28,10 +28,11 @@ from deciban.families.gaussian import GaussianParams
 from deciban.families.multinomial import MultinomialParams
 from deciban.families.multivariate_gaussian import MultivariateGaussianParams
 from deciban.families.rates import RateParams
-from deciban.generative import Block, Generative, Missing, Plan
+from deciban.generative import Block, Generative
 from deciban.linear.inference import Inference
 from deciban.linear.predictor import Predictor
 from deciban.models.calibration import BETAS, Isotonic, Temperature
+from deciban.plans import Missing, Plan
 from deciban.schema import Schema
 from deciban.separation import Certificate
 from deciban.statistics import Histogram, Scatter, Sum

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from deciban.design import Design, Part, Sufficient
-from deciban.generative import Estimate, Plan
+from deciban.generative import Estimate
 from deciban.linear.predictor import Predictor
 from deciban.models.logistic import LogisticRegression, SoftmaxRegression
+from deciban.plans import Plan
 from deciban.statistics import Counts
 
 

@@ -17,7 +17,7 @@ from deciban.errors import DecibanError
 from deciban.sources.cells import KIND, WORDS, Cells, cells_of_type, wider
 from deciban.sources.part import Job, Read, Reading, Unfit
 
-ROWS = 1 << 17  # at a time
+ROWS = 1 << 18  # at a time
 GO_WITH: dict[Cells, tuple[Kind, ...]] = {  # what will do beside a type's own kind, as in a table in memory
     "boolean": ("number",),
     "integer": ("boolean",),
