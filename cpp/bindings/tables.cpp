@@ -101,7 +101,7 @@ static void bind_add_sparse(In<double, 1> values, Indices<Index> columns, Indice
 
 static nb::tuple bind_histogram(AnyMatrix x, std::size_t column, std::size_t cap) {
     expect(column < x.shape(1), "no such column");
-    expect(cap > 1, "a histogram has a cell for each sign at least");  // no dropping of low bits makes them one
+    expect(cap > 0, "a histogram has a cell at least");
     std::vector<std::int64_t> keys;
     auto codes = new_array<std::int32_t>({x.shape(0)});
     const int level = with_floats(x, [&](const auto& matrix) {

@@ -28,7 +28,7 @@ public:
     int level() const { return level_; }
     void insert(std::int64_t key) {
         put(key >> level_);
-        while (keys_.size() > cap_) coarsen();
+        while (keys_.size() > cap_ && level_ < 63) coarsen();  // then only two are left, one of each sign
     }
     std::vector<std::int64_t> sorted() const {
         auto keys = keys_;

@@ -262,9 +262,7 @@ def _column(sums: Sum, j: int) -> Sum:
 def counted(x: FloatArray, member: NDArray[np.bool_], weights: FloatArray | None, cap: int) -> Histogram:
     """Histogram.of one column, of (others, members); without weights by sorting, which is faster for many scores."""
     if weights is not None:
-        room = max(1, min(cap, len(x)))  # rows bound the different scores, and the table of keys is as large as the cap
-        histogram = Histogram.of(x[:, np.newaxis], member.astype(np.int32), weights, 2, room)
-        return replace(histogram, cap=cap)
+        return Histogram.of(x[:, np.newaxis], member.astype(np.int32), weights, 2, cap)
     values, *running = _kernels.merge_sorted(*sorted_apart(x, member))
     keys = keys_of(values)
     level = level_within(keys, cap)

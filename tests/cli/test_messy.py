@@ -1,0 +1,114 @@
+"""Files as they come, from the shell: learned, or an error with file and line, exit code 1, and nothing written."""
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import deciban as db
+from tests.cli.runs import people, run
+
+HTML = b"<!DOCTYPE html>\n<html><body><table><tr><td>1</td></tr></table></body></html>\n"
+EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(1000)
+ROWS = "a,b,label\n" + "1,x,no\n2,y,yes\n" * 1000
+
+
+def parquet_cut(folder):
+    people(500).to_parquet(folder / "whole.parquet")
+    (folder / "bad.parquet").write_bytes((folder / "whole.parquet").read_bytes()[:-100])
+    (folder / "whole.parquet").unlink()
+    return folder / "bad.parquet"
+
+
+def holding(data):
+    def made(folder):
+        path = folder / "bad.csv"
+        path.write_bytes(data if isinstance(data, bytes) else data.encode())
+        return path
+
+    return made
+
+
+def directory(folder):
+    (folder / "bad.csv").mkdir()
+    return folder / "bad.csv"
+
+
+BROKEN = {
+    "a short row": (holding(ROWS + "1,x\n" + "2,y,yes\n"), "line 2002: "),
+    "a long row": (holding(ROWS + "1,x,no,no\n"), "line 2002: "),
+    "a NUL byte": (holding(ROWS + "1,x\0,no\n"), "line 2002: "),
+    "an open quote": (holding(ROWS + '1,"x,no\n2,y,yes\n'), "line 2002: "),
+    "bytes that are not UTF-8": (holding(ROWS.encode() + b"1,\xff,no\n"), "line 2002: "),
+    "a web page": (holding(HTML), "line 1: "),
+    "a workbook": (holding(EXCEL), "line 1: "),
+    "a parquet that is cut off": (parquet_cut, "cut off"),
+    "nothing": (holding(b""), "empty"),
+    "names only": (holding("a,b,label\n"), "rows"),
+    "a directory": (directory, "is a directory"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_broken_file_is_an_error_and_the_old_model_stays(case, tmp_path):
+    make, words = BROKEN[case]
+    people(300).to_csv(tmp_path / "good.csv", index=False)
+    run("fit", tmp_path / "good.csv", "--label", "evade", "-o", tmp_path / "m.deciban")
+    before = (tmp_path / "m.deciban").read_bytes()
+    bad = make(tmp_path)
+    held = sorted(path.name for path in tmp_path.iterdir())
+    for into in ("m.deciban", "new.deciban"):
+        done = run("fit", bad, "--label", "label", "-o", tmp_path / into, code=1)
+        assert done.stderr.startswith("deciban: ")
+        assert done.stderr.count("\n") == 1
+        assert words in done.stderr
+        assert case == "names only" or str(bad) in done.stderr
+    assert (tmp_path / "m.deciban").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == held
+
+
+def test_whole_numbers_that_turn_into_text_after_100_000_rows(tmp_path):
+    codes = [*(str(i % 7) for i in range(100_000)), "seven"]
+    labels = [("no", "yes")[i % 3 == 0] for i in range(len(codes))]
+    pd.DataFrame({"code": codes, "label": labels}).to_csv(tmp_path / "late.csv", index=False)
+    run("fit", tmp_path / "late.csv", "--label", "label", "-o", tmp_path / "m.deciban")
+    model = db.load(tmp_path / "m.deciban")
+    (block,) = model.generative_.blocks
+    assert block.statistic.levels == (("0", "1", "2", "3", "4", "5", "6", "seven"),)
+    expected = pd.crosstab(pd.Series(labels), pd.Series(codes))
+    assert block.statistic.table.value.tolist() == expected.to_numpy().tolist()
+
+
+def test_categories_that_appear_in_the_last_block(tmp_path):
+    frame = people(60_000)
+    frame.loc[len(frame) - 1, "status"] = "widowed"
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    run("fit", tmp_path / "people.csv", "--label", "evade", "--drop", "id", "-o", tmp_path / "m.deciban")
+    expected = db.NaiveBayes().fit(frame.drop(columns="id"), "evade")
+    rows = frame.tail(100)
+    assert (db.load(tmp_path / "m.deciban").predict_proba(rows) == expected.predict_proba(rows)).all()
+
+
+def test_many_row_groups_and_eight_files_are_one_fit(tmp_path):
+    """The same table in memory, as csv in blocks of 1,000 rows and in one, as parquet, and from 8 merged models."""
+    frame = people(24_000).drop(columns="id")
+    expected = db.NaiveBayes().fit(frame, "evade")
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    frame.to_parquet(tmp_path / "all.parquet", row_group_size=700)
+    assert pq.ParquetFile(tmp_path / "all.parquet").num_row_groups > 30
+    size = (tmp_path / "all.csv").stat().st_size
+    models = {
+        "blocks": db.NaiveBayes().fit(db.scan(tmp_path / "all.csv", block_size=size // 24), "evade"),
+        "one block": db.NaiveBayes().fit(db.scan(tmp_path / "all.csv", block_size=2 * size), "evade"),
+        "parquet": db.NaiveBayes().fit(db.scan(tmp_path / "all.parquet"), "evade"),
+    }
+    for i in range(8):
+        frame[i * 3000 : (i + 1) * 3000].to_csv(tmp_path / f"part{i}.csv", index=False)
+        run("fit", tmp_path / f"part{i}.csv", "--label", "evade", "-o", tmp_path / f"{i}.deciban")
+    run("merge", *(tmp_path / f"{i}.deciban" for i in range(8)), "-o", tmp_path / "merged.deciban")
+    models["merged"] = db.load(tmp_path / "merged.deciban")
+    for name, model in models.items():
+        assert model.predict_proba(frame).tobytes() == expected.predict_proba(frame).tobytes(), name
+        assert model.class_count_.tolist() == expected.class_count_.tolist()
+        for mine, theirs in zip(model.generative_.blocks, expected.generative_.blocks, strict=True):
+            a, b = mine.statistic.to_arrays(), theirs.statistic.to_arrays()
+            assert all(a[key].tobytes() == b[key].tobytes() for key in b), name
