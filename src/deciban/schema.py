@@ -77,7 +77,8 @@ def _widen(name: Level, a: Kind, b: Kind) -> Kind:
         return a
     words = {"category": "text", "number": "numbers", "boolean": "true or false"}
     raise DecibanError(
-        f"column {name!r} held {words[a]} so far and holds {words[b]} now: convert it to one type in all batches"
+        f"column {name!r} held {words[a]} so far and holds {words[b]} now: convert it to one type; of files, read it "
+        "as text (types={...: 'text'}, or --text)"
     )
 
 

@@ -318,3 +318,78 @@ def test_a_learning_curve_and_a_halfspace_of_a_stream(tmp_path):
     assert db.Halfspace().fit(scan, "class").separable_ is db.Halfspace().fit(PAIR, "class").separable_ is False
     curves = [db.learning_curve([db.NaiveBayes()], X, "class") for X in (scan, PAIR)]
     assert str(curves[0]) == str(curves[1])
+
+
+def test_labels_of_one_file_that_look_like_those_of_another_are_not_two_classes(tmp_path):
+    """0 and "0", and true and 1: merged in silence they would be two classes, or one that neither is."""
+    models = []
+    for name, labels in {"a": [0, 1], "b": [0, "u"], "c": [True, False]}.items():
+        rows = "".join(f"{i % 5},{labels[i % 2]}\n" for i in range(20))
+        (tmp_path / f"{name}.csv").write_text("x,y\n" + rows)
+        models.append(db.NaiveBayes().fit(db.scan(tmp_path / f"{name}.csv"), "y"))
+    a, b, c = models
+    for one, other in ((a, b), (b, a), (a, c), (c, a)):
+        with pytest.raises(db.DecibanError, match="of different types"):
+            one.merge(other)
+    with pytest.raises(db.DecibanError, match="'u' is not"):
+        a.partial_fit(db.scan(tmp_path / "b.csv"), "y")
+    text = [db.NaiveBayes().fit(db.scan(tmp_path / f"{n}.csv", types={"y": "text"}), "y") for n in "ab"]
+    whole = db.NaiveBayes().fit(db.scan([tmp_path / "a.csv", tmp_path / "b.csv"]), "y")
+    assert evidence(text[0] + text[1]) == evidence(whole)
+
+
+def test_whole_numbers_beyond_what_a_double_holds_stay_apart(tmp_path):
+    big = 1 << 53
+    rows = "".join(f"{i % 7},{big + i % 2},{big + i % 3}\n" for i in range(60))
+    (tmp_path / "big.csv").write_text("x,y,z\n" + rows)
+    scan = db.scan(tmp_path / "big.csv")
+    model = db.NaiveBayes({"z": f.Categorical()}).fit(scan, "y")
+    assert model.classes_.tolist() == [big, big + 1]
+    assert db.evaluate(model, scan, "y").count.tolist() == [30, 30]
+    assert model.predict_proba(scan).tobytes() == model.predict_proba(scan.read()).tobytes()
+    assert model.partial_fit(scan, "y").class_count_.tolist() == [60, 60]
+    assert model.forget(scan, "y").class_count_.tolist() == [30, 30]
+
+
+@pytest.mark.parametrize("peer", [False, True])
+def test_types_that_turn_out_wider_while_rows_are_judged(tmp_path, peer):
+    rows = [f"{i % 3},{'ab'[i % 2]},{1 + i % 4}" for i in range(60_000)]
+    (tmp_path / "late.csv").write_text("x,y,w\n" + "\n".join([*rows, "1.5,a,0.5"]) + "\n")
+    scan = db.scan(tmp_path / "late.csv")
+    table = scan.read()
+    model = db.NaiveBayes().fit(table.drop(["w"]), "y")
+    if peer:
+        from sklearn.naive_bayes import GaussianNB
+
+        model = Other(GaussianNB().fit(table.column("x").to_numpy()[:, np.newaxis], table.column("y").to_pylist()))
+    found = db.evaluate(model, db.scan(tmp_path / "late.csv"), "y", sample_weight="w")
+    assert found.rows == sum(table.column("w").to_pylist())
+
+
+class Other:
+    """A model of another library that reads a table of Arrow."""
+
+    def __init__(self, model):
+        self.model, self.classes_ = model, model.classes_
+
+    def fit(self, X, y):
+        raise NotImplementedError
+
+    def predict_proba(self, X):
+        return self.model.predict_proba(X.column("x").to_numpy()[:, np.newaxis])
+
+
+@pytest.mark.parametrize("make", [db.NaiveBayes, lambda: db.LogisticRegression(l2=1), db.Calibrated])
+def test_scores_and_more_rows_are_read_as_the_model_has_learned_them(tmp_path, make):
+    lot = random.Random(0)
+    rows = [(lot.choice("12x"), lot.choice("pq")) for _ in range(200)]
+    (tmp_path / "a.csv").write_text("zip,y\n" + "".join(f"{z},{y}\n" for z, y in rows))
+    (tmp_path / "b.csv").write_text("zip,y\n" + "".join(f"{z},{y}\n" for z, y in rows if z != "x"))
+    model = make().fit(db.scan(tmp_path / "a.csv"), "y")
+    later = db.scan(tmp_path / "b.csv")
+    table = pd.read_csv(tmp_path / "b.csv", dtype=str)
+    assert model.score(later, "y") == model.score(table, "y") == (model.predict(table) == table["y"]).mean()
+    if hasattr(model, "partial_fit"):
+        more = model.partial_fit(later, "y").predict_proba(table)
+        expected = make().fit(db.scan(tmp_path / "a.csv"), "y").partial_fit(table, "y").predict_proba(table)
+        assert more.tobytes() == expected.tobytes()

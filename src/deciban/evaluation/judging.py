@@ -15,7 +15,7 @@ from deciban.evaluation.evaluation import Evaluation
 from deciban.evaluation.predictions import check_probabilities
 from deciban.evaluation.rows import Rows, classes_of, labelled, log_proba, proba, require_model
 from deciban.held_out import Foretold, rows_of_folds
-from deciban.sources import Streamed, is_stream, stream_of
+from deciban.sources import Streamed, is_stream, settled, stream_of
 from deciban.sources.arrow import TableFrame
 from deciban.sources.cells import cells_of_classes
 from deciban.sources.labels import Encoded, check_weights, encode_labels
@@ -61,11 +61,19 @@ def _of_stream(model: Any, X: Any, y: Any, sample_weight: Any) -> Evaluation:
     known, own = classes_of(model), hasattr(model, "_stream")
     named = [name for name in (y, sample_weight) if isinstance(name, str)]
     stream = model._stream(X, first=False, also=named) if own else stream_of(X)
-    if isinstance(y, str):
-        stream = stream.typed(cells_of_classes(y, known))
+    types = cells_of_classes(y, known) if isinstance(y, str) else {}
+    if isinstance(sample_weight, str):
+        types |= {sample_weight: "number"}
     labels = y if isinstance(y, str) else encode_labels(y)
     weights = sample_weight if isinstance(sample_weight, str) else check_weights(sample_weight, np.size(sample_weight))
-    rows = Streamed(stream, labels, weights)
+    rows = Streamed(stream.typed(types), labels, weights)
+    found, met = settled(lambda: _summed(model, rows, known, own=own))
+    _warn_of_strangers(met, known)
+    return found
+
+
+def _summed(model: Any, rows: Streamed, known: Levels, *, own: bool) -> tuple[Evaluation, set[Level]]:
+    """The evaluation of all rows, and the labels that were met."""
     total: Evaluation | None = None
     met: set[Level] = set()
     with rows.located():
@@ -77,8 +85,7 @@ def _of_stream(model: Any, X: Any, y: Any, sample_weight: Any) -> Evaluation:
             total = part if total is None else total + part
             met |= {*sample.labels.classes}
     assert total is not None
-    _warn_of_strangers(met, known)
-    return total
+    return total, met
 
 
 def cross_validate(

@@ -20,7 +20,8 @@ from deciban.models.calibration import Evidence, Isotonic, Temperature
 from deciban.models.estimator import one_dimensional
 from deciban.models.naive_bayes import NaiveBayes
 from deciban.models.saving import Savable, kept_of
-from deciban.sources import Stream, stream_of
+from deciban.sources import Stream, is_stream, stream_of
+from deciban.sources.cells import cells_of_classes
 from deciban.statistics.base import require
 from deciban.summary import Summary
 from deciban.types import FloatArray
@@ -125,6 +126,8 @@ class Calibrated(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             return self._fit(X, y, sample_weight, lambda model, *rows, **w: model.partial_fit(*rows, **more, **w))
         if not isinstance(self.evidence_, self._kind()):
             raise DecibanError(f"method was changed to {self.method!r} after the fit: fit again")
+        if is_stream(X):  # which is read once
+            X, y, sample_weight = self._read(X, y, sample_weight)
         rows = labelled(X, y, sample_weight)
         known = classes_of(self.model_)
         place = np.array([known.index(label) if label in known else -1 for label in rows.classes], dtype=np.int32)
@@ -223,7 +226,10 @@ class Calibrated(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows classed rightly; y is an array, or the name of a column of X."""
-        if isinstance(y, str):
+        self._require_fitted()
+        if is_stream(X):
+            X, y, sample_weight = self._read(X, y, sample_weight)
+        elif isinstance(y, str):
             rows = labelled(X, y, sample_weight)
             X, y, sample_weight = rows.x, rows.labels, rows.weights
         return float(super().score(X, y, sample_weight))
@@ -237,6 +243,15 @@ class Calibrated(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         if self.method not in KINDS:
             raise ValueError(f"method must be {' or '.join(map(repr, KINDS))}, not {self.method!r}")
         return KINDS[self.method]
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        """The rows of a stream, read as the model has learned its columns, with their labels and weights."""
+        named = [name for name in (y, sample_weight) if isinstance(name, str)]
+        stream = self._stream(X, first=False, also=named)
+        if isinstance(y, str):
+            stream = stream.typed(cells_of_classes(y, classes_of(self.model_)))
+        rows = labelled(stream, y, sample_weight)
+        return rows.x, rows.labels, rows.weights
 
     def _stream(self, X: Any, *, first: bool, also: Collection[str] = ()) -> Stream:
         """As the inner model reads streams."""

@@ -222,11 +222,17 @@ class ScoringClassifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         labels: NDArray[Any] = self.classes_[np.concatenate(chosen)]
         return labels
 
+    def _labelled_stream(self, X: Any, label: str) -> Stream:
+        """A stream with a column of labels, all read as they were learned."""
+        self._require_fitted()
+        types = cells_of_classes(label, tuple(self.classes_.tolist()))
+        return self._stream(X, first=False, also=(label,)).typed(types)
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows classed rightly; y is an array, or the name of a column of X."""
         if isinstance(y, str):
-            if is_stream(X):  # text that looks like numbers is text, if the classes are
-                X = stream_of(X).typed(cells_of_classes(y, tuple(self.classes_.tolist())))
+            if is_stream(X):
+                X = self._labelled_stream(X, y)
             X, column = split_label(X, y)
             y = column.to_pylist()
         return float(super().score(X, y, sample_weight))

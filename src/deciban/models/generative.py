@@ -85,7 +85,9 @@ class GenerativeClassifier(ProbabilityClassifier):
         """Learns from more rows; new classes and categories are welcome. (`classes` is accepted and not needed.)"""
         if not hasattr(self, "generative_"):
             return self.fit(X, y, sample_weight)
-        self._replace(self.generative_ + self._more(X, y, sample_weight))
+        more = self._more(X, y, sample_weight)
+        require_like_labels(self.generative_.classes, more.classes)
+        self._replace(self.generative_ + more)
         return self
 
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -100,6 +102,7 @@ class GenerativeClassifier(ProbabilityClassifier):
         other._require_fitted()
         if type(self) is not type(other):
             raise DecibanError(f"a {type(self).__name__} and a {type(other).__name__} cannot be merged")
+        require_like_labels(self.generative_.classes, other.generative_.classes)
         both = self.generative_ + other.generative_
         merged: Self = type(self)(**self.get_params(deep=False))
         for name in ("n_features_in_", "feature_names_in_", "_label_dtype", "_label_name"):
@@ -325,6 +328,18 @@ class GenerativeClassifier(ProbabilityClassifier):
         names, parts = estimate.parts(frame)
         prior = np.broadcast_to(estimate.log_prior, (frame.rows, len(estimate.log_prior)))
         return Explanation(estimate.evidence.classes, ("prior", *names), np.stack([prior, *parts], axis=1))
+
+
+def require_like_labels(known: Levels, new: Levels) -> None:
+    """The class 1 of one file and the class "1" of another are one, read as two types: both models would be wrong."""
+    by_text, by_value = {str(label): label for label in known}, {label: label for label in known}
+    for label in new:
+        other = by_value.get(label, by_text.get(str(label), label))
+        if type(other) is not type(label):
+            raise DecibanError(
+                f"the label {other!r} of one and {label!r} of the other are of different types: convert them to one; "
+                "of files, read the column as text (types={...: 'text'}, or --text)"
+            )
 
 
 def in_memory(sample: Sample | Streamed) -> Sample:

@@ -114,7 +114,7 @@ def cells_like(kind: Kind, levels: Levels) -> Cells:
         return "text"
     if kind == "category":
         return "coded" if levels and all(_is_number(level) for level in levels) else "text"
-    return "boolean" if kind == "boolean" else "number"
+    return "boolean" if kind == "boolean" else _number_like(levels)
 
 
 def cells_of_classes(label: str, classes: Levels) -> dict[str, Cells]:
@@ -125,7 +125,12 @@ def cells_of_classes(label: str, classes: Levels) -> dict[str, Cells]:
         return {label: "boolean"}
     if all(isinstance(c, str) for c in classes):
         return {label: "text"}
-    return {label: "number"} if all(_is_number(c) for c in classes) else {}
+    return {label: _number_like(classes)} if all(_is_number(c) for c in classes) else {}
+
+
+def _number_like(levels: Levels) -> Cells:
+    """A double would round whole numbers beyond 2⁵³, and so take one category for another."""
+    return "integer" if any(isinstance(level, int) and abs(level) > 1 << 53 for level in levels) else "number"
 
 
 def _is_number(level: Level) -> bool:
