@@ -17,7 +17,7 @@ from safetensors.numpy import save as safetensors_save
 import deciban
 from deciban import storage
 from deciban.errors import DecibanError
-from deciban.storage import read, replacing, write
+from deciban.storage import read, replacing, require_replaceable, write
 
 TREE = {"b": [1, 2.5, None, True, "é\ud800"], "a": {"c": []}}
 ARRAYS = {
@@ -438,6 +438,28 @@ def test_places_where_no_file_can_be(path, tmp_path):
     with pytest.raises(DecibanError, match="a device or a pipe"):
         write(path, TREE, ARRAYS)
     assert os.listdir(tmp_path) == [path.name]
+
+
+def test_places_where_no_file_can_be_are_found_before_there_is_one(path, tmp_path, monkeypatch):
+    require_replaceable(path)
+    path.write_bytes(b"")
+    require_replaceable(path)
+    for place, words in (
+        (tmp_path / "no" / "m.deciban", f"there is no directory {tmp_path}/no: make it first"),
+        (path / "m.deciban", "there is no directory"),
+        (tmp_path, "it is a directory: give the name of a file"),
+        ("/dev/null", "it is a device or a pipe: give the name of a file"),
+    ):
+        with pytest.raises(DecibanError, match=f"^{place} cannot be written: {words}"):
+            require_replaceable(place)
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "no" / "m.deciban")
+    with pytest.raises(DecibanError, match="there is no directory"):
+        require_replaceable(link)
+    monkeypatch.setattr(os, "access", lambda target, mode: str(target) != str(tmp_path))
+    with pytest.raises(DecibanError, match="you may not write"):
+        require_replaceable(path)
+    assert sorted(os.listdir(tmp_path)) == ["link", path.name]
 
 
 def test_a_file_that_may_not_be_written_is_not_replaced(path, monkeypatch):

@@ -84,6 +84,19 @@ def replacing(path: FilePath) -> Iterator[BinaryIO]:
     _sync(target.parent)
 
 
+def require_replaceable(path: FilePath) -> None:
+    """What `replacing` would refuse at the end of long work, before it begins."""
+    target = Path(os.path.realpath(path))
+    try:
+        _mode_of(target)
+        if not target.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "")
+        if not os.access(target.parent, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "")
+    except OSError as error:
+        raise DecibanError(f"{path} cannot be written: {_advice(error, target)}") from None
+
+
 def _mode_of(target: Path) -> int | None:
     """The permissions of the file that is replaced; None if there is none. Only ordinary files are replaced."""
     try:
@@ -93,7 +106,7 @@ def _mode_of(target: Path) -> int | None:
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, "", str(target))
     if not stat.S_ISREG(found.st_mode):
-        raise OSError(errno.EINVAL, "it is a device or a pipe, not an ordinary file", str(target))
+        raise OSError(errno.EINVAL, "it is a device or a pipe: give the name of a file", str(target))
     if not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, "", str(target))
     return stat.S_IMODE(found.st_mode)

@@ -1,6 +1,7 @@
 """The command as a whole: help, version, messages and exit codes, imports."""
 
 import json
+import os
 import re
 import shlex
 import signal
@@ -173,6 +174,73 @@ def test_a_reader_that_has_enough_is_no_error(tmp_path):
             process.stdout.close()
             assert process.stderr.read() == b""
             assert process.wait() != -signal.SIGPIPE
+
+
+def ended(process, number):
+    """The exit code after a signal; one that comes just before a read of a pipe is heard with the next."""
+    while True:
+        process.send_signal(number)
+        try:
+            return process.wait(10)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_is_an_orderly_end(number, code, tmp_path):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    line = [sys.executable, "-c", "from deciban.cli import main; main()"]
+    line += ["fit", "-", "--label", "y", "-o", "m.deciban"]
+    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(line, cwd=tmp_path, env=os.environ | {"TMPDIR": str(temporary)}, **options) as process:
+        process.stdin.write(b"x,y\n" + b"1,a\n2,b\n" * 1000)
+        process.stdin.flush()
+        while not list(temporary.glob("deciban-*/*")):
+            assert process.poll() is None
+        assert ended(process, number) == code
+        assert process.stdout.read() == process.stderr.read() == b""
+    assert [path.name for path in tmp_path.iterdir()] == ["temporary"]
+    assert not list(temporary.iterdir())
+
+
+def test_a_signal_leaves_no_half_of_a_file(tmp_path):
+    code = (
+        "import os, signal, sys\n"
+        "from deciban.cli import app, main\n"
+        "from deciban.cli.reporting import reported\n"
+        "from deciban.storage import replacing\n"
+        "@app.command()\n"
+        "@reported\n"
+        "def die() -> None:\n"
+        "    with replacing('out.csv') as file:\n"
+        "        file.write(b'half')\n"
+        "        assert len(os.listdir()) == 1\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "        signal.pause()\n"
+        "sys.argv = ['deciban', 'die']\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (143, "")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_signal_that_is_ignored_stays_so():
+    code = (
+        "import signal; from deciban.cli.reporting import end_orderly; "
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN); end_orderly(); "
+        "print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN, signal.getsignal(signal.SIGTERM) != signal.SIG_DFL)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True True\n"
+
+
+@pytest.mark.parametrize("args", [["-h"], *([name, "-h"] for name in COMMANDS)], ids=" ".join)
+def test_help_is_plain_ascii(args):
+    done = command(*args, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Usage: deciban" in done.stdout
 
 
 # Imports and completion ----------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """`deciban fit`: models as of the same table in memory; options; files that cannot be read."""
 
 import json
+import os
 
 import numpy as np
 import pandas as pd
@@ -382,6 +383,34 @@ def test_where_nothing_can_be_written_nothing_is_read(files):
     mistaken = run("fit", files / "a.csv", "--label", "evade", "-o", files / "a.csv", code=1)
     assert "is one of the files that are read" in mistaken.stderr
     assert (files / "a.csv").read_bytes() == data
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        ("-", "a model is not for standard output"),
+        ("/dev/null", "a device or a pipe"),
+        ("locked/m.deciban", "you may not write m.deciban in"),
+    ],
+)
+def test_a_place_that_takes_no_model_is_refused_before_the_work(output, words, files, monkeypatch):
+    def no(*args, **options):
+        pytest.fail("rows were read")
+
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: "locked" not in str(path) and access(path, mode))  # not root
+    monkeypatch.setattr("deciban.cli.learning.learned", no)
+    monkeypatch.chdir(files)
+    (files / "locked").mkdir()
+    done = run("fit", "a.csv", "--label", "evade", "-o", output, code=1)
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (files / "-").exists()
+
+
+def test_where_nothing_is_dropped_no_columns_are_asked_for(files, monkeypatch):
+    monkeypatch.setattr("deciban.sources.files.Scan.drop", lambda scan, names: pytest.fail("dropped"))
+    run("fit", files / "a.csv", "--label", "evade", "-o", files / "m.deciban")
 
 
 def test_warnings_are_printed_and_the_model_is_written(tmp_path):

@@ -126,7 +126,7 @@ def test_labels_that_are_no_classes_are_an_error_with_both_lists(office):
 def test_only_csv_is_trimmed(office):
     table("later.csv").to_parquet("later.parquet")
     done = run("evaluate", "m.deciban", "later.parquet", "--trim-label", ".", code=1)
-    assert "--trim-label is for csv" in done.stderr
+    assert "only the cells of csv can be trimmed, and later.parquet is none" in done.stderr
 
 
 def test_labels_that_look_like_numbers_are_read_as_the_classes_are(tmp_path, monkeypatch):
@@ -186,6 +186,37 @@ def test_models_that_do_not_fit_together(office):
     assert not (office / "out.deciban").exists()
 
 
+def test_models_of_other_labels_or_settings_are_not_merged(office):
+    rows = table("people.csv")
+    rows.rename(columns={"evade": "cheats"}).to_csv("other.csv", index=False)
+    run("fit", "other.csv", "--label", "cheats", "-o", "c.deciban")
+    run("fit", "people.csv", "--label", "evade", "--smoothing", "5", "-o", "s.deciban")
+    run("fit", "people.csv", "--label", "evade", "--calibrate", "temperature", "-o", "k.deciban")
+    run("fit", "people.csv", "--label", "evade", "--calibrate", "temperature", "--smoothing", "5", "-o", "ks.deciban")
+    in_memory(rows).save("unnamed.deciban")
+    for names, words in (
+        (["m", "c"], "c.deciban: its label is 'cheats', and before it was 'evade'"),
+        (["unnamed", "m", "c"], "c.deciban: its label is 'cheats', and before it was 'evade'"),
+        (["m", "s"], "s.deciban: its smoothing is 5.0, and before it was 1.0"),
+        (["k", "ks"], "ks.deciban: its smoothing is 5.0, and before it was 1.0"),
+        (["m", "none"], "none.deciban: there is no such file"),
+    ):
+        done = run("merge", *(f"{name}.deciban" for name in names), "-o", "out.deciban", code=1)
+        assert done.stderr.startswith(f"deciban: {words}")
+    assert not (office / "out.deciban").exists()
+    run("merge", "unnamed.deciban", "m.deciban", "-o", "out.deciban")
+
+
+@pytest.mark.parametrize(
+    "args", [["--columns", "age=poisson"], ["--families", "auto"], ["--calibrate", "isotonic"]], ids=" ".join
+)
+def test_models_of_the_same_settings_are_merged(args, office):
+    for seed, name in enumerate("ab"):
+        people(200, seed).drop(columns="id").to_csv(f"{name}.csv", index=False)
+        run("fit", f"{name}.csv", "--label", "evade", *args, "-o", f"{name}.deciban")
+    assert "400 rows" in run("merge", "a.deciban", "b.deciban", "-o", "out.deciban").stdout
+
+
 def test_what_is_forgotten_was_never_there(office):
     rows = table("people.csv")
     rows[300:].to_csv("leavers.csv", index=False)
@@ -218,6 +249,7 @@ def test_forgetting_everything_leaves_an_empty_model(office):
     assert "classes none: every row was forgotten" in run("show", "m.deciban").stdout
     done = run("predict", "m.deciban", "later.csv", code=1)
     assert "every row was forgotten" in done.stderr
+    assert done.stdout == ""
 
 
 def test_forgetting_what_was_not_learned_changes_nothing(office):

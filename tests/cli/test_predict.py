@@ -1,15 +1,25 @@
 """`deciban predict`: csv, jsonl and parquet hold what predict_proba of the table gives."""
 
+import datetime as dt
 import io
 import json
+import os
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
 import deciban as db
 from deciban.cli import predicting
+from deciban.sources import files
 from tests.cli.runs import FEATURES, people, run
 
 READ = {
@@ -85,6 +95,128 @@ def test_kept_columns_of_other_formats_keep_their_types(ending, office):
     assert found["share"].to_pylist() == new.share.tolist()
     assert found["nothing"].null_count == len(new)
     assert found["age"].to_pylist() == new.age.tolist()
+
+
+def ledger(n):
+    """Columns that doubles and text cannot hold; `age` is one that the model reads."""
+    return pa.table(
+        {
+            "age": pa.array([2**60 + 1 + i for i in range(n)]),
+            "number": pa.array([2**64 - 1 - i for i in range(n)], pa.uint64()),
+            "small": pa.array([i / 4 for i in range(n)], pa.float32()),
+            "day": pa.array([dt.date(2024, 2, 29)] * n),
+            "at": pa.array([1_709_164_800_000_000_001] * n, pa.timestamp("ns")),
+            "price": pa.array([Decimal("12345678901234567.89")] * n),
+            "units": pa.array([Decimal(3)] * n, pa.decimal128(10, 0)),
+        }
+    )
+
+
+@pytest.fixture
+def shop(office):
+    """A model, and a ledger in both formats that hold a schema."""
+    folder, new = office
+    table = pa.Table.from_pandas(new[["status", "income", "member"]], preserve_index=False)
+    for name, column in zip(ledger(len(new)).column_names, ledger(len(new)).columns, strict=True):
+        table = table.append_column(name, column)
+    pq.write_table(table, folder / "new.parquet")
+    feather.write_feather(table, folder / "new.arrow")
+    return folder, table
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_columns_are_kept_as_the_file_has_them(ending, shop):
+    folder, table = shop
+    for args in (["--keep", ",".join(ledger(1).column_names)], ["--keep-all"]):
+        run("predict", folder / "m.deciban", folder / f"new.{ending}", *args, "-o", folder / "out.parquet")
+        found = pq.read_table(folder / "out.parquet").select(ledger(1).column_names)
+        assert found.equals(ledger(table.num_rows))
+
+
+def test_dates_and_whole_numbers_as_json(shop):
+    folder, _ = shop
+    args = ["--keep", ",".join(ledger(1).column_names), "--no-probabilities", "--format", "jsonl"]
+    first = run("predict", folder / "m.deciban", folder / "new.parquet", *args).stdout.splitlines()[0]
+    assert first.startswith(
+        '{"age": 1152921504606846977, "number": 18446744073709551615, "small": 0.0, "day": "2024-02-29", '
+        '"at": "2024-02-29T00:00:00.000000001", "price": 1.2345678901234568e+16, "units": 3, "prediction": '
+    )
+
+
+def test_whole_numbers_of_json_lines_stay_so(office):
+    folder, _ = office
+    row = {"status": "single", "income": 1.5, "age": 2**60 + 1, "member": True}
+    (folder / "new.jsonl").write_text(f"{json.dumps(row)}\n{json.dumps(row | {'age': 3})}\n")
+    args = ["--keep", "income,age", "--no-probabilities", "--format", "jsonl"]
+    lines = run("predict", folder / "m.deciban", folder / "new.jsonl", *args).stdout.splitlines()
+    assert lines[0].startswith('{"income": 1.5, "age": 1152921504606846977, ')
+    assert lines[1].startswith('{"income": 1.5, "age": 3, ')
+
+
+def test_lists_of_json_lines_are_kept_as_text(office):
+    folder, _ = office
+    row = {"status": "single", "income": 1.5, "age": 3, "member": True, "tags": [1, "a"]}
+    (folder / "new.jsonl").write_text(f"{json.dumps(row)}\n")
+    args = ["--keep", "tags", "--format", "jsonl"]
+    (line,) = run("predict", folder / "m.deciban", folder / "new.jsonl", *args).stdout.splitlines()
+    assert json.loads(json.loads(line)["tags"]) == [1, "a"]
+
+
+def test_a_kept_column_is_of_a_type_for_all_files(office, monkeypatch):
+    folder, new = office
+    monkeypatch.setattr(files, "LOOKED_AT", 1)
+    for name, value in (("a", 3), ("b", 0.5)):
+        new.assign(number=value).to_parquet(folder / f"{name}.parquet")
+    both = folder / "a.parquet", folder / "b.parquet"
+    run("predict", folder / "m.deciban", *both, "--keep", "number", "-o", folder / "out.parquet")
+    assert pd.read_parquet(folder / "out.parquet").number.tolist() == [3] * len(new) + [0.5] * len(new)
+
+
+def test_a_column_that_cannot_be_kept_says_so(office):
+    folder, new = office
+    table = pa.Table.from_pandas(new[FEATURES], preserve_index=False)
+    for name, cell in (("a", dt.date(2024, 2, 29)), ("b", dt.datetime(2024, 2, 29))):
+        lists, raw = pa.array([[1]] * len(new)), pa.array([b"x"] * len(new))
+        more = table.append_column("when", pa.array([cell] * len(new))).append_column("list", lists)
+        pq.write_table(more.append_column("raw", raw), folder / f"{name}.parquet")
+    row = {"status": "x", "income": 1.5, "age": 2, "member": True, "when": "now", "list": [1], "raw": "x"}
+    (folder / "new.jsonl").write_text(f"{json.dumps(row)}\n")
+    for names, args, words in (
+        (["a.parquet", "b.parquet"], ["--keep", "when"], "column 'when' cannot be kept, it is of several types"),
+        (["a.parquet", "new.jsonl"], ["--keep", "list"], "column 'list' cannot be kept, it is of several types"),
+        (["a.parquet"], ["--keep", "list"], "column 'list' is of type list<"),
+        (["a.parquet"], ["--keep", "raw", "--format", "jsonl"], "column 'raw' is of type binary, which jsonl cannot"),
+    ):
+        done = run("predict", folder / "m.deciban", *(folder / name for name in names), *args, code=1)
+        assert done.stderr.startswith(f"deciban: {words}")
+        assert done.stdout == ""
+    run("predict", folder / "m.deciban", folder / "a.parquet", folder / "b.parquet")  # other columns do not matter
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_what_is_no_ordinary_file_is_written_to_and_stays(ending, office):
+    folder, _ = office
+    args = ["predict", folder / "m.deciban", folder / "new.csv", "--format", ending, "-o"]
+    run(*args, folder / f"out.{ending}")
+    run(*args, "/dev/null")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    os.mkfifo(folder / "pipe")
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit((folder / "pipe").read_bytes)
+        run(*args, folder / "pipe")
+        assert read.result() == (folder / f"out.{ending}").read_bytes()
+    assert stat.S_ISFIFO((folder / "pipe").stat().st_mode)
+
+
+def test_standard_output_by_its_other_name(office):
+    folder, _ = office
+    expected = run("predict", folder / "m.deciban", folder / "new.csv").stdout
+    with (folder / "log.txt").open("w") as file:
+        file.write("before\n")
+        file.flush()
+        line = [sys.executable, "-c", "from deciban.cli import main; main()", "predict", "m.deciban", "new.csv"]
+        subprocess.run([*line, "-o", "/dev/stdout"], cwd=folder, stdout=file, check=True)
+    assert (folder / "log.txt").read_text() == "before\n" + expected
 
 
 def test_standard_input_and_output(office):
@@ -260,6 +392,7 @@ def test_an_error_in_the_middle_leaves_nothing_and_names_the_line(office):
         done = run("predict", folder / "m.deciban", folder / "bad.csv", "-o", folder / "out.csv", code=1)
         assert f"{folder / 'bad.csv'}, line 101: column 'income'" in done.stderr
         assert words in done.stderr
+        assert run("predict", folder / "m.deciban", folder / "bad.csv", code=1).stdout == ""  # no header either
     assert sorted(path.name for path in folder.iterdir()) == ["bad.csv", "m.deciban", "new.csv", "people.csv"]
 
 

@@ -31,6 +31,13 @@ def test_order_holds_where_later_items_are_made_sooner():
     assert list(mapped(make, range(5), workers=2)) == [0, 1, 2, 3, 4]
 
 
+def test_the_number_of_workers_is_looked_up_when_work_begins(monkeypatch):
+    names = set()
+    monkeypatch.setattr("deciban.sources.ahead.WORKERS", 1)
+    list(mapped(lambda i: names.add(threading.current_thread().name), range(50)))
+    assert len(names) == 1
+
+
 def broken(last):
     yield from range(last)
     raise ValueError("the source broke")

@@ -149,3 +149,17 @@ def test_doubled_names_are_refused(tmp_path):
     pq.write_table(table, tmp_path / "t.parquet")
     with pytest.raises(db.DecibanError, match=r"t.parquet: column 'x' occurs more than once"):
         db.scan(tmp_path / "t.parquet").read()
+
+
+def test_dates_and_lists_are_carried_along_but_not_learned_from(tmp_path):
+    table = pa.table({"x": [1.0, 2.0], "day": pa.array([1, 2], pa.date32()), "l": [[1], [2, 3]], "y": ["a", "b"]})
+    scan = db.scan(as_parquet(tmp_path, "t.parquet", table))
+    (frame,) = scan.frames()
+    assert frame.kinds == ("number", "empty", "empty", "category")
+    assert frame.table.to_pydict() == table.to_pydict()
+    for asked in (lambda: scan.kinds, lambda: scan.empty, scan.read, lambda: db.NaiveBayes().fit(scan, "y")):
+        with pytest.raises(db.DecibanError, match="column 'day' is neither numbers nor text"):
+            asked()
+    model = db.NaiveBayes().fit(scan.select(["x", "y"]), "y")
+    assert model.predict(scan).tolist() == ["a", "b"]
+    assert model.predict(frame).tolist() == ["a", "b"]

@@ -103,6 +103,81 @@ def test_decimal_comma(written):
     assert written("x;y\n1.5;a\n", decimal=",") == {"x": ["1.5"], "y": ["a"]}
 
 
+DECIMAL_COMMAS = {
+    "1,5;2,5;a\n2,5;3;b\n": {"c1": [1.5, 2.5], "c2": [2.5, 3.0], "c3": ["a", "b"]},
+    "1,5;2,5\n2,5;3,5\n": {"c1": [1.5, 2.5], "c2": [2.5, 3.5]},
+    "x;y\n1,5;a\n?;b\n-2;a\n": {"x": [1.5, None, -2.0], "y": ["a", "b", "a"]},
+    "x\ty\n1,5\ta\n": {"x": [1.5], "y": ["a"]},
+    "x;n\n1,5;1000\n0,125;7\n": {"x": [1.5, 0.125], "n": [1000, 7]},
+    "x;y\n1,5;2\nu;3\n": {"x": ["1,5", "u"], "y": [2, 3]},  # text beside them
+    "x;y\n1,234;2\n12,345;3\n": {"x": ["1,234", "12,345"], "y": [2, 3]},  # perhaps thousands
+    "x;y\n1,5;2.5\n2,5;3.5\n": {"x": ["1,5", "2,5"], "y": [2.5, 3.5]},  # points elsewhere
+    "x,y\n1;5,a\n2;5,b\n": {"x": ["1;5", "2;5"], "y": ["a", "b"]},
+}
+
+
+@pytest.mark.parametrize("data", DECIMAL_COMMAS)
+def test_decimal_commas_are_found(written, data):
+    assert written(data) == DECIMAL_COMMAS[data]
+
+
+def test_a_decimal_that_is_given_is_not_guessed(written):
+    assert written("x;y\n1,5;a\n", decimal=".") == {"x": ["1,5"], "y": ["a"]}
+
+
+def test_text_after_decimal_commas_makes_text_of_all(tmp_path):
+    scan = db.scan(at(tmp_path, "t.csv", "x;y\n" + "1,5;a\n" * 100_000 + "t;b\n"), block_size=100_000)
+    assert scan.columns["x"] == "number"
+    assert scan.read()["x"].unique().to_pylist() == ["1,5", "t"]
+
+
+HEADERS = [  # with numbers in them
+    "0,1,2,y\n5.1,3.5,1.4,a\n4.9,3,1.5,a\n4.7,3.2,1,b\n",
+    "0,1,y\n5.1,3.5,a\n4.9,3,a\n",
+    ",0,1\n0,5.1,3.5\n1,4.9,3\n",
+    "1,2,3\n5.1,3.5,1.4\n4.9,3,1.5\n",
+    "0,1,2,3,4,5\n0,0,7,0,1,0\n3,1,0,0,2,0\n",
+    "0,1,size\n5,3,2\n4,3,1\n",
+    "name,2019,2020,grp\nAnna,3.5,4,a\nBen,2,1.5,b\n",
+    "size,2019\n7,3.5\n8,4\n",
+]
+NO_HEADERS = [
+    "39, State-gov, 77516, Bachelors\n50, Private, 83311, HS-grad\n38, Private, 215646, 11th\n",
+    "5.1,3.5,1.4,a\n4.9,3,1.5,a\n",
+    "0,a\n1,b\n2,c\n",
+    "0,1\n1,0\n1,1\n",
+    "0,1,2,a\n3,4,5,b\n",  # whole numbers above whole numbers
+    "1,2,a\n1.5,2.5,b\n",
+    "0,1,a\n1.5,2.5,b\n0.5,1.5,a\n",  # the class comes again
+    "Anna,1987,a\nBen,1990,b\n",
+    "Anna,1987,1999,a\nBen,1990,2001,b\n",
+    "Anna,1500,a\nBen,3.5,b\n",
+    "5,-,3\n4,2,1\n",
+    "2019,2020\n3.5,4\n",
+    "1,2,3,4,5\n2,1,3,5,4\n5,4,3,2,1\n",  # ranks
+    "0,1,2,y\n",
+]
+
+
+@pytest.mark.parametrize("data", HEADERS)
+def test_headers_may_hold_numbers(data):
+    assert sniff(data.encode()).header
+
+
+@pytest.mark.parametrize("data", NO_HEADERS)
+def test_rows_that_look_like_headers_are_rows(data):
+    assert not sniff(data.encode()).header
+
+
+def test_limits_of_the_csv_module_are_left_alone(tmp_path):
+    limit = csv.field_size_limit()
+    cell = "w" * (limit + 1)
+    assert read(at(tmp_path, "t.csv", f"x,{cell}\n1,2\n")) == {"x": [1], cell: [2]}
+    with pytest.raises(db.DecibanError, match="line 3: 1 cells"):
+        read(at(tmp_path, "t.csv", f"x,y\n1,{cell}\n2\n"))
+    assert csv.field_size_limit() == limit == 131072
+
+
 def test_lines_are_skipped(written):
     data = '# made by "hand\n"# with a quote\nx,y\n1,a\n'
     assert written(data, skip=2) == {"x": [1], "y": ["a"]}
@@ -135,7 +210,7 @@ def test_what_is_given_is_not_guessed(written):
     assert written("x,y\n1,2\n", names=["a", "b"], header=True) == {"a": [1], "b": [2]}
     assert written("1,2\n", names=["a", "b"]) == {"a": [1], "b": [2]}
     assert written("a,b\n1,2\n", names=["a", "b"]) == {"a": [1], "b": [2]}
-    assert written("a,b|c\n1,2|3\n", delimiter="|") == {"a,b": ["1,2"], "c": [3]}
+    assert written("a,b|c\n1,x|3\n", delimiter="|") == {"a,b": ["1,x"], "c": [3]}
     assert written("x,y\n-,NA\n1,2\n", missing=["-"]) == {"x": [None, 1], "y": ["NA", "2"]}
     assert written("x,y\n,a\n1,\n", missing=[]) == {"x": ["", "1"], "y": ["a", ""]}
     assert written("x,y\n5%,no.\n7%,yes.\n", trim={"x": "%", "y": "."}) == {"x": [5, 7], "y": ["no", "yes"]}
@@ -153,7 +228,7 @@ def test_headers_and_rows_may_be_longer_than_blocks_and_samples(tmp_path):
 
 
 def test_dialects_are_guessed_from_the_first_rows():
-    assert sniff(b"a;b\n1,5;2\n", Asked(decimal=",")) == Dialect(";", '"', header=True, spaced=False)
+    assert sniff(b"a;b\n1,5;2\n", Asked(decimal=",")) == Dialect(";", '"', True, False, ",")
     assert sniff(b"a\tb,c\n1\t2,3\n", tabs=True).delimiter == "\t"
     assert sniff(b"word\nmore words, here\n").delimiter in ",;|\t"
 
@@ -167,6 +242,8 @@ def test_dialects_are_guessed_from_the_first_rows():
         ({"quote": "''"}, "quote must be one character"),
         ({"delimiter": '"'}, "different characters"),
         ({"delimiter": ",", "decimal": ","}, "different characters"),
+        ({"delimiter": "."}, "different characters"),
+        ({"decimal": ""}, "decimal must be one character"),
         ({"names": ["a"]}, "line 1: 1 names are given for 2 columns"),
         ({"names": ["a", "b", "c"]}, "line 1: 3 names are given for 2 columns"),
         ({"names": "ab"}, "names must be a list"),
@@ -178,6 +255,9 @@ def test_dialects_are_guessed_from_the_first_rows():
         ({"block_size": 0}, "block_size must be"),
         ({"skip": -1}, "skip must be"),
         ({"encoding": "klingon"}, "no encoding called 'klingon'"),
+        ({"encoding": "rot13"}, "no encoding called 'rot13'"),
+        ({"encoding": "base64"}, "no encoding called 'base64'"),
+        ({"encoding": "undefined"}, "no encoding called 'undefined'"),
         ({"format": "xml"}, "format must be"),
     ],
 )

@@ -91,6 +91,15 @@ def test_patterns_lists_and_their_order(tmp_path, monkeypatch):
     assert db.scan("~/part2.csv").read()["x"].to_pylist() == [2]
 
 
+def test_a_file_is_given_twice_under_any_name(tmp_path, monkeypatch):
+    path = at(tmp_path, "t.csv", "x,y\n1,a\n")
+    (tmp_path / "link.csv").symlink_to(path)
+    monkeypatch.chdir(tmp_path)
+    for other in ("t.csv", "./t.csv", "link.csv"):
+        with pytest.raises(db.DecibanError, match=f"'{other}' is given twice"):
+            db.scan([path, other])
+
+
 def test_paths_that_lead_nowhere(tmp_path):
     at(tmp_path, "t.csv", "x,y\n1,a\n")
     for paths, message in [
@@ -140,6 +149,39 @@ def test_standard_input_and_pipes(tmp_path, monkeypatch):
     feeding.start()
     assert db.scan(tmp_path / "pipe").read().to_pydict() == TABLE.to_pydict()
     feeding.join()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "standard input is empty"),
+        (b"x,y\n1,a\n2\n", "standard input, line 3: 1 cells"),
+        (b'{"x": 1}\n{"x": \n', "standard input, line 2: this is not JSON"),
+        (b"x,y\n1,a\0\n", "standard input, line 2: holds a NUL byte"),
+        (b"\x1f\x8b", "standard input cannot be read"),
+        (b"ARROW1\0\0", "standard input cannot be read"),
+        (b"x,x\n1,2\n", "standard input: column 'x' occurs more than once"),
+    ],
+)
+def test_standard_input_is_called_so(monkeypatch, data, message):
+    class Input:
+        buffer = io.BytesIO(data)
+
+    monkeypatch.setattr(sys, "stdin", Input)
+    with pytest.raises(db.DecibanError, match=f"^{message}"):
+        db.scan("-").read()
+
+
+def test_standard_input_among_files_is_called_so(tmp_path, monkeypatch):
+    class Input:
+        buffer = io.BytesIO(b"x,y\n1,a\n")
+
+    monkeypatch.setattr(sys, "stdin", Input)
+    scan = db.scan("-")
+    assert repr(scan) == "Scan of standard input: x (integer), y (text)"
+    Input.buffer.seek(0)
+    with pytest.raises(db.DecibanError, match=r"^standard input lacks column 'z'"):
+        db.scan([at(tmp_path, "t.csv", "x,y,z\n1,a,2\n"), "-"]).read()
 
 
 # Several files -------------------------------------------------------------------------------------------------------
@@ -240,6 +282,19 @@ def test_reading_takes_the_memory_of_a_few_blocks(tmp_path):
     assert grown < 30_000
     assert arrow < 20_000
     assert left < 2_000
+
+
+def test_models_do_not_depend_on_the_number_of_workers(tmp_path, monkeypatch):
+    rows = "".join(
+        f"{i % 97 / 7},{'abc'[i % 3]},{'' if i % 11 else i % 5},{'no' if i % 4 else 'yes'}\n" for i in range(5000)
+    )
+    path, found = at(tmp_path, "t.csv", "x,t,n,y\n" + rows), set()
+    for workers in (1, 2, 8):
+        monkeypatch.setattr("deciban.sources.ahead.WORKERS", workers)
+        scan = db.scan(path, block_size=2000)
+        model = db.NaiveBayes().fit(scan, "y")
+        found.add(model.predict_log_proba(scan).tobytes())
+    assert len(found) == 1
 
 
 def test_progress_is_told(tmp_path):

@@ -2,13 +2,16 @@
 
 import json
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import deciban as db
+from deciban.sources.stream import settled
 from tests.sources.test_delimited import passes_over
-from tests.sources.written import at
+from tests.sources.written import as_parquet, at
 
 
 def lines(*rows):
@@ -79,7 +82,7 @@ MANY = lines(*[{"x": 1, "y": "two\nlines"}] * 20_000)
     [
         (b'{"x": ', "this is not JSON"),
         (b'{"x": NaN}', "this is not JSON: NaN is no JSON; null is a missing cell"),
-        (b"[1, 2]", "every line must be an object"),
+        (b'"[1, 2]"', "every line must be an object"),
         (b"7", "every line must be an object"),
         (b'{"x": 1, "y": "\xe9"}', "this is not JSON: 'utf-8'"),
         (b'{"x": 1, "x": 2}', "specified twice"),
@@ -115,6 +118,114 @@ def test_what_nothing_can_be_learned_from_is_refused_only_if_it_is_used(tmp_path
     assert scan.drop(["m"]).read().to_pydict() == {"x": [1, 2, 3]}
     with pytest.raises(db.DecibanError, match="column 'm' is neither numbers nor text"):
         scan.read()
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("document", [[{"x": 1}, {"x": 2}], {"rows": [{"x": 1}]}])
+def test_one_document_is_no_lines(tmp_path, document, indent):
+    path = at(tmp_path, "t.json", json.dumps(document, indent=indent))
+    if isinstance(document, dict) and indent is None:
+        assert db.scan(path).columns == {"rows": "other"}
+        return
+    with pytest.raises(db.DecibanError, match=r"t.json is one JSON document; JSON lines are wanted, one object on"):
+        read(path)
+
+
+def test_lists_and_objects_are_carried_along_as_json(tmp_path):
+    rows = [{"x": 1, "m": {"a": [1, None]}}, {"x": 2}, {"x": 3, "m": "é"}]
+    scan = db.scan(at(tmp_path, "t.jsonl", "\n" + lines(*rows)), block_size=10)
+    found = settled(lambda: list(scan.frames()))
+    assert {frame.kinds for frame in found} == {("number", "empty")}
+    kept = [cell for frame in found for cell in frame.table.column("m").to_pylist()]
+    assert [cell and json.loads(cell) for cell in kept] == [row.get("m") for row in rows]
+    with pytest.raises(db.DecibanError, match="column 'm' is neither"):
+        _ = scan.empty
+
+
+# Keys that come late -------------------------------------------------------------------------------------------------
+
+MOST = [{"id": i, "x": i % 7 + 0.5} for i in range(30_000)]
+LATE_ROWS = [{"id": 1, "late": float(i % 5), "y": "ab"[i % 2], "w": 1.0, "x": 3.5} for i in range(50)]
+
+
+@pytest.fixture
+def late(tmp_path):
+    """Scans of the same rows, keys at the end and at the beginning of the file."""
+    paths = [at(tmp_path, f"{i}.jsonl", lines(*rows)) for i, rows in enumerate([MOST + LATE_ROWS, LATE_ROWS + MOST])]
+    return [db.scan(path, block_size=100_000) for path in paths]
+
+
+@pytest.mark.parametrize("dropped", [[], ["id"], ["id", "x"], ["late"]])
+def test_what_is_not_dropped_is_learned_of(late, dropped):
+    kept = [name for name in ("id", "late", "y", "w", "x") if name not in dropped]
+    for scan in late:
+        found = scan.drop(dropped)
+        rows = found.read().select(kept).to_pylist()
+        assert set(found.names) == set(kept)
+        assert sum(row.get("late", 0) or 0 for row in rows) == (0 if "late" in dropped else 100)
+
+
+def test_names_are_looked_for_before_they_are_lacking(late):
+    for scan in late:
+        assert scan.select(["late"]).read()["late"].null_count == 30_000
+        with pytest.raises(db.DecibanError, match=r"there is no column 'z' in .*.jsonl; there are .*late"):
+            scan.select(["z"])
+
+
+def test_a_stream_is_asked_for_names_that_it_may_not_know(late, monkeypatch):
+    end, beginning = late
+    passes = passes_over(monkeypatch)
+    assert "y" not in end.names
+    assert "y" in end.knowing(["x", "y"]).names
+    assert "y" in beginning.knowing(["x", "y"]).names
+    assert len(passes) == 1  # of the first; the second knew
+    end.knowing(["z"])
+    assert len(passes) == 1  # all rows were looked at
+    dropped = db.scan(end.parts[0].path).drop(["x"])
+    assert dropped.knowing(["x"]).names == dropped.chosen(["x"]).names == ("id",)
+    assert len(passes) == 1  # what was dropped is not looked for
+
+
+def test_a_model_reads_keys_that_come_late_or_never(late, tmp_path):
+    model = db.NaiveBayes().fit(lines_in_memory(LATE_ROWS), "y")
+    expected = model.predict_proba(lines_in_memory(MOST + LATE_ROWS))
+    np.testing.assert_array_equal(model.predict_proba(late[0]), expected)
+    np.testing.assert_array_equal(model.predict_proba(late[1]), np.concatenate([expected[-50:], expected[:-50]]))
+    never = db.scan(at(tmp_path, "never.jsonl", lines(*MOST)), block_size=100_000)
+    np.testing.assert_array_equal(model.predict_proba(never), expected[:-50])
+
+
+def test_a_key_that_never_comes_is_missing_also_when_all_rows_were_looked_at(tmp_path):
+    scan = db.scan(at(tmp_path, "t.jsonl", lines({"x": 1}, {"x": 2})))
+    for looked in (scan, scan.knowing(["z"])):
+        assert looked.chosen(["x", "z"]).read().to_pydict() == {"x": [1, 2], "z": [None, None]}
+
+
+def test_keys_are_looked_for_where_all_known_types_are_given(late):
+    scan = late[0].typed({"id": "number", "x": "number"})
+    assert set(scan.read().column_names) == {"id", "x", "late", "y", "w"}
+
+
+def lines_in_memory(rows):
+    return pa.table({name: [row.get(name) for row in rows] for name in ("id", "late", "y", "w", "x")})
+
+
+def test_a_model_does_not_depend_on_where_a_key_occurs_first(tmp_path):
+    rows = [{**row, "y": "ab"[i % 2]} for i, row in enumerate(MOST + LATE_ROWS)]
+    ends = [at(tmp_path, f"{i}.jsonl", lines(*order)) for i, order in enumerate([rows, rows[::-1]])]
+    models = [db.NaiveBayes().fit(db.scan(path, block_size=100_000).drop(["id"]), "y") for path in ends]
+    assert sorted(models[0].feature_names_in_) == sorted(models[1].feature_names_in_) == ["late", "w", "x"]
+    np.testing.assert_allclose(*[model.predict_proba(lines_in_memory(LATE_ROWS)) for model in models], rtol=1e-9)
+
+
+def test_beside_other_files_late_keys_are_columns_that_they_lack(late, tmp_path):
+    path = late[0].parts[0].path
+    for beside in (
+        at(tmp_path, "t.csv", "id,x\n1,2.5\n"),
+        as_parquet(tmp_path, "t.parquet", pa.table({"id": [1], "x": [2.5]})),
+    ):
+        with pytest.raises(db.DecibanError, match=rf"{beside.name} lacks columns? 'late'"):
+            db.scan([path, beside], block_size=100_000).read()
 
 
 @pytest.mark.parametrize("data", ["", "\n", "{}\n{}\n"])

@@ -122,6 +122,29 @@ def test_names_of_columns_do_not_get_in_the_way():
     assert model.predict(duckdb.from_arrow(table)).tolist() == ["a", "b"]
 
 
+def test_a_source_is_opened_once_for_its_schema_and_its_first_pass():
+    class Query:
+        opened = 0
+
+        def __arrow_c_stream__(self, requested_schema=None):
+            self.opened += 1
+            return TABLE.__arrow_c_stream__(requested_schema)
+
+    query = Query()
+    stream = stream_of(query)
+    assert stream.names == ("x", "t", "y")
+    for passes in (1, 2):
+        assert pa.concat_tables([frame.table for frame in stream.frames()]).to_pydict() == TABLE.to_pydict()
+        assert query.opened == passes
+
+
+def test_what_messages_call_a_stream(tmp_path):
+    assert stream_of(reader()).title == "the stream"
+    paths = [at(tmp_path, f"{i}.csv", "x,y\n1,a\n") for i in range(3)]
+    assert db.scan(paths).title == "3 files"
+    assert db.scan(paths[0]).select(["x"]).title == str(paths[0])
+
+
 def test_work_is_done_again_when_types_change():
     calls = []
 

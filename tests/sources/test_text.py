@@ -77,6 +77,10 @@ def test_a_header_may_begin_as_a_packed_file_or_a_parquet_file_does(tmp_path):
         assert db.scan(at(tmp_path, "t.csv", f"{name},y\n1,2\n")).read().to_pydict() == {name: [1], "y": [2]}
 
 
+def test_a_header_may_begin_with_a_bracket(tmp_path):
+    assert db.scan(at(tmp_path, "t.csv", "<50K,>50K\n1,2\n")).read().to_pydict() == {"<50K": [1], ">50K": [2]}
+
+
 def zipped(folder):
     with zipfile.ZipFile(folder / "z", "w") as archive:
         archive.writestr("t.csv", "x,y\n1,2\n")
@@ -86,6 +90,8 @@ def zipped(folder):
 FOREIGN = {
     "web page": (lambda d: b"\n <!DOCTYPE html>\n<html><body>404</body></html>", "web page"),
     "html": (lambda d: b"<HTML>", "web page"),
+    "html after a comment": (lambda d: b"<!-- made by hand -->\n<Body>404</Body>", "web page"),
+    "part of a page": (lambda d: b" <div>\n<p>see</p>\n<TABLE border=1>", "web page"),
     "xml": (lambda d: b"<?xml version='1.0'?>", "web page"),
     "xls": (lambda d: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "Excel"),
     "xlsx or zip": (zipped, "zip archive"),

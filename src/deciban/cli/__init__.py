@@ -8,7 +8,7 @@ import typer
 
 import deciban
 from deciban.cli import combine, demo, evaluate, explain, fit, predict, show
-from deciban.cli.reporting import reported
+from deciban.cli.reporting import end_orderly, reported
 
 app = typer.Typer(
     add_completion=True,
@@ -45,4 +45,5 @@ app.command()(reported(demo.demo))
 
 def main() -> None:
     """Runs the command line."""
+    end_orderly()
     app(prog_name="deciban")

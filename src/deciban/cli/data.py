@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,31 +12,21 @@ from deciban.models.calibrated import Calibrated
 from deciban.models.estimator import split_weights
 from deciban.sources.arrow import TableFrame
 from deciban.sources.cells import cells_of_classes
-from deciban.sources.delimited import Delimited
 from deciban.sources.files import Scan
 from deciban.sources.stream import table_of
+from deciban.storage import require_replaceable
 from deciban.types import FloatArray, Level
 
 
 def prepared(scan: Scan, label: str, trim_label: str | None, weight: str | None) -> Scan:
     """The same files: labels without some characters at their end, weights read as numbers."""
-    scan = _trimmed(scan, label, trim_label) if trim_label else scan
+    scan = scan.trimmed(label, trim_label) if trim_label else scan
     if weight is None:
         return scan
     require_column(scan.names, weight, "--weight")
     if weight == label:
         raise DecibanError(f"--weight and --label name the same column, {label!r}")
     return scan.typed({weight: "number"})
-
-
-def _trimmed(scan: Scan, label: str, characters: str) -> Scan:
-    other = [part.path for part in scan.parts if not isinstance(part, Delimited)]
-    if other:
-        raise DecibanError(f"--trim-label is for csv, and {other[0]} is none: mend the labels in the file")
-    parts = [replace(part, trim={label: characters}) for part in scan.parts if isinstance(part, Delimited)]
-    found = Scan(parts, scan._asked)
-    found.watch = scan.watch
-    return found
 
 
 def in_memory(scan: Scan, weight: str | None) -> tuple[TableFrame, FloatArray | None]:
@@ -61,7 +50,8 @@ def columns_for(model: Any, scan: Scan, also: Collection[str] = ()) -> Scan:
     if reader._schema().positional:
         raise DecibanError("the model was learned from an array, whose columns have no names: fit it on a table")
     stream: Scan = reader._stream(scan, first=False, also=also)
-    reader._schema().places(stream.empty)
+    known = set(reader._schema().names)
+    reader._schema().places(stream.chosen([name for name in stream.names if name in known]).empty)
     return stream
 
 
@@ -74,12 +64,31 @@ def for_model(model: Any, scan: Scan, label: str, weight: str | None = None) -> 
 def label_for(model: Any, scan: Scan, given: str | None) -> str:
     """The column of classes: as given, or as it was called when the model was learned."""
     if given is not None:
-        return label_named(scan.names, given)
-    known: str | None = model.label_name_ or inner(model).label_name_
+        return label_named(scan.knowing([given]).names, given)
+    known = label_known(model)
     if known is None:
         raise DecibanError("the model does not know which column holds the classes: give --label")
-    require_column(scan.names, known, "--label, as the model knows it")
+    require_column(scan.knowing([known]).names, known, "--label, as the model knows it")
     return known
+
+
+def label_known(model: Any) -> str | None:
+    """What the column of classes was called when the model was learned, if it had a name."""
+    known: str | None = model.label_name_ or inner(model).label_name_
+    return known
+
+
+def settings_of(model: Any) -> dict[str, Any]:
+    """By name; of a calibrated model also those of the one inside.
+
+    >>> import deciban as db
+    >>> settings_of(db.Calibrated(db.NaiveBayes(smoothing=5)).fit([[1.0], [2.0]], ["a", "b"]))["smoothing"]
+    5
+    """
+    settings: dict[str, Any] = model.get_params(deep=False)
+    if not isinstance(model, Calibrated):
+        return settings
+    return {name: value for name, value in settings.items() if name != "model"} | settings_of(model.model_)
 
 
 def class_named(model: Any, text: str | None, option: str) -> Level:
@@ -112,11 +121,9 @@ def require_able(model: Any, method: str, purpose: str) -> None:
 
 
 def require_writable(path: Path, read: Collection[str] = ()) -> None:
-    """Before long work: the place of its result is there, and is none of the files that it reads."""
-    parent = path.absolute().parent
-    if path.is_dir():
-        raise DecibanError(f"{path} is a directory: give the name of a file")
-    if not parent.is_dir():
-        raise DecibanError(f"{path} cannot be written: there is no directory {parent}: make it first")
+    """Before long work: its result can be written, to an ordinary file that is none of those that it reads."""
+    if str(path) == "-":
+        raise DecibanError("a model is not for standard output: give -o the name of a file")
+    require_replaceable(path)
     if path.exists() and any(path.samefile(other) for other in read):
         raise DecibanError(f"{path} is one of the files that are read: give the result another name")

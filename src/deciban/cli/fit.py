@@ -51,7 +51,7 @@ def fit(
     ] = None,
     smoothing: Annotated[
         str | None,
-        typer.Option(metavar="auto|NUMBER", help="Laplace's α for counts; 1 if not given.", rich_help_panel=MODEL),
+        typer.Option(metavar="auto|NUMBER", help="Laplace's count to add; 1 if not given.", rich_help_panel=MODEL),
     ] = None,
     missing_cells: Annotated[
         str | None,

@@ -30,10 +30,10 @@ def learned(
     loo: bool,
 ) -> tuple[Any, dict[str, Evaluation]]:
     """A model of the rows, and how they were judged."""
-    label = label_named(scan.names, label)
+    label = label_named(scan.knowing([name for name in (label, weight) if name]).names, label)
     scan = prepared(scan, label, trim_label, weight)
-    dropped = columns_named(scan.names, drop, "--drop")
-    scan = scan.drop(dropped)
+    if drop:
+        scan = scan.drop(columns_named(scan.names, drop, "--drop"))
     for name, option in ((label, "--label"), (weight, "--weight")):
         if name is not None:
             require_column(scan.names, name, option)

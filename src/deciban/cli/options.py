@@ -69,7 +69,7 @@ class Reading:
         str | None,
         typer.Option(
             metavar="COL,COL",
-            help="Names of the columns of csv; else of its header, or c1, c2, ….",
+            help="Names of the columns of csv; else of its header, or c1, c2, ...",
             rich_help_panel=FILES,
         ),
     ] = None
@@ -85,8 +85,8 @@ class Reading:
         str, typer.Option(help='The quotation mark of csv; "" is none.', show_default=False, rich_help_panel=FILES)
     ] = '"'
     decimal: Annotated[
-        str, typer.Option(help="The decimal point of csv.", show_default=False, rich_help_panel=FILES)
-    ] = "."
+        str | None, typer.Option(help="The decimal point of csv; else it is found out.", rich_help_panel=FILES)
+    ] = None
     encoding: Annotated[str, typer.Option(help="The encoding of text files.", rich_help_panel=FILES)] = "utf-8"
     skip: Annotated[int, typer.Option(help="Lines to skip at the beginning.", min=0, rich_help_panel=FILES)] = 0
     input_format: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -61,19 +62,23 @@ def predict(
     """
     from deciban.cli.data import require_writable
     from deciban.cli.predicting import Predicting
-    from deciban.cli.writing import format_of, written
+    from deciban.cli.writing import format_of, is_open_ended, output_of, require_holds, written
     from deciban.models import load
     from deciban.sources.ahead import behind
 
+    output = output_of(output)
     chosen = format_of(output, format)
     found = load(model)
     scan = reading.scan(data)
-    if str(output) != "-":
+    if not is_open_ended(output):
         require_writable(output, [str(model), *(part.path for part in scan.parts)])
     with watched(scan, quiet=quiet):
         kept = list(scan.names) if keep_all else columns_named(scan.names, keep, "--keep")
         work = Predicting.of(
             found, scan, kept, probabilities=not no_probabilities, reasons=explain or 0, flat=chosen == "csv"
         )
+        require_holds(chosen, work.kept)
+        tables = work.tables()
+        first = list(islice(tables, 1))  # before a header: what is wrong is mostly wrong from the first row on
         with written(output, chosen, work.schema) as write:
-            behind(write, work.tables())
+            behind(write, chain(first, tables))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,15 @@ from deciban.errors import DecibanError, RowError
 from deciban.models.estimator import ProbabilityClassifier
 from deciban.sources import CELLS_PER_BATCH
 from deciban.sources.arrow import TableFrame
-from deciban.sources.cells import ARROW, Cells
+from deciban.sources.cells import ARROW, Cells, cells_of_type, widened
+from deciban.sources.columnar import Columnar
 from deciban.sources.delimited import Delimited
 from deciban.sources.files import Scan
-from deciban.sources.json_lines import JsonLines
 from deciban.sources.stream import settled
 from deciban.table import numbered
 from deciban.types import FloatArray, IntArray
 
-WRITTEN: dict[Cells, Any] = ARROW | {"empty": pa.string(), "text": pa.string()}  # as what kept columns are written
+WRITTEN: dict[Cells, Any] = ARROW | dict.fromkeys(("empty", "text", "other"), pa.string())  # if not as in the files
 REASONS = pa.list_(pa.struct([("column", pa.string()), ("value", pa.string()), ("decibans", pa.float64())]))
 
 
@@ -33,7 +34,7 @@ class Predicting:
 
     model: Any
     stream: Scan
-    kept: tuple[str, ...]
+    kept: dict[str, Any]  # columns of the files and Arrow's types of them
     probabilities: bool
     reasons: int  # how many of each row, 0 for none
     flat: bool  # the format's cells hold no lists: reasons are text
@@ -44,14 +45,20 @@ class Predicting:
     ) -> Predicting:
         if reasons:
             require_able(model, "explain", "be explained in decibans: leave out --explain")
-        stream = columns_for(model, scan.typed(_types_of_kept(model, scan, kept)), also=kept)
+        if not len(getattr(model, "classes_", [0])):
+            raise DecibanError("every row was forgotten: there is nothing to predict from until fit --resume")
+        types = _types_of_kept(scan, kept)
+        stream = columns_for(model, scan.typed(types), also=kept)
+        # beyond 2^53 a whole number is kept as it is, though the model rounds it
+        whole = [name for name, cells in types.items() if (cells, stream.columns[name]) == ("integer", "number")]
+        stream = stream.typed(dict.fromkeys(whole, "integer"))
         probable = probabilities and hasattr(model, "predict_proba")
-        return cls(model, stream, tuple(dict.fromkeys(kept)), probable, reasons, flat)
+        return cls(model, stream, {name: _written_as(stream, name) for name in kept}, probable, reasons, flat)
 
     @property
     def schema(self) -> Any:
         """The columns that come out. A name that is taken by one that is kept gets a number."""
-        types = [WRITTEN[self.stream.columns[name]] for name in self.kept]
+        types = list(self.kept.values())
         classes = self.model.classes_.tolist() if hasattr(self.model, "classes_") else [0.0]
         probable = [f"p({level})" for level in classes] if self.probabilities else []
         why = ["why"] if self.reasons else []
@@ -113,19 +120,39 @@ class Predicting:
         ]
 
 
-def _types_of_kept(model: Any, scan: Scan, kept: Sequence[str]) -> dict[str, Cells]:
+def _types_of_kept(scan: Scan, kept: Sequence[str]) -> dict[str, Cells]:
     """As what kept columns are read: in csv as text, so that 0042 stays so; else as the type that holds all rows.
 
     Types must be known before the first row is written.
     """
-    known = inner(model)._schema().names
-    only = scan.chosen([name for name in kept if name not in known])
+    if all(isinstance(part, Columnar) for part in scan.parts):
+        return reduce(widened, ({name: part.columns[name] for name in kept} for part in scan.parts), {})
     if all(isinstance(part, Delimited) for part in scan.parts):
-        return dict.fromkeys(only.names, "text")
+        return dict.fromkeys(kept, "text")
+    only = scan.chosen(kept)
     only.watch = None
-    if only.names and any(isinstance(part, JsonLines) for part in scan.parts):
+    if kept:
         settled(lambda: deque(only.frames(), maxlen=0))
     return only.columns
+
+
+def _written_as(scan: Scan, name: str) -> Any:
+    """The Arrow type that the files have, if it is one; else one that holds the cells of all."""
+    own = {_plain(part.schema.types[part.names.index(name)]) for part in scan.parts if isinstance(part, Columnar)}
+    if len(own) == 1 and all(isinstance(part, Columnar) for part in scan.parts):
+        return own.pop()
+    if own and scan.columns[name] == "other":
+        raise DecibanError(f"column {name!r} cannot be kept, it is of several types: convert it, or do not keep it")
+    return WRITTEN[scan.columns[name]]
+
+
+def _plain(kind: Any) -> Any:
+    """
+    >>> _plain(pa.dictionary(pa.int8(), pa.large_string())), _plain(pa.date32())
+    (DataType(string), DataType(date32[day]))
+    """
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return WRITTEN[cells] if (cells := cells_of_type(kind)) in ("text", "empty") else kind
 
 
 def _cast(column: Any, field: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 import warnings
 from collections import Counter
@@ -45,6 +46,20 @@ def reported(command: Callable[P, None]) -> Callable[P, None]:
                 told.finish()
 
     return run
+
+
+def end_orderly() -> None:
+    """SIGTERM and SIGHUP are exits, 143 and 129: half-written and temporary files go, as they do by Ctrl-C."""
+    asked = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    heard = [number for number in asked if signal.getsignal(number) == signal.SIG_DFL]  # nohup ignores one of them
+
+    def stop(number: int, frame: object) -> NoReturn:
+        for each in heard:  # a second one ends at once, if the tidying has to wait for somebody
+            signal.signal(each, signal.SIG_DFL)
+        raise SystemExit(128 + number)
+
+    for number in heard:
+        signal.signal(number, stop)
 
 
 def say(message: str) -> None:

@@ -60,7 +60,7 @@ def _of_stream(model: Any, X: Any, y: Any, sample_weight: Any) -> Evaluation:
     """The sum of the evaluations of all batches."""
     known, own = classes_of(model), hasattr(model, "_stream")
     named = [name for name in (y, sample_weight) if isinstance(name, str)]
-    stream = model._stream(X, first=False, also=named) if own else stream_of(X)
+    stream = model._stream(X, first=False, also=named) if own else stream_of(X).knowing(named)
     types = cells_of_classes(y, known) if isinstance(y, str) else {}
     if isinstance(sample_weight, str):
         types |= {sample_weight: "number"}

@@ -256,7 +256,7 @@ class Calibrated(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     def _stream(self, X: Any, *, first: bool, also: Collection[str] = ()) -> Stream:
         """As the inner model reads streams."""
         if first or not hasattr(self.model_, "_stream"):
-            return stream_of(X)
+            return stream_of(X).knowing(also)
         stream: Stream = self.model_._stream(X, first=False, also=also)
         return stream
 

@@ -79,7 +79,7 @@ class TableEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
         A column that was empty so far may be anything to learn from, and does not matter otherwise.
         """
-        stream = stream_of(X)
+        stream = stream_of(X).knowing(also)
         if first:
             return stream
         schema = self._schema()

@@ -169,7 +169,7 @@ class Streamed:
             first += frame.rows
         self._require_as_many(first, at_end=True)
         if not first:
-            raise DecibanError("Found array with 0 sample(s): there are no rows to learn from")
+            raise DecibanError(f"{self.stream.title} has no rows")
         require_weight(weight)
 
     def batches(self, *, converts: bool) -> Iterator[Batch]:

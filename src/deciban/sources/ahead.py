@@ -28,12 +28,13 @@ def ahead(items: Iterable[T]) -> Iterator[T]:
             yield item  # type: ignore[misc]
 
 
-def mapped(make: Callable[[S], T], items: Iterable[S], workers: int = WORKERS) -> Iterator[T]:
+def mapped(make: Callable[[S], T], items: Iterable[S], workers: int | None = None) -> Iterator[T]:
     """make(item) for each, in order; as many as there are workers are under way, and one more waits.
 
     >>> list(mapped(str.upper, "abc"))
     ['A', 'B', 'C']
     """
+    workers = WORKERS if workers is None else workers
     with ThreadPoolExecutor(workers, "deciban-read") as pool:
         pending: deque[Future[T]] = deque()
         try:

@@ -15,6 +15,7 @@ from deciban.batch import MISSING, Coded, Kind
 from deciban.errors import DecibanError, cell_error
 from deciban.schema import require_unique
 from deciban.sources.arrays import recode, without_infinite
+from deciban.sources.cells import KIND, cells_of_type
 from deciban.types import Level, Levels, Names, level_of
 
 
@@ -149,19 +150,10 @@ def _name(name: Any) -> Level:
 
 def kind_of(name: Level, kind: Any) -> Kind:
     """What a column of an Arrow type is taken for."""
-    types = pa.types
-    if types.is_boolean(kind):
-        return "boolean"
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return "number"
-    if types.is_null(kind):
-        return "empty"
-    if types.is_dictionary(kind):
-        kind_of(name, kind.value_type)  # of text, numbers or booleans
-        return "category"
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return "category"
-    raise DecibanError(f"column {name!r} is of type {kind}: convert it to numbers or text, or drop it")
+    cells = cells_of_type(kind)
+    if cells == "other":
+        raise DecibanError(f"column {name!r} is of type {kind}: convert it to numbers or text, or drop it")
+    return KIND[cells]
 
 
 def numbers_of(array: Any) -> NDArray[Any]:

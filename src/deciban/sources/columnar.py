@@ -31,6 +31,11 @@ class Columnar:
     """What parquet and Arrow files share: types are those of the file."""
 
     path: str
+    called: str | None = None  # in messages, if not by its path
+
+    @property
+    def title(self) -> str:
+        return self.called or self.path
 
     @cached_property
     def schema(self) -> Any:
@@ -64,15 +69,15 @@ class Columnar:
             mine, wanted = self.columns[name], reading.types[name]
             if wider(mine, wanted) != wanted and name in reading.guessed:
                 raise Unfit
-            if mine != "empty" and not _together(mine, wanted):
+            if mine != "empty" and wanted != "other" and not _together(mine, wanted):
                 problem = f"column {name!r} holds {WORDS[mine]}, and is to be {WORDS[wanted]}, as elsewhere"
-                raise DecibanError(f"{self.path}: {problem}: make them one type")
+                raise DecibanError(f"{self.title}: {problem}: make them one type")
 
     def surveys(self) -> Iterator[Callable[[], Mapping[str, Cells]]]:
         yield lambda: self.columns
 
     def place(self, offset: int, row: int) -> str:
-        return f"{self.path}, row {offset + row}"
+        return f"{self.title}, row {offset + row}"
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
@@ -80,7 +85,7 @@ class Columnar:
             yield
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
             raise DecibanError(
-                f"{self.path} cannot be read, it may be cut off or damaged: {_first_line(error)}"
+                f"{self.title} cannot be read, it may be cut off or damaged: {_first_line(error)}"
             ) from None
 
 

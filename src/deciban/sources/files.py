@@ -10,8 +10,8 @@ import sys
 import tempfile
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import partial
 from glob import glob, has_magic
 from pathlib import Path
@@ -52,6 +52,7 @@ Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 Given = Literal["text", "number", "boolean"]  # types that a user may ask for
 Watch = Callable[[int, int, str], None]  # is told the rows read, and how many bytes of which file they took
 EXPORTED: dict[Cells, Any] = {"text": pa.string()}
+STANDARD_INPUT = ("/dev/stdin", "/proc/self/fd/0", "/dev/fd/0")
 PACKED_SUFFIXES = (".gz", ".zst", ".bz2", ".lz4")
 LOOKED_AT = 16  # files whose beginnings are looked at for types; the others are met as they are read
 
@@ -65,7 +66,7 @@ def scan(
     names: Sequence[str] | None = None,
     quote: str = '"',
     missing: Collection[str] = MISSING,
-    decimal: str = ".",
+    decimal: str | None = None,
     encoding: str = "utf-8",
     skip: int = 0,
     types: Mapping[str, Given] | None = None,
@@ -83,7 +84,8 @@ def scan(
     names : names of the columns of csv, in place of a header, or instead of one if `header=True`
         Without names and header columns are called c1, c2, ….
     missing : what is written for a missing cell of csv
-    decimal, encoding, skip : the decimal point; the encoding; lines to skip at the beginning
+    decimal : the decimal point; by default a comma where columns of the first rows are only numbers with one
+    encoding, skip : the encoding; lines to skip at the beginning
     types : {column: "text", "number" or "boolean"} for columns of csv that shall not be typed by what they hold
     trim : {column: characters} to take off the end of the column's text
     block_size : bytes of text that are read at a time; no result depends on it
@@ -111,7 +113,8 @@ def scan(
     asked = Asked(delimiter, quote, header, None if names is None else tuple(names), tuple(missing), decimal, skip)
     _check(asked, block_size, types)
     text = partial(TextFile, encoding=encoding, block_size=block_size)
-    found = Scan([_part(path, format, text, asked, trim or {}) for path in _resolved(paths)], types or {})
+    parts = [_part(path, called, format, text, asked, trim or {}) for path, called in _resolved(paths)]
+    found = Scan(parts, types or {})
     named = {**(types or {}), **(trim or {})}
     if named and not any(isinstance(part, JsonLines) for part in found.parts):  # its keys may come late
         found.select(named)
@@ -132,11 +135,18 @@ class Scan(Stream):
     `columns` are names and types, `select` and `drop` choose among them, `read` gives all rows as a pyarrow.Table.
     """
 
-    def __init__(self, parts: Sequence[Part], asked: Mapping[str, Cells], chosen: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        asked: Mapping[str, Cells],
+        chosen: Sequence[str] | None = None,
+        dropped: Set[str] = frozenset(),
+    ) -> None:
         self.parts = tuple(parts)
         self.watch: Watch | None = None
         self._asked = dict(asked)
-        self._chosen = chosen
+        self._chosen = chosen  # None is all but those dropped: of JSON lines they may become more
+        self._dropped = dropped
         self._known = _Known()
         self._seen: list[tuple[int, Part, int]] = []  # in the last pass: first row, its file, where in it
 
@@ -146,11 +156,17 @@ class Scan(Stream):
     def columns(self) -> dict[str, Cells]:
         """Names and types. Those of text files are what their first rows show, until more is read."""
         types = self._types() | self._asked
-        return {name: types[name] for name in self.names}
+        return {name: types.get(name, "empty") for name in self.names}
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self._types()) if self._chosen is None else tuple(self._chosen)
+        if self._chosen is not None:
+            return tuple(self._chosen)
+        return tuple(name for name in self._types() if name not in self._dropped)
+
+    @property
+    def title(self) -> str:
+        return self.parts[0].title if len(self.parts) == 1 else f"{len(self.parts)} files"
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -163,39 +179,73 @@ class Scan(Stream):
         """Only these columns, in this order."""
         names = (names,) if isinstance(names, str) else tuple(names)
         require_unique(names)
-        known = set(self.names)
-        lacking = [name for name in names if name not in known]
+        lacking = self.knowing(names)._lacking(names)
         if lacking:
-            raise DecibanError(f"there is no column {lacking[0]!r}; there are {list(self.names)}")
+            raise DecibanError(f"there is no column {lacking[0]!r} in {self.title}; there are {list(self.names)}")
         return self._with(self._asked, names)
 
     def drop(self, names: str | Iterable[str]) -> Scan:
         """All columns but these."""
-        dropped = set(self.select(names).names)
-        return self._with(self._asked, [name for name in self.names if name not in dropped])
+        dropped = self._dropped | set(self.select(names).names)
+        left = None if self._chosen is None else [name for name in self._chosen if name not in dropped]
+        return self._with(self._asked, left, dropped)
 
     def typed(self, types: Mapping[str, Cells]) -> Scan:
         """The same files with some types given: a cell of text that does not fit is an error."""
-        return self._with(self._asked | dict(types), self._chosen)
+        return self._with(self._asked | dict(types), self._chosen, self._dropped)
+
+    def trimmed(self, name: str, characters: str) -> Scan:
+        """The same files of csv, a column's text without these characters at its end."""
+        other = [part.title for part in self.parts if not isinstance(part, Delimited)]
+        if other:
+            raise DecibanError(
+                f"only the cells of csv can be trimmed, and {other[0]} is none: mend column {name!r} there"
+            )
+        parts = [
+            replace(part, trim={**part.trim, name: characters}) for part in self.parts if isinstance(part, Delimited)
+        ]
+        found = Scan(parts, self._asked, self._chosen, self._dropped)
+        found.watch = self.watch
+        return found
 
     def chosen(self, names: Collection[str]) -> Scan:
-        wanted = set(names)
-        if not wanted <= set(self.names):
+        lacking = self._lacking(names)
+        if lacking and not self._may_have(lacking):
             return self  # for the message about those that are lacking
-        return self._with(self._asked, [name for name in self.names if name in wanted])
+        wanted = set(names)
+        return self._with(self._asked, [*(name for name in self.names if name in wanted), *lacking])
 
-    def _with(self, asked: Mapping[str, Cells], chosen: Sequence[str] | None) -> Scan:
-        other = Scan(self.parts, asked, chosen)
+    def knowing(self, names: Collection[str]) -> Scan:
+        lacking = self._lacking(names)
+        if lacking and self._may_have(lacking) and not self._known.sure:
+            self._survey()
+        return self
+
+    def _lacking(self, names: Collection[str]) -> list[str]:
+        known = set(self.names)
+        return [name for name in dict.fromkeys(names) if name not in known]
+
+    def _may_have(self, lacking: Collection[str]) -> bool:
+        """A key of JSON that was not met so far is a column of missing cells; other files name all their columns."""
+        all_keys = self._chosen is None and self._dropped.isdisjoint(lacking)
+        return all_keys and all(isinstance(part, JsonLines) for part in self.parts)
+
+    def _with(self, asked: Mapping[str, Cells], chosen: Sequence[str] | None, dropped: Set[str] = frozenset()) -> Scan:
+        other = Scan(self.parts, asked, chosen, dropped)
         other.watch, other._known = self.watch, self._known
         return other
 
     def _types(self) -> dict[str, Cells]:
         if self._known.types is None:
-            types = self._joined(part.columns for part in self._in_order()[:LOOKED_AT])
-            for part in self.parts:
-                self._require_same_columns(part, set(types))
-            self._known.types = types
+            self._know(part.columns for part in self._in_order()[:LOOKED_AT])
+        assert self._known.types is not None
         return self._known.types
+
+    def _know(self, found: Iterable[Mapping[str, Cells]]) -> None:
+        types = self._joined(found)
+        for part in self.parts:
+            self._require_same_columns(part, set(types))
+        self._known.types = types
 
     def _in_order(self) -> list[Part]:
         """By path, so that the order of columns does not hang on which file comes first."""
@@ -214,21 +264,23 @@ class Scan(Stream):
         if known != found:
             which = "lacks" if known - found else "has, beyond the others,"
             raise DecibanError(
-                f"{part.path} {which} {columns_named(sorted(known - found) or sorted(found - known))}: all files of a "
-                f"scan must have the same columns, as {self._in_order()[0].path} has"
+                f"{part.title} {which} {columns_named(sorted(known - found) or sorted(found - known))}: all files of a "
+                f"scan must have the same columns, as {self._in_order()[0].title} has"
             )
 
     # Rows ----------------------------------------------------------------------------------------------------------
 
     def frames(self) -> Iterator[TableFrame]:
-        names, kinds, types = self.names, self.kinds, self.columns
+        if not (self._known.sure or self._guessed) and self._may_have(()):
+            self._survey()  # where no type is a guess, no row would be looked at for keys that come late
+        names, types, guessed = self.names, self.columns, self._guessed
+        kinds = tuple(KIND.get(cells, "empty") for cells in types.values())  # others are carried along, not learned
         require_unique(names)
         for part in self.parts:
             try:
                 require_unique(part.names)
             except DecibanError as error:
-                raise DecibanError(f"{part.path}: {error}") from None
-        guessed = frozenset() if self._known.sure else frozenset(name for name in names if name not in self._asked)
+                raise DecibanError(f"{part.title}: {error}") from None
         self._seen.clear()
         rows = 0
         try:
@@ -246,6 +298,11 @@ class Scan(Stream):
             self._survey()
             raise TypesChanged("columns are of wider types than their first rows: read again") from None
 
+    @property
+    def _guessed(self) -> frozenset[str]:
+        """Columns whose types are those of their first rows."""
+        return frozenset() if self._known.sure else frozenset(self.names).difference(self._asked)
+
     def _jobs(self, reading: Reading) -> Iterator[tuple[Part, Job]]:
         for part in self.parts:
             for job in part.jobs(reading):
@@ -254,7 +311,7 @@ class Scan(Stream):
     def _survey(self) -> None:
         """Looks at all rows, for types that hold them."""
         surveys = (survey for part in self._in_order() for survey in part.surveys())
-        self._known.types = self._joined(mapped(lambda survey: survey(), surveys))
+        self._know(mapped(lambda survey: survey(), surveys))
         self._known.sure = True
 
     def place(self, row: int) -> str | None:
@@ -278,8 +335,7 @@ class Scan(Stream):
         return reader.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        files = self.parts[0].path if len(self.parts) == 1 else f"{len(self.parts)} files"
-        return f"Scan of {files}: {', '.join(f'{name} ({cells})' for name, cells in self.columns.items())}"
+        return f"Scan of {self.title}: {', '.join(f'{name} ({cells})' for name, cells in self.columns.items())}"
 
 
 def _done(item: tuple[Part, Job]) -> tuple[Part, Read]:
@@ -294,8 +350,9 @@ def _nulls(table: Any) -> Any:
 
 
 def _check(asked: Asked, block_size: int, types: Mapping[str, Given] | None) -> None:
-    signs = {"delimiter": asked.delimiter, "quote": asked.quote, "decimal": asked.decimal}
+    signs = {"delimiter": asked.delimiter, "quote": asked.quote}
     signs = {what: sign for what, sign in signs.items() if sign}
+    signs["decimal"] = "." if asked.decimal is None else asked.decimal
     for what, sign in signs.items():
         if not (isinstance(sign, str) and len(sign) == 1 and (sign == "\t" or " " <= sign <= "~")):
             raise DecibanError(f"{what} must be one character of ASCII, not {sign!r}")
@@ -309,45 +366,54 @@ def _check(asked: Asked, block_size: int, types: Mapping[str, Given] | None) -> 
             raise DecibanError(f"types[{name!r}] must be one of {', '.join(get_args(Given))}, not {given!r}")
 
 
-def _resolved(paths: Paths) -> list[str]:
-    """Every path as it is, or the files that a pattern matches, in order of their names."""
+def _resolved(paths: Paths) -> list[tuple[str, str | None]]:
+    """Every path as it is, or the files that a pattern matches, in order of their names; and what pipes are called."""
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    found: list[str] = []
+    found: list[tuple[str, str | None]] = []
     for path in [os.fspath(path) for path in given]:
         path = os.path.expanduser(path)
         if path == "-":
-            path = _spooled(sys.stdin.buffer)
-        elif os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode):
+            found.append((_spooled(sys.stdin.buffer), "standard input"))
+            continue
+        if os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode):
             with open(path, "rb") as pipe:
-                path = _spooled(pipe)
+                found.append((_spooled(pipe), "standard input" if path in STANDARD_INPUT else path))
+            continue
         if os.path.exists(path):
-            found.append(path)
+            found.append((path, None))
             continue
         matches = sorted(glob(path, recursive=True)) if has_magic(path) else []
         if not matches:
             raise DecibanError(f"no file matches {path!r}" if has_magic(path) else f"there is no file {path!r}")
-        found += [match for match in matches if not os.path.isdir(match)]
+        found += [(match, None) for match in matches if not os.path.isdir(match)]
     if not found:
         raise DecibanError("no files are given to scan")
-    twice = [path for path, times in Counter(found).items() if times > 1]
+    met = Counter(os.path.realpath(path) for path, _ in found)
+    twice = [path for path, _ in found if met[os.path.realpath(path)] > 1]
     if twice:
-        raise DecibanError(f"{twice[0]!r} is given twice: its rows would count twice")
+        raise DecibanError(f"{twice[-1]!r} is given twice: its rows would count twice")
     return found
 
 
 def _part(
-    path: str, format: Format | None, text: Callable[[str], TextFile], asked: Asked, trim: Mapping[str, str]
+    path: str,
+    called: str | None,
+    format: Format | None,
+    text: Callable[..., TextFile],
+    asked: Asked,
+    trim: Mapping[str, str],
 ) -> Part:
     if os.path.isdir(path):
         raise DecibanError(f"{path} is a directory: name the files in it, for instance {os.path.join(path, '*.csv')!r}")
     chosen = _format(path) if format is None else format
     if chosen == "parquet":
-        return Parquet(path)
+        return Parquet(path, called)
     if chosen == "arrow":
-        return ArrowFile(path)
+        return ArrowFile(path, called)
     if chosen not in ("csv", "jsonl"):
         raise DecibanError(f"format must be csv, jsonl, parquet or arrow, not {format!r}")
-    return JsonLines(text(path)) if chosen == "jsonl" else Delimited(text(path), asked, trim)
+    file = text(path, called=called)
+    return JsonLines(file) if chosen == "jsonl" else Delimited(file, asked, trim)
 
 
 def _format(path: str) -> Format:
@@ -372,7 +438,7 @@ def _spooled(pipe: IO[bytes]) -> str:
     """A pipe as a file that is gone when the program ends: types may need a second look at the rows."""
     folder = tempfile.mkdtemp(prefix="deciban-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = os.path.join(folder, "standard-input")  # as messages call it
+    path = os.path.join(folder, "rows")
     with open(path, "wb") as file:
         shutil.copyfileobj(pipe, file, 1 << 20)
     return path

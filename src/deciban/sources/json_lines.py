@@ -30,6 +30,10 @@ class JsonLines:
         return self.file.path
 
     @property
+    def title(self) -> str:
+        return self.file.title
+
+    @property
     def names(self) -> tuple[str, ...]:
         return tuple(self.columns)
 
@@ -39,7 +43,7 @@ class JsonLines:
         end = _ends(sample) if len(sample) >= SAMPLE else len(sample)
         found = self._cells(Block(sample[:end], 0, 0))
         if not found:
-            raise DecibanError(f"{self.path} is empty: it has no rows")
+            raise DecibanError(f"{self.title} is empty: it has no rows")
         return found
 
     def jobs(self, reading: Reading) -> Iterator[Job]:
@@ -53,12 +57,12 @@ class JsonLines:
     def place(self, offset: int, row: int) -> str:
         for block in self.file.blocks(_ends):
             if block.offset == offset:
-                return f"{self.path}, line {[line for line, _ in self._objects(block)][row]}"
-        return self.path
+                return f"{self.title}, line {[line for line, _ in self._objects(block)][row]}"
+        return self.title
 
     def _read(self, block: Block, reading: Reading) -> Read:
         types = self.columns | dict(reading.types)
-        schema = pa.schema([(name, PLAIN[types[name]]) for name in reading.names])
+        schema = pa.schema([(name, PLAIN[types[name]]) for name in reading.names if types[name] != "other"])
         # while types are guessed, a key never met is a column that was not known of: all keys are to be looked at
         options = pajson.ParseOptions(
             explicit_schema=schema, unexpected_field_behavior="infer" if reading.guessed else "ignore"
@@ -73,11 +77,19 @@ class JsonLines:
                 for name in reading.names:
                     if not _holds(types[name], _cells_of(row.get(name))):
                         problem = f"column {name!r} holds {row[name]!r}, and {WORDS[types[name]]} elsewhere"
-                        raise DecibanError(f"{self.path}, line {line}: {problem}: make them one type") from None
-            raise DecibanError(f"{self.path}, line {self._first_unreadable(block, options)}: {error}") from None
+                        raise DecibanError(f"{self.title}, line {line}: {problem}: make them one type") from None
+            raise DecibanError(f"{self.title}, line {self._first_unreadable(block, options)}: {error}") from None
         if not set(table.column_names) <= set(types):
             raise Unfit
-        return Read(table.select(list(reading.names)), block.offset, block.read)
+        columns = [
+            self._as_text(block, name) if types[name] == "other" else table.column(name) for name in reading.names
+        ]
+        return Read(pa.table(columns, names=list(reading.names)), block.offset, block.read)
+
+    def _as_text(self, block: Block, name: str) -> Any:
+        """Lists and objects, written as JSON: they are not learned from, but may be carried along."""
+        values = (row.get(name) for _, row in self._objects(block))
+        return pa.array([None if value is None else json.dumps(value) for value in values], pa.string())
 
     def _first_unreadable(self, block: Block, options: Any) -> int:
         """The number of the first line that Arrow refuses."""
@@ -109,10 +121,19 @@ class JsonLines:
             try:
                 row = json.loads(line, parse_constant=_refuse)
             except (ValueError, RecursionError) as error:
-                raise DecibanError(f"{self.path}, line {first + number}: this is not JSON: {error}") from None
+                self._require_lines()
+                raise DecibanError(f"{self.title}, line {first + number}: this is not JSON: {error}") from None
             if not isinstance(row, dict):
-                raise DecibanError(f"{self.path}, line {first + number}: every line must be an object, {{…}}")
+                self._require_lines()
+                raise DecibanError(f"{self.title}, line {first + number}: every line must be an object, {{…}}")
             yield first + number, row
+
+    def _require_lines(self) -> None:
+        """A document that takes the whole file, indented or a list, is named as such."""
+        beginning = self.file.sample.lstrip()
+        if beginning.startswith(b"[") or beginning.partition(b"\n")[0].strip() == b"{":
+            problem = "one JSON document; JSON lines are wanted, one object on each line (jq -c '.[]' makes them)"
+            raise DecibanError(f"{self.title} is {problem}")
 
 
 def _ends(data: bytes) -> int:

@@ -41,6 +41,10 @@ class Part(Protocol):
     def path(self) -> str: ...
 
     @property
+    def title(self) -> str:
+        """What messages call it: its path, or standard input."""
+
+    @property
     def columns(self) -> Mapping[str, Cells]:
         """Names and types: those of the file's schema, or as its first records show."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -34,6 +34,11 @@ class Stream(ABC):
     @abstractmethod
     def kinds(self) -> tuple[Kind, ...]: ...
 
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return "the stream"
+
     @abstractmethod
     def frames(self) -> Iterator[TableFrame]:
         """Batch by batch, in order; the next one is read while one is in use."""
@@ -44,6 +49,10 @@ class Stream(ABC):
 
     def chosen(self, names: Collection[str]) -> Stream:
         """The same rows without columns other than these, where leaving them out saves reading them."""
+        return self
+
+    def knowing(self, names: Collection[str]) -> Stream:
+        """The same rows, looked at for these columns if they are not known of yet: keys of JSON may come late."""
         return self
 
     def place(self, row: int) -> str | None:
@@ -74,13 +83,15 @@ class ArrowStream(Stream):
 
     source: Any
     schema: Any
+    opened: list[Any] = field(default_factory=list, repr=False, compare=False)  # a reader for the first pass, or none
 
     @classmethod
     def of(cls, source: Any) -> ArrowStream:
         schema = getattr(source, "dataset_schema" if hasattr(source, "dataset_schema") else "schema", None)
-        if not isinstance(schema, pa.Schema):
-            schema = _reader(source).schema
-        return cls(source, schema)
+        if isinstance(schema, pa.Schema):
+            return cls(source, schema)
+        reader = _reader(source)  # to open one may be to run a query: it is kept
+        return cls(source, reader.schema, [reader])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -93,12 +104,12 @@ class ArrowStream(Stream):
     def frames(self) -> Iterator[TableFrame]:
         kinds, rows = self.kinds, 0
         try:
-            for batch in ahead(_reader(self.source)):
+            for batch in ahead(self.opened.pop() if self.opened else _reader(self.source)):
                 rows += batch.num_rows
                 if batch.num_rows:
                     yield TableFrame(pa.Table.from_batches([batch]), self.names, kinds)
         except pa.ArrowInvalid as error:
-            raise DecibanError(f"the stream cannot be read: {str(error).partition(chr(10))[0]}") from error
+            raise DecibanError(f"{self.title} cannot be read: {str(error).partition(chr(10))[0]}") from error
         if not rows and isinstance(self.source, pa.RecordBatchReader):
             raise DecibanError("the reader has no rows (left): a reader can be read once; make a new one for each pass")
 

@@ -33,6 +33,7 @@ FOREIGN = {
     b"\x80\x04": "a Python pickle, which is never read",
     b"\x80\x05": "a Python pickle, which is never read",
 }
+WEB = (b"<!doctype html", b"<?xml", b"<html", b"<head", b"<body", b"<table")
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 # Where the last complete record of some bytes ends, 0 if none does: a format knows where a line break ends a record
@@ -60,6 +61,11 @@ class TextFile:
     path: str
     encoding: str = "utf-8"
     block_size: int = BLOCK
+    called: str | None = None  # in messages, if not by its path
+
+    @property
+    def title(self) -> str:
+        return self.called or self.path
 
     @cached_property
     def sample(self) -> bytes:
@@ -69,7 +75,7 @@ class TextFile:
             start += data
             if len(start) >= SAMPLE and (breaks(start) >= 2 or len(start) > LONGEST):
                 break
-        _require_text(self.path, start)
+        _require_text(self.title, start)
         self._require_no_nul(start, 0)
         return start
 
@@ -107,7 +113,7 @@ class TextFile:
         return lines
 
     def error(self, offset: int, problem: str) -> DecibanError:
-        return DecibanError(f"{self.path}, line {self.line(offset)}: {problem}")
+        return DecibanError(f"{self.title}, line {self.line(offset)}: {problem}")
 
     def _pieces(self, size: int, errors: str = "strict") -> Iterator[tuple[bytes, int]]:
         """The text in UTF-8, without a byte order mark, and how much of the file it took."""
@@ -129,13 +135,14 @@ class TextFile:
             good = error.object[: error.start].decode(self.encoding, "replace").encode()
             raise self.error(offset + len(good), f"this is not text in {self.encoding}: {error.reason}") from None
         except (OSError, pa.ArrowInvalid) as error:
-            raise DecibanError(f"{self.path} cannot be read: {_reason(error)}") from None
+            raise DecibanError(f"{self.title} cannot be read: {_reason(error)}") from None
 
     def _decoder(self, errors: str) -> Callable[[bytes, bool], bytes]:
         """From the file's encoding to UTF-8, piece by piece."""
         try:
             known = codecs.lookup(self.encoding)
-        except LookupError:
+            b" ".decode(self.encoding, "ignore")  # base64 and its like are codecs too, but not of text
+        except (LookupError, ValueError):
             raise DecibanError(f"there is no encoding called {self.encoding!r}: try utf-8, latin-1 or cp1252") from None
         if known.name in ("utf-8", "utf-8-sig"):
             return lambda data, last: data
@@ -166,11 +173,12 @@ def _reason(error: Exception) -> str:
     return strerror or str(error).partition("\n")[0]
 
 
-def _require_text(path: str, start: bytes) -> None:
+def _require_text(title: str, start: bytes) -> None:
     for magic, what in FOREIGN.items():
         if start.startswith(magic):
-            raise DecibanError(f"{path}, line 1: this is {what}")
+            raise DecibanError(f"{title}, line 1: this is {what}")
     if start.startswith(UTF_16):
-        raise DecibanError(f"{path}, line 1: this is text in UTF-16: give its encoding, 'utf-16'")
-    if start.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html", b"<?xml", b"<table")):
-        raise DecibanError(f"{path}, line 1: this is a web page or XML, not a table: download the data itself")
+        raise DecibanError(f"{title}, line 1: this is text in UTF-16: give its encoding, 'utf-16'")
+    beginning = start.lstrip()[:1024].lower()
+    if beginning.startswith(b"<") and any(tag in beginning for tag in WEB):
+        raise DecibanError(f"{title}, line 1: this is a web page or XML, not a table: download the data itself")
