@@ -169,7 +169,7 @@ class Streamed:
             first += frame.rows
         self._require_as_many(first, at_end=True)
         if not first:
-            raise DecibanError(f"{self.stream.title} has no rows")
+            raise DecibanError(f"{self.stream.title} has no rows to learn from or to judge by")
         require_weight(weight)
 
     def batches(self, *, converts: bool) -> Iterator[Batch]:
