@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deciban as db
+from deciban.sources.dialect import MISSING
 from tests.sources.written import FILES, STREAMS, as_parquet, at, csv_text, json_text
 
 f = db.families
@@ -142,7 +143,7 @@ def tables(draw):
     """Of one to three files, in any order; every column has a cell of each type, so that its type is plain."""
     rows = draw(st.lists(st.fixed_dictionaries(CELLS | {"y": st.sampled_from(["a", "b"])}), min_size=1, max_size=30))
     rows.append({"number": 0.5, "whole": 7, "truth": True, "text": "x", "y": "a"})
-    rows = [row for row in rows if (row["text"] or "x").strip() not in db.sources.delimited.MISSING]
+    rows = [row for row in rows if (row["text"] or "x").strip() not in MISSING]
     return draw(st.permutations(rows))
 
 

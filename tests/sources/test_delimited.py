@@ -10,7 +10,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import deciban as db
-from deciban.sources.delimited import MISSING, Asked, Dialect, sniff
+from deciban.sources.dialect import MISSING, Asked, Dialect, sniff
 from tests.sources.written import at, csv_text
 
 

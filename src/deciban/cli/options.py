@@ -104,7 +104,7 @@ class Reading:
 
     def scan(self, paths: Sequence[Path]) -> Scan:
         """The files, columns of --text typed so."""
-        from deciban.sources.delimited import MISSING
+        from deciban.sources.dialect import MISSING
         from deciban.sources.files import scan
 
         found = scan(

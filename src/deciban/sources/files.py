@@ -26,7 +26,8 @@ from deciban.sources.ahead import mapped
 from deciban.sources.arrow import TableFrame
 from deciban.sources.cells import ARROW, KIND, Cells, widened
 from deciban.sources.columnar import ArrowFile, Parquet
-from deciban.sources.delimited import MISSING, Asked, Delimited
+from deciban.sources.delimited import Delimited
+from deciban.sources.dialect import MISSING, Asked
 from deciban.sources.json_lines import JsonLines
 from deciban.sources.part import Job, Part, Read, Reading, Unfit
 from deciban.sources.stream import Stream, TypesChanged, table_of
