@@ -13,7 +13,18 @@ from pathlib import Path
 from benchmarks.harness import Bench, Comparison, Limit
 from benchmarks.sizes import QUICK, SEED
 
-PACKAGES = ("deciban", "numpy", "scipy", "scikit-learn", "glum", "pandas", "pyarrow")
+PACKAGES = (
+    "deciban",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "glum",
+    "pandas",
+    "pyarrow",
+    "catboost",
+    "khiops",
+    "interpret-core",
+)
 
 
 def text(bench: Bench) -> str:
@@ -21,10 +32,10 @@ def text(bench: Bench) -> str:
     parts = []
     if bench.comparisons:
         head = ["job", "against", "peer s", "ours s", "ratio", "target", "met", "agreement"]
-        parts.append(_table(head, [_comparison_cells(row) for row in bench.comparisons]))
+        parts.append(table(head, [_comparison_cells(row) for row in bench.comparisons]))
         parts.append("\n".join(f"{row.title} / {row.against}: {row.note}." for row in bench.comparisons if row.note))
     if bench.limits:
-        parts.append(_table(["job", "measured", "limit", "met"], [_limit_cells(row) for row in bench.limits]))
+        parts.append(table(["job", "measured", "limit", "met"], [_limit_cells(row) for row in bench.limits]))
     parts.append("\n".join(f"FAILED {name}: {error}" for name, error in bench.failures.items()))
     if bench.quick:
         parts.append(f"Quick run, 1/{QUICK} of the rows: it shows that all works; its ratios do not count.")
@@ -37,7 +48,7 @@ def write_json(bench: Bench, path: Path) -> None:
         "quick": bench.quick,
         "seed": SEED,
         "machine": {"cpu": cpu_model(), "cores": os.cpu_count(), "load": list(os.getloadavg())},
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
         "comparisons": [_comparison_json(row) for row in bench.comparisons],
         "limits": [{**vars(row), "met": row.met} for row in bench.limits],
         "failures": bench.failures,
@@ -68,7 +79,7 @@ def _comparison_json(row: Comparison) -> dict[str, object]:
     return {**vars(row), "gap": gap, "ratio": row.ratio, "valid": row.valid, "met": row.met}
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(cell) for cell in column) for column in zip(head, *rows, strict=True)]
     lines = [head, ["-" * width for width in widths], *rows]
     return "\n".join(" | ".join(_pad(line, widths)).rstrip() for line in lines)
@@ -78,7 +89,7 @@ def _pad(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
     return [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
 
 
-def _version(package: str) -> str | None:
+def version(package: str) -> str | None:
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -9,6 +9,8 @@ void bind_scatter(nb::module_&);
 void bind_tables(nb::module_&);
 void bind_linear(nb::module_&);
 void bind_records(nb::module_&);
+void bind_forest(nb::module_&);
+void bind_cells(nb::module_&);
 }  // namespace deciban
 
 NB_MODULE(_kernels, m) {
@@ -19,4 +21,6 @@ NB_MODULE(_kernels, m) {
     deciban::bind_tables(m);
     deciban::bind_linear(m);
     deciban::bind_records(m);
+    deciban::bind_forest(m);
+    deciban::bind_cells(m);
 }

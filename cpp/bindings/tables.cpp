@@ -1,20 +1,10 @@
 #include "../kernels/histogram.hpp"
 #include "../kernels/sparse.hpp"
 #include "../kernels/tables.hpp"
-#include "arrays.hpp"
+#include "codes.hpp"
 #include "sparse_rows.hpp"
 
 namespace deciban {
-
-using Codes = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::device::cpu>;
-using Offsets = In<std::int64_t, 1>;
-
-// How many values all columns have: where the offsets end.
-static std::size_t values_of(const Offsets& offsets, std::size_t columns) {
-    expect_shape("offsets", offsets, {columns + 1});
-    expect(offsets.data()[0] == 0 && std::is_sorted(offsets.data(), offsets.data() + columns + 1), "offsets do not rise from 0");
-    return static_cast<std::size_t>(offsets.data()[columns]);
-}
 
 static New<double> bind_count(Codes codes, Offsets offsets, Labels labels, Weights weights, std::size_t classes) {
     const auto matrix = view<std::int32_t>(codes);

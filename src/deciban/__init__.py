@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from deciban.evaluation.learning_curve import learning_curve
     from deciban.models import (
         Calibrated,
+        EvidenceClassifier,
         GaussianDiscriminant,
         GeneralizedLinearModel,
         Halfspace,
@@ -33,6 +34,7 @@ __all__ = [
     "DecibanError",
     "DecibanWarning",
     "Evaluation",
+    "EvidenceClassifier",
     "GaussianDiscriminant",
     "GeneralizedLinearModel",
     "Halfspace",
@@ -65,6 +67,7 @@ _HOMES = {
     "evaluate": "deciban.evaluation",
     "learning_curve": "deciban.evaluation",
     "Calibrated": "deciban.models",
+    "EvidenceClassifier": "deciban.models",
     "GaussianDiscriminant": "deciban.models",
     "GeneralizedLinearModel": "deciban.models",
     "Halfspace": "deciban.models",

@@ -9,6 +9,8 @@ Floats = NDArray[np.float64]
 Matrix = NDArray[Any]  # (n, d) float64 or float32, any strides
 Codes = NDArray[np.int32]
 Places = NDArray[np.int64]
+Bytes = NDArray[np.uint8]  # (n, d) codes below 256, any strides
+Flags = NDArray[np.bool_]
 
 def moments(
     x: Matrix, codes: Codes, weights: Floats | None, classes: int
@@ -72,3 +74,43 @@ def sparse_returned(
     values: Floats, columns: NDArray[Any], starts: NDArray[Any], width: int, residual: Floats
 ) -> Floats: ...
 def record_ends(data: bytes, delimiter: int, quote: int, most: int) -> int: ...
+def grow_forest(
+    codes: Bytes,
+    sizes: Codes,
+    ordered: Flags,
+    labels: Codes,
+    weights: Floats | None,
+    classes: int,
+    trees: int,
+    share: float,
+    tries: int,
+    least: float,
+    most_deep: int,
+    seed: int,
+) -> tuple[Places, Codes, Codes, Codes]: ...
+def in_bag(codes: Bytes, trees: int, share: float, seed: int) -> Flags: ...
+def find_leaves(codes: Bytes, starts: Places, column: Codes, code: Codes, left: Codes, ordered: Flags) -> Codes: ...
+def cell_evidence(
+    codes: Codes,
+    offsets: Places,
+    counts: Floats,
+    prior: Floats,
+    smoothing: float,
+    labels: Codes | None,
+    weights: Floats | None,
+    out: NDArray[np.floating[Any]],
+) -> None: ...
+def mean_cell_evidence(
+    codes: Codes,
+    offsets: Places,
+    counts: Floats,
+    prior: Floats,
+    smoothing: float,
+    labels: Codes | None,
+    weights: Floats | None,
+    skip: Flags | None,
+    out: Floats,
+) -> None: ...
+def pair_gains(
+    codes: Bytes, sizes: Codes, labels: Codes, weights: Floats | None, classes: int, smoothing: float, pairs: Codes
+) -> Floats: ...

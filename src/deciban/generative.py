@@ -15,12 +15,10 @@ from deciban.families import Context, MultivariateGaussian
 from deciban.plans import (
     BY_KIND,
     AnyFamily,
-    Families,
     Missing,
     Plan,
     alike,
     converts,
-    make_plans,
     read,
     replaced,
     wider,
@@ -130,13 +128,22 @@ class Generative:
         plans = replaced(self.plans, self._free | wider(other.plans, self.plans), other.plans)
         return self._read_by(plans), other._read_by(plans)
 
-    def plans_for(self, schema: Schema, families: Families) -> tuple[Plan, ...]:
+    def sharing(self, other: Self) -> tuple[Self, Self]:
+        """Both without the joint blocks that only one of them has."""
+        other = other._in_order_of(self.schema) if self.schema.names != other.schema.names else other
+
+        def kept(model: Self, plans: Sequence[Plan]) -> Self:
+            blocks = tuple(block for block in model.blocks if not block.plan.family.joint or block.plan in plans)
+            return replace(model, blocks=blocks)
+
+        return kept(self, other.plans), kept(other, self.plans)
+
+    def plans_for(self, first: Callable[[], Sequence[Plan]]) -> tuple[Plan, ...]:
         """How more rows are read: as these were, but a column that was empty as if it were met for the first time."""
         if not self._free:
             return self.plans
         lenient = any(plan.lenient for plan in self.plans)
-        first = make_plans(schema, families, self.missing, sparse=False)
-        return replaced(self.plans, self._free, [replace(plan, lenient=lenient) for plan in first])
+        return replaced(self.plans, self._free, [replace(plan, lenient=lenient) for plan in first()])
 
     @property
     def _free(self) -> set[int]:
@@ -183,6 +190,8 @@ class Generative:
             parts.append(self._of_empty_cells(replace(plan, columns=new)))
         place = {j: i for i, j in enumerate((*known, *new))}
         whole = parts[0] if len(parts) == 1 else type(parts[0]).beside(parts)
+        if (*known, *new) == plan.columns:
+            return whole
         return whole.columns([place[j] for j in plan.columns])
 
     def _may_turn(self, columns: set[int], family: AnyFamily) -> bool:
@@ -296,7 +305,7 @@ class Estimate:
             for owner, piece in zip(owners, pieces, strict=True):
                 found[owner] = found[owner] + piece if owner in found else piece
         order = sorted(found)
-        return [_title(owner, names) for owner in order], [found[owner] for owner in order]
+        return [title(owner, names) for owner in order], [found[owner] for owner in order]
 
     def read(self, block: Block, frame: Frame, places: list[int], first_row: int | IntArray) -> Any:
         """A block's columns in the form its family reads; a value never seen is refused where that is asked for."""
@@ -323,7 +332,8 @@ def _require_finite(values: Any, out: FloatArray) -> None:
         forbid_infinite(values)
 
 
-def _title(columns: Sequence[int], names: Names) -> str:
+def title(columns: Sequence[int], names: Names) -> str:
+    """What columns that belong together are called."""
     if len(columns) > 3:
         return f"{names[columns[0]]} … {names[columns[-1]]} ({len(columns)} columns)"
     return " + ".join(str(names[j]) for j in columns)

@@ -50,7 +50,7 @@ def make_plans(schema: Schema, families: Families, missing: Missing, *, sparse: 
         for kind, family in BY_KIND.items():
             plans.append(Plan(family, tuple(j for j in rest if schema.kinds[j] == kind)))
     plans = grouped(plans)
-    return tuple(_with_presence(plans) if missing == "category" and not sparse else plans)
+    return tuple(with_presence(plans) if missing == "category" and not sparse else plans)
 
 
 def without_absent(plans: Sequence[Plan], sample: Sample | Streamed) -> tuple[Plan, ...]:
@@ -105,7 +105,12 @@ def grouped(plans: Sequence[Plan]) -> list[Plan]:
         else:
             groups.append(plan)
     ordered = [p if p.family.joint else replace(p, columns=tuple(sorted(p.columns))) for p in groups if p.columns]
-    return sorted(ordered, key=lambda p: (p.presence, not p.family.joint, type(p.family).__name__, min(p.columns)))
+    return sorted(ordered, key=rank)
+
+
+def rank(plan: Plan) -> tuple[bool, bool, str, int]:
+    """Where a plan stands among others."""
+    return plan.presence, not plan.family.joint, type(plan.family).__name__, min(plan.columns)
 
 
 def alike(a: Plan, b: Plan) -> bool:
@@ -114,9 +119,9 @@ def alike(a: Plan, b: Plan) -> bool:
     return same and (not a.family.joint or {*a.columns} == {*b.columns})
 
 
-def _with_presence(plans: Sequence[Plan]) -> list[Plan]:
+def with_presence(plans: Sequence[Plan]) -> list[Plan]:
     """And one that reads whether cells are there, where that is no category among others."""
-    counted = sorted(j for plan in plans if plan.family.reads != "codes" for j in plan.columns)
+    counted = sorted({j for plan in plans if plan.family.reads in ("numbers", "counts") for j in plan.columns})
     return [*plans, Plan(Bernoulli(), tuple(counted), presence=True)] if counted else [*plans]
 
 
@@ -125,7 +130,7 @@ def replaced(plans: Sequence[Plan], columns: set[int], others: Sequence[Plan]) -
     mine = [replace(p, columns=tuple(j for j in p.columns if j not in columns)) for p in plans if not p.presence]
     theirs = [replace(p, columns=tuple(j for j in p.columns if j in columns)) for p in others if not p.presence]
     found = grouped([*mine, *theirs])
-    return tuple(_with_presence(found) if any(plan.presence for plan in (*plans, *others)) else found)
+    return tuple(with_presence(found) if any(plan.presence for plan in (*plans, *others)) else found)
 
 
 def wider(plans: Sequence[Plan], others: Sequence[Plan]) -> set[int]:
@@ -160,6 +165,8 @@ def read(plan: Plan, frame: Frame, places: list[int], levels: tuple[Levels, ...]
     columns = [places[j] for j in plan.columns]
     if plan.presence:
         return np.isnan(frame.numbers(columns)).astype(np.float64)
+    if plan.family.reads == "mixed":
+        return plan.family.reading.of(frame, columns)  # type: ignore[attr-defined]
     if plan.family.reads != "codes":
         values = frame.numbers(columns) if plan.family.reads == "numbers" else frame.counts(columns)
         return plan.family.allowed(values) if plan.lenient else values

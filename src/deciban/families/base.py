@@ -19,6 +19,7 @@ from deciban.table import Table as Table
 from deciban.types import FloatArray, Labels, Level
 
 S = TypeVar("S", bound=Statistic)
+Reads = Literal["numbers", "counts", "codes", "mixed"]
 P = TypeVar("P")
 
 FLOOR = 1e-9  # of a column's pooled variance, mean or range: no class is taken to be narrower than this
@@ -73,10 +74,11 @@ class Family(ABC, Generic[S, P]):
 
     A family is a frozen dataclass of hyper-parameters. A univariate family over d columns is d independent densities;
     a joint one is a single density over all of them. `reads` says what it is given: "numbers" (a float matrix, NaN
-    missing), "counts" (the same, or sparse rows), or "codes" (a Coded block).
+    missing), "counts" (the same, or sparse rows), "codes" (a Coded block), or "mixed" (what its own `reading` makes of
+    numbers and categories side by side).
     """
 
-    reads: ClassVar[Literal["numbers", "counts", "codes"]] = "numbers"
+    reads: ClassVar[Reads] = "numbers"
     joint: ClassVar[bool] = False
     apart: ClassVar[bool] = True  # rows of other classes leave no trace in what is collected of a class
 
@@ -149,6 +151,10 @@ class Family(ABC, Generic[S, P]):
                     params = self.estimate(rest, context)
                 known[key] = self.log_density(params, self.coded_for(rest, row), len(context.classes))
             out[i] += known[key][0]
+
+    def width(self, columns: int) -> int:
+        """How many columns its statistic has, over so many columns of a table."""
+        return columns
 
     @property
     def smoothed(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import INFINITE, DecibanError, forbid, forbid_infinite, forbid_stored
-from deciban.families.base import Context, Family, Natural, Recalled, Table, class_rows, padded_table
+from deciban.families.base import Context, Family, Natural, Reads, Recalled, Table, class_rows, padded_table
 from deciban.families.natural import Term, by_column, gone, number, plain, require_finite, side_by_side
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
 from deciban.families.tally import Tally, add_with_own, equal_weights
@@ -45,7 +45,7 @@ class Bernoulli(Family[Moments, BernoulliParams]):
 
     prior: DiscretePrior | None = None
     threshold: float | None = None
-    reads: ClassVar[Literal["numbers", "counts", "codes"]] = "counts"
+    reads: ClassVar[Reads] = "counts"
 
     def collect(self, values: Any, labels: Labels, weights: FloatArray | None, classes: int) -> Moments:
         truth = self._truth(values)

@@ -16,6 +16,8 @@ from deciban.errors import forbid_infinite
 from deciban.families.base import Context, Family, Natural, Recalled, Table, class_rows, padded_table
 from deciban.families.cuts import (
     Cutting,
+    bins_of,
+    cut_values,
     equal_frequency,
     equal_frequency_without,
     equal_width,
@@ -78,11 +80,8 @@ class Binned(Family[Histogram, BinnedParams]):
         for j in range(len(statistic.keys)):
             lower, upper, table = statistic.lower(j), statistic.upper(j), statistic.table(j)
             after = self._places(lower, upper, table.value)  # a cut stands behind each of these cells
-            low, high = upper[after], lower[after + 1]
-            cut = 0.5 * low + 0.5 * high
-            cut = np.where(cut > low, cut, high)  # neighbouring doubles: the upper one opens its bin
-            counts = table.group(_bins(after, len(lower)), len(after) + 1).value
-            cuts.append(cut)
+            counts = table.group(bins_of(after, len(lower)), len(after) + 1).value
+            cuts.append(cut_values(lower, upper, after))
             tables.append(log_frequencies(counts, _pseudo_counts(prior, counts, context)))
         return BinnedParams(tuple(cuts), tuple(tables))
 
@@ -141,7 +140,7 @@ class Binned(Family[Histogram, BinnedParams]):
             # without its cell a cut beside it moves, maybe to the other side of x
             beside = np.isin(cells.places[which], [*after, *(after + 1)])
             kept = which[~(emptied[which] & beside)]
-            bins = _bins(after, table.shape[1])
+            bins = bins_of(after, table.shape[1])
             binned = table.group(bins, len(after) + 1)
             chosen = Cells(cells.labels[kept], bins[cells.places[kept]], cells.weights[kept])
             pseudo = _pseudo_counts(prior, binned.value, context)
@@ -234,11 +233,6 @@ def _different(
     code = (labels.astype(np.int64) * len(keys) + places) * len(weigh) + of_weight
     _, first, of_row = np.unique(code, return_index=True, return_inverse=True)
     return first, of_row, Cells(labels[first], places[first], w[first])
-
-
-def _bins(after: IntArray, cells: int) -> IntArray:
-    """The bin of each cell, when a cut stands behind each of some cells."""
-    return np.searchsorted(after, np.arange(cells), side="left")
 
 
 def _pseudo_counts(prior: DiscretePrior, counts: FloatArray, context: Context) -> FloatArray:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.batch import MISSING, UNSEEN, Coded
-from deciban.families.base import Context, Family, Natural, Recalled, Table, class_rows, padded_table, rows_of
+from deciban.families.base import Context, Family, Natural, Reads, Recalled, Table, class_rows, padded_table, rows_of
 from deciban.families.natural import by_value, indicators
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
 from deciban.families.tally import Tally, add_with_own, equal_weights
@@ -42,7 +42,7 @@ class Categorical(Family[Counts, CategoricalParams]):
     """
 
     prior: DiscretePrior | None = None
-    reads: ClassVar[Literal["numbers", "counts", "codes"]] = "codes"
+    reads: ClassVar[Reads] = "codes"
 
     def collect(self, values: Coded, labels: Labels, weights: FloatArray | None, classes: int) -> Counts:
         return Counts.of(values.codes, values.levels, labels, weights, classes)

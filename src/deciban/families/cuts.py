@@ -54,6 +54,22 @@ def _within(places: IntArray, cells: int) -> IntArray:
     return np.unique(places[(places >= 0) & (places < cells - 1)]).astype(np.intp)
 
 
+def cut_values(lower: FloatArray, upper: FloatArray, after: IntArray) -> FloatArray:
+    """Half way between the cells (from lower to upper) behind which the cuts stand and the next ones.
+
+    >>> cut_values(np.array([1.0, 2.0, 9.0]), np.array([1.0, 2.0, 9.0]), np.array([1]))
+    array([5.5])
+    """
+    low, high = upper[after], lower[after + 1]
+    cut: FloatArray = 0.5 * low + 0.5 * high
+    return np.where(cut > low, cut, high)  # neighbouring doubles: the upper one opens its bin
+
+
+def bins_of(after: IntArray, cells: int) -> IntArray:
+    """The bin of each cell, when a cut stands behind each of some cells."""
+    return np.searchsorted(after, np.arange(cells), side="left")
+
+
 def supervised_cuts(counts: FloatArray) -> set[int]:
     """The cells (K, cells) behind which to cut, by recursive halving with the MDL criterion.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import forbid, forbid_stored
-from deciban.families.base import Context, Family, Natural, Recalled, Table, padded_table
+from deciban.families.base import Context, Family, Natural, Reads, Recalled, Table, padded_table
 from deciban.families.natural import Term, by_column, plain, require_finite
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
 from deciban.families.tally import Tally
@@ -43,7 +43,7 @@ class Multinomial(Family[Totals, MultinomialParams]):
     """
 
     prior: DiscretePrior | None = None
-    reads: ClassVar[Literal["numbers", "counts", "codes"]] = "counts"
+    reads: ClassVar[Reads] = "counts"
     joint: ClassVar[bool] = True
 
     def collect(self, values: Any, labels: Labels, weights: FloatArray | None, classes: int) -> Totals:

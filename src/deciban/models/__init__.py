@@ -1,6 +1,7 @@
 """scikit-learn estimators; the only room that imports scikit-learn."""
 
 from deciban.models.calibrated import Calibrated
+from deciban.models.evidence import EvidenceClassifier
 from deciban.models.gaussian_discriminant import GaussianDiscriminant
 from deciban.models.glm import GeneralizedLinearModel
 from deciban.models.halfspace import Halfspace
@@ -10,6 +11,7 @@ from deciban.models.saving import load
 
 __all__ = [
     "Calibrated",
+    "EvidenceClassifier",
     "GaussianDiscriminant",
     "GeneralizedLinearModel",
     "Halfspace",

@@ -27,7 +27,7 @@ from deciban.models.estimator import (
 )
 from deciban.models.logistic import LogisticRegression
 from deciban.models.twin import twin_of
-from deciban.plans import Families, Missing, Plan, without_absent
+from deciban.plans import Families, Missing, Plan, make_plans, without_absent
 from deciban.schema import Schema
 from deciban.sources import Sample, Streamed, is_stream, settled
 from deciban.sources.cells import cells_of_classes
@@ -74,12 +74,15 @@ class GenerativeClassifier(ProbabilityClassifier):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learns from rows X and their classes y: an array, or the name of a column of X."""
         schema, fresh, shrinkages = settled(lambda: self._learned(self._sample(X, y, sample_weight, first=True)))
-        self._note_columns(schema)
-        self._label_name = y if isinstance(y, str) else None
-        self._label_dtype = getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None
+        self._note_fit(schema, y)
         self._shrinkages = shrinkages
         self._replace(fresh)
         return self
+
+    def _note_fit(self, schema: Schema, y: Any) -> None:
+        self._note_columns(schema)
+        self._label_name = y if isinstance(y, str) else None
+        self._label_dtype = getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learns from more rows; new classes and categories are welcome. (`classes` is accepted and not needed.)"""
@@ -98,22 +101,30 @@ class GenerativeClassifier(ProbabilityClassifier):
 
     def merge(self, other: Self) -> Self:
         """A new model of the rows of both."""
-        self._require_fitted()
-        other._require_fitted()
-        if type(self) is not type(other):
-            raise DecibanError(f"a {type(self).__name__} and a {type(other).__name__} cannot be merged")
-        require_like_labels(self.generative_.classes, other.generative_.classes)
+        self._require_mergeable(other)
+        merged = self._like_this()
         both = self.generative_ + other.generative_
-        merged: Self = type(self)(**self.get_params(deep=False))
-        for name in ("n_features_in_", "feature_names_in_", "_label_dtype", "_label_name"):
-            if hasattr(self, name):
-                setattr(merged, name, getattr(self, name))
         fewer, more = sorted((other, self), key=lambda model: model.class_count_.sum())
         chosen = {**fewer._shrinkages, **more._shrinkages}  # by rows that are not there any more: the more, the better
         blocks = {columns_of(block, both) for block in both.blocks}
         merged._shrinkages = {columns: choice for columns, choice in chosen.items() if columns in blocks}
         merged._replace(both)
         return merged
+
+    def _require_mergeable(self, other: GenerativeClassifier) -> None:
+        self._require_fitted()
+        other._require_fitted()
+        if type(self) is not type(other):
+            raise DecibanError(f"a {type(self).__name__} and a {type(other).__name__} cannot be merged")
+        require_like_labels(self.generative_.classes, other.generative_.classes)
+
+    def _like_this(self) -> Self:
+        """Another model with these settings and columns, that has learned nothing."""
+        other: Self = type(self)(**self.get_params(deep=False))
+        for name in ("n_features_in_", "feature_names_in_", "_label_dtype", "_label_name"):
+            if hasattr(self, name):
+                setattr(other, name, getattr(self, name))
+        return other
 
     def __add__(self, other: Self) -> Self:
         return self.merge(other) if isinstance(other, GenerativeClassifier) else NotImplemented
@@ -160,9 +171,13 @@ class GenerativeClassifier(ProbabilityClassifier):
         def collect() -> Generative:
             sample = self._sample(X, y, sample_weight, first=False)
             schema = known.schema.met_with(sample.frame)
-            return Generative.collect(sample, schema, known.plans_for(schema, self._families()), known.missing)
+            return Generative.collect(sample, schema, known.plans_for(lambda: self._first_plans(schema)), known.missing)
 
         return settled(collect)
+
+    def _first_plans(self, schema: Schema) -> tuple[Plan, ...]:
+        """How columns are read that nothing is known of yet."""
+        return make_plans(schema, self._families(), self._missing(), sparse=False)
 
     def _levels(self) -> dict[int, Levels]:
         counted = [block for block in self.generative_.blocks if isinstance(block.statistic, Counts)]
@@ -229,12 +244,15 @@ class GenerativeClassifier(ProbabilityClassifier):
     def estimate_(self) -> Estimate:
         """Parameters, made from the evidence at the present smoothing and class prior; no data is read for it."""
         self._require_fitted()
-        if not self.generative_.classes:
-            raise DecibanError("every row was forgotten: there is nothing to predict from until partial_fit")
+        self._require_rows()
         settings = self._settings(self.generative_)
         if not self._estimates or not _same(self._estimates[0].settings, settings):
             self._estimates[:] = [self.generative_.estimate(settings)]
         return self._estimates[0]
+
+    def _require_rows(self) -> None:
+        if not self.generative_.classes:
+            raise DecibanError("every row was forgotten: there is nothing to predict from until partial_fit")
 
     @property
     def class_count_(self) -> FloatArray:

@@ -182,7 +182,7 @@ def generative(
         columns = found.plan.columns
         require(max(columns) < len(schema.names), f"block {place} reads a column that is not there")
         try:
-            found.statistic.check(len(classes), len(columns))
+            found.statistic.check(len(classes), found.plan.family.width(len(columns)))
         except DecibanError as error:
             raise DecibanError(f"block {place}, {type(found.plan.family).__name__}: {error}") from None
 

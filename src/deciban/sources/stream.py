@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -128,6 +128,11 @@ def table_of(stream: Stream) -> TableFrame:
         return replace(stream.empty, table=pa.concat_tables(_alike(tables))) if tables else stream.empty
 
     return settled(read)
+
+
+def joined(frames: Sequence[TableFrame]) -> TableFrame:
+    """The rows of frames with the same columns, one after the other."""
+    return replace(frames[0], table=pa.concat_tables(_alike([frame.table for frame in frames])))
 
 
 def _alike(tables: list[Any]) -> list[Any]:

@@ -1,0 +1,72 @@
+#include "../kernels/forest.hpp"
+#include "codes.hpp"
+
+namespace deciban {
+
+static void expect_forest(std::size_t trees, double share) {
+    expect(trees <= std::size_t{1} << 20, "more than 2^20 trees");
+    expect(share >= 0 && share <= 1, "share is not between 0 and 1");
+}
+
+static nb::tuple bind_grow(Bytes codes, Sizes sizes, In<bool, 1> ordered, Labels labels, Weights weights, std::size_t classes,
+                           std::size_t trees, double share, std::size_t tries, double least, std::size_t most_deep, std::uint64_t seed) {
+    const auto matrix = expect_bytes_below(codes, sizes);
+    expect_shape("ordered", ordered, {matrix.columns});
+    expect_labels(labels, matrix.rows, classes);
+    expect_positive_weights(weights, matrix.rows);
+    expect_forest(trees, share);
+    expect(tries > 0, "tries: a node tries a column at least");
+    expect(least >= 0, "least is negative");
+    std::vector<Tree> forest;
+    {
+        nb::gil_scoped_release release;
+        forest = grow_forest(matrix, sizes.data(), ordered.data(), labels.data(), data_or_null(weights), {classes, trees, tries, most_deep, share, least, seed});
+    }
+    auto starts = new_array<std::int64_t>({trees + 1});
+    starts.data()[0] = 0;
+    for (std::size_t t = 0; t < trees; ++t) starts.data()[t + 1] = starts.data()[t] + static_cast<std::int64_t>(forest[t].column.size());
+    const auto nodes = static_cast<std::size_t>(starts.data()[trees]);
+    auto column = new_array<std::int32_t>({nodes}), code = new_array<std::int32_t>({nodes}), left = new_array<std::int32_t>({nodes});
+    for (std::size_t t = 0; t < trees; ++t) {
+        const auto at = starts.data()[t];
+        std::copy(forest[t].column.begin(), forest[t].column.end(), column.data() + at);
+        std::copy(forest[t].code.begin(), forest[t].code.end(), code.data() + at);
+        std::copy(forest[t].left.begin(), forest[t].left.end(), left.data() + at);
+    }
+    return nb::make_tuple(starts, column, code, left);
+}
+
+static New<bool> bind_in_bag(Bytes codes, std::size_t trees, double share, std::uint64_t seed) {
+    const auto matrix = expect_bytes(codes);
+    expect_forest(trees, share);
+    auto out = new_array<bool>({matrix.rows, trees});
+    nb::gil_scoped_release release;
+    mark_bags(ByteRows(matrix), trees, share, seed, out.data());
+    return out;
+}
+
+static New<std::int32_t> bind_find_leaves(Bytes codes, Offsets starts, In<std::int32_t, 1> column, In<std::int32_t, 1> code,
+                                          In<std::int32_t, 1> left, In<bool, 1> ordered) {
+    const auto matrix = expect_bytes(codes);
+    expect_shape("ordered", ordered, {matrix.columns});
+    expect(starts.shape(0) > 0, "starts is empty");
+    expect_shape("code", code, {column.shape(0)});
+    expect_shape("left", left, {column.shape(0)});
+    const std::size_t trees = starts.shape(0) - 1;
+    Walk walk;
+    const char* wrong = walk.read(trees, starts.data(), column.data(), code.data(), left.data(), ordered.data(), matrix.columns, column.shape(0));
+    expect(!wrong, wrong);
+    auto out = new_array<std::int32_t>({matrix.rows, trees});
+    nb::gil_scoped_release release;
+    walk.find(matrix, out.data());
+    return out;
+}
+
+// Codes are not converted: numbers beyond 255 would become others.
+void bind_forest(nb::module_& m) {
+    m.def("grow_forest", &bind_grow, nb::arg("codes").noconvert(), nb::arg("sizes"), nb::arg("ordered"), nb::arg("labels"), nb::arg("weights").none(), nb::arg("classes"), nb::arg("trees"), nb::arg("share"), nb::arg("tries"), nb::arg("least"), nb::arg("most_deep"), nb::arg("seed"));
+    m.def("in_bag", &bind_in_bag, nb::arg("codes").noconvert(), nb::arg("trees"), nb::arg("share"), nb::arg("seed"));
+    m.def("find_leaves", &bind_find_leaves, nb::arg("codes").noconvert(), nb::arg("starts"), nb::arg("column"), nb::arg("code"), nb::arg("left"), nb::arg("ordered"));
+}
+
+}  // namespace deciban

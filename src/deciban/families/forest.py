@@ -1,0 +1,111 @@
+"""Forest: partitions of the rows by decision trees, whose leaves are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban import _kernels
+from deciban.families.celled import Celled
+from deciban.families.mixed import Codes, Coding
+from deciban.types import FloatArray, IntArray, Labels
+
+SHARE = 0.6  # of the rows, that a tree is grown from; the others tell how good it is
+LEAVES = 4096  # of a tree, about, at most
+DEPTH = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Forest(Celled):
+    """Trees that are fixed before rows are counted: every leaf is a cell, which only its counts tell about.
+
+    A tree is grown from some of the rows, by Gini's criterion and with half of the columns (drawn anew) at each node.
+    Which rows those are depends on what they hold alone, so of a row of the fit it is known which trees never saw it:
+    they judge it as they would a new row, once it is left out of their counts.
+    """
+
+    starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))  # (trees + 1)
+    column: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))  # (nodes) −1 of a leaf
+    code: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))  # (nodes) the last that goes left
+    left: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))  # (nodes) a child, or the leaf's number
+    seed: int = 0
+
+    @classmethod
+    def grown(
+        cls,
+        reading: Coding,
+        codes: Codes,
+        labels: Labels,
+        weights: FloatArray | None,
+        classes: int,
+        trees: int,
+        seed: int,
+    ) -> Forest:
+        """From rows whose codes are known."""
+        rows = float(len(labels) if weights is None else weights.sum())
+        tries = max(1, round(0.5 * codes.shape[1]))
+        least = max(1.0, float(int(SHARE * rows / LEAVES)))
+        arrays = _kernels.grow_forest(
+            codes, reading.sizes, reading.ordered, labels, weights, classes, trees, SHARE, tries, least, DEPTH, seed
+        )
+        return cls(reading, *arrays, seed)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        same = isinstance(other, Forest) and self.reading == other.reading and self.seed == other.seed
+        return same and all(np.array_equal(a, b) for a, b in zip(self._arrays, other._arrays, strict=True))
+
+    def __hash__(self) -> int:
+        return hash((self.reading, self.seed, len(self.column)))
+
+    @property
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
+        return self.starts, self.column, self.code, self.left
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:  # type: ignore[override]
+        leaves = np.concatenate([[0], np.cumsum(self.column < 0)])
+        return leaves[self.starts].astype(np.int64)
+
+    def cells(self, codes: Codes) -> NDArray[np.int32]:
+        return _kernels.find_leaves(codes, self.starts, self.column, self.code, self.left, self.reading.ordered)
+
+    def seen(self, codes: Codes) -> NDArray[np.bool_]:
+        """(n, trees) whether each tree was grown from rows like these."""
+        return _kernels.in_bag(codes, len(self.starts) - 1, SHARE, self.seed)
+
+    def sums(self, counts: FloatArray) -> FloatArray:
+        """(nodes, K) the counts of all nodes, from those (leaves, K) of the leaves."""
+        found = np.zeros((len(self.column), counts.shape[1]))
+        found[self.column < 0] = counts
+        for t in range(len(self.starts) - 1):
+            first, end = self.starts[t : t + 2]
+            for node in range(end - 1, first - 1, -1):  # children stand behind their parents
+                if self.column[node] >= 0:
+                    child = first + self.left[node]
+                    found[node] = found[child] + found[child + 1]
+        return found
+
+    def steps(self, codes: Codes) -> Iterator[tuple[IntArray, IntArray, IntArray, IntArray]]:
+        """Level by level: rows, the nodes that they are at, the nodes that they go to, and the columns that say so."""
+        n, trees = len(codes), len(self.starts) - 1
+        row = np.tile(np.arange(n), trees)
+        first = np.repeat(self.starts[:-1], n)
+        node = first.copy()
+        while True:
+            inner = np.flatnonzero(self.column[node] >= 0)
+            if not len(inner):
+                return
+            row, first, node = row[inner], first[inner], node[inner]
+            column = self.column[node]
+            value, code = codes[row, column], self.code[node]
+            goes_left = np.where(self.reading.ordered[column], value <= code, value == code)
+            child = first + self.left[node] + np.where(goes_left, 0, 1)
+            yield row, node, child, column.astype(np.intp)
+            node = child

@@ -1,0 +1,109 @@
+"""Mixed columns, numbers and categories side by side, read together: as small codes, or as a matrix of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.batch import MISSING, UNSEEN, Frame
+from deciban.types import FloatArray, IntArray, Levels
+
+Codes = NDArray[np.uint8]
+MOST_CODES = 256  # of a column, with those of missing cells and of what is in no list
+FARTHEST = 8.0  # spreads from the middle: no cell counts for more
+
+
+@dataclass(frozen=True)
+class Coding:
+    """0 for a missing cell; 1 + the number of cuts at or below a number; 1 + the place of a value in a list.
+
+    A value that is in no list has the last code of its column. So rows are known by small numbers, which tables of
+    several columns and trees are made of.
+
+    >>> from deciban.sources import frame_of
+    >>> coding = Coding((None, (1.5, 4.0)), (("red", "blue"), None))
+    >>> coding.of(frame_of([["blue", 1.0], ["green", 4.0], [None, None]]), [0, 1]).tolist()
+    [[2, 1], [3, 3], [0, 0]]
+    """
+
+    cuts: tuple[tuple[float, ...] | None, ...]  # of each column of numbers, ascending
+    levels: tuple[Levels | None, ...]  # of each other column
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int32]:
+        """(d) how many codes each column has."""
+        pairs = zip(self.cuts, self.levels, strict=True)
+        return np.array([2 + len(levels if cuts is None else cuts) for cuts, levels in pairs], np.int32)  # type: ignore[arg-type]
+
+    @cached_property
+    def ordered(self) -> NDArray[np.bool_]:
+        """(d) whether codes stand in an order: those of numbers."""
+        return np.array([cuts is not None for cuts in self.cuts], np.bool_)
+
+    def of(self, frame: Frame, columns: Sequence[int]) -> Codes:
+        """(n, d) the codes of some columns of a frame."""
+        out = np.empty((frame.rows, len(columns)), np.uint8, order="F")
+        numbers, others = np.flatnonzero(self.ordered), np.flatnonzero(~self.ordered)
+        if len(numbers):
+            x = frame.numbers([columns[j] for j in numbers])
+            for i, j in enumerate(numbers):
+                cuts = np.array(self.cuts[j])
+                place = np.searchsorted(cuts, x[:, i].astype(np.float64), side="right")
+                out[:, j] = np.where(np.isnan(x[:, i]), 0, place + 1)
+        if len(others):
+            codes = _places(frame, columns, others, self.levels)
+            unlisted = self.sizes[others].astype(np.int32) - 1
+            out[:, others] = np.where(codes == UNSEEN, unlisted, np.where(codes == MISSING, 0, codes + 1))
+        return out
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """(x − middle)/spread of a number, at most 8 either way; 1 for the listed value that a cell holds, 0 for others.
+
+    A missing number is in the middle; a missing cell, or a value in no list, has zeros.
+
+    >>> from deciban.sources import frame_of
+    >>> encoding = Encoding((None, 2.0), (None, 0.5), (("red", "blue"), None))
+    >>> encoding.of(frame_of([["blue", 1.0], ["green", None]]), [0, 1]).tolist()
+    [[0.0, 1.0, -2.0], [0.0, 0.0, 0.0]]
+    """
+
+    middle: tuple[float | None, ...]  # of each column of numbers
+    spread: tuple[float | None, ...]
+    levels: tuple[Levels | None, ...]  # of each other column
+
+    @cached_property
+    def owner(self) -> IntArray:
+        """(m) the column that each entry belongs to."""
+        widths = [1 if levels is None else len(levels) for levels in self.levels]
+        return np.repeat(np.arange(len(widths)), widths)
+
+    def of(self, frame: Frame, columns: Sequence[int]) -> FloatArray:
+        """(n, m) the entries of some columns of a frame."""
+        out = np.zeros((frame.rows, len(self.owner)))
+        numbers = np.array([j for j, levels in enumerate(self.levels) if levels is None], np.intp)
+        others = np.array([j for j, levels in enumerate(self.levels) if levels is not None], np.intp)
+        if len(numbers):
+            x = frame.numbers([columns[j] for j in numbers]).astype(np.float64)
+            middle, spread = (np.array([of[j] for j in numbers], np.float64) for of in (self.middle, self.spread))
+            z = np.clip((x - middle) / spread, -FARTHEST, FARTHEST)
+            out[:, np.searchsorted(self.owner, numbers)] = np.where(np.isnan(z), 0.0, z)
+        if len(others):
+            codes = _places(frame, columns, others, self.levels)
+            first = np.searchsorted(self.owner, others)
+            rows, at = np.nonzero(codes >= 0)
+            out[rows, first[at] + codes[rows, at]] = 1.0
+        return out
+
+
+def _places(
+    frame: Frame, columns: Sequence[int], others: IntArray, levels: tuple[Levels | None, ...]
+) -> NDArray[np.int32]:
+    """(n, m) the places of cells in lists of values."""
+    lists = tuple(levels[j] or () for j in others)
+    return frame.codes([columns[j] for j in others], lists)

@@ -1,0 +1,87 @@
+"""Normals: numbers and the values of categories jointly normal, in all classes alike or each in its own way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from deciban import _kernels
+from deciban.families.base import Context, Family, Reads, Table
+from deciban.families.mixed import Encoding
+from deciban.statistics.scatter import Scatter
+from deciban.types import FloatArray, Labels
+
+TOWARDS = 0.02  # of the rows, virtual ones, that pull the shared covariance towards the identity
+
+
+@dataclass(frozen=True)
+class NormalsParams:
+    """μ_c, and of each covariance what takes it to the identity."""
+
+    mean: FloatArray  # (K, d)
+    shared: FloatArray  # (1, d, d) T with TᵀT = Σ⁻¹
+    own: FloatArray  # (K, d, d) of each class
+
+
+@dataclass(frozen=True)
+class Normals(Family[Scatter, NormalsParams]):
+    """Σ = (W + mI)/(n + m), with m = n/50; Σ_c = (W_c + d·Σ)/(n_c + d), with W the scatter within the classes.
+
+    As a density, each class has its own covariance, drawn towards the shared one by as many rows as there are
+    dimensions. Cells are encoded before they are added up (see Encoding), so there are no holes.
+    """
+
+    reading: Encoding
+    reads: ClassVar[Reads] = "mixed"
+    joint: ClassVar[bool] = True
+
+    def width(self, columns: int) -> int:
+        return len(self.reading.owner)
+
+    def check(self, values: Any) -> None:
+        """Encoded cells are finite."""
+
+    def collect(self, values: FloatArray, labels: Labels, weights: FloatArray | None, classes: int) -> Scatter:
+        return Scatter.of(values, labels, weights, classes, shared=False)
+
+    def estimate(self, statistic: Scatter, context: Context) -> NormalsParams:
+        count = statistic.count.value
+        total, (classes, d) = max(float(count.sum()), 1e-300), statistic.origin.shape
+        within = statistic.within
+        shared = (within.sum(axis=0) + TOWARDS * total * np.eye(d)) / ((1 + TOWARDS) * total)
+        middle = count @ statistic.mean / total
+        mean = np.where((count > 0)[:, np.newaxis], statistic.mean, middle)
+        own = (within + d * shared) / (count + d)[:, np.newaxis, np.newaxis]
+        triangles = np.stack([_whitening(sigma) for sigma in (shared, *own)])
+        return NormalsParams(mean, triangles[:1], triangles[1:])
+
+    def add_log_density(self, params: NormalsParams, values: FloatArray, out: FloatArray) -> None:
+        _kernels.add_whitened(values, params.own, params.mean, log_roots(params.own), out)
+
+    def n_parameters(self, params: NormalsParams) -> int:
+        classes, d = params.mean.shape
+        return classes * (d + d * (d + 1) // 2)
+
+    def silent(self, params: NormalsParams) -> Sequence[int]:
+        return ()
+
+    def describe(self, params: NormalsParams, context: Context) -> list[Table]:
+        return []
+
+
+def log_roots(whiten: FloatArray) -> FloatArray:
+    """−½ log |2πΣ| of each covariance."""
+    d = whiten.shape[1]
+    roots: FloatArray = np.log(np.diagonal(whiten, axis1=1, axis2=2)).sum(axis=1) - 0.5 * d * np.log(2 * np.pi)
+    return roots
+
+
+def _whitening(sigma: FloatArray) -> FloatArray:
+    """The lower triangle T with TᵀT = Σ⁻¹."""
+    lower = np.linalg.cholesky(sigma)
+    inverse: FloatArray = solve_triangular(lower, np.eye(len(sigma)), lower=True)
+    return inverse

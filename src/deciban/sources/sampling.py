@@ -1,0 +1,138 @@
+"""Sampling: some of the rows, whichever order and batches they come in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.batch import Batch, Frame
+from deciban.sources import Sample, Streamed
+from deciban.sources.arrays import SparseFrame
+from deciban.sources.arrow import TableFrame
+from deciban.sources.labels import Encoded
+from deciban.sources.stream import joined
+from deciban.types import FloatArray, Level, sorted_levels
+
+Keys = NDArray[np.uint64]
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def row_keys(frame: Frame, seed: int = 0) -> Keys:
+    """(n) 64 bits for each row, a function of what its cells hold: equal rows have equal keys, others as good as never.
+
+    >>> from deciban.sources import frame_of
+    >>> a, b, c = row_keys(frame_of([["x", 1.0], ["y", 1.0], ["x", 1.0]]))
+    >>> bool(a == c), bool(a == b)
+    (True, False)
+    """
+    start = _mixed(np.full(frame.rows, seed, np.int64).view(np.uint64) + GOLDEN)
+    if isinstance(frame, SparseFrame):
+        return _mixed(start + _sparse(frame))
+    keys = start
+    for j, kind in enumerate(frame.kinds):
+        cells = _texts(frame, j) if kind == "category" else _numbers(frame, j)
+        place = np.uint64((int(GOLDEN) * (j + 1)) % 2**64)
+        keys = _mixed(keys ^ _mixed(cells + place))
+    return keys
+
+
+def _mixed(bits: Keys) -> Keys:
+    """Every bit of the result depends on all bits (the end of SplitMix64)."""
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
+
+
+def _numbers(frame: Frame, j: int) -> Keys:
+    x = frame.numbers([j])[:, 0].astype(np.float64) + 0.0  # no −0.0
+    return np.where(np.isnan(x), np.nan, x).view(np.uint64)
+
+
+def _texts(frame: Frame, j: int) -> Keys:
+    coded = frame.coded([j])
+    marks = [blake2b(repr(level).encode("utf-8", "surrogatepass"), digest_size=8).digest() for level in coded.levels[0]]
+    known = np.frombuffer(b"".join([*marks, bytes(8)]), np.uint64)  # the last is that of a missing cell
+    return known[coded.codes[:, 0]]
+
+
+def _sparse(frame: SparseFrame) -> Keys:
+    x = frame.x
+    cells = _mixed((x.data + 0.0).view(np.uint64) + GOLDEN * (x.indices.astype(np.uint64) + np.uint64(1)))
+    total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(np.where(x.data == 0, np.uint64(0), cells))])
+    return total[x.indptr[1:]] - total[x.indptr[:-1]]
+
+
+def lowest(keys: Keys, most: int) -> NDArray[np.intp]:
+    """The rows with the lowest keys, in order of rows: `most` of them, and more only where keys are equal."""
+    if len(keys) <= most:
+        return np.arange(len(keys))
+    return np.flatnonzero(keys <= np.partition(keys, most - 1)[most - 1])
+
+
+@dataclass
+class Watched:
+    """A stream of rows that keeps those with the lowest keys while it is read."""
+
+    rows: Streamed
+    most: int
+    seed: int
+    kept: list[tuple[Sample, Keys]] = field(default_factory=list)
+
+    @property
+    def frame(self) -> Frame:
+        return self.rows.frame
+
+    def located(self) -> AbstractContextManager[None]:
+        return self.rows.located()
+
+    def batches(self, *, converts: bool) -> Iterator[Batch]:
+        for first, sample in self.rows.samples():
+            for batch in sample.batches(converts=converts):
+                whole = replace(batch, first=first + batch.first)
+                yield whole
+                self._keep(whole)
+
+    def _keep(self, batch: Batch) -> None:
+        labels = Encoded(batch.labels, batch.classes)
+        numbers = batch.first + (np.arange(len(batch.labels)) if batch.rows is None else batch.rows)
+        self.kept.append((Sample(batch.frame, labels, batch.weights, numbers), row_keys(batch.frame, self.seed)))
+        if sum(len(keys) for _, keys in self.kept) > 2 * self.most:
+            self.kept = [self._lowest()]
+
+    def _lowest(self) -> tuple[Sample, Keys]:
+        keys = np.concatenate([keys for _, keys in self.kept])
+        rows = lowest(keys, self.most)
+        return _joined([sample for sample, _ in self.kept]).take(rows), keys[rows]
+
+    def sample(self) -> Sample:
+        """The rows with the lowest keys."""
+        return self._lowest()[0]
+
+
+def _joined(samples: list[Sample]) -> Sample:
+    if len(samples) == 1:
+        return samples[0]
+    classes = sorted_levels({label for sample in samples for label in sample.labels.classes})
+    place: dict[Level, int] = {label: i for i, label in enumerate(classes)}
+    codes, weights, numbers = [], list[FloatArray | None](), []
+    for sample in samples:
+        known = np.array([place[label] for label in sample.labels.classes], np.int32)
+        codes.append(known[sample.labels.codes])
+        weights.append(sample.weights)
+        assert sample.numbers is not None
+        numbers.append(sample.numbers)
+    weighed = any(found is not None for found in weights)
+    ones = [np.ones(len(c)) if w is None else w for c, w in zip(codes, weights, strict=True)]
+    frames = [sample.frame for sample in samples]
+    assert all(isinstance(frame, TableFrame) for frame in frames)
+    return Sample(
+        joined(frames),  # type: ignore[arg-type]
+        Encoded(np.concatenate(codes), classes),
+        np.concatenate(ones) if weighed else None,
+        np.concatenate(numbers),
+    )

@@ -1,0 +1,174 @@
+"""Evidence from densities: numbers one by one, jointly with the values of categories, and words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from deciban.families import Multinomial
+from deciban.families.base import Context
+from deciban.families.normals import TOWARDS, Normals, NormalsParams
+from deciban.statistics import Moments, Scatter, Totals
+from deciban.types import FloatArray
+from deciban.weighing.reader import BOUND, Piece, Reader, Rows, Share, bounded, centred
+
+
+class Normal(Reader):
+    """Each number normal, with σ_c² = (Σ(x − μ_c)² + s²)/(n_c + 1): one more row, as far off as all rows are (s²)."""
+
+    def __init__(self, columns: Sequence[int], statistic: Moments) -> None:
+        pooled = statistic.pooled()
+        count = np.maximum(pooled.count.value[0], 1.0)
+        spread = pooled.squares[0] / count
+        self.kept = np.flatnonzero(spread > 0)
+        self.middle, self.spread = pooled.mean[0, self.kept], spread[self.kept]
+        self.count, self.mean, self.squares = (
+            a[:, self.kept].T for a in (statistic.count.value, statistic.mean, statistic.squares)
+        )  # (d, K)
+        self.mean = np.where(self.count > 0, self.mean, self.middle[:, np.newaxis])
+        self.pieces = tuple(Piece("normal", (columns[j],)) for j in self.kept)
+
+    def evidence(self, rows: Rows) -> FloatArray:
+        x = rows.values[:, self.kept].astype(np.float64)
+        there = ~np.isnan(x)
+        x = np.where(there, x, self.middle)
+        away = x[:, :, np.newaxis] - self.mean
+        variance = self._variance(self.count, self.squares, self.spread[:, np.newaxis])
+        density = -0.5 * (np.log(variance) + away**2 / variance)
+        if rows.labels is not None:
+            w = np.ones(len(x)) if rows.weights is None else rows.weights
+            place = rows.labels[:, np.newaxis], np.arange(x.shape[1])
+            count, squares, off = (a.T[place] for a in (self.count, self.squares, self.mean))
+            left = np.maximum(count - w[:, np.newaxis], 0.0)
+            some = left > 1e-9 * count
+            off = x - off
+            farther = np.where(some, count / np.where(some, left, 1.0), 1.0)  # μ moves away from x
+            less = np.maximum(squares - w[:, np.newaxis] * off**2 * farther, 0.0)
+            var = self._variance(left, np.where(some, less, 0.0), self.spread)
+            off = np.where(some, off * farther, x - self.middle)
+            own = -0.5 * (np.log(var) + off**2 / var)
+            rows_, columns_ = np.arange(len(x))[:, np.newaxis], np.arange(x.shape[1])
+            density[rows_, columns_, rows.labels[:, np.newaxis]] = own
+        return np.where(there[:, :, np.newaxis], bounded(density), 0.0)
+
+    @property
+    def n_parameters(self) -> int:
+        return 2 * self.mean.size
+
+    @staticmethod
+    def _variance(count: FloatArray, squares: FloatArray, spread: FloatArray) -> FloatArray:
+        variance: FloatArray = (squares + spread) / (count + 1.0)
+        return variance
+
+
+class Jointly(Reader):
+    """All columns jointly normal: with one covariance, where evidence is linear, and with one for each class.
+
+    A row is left out in closed form: δ = x − μ_y takes aδδᵀ (a = wn_y/(n_y − w)) from every scatter that it is in, so
+    |Σ| and Σ⁻¹ follow by Sherman and Morrison. (Of the shared covariance that a class's own is drawn towards, the
+    divisor stays.)
+    """
+
+    def __init__(self, columns: Sequence[int], family: Normals, statistic: Scatter, params: NormalsParams) -> None:
+        self.columns, self.family, self.params = tuple(columns), family, params
+        self.count = statistic.count.value
+        self.pieces = (Piece("linear", self.columns), Piece("quadratic", self.columns))
+
+    def evidence(self, rows: Rows) -> FloatArray:
+        return bounded(self._densities(rows))
+
+    @property
+    def n_parameters(self) -> int:
+        return self.family.n_parameters(self.params)
+
+    def _densities(self, rows: Rows) -> FloatArray:
+        """(n, 2, K), but for what is common to all classes."""
+        x, (classes, d) = rows.values, self.params.mean.shape
+        out = np.empty((len(x), 2, classes))
+        n = np.arange(len(x))
+        total, towards = self.count.sum(), TOWARDS * self.count.sum()
+        whole = total + towards
+        if rows.labels is not None:
+            y = rows.labels
+            w = np.ones(len(x)) if rows.weights is None else rows.weights
+            left = np.maximum(self.count[y] - w, 1e-9)
+            farther = self.count[y] / left
+            a = w * farther
+        for piece, whiten in enumerate((self.params.shared, self.params.own)):
+            for k in range(classes):
+                t = whiten[k if piece else 0]
+                z = (x - self.params.mean[k]) @ t.T
+                logs = np.log(np.diagonal(t)).sum() if piece else 0.0
+                squares = np.einsum("ij,ij->i", z, z)
+                if rows.labels is None:
+                    out[:, piece, k] = logs - 0.5 * squares
+                    continue
+                u = z + ((self.params.mean[k] - self.params.mean) @ t.T)[y]  # whitened δ
+                mine = y == k
+                if piece:
+                    size = self.count[k] + d
+                    less = np.where(mine, w, 0.0)
+                    taken = a * (np.where(mine, 1.0, 0.0) + d / whole)
+                else:
+                    size, less, taken = whole, w, a
+                h = np.einsum("ij,ij->i", u, u)
+                cross = np.where(mine, farther * h, np.einsum("ij,ij->i", u, z))
+                squares = np.where(mine, farther**2 * h, squares)
+                rest = np.maximum(1.0 - taken * h / size, 1e-9)
+                q = (size - less) / size * (squares + taken * cross**2 / (size * rest))
+                found = -0.5 * q
+                if piece:
+                    found += logs - 0.5 * (np.log(rest) - d * np.log((size - less) / size))
+                out[n, piece, k] = found
+        return out
+
+    def split(self, values: FloatArray, weights: FloatArray) -> Iterator[Share]:
+        """x·(Ax) by rows, x·b by terms; what does not depend on x belongs to no column."""
+        mean, owner = self.params.mean, self.family.reading.owner
+        shares = np.zeros((len(self.columns) + 1, len(values), len(self.count)))
+        for piece, whiten in enumerate((self.params.shared, self.params.own)):
+            precision = np.broadcast_to(whiten.transpose(0, 2, 1) @ whiten, (len(mean), *whiten.shape[1:]))
+            terms = np.empty((len(values), values.shape[1] + 1, len(mean)))
+            for k, (p, mu) in enumerate(zip(precision, mean, strict=True)):
+                terms[:, :-1, k] = values * (p @ mu - 0.5 * (values @ p))
+                constant = np.log(np.diagonal(whiten[k])).sum() if piece else 0.0
+                terms[:, -1, k] = constant - 0.5 * mu @ p @ mu
+            terms = centred(terms)
+            whole = terms.sum(axis=1)
+            # where evidence is bounded, so are its parts
+            scale = np.where(np.abs(whole) > BOUND, BOUND / np.maximum(np.abs(whole), BOUND), 1.0) * weights[piece]
+            np.add.at(shares, np.append(owner, len(self.columns)), (terms * scale[:, np.newaxis]).transpose(1, 0, 2))
+        for columns, share in zip([*((j,) for j in self.columns), ()], shares, strict=True):
+            yield columns, share
+
+
+class Words(Reader):
+    """Counts of words: one piece of all."""
+
+    def __init__(
+        self, columns: Sequence[int], family: Multinomial, statistic: Totals, context: Context
+    ) -> None:
+        self.columns, self.family, self.statistic, self.context = tuple(columns), family, statistic, context
+        self.params = family.estimate(statistic, context)
+        self.pieces = (Piece("words", self.columns),)
+
+    def evidence(self, rows: Rows) -> FloatArray:
+        out = np.zeros((rows.values.shape[0], len(self.context.classes)))
+        if rows.labels is None:
+            self.family.add_log_density(self.params, rows.values, out)
+        else:
+            self.family.leave_one_out(
+                self.statistic, self.params, self.context, rows.values, rows.labels, rows.weights, out
+            )
+        return centred(out)[:, np.newaxis]
+
+    @property
+    def n_parameters(self) -> int:
+        return self.family.n_parameters(self.params)
+
+    def split(self, values: Any, weights: FloatArray) -> Iterator[Share]:
+        parts = self.family.parts(self.params, values, len(self.context.classes))
+        for column, part in zip(self.columns, parts, strict=True):
+            yield (column,), centred(part) * weights[0]

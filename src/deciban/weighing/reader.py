@@ -1,0 +1,79 @@
+"""Reader: what a block says of rows, as pieces of evidence that can each be given a weight."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.families.base import rows_of
+from deciban.types import FloatArray, Labels
+
+BOUND = 30.0  # nats: no density says more, however far from all classes a row is
+
+Share = tuple[tuple[int, ...], FloatArray]  # columns, and (n, K) what they contribute; no columns: what none does
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Evidence with a weight of its own: what it is made of, and the columns (places in the table) that it is about."""
+
+    kind: str
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a block. Where labels are given, they were learned, and each is left out when it is judged itself."""
+
+    values: Any
+    labels: Labels | None = None
+    weights: FloatArray | None = None
+    half: NDArray[np.bool_] | None = None  # (n) of two halves: what was chosen by one half of the rows judges the other
+
+    def some(self, rows: slice) -> Rows:
+        parts = (None if part is None else part[rows] for part in (self.labels, self.weights, self.half))
+        return Rows(rows_of(self.values, rows), *parts)
+
+
+class Reader(ABC):
+    """Evidence is log p(x|c), less its mean over the classes: what does not tell them apart is no evidence."""
+
+    pieces: tuple[Piece, ...]
+
+    def prepare(self, rows: Rows) -> None:
+        """A look at all rows that are to be left out, before their evidence is asked for."""
+
+    @abstractmethod
+    def evidence(self, rows: Rows) -> FloatArray:
+        """(n, pieces, K)."""
+
+    @property
+    @abstractmethod
+    def n_parameters(self) -> int:
+        """How many free parameters it has."""
+
+    def add(self, values: Any, weights: FloatArray, out: FloatArray) -> None:
+        """out (n, K) += Σ weights (pieces, K) · evidence of new rows."""
+        out += np.einsum("npk,pk->nk", self.evidence(Rows(values)), weights)
+
+    def split(self, values: Any, weights: FloatArray) -> Iterator[Share]:
+        """What `add` adds, as shares of columns; they sum to it. A piece of one column, or of a pair, is its own."""
+        found = self.evidence(Rows(values)) * weights
+        for p, piece in enumerate(self.pieces):
+            yield piece.columns, found[:, p]
+
+
+def centred(evidence: FloatArray) -> FloatArray:
+    """Less the mean over the classes, which stand last."""
+    result: FloatArray = evidence - evidence.mean(axis=-1, keepdims=True)
+    return result
+
+
+def bounded(evidence: FloatArray) -> FloatArray:
+    """Centred, and at most 30 nats either way."""
+    return np.clip(centred(evidence), -BOUND, BOUND)

@@ -1,0 +1,177 @@
+"""Structure: which columns are read together, and how. Chosen once, from some of the rows; then rows only add."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from deciban import _kernels
+from deciban.families import Binned, Categorical, Gaussian, Multinomial
+from deciban.families.celled import Pairs
+from deciban.families.cuts import cut_values, equal_frequency
+from deciban.families.forest import Forest
+from deciban.families.mixed import MOST_CODES, Codes, Coding, Encoding
+from deciban.families.normals import Normals
+from deciban.generative import Block, Generative
+from deciban.plans import Plan, with_presence
+from deciban.schema import Schema
+from deciban.sources import Sample
+from deciban.statistics import Counts, Histogram, Moments
+from deciban.types import FloatArray, Levels
+from deciban.weighing.tables import RARE, VIRTUAL
+
+FINE = 126  # cuts of a column of numbers, for trees
+COARSE = 5  # for pairs
+LISTED = 16  # values of a category that a joint normal has entries for
+WIDEST = 256  # entries of a joint normal
+PRODUCTS = 1 << 23  # numbers in its scatter
+PAIRED = 64  # columns of which all pairs are tried
+MOST_PAIRS = 20
+GAIN = 0.005  # nats a row that a pair must tell more than its two columns
+
+
+def first_plans(schema: Schema, *, sparse: bool) -> tuple[Plan, ...]:
+    """How columns are read one by one: numbers in a histogram and as moments, categories by their values."""
+    if sparse:
+        return (Plan(Multinomial(), tuple(range(len(schema.names)))),)
+    numbers = tuple(j for j, kind in enumerate(schema.kinds) if kind == "number")
+    others = tuple(j for j, kind in enumerate(schema.kinds) if kind != "number")
+    plans = [Plan(Binned(), numbers), Plan(Categorical(), others), Plan(Gaussian(), numbers)]
+    return tuple(with_presence([plan for plan in plans if plan.columns]))
+
+
+def joint_plans(evidence: Generative, sample: Sample, pairs: int | None, trees: int, seed: int) -> tuple[Plan, ...]:
+    """Columns that are read together, in the light of what is known of each and of some of the rows."""
+    plans = []
+    columns, encoding = _encoding(evidence)
+    if len(columns):
+        plans.append(Plan(Normals(encoding), columns))
+    places = evidence.schema.places(sample.frame)
+    columns, coding = _coding(evidence, COARSE)
+    if pairs != 0 and len(columns) > 1:
+        codes = coding.of(sample.frame, [places[j] for j in columns])
+        chosen = _pairs(coding, codes, sample, pairs)
+        if chosen:
+            plans.append(_paired(columns, coding, chosen))
+    columns, coding = _coding(evidence, FINE)
+    if trees and len(columns) > 1 and len(sample.labels.classes) > 1:
+        codes = coding.of(sample.frame, [places[j] for j in columns])
+        classes = len(sample.labels.classes)
+        forest = Forest.grown(coding, codes, sample.labels.codes, sample.weights, classes, trees, seed)
+        plans.append(Plan(forest, columns))
+    return tuple(plans)
+
+
+def _blocks(evidence: Generative) -> tuple[Block | None, Block | None, Block | None]:
+    """The histograms, the moments and the values, where there are such columns."""
+    plain = [block for block in evidence.blocks if not block.plan.presence]
+
+    def of(family: type) -> Block | None:
+        return next((block for block in plain if type(block.plan.family) is family), None)
+
+    return of(Binned), of(Gaussian), of(Categorical)
+
+
+def _listed(counts: Counts, most: int) -> list[tuple[Levels, FloatArray]]:
+    """Of each column the values that are not rare, the most frequent first, and how often each is there."""
+    found = []
+    total = counts.table.value.sum(axis=0)
+    for j, levels in enumerate(counts.levels):
+        sizes = total[counts.offsets[j] : counts.offsets[j + 1]]
+        order = [i for i in np.argsort(-sizes, kind="stable") if sizes[i] >= RARE and levels[i] is not None][:most]
+        found.append((tuple(levels[i] for i in order), sizes[order]))
+    return found
+
+
+def _coding(evidence: Generative, bins: int) -> tuple[tuple[int, ...], Coding]:
+    """The columns that vary, and codes for them: bins of equal frequency, and the values that are not rare."""
+    histograms, _, values = _blocks(evidence)
+    found: dict[int, tuple[tuple[float, ...] | None, Levels | None]] = {}
+    if histograms is not None:
+        statistic = histograms.statistic
+        assert isinstance(statistic, Histogram)
+        for i, j in enumerate(histograms.plan.columns):
+            counts = statistic.table(i).value.sum(axis=0)
+            after = equal_frequency(counts, bins + 1) if len(counts) > 1 else np.zeros(0, np.intp)
+            if len(after):
+                found[j] = tuple(cut_values(statistic.lower(i), statistic.upper(i), after).tolist()), None
+    if values is not None:
+        assert isinstance(values.statistic, Counts)
+        for j, (levels, _) in zip(values.plan.columns, _listed(values.statistic, MOST_CODES - 2), strict=True):
+            if levels:
+                found[j] = None, levels
+    columns = tuple(sorted(found))
+    return columns, Coding(tuple(found[j][0] for j in columns), tuple(found[j][1] for j in columns))
+
+
+def _encoding(evidence: Generative) -> tuple[tuple[int, ...], Encoding]:
+    """Columns for a joint normal: all, or the numbers alone, or none, as is not too wide."""
+    _, moments, values = _blocks(evidence)
+    numbers: dict[int, tuple[float, float]] = {}
+    if moments is not None:
+        assert isinstance(moments.statistic, Moments)
+        pooled = moments.statistic.pooled()
+        spread = np.sqrt(pooled.squares[0] / np.maximum(pooled.count.value[0], 1.0))
+        for i, j in enumerate(moments.plan.columns):
+            if spread[i] > 0:
+                numbers[j] = float(pooled.mean[0, i]), float(spread[i])
+    others: dict[int, Levels] = {}
+    if values is not None:
+        assert isinstance(values.statistic, Counts)
+        for j, (levels, sizes) in zip(values.plan.columns, _listed(values.statistic, LISTED), strict=True):
+            whole = sizes.sum() >= evidence.counts.value.sum()  # then the entries of all but one tell the last
+            if len(levels) > (1 if whole else 0):
+                others[j] = levels[1:] if whole else levels
+    classes = len(evidence.classes)
+
+    def fits(width: int) -> bool:
+        return 0 < width <= WIDEST and classes * width**2 <= PRODUCTS
+
+    if not fits(len(numbers) + sum(map(len, others.values()))):
+        others = {}
+    if not others and not fits(len(numbers)):
+        numbers = {}
+    columns = tuple(sorted([*numbers, *others]))
+    middle, spread_of = ([numbers[j][i] if j in numbers else None for j in columns] for i in (0, 1))
+    return columns, Encoding(tuple(middle), tuple(spread_of), tuple(others.get(j) for j in columns))
+
+
+def _pairs(coding: Coding, codes: Codes, sample: Sample, pairs: int | None) -> list[tuple[int, int]]:
+    """The pairs that tell most more than their columns one by one, every row left out of the counts that judge it."""
+    classes = len(sample.labels.classes)
+    columns = _telling(coding, codes, sample)[:PAIRED]
+    sizes = coding.sizes.astype(np.int64)
+    small = [pair for pair in combinations(sorted(columns), 2) if sizes[pair[0]] * sizes[pair[1]] <= 0.5 * len(codes)]
+    if not small or classes < 2:
+        return []
+    gains = _kernels.pair_gains(
+        codes, coding.sizes, sample.labels.codes, sample.weights, classes, VIRTUAL, np.array(small, np.int32)
+    )
+    least, most = (GAIN, MOST_PAIRS) if pairs is None else (0.0, pairs)
+    order = [i for i in np.argsort(-gains, kind="stable") if gains[i] > least][:most]
+    return [small[i] for i in order]
+
+
+def _telling(coding: Coding, codes: Codes, sample: Sample) -> list[int]:
+    """The columns in order of what they tell of the class by themselves: their mutual information, less its bias."""
+    if codes.shape[1] <= PAIRED:
+        return list(range(codes.shape[1]))
+    found = []
+    for j, size in enumerate(coding.sizes.tolist()):
+        table = np.zeros((len(sample.labels.classes), size))
+        np.add.at(table, (sample.labels.codes, codes[:, j]), 1.0 if sample.weights is None else sample.weights)
+        expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
+        some = table > 0
+        bits = (table[some] * np.log(table[some] / expected[some])).sum()
+        found.append(bits - 0.5 * (len(table) - 1) * ((table.sum(axis=0) > 0).sum() - 1))
+    return np.argsort(-np.array(found), kind="stable").tolist()
+
+
+def _paired(columns: Sequence[int], coding: Coding, pairs: list[tuple[int, int]]) -> Plan:
+    """A plan of the columns that occur in pairs."""
+    used = sorted({j for pair in pairs for j in pair})
+    place = {j: i for i, j in enumerate(used)}
+    few = Coding(tuple(coding.cuts[j] for j in used), tuple(coding.levels[j] for j in used))
+    return Plan(Pairs(few, tuple((place[a], place[b]) for a, b in pairs)), tuple(columns[j] for j in used))

@@ -1,0 +1,130 @@
+"""Weighed: a generative model whose evidence counts as much as its weights say. It scores and explains rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from deciban import _kernels
+from deciban.batch import Frame
+from deciban.errors import BadCell
+from deciban.generative import Block, ClassPrior, Generative, log_prior, named_cell, numbered_row, title
+from deciban.held_out import Judged
+from deciban.plans import converts, read
+from deciban.sources import Sample
+from deciban.sources.sampling import row_keys
+from deciban.statistics import Counts
+from deciban.types import FloatArray, IntArray
+from deciban.weighing.reader import Reader
+from deciban.weighing.weights import LeftOut, Weights, places_of, reader_of
+
+DECIBANS = 10.0 / np.log(10.0)  # in one nat
+SHOWN = 500  # rows that tell what columns contribute
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """log p(c|x) = log p(c) + b_c + Σ_pieces w_pc·evidence_pc, normalised."""
+
+    evidence: Generative
+    weights: Weights
+    class_prior: ClassPrior
+
+    @cached_property
+    def log_prior(self) -> FloatArray:
+        """(K) log p(c)."""
+        return log_prior(self.evidence.counts.value, self.evidence.classes, self.class_prior)
+
+    @cached_property
+    def bias(self) -> FloatArray:
+        return self.weights.bias_of(self.evidence.classes)
+
+    @cached_property
+    def readers(self) -> tuple[tuple[Block, Reader, FloatArray], ...]:
+        """Every block that counts, with what reads it and (pieces, K) weights."""
+        found = []
+        for block in self.evidence.blocks:
+            reader = reader_of(self.evidence, block)
+            values = self.weights.of(reader.pieces, self.evidence.schema.names, self.evidence.classes)
+            if values.any():
+                found.append((block, reader, values))
+        return tuple(found)
+
+    def converts(self, frame: Frame) -> bool:
+        return converts([block.plan for block in self.evidence.blocks], frame)
+
+    def joint(self, frame: Frame, out: FloatArray, first_row: int | IntArray = 0) -> None:
+        """out (n, K) = the scores, but for a term common to all classes."""
+        out[:] = self.log_prior + self.bias
+        for reader, values, weights in self._read(frame, first_row):
+            reader.add(values, weights, out)
+
+    def _read(self, frame: Frame, first_row: int | IntArray = 0) -> Iterator[tuple[Reader, Any, FloatArray]]:
+        """Every block's values of some rows."""
+        places = self.evidence.schema.places(frame)
+        for block, reader, weights in self.readers:
+            levels = block.statistic.levels if isinstance(block.statistic, Counts) else None
+            values = read(block.plan, frame, places, levels, self.evidence.missing)
+            try:
+                block.plan.family.check(values)
+            except BadCell as bad:
+                row = numbered_row(first_row, bad.row)
+                raise named_cell(bad, block.plan, self.evidence.schema, places, frame, row) from None
+            yield reader, values, weights
+
+    def parts(self, frame: Frame) -> tuple[list[str], list[FloatArray]]:
+        """What each column, and each pair, contributes, as (n, K) arrays, with their names; "prior" is the first.
+
+        The prior has what no column has: the bias, and the constants of joint densities.
+        """
+        found, names = self.shares(frame), self.evidence.schema.names
+        return ["prior", *(title(columns, names) for columns in [*found][1:])], [*found.values()]
+
+    def shares(self, frame: Frame) -> dict[tuple[int, ...], FloatArray]:
+        """(n, K) what no column contributes, what each one does, and what each pair does, in this order."""
+        base = np.broadcast_to(self.log_prior + self.bias, (frame.rows, len(self.log_prior)))
+        found: dict[tuple[int, ...], FloatArray] = {(): base}
+        for reader, values, weights in self._read(frame):
+            for columns, share in reader.split(values, weights):
+                found[columns] = found[columns] + share if columns in found else share
+        return {columns: found[columns] for columns in sorted(found, key=lambda columns: (len(columns), columns))}
+
+    def left_out(self, sample: Sample, seed: int) -> Iterator[Judged]:
+        """Rows that were learned, each judged by evidence of all the others; the only row of a class is no one's."""
+        rows, alone = LeftOut.of(self.evidence, sample, seed)
+        if len(rows.labels):
+            z = np.tile(self.log_prior + self.bias, (len(rows.labels), 1))
+            for block, reader, weights in self.readers:
+                for at, part in rows.parts(block, reader, np.arange(len(z))):
+                    z[at : at + len(part.labels)] += np.einsum("npk,pk->nk", reader.evidence(part), weights)  # type: ignore[arg-type]
+            _kernels.normalise(z, self.log_prior, False)
+            yield Judged(rows.labels, z, rows.sample.weights)
+        if len(alone.labels):
+            z = np.empty((len(alone.labels), len(self.log_prior)))
+            self.joint(alone.sample.frame, z)
+            z[np.arange(len(z)), alone.labels] = -np.inf
+            _kernels.normalise(z, self.log_prior, False)
+            yield Judged(alone.labels, z, alone.sample.weights)
+
+
+def weigh(evidence: Generative, sample: Sample, seed: int, *, left_out: bool = True) -> Weights:
+    """Weights, and what every column contributes with them: mean evidence for the right class against the others."""
+    weights = Weights.learned(evidence, sample, seed, left_out=left_out)
+    keys = row_keys(sample.frame, seed)
+    few = sample.take(np.argsort(keys, kind="stable")[:SHOWN])
+    labels = places_of(evidence.classes, few)
+    known = np.flatnonzero(labels >= 0)
+    if len(evidence.classes) < 2 or not len(known):
+        return weights
+    shares = Weighed(evidence, weights, "empirical").shares(few.frame)
+    decibans = []
+    for share in [*shares.values()][1:]:
+        own = share[known, labels[known]]
+        others = (share[known].sum(axis=1) - own) / (share.shape[1] - 1)
+        decibans.append(float((own - others).mean()) * DECIBANS)
+    names = tuple(tuple(evidence.schema.names[j] for j in columns) for columns in [*shares][1:])
+    return replace(weights, parts=names, decibans=np.array(decibans))

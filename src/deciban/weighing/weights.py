@@ -1,0 +1,276 @@
+"""Weights: how much each piece of evidence counts, learned from rows that are left out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.errors import NegativeEvidence
+from deciban.families import Binned, Categorical, Context, Gaussian, Multinomial
+from deciban.families.celled import Pairs
+from deciban.families.forest import Forest
+from deciban.families.normals import Normals
+from deciban.generative import Block, Generative
+from deciban.plans import read
+from deciban.sources import Sample
+from deciban.sources.sampling import row_keys
+from deciban.statistics import Counts
+from deciban.types import FloatArray, Labels, Level, Levels
+from deciban.weighing.densities import Jointly, Normal, Words
+from deciban.weighing.reader import Piece, Reader, Rows
+from deciban.weighing.solve import Evidence, choose_penalty, solve
+from deciban.weighing.tables import Leaves, Paired, Present, Scales, Values
+
+CELLS = 1 << 22  # of evidence, that are made at a time
+MOST_CELLS = 1 << 26  # of evidence, that are weighed; beyond, of fewer rows
+SINGLE = 1 << 24  # cells: more are kept in single precision
+TRIED = 3000  # rows that the penalty is chosen by
+FOLDS = 3
+TELLS = 1.0  # nats, over all rows, that a piece must tell by itself to be weighed at all
+
+
+def reader_of(evidence: Generative, block: Block) -> Reader:
+    """What makes pieces of evidence from a block."""
+    family, columns = block.plan.family, block.plan.columns
+    statistic = block.statistic
+    prior = evidence.counts.value / evidence.counts.value.sum()
+    context = Context(evidence.classes, tuple(evidence.schema.names[j] for j in columns))
+    if block.plan.presence:
+        return Present(columns, statistic, prior)  # type: ignore[arg-type]
+    match family:
+        case Categorical():
+            return Values(columns, statistic, prior)  # type: ignore[arg-type]
+        case Binned():
+            return Scales(columns, statistic, prior)  # type: ignore[arg-type]
+        case Gaussian():
+            return Normal(columns, statistic)  # type: ignore[arg-type]
+        case Normals():
+            return Jointly(columns, family, statistic, family.estimate(statistic, context))  # type: ignore[arg-type]
+        case Pairs():
+            return Paired(columns, family, statistic, prior)  # type: ignore[arg-type]
+        case Forest():
+            return Leaves(columns, family, statistic, prior)  # type: ignore[arg-type]
+        case Multinomial():
+            return Words(columns, family, statistic, context)  # type: ignore[arg-type]
+    raise TypeError(f"no evidence is weighed of a {type(family).__name__}")
+
+
+@dataclass(frozen=True)
+class Weights:
+    """w of each piece for each class, and b: log p(c|x) = log p(c) + b_c + Σ_pieces w_pc·evidence_pc, normalised.
+
+    A piece is known by its kind and the names of its columns, a class by its label. So weights outlive changes of what
+    they weigh: a piece without one counts nothing, a class without one has the mean of the others.
+    """
+
+    classes: Levels
+    kinds: tuple[str, ...]  # (P)
+    columns: tuple[Levels, ...]  # (P) names
+    values: FloatArray  # (P, K)
+    bias: FloatArray  # (K)
+    penalty: float  # the one chosen
+    rows: int  # that were weighed
+    parts: tuple[Levels, ...] = ()  # columns and pairs
+    decibans: FloatArray = field(default_factory=lambda: np.zeros(0))  # that each contributes in the mean
+
+    @classmethod
+    def none(cls, classes: Levels) -> Weights:
+        """Nothing counts but the class prior."""
+        return cls(classes, (), (), np.zeros((0, len(classes))), np.zeros(len(classes)), 0.0, 0)
+
+    @classmethod
+    def learned(cls, evidence: Generative, sample: Sample, seed: int, *, left_out: bool = True) -> Weights:
+        """From rows that were learned, each left out in its turn; or from new ones."""
+        classes, names = evidence.classes, evidence.schema.names
+        rows = (LeftOut.of(evidence, sample, seed) if left_out else (LeftOut.new(evidence, sample, seed),))[0]
+        if len(classes) < 2 or len(rows.labels) < 2:
+            return cls.none(classes)
+        gathered, pieces = rows.evidence()
+        telling = np.flatnonzero(_tells(gathered) > TELLS)
+        pieces = [pieces[p] for p in telling]
+        groups = {kind: i for i, kind in enumerate(sorted({piece.kind for piece in pieces}))}
+        chosen = replace(
+            gathered,
+            values=np.ascontiguousarray(gathered.values[:, :, telling]),
+            groups=np.array([groups[piece.kind] for piece in pieces], np.intp),
+        )
+        order = np.argsort(rows.keys, kind="stable")[:TRIED]
+        fold = (rows.keys[order] >> np.uint64(7)) % np.uint64(FOLDS)
+        penalty, _ = choose_penalty(chosen.take(order), np.unique(fold, return_inverse=True)[1].astype(np.intp))
+        found = solve(chosen, penalty)
+        two = len(classes) == 2
+        values = np.repeat(found.weights, 2, axis=1) if two else found.weights
+        bias = np.array([-0.5, 0.5]) * found.bias[0] if two else found.bias
+        columns = tuple(tuple(names[j] for j in piece.columns) for piece in pieces)
+        return cls(
+            classes, tuple(p.kind for p in pieces), columns, np.ascontiguousarray(values), bias, penalty, len(rows.labels)
+        )
+
+    def of(self, pieces: Sequence[Piece], names: Sequence[Level], classes: Levels) -> FloatArray:
+        """(pieces, K) the weights of some pieces for some classes."""
+        place = {key: p for p, key in enumerate(self.keys)}
+        values = np.hstack([self.values, self.values.mean(axis=1, keepdims=True)])
+        found = np.zeros((len(pieces), len(classes)))
+        for i, piece in enumerate(pieces):
+            p = place.get((piece.kind, frozenset(names[j] for j in piece.columns)))
+            if p is not None:
+                found[i] = values[p, self._classes(classes)]
+        return found
+
+    def bias_of(self, classes: Levels) -> FloatArray:
+        """(K) b of some classes."""
+        return np.append(self.bias, 0.0)[self._classes(classes)]
+
+    @property
+    def keys(self) -> list[tuple[str, frozenset[Level]]]:
+        return [(kind, frozenset(names)) for kind, names in zip(self.kinds, self.columns, strict=True)]
+
+    def _classes(self, classes: Levels) -> list[int]:
+        place: Mapping[Level, int] = {label: k for k, label in enumerate(self.classes)}
+        return [place.get(label, len(place)) for label in classes]
+
+    def merged(self, other: Weights, mine: Mapping[Level, float], theirs: Mapping[Level, float]) -> Weights:
+        """Of each class the mean of both, by the rows that each model had of it; a piece that one lacks is 0 there."""
+        classes = tuple(dict.fromkeys((*self.classes, *other.classes)))
+        keys = list(dict.fromkeys((*self.keys, *other.keys)))
+        names = {**dict(zip(other.keys, other.columns, strict=True)), **dict(zip(self.keys, self.columns, strict=True))}
+        values, bias = np.zeros((len(keys), len(classes))), np.zeros(len(classes))
+        for weights, rows in ((self, mine), (other, theirs)):
+            at = [keys.index(key) for key in weights.keys]
+            for k, label in enumerate(classes):
+                total = mine.get(label, 0.0) + theirs.get(label, 0.0)
+                share = rows.get(label, 0.0) / total if total else 0.0
+                if label in weights.classes:
+                    c = weights.classes.index(label)
+                    values[at, k] += share * weights.values[:, c]
+                    bias[k] += share * weights.bias[c]
+        kinds = tuple(kind for kind, _ in keys)
+        larger = self if self.rows >= other.rows else other
+        columns = tuple(names[key] for key in keys)
+        told: dict[Levels, float] = {}
+        for weights, rows in ((self, mine), (other, theirs)):
+            share = sum(rows.values()) / max(sum(mine.values()) + sum(theirs.values()), 1e-300)
+            for part, decibans in zip(weights.parts, weights.decibans.tolist(), strict=True):
+                told[part] = told.get(part, 0.0) + share * decibans
+        return Weights(
+            classes,
+            kinds,
+            columns,
+            values,
+            bias,
+            larger.penalty,
+            self.rows + other.rows,
+            tuple(told),
+            np.array([*told.values()]),
+        )
+
+
+def places_of(classes: Levels, sample: Sample) -> Labels:
+    """(n) where each row's class stands among those of a model; −1 where it does not."""
+    place = {label: k for k, label in enumerate(classes)}
+    known = np.array([place.get(label, -1) for label in sample.labels.classes], np.int32)
+    return known[sample.labels.codes]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Rows to judge, and the model that judges them; each left out of it, if they are among what it has learned."""
+
+    model: Generative
+    sample: Sample
+    labels: Labels  # (n) places in the model's classes
+    keys: NDArray[np.uint64]
+    learned: bool
+
+    @classmethod
+    def of(cls, model: Generative, sample: Sample, seed: int) -> tuple[LeftOut, LeftOut]:
+        """Rows that were learned; apart from them those that are alone in their class: no other tells of it."""
+        labels = places_of(model.classes, sample)
+        weight = np.ones(len(labels)) if sample.weights is None else sample.weights
+        if (weight[labels < 0] > 0).any():
+            raise NegativeEvidence(
+                "some rows are of a class that was never learned: these must be rows that the model has learned; to "
+                "weigh evidence by others use reweigh(X, y, learned=False)"
+            )
+        alone = model.counts.value[labels] - weight <= 1e-9
+        there = (labels >= 0) & (weight > 0)
+        first, second = (cls._some(model, sample, labels, rows, seed) for rows in (there & ~alone, there & alone))
+        return replace(first, learned=True), second
+
+    @classmethod
+    def new(cls, model: Generative, sample: Sample, seed: int) -> LeftOut:
+        """Rows that were not learned; of a class that was never seen, none."""
+        labels = places_of(model.classes, sample)
+        there = labels >= 0 if sample.weights is None else (labels >= 0) & (sample.weights > 0)
+        return cls._some(model, sample, labels, there, seed)
+
+    @classmethod
+    def _some(cls, model: Generative, sample: Sample, labels: Labels, there: NDArray[np.bool_], seed: int) -> LeftOut:
+        rows = np.flatnonzero(there)
+        taken = sample if len(rows) == len(labels) else sample.take(rows)
+        return cls(model, taken, labels[rows], row_keys(taken.frame, seed), learned=False)
+
+    def evidence(self) -> tuple[Evidence, list[Piece]]:
+        """What every piece says of every row. Of too many, of those with the lowest keys."""
+        classes = len(self.model.classes)
+        columns = 1 if classes == 2 else classes
+        readers = [reader_of(self.model, block) for block in self.model.blocks]
+        pieces = [piece for reader in readers for piece in reader.pieces]
+        most = max(1, MOST_CELLS // max(1, columns * len(pieces)))
+        rows = np.argsort(self.keys, kind="stable")[:most] if len(self.labels) > most else np.arange(len(self.labels))
+        cells = columns * len(rows) * len(pieces)
+        values = np.empty((columns, len(rows), len(pieces)), np.float32 if cells > SINGLE else np.float64)
+        at = 0
+        for block, reader in zip(self.model.blocks, readers, strict=True):
+            if reader.pieces:
+                self._fill(block, reader, rows, values[:, :, at : at + len(reader.pieces)])
+            at += len(reader.pieces)
+        log_prior = np.log(self.model.counts.value / self.model.counts.value.sum())
+        offset = np.broadcast_to(log_prior[1] - log_prior[0] if columns == 1 else log_prior, (len(rows), columns))
+        weights = None if self.sample.weights is None else self.sample.weights[rows]
+        groups = np.zeros(len(pieces), np.intp)
+        return Evidence(values, np.ascontiguousarray(offset), self.labels[rows], weights, groups), pieces
+
+    def _fill(self, block: Block, reader: Reader, rows: NDArray[np.intp], out: NDArray[np.floating]) -> None:
+        for at, part in self.parts(block, reader, rows):
+            found = reader.evidence(part)
+            here = slice(at, at + len(found))
+            if len(out) == 1:
+                out[0, here] = found[:, :, 1] - found[:, :, 0]
+            else:
+                out[:, here] = found.transpose(2, 0, 1)
+
+    def parts(self, block: Block, reader: Reader, rows: NDArray[np.intp]) -> Iterator[tuple[int, Rows]]:
+        """The rows as a block reads them, as many at a time as make no large arrays."""
+        levels = block.statistic.levels if isinstance(block.statistic, Counts) else None
+        places = self.model.schema.places(self.sample.frame)
+        sample = self.sample if len(rows) == self.sample.frame.rows else self.sample.take(rows)
+        values = read(block.plan, sample.frame, places, levels, self.model.missing)
+        labels = self.labels[rows] if self.learned else None
+        half = (self.keys[rows] & np.uint64(1)).astype(np.bool_)
+        whole = Rows(values, labels, sample.weights if self.learned else None, half)
+        if self.learned:
+            reader.prepare(whole)
+        step = max(1, CELLS // (len(reader.pieces) * len(self.model.classes)))
+        for at in range(0, len(rows), step):
+            yield at, whole.some(slice(at, at + step))
+
+
+def _tells(evidence: Evidence) -> FloatArray:
+    """(P) what each piece would add to Σ log p(c_i|x_i), alone and with its best weight, in the second order; nats."""
+    columns, rows, pieces = evidence.values.shape
+    z = evidence.offset
+    p = 1 / (1 + np.exp(-z)) if columns == 1 else np.exp(z)
+    truth = (evidence.labels == 1)[:, np.newaxis] if columns == 1 else np.eye(columns)[evidence.labels]
+    omega = np.ones(rows) if evidence.weights is None else evidence.weights
+    slope, curve, mean = np.zeros(pieces), np.zeros(pieces), np.zeros((rows, pieces))
+    for c in range(columns):
+        e = evidence.values[c]
+        slope += (omega * (truth[:, c] - p[:, c])) @ e
+        curve += (omega * p[:, c]) @ (e * e)
+        mean += p[:, [c]] * e
+    curve -= omega @ (mean * mean)
+    return np.where(slope > 0, slope**2 / (2 * np.maximum(curve, 1e-300)), 0.0)
