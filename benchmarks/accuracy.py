@@ -39,7 +39,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import deciban
 from benchmarks import report
@@ -147,14 +147,23 @@ def _logistic() -> Any:
     return make_pipeline(ColumnTransformer(parts), LogisticRegression(max_iter=1000))
 
 
-def _hist_gradient_boosting() -> Any:
-    """It makes codes of columns that pandas calls categories; a hole stays a hole."""
-    model = HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0)
-    return make_pipeline(FunctionTransformer(_as_categories), model)
+class _HistGradientBoosting:
+    """It makes codes of columns that pandas calls categories. A hole is fine, a column of nothing else is an error."""
 
+    def __init__(self) -> None:
+        self.model = HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0)
 
-def _as_categories(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows.astype(dict.fromkeys(_text(rows), "category"))
+    def fit(self, rows: pd.DataFrame, labels: NDArray[Any]) -> _HistGradientBoosting:
+        self.columns = rows.columns[rows.notna().any()]
+        self.model.fit(self._coded(rows), labels)
+        self.classes_ = self.model.classes_
+        return self
+
+    def predict_proba(self, rows: pd.DataFrame) -> Floats:
+        return np.asarray(self.model.predict_proba(self._coded(rows)))
+
+    def _coded(self, rows: pd.DataFrame) -> pd.DataFrame:
+        return rows[self.columns].astype(dict.fromkeys(_text(rows[self.columns]), "category"))
 
 
 class _CatBoost:
@@ -192,7 +201,7 @@ MODELS = (
     Model("evidence", "EvidenceClassifier", "deciban", lambda: deciban.EvidenceClassifier()),
     Model("naive-bayes", "NaiveBayes", "deciban", lambda: deciban.NaiveBayes()),
     Model("logistic", LOGISTIC, "scikit-learn", _logistic),
-    Model("boosting", "HistGradientBoosting", "scikit-learn", _hist_gradient_boosting),
+    Model("boosting", "HistGradientBoosting", "scikit-learn", _HistGradientBoosting),
     Model("catboost", CATBOOST, "catboost", _CatBoost),
     Model("khiops", "Khiops", "khiops", _khiops),
     Model("ebm", "EBM", "interpret-core", lambda: _glassbox().ExplainableBoostingClassifier()),
@@ -406,14 +415,15 @@ def main() -> int:
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=str(__doc__).partition("\n")[0])
-    if not os.environ.get("DECIBAN_DATA"):
-        parser.error("DECIBAN_DATA does not say where the tables are: set it to the folder that holds tables/")
-    tables, models = names_of_tables(), {model.name: model for model in MODELS}
+    tables = names_of_tables() if os.environ.get("DECIBAN_DATA") else []
+    models = {model.name: model for model in MODELS}
     parser.add_argument("--tables", metavar="A,B", default=",".join(tables), help="all, or some of: %(default)s")
     parser.add_argument("--models", metavar="A,B", default=",".join(models), help="all, or some of: %(default)s")
     parser.add_argument("--quick", action="store_true", help=f"only tables of fewer than {QUICK_ROWS} rows")
     parser.add_argument("--cache", type=Path, metavar="FILE.json", help="keep the results of peers, and reuse them")
     options = parser.parse_args()
+    if not tables:
+        parser.error("there are no tables: set DECIBAN_DATA to the folder that holds tables/*.csv")
     options.tables, options.models = options.tables.split(","), options.models.split(",")
     for asked, known in ((options.tables, tables), (options.models, list(models))):
         if unknown := [name for name in asked if name not in known]:

@@ -139,14 +139,34 @@ def test_a_forest_is_that_of_numpy(weighted, n, sizes, classes, share, tries, le
         np.testing.assert_array_equal(found[:, t], leaves)
 
 
-def scikit_learns(starts, column, code, left):
-    """Whether each node's children are there, and how deep each node is."""
-    depth = np.zeros(len(column), int)
-    for begin, end in zip(starts, starts[1:], strict=False):
-        for node in range(begin, end):
-            if column[node] >= 0:
-                depth[begin + left[node] : begin + left[node] + 2] = depth[node] + 1
-    return depth
+def test_bags_are_those_of_numpy_and_hold_their_share():
+    x = random(4).integers(0, 256, (3000, 19)).astype(np.uint8)
+    np.testing.assert_array_equal(_kernels.in_bag(x[:200], 5, 0.6, 2**64 - 1), bags(x[:200], 5, 0.6, 2**64 - 1))
+    found = _kernels.in_bag(x, 40, 0.6, 3)
+    assert abs(found.mean() - 0.6) < 5 * np.sqrt(0.24 / found.size)
+    both = found[:, :20] & found[:, 20:]  # bags of two trees have 0.36 in common
+    assert abs(both.mean() - 0.36) < 5 * np.sqrt(0.36 * 0.64 / both.size)
+    assert _kernels.in_bag(x, 3, 1.0, 3).all()
+    assert not _kernels.in_bag(x, 3, 0.0, 3).any()
+
+
+def test_bags_of_rows_that_differ_in_one_cell_are_independent():
+    x = random(5).integers(0, 4, (2000, 9)).astype(np.uint8)
+    for column in range(9):
+        other = x.copy()
+        other[:, column] ^= 1
+        both = _kernels.in_bag(x, 20, 0.5, 3) & _kernels.in_bag(other, 20, 0.5, 3)
+        # rows that are equal, or are each other's other, share their bags, so there are fewer of them than it seems
+        assert abs(both.mean() - 0.25) < 8 * np.sqrt(0.25 * 0.75 / both.size)
+
+
+def test_every_column_is_drawn_as_often():
+    """Where the classes are noise and one column is tried, it is cut."""
+    x, labels = random(6).integers(0, 2, (400, 7)).astype(np.uint8), np.arange(400, dtype=np.int32) % 2
+    arguments = (np.full(7, 2, np.int32), np.zeros(7, bool), labels, None, 2, 2100, 0.6, 1, 1, 1, 9)
+    starts, column, *_ = _kernels.grow_forest(x, *arguments)
+    counts = np.bincount(column[starts[:-1]][column[starts[:-1]] >= 0], minlength=7)
+    assert abs(counts / counts.sum() - 1 / 7).max() < 5 * np.sqrt(6 / 49 / counts.sum())
 
 
 @layouts
@@ -159,14 +179,202 @@ def test_a_forest_is_the_same_in_any_layout(layout):
     assert np.array_equal(_kernels.find_leaves(x, *forest, ordered), _kernels.find_leaves(layout(x), *forest, ordered))
 
 
+def shuffled(seed, *arrays):
+    order = random(seed).permutation(len(arrays[0]))
+    return [None if a is None else a[order] for a in arrays]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_forest_does_not_depend_on_threads_or_on_the_order_of_the_rows(threads, weighted):
+    """Bit for bit, with weights of which no sum is exact."""
+    x, sizes, ordered, labels = forest_problem(6000, [6, 4, 9, 2, 30, 200, 3], 5)
+    weights = random(7).uniform(1e-3, 1e3, 6000) if weighted else None
+    forests = []
+    for count in (1, 2, 5):
+        threads(count)
+        rows, own, mass = shuffled(count, x, labels, weights)
+        forests.append(_kernels.grow_forest(rows, sizes, ordered, own, mass, 5, 9, 0.7, 3, 2, 99, 8))
+    for other in forests[1:]:
+        assert all(map(np.array_equal, forests[0], other))
+    leaves = _kernels.find_leaves(x, *forests[0], ordered)
+    threads(1)
+    assert np.array_equal(leaves, _kernels.find_leaves(x, *forests[0], ordered))
+
+
+def test_a_row_of_weight_two_is_two_rows_and_one_of_weight_zero_is_none():
+    x, sizes, ordered, labels = forest_problem(500, [6, 4, 9, 2], 3)
+    times = random(8).integers(0, 4, 500)
+    rest = (3, 5, 0.6, 2, 3, 99, 4)
+    weighted = _kernels.grow_forest(x, sizes, ordered, labels, times.astype(float), *rest)
+    repeated = _kernels.grow_forest(np.repeat(x, times, axis=0), sizes, ordered, np.repeat(labels, times), None, *rest)
+    assert all(map(np.array_equal, weighted, repeated))
+
+
+def test_both_ways_to_judge_a_column_agree():
+    """More classes than there are make tables too large to be counted: then rows are sorted."""
+    x, sizes, ordered, labels = forest_problem(3000, [6, 4, 9, 2], 3)
+    for weights in (None, random(9).integers(1, 9, 3000) / 4.0):
+        counted, sorted_ = (
+            _kernels.grow_forest(x, sizes, ordered, labels, weights, classes, 5, 0.6, 2, 1, 99, 4)
+            for classes in (3, 10**6)
+        )
+        assert all(map(np.array_equal, counted, sorted_))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 8, 9, 255, 256, 257, 600])
+def test_leaves_of_any_number_of_rows(n):
+    x, sizes, ordered, labels = forest_problem(600, [6, 4, 9], 3)
+    forest = _kernels.grow_forest(x, sizes, ordered, labels, None, 3, 3, 0.6, 2, 1, 99, 4)
+    leaves = _kernels.find_leaves(x, *forest, ordered)
+    np.testing.assert_array_equal(_kernels.find_leaves(x[:n], *forest, ordered), leaves[:n])
+
+
+def test_forests_of_nothing():
+    none = np.zeros((0, 3), np.uint8), np.ones(3, np.int32), np.ones(3, bool), np.zeros(0, np.int32)
+    leaf = ([0, 1, 2], [-1, -1], [0, 0], [0, 0])
+    assert all(map(np.array_equal, _kernels.grow_forest(*none, None, 2, 2, 0.6, 2, 1, 9, 1), leaf))
+    assert all(map(np.array_equal, _kernels.grow_forest(*none, np.zeros(0), 0, 2, 0.6, 2, 1, 9, 1), leaf))
+    no_columns = np.zeros((5, 0), np.uint8), np.zeros(0, np.int32), np.zeros(0, bool), np.arange(5, dtype=np.int32)
+    assert all(map(np.array_equal, _kernels.grow_forest(*no_columns, None, 5, 2, 1.0, 2, 0, 9, 1), leaf))
+    assert all(map(np.array_equal, _kernels.grow_forest(*no_columns, np.zeros(5), 5, 2, 1.0, 2, 0, 9, 1), leaf))
+    leaves = [np.array(a, dtype) for a, dtype in zip(leaf, (np.int64, np.int32, np.int32, np.int32), strict=True)]
+    assert not _kernels.find_leaves(no_columns[0], *leaves, no_columns[2]).any()
+    starts, *nodes = _kernels.grow_forest(*no_columns, None, 5, 0, 1.0, 2, 0, 9, 1)
+    assert (starts.tolist(), [len(a) for a in nodes]) == ([0], [0, 0, 0])
+    assert _kernels.find_leaves(no_columns[0], starts, *nodes, no_columns[2]).shape == (5, 0)
+    assert _kernels.in_bag(no_columns[0], 0, 0.6, 1).shape == (5, 0)
+
+
+GROWN = {
+    "codes": np.ones((6, 3), np.uint8),
+    "sizes": np.array([3, 2, 4], np.int32),
+    "ordered": np.ones(3, bool),
+    "labels": np.array([0, 1, 1, 0, 1, 0], np.int32),
+    "weights": np.ones(6),
+    "classes": 2,
+    "trees": 2,
+    "share": 0.6,
+    "tries": 2,
+    "least": 1.0,
+    "most_deep": 9,
+    "seed": 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error", "says"),
+    [
+        ("codes", np.full((6, 3), 2, np.uint8), ValueError, "not below the size"),
+        ("codes", np.ones((6, 3), np.int64), TypeError, "incompatible"),
+        ("sizes", np.array([3, 257, 4], np.int32), ValueError, "256"),
+        ("sizes", np.array([3, -1, 4], np.int32), ValueError, "256"),
+        ("labels", np.array([0, 1, 2, 0, 1, 0], np.int32), ValueError, "out of range"),
+        ("labels", np.array([0, 1, -1, 0, 1, 0], np.int32), ValueError, "out of range"),
+        ("weights", np.array([0, 1, -1, 0, 1, 0.0]), ValueError, "negative"),
+        ("weights", np.array([0, 1, np.nan, 0, 1, 0.0]), ValueError, "negative"),
+        ("weights", np.array([0, 1, np.inf, 0, 1, 0.0]), ValueError, "negative"),
+        ("classes", 2**40, ValueError, "classes"),
+        ("trees", 2**50, ValueError, "trees"),
+        ("share", 1.5, ValueError, "share"),
+        ("share", np.nan, ValueError, "share"),
+        ("tries", 0, ValueError, "tries"),
+        ("least", -1.0, ValueError, "least"),
+        ("least", np.nan, ValueError, "least"),
+        ("most_deep", -1, TypeError, "incompatible"),
+        ("seed", -1, TypeError, "incompatible"),
+    ],
+)
+def test_forests_that_cannot_be_are_refused(name, value, error, says):
+    _kernels.grow_forest(**GROWN)
+    with pytest.raises(error, match=says):
+        _kernels.grow_forest(**{**GROWN, name: value})
+
+
+def test_codes_of_either_layout_are_compared_with_their_sizes():
+    codes = np.array([[0, 1], [2, 0]], np.uint8)
+    for layout in (np.ascontiguousarray, np.asfortranarray):
+        for sizes in ([2, 2], [3, 1]):
+            with pytest.raises(ValueError, match="not below the size"):
+                _kernels.pair_gains(
+                    layout(codes),
+                    np.array(sizes, np.int32),
+                    np.zeros(2, np.int32),
+                    None,
+                    1,
+                    1.0,
+                    np.zeros((1, 2), np.int32),
+                )
+
+
+TREES = {  # a cut whose left child is cut again, and a leaf
+    "codes": np.ones((6, 3), np.uint8),
+    "starts": np.array([0, 5, 6]),
+    "column": np.array([1, 2, -1, -1, -1, -1], np.int32),
+    "code": np.array([0, 3, 0, 0, 0, 0], np.int32),
+    "left": np.array([1, 3, 0, 1, 2, 0], np.int32),
+    "ordered": np.ones(3, bool),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "value", "says"),
+    [
+        ("starts", 0, 1, "starts"),
+        ("starts", 0, -1, "starts"),
+        ("starts", 1, -(2**62), "starts"),
+        ("starts", 1, 0, "starts"),
+        ("starts", 1, 6, "starts"),
+        ("starts", 1, 7, "starts"),
+        ("starts", 2, 7, "starts"),
+        ("starts", 2, 5, "starts"),
+        ("starts", 1, 2**62, "starts"),
+        ("column", 0, 3, "column"),
+        ("column", 0, -2, "column"),
+        ("column", 1, 2**31 - 1, "column"),
+        ("column", 2, 1, "left"),
+        ("column", 0, -1, "left"),
+        ("code", 0, 256, "code"),
+        ("code", 0, -1, "code"),
+        ("left", 0, 0, "left"),
+        ("left", 1, 1, "left"),
+        ("left", 1, 0, "left"),
+        ("left", 1, -1, "left"),
+        ("left", 1, 4, "left"),
+        ("left", 1, 2**31 - 1, "left"),
+        ("left", 2, 1, "left"),
+        ("left", 5, -1, "left"),
+    ],
+)
+def test_trees_that_cannot_be_walked_are_refused(name, at, value, says):
+    assert _kernels.find_leaves(**TREES).tolist() == [[0, 0]] * 6
+    changed = TREES[name].copy()
+    changed[at] = value
+    with pytest.raises(ValueError, match=says):
+        _kernels.find_leaves(**{**TREES, name: changed})
+
+
+def test_trees_without_starts_are_refused():
+    with pytest.raises(ValueError, match="starts"):
+        _kernels.find_leaves(**{**TREES, "starts": np.zeros(0, np.int64)})
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_every_code_goes_where_it_should(ordered):
+    """All 256 codes, at every cut."""
+    x = np.arange(256, dtype=np.uint8)[:, np.newaxis]
+    for code in range(256):
+        nodes = [np.array(a, np.int32) for a in ([0, -1, -1], [code, 0, 0], [1, 0, 1])]
+        found = _kernels.find_leaves(x, np.array([0, 3]), *nodes, np.array([ordered]))
+        assert np.array_equal(found[:, 0] == 0, x[:, 0] <= code if ordered else x[:, 0] == code)
+
+
 # ---- evidence of cells ------------------------------------------------------------------------------------------
 
 
 def evidence(codes, offsets, counts, prior, smoothing, labels, weights):
     """e_k = log(N_k(v) + s π_k) − log π_k less its mean; NaN where the cell is missing."""
-    n, m = codes.shape
-    size = np.diff(offsets)
-    there = (codes >= 0) & (codes < size)
+    n = len(codes)
+    there = (codes >= 0) & (codes < np.diff(offsets))
     own = counts[(offsets[:-1] + np.where(there, codes, 0)).clip(0, max(len(counts) - 1, 0))]  # (n, m, K)
     if labels is not None:
         weights = np.ones(n) if weights is None else weights
@@ -209,7 +417,9 @@ def test_cell_evidence_is_that_of_numpy(n, sizes, classes, kind, dtype):
     out = np.full((n, len(sizes), classes), 99, dtype)
     _kernels.cell_evidence(codes, offsets, counts, prior, 0.7, labels, weights, out)
     expected = np.nan_to_num(evidence(codes, offsets, counts, prior, 0.7, labels, weights))
-    np.testing.assert_allclose(out, expected, rtol=1e-12 if dtype == np.float64 else 1e-6, atol=1e-13 if dtype == np.float64 else 1e-6)
+    np.testing.assert_allclose(
+        out, expected, rtol=1e-12 if dtype == np.float64 else 1e-6, atol=1e-13 if dtype == np.float64 else 1e-6
+    )
 
 
 @pytest.mark.parametrize("skipping", [False, True])
@@ -227,6 +437,81 @@ def test_mean_cell_evidence_is_that_of_numpy(n, sizes, classes, kind, skipping):
     taken = (~np.isnan(e[:, :, :1])).sum(axis=1)
     expected = np.nansum(e, axis=1) / np.maximum(taken, 1)
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
+
+
+@layouts
+@pytest.mark.parametrize("kind", ["all rows", "left out", "left out, weighted"])
+def test_cell_evidence_does_not_depend_on_threads_layout_or_company(threads, layout, kind):
+    """A row alone has the same evidence as among others, though other logs are taken of other tables."""
+    codes, offsets, counts, prior, labels, weights = cell_problem(
+        20_000, [3, 4, 1, 200], 3, kind == "left out, weighted"
+    )
+    labels = None if kind == "all rows" else labels
+    whole, mean = np.empty((2, 20_000, 4, 3)), np.empty((2, 20_000, 3))
+    for count, own in ((1, codes), (3, layout(codes))):
+        threads(count)
+        _kernels.cell_evidence(own, offsets, counts, prior, 0.7, labels, weights, whole[count // 2])
+        _kernels.mean_cell_evidence(own, offsets, counts, prior, 0.7, labels, weights, None, mean[count // 2])
+    assert np.array_equal(whole[0], whole[1])
+    assert np.array_equal(mean[0], mean[1])
+    for i in range(20):
+        label, weight = (None if a is None else a[i : i + 1] for a in (labels, weights))
+        alone = np.empty((1, 4, 3))
+        _kernels.cell_evidence(codes[i : i + 1], offsets, counts, prior, 0.7, label, weight, alone)
+        assert np.array_equal(alone[0], whole[0, i])
+
+
+CELL = {
+    "codes": np.ones((6, 3), np.int32),
+    "offsets": np.array([0, 3, 4, 9]),
+    "counts": np.ones((9, 2)),
+    "prior": np.ones(2),
+    "smoothing": 1.0,
+    "labels": np.array([0, 1, 1, 0, 1, 0], np.int32),
+    "weights": np.ones(6),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error", "says"),
+    [
+        ("codes", np.ones((6, 3), np.int64), TypeError, "incompatible"),
+        ("offsets", np.array([1, 3, 4, 9]), ValueError, "offsets"),
+        ("offsets", np.array([0, 5, 4, 9]), ValueError, "offsets"),
+        ("offsets", np.array([0, 3, 4, 8]), ValueError, "counts"),
+        ("counts", np.full((9, 2), -1.0), ValueError, "counts"),
+        ("counts", np.full((9, 2), np.nan), ValueError, "counts"),
+        ("counts", np.full((9, 2), np.inf), ValueError, "counts"),
+        ("prior", np.array([1.0, 0.0]), ValueError, "prior"),
+        ("prior", np.array([1.0, -1.0]), ValueError, "prior"),
+        ("prior", np.array([1.0, np.nan]), ValueError, "prior"),
+        ("smoothing", 0.0, ValueError, "smoothing"),
+        ("smoothing", np.inf, ValueError, "smoothing"),
+        ("smoothing", np.nan, ValueError, "smoothing"),
+        ("labels", np.array([0, 1, 2, 0, 1, 0], np.int32), ValueError, "out of range"),
+        ("weights", np.array([0, 1, -1, 0, 1, 0.0]), ValueError, "weights"),
+        ("weights", np.array([0, 1, np.nan, 0, 1, 0.0]), ValueError, "weights"),
+    ],
+)
+def test_evidence_that_cannot_be_is_refused(name, value, error, says):
+    calls = [
+        lambda **given: _kernels.cell_evidence(**given, out=np.zeros((6, 3, 2))),
+        lambda **given: _kernels.mean_cell_evidence(**given, skip=None, out=np.zeros((6, 2))),
+    ]
+    for call in calls:
+        call(**CELL)
+        with pytest.raises(error, match=says):
+            call(**{**CELL, name: value})
+
+
+@pytest.mark.parametrize(
+    "out", [np.zeros((6, 3, 2), order="F"), np.zeros((6, 3, 4))[:, :, ::2], np.zeros((6, 3, 2), int)]
+)
+def test_evidence_is_written_in_place_or_not_at_all(out):
+    with pytest.raises(TypeError):
+        _kernels.cell_evidence(**CELL, out=out)
+    with pytest.raises(TypeError):
+        _kernels.mean_cell_evidence(**CELL, skip=None, out=out[:, 0])
 
 
 # ---- gains of pairs ---------------------------------------------------------------------------------------------
@@ -280,3 +565,62 @@ def test_pair_gains_are_those_of_numpy(n, sizes, classes, smoothing, weighted):
     found = _kernels.pair_gains(x, sizes, labels, weights, classes, smoothing, pairs)
     expected = [pair_gain(x, labels, weights, classes, smoothing, a, b) for a, b in pairs.tolist()]
     np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
+
+
+@layouts
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pair_gains_do_not_depend_on_threads_layout_or_order(threads, layout, weighted):
+    x, sizes, _, labels = forest_problem(4000, [4, 3, 250, 200], 3)
+    weights = random(10).uniform(1e-3, 1e3, 4000) if weighted else None
+    pairs = np.array([(a, b) for a in range(4) for b in range(a)], np.int32)
+    threads(1)
+    expected = _kernels.pair_gains(x, sizes, labels, weights, 3, 1.0, pairs)
+    rows, own, mass = shuffled(11, x, labels, weights)
+    threads(3)
+    assert np.array_equal(_kernels.pair_gains(layout(rows), sizes, own, mass, 3, 1.0, pairs), expected)
+
+
+def test_two_columns_that_decide_only_together_gain():
+    """y = a xor b: one column says nothing, both say all."""
+    a, b, noise = random(12).integers(0, 2, (3, 4000))
+    x = np.stack([a, b, noise], axis=1).astype(np.uint8)
+    pairs = np.array([[0, 1], [0, 2], [2, 1]], np.int32)
+    gains = _kernels.pair_gains(x, np.full(3, 2, np.int32), (a ^ b).astype(np.int32), None, 2, 1.0, pairs)
+    assert abs(gains[0] - np.log(2)) < 0.01
+    assert abs(gains[1:]).max() < 0.01
+
+
+def test_a_class_without_rows_changes_no_gain():
+    x, sizes, _, labels = forest_problem(300, [4, 3, 9], 3)
+    pairs = np.array([[0, 1], [0, 2], [2, 1]], np.int32)
+    expected = _kernels.pair_gains(x, sizes, labels, None, 3, 1.0, pairs)
+    found = _kernels.pair_gains(x, sizes, 2 * labels + 1, None, 8, 1.0, pairs)
+    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("weights", [None, np.zeros(2)])
+def test_gains_of_nothing_are_none(weights):
+    n = 0 if weights is None else 2
+    none = np.zeros((n, 2), np.uint8), np.ones(2, np.int32), np.zeros(n, np.int32), weights, 1, 1.0
+    assert _kernels.pair_gains(*none, np.array([[0, 1]], np.int32)).tolist() == [0.0]
+    assert _kernels.pair_gains(*none, np.zeros((0, 2), np.int32)).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("pairs", np.array([[0, 3]], np.int32), "pairs"),
+        ("pairs", np.array([[-1, 2]], np.int32), "pairs"),
+        ("pairs", np.array([[0, 1, 2]], np.int32), "pairs"),
+        ("smoothing", 0.0, "smoothing"),
+        ("weights", np.full(6, -1.0), "weights"),
+        ("sizes", np.array([3, 1, 4], np.int32), "not below the size"),
+        ("classes", 1, "out of range"),
+    ],
+)
+def test_gains_that_cannot_be_are_refused(name, value, says):
+    given = {key: GROWN[key] for key in ("codes", "sizes", "labels", "weights", "classes")}
+    given |= {"smoothing": 1.0, "pairs": np.array([[0, 2]], np.int32)}
+    _kernels.pair_gains(**given)
+    with pytest.raises(ValueError, match=says):
+        _kernels.pair_gains(**{**given, name: value})

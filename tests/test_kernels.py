@@ -720,8 +720,10 @@ def every_kernel():
     return {name for name in dir(_kernels) if not name.startswith("_")} - {"read_bandwidth", "set_threads"}
 
 
-def test_every_kernel_is_tested_here():
-    source = Path(__file__).read_text()
+def test_every_kernel_is_tested_here_or_with_the_forests():
+    source = "".join(
+        Path(__file__).with_name(name).read_text() for name in ("test_kernels.py", "test_forest_kernels.py")
+    )
     assert [name for name in sorted(every_kernel()) if f"_kernels.{name}(" not in source] == []
 
 
@@ -732,6 +734,9 @@ PER_ROW, PER_COLUMN, PER_CLASS = np.ones(6), np.ones(3), np.ones(2)
 TABLE, OUT, OFFSETS = np.ones((2, 3)), np.zeros((6, 2)), np.array([0, 3, 4, 9])
 SPARSE = list(zip(with_index(np.eye(6, 3), np.int32), ("s", "s", "n"), strict=True))
 LINEAR = [(MATRIX, "nd"), (TABLE, "md"), (PER_CLASS, "m"), (PER_COLUMN, "d")]
+BYTES, SIZES, ORDERED = GRID.astype(np.uint8), np.array([3, 2, 4], np.int32), np.array([True, False, True])
+NODES = [np.array(a, np.int32) for a in ([1, -1, -1, -1], [0, 0, 0, 0], [1, 0, 1, 0])]  # a tree with a cut, and a leaf
+CELLS = [(GRID, "nm"), (OFFSETS, "mv"), (np.ones((9, 2)), "vk"), (PER_CLASS, "k"), 1.0, (CODES, "n"), (PER_ROW, "n")]
 SHAPES = {
     "moments": [(MATRIX, "nd"), (CODES, "n"), (PER_ROW, "n"), 2],
     "add_sums": [(TABLE, "wc"), (np.ones((4, 3)), "vc"), 1.0],
@@ -762,6 +767,20 @@ SHAPES = {
     "sparse_softmax_pass": [*SPARSE, (np.ones((3, 2)), "dm"), (PER_CLASS, "m"), (CODES, "n"), (PER_ROW, "n")],
     "sparse_predictors": [*SPARSE, (np.ones((3, 2)), "dm"), (PER_CLASS, "m")],
     "sparse_returned": [*SPARSE, 3, (OUT, "nm")],
+    "grow_forest": [(BYTES, "nd"), (SIZES, "d"), (ORDERED, "d"), (CODES, "n"), (PER_ROW, "n"), 2, 2, 0.6, 2, 1.0, 9, 1],
+    "in_bag": [(BYTES, "nd"), 3, 0.6, 1],
+    "find_leaves": [(BYTES, "nd"), (np.array([0, 3, 4]), "tv"), *[(a, "v") for a in NODES], (ORDERED, "d")],
+    "cell_evidence": [*CELLS, (np.zeros((6, 3, 2)), "nmk")],
+    "mean_cell_evidence": [*CELLS, (np.zeros((6, 3), bool), "nm"), (OUT, "nk")],
+    "pair_gains": [
+        (BYTES, "nd"),
+        (SIZES, "d"),
+        (CODES, "n"),
+        (PER_ROW, "n"),
+        2,
+        1.0,
+        (np.array([[0, 2]], np.int32), "qp"),
+    ],
 }
 
 

@@ -1,4 +1,5 @@
 #include "../kernels/forest.hpp"
+#include "../kernels/leaves.hpp"
 #include "codes.hpp"
 
 namespace deciban {

@@ -56,7 +56,7 @@ struct ByteRows {
             constexpr std::size_t block = 256;
             for (std::size_t first = begin; first < end; first += block) {
                 const std::size_t last = std::min(end, first + block);
-                pack_rows(x, first, last - first, width, &bytes[first * width]);
+                pack_rows(x, first, last - first, width, bytes.data() + first * width);
                 for (std::size_t i = first; i < last; ++i) hashes[i] = hash(row(i));
             }
         });
@@ -65,7 +65,7 @@ struct ByteRows {
     ByteRows(const ByteRows& other, const std::vector<std::uint32_t>& order)
         : rows(order.size()), columns(other.columns), width(other.width), bytes(rows * width), hashes(rows) {
         for (std::size_t i = 0; i < rows; ++i) {
-            if (width) std::memcpy(&bytes[i * width], other.row(order[i]), width);
+            if (width) std::memcpy(bytes.data() + i * width, other.row(order[i]), width);
             hashes[i] = other.hashes[order[i]];
         }
     }

@@ -87,7 +87,7 @@ class Pairs(Celled):
     pairs: tuple[tuple[int, int], ...] = ()
 
     @cached_property
-    def offsets(self) -> NDArray[np.int64]:  # type: ignore[override]
+    def offsets(self) -> NDArray[np.int64]:
         sizes = self.reading.sizes.astype(np.int64)
         return np.cumsum([0, *(sizes[a] * sizes[b] for a, b in self.pairs)], dtype=np.int64)
 

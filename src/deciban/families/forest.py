@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -29,11 +29,11 @@ class Forest(Celled):
     they judge it as they would a new row, once it is left out of their counts.
     """
 
-    starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))  # (trees + 1)
-    column: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))  # (nodes) −1 of a leaf
-    code: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))  # (nodes) the last that goes left
-    left: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))  # (nodes) a child, or the leaf's number
-    seed: int = 0
+    starts: NDArray[np.int64]  # (trees + 1) the first node of each tree
+    column: NDArray[np.int32]  # (nodes) −1 of a leaf
+    code: NDArray[np.int32]  # (nodes) what goes left: up to this code, or of a category this one
+    left: NDArray[np.int32]  # (nodes) the left child within the tree, which the right one follows; of a leaf its number
+    seed: int
 
     @classmethod
     def grown(
@@ -58,8 +58,9 @@ class Forest(Celled):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        same = isinstance(other, Forest) and self.reading == other.reading and self.seed == other.seed
-        return same and all(np.array_equal(a, b) for a, b in zip(self._arrays, other._arrays, strict=True))
+        if not isinstance(other, Forest) or self.reading != other.reading or self.seed != other.seed:
+            return False
+        return all(np.array_equal(a, b) for a, b in zip(self._arrays, other._arrays, strict=True))
 
     def __hash__(self) -> int:
         return hash((self.reading, self.seed, len(self.column)))
@@ -69,7 +70,7 @@ class Forest(Celled):
         return self.starts, self.column, self.code, self.left
 
     @cached_property
-    def offsets(self) -> NDArray[np.int64]:  # type: ignore[override]
+    def offsets(self) -> NDArray[np.int64]:
         leaves = np.concatenate([[0], np.cumsum(self.column < 0)])
         return leaves[self.starts].astype(np.int64)
 
@@ -84,12 +85,14 @@ class Forest(Celled):
         """(nodes, K) the counts of all nodes, from those (leaves, K) of the leaves."""
         found = np.zeros((len(self.column), counts.shape[1]))
         found[self.column < 0] = counts
-        for t in range(len(self.starts) - 1):
-            first, end = self.starts[t : t + 2]
-            for node in range(end - 1, first - 1, -1):  # children stand behind their parents
-                if self.column[node] >= 0:
-                    child = first + self.left[node]
-                    found[node] = found[child] + found[child + 1]
+        first = np.repeat(self.starts[:-1], np.diff(self.starts))
+        levels, nodes = [], self.starts[:-1]
+        while len(nodes := nodes[self.column[nodes] >= 0]):
+            children = first[nodes] + self.left[nodes]
+            levels.append((nodes, children))
+            nodes = np.concatenate([children, children + 1])
+        for nodes, children in reversed(levels):
+            found[nodes] = found[children] + found[children + 1]
         return found
 
     def steps(self, codes: Codes) -> Iterator[tuple[IntArray, IntArray, IntArray, IntArray]]:

@@ -49,8 +49,8 @@ class Coding:
         out = np.empty((frame.rows, len(columns)), np.uint8, order="F")
         numbers, others = np.flatnonzero(self.ordered), np.flatnonzero(~self.ordered)
         if len(numbers):
-            x = frame.numbers([columns[j] for j in numbers])
-            for i, j in enumerate(numbers):
+            x = frame.numbers([columns[j] for j in numbers.tolist()])
+            for i, j in enumerate(numbers.tolist()):
                 cuts = np.array(self.cuts[j])
                 place = np.searchsorted(cuts, x[:, i].astype(np.float64), side="right")
                 out[:, j] = np.where(np.isnan(x[:, i]), 0, place + 1)

@@ -50,7 +50,7 @@ class Normals(Family[Scatter, NormalsParams]):
 
     def estimate(self, statistic: Scatter, context: Context) -> NormalsParams:
         count = statistic.count.value
-        total, (classes, d) = max(float(count.sum()), 1e-300), statistic.origin.shape
+        total, d = max(float(count.sum()), 1e-300), statistic.origin.shape[1]
         within = statistic.within
         shared = (within.sum(axis=0) + TOWARDS * total * np.eye(d)) / ((1 + TOWARDS) * total)
         middle = count @ statistic.mean / total
@@ -64,7 +64,7 @@ class Normals(Family[Scatter, NormalsParams]):
 
     def n_parameters(self, params: NormalsParams) -> int:
         classes, d = params.mean.shape
-        return classes * (d + d * (d + 1) // 2)
+        return int(classes * (d + d * (d + 1) // 2))
 
     def silent(self, params: NormalsParams) -> Sequence[int]:
         return ()

@@ -54,7 +54,7 @@ class EvidenceClassifier(GenerativeClassifier):
     # Learning ------------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learns evidence from rows X and their classes y (an array, or the name of a column of X), then its weights."""
+        """Learns evidence from rows X and their classes y (an array, or the name of a column of X), and its weights."""
         pairs = self._pairs()
         learned = settled(lambda: self._learned_and_weighed(self._sample(X, y, sample_weight, first=True), pairs))
         schema, fresh, self._weights = learned
@@ -73,9 +73,7 @@ class EvidenceClassifier(GenerativeClassifier):
             raise ValueError(f"pairs must be 'auto', or 0 or more, not {self.pairs!r}")
         return self.pairs
 
-    def _learned_and_weighed(
-        self, rows: Sample | Streamed, pairs: int | None
-    ) -> tuple[Schema, Generative, Weights]:
+    def _learned_and_weighed(self, rows: Sample | Streamed, pairs: int | None) -> tuple[Schema, Generative, Weights]:
         with rows.located():
             schema = Schema.of(rows.frame)
             plans = first_plans(schema, sparse=is_sparse(rows.frame))
@@ -83,7 +81,7 @@ class EvidenceClassifier(GenerativeClassifier):
                 single = Generative.collect(rows, schema, plans, self._missing())
                 few = self._few(rows)
             else:
-                watched = Watched(rows, self.weigh_rows, self.seed)
+                watched = Watched.over(rows, self.weigh_rows, self.seed)
                 single = Generative.collect(watched, schema, plans, self._missing())
                 few = watched.sample()
             whole = single
@@ -121,7 +119,7 @@ class EvidenceClassifier(GenerativeClassifier):
         rows = self._sample(X, y, sample_weight, first=False)
         if isinstance(rows, Sample):
             return self._few(rows)
-        watched = Watched(rows, self.weigh_rows, self.seed)
+        watched = Watched.over(rows, self.weigh_rows, self.seed)
         with watched.located():
             for _ in watched.batches(converts=True):
                 pass

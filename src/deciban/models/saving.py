@@ -26,9 +26,13 @@ from deciban.errors import DecibanError
 from deciban.families.bernoulli import BernoulliParams
 from deciban.families.binned import BinnedParams
 from deciban.families.categorical import CategoricalParams
+from deciban.families.celled import Pairs
+from deciban.families.forest import Forest
 from deciban.families.gaussian import GaussianParams
+from deciban.families.mixed import Coding, Encoding
 from deciban.families.multinomial import MultinomialParams
 from deciban.families.multivariate_gaussian import MultivariateGaussianParams
+from deciban.families.normals import Normals
 from deciban.families.rates import RateParams
 from deciban.generative import Block, Generative
 from deciban.linear.inference import Inference
@@ -38,9 +42,11 @@ from deciban.models.soundness import check, fits, hints_of, require_narrow
 from deciban.plans import Plan
 from deciban.schema import Schema
 from deciban.separation import Certificate
+from deciban.statistics.cells import Cells
 from deciban.statistics.extrema import Least
 from deciban.storage import Arrays, FilePath, read, write
 from deciban.table import Table
+from deciban.weighing.weights import Weights
 
 MANY = 64  # values: from here on a tuple of text or of whole numbers is an array
 NUMERIC = frozenset(np.dtype(code).name for code in "?bhilqBHILQefd")  # what safetensors and numpy both have
@@ -128,11 +134,19 @@ def registry() -> dict[str, type]:
     from deciban import models  # which import this file
 
     return {
-        **_named("", models.NaiveBayes, models.GaussianDiscriminant, models.Calibrated, models.Halfspace),
+        **_named(
+            "",
+            models.EvidenceClassifier,
+            models.NaiveBayes,
+            models.GaussianDiscriminant,
+            models.Calibrated,
+            models.Halfspace,
+        ),
         **_named("", models.LogisticRegression, models.SoftmaxRegression, models.GeneralizedLinearModel),
         **_named("families.", families.Bernoulli, families.Binned, families.Categorical, families.Exponential),
         **_named("families.", families.Gaussian, families.Multinomial, families.MultivariateGaussian),
-        **_named("families.", families.Poisson, families.Uniform),
+        **_named("families.", families.Poisson, families.Uniform, Pairs, Forest, Normals),
+        **_named("", Coding, Encoding, Cells, Weights),
         **_named("priors.", *(getattr(priors, name) for name in priors.__all__)),
         **_named("", statistics.Counts, statistics.Extrema, Least, statistics.Histogram, statistics.Moments),
         **_named("", statistics.Scatter, statistics.Sum, statistics.Totals),

@@ -24,7 +24,10 @@ from deciban.families import Binned, MultivariateGaussian, Natural
 from deciban.families.bernoulli import BernoulliParams
 from deciban.families.binned import BinnedParams
 from deciban.families.categorical import CategoricalParams
+from deciban.families.celled import Pairs
+from deciban.families.forest import Forest
 from deciban.families.gaussian import GaussianParams
+from deciban.families.mixed import MOST_CODES, Coding, Encoding
 from deciban.families.multinomial import MultinomialParams
 from deciban.families.multivariate_gaussian import MultivariateGaussianParams
 from deciban.families.rates import RateParams
@@ -40,6 +43,7 @@ from deciban.statistics.base import require, require_numbers, require_weights
 from deciban.statistics.counts import is_in_order
 from deciban.table import Table
 from deciban.types import FloatArray, IntArray, Level, Levels, Names
+from deciban.weighing.weights import Weights
 
 MOST_CHARACTERS = 1 << 28  # of an array of text, whose cells are all as wide as the widest
 
@@ -168,6 +172,9 @@ def block(plan: Plan, statistic: Any) -> None:
     require(isinstance(statistic, collected), f"{type(family).__name__} collects no {type(statistic).__name__}")
     if isinstance(family, MultivariateGaussian) and isinstance(statistic, Scatter):
         require(statistic.shared == (family.covariance == "shared"), "a scatter of another kind of covariance")
+    if family.reads == "mixed":
+        read = len(family.reading.levels)  # type: ignore[attr-defined]
+        require(read == len(plan.columns), f"{read} columns are read instead of {len(plan.columns)}")
     if isinstance(family, Binned) and isinstance(statistic, Histogram):
         require(statistic.cap == family.cap, f"a histogram with a cap of {statistic.cap} instead of {family.cap}")
 
@@ -185,6 +192,75 @@ def generative(
             found.statistic.check(len(classes), found.plan.family.width(len(columns)))
         except DecibanError as error:
             raise DecibanError(f"block {place}, {type(found.plan.family).__name__}: {error}") from None
+
+
+# Weighed evidence ----------------------------------------------------------------------------------------------------
+
+
+def coding(cuts: tuple[Any, ...], levels: tuple[Any, ...]) -> None:
+    require(len(cuts) == len(levels) > 0, f"cuts of {len(cuts)} columns, values of {len(levels)}")
+    for cut, values in zip(cuts, levels, strict=True):
+        require((cut is None) != (values is None), "a column has both cuts and values, or neither")
+        size = 2 + len(values if cut is None else cut)
+        require(size <= MOST_CODES, f"a column has {size} codes")
+        if cut is not None:
+            require(np.isfinite(cut).all() and (np.diff(cut) > 0).all(), "cuts do not ascend")
+        else:
+            require(len(set(values)) == len(values), "a value is twice there")
+
+
+def encoding(middle: tuple[Any, ...], spread: tuple[Any, ...], levels: tuple[Any, ...]) -> None:
+    require(len(middle) == len(spread) == len(levels) > 0, "middles, spreads and values of different columns")
+    for m, s, values in zip(middle, spread, levels, strict=True):
+        require((m is None) == (s is None) != (values is None), "a column is both a number and a category, or neither")
+        if values is None:
+            require(np.isfinite(m) and np.isfinite(s) and s > 0, "a spread is not above 0")
+        else:
+            require(len(set(values)) == len(values) > 0, "a value is twice there, or none is")
+
+
+def paired(reading: Coding, pairs: tuple[tuple[int, int], ...] = ()) -> None:
+    d = len(reading.cuts)
+    require(
+        pairs and all(0 <= a < d and 0 <= b < d and a != b for a, b in pairs), "pairs of columns that are not there"
+    )
+
+
+def forest(reading: Coding, starts: Any, column: Any, code: Any, left: Any, seed: int) -> None:
+    require(starts.ndim == 1 and len(starts) > 1 and starts[0] == 0, "trees do not begin at 0")
+    require(
+        (np.diff(starts) > 0).all() and column.shape == code.shape == left.shape == (starts[-1],), "nodes are lacking"
+    )
+    require(column.min() >= -1 and column.max() < len(reading.cuts), "a node asks for a column that is not there")
+    require(0 <= seed < 1 << 63, f"a seed of {seed}")
+    tree = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    place = np.arange(starts[-1]) - starts[tree]
+    inner = column >= 0
+    require(
+        (left[inner] > place[inner]).all() and (left[inner] + 1 < np.diff(starts)[tree[inner]]).all(), "a node is lost"
+    )
+    leaves = np.cumsum(~inner) - 1
+    before = np.concatenate([[0], np.cumsum(~inner)])[starts[:-1]]
+    require((left[~inner] == (leaves - before[tree])[~inner]).all(), "leaves are not counted in order")
+
+
+def weights(
+    classes: Levels,
+    kinds: tuple[str, ...],
+    columns: tuple[Levels, ...],
+    values: FloatArray,
+    bias: FloatArray,
+    penalty: float,
+    rows: int,
+    parts: tuple[Levels, ...],
+    decibans: FloatArray,
+) -> None:
+    require(len(set(classes)) == len(classes), "a class is twice there")
+    require(len(kinds) == len(columns) == len(values), f"{len(values)} weights of {len(kinds)} pieces")
+    require_numbers("weights", values, (len(kinds), len(classes)))
+    require((values >= 0).all(), "a weight is below 0")
+    require_numbers("bias", bias, (len(classes),))
+    require_numbers("decibans", decibans, (len(parts),))
 
 
 def choice(value: float, other: float, decibans: float) -> None:
@@ -320,6 +396,11 @@ CHECKS: dict[type, Callable[..., None]] = {
     Block: block,
     Generative: generative,
     Choice: choice,
+    Coding: coding,
+    Encoding: encoding,
+    Pairs: paired,
+    Forest: forest,
+    Weights: weights,
     Numbers: numbers,
     Indicators: indicators,
     Natural: natural,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import blake2b
 
 import numpy as np
@@ -64,7 +63,8 @@ def _sparse(frame: SparseFrame) -> Keys:
     x = frame.x
     cells = _mixed((x.data + 0.0).view(np.uint64) + GOLDEN * (x.indices.astype(np.uint64) + np.uint64(1)))
     total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(np.where(x.data == 0, np.uint64(0), cells))])
-    return total[x.indptr[1:]] - total[x.indptr[:-1]]
+    keys: Keys = total[x.indptr[1:]] - total[x.indptr[:-1]]
+    return keys
 
 
 def lowest(keys: Keys, most: int) -> NDArray[np.intp]:
@@ -74,35 +74,30 @@ def lowest(keys: Keys, most: int) -> NDArray[np.intp]:
     return np.flatnonzero(keys <= np.partition(keys, most - 1)[most - 1])
 
 
-@dataclass
-class Watched:
-    """A stream of rows that keeps those with the lowest keys while it is read."""
+@dataclass(frozen=True)
+class Watched(Streamed):
+    """Rows of a stream, of which those with the lowest keys are kept while it is read."""
 
-    rows: Streamed
-    most: int
-    seed: int
+    most: int = 1
+    seed: int = 0
     kept: list[tuple[Sample, Keys]] = field(default_factory=list)
 
-    @property
-    def frame(self) -> Frame:
-        return self.rows.frame
-
-    def located(self) -> AbstractContextManager[None]:
-        return self.rows.located()
+    @classmethod
+    def over(cls, rows: Streamed, most: int, seed: int) -> Watched:
+        return cls(rows.stream, rows.label, rows.weights, most, seed)
 
     def batches(self, *, converts: bool) -> Iterator[Batch]:
-        for first, sample in self.rows.samples():
-            for batch in sample.batches(converts=converts):
-                whole = replace(batch, first=first + batch.first)
-                yield whole
-                self._keep(whole)
+        self.kept.clear()
+        for batch in super().batches(converts=converts):
+            yield batch
+            self._keep(batch)
 
     def _keep(self, batch: Batch) -> None:
         labels = Encoded(batch.labels, batch.classes)
         numbers = batch.first + (np.arange(len(batch.labels)) if batch.rows is None else batch.rows)
         self.kept.append((Sample(batch.frame, labels, batch.weights, numbers), row_keys(batch.frame, self.seed)))
         if sum(len(keys) for _, keys in self.kept) > 2 * self.most:
-            self.kept = [self._lowest()]
+            self.kept[:] = [self._lowest()]
 
     def _lowest(self) -> tuple[Sample, Keys]:
         keys = np.concatenate([keys for _, keys in self.kept])

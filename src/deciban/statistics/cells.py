@@ -24,7 +24,12 @@ class Cells(Totals):
 
     @classmethod
     def count(
-        cls, codes: NDArray[np.int32], offsets: NDArray[np.int64], labels: Labels, weights: FloatArray | None, classes: int
+        cls,
+        codes: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        labels: Labels,
+        weights: FloatArray | None,
+        classes: int,
     ) -> Cells:
         """codes (n, m): the cell of each row in each partition, which begins at its offset."""
         return cls(Sum(_kernels.count_codes(codes, offsets, labels, weights, classes)))

@@ -28,7 +28,7 @@ class Normal(Reader):
             a[:, self.kept].T for a in (statistic.count.value, statistic.mean, statistic.squares)
         )  # (d, K)
         self.mean = np.where(self.count > 0, self.mean, self.middle[:, np.newaxis])
-        self.pieces = tuple(Piece("normal", (columns[j],)) for j in self.kept)
+        self.pieces = tuple(Piece("normal", (columns[j],)) for j in self.kept.tolist())
 
     def evidence(self, rows: Rows) -> FloatArray:
         x = rows.values[:, self.kept].astype(np.float64)
@@ -140,16 +140,13 @@ class Jointly(Reader):
             # where evidence is bounded, so are its parts
             scale = np.where(np.abs(whole) > BOUND, BOUND / np.maximum(np.abs(whole), BOUND), 1.0) * weights[piece]
             np.add.at(shares, np.append(owner, len(self.columns)), (terms * scale[:, np.newaxis]).transpose(1, 0, 2))
-        for columns, share in zip([*((j,) for j in self.columns), ()], shares, strict=True):
-            yield columns, share
+        yield from zip([*((j,) for j in self.columns), ()], shares, strict=True)
 
 
 class Words(Reader):
     """Counts of words: one piece of all."""
 
-    def __init__(
-        self, columns: Sequence[int], family: Multinomial, statistic: Totals, context: Context
-    ) -> None:
+    def __init__(self, columns: Sequence[int], family: Multinomial, statistic: Totals, context: Context) -> None:
         self.columns, self.family, self.statistic, self.context = tuple(columns), family, statistic, context
         self.params = family.estimate(statistic, context)
         self.pieces = (Piece("words", self.columns),)

@@ -36,7 +36,7 @@ class Rows:
     half: NDArray[np.bool_] | None = None  # (n) of two halves: what was chosen by one half of the rows judges the other
 
     def some(self, rows: slice) -> Rows:
-        parts = (None if part is None else part[rows] for part in (self.labels, self.weights, self.half))
+        parts: Any = (None if part is None else part[rows] for part in (self.labels, self.weights, self.half))
         return Rows(rows_of(self.values, rows), *parts)
 
 
@@ -45,7 +45,7 @@ class Reader(ABC):
 
     pieces: tuple[Piece, ...]
 
-    def prepare(self, rows: Rows) -> None:
+    def prepare(self, rows: Rows) -> None:  # noqa: B027 most need none
         """A look at all rows that are to be left out, before their evidence is asked for."""
 
     @abstractmethod

@@ -10,22 +10,24 @@ from numpy.typing import NDArray
 
 from deciban.types import FloatArray, IntArray, Labels
 
-LEVEL = 0.3  # μ, how hard the level of a group is held to t = 1/√P: about as much as one piece, so data soon decide
-BIAS = 1e-3  # ε, just enough that the bias of a class without rows is finite and two biases cannot run off together
-import sys
-T = 'trace' in sys.argv
-STEPS = 200  # Newton steps at most; some ten are usual
-ROUNDS = 12  # of fixing weights that would fall below 0 within a step
+LEVEL = 0.3  # μ: the level of a group is held to t about as much as to one piece at λ = 0.3, so that data soon decide
+BIAS = 1e-3  # ε: enough that the bias of a class without rows is finite, and too little to be felt with rows
+STEPS = 200  # Newton steps at most; five are usual
+ROUNDS = 12  # of cutting off weights that would fall below 0, within a step
 INNER = 100  # conjugate gradients of a round at most
-STALE = 8  # conjugate gradients of a step from which on a fresh preconditioner is worth its price
+STALE = 16  # passes of a step from which on a preconditioner made anew is worth its price, some eight passes
 WIDE = 400  # pieces up to which the preconditioner knows how they go together
 FORCING = 0.1  # how exactly a Newton step is solved for, at first
+FINEST = 1e-6  # and at last: then the weights, too, hardly depend on the way that led to them
+SHARE = 0.01  # of the fall that weights below 0 would bring: where less is left, they were cut off too boldly
+SMALL = 1e-3  # of the largest weight: those below are at 0 as good as
 ENOUGH = 1e-4  # Armijo: the part of the promised fall that a step must bring
-HALVINGS = 40
-QUARTERS = 12
-SHARE = 0.2
-ROUNDING = 1e-13  # of J: a fall below this is not seen
-LOWEST = 1e-8  # of J: where a step brings no fall, that it promises no more than this is as good as the minimum
+HALVINGS = 40  # of a step at most
+QUARTERS = 12  # of a careful cut at most
+SHRINKS = 10  # halvings of the weights before the first step at most
+ROUNDING = 1e-13  # of J: less is not seen
+ROUGH = 1e-5  # tol where penalties are compared: they differ by more
+LOWEST = 1e-8  # of J: where no step brings a fall that is seen, and no more than this is promised, this is the minimum
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,11 @@ class Evidence:
     groups: IntArray  # (P) the group of each piece, 0 … G−1
 
     def take(self, rows: NDArray[Any]) -> Evidence:
-        """Some of the rows."""
+        """Some of the rows, by their places or by a mask."""
+        if rows.dtype == np.bool_:
+            rows = np.flatnonzero(rows)
         weights = None if self.weights is None else self.weights[rows]
-        values = np.ascontiguousarray(self.values[:, rows])
+        values = np.take(self.values, rows, axis=1)  # contiguous, as values[:, rows] is not
         return replace(self, values=values, offset=self.offset[rows], labels=self.labels[rows], weights=weights)
 
 
@@ -81,17 +85,16 @@ def choose_penalty(
 
     From the strong to the weak, each started where the one before ended; two losses that rise end the search.
     """
-    n_folds = int(fold.max()) + 1 if len(fold) else 0
-    parts = [(evidence.take(fold != f), evidence.take(fold == f)) for f in range(n_folds)]
-    found: list[Solution | None] = [None] * n_folds
-    shares = [len(held.labels) if held.weights is None else float(held.weights.sum()) for _, held in parts]
+    parts = [(evidence.take(fold != f), fold == f) for f in range(int(fold.max(initial=-1)) + 1)]
+    found: list[Solution | None] = [None] * len(parts)
     losses: dict[float, float] = {}
     before, risen = np.inf, 0
     for penalty in sorted(penalties, reverse=True):
-        found = [solve(rest, penalty, start, tol=1e-5) for (rest, _), start in zip(parts, found, strict=True)]
-        each = [log_loss(held, solution) for (_, held), solution in zip(parts, found, strict=True) if solution]
-        loss = float(np.dot(shares, each)) / max(float(np.sum(shares)), np.finfo(float).tiny)
-        losses[penalty] = loss
+        z = np.zeros_like(evidence.offset)
+        for f, (rest, held) in enumerate(parts):
+            solution = found[f] = solve(rest, penalty, found[f], tol=ROUGH)
+            z[held] = scores(evidence, solution)[held]
+        losses[penalty] = loss = _mean_loss(z, evidence.labels, evidence.weights)
         risen = risen + 1 if loss > before else 0
         if risen == 2:
             break
@@ -118,20 +121,23 @@ def _back(values: NDArray[Any], rows: FloatArray) -> FloatArray:
 
 def _surprise(z: FloatArray, labels: Labels) -> FloatArray:
     """(n) −log p_{i,y_i} of scores (C, n)."""
+    result: FloatArray
     if len(z) == 1:
-        return np.logaddexp(0.0, np.where(labels == 1, -z[0], z[0]))
-    top = z.max(axis=0)
-    log_sum = np.log(np.exp(z - top).sum(axis=0)) + top
-    result: FloatArray = log_sum - z[labels, np.arange(len(labels))]
+        result = np.logaddexp(0.0, np.where(labels == 1, -z[0], z[0]))
+    else:
+        top = z.max(axis=0)
+        result = np.log(np.exp(z - top).sum(axis=0)) + top - z[labels, np.arange(len(labels))]
     return result
 
 
 def _probabilities(z: FloatArray) -> FloatArray:
     """(C, n) p of scores (C, n)."""
+    p: FloatArray
     if len(z) == 1:
-        return 0.5 + 0.5 * np.tanh(0.5 * z)
-    p = np.exp(z - z.max(axis=0))
-    p /= p.sum(axis=0)
+        p = 0.5 + 0.5 * np.tanh(0.5 * z)
+    else:
+        p = np.exp(z - z.max(axis=0))
+        p /= p.sum(axis=0)
     return p
 
 
@@ -154,12 +160,13 @@ class _Problem:
 
     @property
     def target(self) -> float:
-        return 1.0 / np.sqrt(max(1, len(self.groups)))
+        return float(max(1, len(self.groups)) ** -0.5)
 
     def _by_group(self, of_pieces: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(G) sums over each group, and λ|g| + μ."""
-        size = np.bincount(self.groups)
-        return np.bincount(self.groups, of_pieces, len(size)), self.penalty * size + LEVEL
+        total = np.bincount(self.groups, of_pieces).astype(np.float64)
+        size = np.bincount(self.groups).astype(np.float64)
+        return total, self.penalty * size + LEVEL
 
     def levels(self, theta: FloatArray) -> FloatArray:
         total, curvature = self._by_group(theta[:, :-1].mean(axis=0))
@@ -223,6 +230,9 @@ class _Problem:
         diagonal = np.arange(n_pieces)
         out[:, diagonal, diagonal] += 2.0 * self.penalty * (1.0 - 1.0 / n_scores + 1.0 / n_scores**2)
         out[:, -1, -1] += 2.0 * BIAS
+        # rounding must not take the least eigenvalue below 0
+        rounding = np.finfo(self.values.dtype).eps * np.trace(out, axis1=1, axis2=2)
+        out += rounding[:, np.newaxis, np.newaxis] * np.eye(n_pieces + 1)
         return out
 
     def diagonal(self, p: FloatArray) -> FloatArray:
@@ -240,71 +250,39 @@ class _Problem:
 # Newton steps --------------------------------------------------------------------------------------------------------
 
 
-class _Preconditioner:
-    """About the inverse of ∇²J among the weights that are free: exact within a score column, or its diagonal."""
-
-    def __init__(self, problem: _Problem, p: FloatArray) -> None:
-        self.blocks = problem.blocks(p) if len(problem.groups) <= WIDE else problem.diagonal(p)
-        self.free: NDArray[np.bool_] | None = None
-        self.inverse = self.blocks
-        self.diagonal = self.blocks if self.blocks.ndim == 2 else np.einsum("cpp->cp", self.blocks)
-
-    def restrict(self, free: NDArray[np.bool_]) -> None:
-        """To those that are free; others get no direction."""
-        if self.free is not None and np.array_equal(free, self.free):
-            return
-        self.free = free.copy()
-        if self.blocks.ndim == 2:
-            self.inverse = free / self.blocks
-            return
-        masked = np.where(free[:, :, np.newaxis] & free[:, np.newaxis], self.blocks, 0.0)
-        at = np.arange(free.shape[1])
-        masked[:, at, at] += ~free
-        self.inverse = np.linalg.inv(masked)
-        self.inverse[:, at, at] *= free
-
-    def __call__(self, residual: FloatArray) -> FloatArray:
-        out: FloatArray
-        if self.blocks.ndim == 2:
-            out = self.inverse * residual
-        else:
-            out = np.matmul(self.inverse, residual[:, :, np.newaxis])[..., 0]
-        if len(out) > 1:  # biases that rise together change no probability: at the minimum their sum is 0, so keep it
-            out[:, -1] -= out[:, -1].mean()
-        return out
-
-
 def solve(evidence: Evidence, penalty: float, start: Solution | None = None, tol: float = 1e-9) -> Solution:
     """The weights that minimise
 
     J = Σ_i ω_i·(−log p_{i,y_i}) + λ Σ_pc (w_pc − w̄_p)² + λ Σ_p (w̄_p − g_{group(p)})² + μ Σ_g (g − t)² + ε Σ_c b_c²
 
-    over w ≥ 0, g ≥ 0 and b, where z_ic = offset_ic + b_c + Σ_p w_pc e_ipc, p = softmax(z), or for one column of scores
-    p_1 = 1/(1 + exp(−z)); w̄_p is the mean over score columns and t = 1/√P. λ is the penalty. J ends within tol·(1 + J)
-    of its minimum.
+    over w ≥ 0, g ≥ 0 and b, where z_ic = offset_ic + b_c + Σ_p w_pc e_ipc and p = softmax(z), or p_1 = 1/(1 + exp(−z))
+    for one column of scores; w̄_p is the mean over the score columns, t = 1/√P and λ > 0 the penalty. J ends within
+    tol·(1 + J) of its minimum; rounding of float32 evidence adds some 1e-9 to what is told of J, and less to its place.
+
+    Each Newton step minimises the quadratic model of J over w ≥ 0, by passes over the evidence, and goes towards that.
     """
     problem = _Problem.of(evidence, penalty)
     theta, z, value = _start(problem) if start is None else _resume(problem, start)
     metric: _Preconditioner | None = None
-    converged, steps, effort, forcing = False, 0, 0, FORCING
+    converged, steps, passes, forcing = False, 0, 0, FORCING
     while steps < STEPS and not converged:
         p = _probabilities(z)
-        gradient = problem.gradient(theta, p)
-        if metric is None or effort > STALE:
+        if metric is None or passes > STALE:
             metric = _Preconditioner(problem, p)
+        model = _Model(problem, metric, theta, p, problem.gradient(theta, p))
         near = tol * (1.0 + value)
-        direction, effort, left = _direction(problem, metric, theta, gradient, p, forcing, 0.1 * near)
-        fall = -float((gradient * direction).sum())
-        converged = fall + left <= near
-        found = _go(problem, theta, z, value, direction, fall)
-        if found is None:  # as low as rounding lets us see
-            converged = fall + left <= max(near, LOWEST * (1.0 + value))
+        move = model.minimum(forcing, FINEST * near)
+        fall, passes = -float((model.gradient * move.direction).sum()), move.passes
+        converged = fall + move.left <= near
+        found = _go(problem, theta, z, value, move.direction, fall) if fall > 0.0 else None
+        if found is None:
+            converged = fall + move.left <= max(near, LOWEST * (1.0 + value))
             break
         theta, z, value = found
-        forcing = min(FORCING, max(1e-3, np.sqrt(fall / (1.0 + value))))
+        forcing = min(FORCING, max(FINEST, np.sqrt(fall / (1.0 + value))))  # Newton is fast only when exact
         steps += 1
-    levels = problem.levels(theta)
-    return Solution(theta[:, -1].copy(), np.ascontiguousarray(theta[:, :-1].T), levels, value, steps, converged)
+    weights, levels = np.ascontiguousarray(theta[:, :-1].T), problem.levels(theta)
+    return Solution(theta[:, -1].copy(), weights, levels, value, steps, converged)
 
 
 def _resume(problem: _Problem, start: Solution) -> tuple[FloatArray, FloatArray, float]:
@@ -325,110 +303,20 @@ def _start(problem: _Problem) -> tuple[FloatArray, FloatArray, float]:
     said = _forward(problem.values, theta)
     z = problem.offset + said
     value = problem.loss(z) + problem.ridge(theta)
-    for halvings in range(1, HALVINGS):
-        scale = 0.5**halvings
-        new, new_z = scale * theta, problem.offset + scale * said
+    for _ in range(SHRINKS):
+        said *= 0.5
+        new, new_z = 0.5 * theta, problem.offset + said
         new_value = problem.loss(new_z) + problem.ridge(new)
         if not new_value < value:
-            return 2.0 * new, z, value
-        z, value = new_z, new_value
-    return scale * theta, z, value
-
-
-def _direction(
-    problem: _Problem,
-    metric: _Preconditioner,
-    theta: FloatArray,
-    gradient: FloatArray,
-    p: FloatArray,
-    forcing: float,
-    goal: float,
-    bold: bool = True,
-) -> tuple[FloatArray, int, float]:
-    """To about the minimum of the quadratic model q over weights ≥ 0; the passes it took; what is left to gain.
-
-    A round solves for the weights that are free; those that would fall below 0 end there, and the next round solves
-    for the others, knowing that. q falls in every round, so that J falls along the direction.
-    """
-    weights = np.ones(theta.shape, np.bool_)
-    weights[:, -1] = False
-    held = weights & (theta * metric.diagonal <= gradient)  # at 0, or where a step of its own would take it there
-    moved = np.where(held, -theta, 0.0)
-    bent = np.zeros_like(theta)  # ∇²J·d
-    passes = 0
-    if moved.any():
-        bent, passes = problem.curvature(moved, p), 1
-    value = float((moved * (gradient + 0.5 * bent)).sum())
-    least, deepest = -1.0, 0.0
-    for _ in range(ROUNDS):
-        slope = gradient + bent  # of q
-        metric.restrict(~held)
-        energy = float((slope * metric(slope)).sum())
-        if least < 0.0:
-            least = max(goal, forcing**2 * energy)
-        elif energy <= least:
-            return moved, passes, energy
-        if energy == 0.0:
-            return moved, passes, energy
-        step, step_bent, used = _conjugate_gradients(problem, metric, ~held, slope, p, least)
-        passes += used
-        if not (weights & (theta + moved + step < 0.0)).any():
-            moved, bent = moved + step, bent + step_bent
-            value = float((moved * (gradient + 0.5 * bent)).sum())
             break
-        if not deepest:
-            deepest = float(((moved + step) * (gradient + 0.5 * (bent + step_bent))).sum())
-        for quarters in range(QUARTERS):
-            trial = theta + moved + 0.25**quarters * step
-            below = weights & (trial <= 0.0)
-            trial -= theta
-            trial[below] = -theta[below]
-            trial_bent = problem.curvature(trial, p)
-            passes += 1
-            trial_value = float((trial * (gradient + 0.5 * trial_bent)).sum())
-            if bold or trial_value < value:
-                break
-            if T: print('   quarter', quarters, trial_value-value)
-        moved, bent, value = trial, trial_bent, trial_value
-        held |= below
-    if bold and deepest and value > SHARE * deepest:
-        if T: print("   careful", value, deepest)
-        moved, used, left = _direction(problem, metric, theta, gradient, p, forcing, goal, False)
-        return moved, passes + used, left
-    return moved, passes, 0.0
-
-
-def _conjugate_gradients(
-    problem: _Problem,
-    metric: _Preconditioner,
-    free: NDArray[np.bool_],
-    slope: FloatArray,
-    p: FloatArray,
-    least: float,
-) -> tuple[FloatArray, FloatArray, int]:
-    """The free part of −(∇²J)⁻¹·slope up to an energy of what is left, ∇²J times it, and the passes it took."""
-    step, bent = np.zeros_like(slope), np.zeros_like(slope)
-    residual = -slope * free
-    along = metric(residual)
-    energy = float((residual * along).sum())
-    for used in range(1, INNER + 1):
-        turned = problem.curvature(along, p)
-        length = energy / float((along * turned).sum())
-        step += length * along
-        bent += length * turned
-        residual -= length * turned * free
-        tilted = metric(residual)
-        before, energy = energy, float((residual * tilted).sum())
-        if energy <= least:
-            break
-        along = tilted + (energy / before) * along
-    return step, bent, used
+        theta, z, value = new, new_z, new_value
+    return theta, z, value
 
 
 def _go(
     problem: _Problem, theta: FloatArray, z: FloatArray, value: float, direction: FloatArray, fall: float
 ) -> tuple[FloatArray, FloatArray, float] | None:
-    """A step along a direction that brings enough of what it promises: scores are linear, so no trial needs a pass."""
+    """A step along a direction that brings enough of the fall it promises. Scores are linear: no trial needs a pass."""
     moved = _forward(problem.values, direction)
     step = 1.0
     for _ in range(HALVINGS):
@@ -442,3 +330,140 @@ def _go(
         bottom = step**2 * fall / (2.0 * (new_value - value + step * fall))
         step = min(max(bottom, 0.1 * step), 0.5 * step) if np.isfinite(bottom) else 0.1 * step
     return None
+
+
+class _Preconditioner:
+    """About the inverse of ∇²J among the weights that are free: exact within a score column, or the diagonal's."""
+
+    def __init__(self, problem: _Problem, p: FloatArray) -> None:
+        self._blocks = problem.blocks(p) if len(problem.groups) <= WIDE else None
+        self.diagonal = problem.diagonal(p) if self._blocks is None else np.einsum("cpp->cp", self._blocks)
+        self.stretch = 1.0  # how many times softer ∇²J is, where that was seen
+        self._free: NDArray[np.bool_] = np.zeros(self.diagonal.shape, np.bool_)
+        self._inverse = np.zeros_like(self.diagonal if self._blocks is None else self._blocks)
+
+    def restrict(self, free: NDArray[np.bool_]) -> None:
+        """To those that are free; the others are given no direction."""
+        if self._blocks is None:
+            self._inverse = free / self.diagonal
+            return
+        for c in np.flatnonzero((free != self._free).any(axis=1)):
+            places = np.flatnonzero(free[c])
+            self._inverse[c] = 0.0
+            self._inverse[c][np.ix_(places, places)] = np.linalg.inv(self._blocks[c][np.ix_(places, places)])
+        self._free = free.copy()
+
+    def __call__(self, residual: FloatArray) -> FloatArray:
+        out: FloatArray
+        if self._blocks is None:
+            out = self._inverse * residual
+        else:
+            out = np.matmul(self._inverse, residual[:, :, np.newaxis])[..., 0]
+        if len(out) > 1:  # biases that rise together change no probability: their sum is 0 and stays so
+            out[:, -1] -= out[:, -1].mean()
+        return out
+
+
+@dataclass(frozen=True)
+class _Move:
+    direction: FloatArray  # (C, P + 1)
+    passes: int  # over the evidence, there and back
+    left: float  # about twice what it leaves to be gained
+
+
+@dataclass(frozen=True)
+class _Model:
+    """q(d) = ∇J·d + d·∇²J·d/2 about θ."""
+
+    problem: _Problem
+    metric: _Preconditioner
+    theta: FloatArray
+    p: FloatArray  # (C, n)
+    gradient: FloatArray
+
+    def minimum(self, forcing: float, goal: float) -> _Move:
+        """To about the least q over weights ≥ 0: until what is left falls by forcing² or to the goal.
+
+        A round solves for the weights that are free. Those that would fall below 0 are cut off there, and the next
+        round solves for the others, knowing that. Where pieces all but repeat each other this may end higher than it
+        began; then only so much is cut off at a time that q falls.
+        """
+        value, deepest, move = self._rounds(forcing, goal, bold=True)
+        if value > SHARE * deepest:
+            _, _, careful = self._rounds(forcing, goal, bold=False)
+            return replace(careful, passes=move.passes + careful.passes)
+        return move
+
+    def _rounds(self, forcing: float, goal: float, bold: bool) -> tuple[float, float, _Move]:
+        """q where the rounds end, q where the first would end could weights be negative, and the move."""
+        theta, metric = self.theta, self.metric
+        lowest = -theta
+        lowest[:, -1] = -np.inf
+        # at 0, or all but there and a step of its own would take it there
+        held = (theta * metric.diagonal <= self.gradient) & (lowest >= -SMALL * theta[:, :-1].max(initial=0.0))
+        moved, bent = np.where(held, -theta, 0.0), np.zeros_like(theta)  # d and ∇²J·d
+        passes = 0
+        if moved.any():
+            bent, passes = self._bend(moved), 1
+        relative = deepest = left = 0.0
+        for round_ in range(ROUNDS):
+            slope = self.gradient + bent
+            metric.restrict(~held)
+            energy = float((slope * metric(slope)).sum())
+            if round_ == 0:
+                relative = forcing**2 * energy
+            if energy <= (relative if round_ else 0.0):
+                break
+            step, step_bent, used = self._conjugate_gradients(~held, slope, relative, goal)
+            passes += used
+            if round_ == 0:
+                deepest = self._value(moved + step, bent + step_bent)
+            if (moved + step >= lowest).all():
+                moved, bent = moved + step, bent + step_bent
+                break
+            value, tries = np.inf if bold else self._value(moved, bent), 0
+            while tries < QUARTERS:
+                new = np.maximum(moved + 0.25**tries * step, lowest)
+                new_bent = self._bend(new)
+                tries += 1
+                if self._value(new, new_bent) < value:
+                    moved, bent = new, new_bent
+                    break
+            else:
+                left = energy
+                break
+            passes += tries
+            held |= moved == lowest
+        slope = self.gradient + bent
+        left += float((slope**2 / metric.diagonal)[held & (slope < 0.0)].sum())
+        return self._value(moved, bent), deepest, _Move(moved, passes, metric.stretch * left)
+
+    def _conjugate_gradients(
+        self, free: NDArray[np.bool_], slope: FloatArray, relative: float, goal: float
+    ) -> tuple[FloatArray, FloatArray, int]:
+        """The step of the free weights to where the slope vanishes, ∇²J times it, and the passes it took."""
+        step, bent = np.zeros_like(slope), np.zeros_like(slope)
+        residual = -slope * free
+        along = self.metric(residual)
+        energy = float((residual * along).sum())
+        used = 0
+        while used < INNER:
+            used += 1
+            turned = self._bend(along)
+            length = energy / float((along * turned).sum())
+            self.metric.stretch = max(self.metric.stretch, length)
+            step += length * along
+            bent += length * turned
+            residual -= length * turned * free
+            tilted = self.metric(residual)
+            before, energy = energy, float((residual * tilted).sum())
+            if energy <= relative or energy * self.metric.stretch <= goal:
+                break
+            along = tilted + (energy / before) * along
+        return step, bent, used
+
+    def _bend(self, direction: FloatArray) -> FloatArray:
+        return self.problem.curvature(direction, self.p)
+
+    def _value(self, moved: FloatArray, bent: FloatArray) -> float:
+        return float((moved * (self.gradient + 0.5 * bent)).sum())

@@ -166,7 +166,7 @@ def _telling(coding: Coding, codes: Codes, sample: Sample) -> list[int]:
         some = table > 0
         bits = (table[some] * np.log(table[some] / expected[some])).sum()
         found.append(bits - 0.5 * (len(table) - 1) * ((table.sum(axis=0) > 0).sum() - 1))
-    return np.argsort(-np.array(found), kind="stable").tolist()
+    return [int(j) for j in np.argsort(-np.array(found), kind="stable")]
 
 
 def _paired(columns: Sequence[int], coding: Coding, pairs: list[tuple[int, int]]) -> Plan:

@@ -28,7 +28,7 @@ Cuts = FloatArray
 
 
 class Tables(Reader):
-    """log (N_c(v) + sπ_c) − log π_c: π_c is the share of the class, and s virtual rows of each cell are as all rows are.
+    """log (N_c(v) + sπ_c) − log π_c, with π_c the share of a class: each cell has s virtual rows, of all classes alike.
 
     So a value that was never seen, or in the one row only that is left out, tells nothing. A missing cell of a table
     that does not count them tells nothing either.
@@ -106,7 +106,7 @@ class Present(Tables):
         holed = (missing.sum(axis=0) > 0) & (missing.sum(axis=0) < count.sum(axis=0))
         self.kept = np.flatnonzero(holed)
         tables = [np.stack([count[:, j] - missing[:, j], missing[:, j]]) for j in self.kept]
-        super().__init__([Piece("present", (columns[j],)) for j in self.kept], tables, prior)
+        super().__init__([Piece("present", (columns[j],)) for j in self.kept.tolist()], tables, prior)
 
     def codes(self, values: FloatArray) -> NDArray[np.int32]:
         return np.ascontiguousarray(values[:, self.kept].astype(np.int32))
@@ -124,7 +124,8 @@ class Scales(Tables):
         self.halves: dict[int, tuple[IntArray, IntArray]] = {}  # of each such piece: the cuts that each half makes
         self.cuts: list[tuple[int, Cuts]] = []  # of each piece: the column of the block, and where it is cut
         self.supervised: list[int] = []  # the pieces whose cuts the labels chose
-        pieces, tables = [], []
+        pieces: list[Piece] = []
+        tables = []
         for j, column in enumerate(columns):
             counts = statistic.table(j).value
             known: list[bytes] = []
@@ -266,7 +267,7 @@ class Leaves(Reader):
     def split(self, values: Codes, weights: FloatArray) -> Iterator[Share]:
         logs = self._logs(self.family.sums(self.counts)) * weights[0]
         shares = np.zeros((len(self.columns), len(values), len(self.prior)))
-        for row, node, child, column in self.family.steps(values):
-            np.add.at(shares, (column, row), logs[child] - logs[node])
+        for row, node, child, asked in self.family.steps(values):
+            np.add.at(shares, (asked, row), logs[child] - logs[node])
         for column, share in zip(self.columns, shares, strict=True):
             yield (column,), share

@@ -85,10 +85,10 @@ class Weights:
     def learned(cls, evidence: Generative, sample: Sample, seed: int, *, left_out: bool = True) -> Weights:
         """From rows that were learned, each left out in its turn; or from new ones."""
         classes, names = evidence.classes, evidence.schema.names
-        rows = (LeftOut.of(evidence, sample, seed) if left_out else (LeftOut.new(evidence, sample, seed),))[0]
+        rows = LeftOut.of(evidence, sample, seed)[0] if left_out else LeftOut.new(evidence, sample, seed)
         if len(classes) < 2 or len(rows.labels) < 2:
             return cls.none(classes)
-        gathered, pieces = rows.evidence()
+        gathered, pieces, keys = rows.evidence()
         telling = np.flatnonzero(_tells(gathered) > TELLS)
         pieces = [pieces[p] for p in telling]
         groups = {kind: i for i, kind in enumerate(sorted({piece.kind for piece in pieces}))}
@@ -97,8 +97,8 @@ class Weights:
             values=np.ascontiguousarray(gathered.values[:, :, telling]),
             groups=np.array([groups[piece.kind] for piece in pieces], np.intp),
         )
-        order = np.argsort(rows.keys, kind="stable")[:TRIED]
-        fold = (rows.keys[order] >> np.uint64(7)) % np.uint64(FOLDS)
+        order = np.argsort(keys, kind="stable")[:TRIED]
+        fold = (keys[order] >> np.uint64(7)) % np.uint64(FOLDS)
         penalty, _ = choose_penalty(chosen.take(order), np.unique(fold, return_inverse=True)[1].astype(np.intp))
         found = solve(chosen, penalty)
         two = len(classes) == 2
@@ -106,7 +106,13 @@ class Weights:
         bias = np.array([-0.5, 0.5]) * found.bias[0] if two else found.bias
         columns = tuple(tuple(names[j] for j in piece.columns) for piece in pieces)
         return cls(
-            classes, tuple(p.kind for p in pieces), columns, np.ascontiguousarray(values), bias, penalty, len(rows.labels)
+            classes,
+            tuple(p.kind for p in pieces),
+            columns,
+            np.ascontiguousarray(values),
+            bias,
+            penalty,
+            len(rows.labels),
         )
 
     def of(self, pieces: Sequence[Piece], names: Sequence[Level], classes: Levels) -> FloatArray:
@@ -213,8 +219,8 @@ class LeftOut:
         taken = sample if len(rows) == len(labels) else sample.take(rows)
         return cls(model, taken, labels[rows], row_keys(taken.frame, seed), learned=False)
 
-    def evidence(self) -> tuple[Evidence, list[Piece]]:
-        """What every piece says of every row. Of too many, of those with the lowest keys."""
+    def evidence(self) -> tuple[Evidence, list[Piece], NDArray[np.uint64]]:
+        """What every piece says of every row, and the keys of these. Of too many, of those with the lowest keys."""
         classes = len(self.model.classes)
         columns = 1 if classes == 2 else classes
         readers = [reader_of(self.model, block) for block in self.model.blocks]
@@ -232,7 +238,11 @@ class LeftOut:
         offset = np.broadcast_to(log_prior[1] - log_prior[0] if columns == 1 else log_prior, (len(rows), columns))
         weights = None if self.sample.weights is None else self.sample.weights[rows]
         groups = np.zeros(len(pieces), np.intp)
-        return Evidence(values, np.ascontiguousarray(offset), self.labels[rows], weights, groups), pieces
+        return (
+            Evidence(values, np.ascontiguousarray(offset), self.labels[rows], weights, groups),
+            pieces,
+            self.keys[rows],
+        )
 
     def _fill(self, block: Block, reader: Reader, rows: NDArray[np.intp], out: NDArray[np.floating]) -> None:
         for at, part in self.parts(block, reader, rows):

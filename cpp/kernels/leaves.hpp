@@ -1,0 +1,91 @@
+// The leaf of each row in each tree of a forest. The trees may come from a file that lies.
+#pragma once
+#include <limits>
+
+#include "byte_rows.hpp"
+
+namespace deciban {
+
+// A node to walk through: left if code − low, as a byte, is at most `span`. A leaf leads to itself.
+struct Step {
+    std::int32_t left;
+    std::uint16_t column;
+    std::uint8_t low, span;
+};
+
+class Walk {
+public:
+    // What is wrong with the nodes, or nullptr. A child comes after its parent, so that no walk is endless.
+    const char* read(std::size_t trees, const std::int64_t* starts, const std::int32_t* column, const std::int32_t* code,
+                     const std::int32_t* left, const bool* ordered, std::size_t columns, std::size_t nodes) {
+        if (starts[0] != 0 || starts[trees] != static_cast<std::int64_t>(nodes)) return "starts: not those of the nodes";
+        for (std::size_t t = 0; t < trees; ++t)
+            if (starts[t] < 0 || starts[t + 1] <= starts[t]) return "starts: a tree has a node at least";
+        steps_.resize(nodes), leaves_.resize(nodes), starts_.assign(starts, starts + trees + 1);
+        for (std::size_t t = 0; t < trees; ++t) {
+            const std::int64_t size = starts[t + 1] - starts[t];
+            if (size > std::numeric_limits<std::int32_t>::max()) return "starts: more nodes than a tree has";
+            std::int32_t leaf = 0;
+            for (std::int64_t i = 0; i < size; ++i) {
+                const auto at = static_cast<std::size_t>(starts[t] + i);
+                if (column[at] == -1) {
+                    if (left[at] != leaf) return "left: leaves are numbered in order";
+                    leaves_[at] = leaf++;
+                    steps_[at] = {static_cast<std::int32_t>(i), 0, 0, 255};
+                    continue;
+                }
+                if (column[at] < 0 || static_cast<std::size_t>(column[at]) >= columns) return "column: there is none of that number";
+                if (code[at] < 0 || code[at] > 255) return "code: not a byte";
+                if (left[at] <= i || left[at] >= size - 1) return "left: children come after their parent, in the same tree";
+                const auto byte = static_cast<std::uint8_t>(code[at]);
+                const bool rising = ordered[column[at]];
+                steps_[at] = {left[at], static_cast<std::uint16_t>(column[at]), rising ? std::uint8_t{0} : byte, rising ? byte : std::uint8_t{0}};
+            }
+        }
+        return nullptr;
+    }
+
+    // out (rows, trees): the leaf of each row. Eight rows walk at once, as each step of one waits for memory.
+    void find(const Matrix<std::uint8_t>& codes, std::int32_t* out) const {
+        const std::size_t trees = starts_.size() - 1, width = std::max<std::size_t>(1, codes.columns);
+        parallel(codes.rows, thread_count(codes.rows * trees, 1 << 12), [&](unsigned, std::size_t begin, std::size_t end) {
+            std::vector<std::uint8_t> block(block_rows * width);
+            for (std::size_t first = begin; first < end; first += block_rows) {
+                const std::size_t rows = std::min(block_rows, end - first);
+                pack_rows(codes, first, rows, width, block.data());
+                for (std::size_t t = 0; t < trees; ++t)
+                    for (std::size_t i = 0; i < rows; i += at_once)
+                        walk(t, &block[i * width], width, std::min(at_once, rows - i), out + (first + i) * trees + t, trees);
+            }
+        });
+    }
+
+private:
+    static constexpr std::size_t block_rows = 256, at_once = 8;
+
+    void walk(std::size_t tree, const std::uint8_t* rows, std::size_t width, std::size_t n, std::int32_t* out, std::size_t trees) const {
+        const Step* steps = &steps_[static_cast<std::size_t>(starts_[tree])];
+        const std::uint8_t* row[at_once];
+        for (std::size_t i = 0; i < at_once; ++i) row[i] = rows + (i < n ? i * width : 0);
+        std::int32_t at[at_once] = {};
+        for (bool moved = true; moved;) {
+            std::int32_t change = 0;
+            DECIBAN_UNROLL
+            for (std::size_t i = 0; i < at_once; ++i) {
+                const Step step = steps[at[i]];
+                const std::int32_t to = step.left + (static_cast<std::uint8_t>(row[i][step.column] - step.low) > step.span);
+                change |= to ^ at[i];
+                at[i] = to;
+            }
+            moved = change != 0;
+        }
+        const std::int32_t* leaves = &leaves_[static_cast<std::size_t>(starts_[tree])];
+        for (std::size_t i = 0; i < n; ++i) out[i * trees] = leaves[at[i]];
+    }
+
+    std::vector<Step> steps_;
+    std::vector<std::int32_t> leaves_;  // which leaf, of those nodes that are leaves
+    std::vector<std::int64_t> starts_;
+};
+
+}  // namespace deciban

@@ -1,0 +1,382 @@
+"""Weights of evidence: the minimum of J, found from every side, and what must not harm it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, log_softmax, softmax
+
+from deciban.weighing import solve as module
+from deciban.weighing.solve import Evidence, choose_penalty, log_loss, scores, solve
+
+MU, EPSILON = 0.3, 1e-3
+columns = pytest.mark.parametrize("C", [1, 3, 7])
+penalties = pytest.mark.parametrize("penalty", [300.0, 3.0, 0.3])
+
+
+def made(n, P, C, *, seed=0, noise=1.0, adverse=0.1, dtype=np.float64):
+    """Pieces that say much the same: a common signal times a slope of each, and noise; some have it the wrong way."""
+    rng = np.random.default_rng(seed)
+    K = max(C, 2)
+    labels = rng.integers(0, K, n).astype(np.int32)
+    signal = 1.5 * rng.standard_normal((n, K))
+    signal[np.arange(n), labels] += 2.0
+    slope = rng.gamma(2.0, 0.7, P) * np.where(rng.random(P) < adverse, -0.3, 1.0)
+    own = noise * rng.gamma(2.0, 0.5, P) * rng.standard_normal((K, n, P))
+    values = signal.T[:, :, np.newaxis] * slope + own
+    values -= values.mean(axis=0)
+    groups = np.arange(P) % 3 if P >= 3 else np.zeros(P, np.intp)
+    if C == 1:
+        values = values[1:] - values[:1]
+    offset = rng.normal(0.0, 0.5, (n, C))
+    return Evidence(np.ascontiguousarray(values, dtype), offset, labels, None, groups)
+
+
+def objective(evidence, penalty, bias, weights, levels):
+    """J and its gradients by b, w and g, term by term as it is written."""
+    C, n, P = evidence.values.shape
+    omega = np.ones(n) if evidence.weights is None else evidence.weights
+    z = evidence.offset + bias + np.einsum("cnp,pc->nc", evidence.values.astype(np.float64), weights)
+    two = np.column_stack([np.zeros(n), z]) if C == 1 else z
+    loss = -(omega * log_softmax(two, axis=1)[np.arange(n), evidence.labels]).sum()
+    mean = weights.mean(axis=1)
+    apart, level = weights - mean[:, np.newaxis], mean - levels[evidence.groups]
+    t = P**-0.5 if P else 0.0
+    value = loss + penalty * ((apart**2).sum() + (level**2).sum())
+    value += MU * ((levels - t) ** 2).sum() + EPSILON * (bias**2).sum()
+    surplus = omega[:, np.newaxis] * (softmax(two, axis=1) - np.eye(two.shape[1])[evidence.labels])[:, -C:]
+    by_weights = np.einsum("cnp,nc->pc", evidence.values.astype(np.float64), surplus)
+    by_weights += 2.0 * penalty * (apart + level[:, np.newaxis] / C)
+    by_levels = 2.0 * MU * (levels - t)
+    np.add.at(by_levels, evidence.groups, -2.0 * penalty * level)
+    return value, surplus.sum(axis=0) + 2.0 * EPSILON * bias, by_weights, by_levels
+
+
+def at(evidence, penalty, solution):
+    return objective(evidence, penalty, solution.bias, solution.weights, solution.levels)
+
+
+def assert_optimal(evidence, penalty, solution, atol=1e-5):
+    """The conditions of Karush, Kuhn and Tucker, and that J is what is told."""
+    value, by_bias, by_weights, by_levels = at(evidence, penalty, solution)
+    assert solution.converged
+    assert solution.objective == pytest.approx(value, rel=1e-11, abs=1e-12)
+    assert (solution.weights >= 0).all()
+    assert (solution.levels >= 0).all()
+    inside = solution.weights > 0
+    np.testing.assert_allclose(by_bias, 0.0, atol=atol)
+    np.testing.assert_allclose(by_levels, 0.0, atol=1e-9)
+    np.testing.assert_allclose(by_weights[inside], 0.0, atol=atol)
+    assert (by_weights[~inside] >= -atol).all()
+
+
+def by_scipy(evidence, penalty):
+    """The least J that L-BFGS-B finds, from an unlike start and with the levels as variables of their own."""
+    C, _, P = evidence.values.shape
+    G = int(evidence.groups.max()) + 1
+
+    def parts(x):
+        return x[:C], x[C : C + P * C].reshape(P, C), x[C + P * C :]
+
+    def both(x):
+        value, *gradients = objective(evidence, penalty, *parts(x))
+        return value, np.concatenate([gradient.ravel() for gradient in gradients])
+
+    bounds = [(None, None)] * C + [(0.0, None)] * (P * C + G)
+    options = {"maxiter": 20_000, "maxfun": 40_000, "ftol": 1e-16, "gtol": 1e-8, "maxcor": 50}
+    found = minimize(both, np.full(len(bounds), 0.05), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return found.fun, parts(found.x)
+
+
+# The minimum ---------------------------------------------------------------------------------------------------------
+
+
+@columns
+@penalties
+def test_no_weight_can_move_to_lower_j(C, penalty):
+    evidence = made(300, 12, C)
+    assert_optimal(evidence, penalty, solve(evidence, penalty))
+
+
+@columns
+@penalties
+def test_j_is_as_low_as_l_bfgs_finds_it(C, penalty):
+    evidence = replace(made(200, 6, C, seed=1), weights=np.random.default_rng(2).exponential(1.0, 200))
+    solution = solve(evidence, penalty)
+    value, (bias, weights, levels) = by_scipy(evidence, penalty)
+    assert solution.objective == pytest.approx(value, rel=1e-6)
+    assert solution.objective <= value + 1e-9 * (1.0 + value)
+    for ours, theirs in ((solution.bias, bias), (solution.weights, weights), (solution.levels, levels)):
+        np.testing.assert_allclose(ours, theirs, atol=2e-3)
+
+
+@columns
+def test_rows_that_are_as_t_foretells_leave_all_weights_at_t(C):
+    # each row once for each class, weighing what w = t says of it: nothing is then left to learn
+    evidence = made(40, 8, C)
+    z = evidence.offset + evidence.values.sum(axis=2).T * 8**-0.5
+    p = np.column_stack([expit(-z), expit(z)]) if C == 1 else softmax(z, axis=1)
+    K = p.shape[1]
+    every = evidence.take(np.repeat(np.arange(40), K))
+    every = replace(every, labels=np.tile(np.arange(K, dtype=np.int32), 40), weights=p.ravel())
+    solution = solve(every, 3.0)
+    np.testing.assert_allclose(solution.weights, 8**-0.5, atol=1e-7)
+    np.testing.assert_allclose(solution.levels, 8**-0.5, atol=1e-7)
+    np.testing.assert_allclose(solution.bias, 0.0, atol=1e-6)
+    assert solution.objective == pytest.approx(-(p * np.log(p)).sum(), rel=1e-9)
+
+
+def test_two_pieces_by_hand():
+    # one piece says ±1 and is right with odds of e to 1; the other says the contrary of it, and t is 1/√2:
+    # J′(w) = 0 is p(w) − p(1) + λμ/(λ + μ)·(w − t)/2 = 0 for 2 rows of weight 1, with no weight for the other
+    right = expit(1.0)
+    said = np.array([1.0, 1.0, -1.0, -1.0])
+    evidence = Evidence(
+        np.stack([said, -said], axis=1)[np.newaxis],
+        np.zeros((4, 1)),
+        np.array([1, 0, 0, 1], np.int32),
+        np.array([right, 1 - right, right, 1 - right]) * 1000,
+        np.array([0, 1]),
+    )
+    solution = solve(evidence, 1e-9)
+    np.testing.assert_allclose(solution.weights[:, 0], [1.0, 0.0], atol=1e-6)
+    assert solution.weights[1, 0] == 0.0
+    assert solution.bias == pytest.approx(0.0, abs=1e-9)
+
+
+@columns
+def test_pieces_that_point_the_wrong_way_weigh_nothing(C):
+    evidence = made(2000, 10, C)
+    wrong = np.array([2, 5, 7])
+    values = evidence.values.copy()
+    values[:, :, wrong] = -0.5 * values[:, :, [0, 1, 3]] + values[:, :, wrong] * 0.1
+    solution = solve(replace(evidence, values=values), 3.0)
+    assert (solution.weights[wrong] == 0.0).all()
+    assert (solution.weights[[0, 1, 3]] > 0.0).any()
+
+
+@columns
+def test_pieces_that_repeat_each_other_share_the_weight(C):
+    one = made(300, 1, C)
+    evidence = replace(one, values=np.repeat(one.values, 20, axis=2), groups=np.zeros(20, np.intp))
+    solution = solve(evidence, 300.0)
+    assert_optimal(evidence, 300.0, solution)
+    np.testing.assert_allclose(solution.weights, np.broadcast_to(solution.weights[:1], (20, C)), rtol=1e-6)
+
+
+@columns
+@pytest.mark.parametrize("penalty", [300.0, 3.0])
+def test_repeated_pieces_in_groups_end_at_the_minimum(C, penalty):
+    # whole faces are cut off too boldly here, and the careful way must take over
+    one = made(300, 1, C)
+    evidence = replace(one, values=np.repeat(one.values, 20, axis=2), groups=np.arange(20) % 4)
+    assert_optimal(evidence, penalty, solve(evidence, penalty))
+
+
+@columns
+def test_the_diagonal_ends_where_the_blocks_do(C, monkeypatch):
+    evidence = made(200, 10, C)
+    blocks = solve(evidence, 3.0)
+    monkeypatch.setattr(module, "WIDE", 5)
+    diagonal = solve(evidence, 3.0)
+    assert_optimal(evidence, 3.0, diagonal, atol=1e-4)
+    assert diagonal.objective == pytest.approx(blocks.objective, rel=1e-9)
+    np.testing.assert_allclose(diagonal.weights, blocks.weights, atol=1e-5)
+
+
+@columns
+def test_every_start_ends_at_the_same_place(C):
+    evidence = made(300, 12, C)
+    cold = solve(evidence, 3.0)
+    other = replace(cold, weights=np.full((12, C), 4.0), bias=np.full(C, -2.0))
+    for start in (cold, other, solve(evidence, 300.0)):
+        warm = solve(evidence, 3.0, start)
+        assert warm.converged
+        assert warm.objective == pytest.approx(cold.objective, rel=1e-9)
+        np.testing.assert_allclose(warm.weights, cold.weights, atol=1e-6)
+        np.testing.assert_allclose(warm.bias, cold.bias, atol=1e-6)
+    assert solve(evidence, 3.0, cold).steps <= 1
+
+
+@columns
+def test_single_precision_ends_all_but_there(C):
+    evidence = made(500, 20, C, dtype=np.float32)
+    single, double = solve(evidence, 3.0), solve(replace(evidence, values=evidence.values.astype(np.float64)), 3.0)
+    assert single.converged
+    assert at(evidence, 3.0, single)[0] == pytest.approx(double.objective, rel=1e-9)
+    assert single.objective == pytest.approx(double.objective, rel=1e-7)
+    np.testing.assert_allclose(single.weights, double.weights, atol=1e-4)
+
+
+def test_tolerance_and_steps_are_kept(monkeypatch):
+    evidence = made(300, 12, 3)
+    exact = solve(evidence, 3.0, tol=0.0)  # as low as rounding lets it be seen, and then an end
+    assert exact.converged
+    assert exact.steps < 30
+    for tol in (1e-3, 1e-5, 1e-7):
+        rough = solve(evidence, 3.0, tol=tol)
+        assert 0.0 <= rough.objective - exact.objective + 1e-9 <= tol * (1.0 + rough.objective) + 1e-9
+    monkeypatch.setattr(module, "STEPS", 1)
+    assert not solve(evidence, 3.0).converged
+
+
+# Rows ----------------------------------------------------------------------------------------------------------------
+
+
+def assert_alike(first, second, atol=1e-9):
+    assert first.objective == pytest.approx(second.objective, rel=1e-12)
+    for name in ("bias", "weights", "levels"):
+        np.testing.assert_allclose(getattr(first, name), getattr(second, name), atol=atol)
+
+
+@columns
+def test_order_of_rows_does_not_matter(C):
+    evidence = made(500, 20, C)
+    order = np.random.default_rng(1).permutation(500)
+    assert_alike(solve(evidence.take(order), 3.0), solve(evidence, 3.0))
+
+
+@columns
+def test_the_same_rows_give_the_same_bits(C):
+    first, second = solve(made(200, 10, C), 3.0), solve(made(200, 10, C), 3.0)
+    assert first.weights.tobytes() == second.weights.tobytes()
+
+
+@columns
+def test_weight_two_is_a_row_twice_and_weight_nought_none(C):
+    evidence = made(200, 8, C)
+    weights = np.arange(200) % 3.0
+    weighed = replace(evidence, weights=weights)
+    repeated = evidence.take(np.repeat(np.arange(200), weights.astype(int)))
+    first, second = solve(weighed, 3.0), solve(repeated, 3.0)
+    assert_alike(first, second)
+    assert log_loss(weighed, first) == pytest.approx(log_loss(repeated, second), rel=1e-12)
+
+
+@columns
+def test_scores_and_log_loss_are_those_of_the_formula(C):
+    evidence = replace(made(50, 5, C), weights=np.random.default_rng(1).random(50))
+    solution = solve(evidence, 3.0)
+    z = evidence.offset + solution.bias + np.einsum("cnp,pc->nc", evidence.values, solution.weights)
+    np.testing.assert_allclose(scores(evidence, solution), z, rtol=1e-12, atol=1e-12)
+    p = np.column_stack([expit(-z), expit(z)]) if C == 1 else softmax(z, axis=1)
+    surprise = -np.log(p[np.arange(50), evidence.labels])
+    assert log_loss(evidence, solution) == pytest.approx(np.average(surprise, weights=evidence.weights), rel=1e-12)
+
+
+def test_rows_are_taken_by_place_or_mask():
+    evidence = replace(made(6, 4, 3), weights=np.arange(6.0))
+    mask = np.array([True, False, True, True, False, False])
+    by_mask, by_place = evidence.take(mask), evidence.take(np.flatnonzero(mask))
+    for some in (by_mask, by_place):
+        np.testing.assert_array_equal(some.values, evidence.values[:, [0, 2, 3]])
+        assert some.values.flags.c_contiguous
+        assert some.weights.tolist() == [0.0, 2.0, 3.0]
+        assert some.labels.tolist() == evidence.labels[[0, 2, 3]].tolist()
+        np.testing.assert_array_equal(some.offset, evidence.offset[[0, 2, 3]])
+
+
+# What must do no harm ------------------------------------------------------------------------------------------------
+
+
+def separating(evidence, nats):
+    """Evidence that is always right."""
+    C, _, P = evidence.values.shape
+    right = (
+        2.0 * evidence.labels[np.newaxis] - 1.0 if C == 1 else (np.arange(C)[:, np.newaxis] == evidence.labels) - 1 / C
+    )
+    return replace(evidence, values=np.repeat(nats * right[:, :, np.newaxis], P, axis=2))
+
+
+def huge(evidence, sign=1.0):
+    return replace(evidence, values=sign * 60.0 * evidence.values / np.abs(evidence.values).max())
+
+
+CASES = {
+    "no piece": lambda C: made(50, 0, C),
+    "one piece": lambda C: made(50, 1, C),
+    "one row": lambda C: made(1, 5, C),
+    "no row": lambda C: made(5, 5, C).take(np.zeros(0, np.intp)),
+    "more pieces than rows": lambda C: made(10, 30, C),
+    "no evidence": lambda C: replace(made(100, 5, C), values=np.zeros((C, 100, 5))),
+    "separating": lambda C: separating(made(100, 5, C), 3.0),
+    "separating, huge": lambda C: separating(made(100, 5, C), 60.0),
+    "huge": lambda C: huge(made(100, 5, C)),
+    "huge and wrong": lambda C: huge(made(100, 5, C), -1.0),
+    "huge offset": lambda C: replace(made(100, 5, C), offset=60.0 * made(100, 5, C, seed=1).offset),
+    "one class only": lambda C: replace(made(100, 5, C), labels=np.zeros(100, np.int32)),
+    "no weight": lambda C: replace(made(100, 5, C), weights=np.zeros(100)),
+    "much weight": lambda C: replace(made(100, 5, C), weights=np.full(100, 1e4)),
+}
+
+
+@columns
+@penalties
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_odd_evidence_has_a_minimum_too(case, C, penalty):
+    evidence = case(C)
+    solution = solve(evidence, penalty)
+    omega = 1.0 if evidence.weights is None else evidence.weights.max(initial=1.0)
+    assert_optimal(evidence, penalty, solution, atol=1e-4 * max(1.0, omega))
+    assert np.isfinite(log_loss(evidence, solution))
+    assert solution.steps < 60
+
+
+def test_without_weight_everything_stays_at_t():
+    evidence = replace(made(100, 4, 3), weights=np.zeros(100))
+    solution = solve(evidence, 3.0)
+    np.testing.assert_allclose(solution.weights, 0.5, rtol=1e-12)
+    assert log_loss(evidence, solution) == 0.0
+
+
+def test_a_class_that_its_prior_rules_out_stays_out():
+    evidence = made(200, 6, 3)
+    offset = evidence.offset.copy()
+    offset[:, 2] = -np.inf
+    solution = solve(replace(evidence, offset=offset, labels=np.minimum(evidence.labels, 1)), 3.0)
+    assert solution.converged
+    assert np.isfinite(solution.weights).all()
+    assert np.isfinite(solution.objective)
+
+
+# The penalty ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [1, 3])
+def test_penalties_are_judged_by_rows_held_out(C):
+    evidence = replace(made(240, 8, C), weights=np.random.default_rng(3).random(240))
+    fold = np.arange(240) % 3
+    chosen, losses = choose_penalty(evidence, fold, (30.0, 3.0))
+    for penalty, loss in losses.items():
+        total = 0.0
+        for f in range(3):
+            solution = solve(evidence.take(fold != f), penalty)
+            held = evidence.take(fold == f)
+            total += log_loss(held, solution) * held.weights.sum()
+        assert loss == pytest.approx(total / evidence.weights.sum(), abs=1e-4)
+    assert list(losses) == [30.0, 3.0]
+    assert chosen == min(losses, key=losses.get)
+
+
+def test_two_losses_that_rise_end_the_search():
+    noise = np.random.default_rng(0).standard_normal((1, 60, 40))
+    evidence = replace(made(60, 40, 1), values=noise)  # the less it is held, the more it learns by heart
+    chosen, losses = choose_penalty(evidence, np.arange(60) % 3)
+    assert list(losses) == [300.0, 30.0, 3.0]
+    assert chosen == 300.0
+
+
+@pytest.mark.parametrize("C", [1, 3])
+def test_a_class_that_one_fold_alone_has_does_no_harm(C):
+    evidence = made(60, 5, C)
+    fold = np.where(evidence.labels == 1, 0, 1 + np.arange(60) % 2)
+    chosen, losses = choose_penalty(evidence, fold)
+    assert np.isfinite(list(losses.values())).all()
+    assert chosen in losses
+
+
+def test_one_fold_and_folds_without_rows_do_no_harm():
+    evidence = made(60, 5, 3)
+    for fold in (np.zeros(60, np.intp), np.full(60, 2)):
+        assert np.isfinite(list(choose_penalty(evidence, fold)[1].values())).all()
