@@ -223,9 +223,7 @@ private:
         sweep(column, codes, best, [&](unsigned code, Side& side, bool stays) {
             for (std::size_t k = 0; k < classes; ++k) {
                 const Count here = table[code * classes + k];
-                side.weight += here;
-                side.squares += static_cast<Square>(here) * (2 * static_cast<Square>(left_[k]) + here);
-                side.shared += static_cast<Square>(here) * totals_[k];
+                join(side, k, here);
                 if (stays) left_[k] += here;
             }
         });
@@ -259,9 +257,7 @@ private:
                     const auto k = static_cast<std::size_t>(sorted_[i]);
                     Count here = 1;
                     if constexpr (weighted) here = sorted_weights_[i];
-                    side.weight += here;
-                    side.squares += static_cast<Square>(here) * (2 * static_cast<Square>(left_[k]) + here);
-                    side.shared += static_cast<Square>(here) * totals_[k];
+                    join(side, k, here);
                     left_[k] += here;
                 }
                 if (!stays)
@@ -272,22 +268,29 @@ private:
         return varies;
     }
 
-    // join(code, side, stays) adds the rows of a code to the left side, and to left_ if they stay there.
-    template <class Join>
-    void sweep(std::size_t column, const CodeSet& codes, Cut& best, const Join& join) {
+    // Rows of class k join the left side, which has left_[k] of it.
+    void join(Side& side, std::size_t k, Count here) const {
+        side.weight += here;
+        side.squares += static_cast<Square>(here) * (2 * static_cast<Square>(left_[k]) + here);
+        side.shared += static_cast<Square>(here) * totals_[k];
+    }
+
+    // take(code, side, stays) lets the rows of a code join the left side, and left_ if they stay there.
+    template <class Take>
+    void sweep(std::size_t column, const CodeSet& codes, Cut& best, const Take& take) {
         if (ordered_[column]) {
             Side side;
             const unsigned last = codes.last();
             codes.each([&](unsigned code) {
                 if (code == last) return;
-                join(code, side, true);
+                take(code, side, true);
                 consider(side, column, code, best);
             });
             for (const auto label : present_) left_[label] = 0;
         } else {
             codes.each([&](unsigned code) {
                 Side side;
-                join(code, side, false);
+                take(code, side, false);
                 consider(side, column, code, best);
             });
         }

@@ -32,7 +32,7 @@ class Rows:
 
     values: Any
     labels: Labels | None = None
-    weights: FloatArray | None = None
+    weights: FloatArray | None = None  # (n) how much of each row is left out; None is 1
     half: NDArray[np.bool_] | None = None  # (n) of two halves: what was chosen by one half of the rows judges the other
 
     def some(self, rows: slice) -> Rows:
@@ -46,7 +46,7 @@ class Reader(ABC):
     pieces: tuple[Piece, ...]
 
     def prepare(self, rows: Rows) -> None:  # noqa: B027 most need none
-        """A look at all rows that are to be left out, before their evidence is asked for."""
+        """A look at all rows that are to be left out, with their full weights, before their evidence is asked for."""
 
     @abstractmethod
     def evidence(self, rows: Rows) -> FloatArray:

@@ -270,7 +270,7 @@ def solve(evidence: Evidence, penalty: float, start: Solution | None = None, tol
         if metric is None or passes > STALE:
             metric = _Preconditioner(problem, p)
         model = _Model(problem, metric, theta, p, problem.gradient(theta, p))
-        near = tol * (1.0 + value)
+        near = max(tol, ROUNDING) * (1.0 + value)
         move = model.minimum(forcing, FINEST * near)
         fall, passes = -float((model.gradient * move.direction).sum()), move.passes
         converged = fall + move.left <= near

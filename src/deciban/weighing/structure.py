@@ -143,14 +143,15 @@ def _pairs(coding: Coding, codes: Codes, sample: Sample, pairs: int | None) -> l
     classes = len(sample.labels.classes)
     columns = _telling(coding, codes, sample)[:PAIRED]
     sizes = coding.sizes.astype(np.int64)
-    small = [pair for pair in combinations(sorted(columns), 2) if sizes[pair[0]] * sizes[pair[1]] <= 0.5 * len(codes)]
+    most = 0.5 * (len(codes) if sample.weights is None else sample.weights.sum())  # cells
+    small = [(a, b) for a, b in combinations(sorted(columns), 2) if sizes[a] * sizes[b] <= most]
     if not small or classes < 2:
         return []
     gains = _kernels.pair_gains(
         codes, coding.sizes, sample.labels.codes, sample.weights, classes, VIRTUAL, np.array(small, np.int32)
     )
-    least, most = (GAIN, MOST_PAIRS) if pairs is None else (0.0, pairs)
-    order = [i for i in np.argsort(-gains, kind="stable") if gains[i] > least][:most]
+    least, wanted = (GAIN, MOST_PAIRS) if pairs is None else (0.0, pairs)
+    order = [i for i in np.argsort(-gains, kind="stable") if gains[i] > least][:wanted]
     return [small[i] for i in order]
 
 

@@ -201,7 +201,7 @@ class LeftOut:
                 "some rows are of a class that was never learned: these must be rows that the model has learned; to "
                 "weigh evidence by others use reweigh(X, y, learned=False)"
             )
-        alone = model.counts.value[labels] - weight <= 1e-9
+        alone = model.counts.value[labels] - np.minimum(weight, 1.0) <= 1e-9
         there = (labels >= 0) & (weight > 0)
         first, second = (cls._some(model, sample, labels, rows, seed) for rows in (there & ~alone, there & alone))
         return replace(first, learned=True), second
@@ -261,9 +261,11 @@ class LeftOut:
         values = read(block.plan, sample.frame, places, levels, self.model.missing)
         labels = self.labels[rows] if self.learned else None
         half = (self.keys[rows] & np.uint64(1)).astype(np.bool_)
-        whole = Rows(values, labels, sample.weights if self.learned else None, half)
+        # a row of weight 2 is two rows, of which one is left out at a time
+        weights = None if sample.weights is None or not self.learned else np.minimum(sample.weights, 1.0)
+        whole = Rows(values, labels, weights, half)
         if self.learned:
-            reader.prepare(whole)
+            reader.prepare(replace(whole, weights=sample.weights))
         step = max(1, CELLS // (len(reader.pieces) * len(self.model.classes)))
         for at in range(0, len(rows), step):
             yield at, whole.some(slice(at, at + step))
