@@ -221,12 +221,13 @@ def test_both_ways_to_judge_a_column_agree():
         assert all(map(np.array_equal, counted, sorted_))
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 7, 8, 9, 255, 256, 257, 600])
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 8, 9, 1023, 1024, 1025, 3000])
 def test_leaves_of_any_number_of_rows(n):
-    x, sizes, ordered, labels = forest_problem(600, [6, 4, 9], 3)
+    x, sizes, ordered, labels = forest_problem(3000, [6, 4, 9], 3)
     forest = _kernels.grow_forest(x, sizes, ordered, labels, None, 3, 3, 0.6, 2, 1, 99, 4)
     leaves = _kernels.find_leaves(x, *forest, ordered)
     np.testing.assert_array_equal(_kernels.find_leaves(x[:n], *forest, ordered), leaves[:n])
+    np.testing.assert_array_equal(_kernels.find_leaves(x[3000 - n :], *forest, ordered), leaves[3000 - n :])
 
 
 def test_forests_of_nothing():

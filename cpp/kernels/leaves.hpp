@@ -48,6 +48,7 @@ public:
     // out (rows, trees): the leaf of each row. Eight rows walk at once, as each step of one waits for memory.
     void find(const Matrix<std::uint8_t>& codes, std::int32_t* out) const {
         const std::size_t trees = starts_.size() - 1, width = std::max<std::size_t>(1, codes.columns);
+        const std::size_t block_rows = std::clamp<std::size_t>((1 << 16) / width, 64, 1024);  // stay in cache, with a tree
         parallel(codes.rows, thread_count(codes.rows * trees, 1 << 12), [&](unsigned, std::size_t begin, std::size_t end) {
             std::vector<std::uint8_t> block(block_rows * width);
             for (std::size_t first = begin; first < end; first += block_rows) {
@@ -61,7 +62,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t block_rows = 256, at_once = 8;
+    static constexpr std::size_t at_once = 8;
 
     void walk(std::size_t tree, const std::uint8_t* rows, std::size_t width, std::size_t n, std::int32_t* out, std::size_t trees) const {
         const Step* steps = &steps_[static_cast<std::size_t>(starts_[tree])];

@@ -18,6 +18,7 @@ from deciban.types import FloatArray, IntArray, Labels
 SHARE = 0.6  # of the rows, that a tree is grown from; the others tell how good it is
 LEAVES = 4096  # of a tree, about, at most
 DEPTH = 30
+TRIES = 0.5  # of the columns, that a node may ask for
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class Forest(Celled):
     ) -> Forest:
         """From rows whose codes are known."""
         rows = float(len(labels) if weights is None else weights.sum())
-        tries = max(1, round(0.5 * codes.shape[1]))
+        tries = max(1, round(TRIES * codes.shape[1]))
         least = max(1.0, float(int(SHARE * rows / LEAVES)))
         arrays = _kernels.grow_forest(
             codes, reading.sizes, reading.ordered, labels, weights, classes, trees, SHARE, tries, least, DEPTH, seed

@@ -22,7 +22,7 @@ from deciban.statistics import Counts, Histogram, Moments
 from deciban.types import FloatArray, Levels
 from deciban.weighing.tables import RARE, VIRTUAL
 
-FINE = 126  # cuts of a column of numbers, for trees
+FINE = 253  # cuts of a column of numbers, for trees
 COARSE = 5  # for pairs
 LISTED = 16  # values of a category that a joint normal has entries for
 WIDEST = 256  # entries of a joint normal
