@@ -70,6 +70,8 @@ class Subject:
     forgets: bool = True
     as_forgotten: Callable[[Statistic, Statistic], Statistic] = lambda expected, actual: expected
     joint: bool = False  # a hole in one column leaves out the row in all
+    fixed: bool = False  # all columns together make its cells, so that none can be chosen
+    width: Callable[[int], int] = lambda columns: columns  # what a statistic has for so many columns
     apart: bool = True  # each class has its own, so that one with rows can be dropped
     least: int = 0  # rows in each part, where fewer make no estimate
     family: Any = None  # with its settings: what makes the estimates that are compared
@@ -278,6 +280,10 @@ def classes_can_be_dropped(subject: Subject, data: st.DataObject) -> None:
 
 def columns_can_be_chosen(subject: Subject, data: st.DataObject) -> None:
     all_rows = data.draw(rows(subject))
+    if subject.fixed:
+        statistic, order = subject.of(all_rows), data.draw(st.permutations(range(all_rows.values.shape[1])))
+        subject.agree(statistic.columns(order), statistic, all_rows)
+        return
     if subject.joint:
         all_rows = all_rows.take(np.flatnonzero(~np.isnan(all_rows.values).any(axis=1)))
     order = data.draw(st.permutations(range(all_rows.values.shape[1])))

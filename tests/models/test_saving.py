@@ -230,7 +230,7 @@ def test_nothing_that_was_collected_is_called_damaged(subject, data):
     a, b, _ = (subject.of(part) for part in laws.thirds(data, subject, rows))
     found = [a, a + b, subject.of(rows), *([(a + b) - b] if subject.forgets else [])]
     for statistic in found:
-        statistic.check(rows.classes, rows.values.shape[1])
+        statistic.check(rows.classes, subject.width(rows.values.shape[1]))
 
 
 def test_every_family_and_statistic_is_saved():

@@ -15,17 +15,16 @@ from deciban.families.celled import Celled
 from deciban.families.mixed import Codes, Coding
 from deciban.types import FloatArray, IntArray, Labels
 
-SHARE = 0.6  # of the rows, that a tree is grown from; the others tell how good it is
+SHARE = 0.8  # of the rows, that a tree is grown from; the others tell how good it is
 LEAVES = 4096  # of a tree, about, at most
 DEPTH = 30
-TRIES = 0.5  # of the columns, that a node may ask for
 
 
 @dataclass(frozen=True, eq=False)
 class Forest(Celled):
     """Trees that are fixed before rows are counted: every leaf is a cell, which only its counts tell about.
 
-    A tree is grown from some of the rows, by Gini's criterion and with half of the columns (drawn anew) at each node.
+    A tree is grown from some of the rows, by Gini's criterion, and may ask for √d of d columns (drawn anew) at a node.
     Which rows those are depends on what they hold alone, so of a row of the fit it is known which trees never saw it:
     they judge it as they would a new row, once it is left out of their counts.
     """
@@ -49,7 +48,7 @@ class Forest(Celled):
     ) -> Forest:
         """From rows whose codes are known."""
         rows = float(len(labels) if weights is None else weights.sum())
-        tries = max(1, round(TRIES * codes.shape[1]))
+        tries = max(1, round(np.sqrt(codes.shape[1])))
         least = max(1.0, float(int(SHARE * rows / LEAVES)))
         arrays = _kernels.grow_forest(
             codes, reading.sizes, reading.ordered, labels, weights, classes, trees, SHARE, tries, least, DEPTH, seed

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any, Literal, Self
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from deciban.errors import DecibanError, warn
 from deciban.evaluation.evaluation import Evaluation
@@ -27,6 +29,16 @@ from deciban.weighing.weighed import Weighed, weigh
 from deciban.weighing.weights import Weights
 
 
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def one_thread() -> Any:
+    """Linear algebra in one thread: matrices are small here, and threads that wait for each other cost more."""
+    return _blas().limit(limits=1, user_api="blas")
+
+
 class EvidenceClassifier(GenerativeClassifier):
     """log p(c|x) = log p(c) + b_c + Σ_pieces w_pc·evidence_pc, normalised; w ≥ 0.
 
@@ -40,7 +52,7 @@ class EvidenceClassifier(GenerativeClassifier):
     def __init__(
         self,
         pairs: Literal["auto"] | int = "auto",
-        trees: int = 64,
+        trees: int = 128,
         class_prior: ClassPrior = "empirical",
         weigh_rows: int = 200_000,
         seed: int = 0,
@@ -74,14 +86,17 @@ class EvidenceClassifier(GenerativeClassifier):
         return self.pairs
 
     def _learned_and_weighed(self, rows: Sample | Streamed, pairs: int | None) -> tuple[Schema, Generative, Weights]:
-        with rows.located():
+        """First columns one by one; then those that are read together, in a second pass; then weights."""
+        if isinstance(rows, Streamed) and rows.stream.once:
+            rows = rows.read()
+        with rows.located(), one_thread():
             schema = Schema.of(rows.frame)
             plans = first_plans(schema, sparse=is_sparse(rows.frame))
             if isinstance(rows, Sample):
                 single = Generative.collect(rows, schema, plans, self._missing())
-                few = self._few(rows)
+                few = self._few(rows, schema)
             else:
-                watched = Watched.over(rows, self.weigh_rows, self.seed)
+                watched = Watched.over(rows, schema, self.weigh_rows, self.seed)
                 single = Generative.collect(watched, schema, plans, self._missing())
                 few = watched.sample()
             whole = single
@@ -92,11 +107,12 @@ class EvidenceClassifier(GenerativeClassifier):
                 whole = replace(single, blocks=tuple(blocks))
             return schema, whole, weigh(whole, few, self.seed)
 
-    def _few(self, rows: Sample) -> Sample:
+    def _few(self, rows: Sample, schema: Schema) -> Sample:
         """As many rows as weights need, of those that weigh something."""
         kept = np.arange(rows.frame.rows) if rows.weights is None else np.flatnonzero(rows.weights)
         if len(kept) > self.weigh_rows:
-            kept = kept[lowest(row_keys(rows.frame, self.seed)[kept], self.weigh_rows)]
+            keys = row_keys(rows.frame, schema.places(rows.frame), self.seed)
+            kept = kept[lowest(keys[kept], self.weigh_rows)]
         return rows if len(kept) == rows.frame.rows else rows.take(kept)
 
     def _plans(self, schema: Schema, sample: Sample | Streamed) -> tuple[Plan, ...]:
@@ -112,14 +128,15 @@ class EvidenceClassifier(GenerativeClassifier):
         """Learns the weights again, from rows that the model has learned; learned=False: from others."""
         self._require_fitted()
         rows = settled(lambda: self._weighable(X, y, sample_weight))
-        self._weights = weigh(self.generative_, rows, self.seed, left_out=learned)
+        with one_thread():
+            self._weights = weigh(self.generative_, rows, self.seed, left_out=learned)
         return self
 
     def _weighable(self, X: Any, y: Any, sample_weight: Any) -> Sample:
         rows = self._sample(X, y, sample_weight, first=False)
         if isinstance(rows, Sample):
-            return self._few(rows)
-        watched = Watched.over(rows, self.weigh_rows, self.seed)
+            return self._few(rows, self.generative_.schema)
+        watched = Watched.over(rows, self.generative_.schema, self.weigh_rows, self.seed)
         with watched.located():
             for _ in watched.batches(converts=True):
                 pass
@@ -192,11 +209,8 @@ class EvidenceClassifier(GenerativeClassifier):
     def leave_one_out(self, X: Any, y: Any = None, sample_weight: Any = None) -> Evaluation:
         """Every row judged by evidence of all the others. The weights, of which there are few, stay as they are."""
         rows = in_memory(self._sample(X, y, sample_weight, first=False))
-        found = [
-            Evaluation.scored(self.generative_.classes, judged.labels, judged.proba, judged.weights)
-            for judged in self.weighed_.left_out(rows, self.seed)
-        ]
-        return sum(found[1:], found[0])
+        judged = self.weighed_.left_out(rows, self.seed)
+        return Evaluation.scored(self.generative_.classes, judged.labels, judged.proba, judged.weights)
 
     def _out_of_fold(
         self, X: Any, labels: Encoded, weights: FloatArray | None, fold: IntArray

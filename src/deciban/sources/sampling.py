@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.batch import Batch, Frame
+from deciban.schema import Schema
 from deciban.sources import Sample, Streamed
 from deciban.sources.arrays import SparseFrame
 from deciban.sources.arrow import TableFrame
@@ -21,11 +22,11 @@ Keys = NDArray[np.uint64]
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-def row_keys(frame: Frame, seed: int = 0) -> Keys:
-    """(n) 64 bits for each row, a function of what its cells hold: equal rows have equal keys, others as good as never.
+def row_keys(frame: Frame, columns: Sequence[int], seed: int = 0) -> Keys:
+    """(n) 64 bits for each row, a function of what some columns hold: equal rows have equal keys, others hardly ever.
 
     >>> from deciban.sources import frame_of
-    >>> a, b, c = row_keys(frame_of([["x", 1.0], ["y", 1.0], ["x", 1.0]]))
+    >>> a, b, c = row_keys(frame_of([["x", 1.0], ["y", 1.0], ["x", 1.0]]), [0, 1])
     >>> bool(a == c), bool(a == b)
     (True, False)
     """
@@ -33,9 +34,9 @@ def row_keys(frame: Frame, seed: int = 0) -> Keys:
     if isinstance(frame, SparseFrame):
         return _mixed(start + _sparse(frame))
     keys = start
-    for j, kind in enumerate(frame.kinds):
-        cells = _texts(frame, j) if kind == "category" else _numbers(frame, j)
-        place = np.uint64((int(GOLDEN) * (j + 1)) % 2**64)
+    for i, j in enumerate(columns):
+        cells = _texts(frame, j) if frame.kinds[j] == "category" else _numbers(frame, j)
+        place = np.uint64((int(GOLDEN) * (i + 1)) % 2**64)
         keys = _mixed(keys ^ _mixed(cells + place))
     return keys
 
@@ -78,13 +79,14 @@ def lowest(keys: Keys, most: int) -> NDArray[np.intp]:
 class Watched(Streamed):
     """Rows of a stream, of which those with the lowest keys are kept while it is read."""
 
+    schema: Schema = field(default_factory=lambda: Schema((), ()))  # the columns that keys are made of
     most: int = 1
     seed: int = 0
     kept: list[tuple[Sample, Keys]] = field(default_factory=list)
 
     @classmethod
-    def over(cls, rows: Streamed, most: int, seed: int) -> Watched:
-        return cls(rows.stream, rows.label, rows.weights, most, seed)
+    def over(cls, rows: Streamed, schema: Schema, most: int, seed: int) -> Watched:
+        return cls(rows.stream, rows.label, rows.weights, schema, most, seed)
 
     def batches(self, *, converts: bool) -> Iterator[Batch]:
         self.kept.clear()
@@ -95,7 +97,8 @@ class Watched(Streamed):
     def _keep(self, batch: Batch) -> None:
         labels = Encoded(batch.labels, batch.classes)
         numbers = batch.first + (np.arange(len(batch.labels)) if batch.rows is None else batch.rows)
-        self.kept.append((Sample(batch.frame, labels, batch.weights, numbers), row_keys(batch.frame, self.seed)))
+        keys = row_keys(batch.frame, self.schema.places(batch.frame), self.seed)
+        self.kept.append((Sample(batch.frame, labels, batch.weights, numbers), keys))
         if sum(len(keys) for _, keys in self.kept) > 2 * self.most:
             self.kept[:] = [self._lowest()]
 

@@ -24,7 +24,12 @@ class TypesChanged(DecibanError):
 
 
 class Stream(ABC):
-    """Rows in batches, all with the same columns of the same kinds. Re-iterable, unless it says otherwise."""
+    """Rows in batches, all with the same columns of the same kinds. Re-iterable, unless `once` says otherwise."""
+
+    @property
+    def once(self) -> bool:
+        """Whether the rows can be read a single time."""
+        return False
 
     @property
     @abstractmethod
@@ -94,6 +99,10 @@ class ArrowStream(Stream):
         return cls(source, reader.schema, [reader])
 
     @property
+    def once(self) -> bool:
+        return isinstance(self.source, pa.RecordBatchReader)
+
+    @property
     def names(self) -> tuple[str, ...]:
         return tuple(self.schema.names)
 
@@ -110,7 +119,7 @@ class ArrowStream(Stream):
                     yield TableFrame(pa.Table.from_batches([batch]), self.names, kinds)
         except pa.ArrowInvalid as error:
             raise DecibanError(f"{self.title} cannot be read: {str(error).partition(chr(10))[0]}") from error
-        if not rows and isinstance(self.source, pa.RecordBatchReader):
+        if not rows and self.once:
             raise DecibanError("the reader has no rows (left): a reader can be read once; make a new one for each pass")
 
 

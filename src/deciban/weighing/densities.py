@@ -93,8 +93,8 @@ class Jointly(Reader):
         if rows.labels is not None:
             y = rows.labels
             w = np.ones(len(x)) if rows.weights is None else rows.weights
-            left = np.maximum(self.count[y] - w, 1e-9)
-            farther = self.count[y] / left
+            left = self.count[y] - w
+            farther = np.where(left > 1e-9, self.count[y] / np.maximum(left, 1e-9), 1.0)  # of an only row, anything
             a = w * farther
         for piece, whiten in enumerate((self.params.shared, self.params.own)):
             for k in range(classes):

@@ -94,7 +94,11 @@ def _coding(evidence: Generative, bins: int) -> tuple[tuple[int, ...], Coding]:
         assert isinstance(statistic, Histogram)
         for i, j in enumerate(histograms.plan.columns):
             counts = statistic.table(i).value.sum(axis=0)
-            after = equal_frequency(counts, bins + 1) if len(counts) > 1 else np.zeros(0, np.intp)
+            if len(counts) < 2:
+                continue
+            # half of the fine cuts by rows, half by values: few rows far out may be what matters
+            sizes = counts / counts.sum() + 1.0 / len(counts) if bins == FINE else counts
+            after = equal_frequency(sizes, bins + 1)
             if len(after):
                 found[j] = tuple(cut_values(statistic.lower(i), statistic.upper(i), after).tolist()), None
     if values is not None:

@@ -14,9 +14,9 @@ from deciban.batch import Frame
 from deciban.errors import BadCell
 from deciban.generative import Block, ClassPrior, Generative, log_prior, named_cell, numbered_row, title
 from deciban.held_out import Judged
-from deciban.plans import converts, read
+from deciban.plans import converts, is_sparse, read
 from deciban.sources import Sample
-from deciban.sources.sampling import row_keys
+from deciban.sources.sampling import lowest, row_keys
 from deciban.statistics import Counts
 from deciban.types import FloatArray, IntArray
 from deciban.weighing.reader import Reader
@@ -93,38 +93,36 @@ class Weighed:
                 found[columns] = found[columns] + share if columns in found else share
         return {columns: found[columns] for columns in sorted(found, key=lambda columns: (len(columns), columns))}
 
-    def left_out(self, sample: Sample, seed: int) -> Iterator[Judged]:
-        """Rows that were learned, each judged by evidence of all the others; the only row of a class is no one's."""
-        rows, alone = LeftOut.of(self.evidence, sample, seed)
-        if len(rows.labels):
-            z = np.tile(self.log_prior + self.bias, (len(rows.labels), 1))
-            for block, reader, weights in self.readers:
-                for at, part in rows.parts(block, reader, np.arange(len(z))):
-                    z[at : at + len(part.labels)] += np.einsum("npk,pk->nk", reader.evidence(part), weights)  # type: ignore[arg-type]
-            _kernels.normalise(z, self.log_prior, False)
-            yield Judged(rows.labels, z, rows.sample.weights)
-        if len(alone.labels):
-            z = np.empty((len(alone.labels), len(self.log_prior)))
-            self.joint(alone.sample.frame, z)
-            z[np.arange(len(z)), alone.labels] = -np.inf
-            _kernels.normalise(z, self.log_prior, False)
-            yield Judged(alone.labels, z, alone.sample.weights)
+    def left_out(self, sample: Sample, seed: int) -> Judged:
+        """Rows that were learned, each judged by evidence of all the others; without its only row a class has none."""
+        rows = LeftOut.of(self.evidence, sample, seed)
+        z = np.tile(self.log_prior + self.bias, (len(rows.labels), 1))
+        for block, reader, weights in self.readers:
+            for at, part in rows.parts(block, reader, np.arange(len(z))):
+                found = reader.evidence(part)
+                z[at : at + len(found)] += np.einsum("npk,pk->nk", found, weights)
+        z[rows.alone, rows.labels[rows.alone]] = -np.inf
+        _kernels.normalise(z, self.log_prior, False)
+        return Judged(rows.labels, z, rows.sample.weights)
 
 
 def weigh(evidence: Generative, sample: Sample, seed: int, *, left_out: bool = True) -> Weights:
     """Weights, and what every column contributes with them: mean evidence for the right class against the others."""
     weights = Weights.learned(evidence, sample, seed, left_out=left_out)
-    keys = row_keys(sample.frame, seed)
-    few = sample.take(np.argsort(keys, kind="stable")[:SHOWN])
-    labels = places_of(evidence.classes, few)
-    known = np.flatnonzero(labels >= 0)
-    if len(evidence.classes) < 2 or not len(known):
+    if len(evidence.classes) < 2 or is_sparse(sample.frame):
         return weights
+    keys = row_keys(sample.frame, evidence.schema.places(sample.frame), seed)
+    few = sample.take(lowest(keys, SHOWN))
+    labels = places_of(evidence.classes, few)
+    known = np.flatnonzero(labels >= 0 if few.weights is None else (labels >= 0) & (few.weights > 0))
+    if not len(known):
+        return weights
+    rows = None if few.weights is None else few.weights[known]
     shares = Weighed(evidence, weights, "empirical").shares(few.frame)
     decibans = []
     for share in [*shares.values()][1:]:
         own = share[known, labels[known]]
         others = (share[known].sum(axis=1) - own) / (share.shape[1] - 1)
-        decibans.append(float((own - others).mean()) * DECIBANS)
+        decibans.append(float(np.average(own - others, weights=rows)) * DECIBANS)
     names = tuple(tuple(evidence.schema.names[j] for j in columns) for columns in [*shares][1:])
     return replace(weights, parts=names, decibans=np.array(decibans))

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.errors import NegativeEvidence
+from deciban.errors import BadCell, NegativeEvidence
 from deciban.families import Binned, Categorical, Context, Gaussian, Multinomial
 from deciban.families.celled import Pairs
 from deciban.families.forest import Forest
 from deciban.families.normals import Normals
-from deciban.generative import Block, Generative
+from deciban.generative import Block, Generative, named_cell
 from deciban.plans import read
 from deciban.sources import Sample
-from deciban.sources.sampling import row_keys
+from deciban.sources.sampling import lowest, row_keys
 from deciban.statistics import Counts
 from deciban.types import FloatArray, Labels, Level, Levels
 from deciban.weighing.densities import Jointly, Normal, Words
@@ -85,7 +85,7 @@ class Weights:
     def learned(cls, evidence: Generative, sample: Sample, seed: int, *, left_out: bool = True) -> Weights:
         """From rows that were learned, each left out in its turn; or from new ones."""
         classes, names = evidence.classes, evidence.schema.names
-        rows = LeftOut.of(evidence, sample, seed)[0] if left_out else LeftOut.new(evidence, sample, seed)
+        rows = LeftOut.of(evidence, sample, seed, learned=left_out)
         if len(classes) < 2 or len(rows.labels) < 2:
             return cls.none(classes)
         gathered, pieces, keys = rows.evidence()
@@ -97,7 +97,7 @@ class Weights:
             values=np.ascontiguousarray(gathered.values[:, :, telling]),
             groups=np.array([groups[piece.kind] for piece in pieces], np.intp),
         )
-        order = np.argsort(keys, kind="stable")[:TRIED]
+        order = lowest(keys, TRIED)
         fold = (keys[order] >> np.uint64(7)) % np.uint64(FOLDS)
         penalty, _ = choose_penalty(chosen.take(order), np.unique(fold, return_inverse=True)[1].astype(np.intp))
         found = solve(chosen, penalty)
@@ -118,7 +118,7 @@ class Weights:
     def of(self, pieces: Sequence[Piece], names: Sequence[Level], classes: Levels) -> FloatArray:
         """(pieces, K) the weights of some pieces for some classes."""
         place = {key: p for p, key in enumerate(self.keys)}
-        values = np.hstack([self.values, self.values.mean(axis=1, keepdims=True)])
+        values = self._with_mean
         found = np.zeros((len(pieces), len(classes)))
         for i, piece in enumerate(pieces):
             p = place.get((piece.kind, frozenset(names[j] for j in piece.columns)))
@@ -129,6 +129,12 @@ class Weights:
     def bias_of(self, classes: Levels) -> FloatArray:
         """(K) b of some classes."""
         return np.append(self.bias, 0.0)[self._classes(classes)]
+
+    @property
+    def _with_mean(self) -> FloatArray:
+        """(P, K + 1) the weights, and their means: those of classes that were never weighed."""
+        mean = self.values.mean(axis=1, keepdims=True) if len(self.classes) else np.zeros((len(self.values), 1))
+        return np.hstack([self.values, mean])
 
     @property
     def keys(self) -> list[tuple[str, frozenset[Level]]]:
@@ -145,22 +151,18 @@ class Weights:
         names = {**dict(zip(other.keys, other.columns, strict=True)), **dict(zip(self.keys, self.columns, strict=True))}
         values, bias = np.zeros((len(keys), len(classes))), np.zeros(len(classes))
         for weights, rows in ((self, mine), (other, theirs)):
-            at = [keys.index(key) for key in weights.keys]
-            for k, label in enumerate(classes):
-                total = mine.get(label, 0.0) + theirs.get(label, 0.0)
-                share = rows.get(label, 0.0) / total if total else 0.0
-                if label in weights.classes:
-                    c = weights.classes.index(label)
-                    values[at, k] += share * weights.values[:, c]
-                    bias[k] += share * weights.bias[c]
+            share = _shares(classes, rows, mine, theirs)
+            at, of = [keys.index(key) for key in weights.keys], weights._classes(classes)
+            values[at] += share * weights._with_mean[:, of]
+            bias += share * weights.bias_of(classes)
         kinds = tuple(kind for kind, _ in keys)
         larger = self if self.rows >= other.rows else other
         columns = tuple(names[key] for key in keys)
         told: dict[Levels, float] = {}
         for weights, rows in ((self, mine), (other, theirs)):
-            share = sum(rows.values()) / max(sum(mine.values()) + sum(theirs.values()), 1e-300)
+            of_all = sum(rows.values()) / max(sum(mine.values()) + sum(theirs.values()), 1e-300)
             for part, decibans in zip(weights.parts, weights.decibans.tolist(), strict=True):
-                told[part] = told.get(part, 0.0) + share * decibans
+                told[part] = told.get(part, 0.0) + of_all * decibans
         return Weights(
             classes,
             kinds,
@@ -172,6 +174,16 @@ class Weights:
             tuple(told),
             np.array([*told.values()]),
         )
+
+
+def _shares(
+    classes: Levels, rows: Mapping[Level, float], mine: Mapping[Level, float], theirs: Mapping[Level, float]
+) -> FloatArray:
+    """(K) what part of the rows of each class one of two models has; of a class without rows, half."""
+    total = np.array([mine.get(label, 0.0) + theirs.get(label, 0.0) for label in classes])
+    part = np.array([rows.get(label, 0.0) for label in classes])
+    share: FloatArray = np.divide(part, total, out=np.full(len(total), 0.5), where=total > 0)
+    return share
 
 
 def places_of(classes: Levels, sample: Sample) -> Labels:
@@ -188,36 +200,27 @@ class LeftOut:
     model: Generative
     sample: Sample
     labels: Labels  # (n) places in the model's classes
+    alone: NDArray[np.bool_]  # (n) the only rows of their classes: without such a row nothing is known of its class
     keys: NDArray[np.uint64]
     learned: bool
 
     @classmethod
-    def of(cls, model: Generative, sample: Sample, seed: int) -> tuple[LeftOut, LeftOut]:
-        """Rows that were learned; apart from them those that are alone in their class: no other tells of it."""
+    def of(cls, model: Generative, sample: Sample, seed: int, *, learned: bool = True) -> LeftOut:
+        """The rows that weigh something, of classes that are known."""
         labels = places_of(model.classes, sample)
         weight = np.ones(len(labels)) if sample.weights is None else sample.weights
-        if (weight[labels < 0] > 0).any():
+        there = (labels >= 0) & (weight > 0)
+        if learned and (weight[~there] > 0).any():
             raise NegativeEvidence(
                 "some rows are of a class that was never learned: these must be rows that the model has learned; to "
                 "weigh evidence by others use reweigh(X, y, learned=False)"
             )
-        alone = model.counts.value[labels] - np.minimum(weight, 1.0) <= 1e-9
-        there = (labels >= 0) & (weight > 0)
-        first, second = (cls._some(model, sample, labels, rows, seed) for rows in (there & ~alone, there & alone))
-        return replace(first, learned=True), second
-
-    @classmethod
-    def new(cls, model: Generative, sample: Sample, seed: int) -> LeftOut:
-        """Rows that were not learned; of a class that was never seen, none."""
-        labels = places_of(model.classes, sample)
-        there = labels >= 0 if sample.weights is None else (labels >= 0) & (sample.weights > 0)
-        return cls._some(model, sample, labels, there, seed)
-
-    @classmethod
-    def _some(cls, model: Generative, sample: Sample, labels: Labels, there: NDArray[np.bool_], seed: int) -> LeftOut:
         rows = np.flatnonzero(there)
         taken = sample if len(rows) == len(labels) else sample.take(rows)
-        return cls(model, taken, labels[rows], row_keys(taken.frame, seed), learned=False)
+        labels, weight = labels[rows], weight[rows]
+        alone = (model.counts.value[labels] - np.minimum(weight, 1.0) <= 1e-9) & learned
+        keys = row_keys(taken.frame, model.schema.places(taken.frame), seed)
+        return cls(model, taken, labels, alone, keys, learned)
 
     def evidence(self) -> tuple[Evidence, list[Piece], NDArray[np.uint64]]:
         """What every piece says of every row, and the keys of these. Of too many, of those with the lowest keys."""
@@ -226,7 +229,7 @@ class LeftOut:
         readers = [reader_of(self.model, block) for block in self.model.blocks]
         pieces = [piece for reader in readers for piece in reader.pieces]
         most = max(1, MOST_CELLS // max(1, columns * len(pieces)))
-        rows = np.argsort(self.keys, kind="stable")[:most] if len(self.labels) > most else np.arange(len(self.labels))
+        rows = lowest(self.keys, most)
         cells = columns * len(rows) * len(pieces)
         values = np.empty((columns, len(rows), len(pieces)), np.float32 if cells > SINGLE else np.float64)
         at = 0
@@ -248,6 +251,7 @@ class LeftOut:
         for at, part in self.parts(block, reader, rows):
             found = reader.evidence(part)
             here = slice(at, at + len(found))
+            found[self.alone[rows[here]]] = 0.0
             if len(out) == 1:
                 out[0, here] = found[:, :, 1] - found[:, :, 0]
             else:
@@ -259,6 +263,11 @@ class LeftOut:
         places = self.model.schema.places(self.sample.frame)
         sample = self.sample if len(rows) == self.sample.frame.rows else self.sample.take(rows)
         values = read(block.plan, sample.frame, places, levels, self.model.missing)
+        try:
+            block.plan.family.check(values)
+        except BadCell as bad:
+            row = bad.row if sample.numbers is None else int(sample.numbers[bad.row])
+            raise named_cell(bad, block.plan, self.model.schema, places, sample.frame, row) from None
         labels = self.labels[rows] if self.learned else None
         half = (self.keys[rows] & np.uint64(1)).astype(np.bool_)
         # a row of weight 2 is two rows, of which one is left out at a time
