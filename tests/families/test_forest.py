@@ -123,11 +123,11 @@ def test_which_rows_a_tree_has_seen_depends_on_what_they_hold_alone():
 
 
 def test_forests_are_equal_by_their_trees():
-    assert FOREST == grown(*made())
+    assert grown(*made()) == FOREST
     assert hash(FOREST) == hash(grown(*made()))
-    assert FOREST != grown(X, LABELS, seed=1)
-    assert FOREST != grown(X, LABELS, trees=4)
-    assert FOREST != grown(X, (LABELS + 1) % 2)
+    assert grown(X, LABELS, seed=1) != FOREST
+    assert grown(X, LABELS, trees=4) != FOREST
+    assert grown(X, (LABELS + 1) % 2) != FOREST
     assert FOREST != "a forest"
 
 

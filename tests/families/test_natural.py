@@ -26,11 +26,14 @@ from deciban.families import (
     Poisson,
     Uniform,
 )
+from deciban.families.celled import Pairs
+from deciban.families.forest import Forest
 from deciban.families.natural import FEW, origins
+from deciban.families.normals import Normals
 from tests.laws import columns_of, context, flattened, members, rows, rows_of, subjects
 
 SUBJECTS = subjects(families, Family, "tests.families")
-NOT_EXPONENTIAL = {Uniform}
+NOT_EXPONENTIAL = {Uniform, Pairs, Forest, Normals}  # the last three are weighed, and have no twin
 
 each_family = pytest.mark.parametrize(
     "subject", [subject for subject in SUBJECTS if subject.kind not in NOT_EXPONENTIAL], ids=str

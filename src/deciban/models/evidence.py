@@ -26,7 +26,7 @@ from deciban.table import Table
 from deciban.types import FloatArray, IntArray
 from deciban.weighing.structure import first_plans, joint_plans
 from deciban.weighing.weighed import Weighed, weigh
-from deciban.weighing.weights import Weights
+from deciban.weighing.weights import Readers, Weights, readers_of
 
 
 @cache
@@ -69,9 +69,10 @@ class EvidenceClassifier(GenerativeClassifier):
         """Learns evidence from rows X and their classes y (an array, or the name of a column of X), and its weights."""
         pairs = self._pairs()
         learned = settled(lambda: self._learned_and_weighed(self._sample(X, y, sample_weight, first=True), pairs))
-        schema, fresh, self._weights = learned
+        schema, fresh, readers, self._weights = learned
         self._note_fit(schema, y)
         self._replace(fresh)
+        self._last_readers.append(readers)
         return self
 
     def _pairs(self) -> int | None:
@@ -85,7 +86,9 @@ class EvidenceClassifier(GenerativeClassifier):
             raise ValueError(f"pairs must be 'auto', or 0 or more, not {self.pairs!r}")
         return self.pairs
 
-    def _learned_and_weighed(self, rows: Sample | Streamed, pairs: int | None) -> tuple[Schema, Generative, Weights]:
+    def _learned_and_weighed(
+        self, rows: Sample | Streamed, pairs: int | None
+    ) -> tuple[Schema, Generative, Readers, Weights]:
         """First columns one by one; then those that are read together, in a second pass; then weights."""
         if isinstance(rows, Streamed) and rows.stream.once:
             rows = rows.read()
@@ -105,7 +108,8 @@ class EvidenceClassifier(GenerativeClassifier):
                 joint = Generative.collect(rows, schema, together, self._missing())
                 blocks = sorted((*single.blocks, *joint.blocks), key=lambda block: rank(block.plan))
                 whole = replace(single, blocks=tuple(blocks))
-            return schema, whole, weigh(whole, few, self.seed)
+            readers = readers_of(whole)
+            return schema, whole, readers, weigh(whole, readers, few, self.seed)
 
     def _few(self, rows: Sample, schema: Schema) -> Sample:
         """As many rows as weights need, of those that weigh something."""
@@ -129,7 +133,7 @@ class EvidenceClassifier(GenerativeClassifier):
         self._require_fitted()
         rows = settled(lambda: self._weighable(X, y, sample_weight))
         with one_thread():
-            self._weights = weigh(self.generative_, rows, self.seed, left_out=learned)
+            self._weights = weigh(self.generative_, self._readers, rows, self.seed, left_out=learned)
         return self
 
     def _weighable(self, X: Any, y: Any, sample_weight: Any) -> Sample:
@@ -181,7 +185,15 @@ class EvidenceClassifier(GenerativeClassifier):
 
     def _replace(self, generative: Generative) -> None:
         super()._replace(generative)
+        self._last_readers: list[Readers] = []
         self._last_weighed: list[Weighed] = []
+
+    @property
+    def _readers(self) -> Readers:
+        """What reads the blocks; it depends on the evidence alone, so it is made once."""
+        if not self._last_readers:
+            self._last_readers.append(readers_of(self.generative_))
+        return self._last_readers[0]
 
     @property
     def weighed_(self) -> Weighed:
@@ -190,7 +202,7 @@ class EvidenceClassifier(GenerativeClassifier):
         self._require_rows()
         last = self._last_weighed
         if not last or last[0].weights is not self._weights or not _same_prior(last[0].class_prior, self.class_prior):
-            last[:] = [Weighed(self.generative_, self._weights, self.class_prior)]
+            last[:] = [Weighed(self.generative_, self._readers, self._weights, self.class_prior)]
         return last[0]
 
     def _scorer(self) -> Any:

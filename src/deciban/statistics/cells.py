@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -33,6 +34,10 @@ class Cells(Totals):
     ) -> Cells:
         """codes (n, m): the cell of each row in each partition, which begins at its offset."""
         return cls(Sum(_kernels.count_codes(codes, offsets, labels, weights, classes)))
+
+    @classmethod
+    def beside(cls, parts: Sequence[Self]) -> Self:
+        return super(Totals, cls).beside(parts)
 
     def columns(self, index: Index) -> Self:
         """Cells belong to all columns together."""

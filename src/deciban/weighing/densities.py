@@ -12,11 +12,16 @@ from deciban.families.base import Context
 from deciban.families.normals import TOWARDS, Normals, NormalsParams
 from deciban.statistics import Moments, Scatter, Totals
 from deciban.types import FloatArray
-from deciban.weighing.reader import BOUND, Piece, Reader, Rows, Share, bounded, centred
+from deciban.weighing.reader import Piece, Reader, Rows, Share, bounded, centred
+
+MOST = 30.0  # nats, that columns tell together, however far from all classes a row is
 
 
 class Normal(Reader):
-    """Each number normal, with σ_c² = (Σ(x − μ_c)² + s²)/(n_c + 1): one more row, as far off as all rows are (s²)."""
+    """Each number normal, with σ_c² = (Σ(x − μ_c)² + s²)/(n_c + 1): one more row, as far off as all rows are (s²).
+
+    It tells no more than log n nats, which n rows in a table could tell: tails are seldom those of a normal.
+    """
 
     def __init__(self, columns: Sequence[int], statistic: Moments) -> None:
         pooled = statistic.pooled()
@@ -28,6 +33,7 @@ class Normal(Reader):
             a[:, self.kept].T for a in (statistic.count.value, statistic.mean, statistic.squares)
         )  # (d, K)
         self.mean = np.where(self.count > 0, self.mean, self.middle[:, np.newaxis])
+        self.most = max(1.0, float(np.log(pooled.count.value.max(initial=1.0))))  # nats: what so many rows could tell
         self.pieces = tuple(Piece("normal", (columns[j],)) for j in self.kept.tolist())
 
     def evidence(self, rows: Rows) -> FloatArray:
@@ -51,7 +57,7 @@ class Normal(Reader):
             own = -0.5 * (np.log(var) + off**2 / var)
             rows_, columns_ = np.arange(len(x))[:, np.newaxis], np.arange(x.shape[1])
             density[rows_, columns_, rows.labels[:, np.newaxis]] = own
-        return np.where(there[:, :, np.newaxis], bounded(density), 0.0)
+        return np.where(there[:, :, np.newaxis], bounded(density, self.most), 0.0)
 
     @property
     def n_parameters(self) -> int:
@@ -77,7 +83,7 @@ class Jointly(Reader):
         self.pieces = (Piece("linear", self.columns), Piece("quadratic", self.columns))
 
     def evidence(self, rows: Rows) -> FloatArray:
-        return bounded(self._densities(rows))
+        return bounded(self._densities(rows), MOST)
 
     @property
     def n_parameters(self) -> int:
@@ -138,7 +144,7 @@ class Jointly(Reader):
             terms = centred(terms)
             whole = terms.sum(axis=1)
             # where evidence is bounded, so are its parts
-            scale = np.where(np.abs(whole) > BOUND, BOUND / np.maximum(np.abs(whole), BOUND), 1.0) * weights[piece]
+            scale = MOST / np.maximum(np.abs(whole), MOST) * weights[piece]
             np.add.at(shares, np.append(owner, len(self.columns)), (terms * scale[:, np.newaxis]).transpose(1, 0, 2))
         yield from zip([*((j,) for j in self.columns), ()], shares, strict=True)
 

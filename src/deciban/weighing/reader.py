@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from deciban.families.base import rows_of
 from deciban.types import FloatArray, Labels
 
-BOUND = 30.0  # nats: no density says more, however far from all classes a row is
-
 Share = tuple[tuple[int, ...], FloatArray]  # columns, and (n, K) what they contribute; no columns: what none does
 
 
@@ -74,6 +72,6 @@ def centred(evidence: FloatArray) -> FloatArray:
     return result
 
 
-def bounded(evidence: FloatArray) -> FloatArray:
-    """Centred, and at most 30 nats either way."""
-    return np.clip(centred(evidence), -BOUND, BOUND)
+def bounded(evidence: FloatArray, most: float) -> FloatArray:
+    """Centred, and no more than so many nats either way."""
+    return np.clip(centred(evidence), -most, most)

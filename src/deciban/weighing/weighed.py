@@ -20,7 +20,7 @@ from deciban.sources.sampling import lowest, row_keys
 from deciban.statistics import Counts
 from deciban.types import FloatArray, IntArray
 from deciban.weighing.reader import Reader
-from deciban.weighing.weights import LeftOut, Weights, places_of, reader_of
+from deciban.weighing.weights import LeftOut, Readers, Weights, places_of
 
 DECIBANS = 10.0 / np.log(10.0)  # in one nat
 SHOWN = 500  # rows that tell what columns contribute
@@ -31,6 +31,7 @@ class Weighed:
     """log p(c|x) = log p(c) + b_c + Σ_pieces w_pc·evidence_pc, normalised."""
 
     evidence: Generative
+    blocks: Readers
     weights: Weights
     class_prior: ClassPrior
 
@@ -47,8 +48,7 @@ class Weighed:
     def readers(self) -> tuple[tuple[Block, Reader, FloatArray], ...]:
         """Every block that counts, with what reads it and (pieces, K) weights."""
         found = []
-        for block in self.evidence.blocks:
-            reader = reader_of(self.evidence, block)
+        for block, reader in self.blocks:
             values = self.weights.of(reader.pieces, self.evidence.schema.names, self.evidence.classes)
             if values.any():
                 found.append((block, reader, values))
@@ -106,9 +106,9 @@ class Weighed:
         return Judged(rows.labels, z, rows.sample.weights)
 
 
-def weigh(evidence: Generative, sample: Sample, seed: int, *, left_out: bool = True) -> Weights:
+def weigh(evidence: Generative, readers: Readers, sample: Sample, seed: int, *, left_out: bool = True) -> Weights:
     """Weights, and what every column contributes with them: mean evidence for the right class against the others."""
-    weights = Weights.learned(evidence, sample, seed, left_out=left_out)
+    weights = Weights.learned(evidence, readers, sample, seed, left_out=left_out)
     if len(evidence.classes) < 2 or is_sparse(sample.frame):
         return weights
     keys = row_keys(sample.frame, evidence.schema.places(sample.frame), seed)
@@ -118,7 +118,7 @@ def weigh(evidence: Generative, sample: Sample, seed: int, *, left_out: bool = T
     if not len(known):
         return weights
     rows = None if few.weights is None else few.weights[known]
-    shares = Weighed(evidence, weights, "empirical").shares(few.frame)
+    shares = Weighed(evidence, readers, weights, "empirical").shares(few.frame)
     decibans = []
     for share in [*shares.values()][1:]:
         own = share[known, labels[known]]

@@ -28,11 +28,18 @@ CELLS = 1 << 22  # of evidence, that are made at a time
 MOST_CELLS = 1 << 26  # of evidence, that are weighed; beyond, of fewer rows
 SINGLE = 1 << 24  # cells: more are kept in single precision
 TRIED = 3000  # rows that the penalty is chosen by
-FOLDS = 3
 TELLS = 1.0  # nats, over all rows, that a piece must tell by itself to be weighed at all
 
 
-def reader_of(evidence: Generative, block: Block) -> Reader:
+Readers = tuple[tuple[Block, Reader], ...]
+
+
+def readers_of(evidence: Generative) -> Readers:
+    """Every block with what reads it."""
+    return tuple((block, _reader(evidence, block)) for block in evidence.blocks)
+
+
+def _reader(evidence: Generative, block: Block) -> Reader:
     """What makes pieces of evidence from a block."""
     family, columns = block.plan.family, block.plan.columns
     statistic = block.statistic
@@ -82,13 +89,15 @@ class Weights:
         return cls(classes, (), (), np.zeros((0, len(classes))), np.zeros(len(classes)), 0.0, 0)
 
     @classmethod
-    def learned(cls, evidence: Generative, sample: Sample, seed: int, *, left_out: bool = True) -> Weights:
+    def learned(
+        cls, evidence: Generative, readers: Readers, sample: Sample, seed: int, *, left_out: bool = True
+    ) -> Weights:
         """From rows that were learned, each left out in its turn; or from new ones."""
         classes, names = evidence.classes, evidence.schema.names
         rows = LeftOut.of(evidence, sample, seed, learned=left_out)
         if len(classes) < 2 or len(rows.labels) < 2:
             return cls.none(classes)
-        gathered, pieces, keys = rows.evidence()
+        gathered, pieces, keys = rows.evidence(readers)
         telling = np.flatnonzero(_tells(gathered) > TELLS)
         pieces = [pieces[p] for p in telling]
         groups = {kind: i for i, kind in enumerate(sorted({piece.kind for piece in pieces}))}
@@ -98,9 +107,8 @@ class Weights:
             groups=np.array([groups[piece.kind] for piece in pieces], np.intp),
         )
         order = lowest(keys, TRIED)
-        fold = (keys[order] >> np.uint64(7)) % np.uint64(FOLDS)
-        penalty, _ = choose_penalty(chosen.take(order), np.unique(fold, return_inverse=True)[1].astype(np.intp))
-        found = solve(chosen, penalty)
+        penalty, rough, _ = choose_penalty(chosen if len(order) == len(keys) else chosen.take(order))
+        found = solve(chosen, penalty, rough)
         two = len(classes) == 2
         values = np.repeat(found.weights, 2, axis=1) if two else found.weights
         bias = np.array([-0.5, 0.5]) * found.bias[0] if two else found.bias
@@ -222,18 +230,17 @@ class LeftOut:
         keys = row_keys(taken.frame, model.schema.places(taken.frame), seed)
         return cls(model, taken, labels, alone, keys, learned)
 
-    def evidence(self) -> tuple[Evidence, list[Piece], NDArray[np.uint64]]:
+    def evidence(self, readers: Readers) -> tuple[Evidence, list[Piece], NDArray[np.uint64]]:
         """What every piece says of every row, and the keys of these. Of too many, of those with the lowest keys."""
         classes = len(self.model.classes)
         columns = 1 if classes == 2 else classes
-        readers = [reader_of(self.model, block) for block in self.model.blocks]
-        pieces = [piece for reader in readers for piece in reader.pieces]
+        pieces = [piece for _, reader in readers for piece in reader.pieces]
         most = max(1, MOST_CELLS // max(1, columns * len(pieces)))
         rows = lowest(self.keys, most)
         cells = columns * len(rows) * len(pieces)
         values = np.empty((columns, len(rows), len(pieces)), np.float32 if cells > SINGLE else np.float64)
         at = 0
-        for block, reader in zip(self.model.blocks, readers, strict=True):
+        for block, reader in readers:
             if reader.pieces:
                 self._fill(block, reader, rows, values[:, :, at : at + len(reader.pieces)])
             at += len(reader.pieces)

@@ -1,0 +1,244 @@
+"""Keys of rows, and the rows with the lowest: the same rows whatever order, batches and types they come in."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import deciban as db
+from deciban.schema import Schema
+from deciban.sources import Streamed, frame_of, stream_of
+from deciban.sources.labels import encode_labels
+from deciban.sources.sampling import Watched, lowest, row_keys
+from tests.sources.written import FILES, STREAMS, as_parquet, at, csv_text
+
+N = 500
+RNG = np.random.default_rng(0)
+TABLE = pa.table(
+    {
+        "size": pa.array(np.where(RNG.random(N) < 0.1, None, RNG.normal(size=N))),
+        "rank": pa.array(np.where(RNG.random(N) < 0.1, None, RNG.integers(0, 50, N)), pa.int64()),
+        "colour": pa.array(np.where(RNG.random(N) < 0.1, None, RNG.choice(["red", "blü", 'a "b", c'], N))),
+        "flag": pa.array(RNG.random(N) < 0.5),
+        "y": pa.array(RNG.choice(["no", "yes"], N)),
+        "w": pa.array(RNG.choice([0.0, 1.0, 2.5], N)),
+    }
+)
+COLUMNS = ["size", "rank", "colour", "flag"]
+
+
+def keys(x, seed=0):
+    frame = frame_of(x)
+    return row_keys(frame, range(len(frame.names)), seed)
+
+
+EXPECTED = keys(TABLE.select(COLUMNS))
+
+# Keys ----------------------------------------------------------------------------------------------------------------
+
+
+def test_keys_are_as_different_as_rows():
+    rows = TABLE.select(COLUMNS).to_pylist()
+    different = {tuple(row.values()): key for row, key in zip(rows, EXPECTED.tolist(), strict=True)}
+    assert len(set(different.values())) == len(different) > 0.9 * N
+    for row, key in zip(rows, EXPECTED.tolist(), strict=True):
+        assert different[tuple(row.values())] == key
+
+
+@pytest.mark.parametrize("a", [0, 1])
+def test_columns_and_what_they_hold_do_not_change_places(a):
+    """No two of: other cells, cells of other columns, holes, empty text."""
+    rows = [[1.0, 2.0], [2.0, 1.0], [1.0, None], [None, 1.0], [0.0, None], [None, None], [0.0, 0.0], [3.0, 0.0]]
+    texts = [["u", "v"], ["v", "u"], ["u", None], [None, "u"], ["", None], ["", ""], ["None", ""], ["1", "1"]]
+    for cells in (rows, texts):
+        frame = pd.DataFrame(cells, columns=["a", "b"]).astype(object if cells is texts else float)
+        found = keys(frame[["a", "b"] if a else ["b", "a"]])
+        assert len(set(found.tolist())) == len(cells)
+
+
+NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+FORMS = {
+    "pandas": lambda t: t.to_pandas(),
+    "pandas, nullable": lambda t: t.to_pandas(types_mapper=NULLABLE.get),
+    "polars": pl.from_arrow,
+    "dictionary": lambda t: t.set_column(2, "colour", t["colour"].dictionary_encode()),
+    "large text": lambda t: t.set_column(2, "colour", t["colour"].cast(pa.large_string())),
+    "chunks": lambda t: pa.concat_tables([t.slice(0, 7), t.slice(7, 200), t.slice(207)]),
+    "floats": lambda t: t.set_column(1, "rank", t["rank"].cast(pa.float64())),
+    "narrow integers": lambda t: t.set_column(1, "rank", t["rank"].cast(pa.int8())),
+    "objects": lambda t: np.array([list(row.values()) for row in t.to_pylist()], dtype=object),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_form_of_the_table_does_not_matter(form):
+    np.testing.assert_array_equal(keys(FORMS[form](TABLE.select(COLUMNS))), EXPECTED)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int64, np.uint16, np.float16, np.float32, np.float64, ">f8"])
+def test_the_type_of_an_array_does_not_matter(kind):
+    x = RNG.integers(0, 9, (40, 3))
+    expected = keys(x.astype(np.float64))
+    np.testing.assert_array_equal(keys(x.astype(kind)), expected)
+    np.testing.assert_array_equal(keys(np.asfortranarray(x.astype(kind))), expected)
+    np.testing.assert_array_equal(keys(pd.DataFrame(x.astype(kind).astype(np.dtype(kind).newbyteorder("=")))), expected)
+    assert not np.array_equal(keys(sp.csr_array(x.astype(np.float64))), expected)  # words are another kind of rows
+
+
+def test_zero_has_no_sign_and_a_hole_has_one_kind():
+    other = np.array([np.uint64(0x7FF8000000000123)]).view(np.float64)[0]
+    assert np.isnan(other)
+    found = keys(np.array([[0.0, np.nan], [-0.0, -np.nan], [0.0, other]]))
+    assert len(set(found.tolist())) == 1
+
+
+def test_rows_batch_by_batch_have_the_same_keys():
+    frame = frame_of(TABLE.select(COLUMNS))
+    for size in (1, 7, 123):
+        parts = [row_keys(frame.slice(i, min(i + size, N)), range(4)) for i in range(0, N, size)]
+        np.testing.assert_array_equal(np.concatenate(parts), EXPECTED)
+    order = RNG.permutation(N)
+    np.testing.assert_array_equal(row_keys(frame.take(order), range(4)), EXPECTED[order])
+
+
+def test_columns_are_chosen_by_their_places():
+    turned = frame_of(TABLE.select(["y", *COLUMNS[::-1], "w"]))
+    np.testing.assert_array_equal(row_keys(turned, [4, 3, 2, 1]), EXPECTED)
+
+
+@pytest.mark.parametrize("make", [sp.csr_array, sp.csc_array, sp.coo_array, sp.csr_matrix])
+@pytest.mark.parametrize("kind", [np.int64, np.float32, np.float64])
+def test_the_form_of_sparse_rows_does_not_matter(make, kind):
+    x = RNG.poisson(0.4, (60, 9))
+    expected = keys(sp.csr_array(x.astype(np.float64)))
+    np.testing.assert_array_equal(keys(make(x.astype(kind))), expected)
+    kept = sp.csr_array(x.astype(np.float64))
+    kept.data[::5] = 0.0  # stored zeros
+    np.testing.assert_array_equal(keys(kept), keys(sp.csr_array(kept.toarray())))
+    order = RNG.permutation(60)
+    np.testing.assert_array_equal(keys(sp.csr_array(x[order].astype(np.float64))), expected[order])
+    rows = {tuple(row) for row in x.tolist()}
+    assert len(set(expected.tolist())) == len(rows)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 7, 2**40])
+def test_keys_of_another_seed_are_others_and_all_bits_are_even(seed):
+    found = keys(np.arange(20_000.0)[:, np.newaxis], seed)
+    assert seed == 0 or not np.intersect1d(found, keys(np.arange(20_000.0)[:, np.newaxis])).size
+    bits = (found[:, np.newaxis] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+    np.testing.assert_allclose(bits.mean(axis=0), 0.5, atol=5 * 0.5 / np.sqrt(20_000))
+    folds = np.bincount(((found >> np.uint64(7)) % np.uint64(3)).astype(int))
+    np.testing.assert_allclose(folds / 20_000, 1 / 3, atol=0.02)
+
+
+# The lowest ----------------------------------------------------------------------------------------------------------
+
+
+@given(hnp.arrays(np.uint64, st.integers(0, 30), elements=st.integers(0, 12)), st.integers(1, 40))
+def test_the_lowest_are_those_of_a_sort_and_whoever_equals_the_last(found, most):
+    rows = lowest(found, most)
+    assert (np.diff(rows) > 0).all()
+    assert len(rows) >= min(most, len(found))
+    expected = np.sort(found)[:most]
+    np.testing.assert_array_equal(np.sort(found[rows])[: len(expected)], expected)
+    if len(expected):
+        np.testing.assert_array_equal(rows, np.flatnonzero(found <= expected[-1]))
+
+
+# Streams -------------------------------------------------------------------------------------------------------------
+
+WAYS = FILES | {name: make for name, make in STREAMS.items() if name != "polars"}
+
+
+def watched(source, most, weights=None, label="y"):
+    stream = stream_of(source)
+    rows = Watched.over(Streamed(stream, label, weights), Schema(tuple(COLUMNS), ("number",) * 4), most, 0)
+    read = sum(len(batch.labels) for batch in rows.batches(converts=True))
+    return rows.sample(), read
+
+
+def contents(sample):
+    """The rows of a sample: cells, class, weight and number."""
+    columns = frame_of(sample.frame.table.select(COLUMNS)).table.to_pylist()
+    labels = [sample.labels.classes[code] for code in sample.labels.codes]
+    weights = [1.0] * len(labels) if sample.weights is None else sample.weights.tolist()
+    return [
+        (*row.values(), *rest) for row, *rest in zip(columns, labels, weights, sample.numbers.tolist(), strict=True)
+    ]
+
+
+def expected(table, most, weights):
+    rows = [row for row in enumerate(table.to_pylist()) if not weights or row[1]["w"]]
+    order = sorted(EXPECTED[[i for i, _ in rows]].tolist())
+    last = order[min(most, len(order)) - 1]
+    return [
+        (*(row[name] for name in COLUMNS), row["y"], row["w"] if weights else 1.0, i)
+        for i, row in rows
+        if EXPECTED[i] <= last
+    ]
+
+
+@pytest.mark.parametrize("weights", [None, "w"])
+@pytest.mark.parametrize("most", [1, 40, 10_000])
+@pytest.mark.parametrize("way", WAYS)
+def test_the_rows_kept_of_a_stream_are_those_of_the_table(way, most, weights, tmp_path):
+    sample, read = watched(WAYS[way](tmp_path, TABLE), most, weights)
+    assert contents(sample) == expected(TABLE, most, weights)
+    assert read == (N if weights is None else np.count_nonzero(TABLE["w"].to_numpy()))
+
+
+def test_labels_may_be_an_array():
+    labels = encode_labels(TABLE["y"])
+    sample, _ = watched(
+        pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches(max_chunksize=9)), 30, None, labels
+    )
+    assert contents(sample) == expected(TABLE, 30, None)
+
+
+def test_batches_that_know_other_classes_and_values_are_joined(tmp_path):
+    """Each batch has a class, a colour and a type of its own."""
+    parts = [
+        pa.table({"x": pa.array([i, i], kind), "colour": [f"colour {i}"] * 2, "y": [f"class {9 - i}"] * 2})
+        for i, kind in enumerate([pa.int64(), pa.float64(), pa.int8(), pa.float32()])
+    ]
+    parts.append(pa.table({"x": pa.nulls(2), "colour": pa.nulls(2), "y": ["class 0"] * 2}))
+    paths = [as_parquet(tmp_path, f"{i}.parquet", part) for i, part in enumerate(parts)]
+    rows = Watched.over(
+        Streamed(stream_of(db.scan(paths)), "y", None), Schema(("x", "colour"), ("number", "category")), 6, 0
+    )
+    for _ in rows.batches(converts=True):
+        pass
+    sample = rows.sample()
+    whole = pa.Table.from_pylist([row for part in parts for row in part.to_pylist()])
+    rank = keys(whole.select(["x", "colour"]))
+    chosen = lowest(rank, 6)
+    assert sample.numbers.tolist() == chosen.tolist()
+    found = sample.frame.table.to_pylist()
+    assert [row["x"] for row in found] == [whole["x"][i].as_py() for i in chosen.tolist()]
+    assert [row["colour"] for row in found] == [whole["colour"][i].as_py() for i in chosen.tolist()]
+    labels = [sample.labels.classes[code] for code in sample.labels.codes]
+    assert labels == [whole["y"][i].as_py() for i in chosen.tolist()]
+
+
+def test_a_second_pass_begins_anew(tmp_path):
+    stream = stream_of(db.scan(at(tmp_path, "t.csv", csv_text(TABLE)), block_size=3_000))
+    rows = Watched.over(Streamed(stream, "y", None), Schema(tuple(COLUMNS), ("number",) * 4), 50, 0)
+    for _ in range(2):
+        for _ in rows.batches(converts=True):
+            pass
+        assert contents(rows.sample()) == expected(TABLE, 50, None)
+
+
+def test_no_more_rows_are_held_than_twice_those_that_are_kept(tmp_path):
+    stream = stream_of(db.scan(as_parquet(tmp_path, "t.parquet", TABLE, row_group_size=20)))
+    rows = Watched.over(Streamed(stream, "y", None), Schema(tuple(COLUMNS), ("number",) * 4), 30, 0)
+    held = []
+    for batch in rows.batches(converts=True):
+        held.append(sum(len(found) for _, found in rows.kept))
+        assert len(batch.labels) <= 20
+    assert max(held) <= 60

@@ -1,0 +1,84 @@
+"""Tables that are made, and evidence the slow way: from counts of the rows that are left, one row at a time."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from deciban.batch import Coded
+from deciban.generative import Generative
+from deciban.plans import is_sparse
+from deciban.schema import Schema
+from deciban.sources import Sample, frame_of
+from deciban.sources.labels import encode_labels
+from deciban.weighing.structure import first_plans
+
+CLASSES = np.array(["egg", "ham", "spam"])
+
+
+def mixed(n=240, seed=0, classes=3):
+    """Every kind of column, with holes, in a table; and labels that they tell of, two of them together."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, n)
+    swap = rng.random(n) < 0.5
+    table = pd.DataFrame(
+        {
+            "height": np.where(rng.random(n) < 0.1, np.nan, rng.normal(y, 1.5)),
+            "width": rng.normal(0.5 * y, 2.0).round(1),
+            "colour": np.where(rng.random(n) < 0.1, None, rng.choice(["red", "green", "blue"], n)),
+            "code": np.array(["u", "v", "w"])[(y + (rng.random(n) < 0.4)) % 3],
+            "left": np.where(swap, "a", "b"),
+            "right": np.where(swap ^ (y == 0) ^ (rng.random(n) < 0.15), "a", "b"),
+            "flag": rng.random(n) < 0.3 + 0.2 * y,
+        }
+    )
+    return table, CLASSES[y]
+
+
+def shares(labels, weights=None, classes=None):
+    """π: the share of each class."""
+    counts = np.bincount(labels, weights, classes or 0).astype(float)
+    return counts / counts.sum()
+
+
+def centred(evidence):
+    return evidence - evidence.mean(axis=-1, keepdims=True)
+
+
+def of_cells(codes, labels, weights, prior, virtual, *, left_out):
+    """(n, K) log (N_c(v) + sπ_c) − log π_c, centred, with or without the row itself; code −1 has no evidence."""
+    weights = np.ones(len(codes)) if weights is None else weights
+    found = np.zeros((len(codes), len(prior)))
+    for i, code in enumerate(codes):
+        if code < 0:
+            continue
+        same = codes == code
+        counts = np.array([weights[same & (labels == c)].sum() for c in range(len(prior))])
+        if left_out:
+            counts[labels[i]] -= min(weights[i], 1.0)
+        found[i] = centred(np.log(counts + virtual * prior) - np.log(prior))
+    return found
+
+
+def coded(columns, levels):
+    """Columns of values as a Coded; None has no place unless it is listed."""
+    places = [{value: i for i, value in enumerate(column)} for column in levels]
+    codes = [[place.get(value, -1) for value in column] for place, column in zip(places, columns, strict=True)]
+    return Coded(np.array(codes, np.int32).T.copy(), tuple(map(tuple, levels)))
+
+
+def sampled(X, y, weights=None):
+    """Rows as a model gets them."""
+    weights = None if weights is None else np.asarray(weights, np.float64)
+    return Sample(frame_of(X), encode_labels(y), weights)
+
+
+def collected(sample, joint=lambda single, sample: ()):
+    """Evidence of columns one by one, and of those that are read together."""
+    schema = Schema.of(sample.frame)
+    single = Generative.collect(sample, schema, first_plans(schema, sparse=is_sparse(sample.frame)), "category")
+    plans = joint(single, sample)
+    if not plans:
+        return single
+    more = Generative.collect(sample, schema, plans, "category")
+    return replace(single, blocks=(*more.blocks, *single.blocks))

@@ -1,0 +1,303 @@
+"""Evidence from densities: of a row that is left out, what a model without it says; shares of columns sum to it."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy import stats
+
+from deciban.families import Context, Gaussian, Multinomial
+from deciban.families.mixed import Encoding
+from deciban.families.normals import TOWARDS, Normals
+from deciban.weighing.densities import Jointly, Normal, Words
+from deciban.weighing.reader import BOUND, Rows
+from tests.weighing.made import centred
+
+N = 60
+weighted = pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+classes = pytest.mark.parametrize("K", [2, 3])
+
+
+def labels_of(K, n=N, seed=0):
+    return np.random.default_rng(seed).integers(0, K, n).astype(np.int32)
+
+
+def weights_of(weighted, n=N):
+    return np.random.default_rng(1).choice([0.25, 1.0, 2.0, 3.0], n) if weighted else np.ones(n)
+
+
+def less(weights, i):
+    """The weights when row i is left out: of a row of weight 2 and more, once."""
+    rest = weights.copy()
+    rest[i] -= min(weights[i], 1.0)
+    return rest
+
+
+# Numbers one by one --------------------------------------------------------------------------------------------------
+
+
+def numbers(labels, seed=2):
+    """Of different units, with holes; the third is constant, the fourth never there."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(np.column_stack([labels, 1e6 + 3.0 * labels, 0 * labels, 0 * labels]), [1.0, 2.0, 0.0, 1.0])
+    x[rng.random(N) < 0.15, 0] = np.nan
+    x[:, 3] = np.nan
+    return x
+
+
+def of_normals(x, column, labels, weights, everyone, K):
+    """(K) log-density by σ_c² = (Σ(x − μ_c)² + s²)/(n_c + 1), from rows with weights; s² by the weights of everyone.
+
+    A class without rows is where everyone is.
+    """
+    there = ~np.isnan(column)
+    middle = np.average(column[there], weights=everyone[there])
+    s2 = np.average((column[there] - middle) ** 2, weights=everyone[there])
+    found = np.empty(K)
+    for c in range(K):
+        own = there & (labels == c) & (weights > 0)
+        n = weights[own].sum()
+        mean = np.average(column[own], weights=weights[own]) if n else middle
+        variance = ((weights[own] * (column[own] - mean) ** 2).sum() + s2) / (n + 1)
+        found[c] = stats.norm.logpdf(x, mean, np.sqrt(variance))
+    return found
+
+
+@weighted
+@classes
+def test_a_number_left_out_was_never_learned(K, weighted):
+    """s², which no class has a part in, is that of all rows."""
+    labels, weights = labels_of(K), weights_of(weighted)
+    x = numbers(labels)
+    reader = Normal((2, 3, 4, 5), Gaussian().collect(x, labels, weights, K))
+    assert [piece.columns for piece in reader.pieces] == [(2,), (3,)]
+    left_out = reader.evidence(Rows(x, labels, np.minimum(weights, 1.0)))
+    new = reader.evidence(Rows(x))
+    for j in range(2):
+        there = ~np.isnan(x[:, j])
+        for i in range(N):
+            if not there[i]:
+                assert not left_out[i, j].any()
+                assert not new[i, j].any()
+                continue
+            for found, rest in ((new, weights), (left_out, less(weights, i))):
+                expected = centred(of_normals(x[i, j], x[:, j], labels, rest, weights, K))
+                np.testing.assert_allclose(found[i, j], np.clip(expected, -BOUND, BOUND), rtol=1e-7, atol=1e-9)
+
+
+def test_a_number_whose_class_has_no_other_is_judged_by_all_rows():
+    x = np.array([[0.0], [1.0], [2.0], [9.0]])
+    labels = np.array([0, 0, 0, 1], np.int32)
+    reader = Normal((0,), Gaussian().collect(x, labels, None, 2))
+    expected = centred(of_normals(9.0, x[:, 0], labels, np.array([1.0, 1.0, 1.0, 0.0]), np.ones(4), 2))
+    np.testing.assert_allclose(reader.evidence(Rows(x, labels))[3, 0], expected, rtol=1e-10)
+
+
+def test_no_number_says_more_than_the_bound():
+    x = np.array([[0.0], [1e-6], [1.0], [1.0 + 1e-6], [1e9], [-1e9]])
+    labels = np.array([0, 0, 1, 1, 0, 1], np.int32)
+    reader = Normal((0,), Gaussian().collect(x[:4], labels[:4], None, 2))
+    found = reader.evidence(Rows(x))
+    assert np.abs(found).max() == BOUND
+    assert np.isfinite(found).all()
+
+
+def test_a_class_without_numbers_is_judged_by_all_rows():
+    x = np.array([[0.0], [1.0], [np.nan]])
+    reader = Normal((0,), Gaussian().collect(x, np.array([0, 0, 1], np.int32), None, 2))
+    expected = centred(of_normals(1.0, x[:, 0], np.array([0, 0, 1]), np.ones(3), np.ones(3), 2))
+    np.testing.assert_allclose(reader.evidence(Rows(x))[1, 0], expected, rtol=1e-12)
+
+
+def test_single_precision_is_read_as_the_doubles_it_holds():
+    labels = labels_of(2)
+    x = numbers(labels).astype(np.float32)
+    reader = Normal((0, 1, 2, 3), Gaussian().collect(x, labels, None, 2))
+    expected = reader.evidence(Rows(x.astype(np.float64), labels))
+    np.testing.assert_array_equal(reader.evidence(Rows(x, labels)), expected)
+
+
+# All columns jointly -------------------------------------------------------------------------------------------------
+
+ENCODING = Encoding((0.0, None, 0.0), (1.0, None, 1.0), (None, ("u", "v"), None))
+FAMILY = Normals(ENCODING)
+D = 4
+
+
+def encoded(labels, seed=3):
+    """Entries of two numbers and of a category, that go together in each class in its own way."""
+    rng = np.random.default_rng(seed)
+    n = len(labels)
+    x = rng.normal(size=(n, D))
+    x[:, 0] += labels
+    x[:, 3] += np.where(labels == 1, 1.0, -0.5) * x[:, 0]
+    value = rng.integers(0, 3, n)
+    x[:, 1], x[:, 2] = value == 0, value == 1
+    return x
+
+
+def jointly(x, labels, weights, K):
+    statistic = FAMILY.collect(x, labels, weights, K)
+    params = FAMILY.estimate(statistic, Context(tuple(range(K)), ("a", "b", "c")))
+    return Jointly((1, 4, 6), FAMILY, statistic, params)
+
+
+def scatter(x, labels, weights, K):
+    counts, means, scatters = np.zeros(K), np.zeros((K, D)), np.zeros((K, D, D))
+    for c in range(K):
+        own = (labels == c) & (weights > 0)
+        w = weights[own]
+        counts[c] = w.sum()
+        means[c] = np.average(x[own], axis=0, weights=w)
+        off = x[own] - means[c]
+        scatters[c] = (w[:, np.newaxis] * off).T @ off
+    return counts, means, scatters
+
+
+def by_definition(row, x, labels, rest, weights, K):
+    """(2, K): Σ = (W + mI)/(n + m), m being held; Σ_c = (W_c + d·Σ)/(n_c + d), the divisor of that Σ being held too."""
+    counts, means, scatters = scatter(x, labels, rest, K)
+    m = TOWARDS * weights.sum()
+    shared = (scatters.sum(axis=0) + m * np.eye(D)) / (rest.sum() + m)
+    drawn = (scatters.sum(axis=0) + m * np.eye(D)) / (weights.sum() + m)
+    linear = [stats.multivariate_normal(mean, shared).logpdf(row) for mean in means]
+    own = [(w + D * drawn) / (n + D) for w, n in zip(scatters, counts, strict=True)]
+    quadratic = [stats.multivariate_normal(mean, sigma).logpdf(row) for mean, sigma in zip(means, own, strict=True)]
+    return np.clip(centred(np.array([linear, quadratic])), -BOUND, BOUND)
+
+
+@weighted
+@classes
+def test_a_row_left_out_of_joint_normals_is_refitted_without_it(K, weighted):
+    labels, weights = labels_of(K), weights_of(weighted)
+    x = encoded(labels)
+    reader = jointly(x, labels, weights, K)
+    left_out = reader.evidence(Rows(x, labels, np.minimum(weights, 1.0)))
+    new = reader.evidence(Rows(x))
+    for i in range(N):
+        expected = by_definition(x[i], x, labels, less(weights, i), weights, K)
+        np.testing.assert_allclose(left_out[i], expected, rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(new[i], by_definition(x[i], x, labels, weights, weights, K), rtol=1e-8, atol=1e-9)
+
+
+def test_no_weights_are_weights_of_one():
+    labels = labels_of(3)
+    x = encoded(labels)
+    reader = jointly(x, labels, None, 3)
+    np.testing.assert_array_equal(reader.evidence(Rows(x, labels)), reader.evidence(Rows(x, labels, np.ones(N))))
+
+
+def test_more_columns_than_rows_left_out_stay_honest():
+    """Normals of 30 entries fit 40 rows of noise perfectly; of each row the others know nothing."""
+    rng = np.random.default_rng(4)
+    x, labels = rng.normal(size=(40, 30)), labels_of(2, 40)
+    family = Normals(Encoding((0.0,) * 30, (1.0,) * 30, (None,) * 30))
+    statistic = family.collect(x, labels, None, 2)
+    params = family.estimate(statistic, Context((0, 1), tuple(range(30))))
+    reader = Jointly(tuple(range(30)), family, statistic, params)
+    right = np.arange(40), slice(None), labels
+    assert (reader.evidence(Rows(x))[right] > 0).mean() > 0.9
+    honest = reader.evidence(Rows(x, labels))
+    assert 0.2 < (honest[right][:, 0] > 0).mean() < 0.8
+    assert np.isfinite(honest).all()
+
+
+def test_no_joint_evidence_is_above_the_bound():
+    labels = labels_of(3)
+    x = encoded(labels)
+    reader = jointly(x, labels, None, 3)
+    far = np.vstack([100.0 * x, x])
+    found = reader.evidence(Rows(far))
+    assert np.abs(found[:N]).max() == BOUND
+    shares = list(reader.split(far, np.ones((2, 3))))
+    np.testing.assert_allclose(sum(share for _, share in shares), found.sum(axis=1), rtol=1e-9, atol=1e-9)
+
+
+@weighted
+@classes
+def test_linear_evidence_is_linear_and_its_terms_are_those_of_columns(K, weighted):
+    """Of the shared covariance a column's share is x_j·(Σ⁻¹(μ_c − μ̄))_j: it depends on no other column."""
+    labels, weights = labels_of(K), weights_of(weighted)
+    x = 0.5 * encoded(labels)
+    reader = jointly(x, labels, weights, K)
+    only_linear = np.array([[1.0] * K, [0.0] * K])
+    shares = dict(reader.split(x, only_linear))
+    _, means, scatters = scatter(x, labels, weights, K)
+    n = weights.sum()
+    shared = (scatters.sum(axis=0) + TOWARDS * n * np.eye(D)) / (n + TOWARDS * n)
+    slope = np.linalg.solve(shared, (means - means.mean(axis=0)).T)  # (D, K)
+    for columns, entries in (((1,), [0]), ((4,), [1, 2]), ((6,), [3])):
+        np.testing.assert_allclose(shares[columns], x[:, entries] @ slope[entries], rtol=1e-7, atol=1e-9)
+    assert (shares[()] == shares[()][0]).all()
+
+
+# Words ---------------------------------------------------------------------------------------------------------------
+
+
+def words(labels, seed=5):
+    rng = np.random.default_rng(seed)
+    return rng.poisson(0.3 + 0.3 * (np.arange(12) % 3 == labels[:, np.newaxis])).astype(float)
+
+
+def of_words(x, labels, weights, K):
+    family, context = Multinomial(), Context(tuple(range(K)), tuple(range(12)))
+    return Words(tuple(range(12)), family, family.collect(x, labels, weights, K), context)
+
+
+@weighted
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@classes
+def test_words_left_out_were_never_learned(K, form, weighted):
+    """log p(x|c) = Σ_v x_v log θ_cv with θ_cv = (N_c(v) + 1)/(N_c + V)."""
+    labels, weights = labels_of(K), weights_of(weighted)
+    x = words(labels)
+    reader = of_words(form(x), labels, weights, K)
+    left_out = reader.evidence(Rows(form(x), labels, np.minimum(weights, 1.0)))[:, 0]
+    new = reader.evidence(Rows(form(x)))[:, 0]
+    for i in range(N):
+        for found, rest in ((new, weights), (left_out, less(weights, i))):
+            counts = np.array([(rest[labels == c] @ x[labels == c]) for c in range(K)])
+            share = (counts + 1) / (counts + 1).sum(axis=1, keepdims=True)
+            np.testing.assert_allclose(found[i], centred(np.log(share) @ x[i]), rtol=1e-9, atol=1e-10)
+
+
+# What shares add up to -----------------------------------------------------------------------------------------------
+
+
+def readers():
+    labels = labels_of(3)
+    x = numbers(labels)
+    yield "normal", Normal((0, 2, 3, 4), Gaussian().collect(x, labels, None, 3)), x
+    yield "jointly", jointly(encoded(labels), labels, None, 3), encoded(labels)
+    counts = words(labels)
+    yield "words", of_words(counts, labels, None, 3), counts
+    yield "sparse words", of_words(sp.csr_array(counts), labels, None, 3), sp.csr_array(counts)
+
+
+CASES = {name: (reader, values) for name, reader, values in readers()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_shares_of_columns_sum_to_what_is_added(name):
+    reader, values = CASES[name]
+    weights = np.random.default_rng(6).exponential(size=(len(reader.pieces), 3))
+    out = np.full((N, 3), 0.5)
+    reader.add(values, weights, out)
+    expected = 0.5 + np.einsum("npk,pk->nk", reader.evidence(Rows(values)), weights)
+    np.testing.assert_allclose(out, expected, rtol=1e-9, atol=1e-10)
+    split = list(reader.split(values, weights))
+    np.testing.assert_allclose(0.5 + sum(share for _, share in split), expected, rtol=1e-8, atol=1e-9)
+    assert all(len(columns) <= 1 for columns, _ in split)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_evidence_is_centred_and_a_row_is_judged_alike_whatever_stands_around_it(name):
+    reader, values = CASES[name]
+    rows = Rows(values, labels_of(3))
+    for given in (rows, Rows(values)):
+        found = reader.evidence(given)
+        assert found.shape == (N, len(reader.pieces), 3)
+        np.testing.assert_allclose(found.sum(axis=2), 0.0, atol=1e-9)
+        for i in (0, N - 1):
+            alone = reader.evidence(given.some(slice(i, i + 1)))[0]
+            np.testing.assert_allclose(alone, found[i], rtol=1e-10, atol=1e-12)
+    assert reader.n_parameters > 0

@@ -1,0 +1,297 @@
+"""Weights: how much each piece counts; what is gathered to learn them from, and what becomes of them on merge."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import log_softmax
+
+from deciban.errors import DecibanError, NegativeEvidence
+from deciban.families import Poisson
+from deciban.plans import Plan
+from deciban.sources.sampling import lowest, row_keys
+from deciban.weighing import weights as module
+from deciban.weighing.reader import Piece
+from deciban.weighing.solve import solve
+from deciban.weighing.structure import joint_plans
+from deciban.weighing.weights import FOLDS, LeftOut, Weights, places_of, reader_of
+from tests.weighing.made import collected, mixed, sampled
+
+
+def together(single, sample):
+    return joint_plans(single, sample, None, 5, 0)
+
+
+def learned(n=240, seed=0, classes=3, weights=None):
+    """A model, and the rows that it has learned."""
+    sample = sampled(*mixed(n, seed, classes), weights)
+    return collected(sample, together), sample
+
+
+def keys_of(model, sample):
+    return row_keys(sample.frame, model.schema.places(sample.frame), 0)
+
+
+# What pieces and classes have ----------------------------------------------------------------------------------------
+
+GIVEN = Weights(
+    ("a", "b"),
+    ("value", "pair", "pair"),
+    (("x",), ("x", "y"), ("z", "y")),
+    np.array([[1.0, 3.0], [0.5, 0.0], [0.25, 0.75]]),
+    np.array([0.5, -0.5]),
+    3.0,
+    10,
+)
+
+
+def test_a_piece_is_known_by_its_kind_and_its_columns_and_a_class_by_its_label():
+    names = ("y", "x", "z")
+    pieces = [Piece("value", (1,)), Piece("value", (0,)), Piece("pair", (0, 1)), Piece("pair", (0, 2))]
+    found = GIVEN.of(pieces, names, ("b", "a"))
+    assert found.tolist() == [[3.0, 1.0], [0.0, 0.0], [0.0, 0.5], [0.75, 0.25]]
+    assert GIVEN.bias_of(("b", "a")).tolist() == [-0.5, 0.5]
+
+
+def test_a_class_that_was_not_weighed_has_the_mean_of_the_others():
+    found = GIVEN.of([Piece("value", (0,)), Piece("pair", (0, 1))], ("x", "y"), ("a", "new", "b"))
+    assert found.tolist() == [[1.0, 2.0, 3.0], [0.5, 0.25, 0.0]]
+    assert GIVEN.bias_of(("a", "new", "b")).tolist() == [0.5, 0.0, -0.5]
+
+
+def test_no_weights_count_for_nothing():
+    nothing = Weights.none(("a", "b"))
+    assert not nothing.of([Piece("value", (0,))], ("x",), ("a", "b", "c")).any()
+    assert not nothing.bias_of(("a", "b", "c")).any()
+
+
+# Merging -------------------------------------------------------------------------------------------------------------
+
+OTHER = Weights(
+    ("b", "c"),
+    ("pair", "value"),
+    (("y", "x"), ("z",)),
+    np.array([[1.0, 2.0], [4.0, 8.0]]),
+    np.array([1.0, -1.0]),
+    0.3,
+    30,
+)
+
+
+def as_table(weights):
+    """{(kind, columns, class): weight}, without the zeros, whatever the order."""
+    found = {}
+    for key, row in zip(weights.keys, weights.values.tolist(), strict=True):
+        found |= {(*key, label): value for label, value in zip(weights.classes, row, strict=True) if value}
+    return found, dict(zip(weights.classes, weights.bias.tolist(), strict=True))
+
+
+def test_merged_weights_are_means_by_the_rows_of_each_class():
+    """b: 1 row here and 3 there. a and c have rows on one side only; a piece that one lacks is 0 there."""
+    mine, theirs = {"a": 4.0, "b": 1.0}, {"b": 3.0, "c": 5.0}
+    merged = GIVEN.merged(OTHER, mine, theirs)
+    x, xy, zy, z = (frozenset(names) for names in ({"x"}, {"x", "y"}, {"z", "y"}, {"z"}))
+    expected = {
+        ("value", x, "a"): 1.0,
+        ("value", x, "b"): 3.0 / 4,
+        ("pair", xy, "a"): 0.5,
+        ("pair", xy, "b"): 1.0 * 3 / 4,
+        ("pair", xy, "c"): 2.0,
+        ("pair", zy, "a"): 0.25,
+        ("pair", zy, "b"): 0.75 / 4,
+        ("value", z, "b"): 4.0 * 3 / 4,
+        ("value", z, "c"): 8.0,
+    }
+    values, bias = as_table(merged)
+    assert values == expected
+    assert bias == {"a": 0.5, "b": -0.5 / 4 + 1.0 * 3 / 4, "c": -1.0}
+    assert merged.rows == 40
+    assert merged.penalty == OTHER.penalty  # of the one that weighed more rows
+    turned = OTHER.merged(GIVEN, theirs, mine)
+    assert as_table(turned) == (values, bias)
+    assert turned.penalty == merged.penalty
+
+
+def test_a_class_that_one_model_did_not_weigh_has_the_mean_of_its_others_there():
+    """a: 1 row here with weight 1, and 1 row there, learned later: there it counts as the mean of b and c."""
+    merged = GIVEN.merged(OTHER, {"a": 1.0, "b": 1.0}, {"a": 1.0, "b": 1.0, "c": 1.0})
+    values, bias = as_table(merged)
+    assert values["value", frozenset({"x"}), "a"] == (1.0 + 0.0) / 2
+    assert values["pair", frozenset({"x", "y"}), "a"] == (0.5 + 1.5) / 2
+    assert values["value", frozenset({"z"}), "a"] == (0.0 + 6.0) / 2
+    assert bias["a"] == (0.5 + 0.0) / 2
+
+
+def test_equal_weights_stay_as_they_are():
+    for rows in ({"a": 3.0, "b": 1.0}, {"b": 2.0}, {}):
+        merged = GIVEN.merged(GIVEN, {"a": 1.0}, rows)
+        np.testing.assert_allclose(merged.values, GIVEN.values, rtol=1e-15)
+        np.testing.assert_allclose(merged.bias, GIVEN.bias, rtol=1e-15)
+
+
+def test_what_columns_contribute_is_the_mean_by_rows():
+    one = replace(GIVEN, parts=(("x",), ("y",)), decibans=np.array([4.0, 1.0]))
+    other = replace(OTHER, parts=(("y",), ("x", "y")), decibans=np.array([3.0, 8.0]))
+    merged = one.merged(other, {"a": 2.0, "b": 4.0}, {"c": 2.0})
+    found = dict(zip(merged.parts, merged.decibans.tolist(), strict=True))
+    assert found == {("x",): 3.0, ("y",): 1.5, ("x", "y"): 2.0}
+
+
+# What weights are learned from ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("left_out", [True, False])
+def test_evidence_is_gathered_piece_by_piece(classes, left_out):
+    model, sample = learned(classes=classes)
+    rows = LeftOut.of(model, sample, 0, learned=left_out)
+    evidence, pieces, keys = rows.evidence()
+    np.testing.assert_array_equal(keys, keys_of(model, sample))
+    assert len({(piece.kind, piece.columns) for piece in pieces}) == len(pieces)
+    assert {"value", "pair", "forest", "linear", "quadratic", "normal", "present"} <= {piece.kind for piece in pieces}
+    at = 0
+    for block in model.blocks:
+        reader = reader_of(model, block)
+        ((first, part),) = rows.parts(block, reader, np.arange(sample.frame.rows))
+        assert first == 0
+        assert (part.labels is None) == (not left_out)
+        found = reader.evidence(part)
+        for p in range(len(reader.pieces)):
+            if classes == 2:
+                np.testing.assert_array_equal(evidence.values[0, :, at + p], found[:, p, 1] - found[:, p, 0])
+            else:
+                np.testing.assert_array_equal(evidence.values[:, :, at + p].T, found[:, p])
+        at += len(reader.pieces)
+    assert at == len(pieces)
+    share = np.bincount(sample.labels.codes) / sample.frame.rows
+    offset = [np.log(share[1] / share[0])] if classes == 2 else np.log(share)
+    np.testing.assert_allclose(evidence.offset, np.tile(offset, (sample.frame.rows, 1)), rtol=1e-12)
+
+
+def test_rows_in_portions_give_the_same_evidence(monkeypatch):
+    model, sample = learned()
+    expected = LeftOut.of(model, sample, 0).evidence()[0].values
+    monkeypatch.setattr(module, "CELLS", 300)
+    np.testing.assert_array_equal(LeftOut.of(model, sample, 0).evidence()[0].values, expected)
+
+
+def test_of_too_many_rows_those_with_the_lowest_keys_are_weighed(monkeypatch):
+    model, sample = learned()
+    whole, pieces, _ = LeftOut.of(model, sample, 0).evidence()
+    monkeypatch.setattr(module, "MOST_CELLS", 3 * len(pieces) * 50)
+    few, _, keys = LeftOut.of(model, sample, 0).evidence()
+    rows = lowest(keys_of(model, sample), 50)
+    assert len(rows) == 50
+    np.testing.assert_array_equal(keys, keys_of(model, sample)[rows])
+    np.testing.assert_array_equal(few.labels, whole.labels[rows])
+    supervised = np.array([piece.kind == "supervised bins" for piece in pieces])  # their cuts are those of the few
+    np.testing.assert_array_equal(few.values[:, :, ~supervised], whole.values[:, rows][:, :, ~supervised])
+
+
+def test_much_evidence_is_kept_in_single_precision(monkeypatch):
+    model, sample = learned()
+    double = LeftOut.of(model, sample, 0).evidence()[0].values
+    monkeypatch.setattr(module, "SINGLE", 100)
+    single = LeftOut.of(model, sample, 0).evidence()[0].values
+    assert (double.dtype, single.dtype) == (np.float64, np.float32)
+    np.testing.assert_allclose(single, double, rtol=1e-6, atol=1e-6)
+
+
+def test_rows_without_weight_and_of_unknown_classes_are_left_out():
+    model, _ = learned()
+    X, y = mixed()
+    y = y.astype(object)
+    y[:3] = "another"
+    weights = np.ones(len(y))
+    weights[2:5] = 0.0
+    with pytest.raises(NegativeEvidence, match=r"a class that was never learned.*learned=False"):
+        LeftOut.of(model, sampled(X, y, weights), 0)
+    new = LeftOut.of(model, sampled(X, y, weights), 0, learned=False)
+    assert new.sample.numbers.tolist() == list(range(5, len(y)))
+    weights[:2] = 0.0
+    kept = LeftOut.of(model, sampled(X, y, weights), 0)
+    assert kept.sample.numbers.tolist() == list(range(5, len(y)))
+    np.testing.assert_array_equal(places_of(model.classes, sampled(X, y))[:5] < 0, [True] * 3 + [False] * 2)
+
+
+@pytest.mark.parametrize("weight", [None, 0.5, 1.0, 2.0])
+def test_the_only_row_of_a_class_has_no_evidence(weight):
+    """Without it nothing is known of its class. A row of weight 2 is two rows, so one is left."""
+    X, y = mixed(60)
+    y = np.where(np.arange(60) == 7, "once", y)
+    weights = None if weight is None else np.where(np.arange(60) == 7, weight, 1.0)
+    sample = sampled(X, y, weights)
+    rows = LeftOut.of(collected(sample, together), sample, 0)
+    assert np.flatnonzero(rows.alone).tolist() == ([] if weight == 2.0 else [7])
+    evidence = rows.evidence()[0].values
+    assert np.isfinite(evidence).all()
+    assert evidence[:, 7].any() == (weight == 2.0)
+
+
+def test_infinite_cells_are_named_with_their_rows():
+    model, _ = learned()
+    X, y = mixed()
+    X.loc[17, "width"] = np.inf
+    weights = np.where(np.arange(len(y)) < 5, 0.0, 1.0)
+    for given in (None, weights):
+        with pytest.raises(DecibanError, match="column 'width', row 17: inf is infinite"):
+            LeftOut.of(model, sampled(X, y, given), 0).evidence()
+
+
+# Learning ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_weights_are_the_solution_for_the_pieces_that_tell_something(classes):
+    model, sample = learned(classes=classes)
+    weights = Weights.learned(model, sample, 0)
+    evidence, pieces, keys = LeftOut.of(model, sample, 0).evidence()
+    names = model.schema.names
+    place = {(piece.kind, tuple(names[j] for j in piece.columns)): p for p, piece in enumerate(pieces)}
+    chosen = [place[key] for key in zip(weights.kinds, weights.columns, strict=True)]
+    assert len(set(chosen)) == len(chosen)
+    kinds = {kind: i for i, kind in enumerate(sorted(set(weights.kinds)))}
+    groups = np.array([kinds[kind] for kind in weights.kinds])
+    few = replace(evidence, values=np.ascontiguousarray(evidence.values[:, :, chosen]), groups=groups)
+    found = solve(few, weights.penalty)
+    if classes == 2:  # only the difference counts
+        np.testing.assert_allclose(weights.values, np.repeat(found.weights, 2, axis=1), atol=1e-9)
+        assert weights.bias[1] - weights.bias[0] == pytest.approx(found.bias[0], abs=1e-9)
+    else:
+        np.testing.assert_allclose(weights.values, found.weights, atol=1e-9)
+        np.testing.assert_allclose(weights.bias, found.bias, atol=1e-9)
+    assert (weights.values >= 0).all()
+    assert weights.rows == sample.frame.rows
+    assert len(set(((keys >> np.uint64(7)) % np.uint64(FOLDS)).tolist())) == FOLDS
+
+
+def test_weights_make_left_out_rows_more_probable():
+    model, sample = learned(600)
+    weights = Weights.learned(model, sample, 0)
+    evidence, pieces, _ = LeftOut.of(model, sample, 0).evidence()
+    w = weights.of(pieces, model.schema.names, model.classes)
+
+    def loss(w, bias):
+        z = evidence.offset + bias + np.einsum("cnp,pc->nc", evidence.values, w)
+        return -log_softmax(z, axis=1)[np.arange(len(z)), evidence.labels].mean()
+
+    learned_loss = loss(w, weights.bias)
+    assert learned_loss < loss(np.ones_like(w), 0.0) - 0.3  # all at full weight, as naive Bayes has them
+    assert learned_loss < loss(np.zeros_like(w), 0.0) - 0.3  # the prior alone
+    assert learned_loss < loss(np.full_like(w, 1 / len(w)), 0.0)
+
+
+@pytest.mark.parametrize("y", [["same"] * 6, ["a", "b"]], ids=["one class", "a row of each"])
+def test_nothing_is_learned_from_one_class_or_one_row_of_each(y):
+    sample = sampled(pd.DataFrame({"x": np.arange(float(len(y)))}), y)
+    weights = Weights.learned(collected(sample), sample, 0)
+    assert not weights.values.any()
+    np.testing.assert_allclose(weights.bias, 0.0, atol=1e-9)
+
+
+def test_a_family_that_is_not_weighed_is_refused():
+    model, _ = learned()
+    block = model.blocks[-1]
+    with pytest.raises(TypeError, match="no evidence is weighed of a Poisson"):
+        reader_of(model, replace(block, plan=Plan(Poisson(), (0,))))
