@@ -12,6 +12,7 @@ from deciban.schema import Schema
 from deciban.sources import Sample, frame_of
 from deciban.sources.labels import encode_labels
 from deciban.weighing.structure import first_plans
+from deciban.weighing.weights import LeftOut, readers_of
 
 CLASSES = np.array(["egg", "ham", "spam"])
 
@@ -82,3 +83,8 @@ def collected(sample, joint=lambda single, sample: ()):
         return single
     more = Generative.collect(sample, schema, plans, "category")
     return replace(single, blocks=(*more.blocks, *single.blocks))
+
+
+def gathered(model, sample, *, learned=True):
+    """What all pieces say of rows, the pieces, and the keys of the rows."""
+    return LeftOut.of(model, sample, 0, learned=learned).evidence(readers_of(model))

@@ -8,8 +8,8 @@ from scipy import stats
 from deciban.families import Context, Gaussian, Multinomial
 from deciban.families.mixed import Encoding
 from deciban.families.normals import TOWARDS, Normals
-from deciban.weighing.densities import Jointly, Normal, Words
-from deciban.weighing.reader import BOUND, Rows
+from deciban.weighing.densities import MOST, Jointly, Normal, Words
+from deciban.weighing.reader import Rows
 from tests.weighing.made import centred
 
 N = 60
@@ -72,6 +72,7 @@ def test_a_number_left_out_was_never_learned(K, weighted):
     assert [piece.columns for piece in reader.pieces] == [(2,), (3,)]
     left_out = reader.evidence(Rows(x, labels, np.minimum(weights, 1.0)))
     new = reader.evidence(Rows(x))
+    most = np.log(weights.sum())
     for j in range(2):
         there = ~np.isnan(x[:, j])
         for i in range(N):
@@ -81,7 +82,7 @@ def test_a_number_left_out_was_never_learned(K, weighted):
                 continue
             for found, rest in ((new, weights), (left_out, less(weights, i))):
                 expected = centred(of_normals(x[i, j], x[:, j], labels, rest, weights, K))
-                np.testing.assert_allclose(found[i, j], np.clip(expected, -BOUND, BOUND), rtol=1e-7, atol=1e-9)
+                np.testing.assert_allclose(found[i, j], np.clip(expected, -most, most), rtol=1e-7, atol=1e-9)
 
 
 def test_a_number_whose_class_has_no_other_is_judged_by_all_rows():
@@ -92,12 +93,12 @@ def test_a_number_whose_class_has_no_other_is_judged_by_all_rows():
     np.testing.assert_allclose(reader.evidence(Rows(x, labels))[3, 0], expected, rtol=1e-10)
 
 
-def test_no_number_says_more_than_the_bound():
+def test_no_number_says_more_than_as_many_rows_could():
     x = np.array([[0.0], [1e-6], [1.0], [1.0 + 1e-6], [1e9], [-1e9]])
     labels = np.array([0, 0, 1, 1, 0, 1], np.int32)
     reader = Normal((0,), Gaussian().collect(x[:4], labels[:4], None, 2))
     found = reader.evidence(Rows(x))
-    assert np.abs(found).max() == BOUND
+    assert np.abs(found).max() == pytest.approx(np.log(4), rel=1e-12)
     assert np.isfinite(found).all()
 
 
@@ -162,7 +163,7 @@ def by_definition(row, x, labels, rest, weights, K):
     linear = [stats.multivariate_normal(mean, shared).logpdf(row) for mean in means]
     own = [(w + D * drawn) / (n + D) for w, n in zip(scatters, counts, strict=True)]
     quadratic = [stats.multivariate_normal(mean, sigma).logpdf(row) for mean, sigma in zip(means, own, strict=True)]
-    return np.clip(centred(np.array([linear, quadratic])), -BOUND, BOUND)
+    return np.clip(centred(np.array([linear, quadratic])), -MOST, MOST)
 
 
 @weighted
@@ -207,7 +208,7 @@ def test_no_joint_evidence_is_above_the_bound():
     reader = jointly(x, labels, None, 3)
     far = np.vstack([100.0 * x, x])
     found = reader.evidence(Rows(far))
-    assert np.abs(found[:N]).max() == BOUND
+    assert np.abs(found[:N]).max() == MOST
     shares = list(reader.split(far, np.ones((2, 3))))
     np.testing.assert_allclose(sum(share for _, share in shares), found.sum(axis=1), rtol=1e-9, atol=1e-9)
 

@@ -1,5 +1,7 @@
 """Weighed: scores are the prior, the bias and the weighed evidence, and their parts are those of columns."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
@@ -8,10 +10,10 @@ from deciban.errors import DecibanError
 from deciban.sources import frame_of
 from deciban.weighing.structure import joint_plans
 from deciban.weighing.weighed import DECIBANS, SHOWN, Weighed, weigh
-from deciban.weighing.weights import LeftOut, Weights, reader_of
-from tests.weighing.made import collected, mixed, sampled
+from deciban.weighing.weights import Weights, readers_of
+from tests.weighing.made import collected, gathered, mixed, sampled
 
-N = 200
+N = min(200, SHOWN)
 
 
 def model_of(X, y, weights=None, trees=5):
@@ -24,7 +26,7 @@ def known():
     """A model with weights of all pieces that were drawn by lot, so that no piece is silent."""
     X, y = mixed(N)
     evidence, sample = model_of(X, y)
-    pieces = [piece for block in evidence.blocks for piece in reader_of(evidence, block).pieces]
+    pieces = [piece for _, reader in readers_of(evidence) for piece in reader.pieces]
     rng = np.random.default_rng(0)
     names = evidence.schema.names
     weights = Weights(
@@ -36,7 +38,7 @@ def known():
         3.0,
         N,
     )
-    return Weighed(evidence, weights, "empirical"), sample, X, y
+    return Weighed(evidence, readers_of(evidence), weights, "empirical"), sample, X, y
 
 
 def joint(weighed, frame):
@@ -47,7 +49,7 @@ def joint(weighed, frame):
 
 def test_scores_are_the_sum_that_is_written(known):
     weighed, sample, _, y = known
-    evidence, _, _ = LeftOut.of(weighed.evidence, sample, 0, learned=False).evidence()
+    evidence, _, _ = gathered(weighed.evidence, sample, learned=False)
     expected = np.log(np.unique(y, return_counts=True)[1] / N) + weighed.weights.bias
     expected = expected + np.einsum("cnp,pc->nc", evidence.values, weighed.weights.values)
     np.testing.assert_allclose(joint(weighed, sample.frame), expected, rtol=1e-9, atol=1e-9)
@@ -77,7 +79,7 @@ def test_a_column_has_its_pieces_whatever_the_others_hold(known):
         3.0,
         N,
     )
-    alone = Weighed(weighed.evidence, weights, "empirical")
+    alone = Weighed(weighed.evidence, weighed.blocks, weights, "empirical")
     names, parts = alone.parts(frame_of(X))
     other = X.sample(frac=1, random_state=1, ignore_index=True).assign(height=X["height"])
     _, changed = alone.parts(frame_of(other))
@@ -97,7 +99,7 @@ def test_columns_may_stand_in_another_order_and_more_may_be_there(known):
 
 def test_the_class_prior_may_be_given(known):
     weighed, sample, _, _ = known
-    given = Weighed(weighed.evidence, weighed.weights, [0.2, 0.3, 0.5])
+    given = Weighed(weighed.evidence, weighed.blocks, weighed.weights, [0.2, 0.3, 0.5])
     shift = joint(given, sample.frame) - joint(weighed, sample.frame)
     expected = np.log([0.2, 0.3, 0.5]) - weighed.log_prior
     np.testing.assert_allclose(shift, np.tile(expected, (N, 1)), rtol=1e-9, atol=1e-10)
@@ -105,7 +107,7 @@ def test_the_class_prior_may_be_given(known):
 
 def test_only_blocks_that_count_are_read(known):
     weighed, sample, _, _ = known
-    few = Weighed(weighed.evidence, Weights.none(weighed.evidence.classes), "empirical")
+    few = replace(weighed, weights=Weights.none(weighed.evidence.classes))
     assert few.readers == ()
     np.testing.assert_allclose(joint(few, sample.frame), np.tile(few.log_prior, (N, 1)), rtol=1e-14)
     assert len(weighed.readers) == len(weighed.evidence.blocks)
@@ -113,7 +115,7 @@ def test_only_blocks_that_count_are_read(known):
 
 def test_rows_left_out_are_judged_by_their_left_out_evidence(known):
     weighed, sample, _, y = known
-    evidence, _, _ = LeftOut.of(weighed.evidence, sample, 0).evidence()
+    evidence, _, _ = gathered(weighed.evidence, sample)
     z = weighed.log_prior + weighed.weights.bias
     z = z + np.einsum("cnp,pc->nc", evidence.values, weighed.weights.values)
     judged = weighed.left_out(sample, 0)
@@ -126,7 +128,9 @@ def test_without_its_only_row_a_class_is_impossible():
     X, y = mixed(60)
     y = np.where(np.arange(60) == 7, "once", y)
     evidence, sample = model_of(X, y)
-    judged = Weighed(evidence, Weights.learned(evidence, sample, 0), "empirical").left_out(sample, 0)
+    readers = readers_of(evidence)
+    weights = Weights.learned(evidence, readers, sample, 0)
+    judged = Weighed(evidence, readers, weights, "empirical").left_out(sample, 0)
     once = evidence.classes.index("once")
     assert judged.proba[7, once] == 0.0
     np.testing.assert_allclose(judged.proba.sum(axis=1), 1.0, rtol=1e-12)
@@ -140,9 +144,8 @@ def test_what_a_column_contributes_is_its_mean_for_the_right_class_against_the_o
     X, y = mixed(N)
     given = np.random.default_rng(1).choice([0.5, 1.0, 3.0], N) if weighted else None
     evidence, sample = model_of(X, y, given)
-    weights = weigh(evidence, sample, 0)
-    assert len(y) <= SHOWN
-    names, parts = Weighed(evidence, weights, "empirical").parts(sample.frame)
+    weights = weigh(evidence, readers_of(evidence), sample, 0)
+    names, parts = Weighed(evidence, readers_of(evidence), weights, "empirical").parts(sample.frame)
     label = np.array([evidence.classes.index(c) for c in y])
     for name, part, decibans in zip(names[1:], parts[1:], weights.decibans, strict=True):
         own = part[np.arange(N), label]
@@ -154,9 +157,9 @@ def test_what_a_column_contributes_is_its_mean_for_the_right_class_against_the_o
 def test_many_rows_are_represented_by_some():
     X, y = mixed(SHOWN + 300)
     evidence, sample = model_of(X, y, trees=0)
-    weights = weigh(evidence, sample, 0)
+    weights = weigh(evidence, readers_of(evidence), sample, 0)
     order = np.random.default_rng(2).permutation(len(y))
-    turned = weigh(evidence, sample.take(order), 0)
+    turned = weigh(evidence, readers_of(evidence), sample.take(order), 0)
     np.testing.assert_allclose(turned.decibans, weights.decibans, rtol=1e-6, atol=1e-9)
     best = weights.parts[int(np.argmax(weights.decibans))]
     assert best in {("code",), ("left", "right")}
@@ -166,8 +169,8 @@ def test_new_rows_may_be_weighed_too():
     X, y = mixed(N)
     evidence, _ = model_of(X, y)
     fresh = sampled(*mixed(N, seed=9))
-    weights = weigh(evidence, fresh, 0, left_out=False)
-    new, pieces, _ = LeftOut.of(evidence, fresh, 0, learned=False).evidence()
+    weights = weigh(evidence, readers_of(evidence), fresh, 0, left_out=False)
+    new, pieces, _ = gathered(evidence, fresh, learned=False)
     z = np.einsum("cnp,pc->nc", new.values, weights.of(pieces, evidence.schema.names, evidence.classes))
     z = new.offset + weights.bias + z
     rows = np.arange(N), new.labels

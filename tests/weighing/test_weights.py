@@ -15,8 +15,8 @@ from deciban.weighing import weights as module
 from deciban.weighing.reader import Piece
 from deciban.weighing.solve import solve
 from deciban.weighing.structure import joint_plans
-from deciban.weighing.weights import FOLDS, LeftOut, Weights, places_of, reader_of
-from tests.weighing.made import collected, mixed, sampled
+from deciban.weighing.weights import LeftOut, Weights, places_of, readers_of
+from tests.weighing.made import collected, gathered, mixed, sampled
 
 
 def together(single, sample):
@@ -146,13 +146,12 @@ def test_what_columns_contribute_is_the_mean_by_rows():
 def test_evidence_is_gathered_piece_by_piece(classes, left_out):
     model, sample = learned(classes=classes)
     rows = LeftOut.of(model, sample, 0, learned=left_out)
-    evidence, pieces, keys = rows.evidence()
+    evidence, pieces, keys = gathered(model, sample, learned=left_out)
     np.testing.assert_array_equal(keys, keys_of(model, sample))
     assert len({(piece.kind, piece.columns) for piece in pieces}) == len(pieces)
     assert {"value", "pair", "forest", "linear", "quadratic", "normal", "present"} <= {piece.kind for piece in pieces}
     at = 0
-    for block in model.blocks:
-        reader = reader_of(model, block)
+    for block, reader in readers_of(model):
         ((first, part),) = rows.parts(block, reader, np.arange(sample.frame.rows))
         assert first == 0
         assert (part.labels is None) == (not left_out)
@@ -171,16 +170,16 @@ def test_evidence_is_gathered_piece_by_piece(classes, left_out):
 
 def test_rows_in_portions_give_the_same_evidence(monkeypatch):
     model, sample = learned()
-    expected = LeftOut.of(model, sample, 0).evidence()[0].values
+    expected = gathered(model, sample)[0].values
     monkeypatch.setattr(module, "CELLS", 300)
-    np.testing.assert_array_equal(LeftOut.of(model, sample, 0).evidence()[0].values, expected)
+    np.testing.assert_array_equal(gathered(model, sample)[0].values, expected)
 
 
 def test_of_too_many_rows_those_with_the_lowest_keys_are_weighed(monkeypatch):
     model, sample = learned()
-    whole, pieces, _ = LeftOut.of(model, sample, 0).evidence()
+    whole, pieces, _ = gathered(model, sample)
     monkeypatch.setattr(module, "MOST_CELLS", 3 * len(pieces) * 50)
-    few, _, keys = LeftOut.of(model, sample, 0).evidence()
+    few, _, keys = gathered(model, sample)
     rows = lowest(keys_of(model, sample), 50)
     assert len(rows) == 50
     np.testing.assert_array_equal(keys, keys_of(model, sample)[rows])
@@ -191,9 +190,9 @@ def test_of_too_many_rows_those_with_the_lowest_keys_are_weighed(monkeypatch):
 
 def test_much_evidence_is_kept_in_single_precision(monkeypatch):
     model, sample = learned()
-    double = LeftOut.of(model, sample, 0).evidence()[0].values
+    double = gathered(model, sample)[0].values
     monkeypatch.setattr(module, "SINGLE", 100)
-    single = LeftOut.of(model, sample, 0).evidence()[0].values
+    single = gathered(model, sample)[0].values
     assert (double.dtype, single.dtype) == (np.float64, np.float32)
     np.testing.assert_allclose(single, double, rtol=1e-6, atol=1e-6)
 
@@ -222,9 +221,10 @@ def test_the_only_row_of_a_class_has_no_evidence(weight):
     y = np.where(np.arange(60) == 7, "once", y)
     weights = None if weight is None else np.where(np.arange(60) == 7, weight, 1.0)
     sample = sampled(X, y, weights)
-    rows = LeftOut.of(collected(sample, together), sample, 0)
+    model = collected(sample, together)
+    rows = LeftOut.of(model, sample, 0)
     assert np.flatnonzero(rows.alone).tolist() == ([] if weight == 2.0 else [7])
-    evidence = rows.evidence()[0].values
+    evidence = gathered(model, sample)[0].values
     assert np.isfinite(evidence).all()
     assert evidence[:, 7].any() == (weight == 2.0)
 
@@ -236,7 +236,7 @@ def test_infinite_cells_are_named_with_their_rows():
     weights = np.where(np.arange(len(y)) < 5, 0.0, 1.0)
     for given in (None, weights):
         with pytest.raises(DecibanError, match="column 'width', row 17: inf is infinite"):
-            LeftOut.of(model, sampled(X, y, given), 0).evidence()
+            gathered(model, sampled(X, y, given))
 
 
 # Learning ------------------------------------------------------------------------------------------------------------
@@ -245,8 +245,8 @@ def test_infinite_cells_are_named_with_their_rows():
 @pytest.mark.parametrize("classes", [2, 3])
 def test_weights_are_the_solution_for_the_pieces_that_tell_something(classes):
     model, sample = learned(classes=classes)
-    weights = Weights.learned(model, sample, 0)
-    evidence, pieces, keys = LeftOut.of(model, sample, 0).evidence()
+    weights = Weights.learned(model, readers_of(model), sample, 0)
+    evidence, pieces, _ = gathered(model, sample)
     names = model.schema.names
     place = {(piece.kind, tuple(names[j] for j in piece.columns)): p for p, piece in enumerate(pieces)}
     chosen = [place[key] for key in zip(weights.kinds, weights.columns, strict=True)]
@@ -263,13 +263,12 @@ def test_weights_are_the_solution_for_the_pieces_that_tell_something(classes):
         np.testing.assert_allclose(weights.bias, found.bias, atol=1e-9)
     assert (weights.values >= 0).all()
     assert weights.rows == sample.frame.rows
-    assert len(set(((keys >> np.uint64(7)) % np.uint64(FOLDS)).tolist())) == FOLDS
 
 
 def test_weights_make_left_out_rows_more_probable():
     model, sample = learned(600)
-    weights = Weights.learned(model, sample, 0)
-    evidence, pieces, _ = LeftOut.of(model, sample, 0).evidence()
+    weights = Weights.learned(model, readers_of(model), sample, 0)
+    evidence, pieces, _ = gathered(model, sample)
     w = weights.of(pieces, model.schema.names, model.classes)
 
     def loss(w, bias):
@@ -285,13 +284,14 @@ def test_weights_make_left_out_rows_more_probable():
 @pytest.mark.parametrize("y", [["same"] * 6, ["a", "b"]], ids=["one class", "a row of each"])
 def test_nothing_is_learned_from_one_class_or_one_row_of_each(y):
     sample = sampled(pd.DataFrame({"x": np.arange(float(len(y)))}), y)
-    weights = Weights.learned(collected(sample), sample, 0)
+    model = collected(sample)
+    weights = Weights.learned(model, readers_of(model), sample, 0)
     assert not weights.values.any()
     np.testing.assert_allclose(weights.bias, 0.0, atol=1e-9)
 
 
 def test_a_family_that_is_not_weighed_is_refused():
     model, _ = learned()
-    block = model.blocks[-1]
+    block = replace(model.blocks[-1], plan=Plan(Poisson(), (0,)))
     with pytest.raises(TypeError, match="no evidence is weighed of a Poisson"):
-        reader_of(model, replace(block, plan=Plan(Poisson(), (0,))))
+        readers_of(replace(model, blocks=(block,)))

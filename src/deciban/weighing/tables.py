@@ -229,13 +229,13 @@ class Paired(Tables):
 
 
 class Leaves(Reader):
-    """The mean over trees of log (N_c(leaf) + sπ_c) − log π_c, with s = 1.
+    """The mean over trees of log (N_c(leaf) + sπ_c) − log π_c, with s = ½.
 
     A row that is left out is judged by the trees that were not grown from it. What a tree says is the sum of what each
     step down to the leaf changes, and a step belongs to the column that it asks for.
     """
 
-    virtual = 1.0
+    virtual = 0.5
 
     def __init__(self, columns: Sequence[int], family: Forest, statistic: Cells, prior: FloatArray) -> None:
         self.columns, self.family, self.prior = tuple(columns), family, prior

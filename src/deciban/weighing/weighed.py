@@ -23,7 +23,7 @@ from deciban.weighing.reader import Reader
 from deciban.weighing.weights import LeftOut, Readers, Weights, places_of
 
 DECIBANS = 10.0 / np.log(10.0)  # in one nat
-SHOWN = 500  # rows that tell what columns contribute
+SHOWN = 200  # rows that tell what columns contribute
 
 
 @dataclass(frozen=True)
