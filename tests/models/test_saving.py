@@ -119,6 +119,7 @@ ASKED = [
     ("n_parameters_", lambda m, X: m.n_parameters_),
     ("summary", lambda m, X: repr(m.summary()) + repr(m.summary().tables)),
     ("families_", lambda m, X: repr(m.families_)),
+    ("weights_", lambda m, X: m.weights_.values),
     ("smoothing_", lambda m, X: m.smoothing_),
     ("shrinkage_", lambda m, X: m.shrinkage_),
     ("path_", lambda m, X: m.path_.rows),
@@ -208,7 +209,11 @@ GENERATIVE = {
     ),
     "discriminant, wishart": (db.GaussianDiscriminant(prior=priors.InverseWishart(5.0, np.eye(3))), NUMBERS),
     "discriminant, wishart of one number": (db.GaussianDiscriminant(prior=priors.InverseWishart(5.0, 2)), NUMBERS),
+    "evidence": (db.EvidenceClassifier(pairs=3, trees=3), MIXED),
+    "evidence of numbers": (db.EvidenceClassifier(0, np.int64(2), [0.2, 0.3, 0.5], seed=7), HOLED),
+    "evidence of words": (db.EvidenceClassifier(weigh_rows=50, class_prior="laplace"), sp.csr_array(COUNTS)),
 }
+WITHOUT_TWIN = {"uniform", *(name for name, (model, _) in GENERATIVE.items() if type(model) is db.EvidenceClassifier)}
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["", "weighted"])
@@ -244,7 +249,7 @@ def test_every_family_and_statistic_is_saved():
 @pytest.mark.parametrize("name", GENERATIVE)
 def test_a_twin_is_loaded_as_it_was(name, tmp_path):
     model, X = copy.deepcopy(GENERATIVE[name])
-    if name == "uniform":
+    if name in WITHOUT_TWIN:
         pytest.skip("has no twin")
     whole = (X.dropna(axis=1, how="all").dropna() if isinstance(X, pd.DataFrame) else X).copy()
     labels = LABELS[whole.index] if isinstance(X, pd.DataFrame) else LABELS
@@ -553,7 +558,7 @@ HOSTILE = [
     *("mixed, missing is a category", "auto families", "discriminant, auto", "discriminant, per class"),
     *("gaussian twin", "bernoulli twin", "categorical twin", "binned twin", "discriminant, wishart twin"),
     *("logistic", "logistic, three classes, penalised", "glm gaussian", "glm multinomial", "halfspace"),
-    *("temperature", "isotonic"),
+    *("temperature", "isotonic", "evidence", "evidence of words"),
 ]
 
 
@@ -605,6 +610,7 @@ def test_a_class_that_is_not_in_the_registry_is_refused(name, tmp_path):
 
 
 NB, TWIN, GLM = "state.generative_", "state.predictor_.design.parts.0.encoder", "state.inference_"
+FOREST, NORMALS, PAIRS = (f"{NB}.blocks.{i}.plan.family" for i in range(3))  # of the model "evidence"
 DAMAGES = [
     ("gaussian", NB + ".classes", ["ham", "spam"], "counts has words of shape"),
     ("gaussian", NB + ".classes", ["ham", "egg", "spam"], "classes are not in order"),
@@ -678,6 +684,44 @@ DAMAGES = [
     ("temperature", "params.model", 3, "model is no model"),
     ("temperature", "state.evidence_", {"is": "families.Gaussian"}, "evidence_ is a"),
     ("isotonic", "state.evidence_.classes", ["ham"], "levels of shape"),
+    ("evidence", FOREST + ".reading.cuts.0", [1.0, 0.5], "cuts do not ascend"),
+    ("evidence", FOREST + ".reading.cuts.0", [1.0, 1.0], "cuts do not ascend"),
+    ("evidence", FOREST + ".reading.cuts.0", [1.0, {"is": "float", "text": "inf"}], "cuts do not ascend"),
+    ("evidence", FOREST + ".reading.cuts.0", [float(i) for i in range(255)], "a column has 257 codes"),
+    ("evidence", FOREST + ".reading.cuts.0", None, "both cuts and values, or neither"),
+    ("evidence", FOREST + ".reading.cuts.1", [0.5], "both cuts and values, or neither"),
+    ("evidence", FOREST + ".reading.cuts", [[0.5]], "cuts of 1 columns, values of 4"),
+    ("evidence", FOREST + ".reading.levels.1", ["red", "red"], "a value is twice there"),
+    ("evidence", FOREST + ".reading", {"is": "Coding", "cuts": [[0.5]], "levels": [None]}, "asks for a column"),
+    ("evidence", FOREST + ".reading", {"is": "families.Gaussian"}, "reading is a"),
+    ("evidence", FOREST + ".seed", -1, "a seed of -1"),
+    ("evidence", NB + ".blocks.0.plan.columns", [0, 1, 2], "4 columns are read instead of 3"),
+    ("evidence", NB + ".blocks.0.plan.columns", [0, 1, 2, 9], "a column that is not there"),
+    ("evidence", NORMALS + ".reading.spread.0", 0.0, "a spread is not above 0"),
+    ("evidence", NORMALS + ".reading.middle.0", {"is": "float", "text": "nan"}, "a spread is not above 0"),
+    ("evidence", NORMALS + ".reading.middle.0", None, "both a number and a category, or neither"),
+    ("evidence", NORMALS + ".reading.levels.1", [], "a value is twice there, or none is"),
+    ("evidence", NORMALS + ".reading.levels.1", ["red", "blue"], "origin has shape"),
+    ("evidence", NORMALS + ".reading.spread", [1.0], "of different columns"),
+    ("evidence", PAIRS + ".pairs.0", [1, 3], "pairs of columns that are not there"),
+    ("evidence", PAIRS + ".pairs.0", [-1, 0], "pairs of columns that are not there"),
+    ("evidence", PAIRS + ".pairs.0", [1, 1], "pairs of columns that are not there"),
+    ("evidence", PAIRS + ".pairs.0", [0, 1, 2], "pairs is a"),
+    ("evidence", PAIRS + ".pairs", [], "pairs of columns that are not there"),
+    ("evidence", PAIRS + ".pairs", [[0, 1]], "has words of shape"),
+    ("evidence", PAIRS, {"is": "families.Categorical"}, "Categorical collects no Cells"),
+    ("evidence", NB + ".blocks.5.plan.family", {"is": "families.Poisson"}, "Poisson"),
+    ("evidence", NB + ".blocks.6.plan.presence", False, "Bernoulli"),
+    ("evidence", "state._weights.classes", ["egg", "ham", "ham"], "a class is twice there"),
+    ("evidence", "state._weights.classes", ["egg", "ham"], "weights has shape"),
+    ("evidence", "state._weights.kinds", ["pair"], "weights of 1 pieces"),
+    ("evidence", "state._weights.columns", [["size"]], "weights of"),
+    ("evidence", "state._weights.parts", [], "decibans has shape"),
+    ("evidence", "state._weights.penalty", "strong", "penalty is a"),
+    ("evidence", "state._weights", None, "_weights is a"),
+    ("gaussian", "state._weights", None, "has no '_weights'"),
+    ("evidence", "params.pairs", "all", "pairs is a"),
+    ("evidence", "params.trees", 2.5, "trees is a"),
 ]
 
 
@@ -685,6 +729,65 @@ DAMAGES = [
 def test_what_does_not_belong_there_is_refused(name, place, value, match, tmp_path):
     tree, arrays = parts(fitted(name)[0])
     refused(tmp_path / "m.deciban", put(tree, place, value), arrays, match)
+
+
+def test_evidence_without_weights_is_refused(tmp_path):
+    tree, arrays = parts(fitted("evidence")[0])
+    del tree["state"]["_weights"]
+    refused(tmp_path / "m.deciban", tree, {key: array for key, array in arrays.items() if "_weights" not in key})
+
+
+def changed_tree(column, left, node=0):
+    """A forest of the model "evidence" with another column or child at a node."""
+    tree, arrays = parts(fitted("evidence")[0])
+    place = "model.state.generative_.blocks.0.plan.family"
+    for name, value in (("column", column), ("left", left)):
+        if value is not None:
+            arrays[f"{place}.{name}"] = arrays[f"{place}.{name}"].copy()
+            arrays[f"{place}.{name}"][node] = value
+    return tree, arrays
+
+
+@pytest.mark.parametrize(
+    ("column", "left", "match"),
+    [
+        (4, None, "asks for a column that is not there"),
+        (-2, None, "asks for a column that is not there"),
+        (-1, 0, "leaves are not counted in order"),
+        (None, 0, "a node is lost"),
+        (None, -1, "a node is lost"),
+        (None, 1 << 30, "a node is lost"),
+        (0, (1 << 31) - 1, "a node is lost"),
+    ],
+)
+def test_trees_that_lead_nowhere_or_round_and_round_are_refused(column, left, match, tmp_path):
+    assert fitted("evidence")[0].generative_.blocks[0].plan.family.column[0] >= 0
+    refused(tmp_path / "m.deciban", *changed_tree(column, left), match)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "match"),
+    [
+        ("values", -0.5, "a weight is below 0"),
+        ("values", np.nan, "weights is not finite"),
+        ("bias", np.inf, "bias is not finite"),
+        ("decibans", np.nan, "decibans is not finite"),
+    ],
+)
+def test_weights_that_are_none_are_refused(name, value, match, tmp_path):
+    tree, arrays = parts(fitted("evidence")[0])
+    key = f"model.state._weights.{name}"
+    arrays[key] = arrays[key].copy()
+    arrays[key].flat[-1] = value
+    refused(tmp_path / "m.deciban", tree, arrays, match)
+
+
+@pytest.mark.parametrize("starts", [[1], [0], [0, 0], [0, 3, 3], [0, 5, 2], [0, 1 << 40]], ids=str)
+def test_trees_that_begin_nowhere_are_refused(starts, tmp_path):
+    tree, arrays = parts(fitted("evidence")[0])
+    key = "model.state.generative_.blocks.0.plan.family.starts"
+    last = [] if len(starts) == 1 else [arrays[key][-1]]
+    refused(tmp_path / "m.deciban", tree, arrays | {key: np.array([*starts, *last], np.int64)})
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -727,7 +830,11 @@ def test_numbers_that_are_none_are_refused(name, value, tmp_path):
     tree, arrays = parts(fitted(name)[0])
     looked = 0
     for key, array in arrays.items():
-        if array.dtype == np.float64 and array.size and ("statistic" in key or "predictor_" in key):
+        if (
+            array.dtype == np.float64
+            and array.size
+            and any(word in key for word in ("statistic", "predictor_", "_weights"))
+        ):
             if ".params." in key or (".least." in key or ".most." in key):
                 continue  # a density of 0 has an infinite logarithm; no extreme is infinite
             changed = array.copy()

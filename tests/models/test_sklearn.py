@@ -24,6 +24,7 @@ GENERATIVE = [
     db.GaussianDiscriminant("per-class"),
     db.GaussianDiscriminant("diagonal"),
 ]
+EVIDENCE = db.EvidenceClassifier(trees=8)
 UNPENALISED = [  # the units of the columns do not matter to them
     db.LogisticRegression(),
     db.LogisticRegression(firth=True),
@@ -35,6 +36,7 @@ UNPENALISED = [  # the units of the columns do not matter to them
 ]
 MODELS = [
     *GENERATIVE,
+    EVIDENCE,
     *UNPENALISED,
     db.LogisticRegression(l2=1.0),
     db.LogisticRegression(solver="gradient", l2=1.0),
@@ -67,7 +69,7 @@ def model(request):
 
 # so that a test gets a copy of each of its models
 each_model, each_generative = (
-    pytest.mark.parametrize("model", models, ids=str, indirect=True) for models in (MODELS, GENERATIVE)
+    pytest.mark.parametrize("model", models, ids=str, indirect=True) for models in (MODELS, [*GENERATIVE, EVIDENCE])
 )
 each_unit_free = pytest.mark.parametrize("model", [*GENERATIVE, *UNPENALISED], ids=str, indirect=True)
 each_probabilistic = pytest.mark.parametrize("model", WITH_PROBABILITIES, ids=str, indirect=True)

@@ -86,11 +86,11 @@ def test_a_number_left_out_was_never_learned(K, weighted):
 
 
 def test_a_number_whose_class_has_no_other_is_judged_by_all_rows():
-    x = np.array([[0.0], [1.0], [2.0], [9.0]])
+    x = np.array([[0.0], [1.0], [2.0], [4.0]])
     labels = np.array([0, 0, 0, 1], np.int32)
     reader = Normal((0,), Gaussian().collect(x, labels, None, 2))
-    expected = centred(of_normals(9.0, x[:, 0], labels, np.array([1.0, 1.0, 1.0, 0.0]), np.ones(4), 2))
-    np.testing.assert_allclose(reader.evidence(Rows(x, labels))[3, 0], expected, rtol=1e-10)
+    expected = centred(of_normals(4.0, x[:, 0], labels, np.array([1.0, 1.0, 1.0, 0.0]), np.ones(4), 2))
+    np.testing.assert_allclose(reader.evidence(Rows(x, labels))[3, 0], np.clip(expected, -np.log(4), np.log(4)))
 
 
 def test_no_number_says_more_than_as_many_rows_could():
@@ -297,7 +297,9 @@ def test_evidence_is_centred_and_a_row_is_judged_alike_whatever_stands_around_it
     for given in (rows, Rows(values)):
         found = reader.evidence(given)
         assert found.shape == (N, len(reader.pieces), 3)
-        np.testing.assert_allclose(found.sum(axis=2), 0.0, atol=1e-9)
+        inside = np.abs(found).max(axis=2) < 0.999 * getattr(reader, "most", MOST)  # where nothing was cut off
+        np.testing.assert_allclose(found.sum(axis=2)[inside], 0.0, atol=1e-9)
+        assert inside.mean() > 0.5
         for i in (0, N - 1):
             alone = reader.evidence(given.some(slice(i, i + 1)))[0]
             np.testing.assert_allclose(alone, found[i], rtol=1e-10, atol=1e-12)

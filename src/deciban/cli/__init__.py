@@ -39,6 +39,7 @@ app.command()(reported(explain.explain))
 app.command()(reported(evaluate.evaluate))
 app.command()(reported(combine.merge))
 app.command()(reported(combine.forget))
+app.command()(reported(combine.reweigh))
 app.command()(reported(show.show))
 app.command()(reported(demo.demo))
 

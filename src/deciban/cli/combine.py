@@ -1,4 +1,4 @@
-"""`deciban merge` and `deciban forget`: models as sums of evidence."""
+"""`deciban merge`, `deciban forget` and `deciban reweigh`: models as sums of evidence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def merge(
 ) -> None:
     """Add models up: the result is the model of all their rows, as if fitted at once.
 
-    Covariances of lda and qda agree with that fit to rounding (1e-13), all else bit for bit.
+    Covariances of lda and qda agree with that fit to rounding (1e-13), all else bit for bit. Models of evidence have
+    the mean of their weights, and lose the blocks of several columns that only one of them has: see reweigh.
 
     The models must be of one kind, with the same label, columns and settings.
 
@@ -108,5 +109,45 @@ def forget(
     with watched(scan, quiet=quiet):
         column = label_for(found, scan, label)
         found.forget(prepared(scan, column, trim_label, weight), column, sample_weight=weight)
+        found.save(path)
+    fitted(found, path, {}, json=json)
+
+
+@reads_files
+def reweigh(
+    model: Model,
+    rows: Annotated[list[Path], typer.Argument(metavar="ROWS", help="Files of rows, or -.")],
+    reading: Reading,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file for the model reweighed; else MODEL itself.")
+    ] = None,
+    new: Annotated[bool, typer.Option("--new", help="The rows are none that the model has learned.")] = False,
+    label: Label = None,
+    weight: Weight = None,
+    trim_label: TrimLabel = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn the weights of evidence again, after a model has learned, merged or forgotten rows.
+
+    The rows are some that the model has learned, each left out when it is judged; or, with --new, others.
+
+    \b
+    Examples:
+      deciban reweigh both.deciban january.csv february.csv
+      deciban reweigh both.deciban march.csv --new -o better.deciban
+    """
+    from deciban.cli.data import label_for, prepared, require_able, require_writable
+    from deciban.cli.show import fitted
+    from deciban.models import load
+
+    found = load(model)
+    require_able(found, "reweigh", "be reweighed: only evidence has weights")
+    scan = reading.scan(rows)
+    path = output or model
+    require_writable(path, [part.path for part in scan.parts])
+    with watched(scan, quiet=quiet):
+        column = label_for(found, scan, label)
+        found.reweigh(prepared(scan, column, trim_label, weight), column, sample_weight=weight, learned=not new)
         found.save(path)
     fitted(found, path, {}, json=json)

@@ -80,6 +80,12 @@ def fit(
     l2: Annotated[
         str | None, typer.Option(metavar="NUMBER", help="The penalty of logistic and softmax.", rich_help_panel=MODEL)
     ] = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|NUMBER", help="Of columns, that evidence weighs together at most.", rich_help_panel=MODEL
+        ),
+    ] = None,
     calibrate: Annotated[
         str | None,
         choice(
@@ -103,9 +109,9 @@ def fit(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn a model from files, in one pass, and write it to a file.
+    """Learn a model from files, and write it to a file.
 
-    naive-bayes, lda and qda read batch by batch: files may be larger than memory.
+    evidence (in two passes), naive-bayes, lda and qda read batch by batch: files may be larger than memory.
 
     Nothing is written if anything fails.
 
@@ -118,7 +124,7 @@ def fit(
     from deciban.cli.learning import learned, resumed
     from deciban.cli.show import fitted
 
-    asked = dict(zip(SETTINGS, (families, smoothing, missing_cells, prior, shrinkage, l2), strict=True))
+    asked = dict(zip(SETTINGS, (families, smoothing, missing_cells, prior, shrinkage, l2, pairs), strict=True))
     settings = {name: value for name, value in asked.items() if value is not None}
     if resume is not None:
         others = {"--model": model, "--columns": columns, "--drop": drop, "--calibrate": calibrate, "--folds": folds}

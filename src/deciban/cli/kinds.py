@@ -15,6 +15,7 @@ SETTINGS = {  # of models, and the options that set them
     "class_prior": "--prior",
     "shrinkage": "--shrinkage",
     "l2": "--l2",
+    "pairs": "--pairs",
 }
 NUMBERS = ("gaussian", "exponential", "uniform", "poisson", "multinomial", "binned")  # families of numbers
 FAMILIES = ("bernoulli", "categorical", *NUMBERS)
@@ -34,13 +35,14 @@ class Kind:
 
 
 KINDS = {
+    "evidence": Kind("EvidenceClassifier", ("class_prior", "pairs")),
     "naive-bayes": Kind("NaiveBayes", ("families", "smoothing", "missing", "class_prior")),
     "lda": Kind("GaussianDiscriminant", ("class_prior", "shrinkage"), {"covariance": "shared"}),
     "qda": Kind("GaussianDiscriminant", ("class_prior", "shrinkage"), {"covariance": "per-class"}),
     "logistic": Kind("LogisticRegression", ("l2",), streams=False),
     "softmax": Kind("SoftmaxRegression", ("l2",), streams=False),
 }
-DEFAULT = "naive-bayes"
+DEFAULT = "evidence"
 
 
 def model_of(name: str, given: Mapping[str, Any], words: Mapping[str, str], calibrate: str | None) -> Any:
@@ -54,11 +56,14 @@ def model_of(name: str, given: Mapping[str, Any], words: Mapping[str, str], cali
         raise DecibanError("--families auto chooses families: give none in --columns, only text or number")
     if said and "families" not in kind.takes:
         column, word = next(iter(said.items()))
-        raise DecibanError(f"--columns {column}={word}: {name} knows no families, only text and number")
+        takers = ", ".join(other for other, k in KINDS.items() if "families" in k.takes)
+        raise DecibanError(
+            f"--columns {column}={word}: {name} knows no families, only text and number; --model {takers} does"
+        )
     for key in settings:
         if key not in kind.takes:
             takers = ", ".join(other for other, k in KINDS.items() if key in k.takes)
-            raise DecibanError(f"{SETTINGS[key]} is for {takers}, and the model is {name}")
+            raise DecibanError(f"{SETTINGS[key]} is for --model {takers}, and the model is {name}")
     if said:
         settings["families"] = _families(said)
     model = getattr(deciban, kind.name)(**kind.settings, **settings)
@@ -98,8 +103,9 @@ def _families(said: Mapping[str, str]) -> dict[Any, Any]:
     return found | ({counts: families.Multinomial()} if counts else {})
 
 
-MOST = {"smoothing": float("inf"), "shrinkage": 1.0, "l2": float("inf")}  # of settings that are numbers
-INSTEAD = {"smoothing": ("auto",), "shrinkage": ("auto", "oas"), "l2": ()}  # of a number
+MOST = {"smoothing": float("inf"), "shrinkage": 1.0, "l2": float("inf"), "pairs": 1e6}  # of settings that are numbers
+INSTEAD = {"smoothing": ("auto",), "shrinkage": ("auto", "oas"), "l2": (), "pairs": ("auto",)}  # of a number
+WHOLE = ("pairs",)
 
 
 def _value(key: str, given: str) -> Any:
@@ -112,8 +118,9 @@ def _value(key: str, given: str) -> Any:
         value = float(given)
     except ValueError:
         value = -1.0
-    if not 0 <= value <= MOST[key] or value == float("inf"):
+    whole = "whole " if key in WHOLE else ""
+    if not 0 <= value <= MOST[key] or value == float("inf") or (whole and value != int(value)):
         words = "".join(f"{word}, or " for word in INSTEAD[key])
-        numbers = "a number of 0 or more" if MOST[key] > 1 else "a number from 0 to 1"
+        numbers = f"a {whole}number of 0 or more" if MOST[key] > 1 else "a number from 0 to 1"
         raise DecibanError(f"{SETTINGS[key]} is {words}{numbers}, not {given!r}")
-    return value
+    return int(value) if whole else value

@@ -65,16 +65,18 @@ class Coding:
 class Encoding:
     """(x − middle)/spread of a number, at most 8 either way; 1 for the listed value that a cell holds, 0 for others.
 
-    A missing number is in the middle; a missing cell, or a value in no list, has zeros.
+    A missing number is in the middle; a missing cell, or a value in no list, has zeros. A number outside of the range
+    of those that the encoding was made from counts as the nearest of them.
 
     >>> from deciban.sources import frame_of
-    >>> encoding = Encoding((None, 2.0), (None, 0.5), (("red", "blue"), None))
-    >>> encoding.of(frame_of([["blue", 1.0], ["green", None]]), [0, 1]).tolist()
-    [[0.0, 1.0, -2.0], [0.0, 0.0, 0.0]]
+    >>> encoding = Encoding((None, 2.0), (None, 0.5), (None, (0.0, 3.0)), (("red", "blue"), None))
+    >>> encoding.of(frame_of([["blue", 1.0], ["green", None], ["red", 9.0]]), [0, 1]).tolist()
+    [[0.0, 1.0, -2.0], [0.0, 0.0, 0.0], [1.0, 0.0, 2.0]]
     """
 
     middle: tuple[float | None, ...]  # of each column of numbers
     spread: tuple[float | None, ...]
+    range: tuple[tuple[float, float] | None, ...]
     levels: tuple[Levels | None, ...]  # of each other column
 
     @cached_property
@@ -91,7 +93,8 @@ class Encoding:
         if len(numbers):
             x = frame.numbers([columns[j] for j in numbers]).astype(np.float64)
             middle, spread = (np.array([of[j] for j in numbers], np.float64) for of in (self.middle, self.spread))
-            z = np.clip((x - middle) / spread, -FARTHEST, FARTHEST)
+            low, high = np.array([self.range[j] for j in numbers], np.float64).T
+            z = np.clip((np.clip(x, low, high) - middle) / spread, -FARTHEST, FARTHEST)
             out[:, np.searchsorted(self.owner, numbers)] = np.where(np.isnan(z), 0.0, z)
         if len(others):
             codes = _places(frame, columns, others, self.levels)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from deciban.plans import Missing, Plan, is_sparse, rank
 from deciban.schema import Schema
 from deciban.sources import Sample, Streamed, settled
 from deciban.sources.labels import Encoded
-from deciban.sources.sampling import Watched, lowest, row_keys
+from deciban.sources.sampling import Watched, row_keys, sampled
 from deciban.summary import Summary, counted_word
 from deciban.table import Table
 from deciban.types import FloatArray, IntArray
@@ -76,15 +77,16 @@ class EvidenceClassifier(GenerativeClassifier):
         return self
 
     def _pairs(self) -> int | None:
-        if self.weigh_rows < 2 or self.trees < 0:
-            raise ValueError(f"weigh_rows must be 2 or more and trees 0 or more: {self.weigh_rows}, {self.trees}")
-        if isinstance(self.pairs, str):
-            if self.pairs != "auto":
-                raise ValueError(f"pairs must be 'auto' or a number, not {self.pairs!r}")
+        """How many pairs are wanted; None is to be seen. All settings are looked at."""
+        for name, least in (("trees", 0), ("weigh_rows", 2), ("seed", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or not least <= int(value) < 1 << 63:
+                raise ValueError(f"{name} must be a whole number of {least} or more, not {value!r}")
+        if isinstance(self.pairs, str) and self.pairs == "auto":
             return None
-        if self.pairs < 0:
-            raise ValueError(f"pairs must be 'auto', or 0 or more, not {self.pairs!r}")
-        return self.pairs
+        if not isinstance(self.pairs, Integral) or self.pairs < 0:
+            raise ValueError(f"pairs must be 'auto', or a whole number of 0 or more, not {self.pairs!r}")
+        return int(self.pairs)
 
     def _learned_and_weighed(
         self, rows: Sample | Streamed, pairs: int | None
@@ -113,11 +115,11 @@ class EvidenceClassifier(GenerativeClassifier):
 
     def _few(self, rows: Sample, schema: Schema) -> Sample:
         """As many rows as weights need, of those that weigh something."""
-        kept = np.arange(rows.frame.rows) if rows.weights is None else np.flatnonzero(rows.weights)
-        if len(kept) > self.weigh_rows:
-            keys = row_keys(rows.frame, schema.places(rows.frame), self.seed)
-            kept = kept[lowest(keys[kept], self.weigh_rows)]
-        return rows if len(kept) == rows.frame.rows else rows.take(kept)
+        if rows.weights is not None and not rows.weights.all():
+            rows = rows.take(np.flatnonzero(rows.weights))
+        if rows.frame.rows <= self.weigh_rows:
+            return rows
+        return sampled(rows, row_keys(rows.frame, schema.places(rows.frame), self.seed), self.weigh_rows)
 
     def _plans(self, schema: Schema, sample: Sample | Streamed) -> tuple[Plan, ...]:
         return first_plans(schema, sparse=is_sparse(sample.frame))
@@ -136,8 +138,13 @@ class EvidenceClassifier(GenerativeClassifier):
             self._weights = weigh(self.generative_, self._readers, rows, self.seed, left_out=learned)
         return self
 
+    def _known(self, rows: Sample | Streamed) -> Sample | Streamed:
+        """Rows, once their columns are known to be of the kinds that were learned."""
+        self.generative_.schema.met_with(rows.frame)
+        return rows
+
     def _weighable(self, X: Any, y: Any, sample_weight: Any) -> Sample:
-        rows = self._sample(X, y, sample_weight, first=False)
+        rows = self._known(self._sample(X, y, sample_weight, first=False))
         if isinstance(rows, Sample):
             return self._few(rows, self.generative_.schema)
         watched = Watched.over(rows, self.generative_.schema, self.weigh_rows, self.seed)
@@ -220,7 +227,7 @@ class EvidenceClassifier(GenerativeClassifier):
 
     def leave_one_out(self, X: Any, y: Any = None, sample_weight: Any = None) -> Evaluation:
         """Every row judged by evidence of all the others. The weights, of which there are few, stay as they are."""
-        rows = in_memory(self._sample(X, y, sample_weight, first=False))
+        rows = in_memory(self._known(self._sample(X, y, sample_weight, first=False)))
         judged = self.weighed_.left_out(rows, self.seed)
         return Evaluation.scored(self.generative_.classes, judged.labels, judged.proba, judged.weights)
 

@@ -209,12 +209,13 @@ def coding(cuts: tuple[Any, ...], levels: tuple[Any, ...]) -> None:
             require(len(set(values)) == len(values), "a value is twice there")
 
 
-def encoding(middle: tuple[Any, ...], spread: tuple[Any, ...], levels: tuple[Any, ...]) -> None:
-    require(len(middle) == len(spread) == len(levels) > 0, "middles, spreads and values of different columns")
-    for m, s, values in zip(middle, spread, levels, strict=True):
-        require((m is None) == (s is None) != (values is None), "a column is both a number and a category, or neither")
+def encoding(middle: tuple[Any, ...], spread: tuple[Any, ...], range: tuple[Any, ...], levels: tuple[Any, ...]) -> None:
+    require(len(middle) == len(spread) == len(range) == len(levels) > 0, "numbers and values of different columns")
+    for m, s, ends, values in zip(middle, spread, range, levels, strict=True):
+        alike = (m is None) == (s is None) == (ends is None)
+        require(alike and (m is None) != (values is None), "a column is both a number and a category, or neither")
         if values is None:
-            require(np.isfinite(m) and np.isfinite(s) and s > 0, "a spread is not above 0")
+            require(np.isfinite([m, s, *ends]).all() and s > 0 and ends[0] <= ends[1], "a spread is not above 0")
         else:
             require(len(set(values)) == len(values) > 0, "a value is twice there, or none is")
 

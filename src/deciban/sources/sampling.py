@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 import numpy as np
@@ -20,6 +20,7 @@ from deciban.types import FloatArray, Level, sorted_levels
 
 Keys = NDArray[np.uint64]
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+START = np.uint64(0xD1B54A32D192ED03)  # no multiple of the other, so that no cell undoes it
 
 
 def row_keys(frame: Frame, columns: Sequence[int], seed: int = 0) -> Keys:
@@ -30,7 +31,7 @@ def row_keys(frame: Frame, columns: Sequence[int], seed: int = 0) -> Keys:
     >>> bool(a == c), bool(a == b)
     (True, False)
     """
-    start = _mixed(np.full(frame.rows, seed, np.int64).view(np.uint64) + GOLDEN)
+    start = _mixed(np.full(frame.rows, seed, np.int64).view(np.uint64) + START)
     if isinstance(frame, SparseFrame):
         return _mixed(start + _sparse(frame))
     keys = start
@@ -68,6 +69,32 @@ def _sparse(frame: SparseFrame) -> Keys:
     return keys
 
 
+def sampled(sample: Sample, keys: Keys, most: int) -> Sample:
+    """No more than about `most` of the rows, in an order of their own; all as they are, if there are no more.
+
+    Equal rows are one, that has the weight of all: so the sample is a function of the rows, however they came, and of
+    few different rows none is lost. Of many, those with the lowest keys are taken.
+    """
+    if len(keys) <= most:
+        return sample
+    return _different(sample, keys, most)[0]
+
+
+def _different(sample: Sample, keys: Keys, most: int) -> tuple[Sample, Keys]:
+    """The different rows with the lowest keys, by key and class, and their keys."""
+    order = np.lexsort((sample.labels.codes, keys))
+    bound = np.unique(keys)[:most][-1]
+    order = order[keys[order] <= bound]
+    same = (np.diff(keys[order]) == 0) & (np.diff(sample.labels.codes[order]) == 0)
+    begins = np.flatnonzero(np.concatenate([[True], ~same]))
+    first = order[begins]
+    weight = np.ones(len(keys)) if sample.weights is None else sample.weights
+    total = np.add.reduceat(weight[order], begins)
+    found = sample.take(first)
+    weighed = sample.weights is not None or len(first) < len(order)
+    return replace(found, weights=total if weighed else None), keys[first]
+
+
 def lowest(keys: Keys, most: int) -> NDArray[np.intp]:
     """The rows with the lowest keys, in order of rows: `most` of them, and more only where keys are equal."""
     if len(keys) <= most:
@@ -83,6 +110,7 @@ class Watched(Streamed):
     most: int = 1
     seed: int = 0
     kept: list[tuple[Sample, Keys]] = field(default_factory=list)
+    thinned: list[bool] = field(default_factory=list)  # whether rows were left out
 
     @classmethod
     def over(cls, rows: Streamed, schema: Schema, most: int, seed: int) -> Watched:
@@ -90,6 +118,7 @@ class Watched(Streamed):
 
     def batches(self, *, converts: bool) -> Iterator[Batch]:
         self.kept.clear()
+        self.thinned.clear()
         for batch in super().batches(converts=converts):
             yield batch
             self._keep(batch)
@@ -100,16 +129,16 @@ class Watched(Streamed):
         keys = row_keys(batch.frame, self.schema.places(batch.frame), self.seed)
         self.kept.append((Sample(batch.frame, labels, batch.weights, numbers), keys))
         if sum(len(keys) for _, keys in self.kept) > 2 * self.most:
-            self.kept[:] = [self._lowest()]
+            self.kept[:] = [_different(*self._all(), self.most)]
+            self.thinned.append(True)
 
-    def _lowest(self) -> tuple[Sample, Keys]:
-        keys = np.concatenate([keys for _, keys in self.kept])
-        rows = lowest(keys, self.most)
-        return _joined([sample for sample, _ in self.kept]).take(rows), keys[rows]
+    def _all(self) -> tuple[Sample, Keys]:
+        return _joined([sample for sample, _ in self.kept]), np.concatenate([keys for _, keys in self.kept])
 
     def sample(self) -> Sample:
-        """The rows with the lowest keys."""
-        return self._lowest()[0]
+        """What `sampled` takes of all rows."""
+        rows, keys = self._all()
+        return _different(rows, keys, self.most)[0] if self.thinned else sampled(rows, keys, self.most)
 
 
 def _joined(samples: list[Sample]) -> Sample:

@@ -23,12 +23,14 @@ class Normal(Reader):
     It tells no more than log n nats, which n rows in a table could tell: tails are seldom those of a normal.
     """
 
-    def __init__(self, columns: Sequence[int], statistic: Moments) -> None:
+    def __init__(self, columns: Sequence[int], statistic: Moments, low: FloatArray, high: FloatArray) -> None:
+        """Between low and high (d) numbers were seen; others count as the nearest of them."""
         pooled = statistic.pooled()
         count = np.maximum(pooled.count.value[0], 1.0)
         spread = pooled.squares[0] / count
         self.kept = np.flatnonzero(spread > 0)
         self.middle, self.spread = pooled.mean[0, self.kept], spread[self.kept]
+        self.low, self.high = low[self.kept], high[self.kept]
         self.count, self.mean, self.squares = (
             a[:, self.kept].T for a in (statistic.count.value, statistic.mean, statistic.squares)
         )  # (d, K)
@@ -37,7 +39,7 @@ class Normal(Reader):
         self.pieces = tuple(Piece("normal", (columns[j],)) for j in self.kept.tolist())
 
     def evidence(self, rows: Rows) -> FloatArray:
-        x = rows.values[:, self.kept].astype(np.float64)
+        x = np.clip(rows.values[:, self.kept].astype(np.float64), self.low, self.high)
         there = ~np.isnan(x)
         x = np.where(there, x, self.middle)
         away = x[:, :, np.newaxis] - self.mean

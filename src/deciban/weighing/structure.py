@@ -112,9 +112,14 @@ def _coding(evidence: Generative, bins: int) -> tuple[tuple[int, ...], Coding]:
 
 def _encoding(evidence: Generative) -> tuple[tuple[int, ...], Encoding]:
     """Columns for a joint normal: all, or the numbers alone, or none, as is not too wide."""
-    _, moments, values = _blocks(evidence)
+    histograms, moments, values = _blocks(evidence)
     numbers: dict[int, tuple[float, float]] = {}
-    if moments is not None:
+    ranges: dict[int, tuple[float, float]] = {}
+    if moments is not None and histograms is not None:
+        assert isinstance(histograms.statistic, Histogram)
+        for i, j in enumerate(histograms.plan.columns):
+            if len(histograms.statistic.keys[i]):
+                ranges[j] = float(histograms.statistic.lower(i)[0]), float(histograms.statistic.upper(i)[-1])
         assert isinstance(moments.statistic, Moments)
         pooled = moments.statistic.pooled()
         spread = np.sqrt(pooled.squares[0] / np.maximum(pooled.count.value[0], 1.0))
@@ -139,7 +144,8 @@ def _encoding(evidence: Generative) -> tuple[tuple[int, ...], Encoding]:
         numbers = {}
     columns = tuple(sorted([*numbers, *others]))
     middle, spread_of = ([numbers[j][i] if j in numbers else None for j in columns] for i in (0, 1))
-    return columns, Encoding(tuple(middle), tuple(spread_of), tuple(others.get(j) for j in columns))
+    within = tuple(ranges[j] if j in numbers else None for j in columns)
+    return columns, Encoding(tuple(middle), tuple(spread_of), within, tuple(others.get(j) for j in columns))
 
 
 def _pairs(coding: Coding, codes: Codes, sample: Sample, pairs: int | None) -> list[tuple[int, int]]:

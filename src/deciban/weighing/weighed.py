@@ -12,6 +12,7 @@ import numpy as np
 from deciban import _kernels
 from deciban.batch import Frame
 from deciban.errors import BadCell
+from deciban.families import Gaussian
 from deciban.generative import Block, ClassPrior, Generative, log_prior, named_cell, numbered_row, title
 from deciban.held_out import Judged
 from deciban.plans import converts, is_sparse, read
@@ -46,11 +47,11 @@ class Weighed:
 
     @cached_property
     def readers(self) -> tuple[tuple[Block, Reader, FloatArray], ...]:
-        """Every block that counts, with what reads it and (pieces, K) weights."""
+        """Every block that counts, with what reads it and (pieces, K) weights; and all that refuse infinite numbers."""
         found = []
         for block, reader in self.blocks:
             values = self.weights.of(reader.pieces, self.evidence.schema.names, self.evidence.classes)
-            if values.any():
+            if values.any() or isinstance(block.plan.family, Gaussian):
                 found.append((block, reader, values))
         return tuple(found)
 
@@ -61,7 +62,8 @@ class Weighed:
         """out (n, K) = the scores, but for a term common to all classes."""
         out[:] = self.log_prior + self.bias
         for reader, values, weights in self._read(frame, first_row):
-            reader.add(values, weights, out)
+            if weights.any():
+                reader.add(values, weights, out)
 
     def _read(self, frame: Frame, first_row: int | IntArray = 0) -> Iterator[tuple[Reader, Any, FloatArray]]:
         """Every block's values of some rows."""

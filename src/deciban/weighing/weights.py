@@ -17,7 +17,7 @@ from deciban.generative import Block, Generative, named_cell
 from deciban.plans import read
 from deciban.sources import Sample
 from deciban.sources.sampling import lowest, row_keys
-from deciban.statistics import Counts
+from deciban.statistics import Counts, Histogram
 from deciban.types import FloatArray, Labels, Level, Levels
 from deciban.weighing.densities import Jointly, Normal, Words
 from deciban.weighing.reader import Piece, Reader, Rows
@@ -53,7 +53,7 @@ def _reader(evidence: Generative, block: Block) -> Reader:
         case Binned():
             return Scales(columns, statistic, prior)  # type: ignore[arg-type]
         case Gaussian():
-            return Normal(columns, statistic)  # type: ignore[arg-type]
+            return Normal(columns, statistic, *_ranges(evidence, columns))  # type: ignore[arg-type]
         case Normals():
             return Jointly(columns, family, statistic, family.estimate(statistic, context))  # type: ignore[arg-type]
         case Pairs():
@@ -63,6 +63,18 @@ def _reader(evidence: Generative, block: Block) -> Reader:
         case Multinomial():
             return Words(columns, family, statistic, context)  # type: ignore[arg-type]
     raise TypeError(f"no evidence is weighed of a {type(family).__name__}")
+
+
+def _ranges(evidence: Generative, columns: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
+    """The lowest and the highest number of each column that was seen."""
+    low, high = np.full(len(columns), -np.inf), np.full(len(columns), np.inf)
+    for block in evidence.blocks:
+        if isinstance(block.statistic, Histogram):
+            for i, j in enumerate(block.plan.columns):
+                if j in columns and len(block.statistic.keys[i]):
+                    at = columns.index(j)
+                    low[at], high[at] = block.statistic.lower(i)[0], block.statistic.upper(i)[-1]
+    return low, high
 
 
 @dataclass(frozen=True)
@@ -98,7 +110,7 @@ class Weights:
         if len(classes) < 2 or len(rows.labels) < 2:
             return cls.none(classes)
         gathered, pieces, keys = rows.evidence(readers)
-        telling = np.flatnonzero(_tells(gathered) > TELLS)
+        telling = np.flatnonzero((_tells(gathered) > TELLS) & ~_repeated(gathered))
         pieces = [pieces[p] for p in telling]
         groups = {kind: i for i, kind in enumerate(sorted({piece.kind for piece in pieces}))}
         chosen = replace(
@@ -285,6 +297,19 @@ class LeftOut:
         step = max(1, CELLS // (len(reader.pieces) * len(self.model.classes)))
         for at in range(0, len(rows), step):
             yield at, whole.some(slice(at, at + step))
+
+
+def _repeated(evidence: Evidence) -> NDArray[np.bool_]:
+    """(P) whether a piece says of all rows what an earlier one says: that of a column that is there twice, say."""
+    _, rows, pieces = evidence.values.shape
+    found, known = np.zeros(pieces, np.bool_), dict[bytes, list[int]]()
+    few = evidence.values[:, : min(rows, 16)]
+    for p in range(pieces):
+        alike = known.setdefault(few[:, :, p].tobytes(), [])
+        found[p] = any(np.array_equal(evidence.values[:, :, p], evidence.values[:, :, q]) for q in alike)
+        if not found[p]:
+            alike.append(p)
+    return found
 
 
 def _tells(evidence: Evidence) -> FloatArray:
