@@ -133,10 +133,10 @@ def text(rng: np.random.Generator, size: Size) -> tuple[sparse.csr_matrix, Ints]
     return X, y.astype(np.int64)
 
 
-def table(rng: np.random.Generator, size: Size) -> pd.DataFrame:
+def table(rng: np.random.Generator, size: Size, y: Ints | None = None) -> pd.DataFrame:
     """Half number columns, half string columns, holes in both, and a string column ``label``."""
     half = Size(size.rows, size.columns // 2, size.classes)
-    y = labels(rng, size)
+    y = labels(rng, size) if y is None else y
     numbers = gaussian(rng, half, y)
     punch_holes(rng, numbers)
     strings = codes(rng, half, y, TABLE_LEVELS)

@@ -10,10 +10,12 @@ import ctypes
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import deciban
 from benchmarks import data, sizes
@@ -35,39 +37,53 @@ def _whole_numbers(rng: np.random.Generator, size: Size, _: data.Ints) -> data.I
     return data.whole_numbers(rng, size)
 
 
-# kind: (size, how the array is made, our model)
-KINDS: dict[str, tuple[Size, Make, Callable[[], Any]]] = {
-    "float64": (sizes.GAUSSIAN, _floats, deciban.NaiveBayes),
-    "int64": (sizes.GAUSSIAN, _whole_numbers, deciban.NaiveBayes),
-    "codes": (sizes.CODES, data.codes, lambda: deciban.NaiveBayes(families=deciban.families.Categorical())),
+def _table(rng: np.random.Generator, size: Size, y: data.Ints) -> pd.DataFrame:
+    return data.table(rng, size, y).drop(columns="label")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is fitted, and the most that the fit may take beside it."""
+
+    size: Size
+    make: Make
+    model: Callable[[], Any]
+    most: float = MEMORY_LIMIT_MB
+
+
+KINDS = {
+    "float64": Kind(sizes.GAUSSIAN, _floats, deciban.NaiveBayes),
+    "int64": Kind(sizes.GAUSSIAN, _whole_numbers, deciban.NaiveBayes),
+    "codes": Kind(sizes.CODES, data.codes, lambda: deciban.NaiveBayes(families=deciban.families.Categorical())),
+    "mixed": Kind(sizes.EVIDENCE, _table, deciban.EvidenceClassifier, sizes.EVIDENCE_LIMIT_MB),
 }
 
 
 @job("memory")
 def memory(bench: Bench) -> None:
-    """Floats with missing cells, whole numbers, and codes."""
+    """Floats with missing cells, whole numbers, codes, and a table of numbers and text whose evidence is weighed."""
     if not STATUS.exists():
         print("  skipped: needs Linux")
         return
-    for kind, (full, _, _) in KINDS.items():
-        size = bench.size(full)
+    for kind, found in KINDS.items():
+        size = bench.size(found.size)
         command = [sys.executable, "-m", "benchmarks.memory", kind, str(size.rows)]
         root = Path(__file__).resolve().parents[1]
         output = subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout
-        bench.limit(f"memory beyond the array, fit {size} {kind}", float(output), MEMORY_LIMIT_MB, "MB")
+        bench.limit(f"memory beyond the rows, fit {size} {kind}", float(output), found.most, "MB")
 
 
 def growth(kind: str, rows: int) -> float:
     """MB by which a fit raises the peak above the memory held before it."""
-    full, make, model = KINDS[kind]
-    size, rng = Size(rows, full.columns, full.classes), np.random.default_rng(SEED)
+    found = KINDS[kind]
+    size, rng = Size(rows, found.size.columns, found.size.classes), np.random.default_rng(SEED)
     y = data.labels(rng, size)
-    X = make(rng, size, y)
-    model().fit(X[:1_000], y[:1_000])  # loads what is loaded only once
+    X = found.make(rng, size, y)
+    found.model().fit(X[:1_000], y[:1_000])  # loads what is loaded only once
     ctypes.CDLL(None).malloc_trim(0)  # else the fit may reuse, unseen, what making the array left behind
     CLEAR.write_text("5", encoding="ascii")  # the peak starts again from what is held now
     before = _status_mb("VmRSS")
-    model().fit(X, y)
+    found.model().fit(X, y)
     return _status_mb("VmHWM") - before
 
 
