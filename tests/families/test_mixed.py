@@ -16,7 +16,8 @@ from deciban.sources import frame_of
 CUTS = (-1.5, 0.0, 2.0)
 LEVELS = ("red", "blue")
 CODING = Coding((CUTS, None, (0.5,)), (None, LEVELS, None))
-ENCODING = Encoding((2.0, None, 0.0), (0.5, None, 4.0), (None, LEVELS, None))
+RANGES = (-3.0, 4.0), None, (0.0, 1.0)
+ENCODING = Encoding((2.0, None, 0.0), (0.5, None, 4.0), RANGES, (None, LEVELS, None))
 
 numbers = st.none() | st.floats(-5, 5) | st.sampled_from(CUTS) | st.sampled_from([-0.0, 1e300, -1e300])
 cells = st.tuples(numbers, st.sampled_from(["red", "blue", "green", None]), st.sampled_from([0, 1, None]))
@@ -46,11 +47,13 @@ def test_codes_are_places_among_cuts_and_values(rows):
 
 @given(tables)
 def test_entries_are_distances_and_ones(rows):
-    def away(cell, middle, spread):
-        return 0.0 if cell is None else min(max((cell - middle) / spread, -FARTHEST), FARTHEST)
+    def away(cell, middle, spread, low, high):
+        if cell is None:
+            return 0.0
+        return min(max((min(max(cell, low), high) - middle) / spread, -FARTHEST), FARTHEST)
 
     expected = [
-        [away(x, 2.0, 0.5), float(colour == "red"), float(colour == "blue"), away(flag, 0.0, 4.0)]
+        [away(x, 2.0, 0.5, -3.0, 4.0), float(colour == "red"), float(colour == "blue"), away(flag, 0.0, 4.0, 0.0, 1.0)]
         for x, colour, flag in rows
     ]
     np.testing.assert_allclose(ENCODING.of(frame(rows), [0, 1, 2])[:-1], expected, rtol=1e-14)
@@ -106,4 +109,4 @@ def test_no_rows_have_no_codes():
 def test_readings_are_equal_by_what_they_hold():
     assert Coding((CUTS, None, (0.5,)), (None, LEVELS, None)) == CODING
     assert Coding((CUTS, None, (0.6,)), (None, LEVELS, None)) != CODING
-    assert len({Encoding((2.0, None, 0.0), (0.5, None, 4.0), (None, LEVELS, None)), ENCODING}) == 1
+    assert len({Encoding((2.0, None, 0.0), (0.5, None, 4.0), RANGES, (None, LEVELS, None)), ENCODING}) == 1

@@ -14,7 +14,7 @@ from deciban.families.normals import TOWARDS, Normals, log_roots
 from tests.families.test_multivariate_gaussian import close
 from tests.laws import family_subject, matrices, rows
 
-FAMILY = Normals(Encoding((0.0, None), (1.0, None), (None, ("u", "v"))))
+FAMILY = Normals(Encoding((0.0, None), (1.0, None), ((-8.0, 8.0), None), (None, ("u", "v"))))
 encoded = st.floats(-8, 8).map(lambda x: round(x, 3)) | st.sampled_from([0.0, 1.0])
 SUBJECTS = [replace(family_subject(FAMILY, matrices(encoded), close=close, joint=True), name="Normals")]
 

@@ -201,10 +201,13 @@ def test_pairs_and_trees_are_as_many_as_asked_for(rows):
         ({"pairs": "x"}, "pairs must be 'auto'.*'x'"),
         ({"pairs": -1}, "pairs must be 'auto'.*-1"),
         ({"pairs": 1.5}, "pairs must be 'auto'.*1.5"),
-        ({"weigh_rows": 1}, "weigh_rows must be 2 or more"),
-        ({"trees": -1}, "trees 0 or more"),
-        ({"seed": -1}, "seed"),
-        ({"seed": 1 << 63}, "seed"),
+        ({"pairs": None}, "pairs must be 'auto'.*None"),
+        ({"weigh_rows": 1}, "weigh_rows must be .*2 or more.*1"),
+        ({"weigh_rows": None}, "weigh_rows must be .*2 or more.*None"),
+        ({"trees": -1}, "trees must be .*0 or more.*-1"),
+        ({"trees": 2.5}, "trees must be .*0 or more.*2.5"),
+        ({"seed": -1}, "seed must be .*-1"),
+        ({"seed": 1 << 63}, "seed must be"),
     ],
 )
 def test_settings_are_checked(settings, words, rows):

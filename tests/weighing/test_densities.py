@@ -62,13 +62,21 @@ def of_normals(x, column, labels, weights, everyone, K):
     return found
 
 
+def one_by_one(columns, x, labels, weights, K, *, wide=False):
+    """A reader of rows; numbers count up to the ends of what was seen, or (wide) wherever they are."""
+    seen = [column[~np.isnan(column)] for column in x.T.astype(np.float64)]
+    ends = [(-np.inf, np.inf) if wide or not len(column) else (column.min(), column.max()) for column in seen]
+    low, high = np.array(ends).T
+    return Normal(columns, Gaussian().collect(x, labels, weights, K), low, high)
+
+
 @weighted
 @classes
 def test_a_number_left_out_was_never_learned(K, weighted):
     """s², which no class has a part in, is that of all rows."""
     labels, weights = labels_of(K), weights_of(weighted)
     x = numbers(labels)
-    reader = Normal((2, 3, 4, 5), Gaussian().collect(x, labels, weights, K))
+    reader = one_by_one((2, 3, 4, 5), x, labels, weights, K)
     assert [piece.columns for piece in reader.pieces] == [(2,), (3,)]
     left_out = reader.evidence(Rows(x, labels, np.minimum(weights, 1.0)))
     new = reader.evidence(Rows(x))
@@ -88,7 +96,7 @@ def test_a_number_left_out_was_never_learned(K, weighted):
 def test_a_number_whose_class_has_no_other_is_judged_by_all_rows():
     x = np.array([[0.0], [1.0], [2.0], [4.0]])
     labels = np.array([0, 0, 0, 1], np.int32)
-    reader = Normal((0,), Gaussian().collect(x, labels, None, 2))
+    reader = one_by_one((0,), x, labels, None, 2)
     expected = centred(of_normals(4.0, x[:, 0], labels, np.array([1.0, 1.0, 1.0, 0.0]), np.ones(4), 2))
     np.testing.assert_allclose(reader.evidence(Rows(x, labels))[3, 0], np.clip(expected, -np.log(4), np.log(4)))
 
@@ -96,15 +104,26 @@ def test_a_number_whose_class_has_no_other_is_judged_by_all_rows():
 def test_no_number_says_more_than_as_many_rows_could():
     x = np.array([[0.0], [1e-6], [1.0], [1.0 + 1e-6], [1e9], [-1e9]])
     labels = np.array([0, 0, 1, 1, 0, 1], np.int32)
-    reader = Normal((0,), Gaussian().collect(x[:4], labels[:4], None, 2))
+    reader = one_by_one((0,), x[:4], labels[:4], None, 2, wide=True)
     found = reader.evidence(Rows(x))
     assert np.abs(found).max() == pytest.approx(np.log(4), rel=1e-12)
     assert np.isfinite(found).all()
 
 
+def test_a_number_beyond_all_that_were_seen_counts_as_the_last_of_them():
+    """Of a running number tomorrow's rows are all out there: who went on along the normals would be sure of them."""
+    labels = labels_of(3)
+    x = numbers(labels)
+    reader = one_by_one((0, 1, 2, 3), x, labels, None, 3)
+    ends = np.array([np.nanmin(x[:, :3], axis=0), np.nanmax(x[:, :3], axis=0)])
+    rows = np.column_stack([np.vstack([ends, [[-1e9], [1e9]] * np.ones((2, 3))]), np.zeros(4)])
+    found = reader.evidence(Rows(rows))
+    np.testing.assert_array_equal(found[2:], found[:2])
+
+
 def test_a_class_without_numbers_is_judged_by_all_rows():
     x = np.array([[0.0], [1.0], [np.nan]])
-    reader = Normal((0,), Gaussian().collect(x, np.array([0, 0, 1], np.int32), None, 2))
+    reader = one_by_one((0,), x, np.array([0, 0, 1], np.int32), None, 2)
     expected = centred(of_normals(1.0, x[:, 0], np.array([0, 0, 1]), np.ones(3), np.ones(3), 2))
     np.testing.assert_allclose(reader.evidence(Rows(x))[1, 0], expected, rtol=1e-12)
 
@@ -112,14 +131,15 @@ def test_a_class_without_numbers_is_judged_by_all_rows():
 def test_single_precision_is_read_as_the_doubles_it_holds():
     labels = labels_of(2)
     x = numbers(labels).astype(np.float32)
-    reader = Normal((0, 1, 2, 3), Gaussian().collect(x, labels, None, 2))
+    reader = one_by_one((0, 1, 2, 3), x, labels, None, 2)
     expected = reader.evidence(Rows(x.astype(np.float64), labels))
     np.testing.assert_array_equal(reader.evidence(Rows(x, labels)), expected)
 
 
 # All columns jointly -------------------------------------------------------------------------------------------------
 
-ENCODING = Encoding((0.0, None, 0.0), (1.0, None, 1.0), (None, ("u", "v"), None))
+WIDE = (-100.0, 100.0)
+ENCODING = Encoding((0.0, None, 0.0), (1.0, None, 1.0), (WIDE, None, WIDE), (None, ("u", "v"), None))
 FAMILY = Normals(ENCODING)
 D = 4
 
@@ -191,7 +211,7 @@ def test_more_columns_than_rows_left_out_stay_honest():
     """Normals of 30 entries fit 40 rows of noise perfectly; of each row the others know nothing."""
     rng = np.random.default_rng(4)
     x, labels = rng.normal(size=(40, 30)), labels_of(2, 40)
-    family = Normals(Encoding((0.0,) * 30, (1.0,) * 30, (None,) * 30))
+    family = Normals(Encoding((0.0,) * 30, (1.0,) * 30, (WIDE,) * 30, (None,) * 30))
     statistic = family.collect(x, labels, None, 2)
     params = family.estimate(statistic, Context((0, 1), tuple(range(30))))
     reader = Jointly(tuple(range(30)), family, statistic, params)
@@ -267,7 +287,7 @@ def test_words_left_out_were_never_learned(K, form, weighted):
 def readers():
     labels = labels_of(3)
     x = numbers(labels)
-    yield "normal", Normal((0, 2, 3, 4), Gaussian().collect(x, labels, None, 3)), x
+    yield "normal", one_by_one((0, 2, 3, 4), x, labels, None, 3), x
     yield "jointly", jointly(encoded(labels), labels, None, 3), encoded(labels)
     counts = words(labels)
     yield "words", of_words(counts, labels, None, 3), counts

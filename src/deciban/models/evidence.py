@@ -195,6 +195,12 @@ class EvidenceClassifier(GenerativeClassifier):
         self._last_readers: list[Readers] = []
         self._last_weighed: list[Weighed] = []
 
+    def _restored(self) -> None:
+        if not hasattr(self, "_weights"):
+            raise DecibanError("its evidence has no weights")
+        super()._restored()
+        self._last_readers.append(readers_of(self.generative_))  # that of all blocks evidence can be made
+
     @property
     def _readers(self) -> Readers:
         """What reads the blocks; it depends on the evidence alone, so it is made once."""

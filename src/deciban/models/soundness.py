@@ -236,7 +236,7 @@ def forest(reading: Coding, starts: Any, column: Any, code: Any, left: Any, seed
     require(0 <= seed < 1 << 63, f"a seed of {seed}")
     tree = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     place = np.arange(starts[-1]) - starts[tree]
-    inner = column >= 0
+    inner, left = column >= 0, left.astype(np.int64)
     require(
         (left[inner] > place[inner]).all() and (left[inner] + 1 < np.diff(starts)[tree[inner]]).all(), "a node is lost"
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.errors import BadCell, NegativeEvidence
+from deciban.errors import BadCell, DecibanError, NegativeEvidence
 from deciban.families import Binned, Categorical, Context, Gaussian, Multinomial
 from deciban.families.celled import Pairs
 from deciban.families.forest import Forest
@@ -62,7 +62,7 @@ def _reader(evidence: Generative, block: Block) -> Reader:
             return Leaves(columns, family, statistic, prior)  # type: ignore[arg-type]
         case Multinomial():
             return Words(columns, family, statistic, context)  # type: ignore[arg-type]
-    raise TypeError(f"no evidence is weighed of a {type(family).__name__}")
+    raise DecibanError(f"no evidence is weighed of a {type(family).__name__}")
 
 
 def _ranges(evidence: Generative, columns: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
