@@ -12,9 +12,9 @@ from hypothesis.extra import numpy as hnp
 
 import deciban as db
 from deciban.schema import Schema
-from deciban.sources import Streamed, frame_of, stream_of
+from deciban.sources import Sample, Streamed, frame_of, stream_of
 from deciban.sources.labels import encode_labels
-from deciban.sources.sampling import Watched, lowest, row_keys
+from deciban.sources.sampling import Watched, lowest, row_keys, sampled
 from tests.sources.written import FILES, STREAMS, as_parquet, at, csv_text
 
 N = 500
@@ -126,7 +126,7 @@ def test_the_form_of_sparse_rows_does_not_matter(make, kind):
     assert len(set(expected.tolist())) == len(rows)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 7, 2**40])
+@pytest.mark.parametrize("seed", [0, 1, 7, 2**62])
 def test_keys_of_another_seed_are_others_and_all_bits_are_even(seed):
     found = keys(np.arange(20_000.0)[:, np.newaxis], seed)
     assert seed == 0 or not np.intersect1d(found, keys(np.arange(20_000.0)[:, np.newaxis])).size
@@ -150,6 +150,74 @@ def test_the_lowest_are_those_of_a_sort_and_whoever_equals_the_last(found, most)
         np.testing.assert_array_equal(rows, np.flatnonzero(found <= expected[-1]))
 
 
+# Samples -------------------------------------------------------------------------------------------------------------
+
+FEW = (
+    pa.table({"size": [0.5, 1.5] * 250, "rank": [1, 2, 3, 4, 5] * 100, "colour": ["red"] * 500, "flag": [True] * 500})
+    .append_column("y", TABLE["y"])
+    .append_column("w", TABLE["w"])
+)  # ten different rows
+TABLES = {"many": TABLE, "few": FEW}
+ALL = 10_000
+each_table = pytest.mark.parametrize("table", TABLES)
+
+
+def expected(table, most, weights):
+    """[(cells, class, weight, number of the first such row)] of the different rows with the lowest keys; or of all."""
+    found = keys(table.select(COLUMNS)).tolist()
+    rows = [(found[i], row["y"], i, row) for i, row in enumerate(table.to_pylist()) if not weights or row["w"]]
+    cells = {key: tuple(row[name] for name in COLUMNS) for key, _, _, row in rows}
+    if len(rows) <= most:
+        return [(*cells[key], label, row["w"] if weights else 1.0, i) for key, label, i, row in rows]
+    kept = set(sorted({key for key, *_ in rows})[:most])
+    groups = {}
+    for key, label, i, row in rows:
+        if key in kept:
+            groups.setdefault((key, label), []).append((i, row["w"] if weights else 1.0))
+    return [
+        (*cells[key], label, sum(w for _, w in groups[key, label]), min(i for i, _ in groups[key, label]))
+        for key, label in sorted(groups)
+    ]
+
+
+def contents(sample):
+    """The rows of a sample: cells, class, weight and number."""
+    columns = sample.frame.table.select(COLUMNS).to_pylist()
+    labels = [sample.labels.classes[code] for code in sample.labels.codes]
+    weights = [1.0] * len(labels) if sample.weights is None else sample.weights.tolist()
+    numbers = range(len(labels)) if sample.numbers is None else sample.numbers.tolist()
+    return [(*row.values(), *rest) for row, *rest in zip(columns, labels, weights, numbers, strict=True)]
+
+
+@each_table
+@pytest.mark.parametrize("weights", [None, "w"])
+@pytest.mark.parametrize("most", [1, 4, 40, ALL])
+def test_a_sample_has_the_different_rows_with_the_lowest_keys(table, most, weights):
+    rows = TABLES[table]
+    sample = Sample(
+        frame_of(rows.select(COLUMNS)), encode_labels(rows["y"]), None if weights is None else rows["w"].to_numpy()
+    )
+    if weights:
+        sample = sample.take(np.flatnonzero(sample.weights))
+    found = sampled(sample, row_keys(sample.frame, range(4)), most)
+    assert contents(found) == expected(rows, most, weights)
+
+
+def test_of_few_different_rows_none_is_lost():
+    sample = Sample(frame_of(FEW.select(COLUMNS)), encode_labels(FEW["y"]), None)
+    found = sampled(sample, row_keys(sample.frame, range(4)), 100)
+    assert len(found.labels.codes) == 20  # of each class
+    assert found.weights.sum() == N
+
+
+def test_a_sample_does_not_depend_on_the_order_of_rows():
+    frame, labels = frame_of(FEW.select(COLUMNS)), encode_labels(FEW["y"])
+    whole = Sample(frame, labels, RNG.integers(1, 5, N).astype(float))
+    turned = whole.take(RNG.permutation(N))
+    one, other = (sampled(rows, row_keys(rows.frame, range(4)), 5) for rows in (whole, turned))
+    assert [row[:-1] for row in contents(one)] == [row[:-1] for row in contents(other)]
+
+
 # Streams -------------------------------------------------------------------------------------------------------------
 
 WAYS = FILES | {name: make for name, make in STREAMS.items() if name != "polars"}
@@ -162,41 +230,20 @@ def watched(source, most, weights=None, label="y"):
     return rows.sample(), read
 
 
-def contents(sample):
-    """The rows of a sample: cells, class, weight and number."""
-    columns = frame_of(sample.frame.table.select(COLUMNS)).table.to_pylist()
-    labels = [sample.labels.classes[code] for code in sample.labels.codes]
-    weights = [1.0] * len(labels) if sample.weights is None else sample.weights.tolist()
-    return [
-        (*row.values(), *rest) for row, *rest in zip(columns, labels, weights, sample.numbers.tolist(), strict=True)
-    ]
-
-
-def expected(table, most, weights):
-    rows = [row for row in enumerate(table.to_pylist()) if not weights or row[1]["w"]]
-    order = sorted(EXPECTED[[i for i, _ in rows]].tolist())
-    last = order[min(most, len(order)) - 1]
-    return [
-        (*(row[name] for name in COLUMNS), row["y"], row["w"] if weights else 1.0, i)
-        for i, row in rows
-        if EXPECTED[i] <= last
-    ]
-
-
+@each_table
 @pytest.mark.parametrize("weights", [None, "w"])
-@pytest.mark.parametrize("most", [1, 40, 10_000])
+@pytest.mark.parametrize("most", [1, 40, ALL])
 @pytest.mark.parametrize("way", WAYS)
-def test_the_rows_kept_of_a_stream_are_those_of_the_table(way, most, weights, tmp_path):
-    sample, read = watched(WAYS[way](tmp_path, TABLE), most, weights)
-    assert contents(sample) == expected(TABLE, most, weights)
-    assert read == (N if weights is None else np.count_nonzero(TABLE["w"].to_numpy()))
+def test_the_rows_kept_of_a_stream_are_those_of_the_table(way, most, weights, table, tmp_path):
+    rows = TABLES[table]
+    sample, read = watched(WAYS[way](tmp_path, rows), most, weights)
+    assert contents(sample) == expected(rows, most, weights)
+    assert read == (N if weights is None else np.count_nonzero(rows["w"].to_numpy()))
 
 
 def test_labels_may_be_an_array():
-    labels = encode_labels(TABLE["y"])
-    sample, _ = watched(
-        pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches(max_chunksize=9)), 30, None, labels
-    )
+    reader = pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches(max_chunksize=9))
+    sample, _ = watched(reader, 30, None, encode_labels(TABLE["y"]))
     assert contents(sample) == expected(TABLE, 30, None)
 
 
@@ -216,13 +263,13 @@ def test_batches_that_know_other_classes_and_values_are_joined(tmp_path):
     sample = rows.sample()
     whole = pa.Table.from_pylist([row for part in parts for row in part.to_pylist()])
     rank = keys(whole.select(["x", "colour"]))
-    chosen = lowest(rank, 6)
-    assert sample.numbers.tolist() == chosen.tolist()
+    assert sample.numbers.tolist() == [2 * i for i in np.argsort(rank[::2])]  # both rows of a file are one
+    assert sample.weights.tolist() == [2.0] * 5
     found = sample.frame.table.to_pylist()
-    assert [row["x"] for row in found] == [whole["x"][i].as_py() for i in chosen.tolist()]
-    assert [row["colour"] for row in found] == [whole["colour"][i].as_py() for i in chosen.tolist()]
+    assert [row["x"] for row in found] == [whole["x"][i].as_py() for i in sample.numbers.tolist()]
+    assert [row["colour"] for row in found] == [whole["colour"][i].as_py() for i in sample.numbers.tolist()]
     labels = [sample.labels.classes[code] for code in sample.labels.codes]
-    assert labels == [whole["y"][i].as_py() for i in chosen.tolist()]
+    assert labels == [whole["y"][i].as_py() for i in sample.numbers.tolist()]
 
 
 def test_a_second_pass_begins_anew(tmp_path):
@@ -234,11 +281,11 @@ def test_a_second_pass_begins_anew(tmp_path):
         assert contents(rows.sample()) == expected(TABLE, 50, None)
 
 
-def test_no_more_rows_are_held_than_twice_those_that_are_kept(tmp_path):
+def test_no_more_rows_are_held_than_twice_those_that_may_be_kept(tmp_path):
     stream = stream_of(db.scan(as_parquet(tmp_path, "t.parquet", TABLE, row_group_size=20)))
     rows = Watched.over(Streamed(stream, "y", None), Schema(tuple(COLUMNS), ("number",) * 4), 30, 0)
     held = []
     for batch in rows.batches(converts=True):
         held.append(sum(len(found) for _, found in rows.kept))
         assert len(batch.labels) <= 20
-    assert max(held) <= 60
+    assert max(held) <= 2 * 30 * 2  # of each class

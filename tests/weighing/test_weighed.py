@@ -7,6 +7,7 @@ import pytest
 from scipy.special import log_softmax, softmax
 
 from deciban.errors import DecibanError
+from deciban.families import Gaussian
 from deciban.sources import frame_of
 from deciban.weighing.structure import joint_plans
 from deciban.weighing.weighed import DECIBANS, SHOWN, Weighed, weigh
@@ -108,7 +109,8 @@ def test_the_class_prior_may_be_given(known):
 def test_only_blocks_that_count_are_read(known):
     weighed, sample, _, _ = known
     few = replace(weighed, weights=Weights.none(weighed.evidence.classes))
-    assert few.readers == ()
+    assert not any(weights.any() for _, _, weights in few.readers)  # but for those that refuse infinite numbers
+    assert {type(block.plan.family) for block, _, _ in few.readers} <= {Gaussian}
     np.testing.assert_allclose(joint(few, sample.frame), np.tile(few.log_prior, (N, 1)), rtol=1e-14)
     assert len(weighed.readers) == len(weighed.evidence.blocks)
 

@@ -188,15 +188,6 @@ def test_of_too_many_rows_those_with_the_lowest_keys_are_weighed(monkeypatch):
     np.testing.assert_array_equal(few.values[:, :, ~supervised], whole.values[:, rows][:, :, ~supervised])
 
 
-def test_much_evidence_is_kept_in_single_precision(monkeypatch):
-    model, sample = learned()
-    double = gathered(model, sample)[0].values
-    monkeypatch.setattr(module, "SINGLE", 100)
-    single = gathered(model, sample)[0].values
-    assert (double.dtype, single.dtype) == (np.float64, np.float32)
-    np.testing.assert_allclose(single, double, rtol=1e-6, atol=1e-6)
-
-
 def test_rows_without_weight_and_of_unknown_classes_are_left_out():
     model, _ = learned()
     X, y = mixed()
@@ -293,5 +284,5 @@ def test_nothing_is_learned_from_one_class_or_one_row_of_each(y):
 def test_a_family_that_is_not_weighed_is_refused():
     model, _ = learned()
     block = replace(model.blocks[-1], plan=Plan(Poisson(), (0,)))
-    with pytest.raises(TypeError, match="no evidence is weighed of a Poisson"):
+    with pytest.raises(DecibanError, match="no evidence is weighed of a Poisson"):
         readers_of(replace(model, blocks=(block,)))

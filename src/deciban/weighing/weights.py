@@ -25,8 +25,7 @@ from deciban.weighing.solve import Evidence, choose_penalty, solve
 from deciban.weighing.tables import Leaves, Paired, Present, Scales, Values
 
 CELLS = 1 << 22  # of evidence, that are made at a time
-MOST_CELLS = 1 << 26  # of evidence, that are weighed; beyond, of fewer rows
-SINGLE = 1 << 24  # cells: more are kept in single precision
+MOST_CELLS = 1 << 25  # of evidence, that are weighed: 256 MB; beyond, of fewer rows
 TRIED = 3000  # rows that the penalty is chosen by
 TELLS = 1.0  # nats, over all rows, that a piece must tell by itself to be weighed at all
 
@@ -249,8 +248,7 @@ class LeftOut:
         pieces = [piece for _, reader in readers for piece in reader.pieces]
         most = max(1, MOST_CELLS // max(1, columns * len(pieces)))
         rows = lowest(self.keys, most)
-        cells = columns * len(rows) * len(pieces)
-        values = np.empty((columns, len(rows), len(pieces)), np.float32 if cells > SINGLE else np.float64)
+        values = np.empty((columns, len(rows), len(pieces)))
         at = 0
         for block, reader in readers:
             if reader.pieces:
@@ -266,7 +264,7 @@ class LeftOut:
             self.keys[rows],
         )
 
-    def _fill(self, block: Block, reader: Reader, rows: NDArray[np.intp], out: NDArray[np.floating]) -> None:
+    def _fill(self, block: Block, reader: Reader, rows: NDArray[np.intp], out: FloatArray) -> None:
         for at, part in self.parts(block, reader, rows):
             found = reader.evidence(part)
             here = slice(at, at + len(found))
