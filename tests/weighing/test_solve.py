@@ -380,7 +380,7 @@ def test_the_strongest_penalty_within_one_standard_error_is_chosen(C):
         assert losses[penalty] == pytest.approx(by_row[penalty].mean(), abs=1e-3)
     best = min(losses, key=losses.get)
     within = []
-    for penalty, loss in by_row.items():
+    for loss in by_row.values():
         apart = loss - by_row[best]
         within.append(apart.mean() <= apart.std() / np.sqrt(300))
     assert chosen == list(by_row)[within.index(True)]

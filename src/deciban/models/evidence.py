@@ -252,7 +252,8 @@ class EvidenceClassifier(GenerativeClassifier):
     def n_parameters_(self) -> int:
         """Free parameters: those of every block that counts, its weights, the bias and the class prior."""
         weighed = self.weighed_
-        blocks = sum(reader.n_parameters + np.count_nonzero(weights) for _, reader, weights in weighed.readers)
+        counting = [(reader, weights) for _, reader, weights in weighed.readers if weights.any()]
+        blocks = sum(reader.n_parameters + np.count_nonzero(weights) for reader, weights in counting)
         return int(blocks + 2 * (len(self.classes_) - 1))
 
     @property

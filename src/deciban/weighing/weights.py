@@ -27,6 +27,7 @@ from deciban.weighing.tables import Leaves, Paired, Present, Scales, Values
 CELLS = 1 << 22  # of evidence, that are made at a time
 MOST_CELLS = 1 << 25  # of evidence, that are weighed: 256 MB; beyond, of fewer rows
 TRIED = 3000  # rows that the penalty is chosen by
+EXACT = 1e-12  # of the objective: then the order of the rows does not show
 TELLS = 1.0  # nats, over all rows, that a piece must tell by itself to be weighed at all
 
 
@@ -67,12 +68,12 @@ def _reader(evidence: Generative, block: Block) -> Reader:
 def _ranges(evidence: Generative, columns: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
     """The lowest and the highest number of each column that was seen."""
     low, high = np.full(len(columns), -np.inf), np.full(len(columns), np.inf)
+    place = {j: i for i, j in enumerate(columns)}
     for block in evidence.blocks:
         if isinstance(block.statistic, Histogram):
             for i, j in enumerate(block.plan.columns):
-                if j in columns and len(block.statistic.keys[i]):
-                    at = columns.index(j)
-                    low[at], high[at] = block.statistic.lower(i)[0], block.statistic.upper(i)[-1]
+                if j in place and len(block.statistic.keys[i]):
+                    low[place[j]], high[place[j]] = block.statistic.lower(i)[0], block.statistic.upper(i)[-1]
     return low, high
 
 
@@ -119,7 +120,7 @@ class Weights:
         )
         order = lowest(keys, TRIED)
         penalty, rough, _ = choose_penalty(chosen if len(order) == len(keys) else chosen.take(order))
-        found = solve(chosen, penalty, rough)
+        found = solve(chosen, penalty, rough, tol=EXACT)
         two = len(classes) == 2
         values = np.repeat(found.weights, 2, axis=1) if two else found.weights
         bias = np.array([-0.5, 0.5]) * found.bias[0] if two else found.bias
@@ -292,7 +293,7 @@ class LeftOut:
         whole = Rows(values, labels, weights, half)
         if self.learned:
             reader.prepare(replace(whole, weights=sample.weights))
-        step = max(1, CELLS // (len(reader.pieces) * len(self.model.classes)))
+        step = max(1, CELLS // max(1, len(reader.pieces) * len(self.model.classes)))
         for at in range(0, len(rows), step):
             yield at, whole.some(slice(at, at + step))
 
