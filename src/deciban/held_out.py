@@ -89,7 +89,7 @@ def _add_blocks(estimate: Estimate, batch: Batch, labels: Labels, out: FloatArra
             values = estimate.read(block, batch.frame, places, numbers)
             family = block.plan.family
             family.check(values)
-            _require_learned(block, values, labels, batch)
+            require_learned(block, values, labels, batch)
             if estimate.settings.unseen == "error":
                 _refuse_once(block, values, batch, places, evidence)
             family.leave_one_out(block.statistic, params, context, values, labels, batch.weights, out)
@@ -98,7 +98,7 @@ def _add_blocks(estimate: Estimate, batch: Batch, labels: Labels, out: FloatArra
             raise named_cell(bad, block.plan, evidence.schema, places, batch.frame, row) from None
 
 
-def _require_learned(block: Block, values: Any, labels: Labels, batch: Batch) -> None:
+def require_learned(block: Block, values: Any, labels: Labels, batch: Batch) -> None:
     """Where the counts remember every cell they can tell that a row was never learned. Sums cannot."""
     statistic = block.statistic
     if isinstance(statistic, Counts):

@@ -11,8 +11,9 @@ from deciban.plans import is_sparse
 from deciban.schema import Schema
 from deciban.sources import Sample, frame_of
 from deciban.sources.labels import encode_labels
+from deciban.weighing.left_out import LeftOut
+from deciban.weighing.readers import readers_of
 from deciban.weighing.structure import first_plans
-from deciban.weighing.weights import LeftOut, readers_of
 
 CLASSES = np.array(["egg", "ham", "spam"])
 

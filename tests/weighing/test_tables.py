@@ -111,6 +111,7 @@ def test_one_rare_value_is_what_it_is():
     values, labels = coded([column], [("once", "u", "v")]), labels_of(2, 41)
     reader = Values((0,), Categorical().collect(values, labels, None, 2), shares(labels))
     assert len(reader.counts) == 3
+    assert not reader.evidence(Rows(Coded(np.array([[UNSEEN]], np.int32), values.levels))).any()  # no other is like it
     assert (reader.evidence(Rows(values, labels))[-1] == 0).all()
     assert np.abs(reader.evidence(Rows(values))[-1]).max() > 0.1
 

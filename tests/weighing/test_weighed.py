@@ -9,9 +9,10 @@ from scipy.special import log_softmax, softmax
 from deciban.errors import DecibanError
 from deciban.families import Gaussian
 from deciban.sources import frame_of
+from deciban.weighing.readers import readers_of
 from deciban.weighing.structure import joint_plans
 from deciban.weighing.weighed import DECIBANS, SHOWN, Weighed, weigh
-from deciban.weighing.weights import Weights, readers_of
+from deciban.weighing.weights import Weights
 from tests.weighing.made import collected, gathered, mixed, sampled
 
 N = min(200, SHOWN)
@@ -171,7 +172,7 @@ def test_new_rows_may_be_weighed_too():
     X, y = mixed(N)
     evidence, _ = model_of(X, y)
     fresh = sampled(*mixed(N, seed=9))
-    weights = weigh(evidence, readers_of(evidence), fresh, 0, left_out=False)
+    weights = weigh(evidence, readers_of(evidence), fresh, 0, learned=False)
     new, pieces, _ = gathered(evidence, fresh, learned=False)
     z = np.einsum("cnp,pc->nc", new.values, weights.of(pieces, evidence.schema.names, evidence.classes))
     z = new.offset + weights.bias + z

@@ -12,10 +12,12 @@ from deciban.families import Poisson
 from deciban.plans import Plan
 from deciban.sources.sampling import lowest, row_keys
 from deciban.weighing import weights as module
+from deciban.weighing.left_out import LeftOut, places_of
 from deciban.weighing.reader import Piece
+from deciban.weighing.readers import readers_of
 from deciban.weighing.solve import solve
 from deciban.weighing.structure import joint_plans
-from deciban.weighing.weights import LeftOut, Weights, places_of, readers_of
+from deciban.weighing.weights import Weights
 from tests.weighing.made import collected, gathered, mixed, sampled
 
 

@@ -25,9 +25,10 @@ from deciban.sources.sampling import Watched, row_keys, sampled
 from deciban.summary import Summary, counted_word
 from deciban.table import Table
 from deciban.types import FloatArray, IntArray
+from deciban.weighing.readers import Readers, readers_of
 from deciban.weighing.structure import first_plans, joint_plans
 from deciban.weighing.weighed import Weighed, weigh
-from deciban.weighing.weights import Readers, Weights, readers_of
+from deciban.weighing.weights import Weights
 
 
 @cache
@@ -111,7 +112,7 @@ class EvidenceClassifier(GenerativeClassifier):
                 blocks = sorted((*single.blocks, *joint.blocks), key=lambda block: rank(block.plan))
                 whole = replace(single, blocks=tuple(blocks))
             readers = readers_of(whole)
-            return schema, whole, readers, weigh(whole, readers, few, self.seed)
+            return schema, whole, readers, weigh(whole, readers, few, self.seed, sure=True)
 
     def _few(self, rows: Sample, schema: Schema) -> Sample:
         """As many rows as weights need, of those that weigh something."""
@@ -135,7 +136,7 @@ class EvidenceClassifier(GenerativeClassifier):
         self._require_fitted()
         rows = settled(lambda: self._weighable(X, y, sample_weight))
         with one_thread():
-            self._weights = weigh(self.generative_, self._readers, rows, self.seed, left_out=learned)
+            self._weights = weigh(self.generative_, self._readers, rows, self.seed, learned=learned)
         return self
 
     def _known(self, rows: Sample | Streamed) -> Sample | Streamed:

@@ -20,8 +20,10 @@ from deciban.sources import Sample
 from deciban.sources.sampling import lowest, row_keys
 from deciban.statistics import Counts
 from deciban.types import FloatArray, IntArray
+from deciban.weighing.left_out import LeftOut, places_of
 from deciban.weighing.reader import Reader
-from deciban.weighing.weights import LeftOut, Readers, Weights, places_of
+from deciban.weighing.readers import Readers
+from deciban.weighing.weights import Weights
 
 DECIBANS = 10.0 / np.log(10.0)  # in one nat
 SHOWN = 200  # rows that tell what columns contribute
@@ -108,9 +110,11 @@ class Weighed:
         return Judged(rows.labels, z, rows.sample.weights)
 
 
-def weigh(evidence: Generative, readers: Readers, sample: Sample, seed: int, *, left_out: bool = True) -> Weights:
+def weigh(
+    evidence: Generative, readers: Readers, sample: Sample, seed: int, *, learned: bool = True, sure: bool = False
+) -> Weights:
     """Weights, and what every column contributes with them: mean evidence for the right class against the others."""
-    weights = Weights.learned(evidence, readers, sample, seed, left_out=left_out)
+    weights = Weights.learned(evidence, readers, sample, seed, learned=learned, sure=sure)
     if len(evidence.classes) < 2 or is_sparse(sample.frame):
         return weights
     keys = row_keys(sample.frame, evidence.schema.places(sample.frame), seed)

@@ -1,0 +1,122 @@
+"""Rows that are left out of the evidence that judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.batch import Batch
+from deciban.errors import BadCell, NegativeEvidence
+from deciban.generative import Block, Generative, named_cell
+from deciban.held_out import require_learned
+from deciban.plans import read
+from deciban.sources import Sample
+from deciban.sources.sampling import lowest, row_keys
+from deciban.statistics import Counts
+from deciban.types import FloatArray, Labels, Levels
+from deciban.weighing.reader import Piece, Reader, Rows
+from deciban.weighing.readers import Readers
+from deciban.weighing.solve import Evidence
+
+CELLS = 1 << 22  # of evidence, that are made at a time
+MOST_CELLS = 1 << 25  # of evidence, that are weighed: 256 MB; beyond, of fewer rows
+
+
+def places_of(classes: Levels, sample: Sample) -> Labels:
+    """(n) where each row's class stands among those of a model; −1 where it does not."""
+    place = {label: k for k, label in enumerate(classes)}
+    known = np.array([place.get(label, -1) for label in sample.labels.classes], np.int32)
+    return known[sample.labels.codes]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Rows to judge, and the model that judges them; each left out of it, if they are among what it has learned."""
+
+    model: Generative
+    sample: Sample
+    labels: Labels  # (n) places in the model's classes
+    alone: NDArray[np.bool_]  # (n) the only rows of their classes: without such a row nothing is known of its class
+    keys: NDArray[np.uint64]
+    learned: bool
+    sure: bool  # that they were learned: counts are not asked
+
+    @classmethod
+    def of(cls, model: Generative, sample: Sample, seed: int, *, learned: bool = True, sure: bool = False) -> LeftOut:
+        """The rows that weigh something, of classes that are known."""
+        labels = places_of(model.classes, sample)
+        weight = np.ones(len(labels)) if sample.weights is None else sample.weights
+        there = (labels >= 0) & (weight > 0)
+        if learned and (weight[~there] > 0).any():
+            raise NegativeEvidence(
+                "some rows are of a class that was never learned: these must be rows that the model has learned; to "
+                "weigh evidence by others use reweigh(X, y, learned=False)"
+            )
+        rows = np.flatnonzero(there)
+        taken = sample if len(rows) == len(labels) else sample.take(rows)
+        labels, weight = labels[rows], weight[rows]
+        alone = (model.counts.value[labels] - np.minimum(weight, 1.0) <= 1e-9) & learned
+        keys = row_keys(taken.frame, model.schema.places(taken.frame), seed)
+        return cls(model, taken, labels, alone, keys, learned, sure)
+
+    def evidence(self, readers: Readers) -> tuple[Evidence, list[Piece], NDArray[np.uint64]]:
+        """What every piece says of every row, and the keys of these. Of too many, of those with the lowest keys."""
+        classes = len(self.model.classes)
+        columns = 1 if classes == 2 else classes
+        pieces = [piece for _, reader in readers for piece in reader.pieces]
+        most = max(1, MOST_CELLS // max(1, columns * len(pieces)))
+        rows = lowest(self.keys, most)
+        values = np.empty((columns, len(rows), len(pieces)))
+        at = 0
+        for block, reader in readers:
+            if reader.pieces:
+                self._fill(block, reader, rows, values[:, :, at : at + len(reader.pieces)])
+            at += len(reader.pieces)
+        log_prior = np.log(self.model.counts.value / self.model.counts.value.sum())
+        offset = np.broadcast_to(log_prior[1] - log_prior[0] if columns == 1 else log_prior, (len(rows), columns))
+        weights = None if self.sample.weights is None else self.sample.weights[rows]
+        groups = np.zeros(len(pieces), np.intp)
+        return (
+            Evidence(values, np.ascontiguousarray(offset), self.labels[rows], weights, groups),
+            pieces,
+            self.keys[rows],
+        )
+
+    def _fill(self, block: Block, reader: Reader, rows: NDArray[np.intp], out: FloatArray) -> None:
+        for at, part in self.parts(block, reader, rows):
+            found = reader.evidence(part)
+            here = slice(at, at + len(found))
+            found[self.alone[rows[here]]] = 0.0
+            if len(out) == 1:
+                out[0, here] = found[:, :, 1] - found[:, :, 0]
+            else:
+                out[:, here] = found.transpose(2, 0, 1)
+
+    def parts(self, block: Block, reader: Reader, rows: NDArray[np.intp]) -> Iterator[tuple[int, Rows]]:
+        """The rows as a block reads them, as many at a time as make no large arrays."""
+        levels = block.statistic.levels if isinstance(block.statistic, Counts) else None
+        places = self.model.schema.places(self.sample.frame)
+        sample = self.sample if len(rows) == self.sample.frame.rows else self.sample.take(rows)
+        values = read(block.plan, sample.frame, places, levels, self.model.missing)
+        numbers = np.arange(len(rows)) if sample.numbers is None else sample.numbers
+        try:
+            block.plan.family.check(values)
+        except BadCell as bad:
+            row = int(numbers[bad.row])
+            raise named_cell(bad, block.plan, self.model.schema, places, sample.frame, row) from None
+        if self.learned and not self.sure:
+            batch = Batch(sample.frame, self.labels[rows], self.model.classes, sample.weights, 0, numbers)
+            require_learned(block, values, self.labels[rows], batch)
+        labels = self.labels[rows] if self.learned else None
+        half = (self.keys[rows] & np.uint64(1)).astype(np.bool_)
+        # a row of weight 2 is two rows, of which one is left out at a time
+        weights = None if sample.weights is None or not self.learned else np.minimum(sample.weights, 1.0)
+        whole = Rows(values, labels, weights, half)
+        if self.learned:
+            reader.prepare(replace(whole, weights=sample.weights))
+        step = max(1, CELLS // max(1, len(reader.pieces) * len(self.model.classes)))
+        for at in range(0, len(rows), step):
+            yield at, whole.some(slice(at, at + step))
