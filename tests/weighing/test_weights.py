@@ -11,7 +11,7 @@ from deciban.errors import DecibanError, NegativeEvidence
 from deciban.families import Poisson
 from deciban.plans import Plan
 from deciban.sources.sampling import lowest, row_keys
-from deciban.weighing import weights as module
+from deciban.weighing import left_out
 from deciban.weighing.left_out import LeftOut, places_of
 from deciban.weighing.reader import Piece
 from deciban.weighing.readers import readers_of
@@ -173,14 +173,14 @@ def test_evidence_is_gathered_piece_by_piece(classes, left_out):
 def test_rows_in_portions_give_the_same_evidence(monkeypatch):
     model, sample = learned()
     expected = gathered(model, sample)[0].values
-    monkeypatch.setattr(module, "CELLS", 300)
+    monkeypatch.setattr(left_out, "CELLS", 300)
     np.testing.assert_array_equal(gathered(model, sample)[0].values, expected)
 
 
 def test_of_too_many_rows_those_with_the_lowest_keys_are_weighed(monkeypatch):
     model, sample = learned()
     whole, pieces, _ = gathered(model, sample)
-    monkeypatch.setattr(module, "MOST_CELLS", 3 * len(pieces) * 50)
+    monkeypatch.setattr(left_out, "MOST_CELLS", 3 * len(pieces) * 50)
     few, _, keys = gathered(model, sample)
     rows = lowest(keys_of(model, sample), 50)
     assert len(rows) == 50

@@ -44,6 +44,10 @@ class Coding:
         """(d) whether codes stand in an order: those of numbers."""
         return np.array([cuts is not None for cuts in self.cuts], np.bool_)
 
+    def some(self, columns: Sequence[int]) -> Coding:
+        """That of some of the columns."""
+        return Coding(tuple(self.cuts[j] for j in columns), tuple(self.levels[j] for j in columns))
+
     def of(self, frame: Frame, columns: Sequence[int]) -> Codes:
         """(n, d) the codes of some columns of a frame."""
         out = np.empty((frame.rows, len(columns)), np.uint8, order="F")
@@ -84,6 +88,11 @@ class Encoding:
         """(m) the column that each entry belongs to."""
         widths = [1 if levels is None else len(levels) for levels in self.levels]
         return np.repeat(np.arange(len(widths)), widths)
+
+    def some(self, columns: Sequence[int]) -> Encoding:
+        """That of some of the columns."""
+        parts = (self.middle, self.spread, self.range, self.levels)
+        return Encoding(*(tuple(part[j] for j in columns) for part in parts))  # type: ignore[arg-type]
 
     def of(self, frame: Frame, columns: Sequence[int]) -> FloatArray:
         """(n, m) the entries of some columns of a frame."""

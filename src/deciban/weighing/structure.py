@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.families import Binned, Categorical, Gaussian, Multinomial
@@ -43,25 +45,45 @@ def first_plans(schema: Schema, *, sparse: bool) -> tuple[Plan, ...]:
 
 
 def joint_plans(evidence: Generative, sample: Sample, pairs: int | None, trees: int, seed: int) -> tuple[Plan, ...]:
-    """Columns that are read together, in the light of what is known of each and of some of the rows."""
+    """Columns that are read together, in the light of what is known of each and of some of the rows.
+
+    A column that repeats another in all of these rows is left to the other.
+    """
     plans = []
+    places = evidence.schema.places(sample.frame)
     columns, encoding = _encoding(evidence)
     if len(columns):
-        plans.append(Plan(Normals(encoding), columns))
-    places = evidence.schema.places(sample.frame)
-    columns, coding = _coding(evidence, COARSE)
-    if pairs != 0 and len(columns) > 1:
-        codes = coding.of(sample.frame, [places[j] for j in columns])
-        chosen = _pairs(coding, codes, sample, pairs)
-        if chosen:
-            plans.append(_paired(columns, coding, chosen))
+        entries = np.round(encoding.of(sample.frame, [places[j] for j in columns]), 9)
+        kept = _different([entries[:, encoding.owner == i] for i in range(len(columns))])
+        plans.append(Plan(Normals(encoding.some(kept)), tuple(columns[i] for i in kept)))
     columns, coding = _coding(evidence, FINE)
-    if trees and len(columns) > 1 and len(sample.labels.classes) > 1:
-        codes = coding.of(sample.frame, [places[j] for j in columns])
+    codes = coding.of(sample.frame, [places[j] for j in columns])
+    kept = _different(list(codes.T))
+    if len(kept) < 2 or len(sample.labels.classes) < 2:
+        return tuple(plans)
+    columns, coding, codes = tuple(columns[i] for i in kept), coding.some(kept), np.asfortranarray(codes[:, kept])
+    if pairs != 0:
+        among, coarse = _coding(evidence, COARSE)
+        kept = [i for i, j in enumerate(among) if j in columns]
+        among, coarse = tuple(among[i] for i in kept), coarse.some(kept)
+        chosen = _pairs(coarse, coarse.of(sample.frame, [places[j] for j in among]), sample, pairs)
+        if chosen:
+            used = sorted({i for pair in chosen for i in pair})
+            family = Pairs(coarse.some(used), tuple((used.index(a), used.index(b)) for a, b in chosen))
+            plans.append(Plan(family, tuple(among[i] for i in used)))
+    if trees:
         classes = len(sample.labels.classes)
         forest = Forest.grown(coding, codes, sample.labels.codes, sample.weights, classes, trees, seed)
         plans.append(Plan(forest, columns))
     return tuple(plans)
+
+
+def _different(columns: Sequence[NDArray[Any]]) -> list[int]:
+    """The places of columns that repeat none before them."""
+    first: dict[bytes, int] = {}
+    for i, column in enumerate(columns):
+        first.setdefault(column.tobytes(), i)
+    return list(first.values())
 
 
 def _blocks(evidence: Generative) -> tuple[Block | None, Block | None, Block | None]:
@@ -178,11 +200,3 @@ def _telling(coding: Coding, codes: Codes, sample: Sample) -> list[int]:
         bits = (table[some] * np.log(table[some] / expected[some])).sum()
         found.append(bits - 0.5 * (len(table) - 1) * ((table.sum(axis=0) > 0).sum() - 1))
     return [int(j) for j in np.argsort(-np.array(found), kind="stable")]
-
-
-def _paired(columns: Sequence[int], coding: Coding, pairs: list[tuple[int, int]]) -> Plan:
-    """A plan of the columns that occur in pairs."""
-    used = sorted({j for pair in pairs for j in pair})
-    place = {j: i for i, j in enumerate(used)}
-    few = Coding(tuple(coding.cuts[j] for j in used), tuple(coding.levels[j] for j in used))
-    return Plan(Pairs(few, tuple((place[a], place[b]) for a, b in pairs)), tuple(columns[j] for j in used))
