@@ -13,7 +13,7 @@ from deciban.sources import Sample, frame_of
 from deciban.sources.labels import encode_labels
 from deciban.weighing.left_out import LeftOut
 from deciban.weighing.readers import readers_of
-from deciban.weighing.structure import first_plans
+from deciban.weighing.structure import first_plans, joint_plans
 
 CLASSES = np.array(["egg", "ham", "spam"])
 
@@ -89,3 +89,14 @@ def collected(sample, joint=lambda single, sample: ()):
 def gathered(model, sample, *, learned=True):
     """What all pieces say of rows, the pieces, and the keys of the rows."""
     return LeftOut.of(model, sample, 0, learned=learned).evidence(readers_of(model))
+
+
+def together(single, sample):
+    """Plans of all kinds."""
+    return joint_plans(single, sample, None, 5, 0)
+
+
+def learned(n=240, seed=0, classes=3, weights=None):
+    """A model, and the rows that it has learned."""
+    sample = sampled(*mixed(n, seed, classes), weights)
+    return collected(sample, together), sample

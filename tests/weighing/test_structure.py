@@ -237,6 +237,15 @@ def test_what_is_chosen_does_not_depend_on_the_order_of_rows():
     assert one[Normals] == other[Normals]  # sums of columns are exact
 
 
+def test_a_column_that_repeats_another_is_left_to_it():
+    X, y = mixed()
+    twice = pd.concat([X, X.add_suffix(" again")], axis=1)
+    one, two = planned(X, y), planned(twice, y)
+    assert one.keys() == two.keys()
+    for kind, plan in one.items():
+        assert plan == two[kind]
+
+
 def test_columns_of_the_sample_may_stand_in_another_order():
     X, y = mixed()
     single = collected(sampled(X, y))

@@ -398,7 +398,7 @@ def test_shares_of_columns_sum_to_what_is_added(name):
     reader, values = CASES[name]
     weights = np.random.default_rng(13).exponential(size=(len(reader.pieces), 3))
     out = np.full((N, 3), 0.5)
-    reader.add(values, weights, out)
+    reader.adder(weights)(values, out)
     expected = 0.5 + np.einsum("npk,pk->nk", reader.evidence(Rows(values)), weights)
     np.testing.assert_allclose(out, expected, rtol=1e-10, atol=1e-11)
     split = list(reader.split(values, weights))

@@ -1,4 +1,4 @@
-"""Weights: how much each piece counts; what is gathered to learn them from, and what becomes of them on merge."""
+"""Weights: how much each piece counts, and what becomes of that on merge."""
 
 from dataclasses import replace
 
@@ -7,33 +7,11 @@ import pandas as pd
 import pytest
 from scipy.special import log_softmax
 
-from deciban.errors import DecibanError, NegativeEvidence
-from deciban.families import Poisson
-from deciban.plans import Plan
-from deciban.sources.sampling import lowest, row_keys
-from deciban.weighing import left_out
-from deciban.weighing.left_out import LeftOut, places_of
 from deciban.weighing.reader import Piece
 from deciban.weighing.readers import readers_of
 from deciban.weighing.solve import solve
-from deciban.weighing.structure import joint_plans
 from deciban.weighing.weights import Weights
-from tests.weighing.made import collected, gathered, mixed, sampled
-
-
-def together(single, sample):
-    return joint_plans(single, sample, None, 5, 0)
-
-
-def learned(n=240, seed=0, classes=3, weights=None):
-    """A model, and the rows that it has learned."""
-    sample = sampled(*mixed(n, seed, classes), weights)
-    return collected(sample, together), sample
-
-
-def keys_of(model, sample):
-    return row_keys(sample.frame, model.schema.places(sample.frame), 0)
-
+from tests.weighing.made import collected, gathered, learned, sampled
 
 # What pieces and classes have ----------------------------------------------------------------------------------------
 
@@ -140,98 +118,6 @@ def test_what_columns_contribute_is_the_mean_by_rows():
     assert found == {("x",): 3.0, ("y",): 1.5, ("x", "y"): 2.0}
 
 
-# What weights are learned from ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("left_out", [True, False])
-def test_evidence_is_gathered_piece_by_piece(classes, left_out):
-    model, sample = learned(classes=classes)
-    rows = LeftOut.of(model, sample, 0, learned=left_out)
-    evidence, pieces, keys = gathered(model, sample, learned=left_out)
-    np.testing.assert_array_equal(keys, keys_of(model, sample))
-    assert len({(piece.kind, piece.columns) for piece in pieces}) == len(pieces)
-    assert {"value", "pair", "forest", "linear", "quadratic", "normal", "present"} <= {piece.kind for piece in pieces}
-    at = 0
-    for block, reader in readers_of(model):
-        ((first, part),) = rows.parts(block, reader, np.arange(sample.frame.rows))
-        assert first == 0
-        assert (part.labels is None) == (not left_out)
-        found = reader.evidence(part)
-        for p in range(len(reader.pieces)):
-            if classes == 2:
-                np.testing.assert_array_equal(evidence.values[0, :, at + p], found[:, p, 1] - found[:, p, 0])
-            else:
-                np.testing.assert_array_equal(evidence.values[:, :, at + p].T, found[:, p])
-        at += len(reader.pieces)
-    assert at == len(pieces)
-    share = np.bincount(sample.labels.codes) / sample.frame.rows
-    offset = [np.log(share[1] / share[0])] if classes == 2 else np.log(share)
-    np.testing.assert_allclose(evidence.offset, np.tile(offset, (sample.frame.rows, 1)), rtol=1e-12)
-
-
-def test_rows_in_portions_give_the_same_evidence(monkeypatch):
-    model, sample = learned()
-    expected = gathered(model, sample)[0].values
-    monkeypatch.setattr(left_out, "CELLS", 300)
-    np.testing.assert_array_equal(gathered(model, sample)[0].values, expected)
-
-
-def test_of_too_many_rows_those_with_the_lowest_keys_are_weighed(monkeypatch):
-    model, sample = learned()
-    whole, pieces, _ = gathered(model, sample)
-    monkeypatch.setattr(left_out, "MOST_CELLS", 3 * len(pieces) * 50)
-    few, _, keys = gathered(model, sample)
-    rows = lowest(keys_of(model, sample), 50)
-    assert len(rows) == 50
-    np.testing.assert_array_equal(keys, keys_of(model, sample)[rows])
-    np.testing.assert_array_equal(few.labels, whole.labels[rows])
-    supervised = np.array([piece.kind == "supervised bins" for piece in pieces])  # their cuts are those of the few
-    np.testing.assert_array_equal(few.values[:, :, ~supervised], whole.values[:, rows][:, :, ~supervised])
-
-
-def test_rows_without_weight_and_of_unknown_classes_are_left_out():
-    model, _ = learned()
-    X, y = mixed()
-    y = y.astype(object)
-    y[:3] = "another"
-    weights = np.ones(len(y))
-    weights[2:5] = 0.0
-    with pytest.raises(NegativeEvidence, match=r"a class that was never learned.*learned=False"):
-        LeftOut.of(model, sampled(X, y, weights), 0)
-    new = LeftOut.of(model, sampled(X, y, weights), 0, learned=False)
-    assert new.sample.numbers.tolist() == list(range(5, len(y)))
-    weights[:2] = 0.0
-    kept = LeftOut.of(model, sampled(X, y, weights), 0)
-    assert kept.sample.numbers.tolist() == list(range(5, len(y)))
-    np.testing.assert_array_equal(places_of(model.classes, sampled(X, y))[:5] < 0, [True] * 3 + [False] * 2)
-
-
-@pytest.mark.parametrize("weight", [None, 0.5, 1.0, 2.0])
-def test_the_only_row_of_a_class_has_no_evidence(weight):
-    """Without it nothing is known of its class. A row of weight 2 is two rows, so one is left."""
-    X, y = mixed(60)
-    y = np.where(np.arange(60) == 7, "once", y)
-    weights = None if weight is None else np.where(np.arange(60) == 7, weight, 1.0)
-    sample = sampled(X, y, weights)
-    model = collected(sample, together)
-    rows = LeftOut.of(model, sample, 0)
-    assert np.flatnonzero(rows.alone).tolist() == ([] if weight == 2.0 else [7])
-    evidence = gathered(model, sample)[0].values
-    assert np.isfinite(evidence).all()
-    assert evidence[:, 7].any() == (weight == 2.0)
-
-
-def test_infinite_cells_are_named_with_their_rows():
-    model, _ = learned()
-    X, y = mixed()
-    X.loc[17, "width"] = np.inf
-    weights = np.where(np.arange(len(y)) < 5, 0.0, 1.0)
-    for given in (None, weights):
-        with pytest.raises(DecibanError, match="column 'width', row 17: inf is infinite"):
-            gathered(model, sampled(X, y, given))
-
-
 # Learning ------------------------------------------------------------------------------------------------------------
 
 
@@ -281,10 +167,3 @@ def test_nothing_is_learned_from_one_class_or_one_row_of_each(y):
     weights = Weights.learned(model, readers_of(model), sample, 0)
     assert not weights.values.any()
     np.testing.assert_allclose(weights.bias, 0.0, atol=1e-9)
-
-
-def test_a_family_that_is_not_weighed_is_refused():
-    model, _ = learned()
-    block = replace(model.blocks[-1], plan=Plan(Poisson(), (0,)))
-    with pytest.raises(DecibanError, match="no evidence is weighed of a Poisson"):
-        readers_of(replace(model, blocks=(block,)))

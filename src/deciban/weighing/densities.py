@@ -132,6 +132,10 @@ class Jointly(Reader):
                 out[n, piece, k] = found
         return out
 
+    @property
+    def width(self) -> int:
+        return int(self.params.mean.shape[1]) + 4 * len(self.count)
+
     def split(self, values: FloatArray, weights: FloatArray) -> Iterator[Share]:
         """x·(Ax) by rows, x·b by terms; what does not depend on x belongs to no column."""
         mean, owner = self.params.mean, self.family.reading.owner

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from deciban.families.base import rows_of
 from deciban.types import FloatArray, Labels
 
+Adder = Callable[[Any, FloatArray], None]
 Share = tuple[tuple[int, ...], FloatArray]  # columns, and (n, K) what they contribute; no columns: what none does
 
 
@@ -55,12 +56,21 @@ class Reader(ABC):
     def n_parameters(self) -> int:
         """How many free parameters it has."""
 
-    def add(self, values: Any, weights: FloatArray, out: FloatArray) -> None:
-        """out (n, K) += Σ weights (pieces, K) · evidence of new rows."""
-        out += np.einsum("npk,pk->nk", self.evidence(Rows(values)), weights)
+    def adder(self, weights: FloatArray) -> Adder:
+        """What adds Σ weights (pieces, K) · evidence of new rows to out (n, K)."""
+
+        def add(values: Any, out: FloatArray) -> None:
+            out += np.einsum("npk,pk->nk", self.evidence(Rows(values)), weights)
+
+        return add
+
+    @property
+    def width(self) -> int:
+        """How many numbers it makes of a row on the way, about."""
+        return 1 + 4 * len(self.pieces)
 
     def split(self, values: Any, weights: FloatArray) -> Iterator[Share]:
-        """What `add` adds, as shares of columns; they sum to it. A piece of one column, or of a pair, is its own."""
+        """What is added, as shares of columns; they sum to it. A piece of one column, or of a pair, is its own."""
         found = self.evidence(Rows(values)) * weights
         for p, piece in enumerate(self.pieces):
             yield piece.columns, found[:, p]

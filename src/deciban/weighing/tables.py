@@ -19,7 +19,7 @@ from deciban.statistics import Counts, Histogram
 from deciban.statistics.cells import Cells
 from deciban.statistics.moments import Moments
 from deciban.types import FloatArray, IntArray
-from deciban.weighing.reader import Piece, Reader, Rows, Share, centred
+from deciban.weighing.reader import Adder, Piece, Reader, Rows, Share, centred
 
 VIRTUAL = 2.0  # rows that every cell has more, spread over the classes as all rows are
 RARE = 5.0  # rows: values with fewer are one
@@ -54,10 +54,14 @@ class Tables(Reader):
         )
         return out
 
-    def add(self, values: Any, weights: FloatArray, out: FloatArray) -> None:
+    def adder(self, weights: FloatArray) -> Adder:
         owner = np.repeat(np.arange(len(self.pieces)), np.diff(self.offsets))
         table = padded_table((self.logs() * weights[owner]).T)
-        _kernels.add_table(self.codes(values), self.offsets, table, out.shape[1], out)
+
+        def add(values: Any, out: FloatArray) -> None:
+            _kernels.add_table(self.codes(values), self.offsets, table, out.shape[1], out)
+
+        return add
 
     @property
     def n_parameters(self) -> int:
@@ -260,9 +264,17 @@ class Leaves(Reader):
         logs = centred(np.log(counts + self.virtual * self.prior) - np.log(self.prior))
         return logs / (len(self.family.starts) - 1)
 
-    def add(self, values: Codes, weights: FloatArray, out: FloatArray) -> None:
+    @property
+    def width(self) -> int:
+        return len(self.family.starts)
+
+    def adder(self, weights: FloatArray) -> Adder:
         table = padded_table((self._logs(self.counts) * weights[0]).T)
-        _kernels.add_table(self.family.cells(values), self.family.offsets, table, out.shape[1], out)
+
+        def add(values: Codes, out: FloatArray) -> None:
+            _kernels.add_table(self.family.cells(values), self.family.offsets, table, out.shape[1], out)
+
+        return add
 
     def split(self, values: Codes, weights: FloatArray) -> Iterator[Share]:
         logs = self._logs(self.family.sums(self.counts)) * weights[0]

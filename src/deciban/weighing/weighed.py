@@ -13,6 +13,7 @@ from deciban import _kernels
 from deciban.batch import Frame
 from deciban.errors import BadCell
 from deciban.families import Gaussian
+from deciban.families.base import rows_of
 from deciban.generative import Block, ClassPrior, Generative, log_prior, named_cell, numbered_row, title
 from deciban.held_out import Judged
 from deciban.plans import converts, is_sparse, read
@@ -21,11 +22,13 @@ from deciban.sources.sampling import lowest, row_keys
 from deciban.statistics import Counts
 from deciban.types import FloatArray, IntArray
 from deciban.weighing.left_out import LeftOut, places_of
-from deciban.weighing.reader import Reader
+from deciban.weighing.reader import Adder, Reader
 from deciban.weighing.readers import Readers
 from deciban.weighing.weights import Weights
 
 DECIBANS = 10.0 / np.log(10.0)  # in one nat
+CELLS = 1 << 22  # numbers, that are made of rows at a time
+SPLIT = 4096  # rows, that are split into shares at a time
 SHOWN = 200  # rows that tell what columns contribute
 
 
@@ -60,12 +63,18 @@ class Weighed:
     def converts(self, frame: Frame) -> bool:
         return converts([block.plan for block in self.evidence.blocks], frame)
 
+    @cached_property
+    def _adders(self) -> tuple[Adder, ...]:
+        return tuple(reader.adder(weights) for _, reader, weights in self.readers)
+
     def joint(self, frame: Frame, out: FloatArray, first_row: int | IntArray = 0) -> None:
         """out (n, K) = the scores, but for a term common to all classes."""
         out[:] = self.log_prior + self.bias
-        for reader, values, weights in self._read(frame, first_row):
-            if weights.any():
-                reader.add(values, weights, out)
+        for add, (reader, values, weights) in zip(self._adders, self._read(frame, first_row), strict=True):
+            step = max(1, CELLS // (reader.width * len(self.log_prior)))
+            for at in range(0, frame.rows, step) if weights.any() else ():
+                some = slice(at, at + step)
+                add(rows_of(values, some), out[some])
 
     def _read(self, frame: Frame, first_row: int | IntArray = 0) -> Iterator[tuple[Reader, Any, FloatArray]]:
         """Every block's values of some rows."""
@@ -90,6 +99,11 @@ class Weighed:
 
     def shares(self, frame: Frame) -> dict[tuple[int, ...], FloatArray]:
         """(n, K) what no column contributes, what each one does, and what each pair does, in this order."""
+        starts = range(0, max(frame.rows, 1), SPLIT)
+        found = [self._shares(frame.slice(at, min(at + SPLIT, frame.rows))) for at in starts]
+        return {columns: np.concatenate([part[columns] for part in found]) for columns in found[0]}
+
+    def _shares(self, frame: Frame) -> dict[tuple[int, ...], FloatArray]:
         base = np.broadcast_to(self.log_prior + self.bias, (frame.rows, len(self.log_prior)))
         found: dict[tuple[int, ...], FloatArray] = {(): base}
         for reader, values, weights in self._read(frame):

@@ -1,0 +1,116 @@
+"""Rows that are left out: what all pieces say of them, and which rows can be judged so."""
+
+import numpy as np
+import pytest
+
+from deciban.errors import DecibanError, NegativeEvidence
+from deciban.sources.sampling import lowest, row_keys
+from deciban.weighing import left_out
+from deciban.weighing.left_out import LeftOut, places_of
+from deciban.weighing.readers import readers_of
+from tests.weighing.made import collected, gathered, learned, mixed, sampled, together
+
+
+def keys_of(model, sample):
+    return row_keys(sample.frame, model.schema.places(sample.frame), 0)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("known", [True, False])
+def test_evidence_is_gathered_piece_by_piece(classes, known):
+    model, sample = learned(classes=classes)
+    rows = LeftOut.of(model, sample, 0, learned=known)
+    evidence, pieces, keys = gathered(model, sample, learned=known)
+    np.testing.assert_array_equal(keys, keys_of(model, sample))
+    assert len({(piece.kind, piece.columns) for piece in pieces}) == len(pieces)
+    assert {"value", "pair", "forest", "linear", "quadratic", "normal", "present"} <= {piece.kind for piece in pieces}
+    at = 0
+    for block, reader in readers_of(model):
+        ((first, part),) = rows.parts(block, reader, np.arange(sample.frame.rows))
+        assert first == 0
+        assert (part.labels is None) == (not known)
+        found = reader.evidence(part)
+        for p in range(len(reader.pieces)):
+            if classes == 2:
+                np.testing.assert_array_equal(evidence.values[0, :, at + p], found[:, p, 1] - found[:, p, 0])
+            else:
+                np.testing.assert_array_equal(evidence.values[:, :, at + p].T, found[:, p])
+        at += len(reader.pieces)
+    assert at == len(pieces)
+    share = np.bincount(sample.labels.codes) / sample.frame.rows
+    offset = [np.log(share[1] / share[0])] if classes == 2 else np.log(share)
+    np.testing.assert_allclose(evidence.offset, np.tile(offset, (sample.frame.rows, 1)), rtol=1e-12)
+
+
+def test_rows_in_portions_give_the_same_evidence(monkeypatch):
+    model, sample = learned()
+    expected = gathered(model, sample)[0].values
+    monkeypatch.setattr(left_out, "CELLS", 300)
+    np.testing.assert_array_equal(gathered(model, sample)[0].values, expected)
+
+
+def test_of_too_many_rows_those_with_the_lowest_keys_are_weighed(monkeypatch):
+    model, sample = learned()
+    whole, pieces, _ = gathered(model, sample)
+    monkeypatch.setattr(left_out, "MOST_CELLS", 3 * len(pieces) * 50)
+    few, _, keys = gathered(model, sample)
+    rows = lowest(keys_of(model, sample), 50)
+    assert len(rows) == 50
+    np.testing.assert_array_equal(keys, keys_of(model, sample)[rows])
+    np.testing.assert_array_equal(few.labels, whole.labels[rows])
+    supervised = np.array([piece.kind == "supervised bins" for piece in pieces])  # their cuts are those of the few
+    np.testing.assert_array_equal(few.values[:, :, ~supervised], whole.values[:, rows][:, :, ~supervised])
+
+
+def test_rows_without_weight_and_of_unknown_classes_are_left_out():
+    model, _ = learned()
+    X, y = mixed()
+    y = y.astype(object)
+    y[:3] = "another"
+    weights = np.ones(len(y))
+    weights[2:5] = 0.0
+    with pytest.raises(NegativeEvidence, match=r"a class that was never learned.*learned=False"):
+        LeftOut.of(model, sampled(X, y, weights), 0)
+    new = LeftOut.of(model, sampled(X, y, weights), 0, learned=False)
+    assert new.sample.numbers.tolist() == list(range(5, len(y)))
+    weights[:2] = 0.0
+    kept = LeftOut.of(model, sampled(X, y, weights), 0)
+    assert kept.sample.numbers.tolist() == list(range(5, len(y)))
+    np.testing.assert_array_equal(places_of(model.classes, sampled(X, y))[:5] < 0, [True] * 3 + [False] * 2)
+
+
+@pytest.mark.parametrize("weight", [None, 0.5, 1.0, 2.0])
+def test_the_only_row_of_a_class_has_no_evidence(weight):
+    """Without it nothing is known of its class. A row of weight 2 is two rows, so one is left."""
+    X, y = mixed(60)
+    y = np.where(np.arange(60) == 7, "once", y)
+    weights = None if weight is None else np.where(np.arange(60) == 7, weight, 1.0)
+    sample = sampled(X, y, weights)
+    model = collected(sample, together)
+    rows = LeftOut.of(model, sample, 0)
+    assert np.flatnonzero(rows.alone).tolist() == ([] if weight == 2.0 else [7])
+    evidence = gathered(model, sample)[0].values
+    assert np.isfinite(evidence).all()
+    assert evidence[:, 7].any() == (weight == 2.0)
+
+
+def test_infinite_cells_are_named_with_their_rows():
+    model, _ = learned()
+    X, y = mixed()
+    X.loc[17, "width"] = np.inf
+    weights = np.where(np.arange(len(y)) < 5, 0.0, 1.0)
+    for given in (None, weights):
+        with pytest.raises(DecibanError, match="column 'width', row 17: inf is infinite"):
+            gathered(model, sampled(X, y, given))
+
+
+@pytest.mark.parametrize(("column", "value"), [("width", 99.0), ("code", "strange"), ("height", -99.0)])
+def test_a_row_that_was_never_learned_is_named(column, value):
+    """Were it left out, counts would fall below zero."""
+    model, _ = learned()
+    X, y = mixed()
+    X.loc[17, column] = value
+    with pytest.raises(NegativeEvidence, match="row 17"):
+        gathered(model, sampled(X, y))
+    new = gathered(model, sampled(X, y), learned=False)[0]
+    assert np.isfinite(new.values).all()
