@@ -72,7 +72,8 @@ def test_blocks_run(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 def test_documents_hold_sessions() -> None:
-    for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "lectures.md"):
+    docs = ROOT / "docs"
+    for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", docs / "lectures.md", docs / "evidence.md"):
         assert any(block.startswith(">>>") for _, _, block in blocks(document)), document
 
 

@@ -13,11 +13,14 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import deciban as db
 from deciban import cli
 
 DATA = Path(os.environ.get("DECIBAN_DATA", "")) / "tables"
 needs_data = pytest.mark.skipif(not os.environ.get("DECIBAN_DATA"), reason="DECIBAN_DATA names no folder")
 FEATURES = ["status", "income", "age", "member"]
+NAIVE_BAYES = ["--model", "naive-bayes"]
+LEARNED = {"evidence": ([], db.EvidenceClassifier), "naive-bayes": (NAIVE_BAYES, db.NaiveBayes)}  # by fit; in memory
 
 
 def run(*args: object, code: int = 0, input: str | bytes | None = None) -> Any:

@@ -17,7 +17,7 @@ from deciban.cli.reporting import reported
 from deciban.errors import DecibanError, warn
 from tests.cli.runs import command, people, run
 
-COMMANDS = ("fit", "predict", "explain", "evaluate", "merge", "forget", "show", "demo")
+COMMANDS = ("fit", "predict", "explain", "evaluate", "merge", "forget", "reweigh", "show", "demo")
 
 
 def test_the_demo_shows_the_lectures_numbers():
@@ -52,17 +52,21 @@ def examples(name):
     return [line.strip() for line in found.__doc__.partition("Examples:")[2].splitlines() if line.strip()]
 
 
+MONTHS = ("january", "february", "march")
+
+
 @pytest.fixture
 def office(tmp_path, monkeypatch):
     """A folder with all the files that the examples of the help speak of."""
     monkeypatch.chdir(tmp_path)
-    for seed, name in enumerate(("people", "more", "later", "new")):
+    for seed, name in enumerate(("people", "more", "later", "new", *MONTHS)):
         table = people(60, seed).rename(columns={"id": "name"}).drop(columns=["member"])
         table.assign(evade=table.evade.map({"yes": "Yes", "no": "No"})).to_csv(f"{name}.csv", index=False)
     people_ = (tmp_path / "people.csv").read_text().splitlines(keepends=True)
     (tmp_path / "leavers.csv").write_text("".join(people_[:4]))
-    for month in ("january", "february", "march"):
-        run("fit", "people.csv", "--label", "evade", "--drop", "name", "-o", f"{month}.deciban")
+    for month in MONTHS:
+        run("fit", f"{month}.csv", "--label", "evade", "--drop", "name", "-o", f"{month}.deciban")
+    run("merge", "january.deciban", "february.deciban", "-o", "both.deciban")
     return tmp_path
 
 
@@ -70,8 +74,8 @@ def office(tmp_path, monkeypatch):
 def test_the_help_of_each_command_ends_with_two_examples_that_work(name, office):
     found = examples(name)
     assert len(found) == 2
-    run("fit", "people.csv", "--label", "evade", "-o", "people.deciban")
     for line in found:
+        run("fit", "people.csv", "--label", "evade", "-o", "people.deciban")  # no example needs the one before
         program, *args = shlex.split(line.partition(" | ")[0])
         assert program == "deciban"
         run(*args)
@@ -94,6 +98,7 @@ def test_the_help_of_each_command_ends_with_two_examples_that_work(name, office)
         ["predict", "m.deciban", "a.csv", "--explain", "0"],
         ["merge", "a.deciban", "-o", "b.deciban"],
         ["merge", "a.deciban", "b.deciban"],
+        ["reweigh", "a.deciban"],
         ["explain", "m.deciban", "a.csv"],
         ["explain", "m.deciban", "a.csv", "--row", "-1"],
     ],
@@ -139,7 +144,8 @@ def test_warnings_are_lines_and_one_of_a_kind_is_enough(capsys):
     def careless():
         for rows in (3, 5, 8):
             warn(f"{rows} rows are impossible")
-        warn("something else")
+        for _ in range(3):
+            warn("something else")
         warnings.warn("not of deciban", ResourceWarning, stacklevel=1)
 
     with pytest.raises(ResourceWarning):
@@ -268,7 +274,9 @@ def completed(*words):
 
 def test_the_shell_completes_commands_options_values_and_files():
     assert set(completed("f")) == {"fit", "forget"}
+    assert completed("rew") == ["reweigh"]
     assert "--label" in completed("fit", "--la")
     assert completed("fit", "a.csv", "--model", "l") == ["lda", "logistic"]
+    assert completed("fit", "a.csv", "--model", "e") == ["evidence"]
     assert completed("fit", "a") == []
     assert completed("show", "m") == []

@@ -1,6 +1,7 @@
-"""`deciban explain`, `evaluate`, `merge`, `forget` and `show`."""
+"""`deciban explain`, `evaluate`, `merge`, `forget`, `reweigh` and `show`."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -8,16 +9,23 @@ import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, roc_auc_score
 
 import deciban as db
-from tests.cli.runs import FEATURES, people, run
+from tests.cli.runs import FEATURES, LEARNED, NAIVE_BAYES, people, run
+
+BOTH = pytest.mark.parametrize("kind", LEARNED)
 
 
 @pytest.fixture
-def office(tmp_path, monkeypatch):
+def kind():
+    return "evidence"
+
+
+@pytest.fixture
+def office(kind, tmp_path, monkeypatch):
     """A model, and rows that it has not learned."""
     monkeypatch.chdir(tmp_path)
     people(400).drop(columns="id").to_csv("people.csv", index=False)
     people(150, seed=3).to_csv("later.csv", index=False)
-    run("fit", "people.csv", "--label", "evade", "-o", "m.deciban")
+    run("fit", "people.csv", "--label", "evade", *LEARNED[kind][0], "-o", "m.deciban")
     return tmp_path
 
 
@@ -25,29 +33,55 @@ def table(name):
     return pd.read_csv(name)
 
 
-def in_memory(rows, model=None):
-    return (model or db.NaiveBayes()).fit(rows[FEATURES], rows.evade.to_numpy(dtype=object))
+def in_memory(rows, model):
+    return model.fit(rows[FEATURES], rows.evade.to_numpy(dtype=object))
+
+
+def learned(rows, kind):
+    return in_memory(rows, LEARNED[kind][1]())
 
 
 # explain -------------------------------------------------------------------------------------------------------------
 
 
-def test_explain_prints_the_rows_asked_for(office):
+@BOTH
+def test_explain_prints_the_rows_asked_for(kind, office):
     shown = run("explain", "m.deciban", "later.csv", "--row", "7", "--row", "2").stdout
-    explanation = in_memory(table("people.csv")).explain(table("later.csv")[FEATURES])
+    explanation = learned(table("people.csv"), kind).explain(table("later.csv")[FEATURES])
     assert shown == f"{explanation.text(7)}\n\n{explanation.text(2)}\n"
 
 
-def test_explain_as_an_object_sums_to_the_log_odds(office):
+@BOTH
+def test_explain_as_an_object_sums_to_the_log_odds(kind, office):
     args = ["explain", "m.deciban", "later.csv", "--row", "7", "--class", "yes", "--against", "no", "--json"]
     (found,) = json.loads(run(*args).stdout)
     row = table("later.csv").loc[[7]]
-    p = in_memory(table("people.csv")).predict_proba(row[FEATURES])[0]
+    p = learned(table("people.csv"), kind).predict_proba(row[FEATURES])[0]
     assert found["log_odds"] == pytest.approx(10 * np.log10(p[1] / p[0]))
     assert sum(part["decibans"] for part in found["parts"]) == pytest.approx(found["log_odds"])
     assert (found["row"], found["class"], found["against"]) == (7, "yes", "no")
     values = {part["name"]: part["value"] for part in found["parts"]}
     assert values == {"prior": None, **{name: row[name].item() for name in FEATURES}}
+
+
+def test_a_pair_is_a_part_of_its_own_and_has_no_cell(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    odd(600).to_csv("a.csv", index=False)
+    run("fit", "a.csv", "--label", "odd", "-o", "m.deciban")
+    (found,) = json.loads(run("explain", "m.deciban", "a.csv", "--row", "0", "--json").stdout)
+    values = {part["name"]: part["value"] for part in found["parts"]}
+    assert {name for name in values if " + " in name} == {"a + b"}
+    assert values["a + b"] is None
+    assert "\n  a + b " in run("explain", "m.deciban", "a.csv", "--row", "0").stdout
+    reasons = json.loads(run("predict", "m.deciban", "a.csv", "--explain", "--format", "jsonl").stdout.splitlines()[0])
+    assert {"a + b": None}.items() <= {part["column"]: part["value"] for part in reasons["why"]}.items()
+
+
+def odd(n):
+    """The class is the exclusive or of two columns, mostly: neither of them tells it by itself."""
+    rng = np.random.default_rng(3)
+    rows = pd.DataFrame(rng.choice(list("uv"), (n, 3)), columns=list("abc"))
+    return rows.assign(odd=np.where((rows.a == rows.b) == (rng.random(n) < 0.9), "yes", "no"))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +107,9 @@ def test_a_bad_cell_is_named_by_its_line(office):
 # evaluate ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("args", [[], ["--calibrate", "temperature"], ["--model", "logistic"]], ids=str)
+@pytest.mark.parametrize(
+    "args", [[], NAIVE_BAYES, ["--calibrate", "temperature"], ["--model", "logistic"]], ids=" ".join
+)
 def test_evaluate_agrees_with_scikit_learn(args, office):
     run("fit", "people.csv", "--label", "evade", *args, "-o", "m.deciban")
     found = json.loads(run("evaluate", "m.deciban", "later.csv", "--label", "evade", "--json").stdout)
@@ -146,7 +182,7 @@ def test_a_model_without_probabilities_is_not_evaluated(office):
 
 
 def test_a_model_that_knows_no_label_asks_for_it(office):
-    in_memory(table("people.csv")).save("m.deciban")
+    learned(table("people.csv"), "evidence").save("m.deciban")
     done = run("evaluate", "m.deciban", "later.csv", code=1)
     assert "give --label" in done.stderr
     run("fit", "people.csv", "--label", "evade", "-o", "m.deciban")
@@ -155,50 +191,125 @@ def test_a_model_that_knows_no_label_asks_for_it(office):
     assert "there is no column 'evade'" in done.stderr
 
 
-# merge and forget ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["evaluate", "m.deciban", "later.csv"],
+        ["fit", "later.csv", "--resume", "m.deciban"],
+        ["forget", "m.deciban", "people.csv"],
+        ["reweigh", "m.deciban", "people.csv"],
+        ["reweigh", "m.deciban", "later.csv", "--new"],
+    ],
+    ids=" ".join,
+)
+def test_a_column_that_is_predicted_from_is_no_label(args, office):
+    before = (office / "m.deciban").read_bytes()
+    done = run(*args, "--label", "status", code=1)
+    words = "--label: 'status' is a column that the model predicts from; its classes are those of 'evade'"
+    assert done.stderr == f"deciban: {words}\n"
+    assert (office / "m.deciban").read_bytes() == before
 
 
-def test_merging_eight_is_one_fit(office):
+# merge ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["naive-bayes"])
+def test_merging_eight_is_one_fit(kind, office):
     rows = table("people.csv")
     names = []
     for i in range(8):
         rows[i::8].to_csv(f"{i}.csv", index=False)
-        run("fit", f"{i}.csv", "--label", "evade", "-o", f"{i}.deciban")
+        run("fit", f"{i}.csv", "--label", "evade", *NAIVE_BAYES, "-o", f"{i}.deciban")
         names.append(f"{i}.deciban")
-    made = run("merge", *names, "-o", "all.deciban").stdout
-    assert "400 rows, 2 classes, 4 columns" in made
+    made = run("merge", *names, "-o", "all.deciban")
+    assert "400 rows, 2 classes, 4 columns" in made.stdout
+    assert made.stderr == ""
     later = table("later.csv")[FEATURES]
     np.testing.assert_array_equal(
         db.load("all.deciban").predict_proba(later), db.load("m.deciban").predict_proba(later)
     )
-    np.testing.assert_array_equal(db.load("m.deciban").predict_proba(later), in_memory(rows).predict_proba(later))
+    np.testing.assert_array_equal(db.load("m.deciban").predict_proba(later), learned(rows, kind).predict_proba(later))
 
 
-def test_models_that_do_not_fit_together(office):
+@pytest.mark.parametrize("files", [2, 4])
+def test_merging_evidence_keeps_columns_and_says_what_it_loses(files, office):
+    """What is known of each column is that of all rows; one line says that the rest is gone, whatever the number."""
+    rows = table("people.csv")
+    for i in range(files):
+        rows[i::files].to_csv(f"{i}.csv", index=False)
+        run("fit", f"{i}.csv", "--label", "evade", "-o", f"{i}.deciban")
+    names = [f"{i}.deciban" for i in range(files)]
+    made = run("merge", *names, "-o", "all.deciban")
+    assert "400 rows, 2 classes, 4 columns" in made.stdout
+    (line,) = made.stderr.splitlines()
+    assert line.startswith("deciban: warning: what the models know of columns together is left out")
+    assert "fit --resume" in line
+    assert "reweigh" in line
+    assert ".py" not in line
+    found, whole = db.load("all.deciban"), db.load("m.deciban")
+    assert found.class_count_.tolist() == whole.class_count_.tolist()
+    alone = [block for block in whole.generative_.blocks if not block.plan.family.joint]
+    for mine, theirs in zip(found.generative_.blocks, alone, strict=True):
+        assert mine.plan == theirs.plan
+        a, b = mine.statistic.to_arrays(), theirs.statistic.to_arrays()
+        assert all(a[key].tobytes() == b[key].tobytes() for key in b)
+    expected = learned(rows[::files], "evidence")
+    for i in range(1, files):
+        other = learned(rows[i::files], "evidence")
+        with pytest.warns(db.DecibanWarning):
+            expected = expected.merge(other)
+    later = table("later.csv")[FEATURES]
+    np.testing.assert_allclose(found.predict_proba(later), expected.predict_proba(later), rtol=1e-9)
+    about = json.loads(run("merge", *names, "-o", "all.deciban", "--json").stdout)
+    assert (about["kind"], about["together"]) == ("EvidenceClassifier", [])
+
+
+def test_models_that_went_on_from_one_are_merged_whole(office):
+    """Their blocks over several columns were laid out by the same rows: nothing is lost, nothing is said."""
+    run("fit", "later.csv", "--resume", "m.deciban", "-o", "more.deciban")
+    made = run("merge", "m.deciban", "more.deciban", "-o", "all.deciban")
+    assert (made.stderr, "950 rows" in made.stdout) == ("", True)
+    shown = [json.loads(run("show", name, "--json").stdout) for name in ("m.deciban", "all.deciban")]
+    assert shown[0]["together"] == shown[1]["together"] != []
+
+
+@BOTH
+def test_models_that_do_not_fit_together(kind, office):
     run("fit", "people.csv", "--label", "evade", "--model", "logistic", "-o", "l.deciban")
-    run("fit", "people.csv", "--label", "evade", "--drop", "age", "-o", "d.deciban")
+    run("fit", "people.csv", "--label", "evade", "--drop", "age", *LEARNED[kind][0], "-o", "d.deciban")
     done = run("merge", "m.deciban", "d.deciban", "-o", "out.deciban", code=1)
     assert done.stderr.startswith("deciban: d.deciban: the columns differ")
     done = run("merge", "l.deciban", "m.deciban", "-o", "out.deciban", code=1)
     assert "LogisticRegression cannot be merged" in done.stderr
     done = run("merge", "m.deciban", "l.deciban", "-o", "out.deciban", code=1)
     assert "cannot be merged" in done.stderr
+    other = next(name for name in LEARNED if name != kind)
+    run("fit", "people.csv", "--label", "evade", *LEARNED[other][0], "-o", "o.deciban")
+    done = run("merge", "m.deciban", "o.deciban", "-o", "out.deciban", code=1)
+    assert done.stderr.startswith("deciban: o.deciban: ")
+    assert "cannot be merged" in done.stderr
     assert not (office / "out.deciban").exists()
 
 
-def test_models_of_other_labels_or_settings_are_not_merged(office):
+@BOTH
+def test_models_of_other_labels_or_settings_are_not_merged(kind, office):
     rows = table("people.csv")
     rows.rename(columns={"evade": "cheats"}).to_csv("other.csv", index=False)
-    run("fit", "other.csv", "--label", "cheats", "-o", "c.deciban")
-    run("fit", "people.csv", "--label", "evade", "--smoothing", "5", "-o", "s.deciban")
-    run("fit", "people.csv", "--label", "evade", "--calibrate", "temperature", "-o", "k.deciban")
-    run("fit", "people.csv", "--label", "evade", "--calibrate", "temperature", "--smoothing", "5", "-o", "ks.deciban")
-    in_memory(rows).save("unnamed.deciban")
+    args, setting, values = {
+        "evidence": (["--pairs", "5"], "pairs", "is 5, and before it was 'auto'"),
+        "naive-bayes": (["--smoothing", "5"], "smoothing", "is 5.0, and before it was 1.0"),
+    }[kind]
+    plain, calibrated = LEARNED[kind][0], [*LEARNED[kind][0], "--calibrate", "temperature"]
+    run("fit", "other.csv", "--label", "cheats", *plain, "-o", "c.deciban")
+    run("fit", "people.csv", "--label", "evade", *plain, *args, "-o", "s.deciban")
+    run("fit", "people.csv", "--label", "evade", *calibrated, "-o", "k.deciban")
+    run("fit", "people.csv", "--label", "evade", *calibrated, *args, "-o", "ks.deciban")
+    learned(rows, kind).save("unnamed.deciban")
     for names, words in (
         (["m", "c"], "c.deciban: its label is 'cheats', and before it was 'evade'"),
         (["unnamed", "m", "c"], "c.deciban: its label is 'cheats', and before it was 'evade'"),
-        (["m", "s"], "s.deciban: its smoothing is 5.0, and before it was 1.0"),
-        (["k", "ks"], "ks.deciban: its smoothing is 5.0, and before it was 1.0"),
+        (["m", "s"], f"s.deciban: its {setting} {values}"),
+        (["k", "ks"], f"ks.deciban: its {setting} {values}"),
         (["m", "none"], "none.deciban: there is no such file"),
     ):
         done = run("merge", *(f"{name}.deciban" for name in names), "-o", "out.deciban", code=1)
@@ -208,7 +319,15 @@ def test_models_of_other_labels_or_settings_are_not_merged(office):
 
 
 @pytest.mark.parametrize(
-    "args", [["--columns", "age=poisson"], ["--families", "auto"], ["--calibrate", "isotonic"]], ids=" ".join
+    "args",
+    [
+        [*NAIVE_BAYES, "--columns", "age=poisson"],
+        [*NAIVE_BAYES, "--families", "auto"],
+        [*NAIVE_BAYES, "--calibrate", "isotonic"],
+        ["--calibrate", "isotonic"],
+        ["--pairs", "2"],
+    ],
+    ids=" ".join,
 )
 def test_models_of_the_same_settings_are_merged(args, office):
     for seed, name in enumerate("ab"):
@@ -217,14 +336,18 @@ def test_models_of_the_same_settings_are_merged(args, office):
     assert "400 rows" in run("merge", "a.deciban", "b.deciban", "-o", "out.deciban").stdout
 
 
-def test_what_is_forgotten_was_never_there(office):
+# forget --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["naive-bayes"])
+def test_what_is_forgotten_was_never_there(kind, office):
     rows = table("people.csv")
     rows[300:].to_csv("leavers.csv", index=False)
     rows[:300].to_csv("stayers.csv", index=False)
     before = (office / "m.deciban").read_bytes()
     run("forget", "m.deciban", "leavers.csv", "-o", "less.deciban")
     assert (office / "m.deciban").read_bytes() == before
-    run("fit", "stayers.csv", "--label", "evade", "-o", "stayed.deciban")
+    run("fit", "stayers.csv", "--label", "evade", *NAIVE_BAYES, "-o", "stayed.deciban")
     shown = [json.loads(run("show", name, "--json").stdout) for name in ("less.deciban", "stayed.deciban")]
     assert shown[0]["counts"] == shown[1]["counts"] == rows[:300].evade.value_counts().loc[["no", "yes"]].tolist()
     assert shown[0]["summary"] == shown[1]["summary"]
@@ -232,32 +355,68 @@ def test_what_is_forgotten_was_never_there(office):
     assert (office / "m.deciban").read_bytes() == (office / "less.deciban").read_bytes()
 
 
-def test_weighted_rows_are_forgotten_by_their_weights(office):
+def test_evidence_forgets_what_it_counted_and_keeps_its_weights(office):
+    """Every count of a column, a pair, or a leaf is that of the rows that stay; weights are those of all rows."""
+    rows = table("people.csv")
+    rows[300:].to_csv("leavers.csv", index=False)
+    rows[:300].to_csv("stayers.csv", index=False)
+    before = (office / "m.deciban").read_bytes()
+    run("forget", "m.deciban", "leavers.csv", "-o", "less.deciban")
+    assert (office / "m.deciban").read_bytes() == before
+    found, model = db.load("less.deciban"), db.load("m.deciban")
+    assert found.class_count_.tolist() == rows[:300].evade.value_counts().loc[["no", "yes"]].tolist()
+    run("fit", "stayers.csv", "--label", "evade", "-o", "stayed.deciban")
+    alone = [block for block in db.load("stayed.deciban").generative_.blocks if not block.plan.family.joint]
+    mine = [block for block in found.generative_.blocks if not block.plan.family.joint]
+    for a, b in zip(mine, alone, strict=True):
+        a, b = a.statistic.to_arrays(), b.statistic.to_arrays()
+        assert all(a[key].tobytes() == b[key].tobytes() for key in b)
+    anew = model.blank().partial_fit(rows[FEATURES][:300], rows.evade[:300].to_numpy(dtype=object))
+    later = table("later.csv")[FEATURES]
+    np.testing.assert_allclose(found.predict_proba(later), anew.predict_proba(later), rtol=1e-9)
+    np.testing.assert_array_equal(found.weights_.values, model.weights_.values)
+    run("forget", "m.deciban", "leavers.csv", "--label", "-1")
+    assert (office / "m.deciban").read_bytes() == (office / "less.deciban").read_bytes()
+
+
+@BOTH
+def test_weighted_rows_are_forgotten_by_their_weights(kind, office):
     rows = table("people.csv").assign(weight=np.arange(400) % 4)
     rows.to_csv("weighted.csv", index=False)
     rows[100:200].to_csv("leavers.csv", index=False)
-    run("fit", "weighted.csv", "--label", "evade", "--weight", "weight", "-o", "m.deciban")
+    run("fit", "weighted.csv", "--label", "evade", "--weight", "weight", *LEARNED[kind][0], "-o", "m.deciban")
     run("forget", "m.deciban", "leavers.csv", "--weight", "weight")
     left = rows.drop(index=range(100, 200))
     expected = [left.weight[left.evade == level].sum() for level in ("no", "yes")]
     assert json.loads(run("show", "m.deciban", "--json").stdout)["counts"] == expected
 
 
-def test_forgetting_everything_leaves_an_empty_model(office):
+@BOTH
+def test_forgetting_everything_leaves_an_empty_model(kind, office):
     shown = run("forget", "m.deciban", "people.csv").stdout
     assert "0 rows, 0 classes" in shown
     assert "classes none: every row was forgotten" in run("show", "m.deciban").stdout
-    done = run("predict", "m.deciban", "later.csv", code=1)
-    assert "every row was forgotten" in done.stderr
-    assert done.stdout == ""
+    assert json.loads(run("show", "m.deciban", "--json").stdout)["classes"] == []
+    asked = [["predict"], ["evaluate"], ["explain", "--row", "0"]]
+    asked += [["reweigh"], ["reweigh", "--new"]] if kind == "evidence" else []
+    for name, *args in asked:
+        done = run(name, "m.deciban", "later.csv", *args, code=1)
+        assert done.stderr.startswith("deciban: every row was forgotten: there is nothing to ")
+        assert done.stderr.endswith(" until fit --resume\n")
+        assert done.stdout == ""
+    run("fit", "people.csv", "--resume", "m.deciban")
+    later = table("later.csv")[FEATURES]
+    expected = learned(table("people.csv"), kind).predict_proba(later)
+    np.testing.assert_allclose(db.load("m.deciban").predict_proba(later), expected, rtol=1e-9)
 
 
-def test_forgetting_what_was_not_learned_changes_nothing(office):
+@BOTH
+def test_forgetting_what_was_not_learned_changes_nothing(kind, office):
     before = (office / "m.deciban").read_bytes()
     table("later.csv").assign(evade="perhaps").to_csv("strangers.csv", index=False)
     done = run("forget", "m.deciban", "strangers.csv", code=1)
     assert "class 'perhaps' was never learned; the model is unchanged" in done.stderr
-    run("fit", "people.csv", "--label", "evade", "--columns", "age=uniform", "-o", "u.deciban")
+    run("fit", "people.csv", "--label", "evade", *NAIVE_BAYES, "--columns", "age=uniform", "-o", "u.deciban")
     run("forget", "u.deciban", "people.csv", code=1)
     assert (office / "m.deciban").read_bytes() == before
     run("fit", "people.csv", "--label", "evade", "--model", "logistic", "-o", "l.deciban")
@@ -265,33 +424,185 @@ def test_forgetting_what_was_not_learned_changes_nothing(office):
     assert "LogisticRegression cannot forget" in done.stderr
 
 
+# reweigh -------------------------------------------------------------------------------------------------------------
+
+
+def weights(path):
+    found = db.load(path).weights_
+    return np.append(found.values.ravel(), found.bias)
+
+
+def test_reweighing_by_the_rows_of_the_fit_is_the_fit(office):
+    before = weights("m.deciban")
+    made = run("reweigh", "m.deciban", "people.csv", "-o", "again.deciban")
+    assert made.stdout.startswith("again.deciban: EvidenceClassifier, 400 rows, 2 classes, 4 columns")
+    assert made.stderr == ""
+    np.testing.assert_allclose(weights("again.deciban"), before, rtol=1e-6, atol=1e-9)
+
+
+def test_reweigh_learns_weights_anew_and_nothing_else(office):
+    """After more rows were learned: the weights are those of reweigh in memory, the counts are as they were."""
+    rows, later = table("people.csv"), table("later.csv")
+    later.drop(columns="id").to_csv("more.csv", index=False)
+    run("fit", "more.csv", "--resume", "m.deciban")
+    before = (office / "m.deciban").read_bytes()
+    run("reweigh", "m.deciban", "people.csv", "more.csv", "-o", "better.deciban")
+    assert (office / "m.deciban").read_bytes() == before
+    both = pd.concat([rows, later])
+    expected = learned(rows, "evidence").partial_fit(later[FEATURES], later.evade.to_numpy(dtype=object))
+    stale = expected.predict_proba(later[FEATURES])
+    expected.reweigh(both[FEATURES], both.evade.to_numpy(dtype=object))
+    found = db.load("better.deciban").predict_proba(later[FEATURES])
+    np.testing.assert_allclose(found, expected.predict_proba(later[FEATURES]), rtol=1e-6)
+    assert np.abs(found - stale).max() > 1e-3
+    shown = [json.loads(run("show", name, "--json").stdout) for name in ("m.deciban", "better.deciban")]
+    assert shown[0]["counts"] == shown[1]["counts"]
+    run("reweigh", "m.deciban", "people.csv", "more.csv", "--label", "-1")
+    assert (office / "m.deciban").read_bytes() == (office / "better.deciban").read_bytes()
+
+
+def test_reweigh_by_new_rows(office):
+    later = table("later.csv").assign(weight=np.arange(150) % 3)
+    later.to_csv("weighted.csv", index=False)
+    made = run("reweigh", "m.deciban", "weighted.csv", "--new", "--weight", "weight", "--json", "-o", "new.deciban")
+    assert sum(json.loads(made.stdout)["counts"]) == 400
+    expected = learned(table("people.csv"), "evidence")
+    y = later.evade.to_numpy(dtype=object)
+    expected.reweigh(later[FEATURES], y, later.weight.to_numpy(float), learned=False)
+    found = db.load("new.deciban").predict_proba(later[FEATURES])
+    np.testing.assert_allclose(found, expected.predict_proba(later[FEATURES]), rtol=1e-6)
+
+
+def test_a_merged_model_is_reweighed(office):
+    """Weights for what is left foretell better than the mean of those that were learned beside what is gone."""
+    for i in range(2):
+        table("people.csv")[i::2].to_csv(f"{i}.csv", index=False)
+        run("fit", f"{i}.csv", "--label", "evade", "-o", f"{i}.deciban")
+    run("merge", "0.deciban", "1.deciban", "-o", "both.deciban")
+    before = json.loads(run("evaluate", "both.deciban", "later.csv", "--json").stdout)["metrics"]["log_loss"]
+    run("reweigh", "both.deciban", "0.csv", "1.csv")
+    after = json.loads(run("evaluate", "both.deciban", "later.csv", "--json").stdout)["metrics"]["log_loss"]
+    assert after < before
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["later.csv"], "was never learned: give rows that the model has learned, or --new for others"),
+        (["half-dotted.csv"], "was never learned: give rows that the model has learned, or --new for others"),
+        (["dotted.csv"], "too few to weigh evidence by"),
+        (["dotted.csv", "--new"], "too few to weigh evidence by"),
+        (["people.csv", "--label", "nobody"], "--label: there is no column 'nobody'"),
+        (["unlabelled.csv"], "there is no column 'evade'"),
+        (["names.csv"], "names.csv has no rows"),
+        (["bad.csv"], "bad.csv, line 2: column 'income'"),
+        (["infinite.csv", "--new"], "infinite.csv, line 3: column 'income'"),
+        (["nothing.csv"], "there is no file 'nothing.csv'"),
+        (["people.csv", "-o", "people.csv"], "is one of the files that are read"),
+        (["people.csv", "-o", "-"], "a model is not for standard output"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_what_cannot_be_reweighed_by(args, words, office):
+    later, lines = table("later.csv"), (office / "people.csv").read_text().splitlines()
+    later.assign(evade=later.evade + ".").to_csv("dotted.csv", index=False)
+    later.assign(evade=later.evade.replace("yes", "yes.")).to_csv("half-dotted.csv", index=False)
+    later.drop(columns="evade").to_csv("unlabelled.csv", index=False)
+    (office / "names.csv").write_text(f"{lines[0]}\n")
+    (office / "bad.csv").write_text("\n".join([lines[0], "single,cheap,30,True,no", *lines[1:]]))
+    (office / "infinite.csv").write_text("\n".join([*lines[:2], "single,1e999,30,True,no", *lines[2:]]))
+    before = {path.name: path.read_bytes() for path in office.iterdir()}
+    done = run("reweigh", "m.deciban", *args, code=1)
+    assert words in done.stderr
+    assert done.stderr.startswith("deciban: ")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+    assert {path.name: path.read_bytes() for path in office.iterdir()} == before
+
+
+@pytest.mark.parametrize("args", [NAIVE_BAYES, ["--model", "logistic"], ["--calibrate", "temperature"]], ids=" ".join)
+def test_models_without_weights_are_not_reweighed(args, office):
+    run("fit", "people.csv", "--label", "evade", *args, "-o", "m.deciban")
+    before = (office / "m.deciban").read_bytes()
+    done = run("reweigh", "m.deciban", "people.csv", code=1)
+    assert "cannot be reweighed: only evidence that is not calibrated has weights to learn anew" in done.stderr
+    assert (office / "m.deciban").read_bytes() == before
+
+
 # show ----------------------------------------------------------------------------------------------------------------
 
 
-def test_show_says_what_the_file_holds(office):
+@BOTH
+def test_show_says_what_the_file_holds(kind, office):
     found = json.loads(run("show", "m.deciban", "--json").stdout)
     rows = table("people.csv")
-    assert found["kind"] == "NaiveBayes"
+    assert found["kind"] == LEARNED[kind][1].__name__
     assert (found["label"], found["classes"]) == ("evade", ["no", "yes"])
     assert found["counts"] == rows.evade.value_counts().loc[["no", "yes"]].tolist()
     assert found["bytes"] == (office / "m.deciban").stat().st_size
     assert (found["format"], found["version"]) == (1, db.__version__)
+    numbers, boolean = {
+        "evidence": ("Binned, Gaussian", "Categorical"),
+        "naive-bayes": ("Gaussian", "Bernoulli"),
+    }[kind]
     assert [(c["name"], c["kind"], c["family"]) for c in found["columns"]] == [
         ("status", "category", "Categorical"),
-        ("income", "number", "Gaussian"),
-        ("age", "number", "Gaussian"),
-        ("member", "boolean", "Bernoulli"),
+        ("income", "number", numbers),
+        ("age", "number", numbers),
+        ("member", "boolean", boolean),
     ]
+    if kind == "evidence":
+        assert {"family": "Forest", "columns": FEATURES} in found["together"]
+        assert {"family": "Normals", "columns": FEATURES} in found["together"]
+        assert {each["family"] for each in found["together"]} <= {"Forest", "Normals", "Pairs"}
+        titles = [t["title"] for t in found["summary"]["tables"]]
+        assert titles == ["class prior", "columns", "weights"]
+        return
+    assert found["together"] == []
     (means,) = [t for t in found["summary"]["tables"] if t["title"].startswith("income")]
     mean = dict(zip(means["header"], means["rows"][0], strict=True))["mean"]
     assert mean == pytest.approx(rows.income[rows.evade == "no"].mean())
 
 
-def test_the_text_of_show_holds_the_same(office):
+def test_pairs_are_shown_one_by_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    odd(600).to_csv("a.csv", index=False)
+    run("fit", "a.csv", "--label", "odd", "--pairs", "2", "-o", "m.deciban")
+    found = json.loads(run("show", "m.deciban", "--json").stdout)["together"]
+    pairs = [each["columns"] for each in found if each["family"] == "Pairs"]
+    assert ["a", "b"] in pairs
+    assert all(len(pair) == 2 for pair in pairs)
+    text = run("show", "m.deciban").stdout
+    for each in found:
+        assert re.search(rf"^  {re.escape(' + '.join(each['columns']))} +{each['family']}$", text, re.MULTILINE)
+
+
+def test_columns_of_one_density_are_shown_together(office):
+    run("fit", "people.csv", "--label", "evade", "--model", "lda", "--drop", "status,member", "-o", "m.deciban")
+    found = json.loads(run("show", "m.deciban", "--json").stdout)
+    assert [column["family"] for column in found["columns"]] == ["MultivariateGaussian"] * 2
+    assert found["together"] == [{"family": "MultivariateGaussian", "columns": ["income", "age"]}]
+
+
+def test_show_knows_models_of_arrays(office):
+    rows = np.random.default_rng(0).normal(size=(60, 7))
+    for model in (db.EvidenceClassifier(), db.NaiveBayes(), db.GaussianDiscriminant()):
+        model.fit(rows, (rows[:, 0] > 0).astype(int)).save("m.deciban")
+        found = json.loads(run("show", "m.deciban", "--json").stdout)
+        assert [column["name"] for column in found["columns"]] == [*range(7)]
+        assert ("0 + 1 + 2 + 3 + 3 others" in run("show", "m.deciban").stdout) == bool(found["together"])
+
+
+@BOTH
+def test_the_text_of_show_holds_the_same(kind, office):
     text = run("show", "m.deciban").stdout
     found = json.loads(run("show", "m.deciban", "--json").stdout)
     no, yes = found["counts"]
-    for words in ("m.deciban: NaiveBayes", f"{found['bytes']:,} bytes", f"classes no ({no:g}), yes ({yes:g})"):
+    for words in (
+        f"m.deciban: {LEARNED[kind][1].__name__}",
+        f"{found['bytes']:,} bytes",
+        f"classes no ({no:g}), yes ({yes:g})",
+    ):
         assert words in text
     for t in found["summary"]["tables"]:
         assert t["title"] in text
@@ -299,25 +610,26 @@ def test_the_text_of_show_holds_the_same(office):
 
 
 @pytest.mark.parametrize(
-    ("model", "kind"),
+    ("model", "called"),
     [
         (db.Halfspace(), "Halfspace"),
         (db.Calibrated(db.NaiveBayes()), "NaiveBayes, calibrated (temperature)"),
+        (db.Calibrated(db.EvidenceClassifier()), "EvidenceClassifier, calibrated (temperature)"),
         (db.LogisticRegression(l2=1.0), "LogisticRegression"),
         (db.GeneralizedLinearModel("bernoulli"), "GeneralizedLinearModel"),
         (db.GaussianDiscriminant(), "GaussianDiscriminant"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_show_knows_every_kind(model, kind, office):
+def test_show_knows_every_kind(model, called, office):
     rows = table("people.csv").dropna()
     names = ["income", "age"] if isinstance(model, db.GaussianDiscriminant) else FEATURES
     model.fit(rows[names], rows.evade.to_numpy(dtype=object)).save("m.deciban")
     found = json.loads(run("show", "m.deciban", "--json").stdout)
-    assert found["kind"] == kind
+    assert found["kind"] == called
     assert found["classes"] == ["no", "yes"]
     assert [c["name"] for c in found["columns"]] == names
-    assert f"m.deciban: {kind}, " in run("show", "m.deciban").stdout
+    assert f"m.deciban: {called}, " in run("show", "m.deciban").stdout
 
 
 def test_show_knows_a_response_of_numbers(office):

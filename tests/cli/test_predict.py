@@ -20,7 +20,7 @@ import pytest
 import deciban as db
 from deciban.cli import predicting
 from deciban.sources import files
-from tests.cli.runs import FEATURES, people, run
+from tests.cli.runs import FEATURES, LEARNED, NAIVE_BAYES, people, run
 
 READ = {
     "csv": lambda path: pd.read_csv(path, dtype={"id": str}),
@@ -29,27 +29,36 @@ READ = {
 }
 
 
+BOTH = pytest.mark.parametrize("kind", LEARNED)
+
+
 @pytest.fixture
-def office(tmp_path):
+def kind():
+    return "evidence"
+
+
+@pytest.fixture
+def office(kind, tmp_path):
     """A model, rows to predict, and the table of them."""
     people(300).drop(columns="id").to_csv(tmp_path / "people.csv", index=False)
     new = people(200, seed=3)
     new.to_csv(tmp_path / "new.csv", index=False)
-    run("fit", tmp_path / "people.csv", "--label", "evade", "-o", tmp_path / "m.deciban")
+    run("fit", tmp_path / "people.csv", "--label", "evade", *LEARNED[kind][0], "-o", tmp_path / "m.deciban")
     return tmp_path, new
 
 
-def in_memory(folder):
+def in_memory(folder, kind):
     table = pd.read_csv(folder / "people.csv")
-    return db.NaiveBayes().fit(table[FEATURES], table.evade.to_numpy(dtype=object))
+    return LEARNED[kind][1]().fit(table[FEATURES], table.evade.to_numpy(dtype=object))
 
 
+@BOTH
 @pytest.mark.parametrize("ending", READ)
-def test_every_format_holds_the_predictions_of_the_table(ending, office):
+def test_every_format_holds_the_predictions_of_the_table(ending, kind, office):
     folder, new = office
     out = folder / f"out.{ending}"
     run("predict", folder / "m.deciban", folder / "new.csv", "--keep", "id,status", "-o", out)
-    found, model = READ[ending](out), in_memory(folder)
+    found, model = READ[ending](out), in_memory(folder, kind)
     assert list(found) == ["id", "status", "prediction", "p(no)", "p(yes)"]
     assert found.id.tolist() == new.id.tolist()  # with its zeros
     assert found.status.isna().tolist() == new.status.isna().tolist()
@@ -230,7 +239,8 @@ def test_standard_input_and_output(office):
     assert pq.read_table(io.BytesIO(binary)).num_rows == 200
 
 
-def test_all_columns_are_kept_and_no_name_is_taken_twice(office):
+@BOTH
+def test_all_columns_are_kept_and_no_name_is_taken_twice(kind, office):
     folder, new = office
     new.assign(prediction="mine").to_csv(folder / "new.csv", index=False)
     run("predict", folder / "m.deciban", folder / "new.csv", "--keep-all", "--no-probabilities", "-o", folder / "o.csv")
@@ -238,7 +248,7 @@ def test_all_columns_are_kept_and_no_name_is_taken_twice(office):
     assert list(found) == ["id", "status", "income", "age", "member", "evade", "prediction", "prediction 2"]
     assert set(found.prediction) == {"mine"}
     assert found.income.tolist() == pytest.approx(new.income.tolist(), nan_ok=True)
-    assert found["prediction 2"].tolist() == in_memory(folder).predict(new[FEATURES]).tolist()
+    assert found["prediction 2"].tolist() == in_memory(folder, kind).predict(new[FEATURES]).tolist()
 
 
 def test_no_rows_are_a_header(office):
@@ -248,7 +258,8 @@ def test_no_rows_are_a_header(office):
     assert (folder / "out.csv").read_text() == '"prediction","p(no)","p(yes)"\n'
 
 
-def test_batches_do_not_matter(office, monkeypatch):
+@BOTH
+def test_batches_do_not_matter(kind, office, monkeypatch):
     folder, _ = office
     args = ["predict", folder / "m.deciban", folder / "new.csv", "--explain", "--format", "jsonl"]
     whole = run(*args).stdout
@@ -259,14 +270,15 @@ def test_batches_do_not_matter(office, monkeypatch):
 # Reasons -------------------------------------------------------------------------------------------------------------
 
 
-def test_reasons_are_the_strongest_parts_of_the_explanation(office):
+@BOTH
+def test_reasons_are_the_strongest_parts_of_the_explanation(kind, office):
     folder, new = office
     args = ["predict", folder / "m.deciban", folder / "new.csv", "--explain", "2", "-o"]
     for ending in READ:
         run(*args, folder / f"out.{ending}")
     lines = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
     assert pq.read_table(folder / "out.parquet").to_pylist() == lines
-    explanation = in_memory(folder).explain(new[FEATURES])
+    explanation = in_memory(folder, kind).explain(new[FEATURES])
     decibans = pd.DataFrame(explanation.decibans(), columns=explanation.names).drop(columns="prior")
     text = pd.read_csv(folder / "out.csv").why.fillna("")
     for i, line in enumerate(lines):
@@ -275,8 +287,15 @@ def test_reasons_are_the_strongest_parts_of_the_explanation(office):
         assert {part["column"]: part["decibans"] for part in line["why"]} == pytest.approx(expected)
         for part in line["why"]:
             cell = new.loc[i, part["column"]]
+            if pd.isna(cell):  # that it is missing tells something too, of evidence
+                assert (kind, part["value"]) == ("evidence", None)
+                continue
             assert part["value"] == (cell if isinstance(cell, str) else str(cell) if cell in (0, 1) else f"{cell:g}")
-        shown = [f"{part['column']}={part['value']}: {part['decibans']:+.1f} dB" for part in line["why"]]
+        values = ["" if part["value"] is None else f"={part['value']}" for part in line["why"]]
+        shown = [
+            f"{part['column']}{value}: {part['decibans']:+.1f} dB"
+            for part, value in zip(line["why"], values, strict=True)
+        ]
         assert text[i] == "; ".join(shown)
 
 
@@ -292,7 +311,7 @@ def test_three_reasons_if_no_number_is_given(office):
 
 def test_certain_evidence_is_no_broken_json(tmp_path):
     (tmp_path / "a.csv").write_text("x,y\na,no\na,no\nb,yes\nb,yes\nc,no\nc,yes\n")
-    run("fit", tmp_path / "a.csv", "--label", "y", "--smoothing", "0", "-o", tmp_path / "m.deciban")
+    run("fit", tmp_path / "a.csv", "--label", "y", *NAIVE_BAYES, "--smoothing", "0", "-o", tmp_path / "m.deciban")
     done = run("predict", tmp_path / "m.deciban", tmp_path / "a.csv", "--explain", "--format", "jsonl")
     first = json.loads(done.stdout.splitlines()[0], parse_constant=pytest.fail)
     assert first["why"] == [{"column": "x", "value": "a", "decibans": "inf"}]
@@ -305,8 +324,11 @@ def test_certain_evidence_is_no_broken_json(tmp_path):
 @pytest.mark.parametrize(
     "model",
     [
+        db.NaiveBayes(),
+        db.EvidenceClassifier(),
         db.Calibrated(db.NaiveBayes()),
         db.Calibrated(db.NaiveBayes(), "isotonic"),
+        db.Calibrated(db.EvidenceClassifier()),
         db.LogisticRegression(l2=1.0),
         db.SoftmaxRegression(l2=1.0),
         db.GeneralizedLinearModel("bernoulli"),

@@ -85,6 +85,15 @@ def test_the_form_of_the_table_does_not_matter(reading, make):
     np.testing.assert_array_equal(reading.of(frame_of(make(table)), [0, 1, 2]), reading.of(frame_of(table), [0, 1, 2]))
 
 
+def test_some_columns_are_read_as_among_all():
+    rows = frame([(1.0, "blue", 0), (None, None, None), (-9.0, "green", 1)])
+    for chosen in ([0], [2, 1], [1, 2, 0]):
+        np.testing.assert_array_equal(CODING.some(chosen).of(rows, chosen), CODING.of(rows, [0, 1, 2])[:, chosen])
+        entries = [np.flatnonzero(ENCODING.owner == j) for j in chosen]
+        expected = ENCODING.of(rows, [0, 1, 2])[:, np.concatenate(entries)]
+        np.testing.assert_array_equal(ENCODING.some(chosen).of(rows, chosen), expected)
+
+
 def test_sizes_hold_every_code():
     assert CODING.sizes.tolist() == [5, 4, 3]
     assert CODING.ordered.tolist() == [True, False, True]

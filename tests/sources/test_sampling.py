@@ -6,15 +6,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 import deciban as db
 from deciban.schema import Schema
 from deciban.sources import Sample, Streamed, frame_of, stream_of
 from deciban.sources.labels import encode_labels
-from deciban.sources.sampling import Watched, lowest, row_keys, sampled
+from deciban.sources.sampling import Watched, row_keys, sampled
 from tests.sources.written import FILES, STREAMS, as_parquet, at, csv_text
 
 N = 500
@@ -134,20 +131,6 @@ def test_keys_of_another_seed_are_others_and_all_bits_are_even(seed):
     np.testing.assert_allclose(bits.mean(axis=0), 0.5, atol=5 * 0.5 / np.sqrt(20_000))
     folds = np.bincount(((found >> np.uint64(7)) % np.uint64(3)).astype(int))
     np.testing.assert_allclose(folds / 20_000, 1 / 3, atol=0.02)
-
-
-# The lowest ----------------------------------------------------------------------------------------------------------
-
-
-@given(hnp.arrays(np.uint64, st.integers(0, 30), elements=st.integers(0, 12)), st.integers(1, 40))
-def test_the_lowest_are_those_of_a_sort_and_whoever_equals_the_last(found, most):
-    rows = lowest(found, most)
-    assert (np.diff(rows) > 0).all()
-    assert len(rows) >= min(most, len(found))
-    expected = np.sort(found)[:most]
-    np.testing.assert_array_equal(np.sort(found[rows])[: len(expected)], expected)
-    if len(expected):
-        np.testing.assert_array_equal(rows, np.flatnonzero(found <= expected[-1]))
 
 
 # Samples -------------------------------------------------------------------------------------------------------------

@@ -217,7 +217,7 @@ def test_supervised_bins_of_one_half_judge_the_other():
     reader = binned(x, labels)
     p = next(p for p, piece in enumerate(reader.pieces) if piece.kind == "supervised bins")
     rows = Rows(x, labels, None, half)
-    reader.prepare(rows)
+    reader = reader.prepared(rows)
     found = reader.evidence(rows)[:, p]
     assert (found[half] == 0).all()
     cuts = np.array([x[half & (x[:, 0] <= 0), 0].max(), x[half & (x[:, 0] > 0), 0].min()])
@@ -238,7 +238,7 @@ def test_supervised_bins_are_those_that_each_half_makes(weighted):
     supervised = [p for p, piece in enumerate(reader.pieces) if piece.kind == "supervised bins"]
     assert len(supervised) == 2
     rows = Rows(x, labels, left(weights), half)
-    reader.prepare(Rows(x, labels, weights, half))
+    reader = reader.prepared(Rows(x, labels, weights, half))
     found = reader.evidence(rows)
     for p in supervised:
         j = reader.cuts[p][0]
@@ -262,7 +262,7 @@ def test_supervised_bins_judge_new_rows_by_the_cuts_of_all():
     reader = binned(x, labels)
     rows = Rows(x, labels, None, np.arange(n) % 2 == 0)
     before = reader.evidence(Rows(x))
-    reader.prepare(rows)
+    reader = reader.prepared(rows)
     reader.evidence(rows)
     np.testing.assert_array_equal(reader.evidence(Rows(x)), before)
 
@@ -282,7 +282,7 @@ def test_noise_has_no_positive_evidence_in_the_mean(K):
     x, labels = rng.normal(size=(n, d)), labels_of(K, n)
     reader = binned(x, labels, None, K)
     rows = Rows(x, labels, None, rng.random(n) < 0.5)
-    reader.prepare(rows)
+    reader = reader.prepared(rows)
     honest, dishonest = (told(reader.evidence(given), labels, reader.prior) for given in (rows, Rows(x)))
     kinds = np.array([piece.kind for piece in reader.pieces])
     for kind in np.unique(kinds):
@@ -299,7 +299,7 @@ def test_supervised_bins_found_in_noise_are_not_believed():
     supervised = np.array([piece.kind == "supervised bins" for piece in reader.pieces])
     assert supervised.sum() > 3
     rows = Rows(x, labels, None, rng.random(n) < 0.5)
-    reader.prepare(rows)
+    reader = reader.prepared(rows)
     assert told(reader.evidence(rows), labels, reader.prior)[supervised].mean() < 0.005
     assert told(Tables.evidence(reader, rows), labels, reader.prior)[supervised].mean() > 0.01
 

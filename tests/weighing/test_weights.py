@@ -11,7 +11,7 @@ from deciban.weighing.reader import Piece
 from deciban.weighing.readers import readers_of
 from deciban.weighing.solve import solve
 from deciban.weighing.weights import Weights
-from tests.weighing.made import collected, gathered, learned, sampled
+from tests.weighing.made import collected, gathered, learned, mixed, sampled
 
 # What pieces and classes have ----------------------------------------------------------------------------------------
 
@@ -142,6 +142,16 @@ def test_weights_are_the_solution_for_the_pieces_that_tell_something(classes):
         np.testing.assert_allclose(weights.bias, found.bias, atol=1e-5)
     assert (weights.values >= 0).all()
     assert weights.rows == sample.frame.rows
+
+
+def test_what_a_piece_repeats_is_not_weighed_twice():
+    X, y = mixed()
+    sample = sampled(X.assign(again=X["code"], other=X["height"]), y)
+    model = collected(sample)
+    weights = Weights.learned(model, readers_of(model), sample, 0)
+    weighed = {name for columns in weights.columns for name in columns}
+    assert {"code", "height"} <= weighed
+    assert not {"again", "other"} & weighed
 
 
 def test_weights_make_left_out_rows_more_probable():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,10 +18,12 @@ def merge(
     output: Annotated[Path, typer.Option("--output", "-o", help="The file for the model of all their rows.")],
     json: Json = False,
 ) -> None:
-    """Add models up: the result is the model of all their rows, as if fitted at once.
+    """Add models up: the result is the model of all their rows.
 
-    Covariances of lda and qda agree with that fit to rounding (1e-13), all else bit for bit. Models of evidence have
-    the mean of their weights, and lose the blocks of several columns that only one of them has: see reweigh.
+    naive-bayes, lda and qda are as if fitted at once: covariances to rounding (1e-13), all else bit for bit.
+
+    evidence is so of each column by itself. Its weights are the mean of theirs, and what it knows of columns together
+    is kept where all of them have laid it out alike, as models have that go on from one by fit --resume: see reweigh.
 
     The models must be of one kind, with the same label, columns and settings.
 
@@ -31,7 +34,7 @@ def merge(
     """
     from deciban.cli.data import label_known, require_able, require_writable, settings_of
     from deciban.cli.show import fitted
-    from deciban.errors import DecibanError
+    from deciban.errors import DecibanError, warn
     from deciban.models import load
 
     if len(models) < 2:
@@ -39,18 +42,34 @@ def merge(
     require_writable(output)
     total = load(models[0])
     require_able(total, "merge", "be merged: fit one on all files")
-    label = label_known(total)
+    label, lost = label_known(total), False
     for path in models[1:]:
         model = load(path)
         try:
-            merged = total.merge(model)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "blocks over several columns")  # said once, below
+                merged = total.merge(model)
+            lost = lost or _loses(merged, total, model)
             _require_one_label(label, label_known(model))
             _require_same_settings(settings_of(total), settings_of(model))
         except DecibanError as error:
             raise DecibanError(f"{path}: {error}") from None
         total, label = merged, label or label_known(model)
     total.save(output)
+    if lost:
+        warn(
+            "what the models know of columns together is left out: each fit lays it out by its own rows. To keep it, "
+            "fit all files at once, or one after the other by fit --resume; or weigh what is left anew, by reweigh"
+        )
     fitted(total, output, {}, json=json)
+
+
+def _loses(merged: Any, *models: Any) -> bool:
+    """Whether evidence of columns together, that one of the models has, is not in their sum."""
+    from deciban.cli.data import blocks_together, inner
+
+    most = max(len(blocks_together(model)) for model in models)
+    return hasattr(inner(merged), "reweigh") and len(blocks_together(merged)) < most
 
 
 def _require_one_label(before: str | None, label: str | None) -> None:
@@ -88,7 +107,10 @@ def forget(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Unlearn rows, exactly: the result is as if the model had never seen them.
+    """Unlearn rows, exactly: what was counted of them is as if the model had never seen them.
+
+    For naive-bayes, lda and qda that is all there is. evidence keeps its weights, and which columns it reads together,
+    which these rows had a part in: see reweigh, or fit again without them.
 
     Rows that were not learned are an error, and the model stays as it is.
 
@@ -137,17 +159,23 @@ def reweigh(
       deciban reweigh both.deciban january.csv february.csv
       deciban reweigh both.deciban march.csv --new -o better.deciban
     """
-    from deciban.cli.data import label_for, prepared, require_able, require_writable
+    from deciban.cli.data import label_for, prepared, require_able, require_rows, require_writable
     from deciban.cli.show import fitted
+    from deciban.errors import DecibanError, NegativeEvidence
     from deciban.models import load
 
     found = load(model)
-    require_able(found, "reweigh", "be reweighed: only evidence has weights")
+    require_able(found, "reweigh", "be reweighed: only evidence that is not calibrated has weights to learn anew")
+    require_rows(found, "to weigh")
     scan = reading.scan(rows)
     path = output or model
     require_writable(path, [part.path for part in scan.parts])
     with watched(scan, quiet=quiet):
         column = label_for(found, scan, label)
-        found.reweigh(prepared(scan, column, trim_label, weight), column, sample_weight=weight, learned=not new)
+        try:
+            found.reweigh(prepared(scan, column, trim_label, weight), column, sample_weight=weight, learned=not new)
+        except NegativeEvidence as error:
+            problem = str(error).partition(":")[0]
+            raise DecibanError(f"{problem}: give rows that the model has learned, or --new for others") from None
         found.save(path)
     fitted(found, path, {}, json=json)

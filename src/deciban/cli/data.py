@@ -8,6 +8,7 @@ from typing import Any
 
 from deciban.cli.options import label_named, require_column
 from deciban.errors import DecibanError
+from deciban.generative import Block, Generative
 from deciban.models.calibrated import Calibrated
 from deciban.models.estimator import split_weights
 from deciban.sources.arrow import TableFrame
@@ -63,9 +64,13 @@ def for_model(model: Any, scan: Scan, label: str, weight: str | None = None) -> 
 
 def label_for(model: Any, scan: Scan, given: str | None) -> str:
     """The column of classes: as given, or as it was called when the model was learned."""
-    if given is not None:
-        return label_named(scan.knowing([given]).names, given)
     known = label_known(model)
+    if given is not None:
+        label = label_named(scan.knowing([given]).names, given)
+        if label in inner(model)._schema().names:
+            classes = "" if known is None else f"; its classes are those of {known!r}"
+            raise DecibanError(f"--label: {label!r} is a column that the model predicts from{classes}")
+        return label
     if known is None:
         raise DecibanError("the model does not know which column holds the classes: give --label")
     require_column(scan.knowing([known]).names, known, "--label, as the model knows it")
@@ -115,6 +120,18 @@ def require_able(model: Any, method: str, purpose: str) -> None:
     if not hasattr(model, method):
         name = type(model).__name__ if not hasattr(model, "classes_") else kind_of_model(model)
         raise DecibanError(f"a model of the kind {name} cannot {purpose}")
+
+
+def require_rows(model: Any, purpose: str) -> None:
+    """A model that has forgotten all rows says so."""
+    if not len(getattr(model, "classes_", [0])):
+        raise DecibanError(f"every row was forgotten: there is nothing {purpose} until fit --resume")
+
+
+def blocks_together(model: Any) -> list[Block]:
+    """What a generative model knows of several columns together."""
+    evidence: Generative | None = getattr(inner(model), "generative_", None)
+    return [] if evidence is None else [block for block in evidence.blocks if block.plan.family.joint]
 
 
 # Files ---------------------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ def evaluate(
       deciban evaluate people.deciban later.csv
       deciban evaluate people.deciban later.csv --label evade --json
     """
-    from deciban.cli.data import for_model, label_for, prepared
+    from deciban.cli.data import for_model, label_for, prepared, require_rows
     from deciban.cli.objects import evaluation_object, print_object
     from deciban.evaluation.judging import evaluate as judged
     from deciban.evaluation.rows import require_model
@@ -43,6 +43,7 @@ def evaluate(
 
     found = load(model)
     require_model(found, type(found).__name__)
+    require_rows(found, "to predict from")
     scan = reading.scan(data)
     with watched(scan, quiet=quiet), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "no label is among")  # here that is an error

@@ -36,12 +36,13 @@ def explain(
       deciban explain people.deciban new.csv --row 0
       deciban explain people.deciban new.csv --row 0 --row 2 --class Yes --json
     """
-    from deciban.cli.data import class_named, columns_for, require_able
+    from deciban.cli.data import class_named, columns_for, require_able, require_rows
     from deciban.cli.objects import print_object
     from deciban.models import load
 
     found = load(model)
     require_able(found, "explain", "be explained in decibans")
+    require_rows(found, "to explain")
     target, other = class_named(found, of, "--class"), class_named(found, against, "--against")
     numbers = list(dict.fromkeys(row))
     stream = columns_for(found, reading.scan(data))

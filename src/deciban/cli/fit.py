@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deciban.cli.kinds import DEFAULT, KINDS, SETTINGS, WORDS
+from deciban.cli.kinds import DEFAULT, FAMILIES, KINDS, SETTINGS
 from deciban.cli.options import Data, Json, Label, Quiet, Reading, TrimLabel, Weight, choice, reads_files
 from deciban.cli.progress import watched
 
@@ -39,26 +39,34 @@ def fit(
         list[str] | None,
         typer.Option(
             metavar="COL=FAMILY",
-            help=f"The family of a column, a=gaussian,b=text: {', '.join(WORDS)}. Repeatable.",
+            help=f"How a column is read, a=text,b=number; of naive-bayes also its family: {', '.join(FAMILIES)}. "
+            "Repeatable.",
             rich_help_panel=MODEL,
         ),
     ] = None,
     families: Annotated[
         str | None,
         choice(
-            "--families", among=["auto"], help="Choose families of numbers by leave-one-out.", rich_help_panel=MODEL
+            "--families",
+            among=["auto"],
+            help="Of naive-bayes: choose families of numbers by leave-one-out.",
+            rich_help_panel=MODEL,
         ),
     ] = None,
     smoothing: Annotated[
         str | None,
-        typer.Option(metavar="auto|NUMBER", help="Laplace's count to add; 1 if not given.", rich_help_panel=MODEL),
+        typer.Option(
+            metavar="auto|NUMBER",
+            help="Of naive-bayes: Laplace's count to add; 1 if not given.",
+            rich_help_panel=MODEL,
+        ),
     ] = None,
     missing_cells: Annotated[
         str | None,
         choice(
             "--missing-cells",
             among=["skip", "category"],
-            help="A missing cell is no evidence, or a value of its own.",
+            help="Of naive-bayes: a missing cell is no evidence, or a value of its own.",
             rich_help_panel=MODEL,
         ),
     ] = None,
@@ -74,16 +82,18 @@ def fit(
     shrinkage: Annotated[
         str | None,
         typer.Option(
-            metavar="auto|oas|NUMBER", help="Of the covariance of lda and qda, 0 to 1.", rich_help_panel=MODEL
+            metavar="auto|oas|NUMBER", help="Of lda and qda: that of the covariance, 0 to 1.", rich_help_panel=MODEL
         ),
     ] = None,
     l2: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="The penalty of logistic and softmax.", rich_help_panel=MODEL)
+        str | None, typer.Option(metavar="NUMBER", help="Of logistic and softmax: the penalty.", rich_help_panel=MODEL)
     ] = None,
     pairs: Annotated[
         str | None,
         typer.Option(
-            metavar="auto|NUMBER", help="Of columns, that evidence weighs together at most.", rich_help_panel=MODEL
+            metavar="auto|NUMBER",
+            help="Of evidence: how many pairs of columns are read together, at most.",
+            rich_help_panel=MODEL,
         ),
     ] = None,
     calibrate: Annotated[
@@ -112,6 +122,9 @@ def fit(
     """Learn a model from files, and write it to a file.
 
     evidence (in two passes), naive-bayes, lda and qda read batch by batch: files may be larger than memory.
+
+    With --resume rows are added to what is known of each column and of columns together; the weights of evidence stay
+    as they are: see reweigh.
 
     Nothing is written if anything fails.
 

@@ -56,18 +56,25 @@ def model_of(name: str, given: Mapping[str, Any], words: Mapping[str, str], cali
         raise DecibanError("--families auto chooses families: give none in --columns, only text or number")
     if said and "families" not in kind.takes:
         column, word = next(iter(said.items()))
-        takers = ", ".join(other for other, k in KINDS.items() if "families" in k.takes)
         raise DecibanError(
-            f"--columns {column}={word}: {name} knows no families, only text and number; --model {takers} does"
+            f"--columns {column}={word}: {name} knows no families, only text and number; "
+            f"--model {_takers('families')} does"
         )
     for key in settings:
         if key not in kind.takes:
-            takers = ", ".join(other for other, k in KINDS.items() if key in k.takes)
-            raise DecibanError(f"{SETTINGS[key]} is for --model {takers}, and the model is {name}")
+            raise DecibanError(f"{SETTINGS[key]} is for --model {_takers(key)}, and the model is {name}")
     if said:
         settings["families"] = _families(said)
     model = getattr(deciban, kind.name)(**kind.settings, **settings)
     return model if calibrate is None else deciban.Calibrated(model, method=calibrate)  # type: ignore[arg-type]
+
+
+def _takers(setting: str) -> str:
+    """
+    >>> _takers("l2")
+    'logistic or softmax'
+    """
+    return " or ".join(name for name, kind in KINDS.items() if setting in kind.takes)
 
 
 def words_of(given: Sequence[str] | None, names: Sequence[str]) -> dict[str, str]:
@@ -103,7 +110,7 @@ def _families(said: Mapping[str, str]) -> dict[Any, Any]:
     return found | ({counts: families.Multinomial()} if counts else {})
 
 
-MOST = {"smoothing": float("inf"), "shrinkage": 1.0, "l2": float("inf"), "pairs": 1e6}  # of settings that are numbers
+MOST = {"smoothing": float("inf"), "shrinkage": 1.0, "l2": float("inf"), "pairs": float("inf")}  # that are numbers
 INSTEAD = {"smoothing": ("auto",), "shrinkage": ("auto", "oas"), "l2": (), "pairs": ("auto",)}  # of a number
 WHOLE = ("pairs",)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.cli.data import columns_for, inner, require_able
+from deciban.cli.data import columns_for, inner, require_able, require_rows
 from deciban.errors import DecibanError, RowError
 from deciban.models.estimator import ProbabilityClassifier
 from deciban.sources import CELLS_PER_BATCH
@@ -45,8 +45,7 @@ class Predicting:
     ) -> Predicting:
         if reasons:
             require_able(model, "explain", "be explained in decibans: leave out --explain")
-        if not len(getattr(model, "classes_", [0])):
-            raise DecibanError("every row was forgotten: there is nothing to predict from until fit --resume")
+        require_rows(model, "to predict from")
         types = _types_of_kept(scan, kept)
         stream = columns_for(model, scan.typed(types), also=kept)
         # beyond 2^53 a whole number is kept as it is, though the model rounds it

@@ -6,10 +6,12 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress
 
     from deciban.sources.files import Scan
@@ -21,7 +23,9 @@ def watched(scan: Scan, *, quiet: bool) -> Iterator[None]:
     if quiet or not sys.stderr.isatty():
         yield
         return
-    with _bar() as progress:
+    from rich.console import Console
+
+    with bar(Console(stderr=True)) as progress:
         watch = Watch(progress, scan)
         scan.watch = watch.told
         yield
@@ -38,20 +42,37 @@ class Watch:
 
     def told(self, rows: int, read: int, path: str) -> None:
         if rows < self.rows:
-            self.progress.reset(self.task)
+            self.progress.reset(self.task, description="reading again", rows=0)
         self.rows = rows
         self.progress.update(self.task, completed=self.before[path] + read, rows=rows)
 
 
-def _bar() -> Progress:
-    from rich.console import Console
+def bar(console: Console) -> Progress:
+    """While files are read, how far; then, that work goes on: what follows a pass has no measure."""
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+    from rich.progress_bar import ProgressBar
     from rich.text import Text
+
+    class Doing(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text("working" if task.finished else task.description)
+
+    class Moving(BarColumn):
+        def render(self, task: Task) -> ProgressBar:
+            found = super().render(task)
+            found.pulse = task.finished
+            return found
 
     class Rate(ProgressColumn):
         def render(self, task: Task) -> Text:
-            rows, seconds = task.fields["rows"], task.elapsed or 0
-            return Text(f"{rows / seconds:,.0f} rows/s" if seconds > 0 else "")
+            rows, seconds = task.fields["rows"], task.finished_time or task.elapsed or 0
+            return Text(f"{rows / seconds:,.0f} rows/s" if seconds > (0 if task.finished else 0.5) else "")
 
-    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rows]:,} rows"), Rate()
-    return Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+    class Left(TimeRemainingColumn):
+        def render(self, task: Task) -> Text:
+            if task.finished_time is None or task.elapsed is None:
+                return super().render(task)
+            return Text(f"{timedelta(seconds=int(task.elapsed - task.finished_time))}")
+
+    columns = Doing(), Moving(), TextColumn("{task.fields[rows]:,} rows"), Rate(), Left()
+    return Progress(*columns, console=console, transient=True)

@@ -78,7 +78,8 @@ class Warned:
         from deciban.errors import DecibanWarning
 
         self.kind = DecibanWarning
-        self.times = Counter[str]()
+        self.first: dict[str, str] = {}
+        self.more = Counter[str]()
         self.otherwise = warnings.showwarning
         warnings.simplefilter("always", DecibanWarning)
         warnings.showwarning = self.show
@@ -88,14 +89,15 @@ class Warned:
             self.otherwise(message, category, *where, **more)
             return
         like = re.sub(r"\d+ rows? (is|are)", "rows are", str(message))
-        self.times[like] += 1
-        if self.times[like] == 1:
+        if like not in self.first:
+            self.first[like] = str(message)
             say(f"warning: {message}")
+        elif str(message) != self.first[like]:  # the same once more would say nothing new
+            self.more[like] += 1
 
     def finish(self) -> None:
-        for like, times in self.times.items():
-            if times > 1:
-                say(f"warning: {times - 1} more like {like[:60]!r}…")
+        for like, times in self.more.items():
+            say(f"warning: {times} more like {like[:60]!r}…")
 
 
 def _leave_stdout() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from deciban.cli.options import Json, Model
 
 if TYPE_CHECKING:
     from deciban.evaluation import Evaluation
+    from deciban.plans import Plan
 
 
 def show(model: Model, json: Json = False) -> None:
@@ -56,6 +57,7 @@ def described(model: Any, path: Path) -> dict[str, Any]:
         "classes": getattr(model, "classes_", None),
         "counts": counts,
         "columns": columns,
+        "together": _together(inner(model)),
     }
 
 
@@ -73,10 +75,31 @@ def _stamp(path: Path) -> dict[str, Any]:
 
 
 def _families(model: Any) -> dict[int, str]:
-    """The family of each column of a generative model."""
+    """The families that read each column of a generative model by itself; if none does, those that read it at all."""
     evidence = getattr(model, "generative_", None)
     plans = [] if evidence is None else [plan for plan in evidence.plans if not plan.presence]
-    return {j: type(plan.family).__name__ for plan in plans for j in plan.columns}
+    alone = _named([plan for plan in plans if not plan.family.joint])
+    return _named(plans) | alone
+
+
+def _named(plans: Sequence[Plan]) -> dict[int, str]:
+    names: dict[int, list[str]] = {}
+    for plan in plans:
+        for j in plan.columns:
+            names.setdefault(j, []).append(type(plan.family).__name__)
+    return {j: ", ".join(found) for j, found in names.items()}
+
+
+def _together(model: Any) -> list[dict[str, Any]]:
+    """The families that read several columns together, and which."""
+    from deciban.cli.data import blocks_together
+
+    found = []
+    for plan in (block.plan for block in blocks_together(model)):
+        names = [model._schema().names[j] for j in plan.columns]
+        sets = [[names[i] for i in pair] for pair in getattr(plan.family, "pairs", ())] or [names]
+        found += [{"family": type(plan.family).__name__, "columns": columns} for columns in sets]
+    return found
 
 
 def _text(about: Mapping[str, Any]) -> str:
@@ -93,7 +116,21 @@ def _text(about: Mapping[str, Any]) -> str:
         named = [f"{level}{count}" for level, count in zip(about["classes"], counts, strict=True)]
         lines.append(f"classes {', '.join(named) or 'none: every row was forgotten'}")
     rows = tuple((column["name"], column["kind"], column["family"] or "") for column in about["columns"])
-    return "\n".join([*lines, "", str(Table("columns", ("column", "kind", "family"), rows))])
+    tables = [Table("columns", ("column", "kind", "family"), rows)]
+    if about["together"]:
+        sets = tuple((_joined(each["columns"]), each["family"]) for each in about["together"])
+        tables.append(Table("read together", ("columns", "family"), sets))
+    return "\n\n".join(["\n".join(lines), *map(str, tables)])
+
+
+def _joined(columns: Sequence[Any]) -> str:
+    """
+    >>> _joined(["u", "v"]), _joined(range(20))
+    ('u + v', '0 + 1 + 2 + 3 + 16 others')
+    """
+    shown = columns if len(columns) <= 5 else columns[:4]
+    others = [f"{len(columns) - len(shown)} others"] if len(shown) < len(columns) else []
+    return " + ".join([*map(str, shown), *others])
 
 
 def fitted(model: Any, path: Path, judged: Mapping[str, Evaluation], *, json: bool) -> None:

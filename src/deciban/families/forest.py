@@ -17,6 +17,7 @@ from deciban.types import FloatArray, IntArray, Labels
 
 SHARE = 0.8  # of the rows, that a tree is grown from; the others tell how good it is
 LEAVES = 4096  # of a tree, about, at most
+COUNTS = 1 << 24  # of all leaves and classes, about, at most
 DEPTH = 30
 
 
@@ -49,7 +50,7 @@ class Forest(Celled):
         """From rows whose codes are known."""
         rows = float(len(labels) if weights is None else weights.sum())
         tries = max(1, round(np.sqrt(codes.shape[1])))
-        least = max(1.0, float(int(SHARE * rows / LEAVES)))
+        least = max(1.0, float(int(SHARE * rows / min(LEAVES, max(1, COUNTS // (trees * classes))))))
         arrays = _kernels.grow_forest(
             codes, reading.sizes, reading.ordered, labels, weights, classes, trees, SHARE, tries, least, DEPTH, seed
         )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from functools import cache
 from numbers import Integral
+from threading import Lock
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -25,6 +29,7 @@ from deciban.sources.sampling import Watched, row_keys, sampled
 from deciban.summary import Summary, counted_word
 from deciban.table import Table
 from deciban.types import FloatArray, IntArray
+from deciban.weighing.left_out import places_of
 from deciban.weighing.readers import Readers, readers_of
 from deciban.weighing.structure import first_plans, joint_plans
 from deciban.weighing.weighed import Weighed, weigh
@@ -36,16 +41,63 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_thread() -> Any:
-    """Linear algebra in one thread: matrices are small here, and threads that wait for each other cost more."""
-    return _blas().limit(limits=1, user_api="blas")
+_LOCK, _LIMITS = Lock(), list[Any]()  # one for each fit at work
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Linear algebra in one thread: matrices are small here, and threads that wait for each other cost more.
+
+    The limit holds for the whole process, so the first of several fits sets it, and the last one to end lifts it.
+    """
+    with _LOCK:
+        _LIMITS.append(_LIMITS[0] if _LIMITS else _blas().limit(limits=1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _LOCK:
+            limit = _LIMITS.pop()
+            if not _LIMITS:
+                limit.restore_original_limits()
 
 
 class EvidenceClassifier(GenerativeClassifier):
     """log p(c|x) = log p(c) + b_c + Σ_pieces w_pc·evidence_pc, normalised; w ≥ 0.
 
     Naive Bayes counts evidence twice where columns repeat each other. Here every piece of evidence has a weight, which
-    is learned from rows that are left out of it, by a penalised softmax. It is a sum of decibans still.
+    is learned from rows that are left out of it, by a penalised softmax. It is a sum of decibans still. Tables are
+    taken as they are: text, numbers and holes; a missing cell is evidence too. Sparse rows are counts of words.
+
+    Parameters
+    ----------
+    pairs : "auto" or a number
+        How many pairs of columns have a table of their own, at most. "auto": up to 20, of those that tell enough more
+        than their two columns; a number: as many of the best that tell anything more; 0: none.
+    trees : number
+        Trees whose leaves are counted; 0: none.
+    class_prior : "empirical", "laplace", "uniform", or probabilities (in order of classes_, or a dict)
+        May be changed after fit. Weights are learned with the empirical one.
+    weigh_rows : number
+        Of how many different rows, at most, pairs and trees are laid out, and weights learned; all rows are counted.
+        Which ones they are depends on what they hold, not on their order.
+    seed : number
+        For the choice of these rows, and for the trees.
+
+    `weights_` holds the weights that were learned, and `penalty`, how strongly they were held together.
+
+    Examples
+    --------
+    >>> import deciban as db
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = db.EvidenceClassifier().fit(X[::2], y[::2])
+    >>> round(db.evaluate(model, X[1::2], y[1::2]).log_loss, 2)
+    0.06
+    >>> round(db.evaluate(db.NaiveBayes().fit(X[::2], y[::2]), X[1::2], y[1::2]).log_loss, 2)
+    0.11
+    >>> more = model.blank().partial_fit(X[1::2], y[1::2])
+    >>> (model + more).class_count_
+    array([50., 50., 50.])
     """
 
     _weights: Weights
@@ -68,7 +120,10 @@ class EvidenceClassifier(GenerativeClassifier):
     # Learning ------------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learns evidence from rows X and their classes y (an array, or the name of a column of X), and its weights."""
+        """Learns evidence from rows X and their classes y (an array, or the name of a column of X), and its weights.
+
+        Files and other streams are read twice: for columns one by one, and for those that are read together.
+        """
         pairs = self._pairs()
         learned = settled(lambda: self._learned_and_weighed(self._sample(X, y, sample_weight, first=True), pairs))
         schema, fresh, readers, self._weights = learned
@@ -96,6 +151,8 @@ class EvidenceClassifier(GenerativeClassifier):
         if isinstance(rows, Streamed) and rows.stream.once:
             rows = rows.read()
         with rows.located(), one_thread():
+            if isinstance(rows, Sample) and rows.weights is not None and rows.weights.sum() < 0.1 * len(rows.weights):
+                warn("the weights of rows count rows, but sum to less than a tenth of them: multiply them")
             schema = Schema.of(rows.frame)
             plans = first_plans(schema, sparse=is_sparse(rows.frame))
             if isinstance(rows, Sample):
@@ -132,9 +189,18 @@ class EvidenceClassifier(GenerativeClassifier):
         return "category"
 
     def reweigh(self, X: Any, y: Any = None, sample_weight: Any = None, *, learned: bool = True) -> Self:
-        """Learns the weights again, from rows that the model has learned; learned=False: from others."""
+        """Learns the weights again; the evidence stays as it is.
+
+        For a model that has learned, forgotten or merged so much that its weights are out of date. X and y are rows
+        that the model has learned, all or some of them: each is left out of the evidence that judges it. With
+        learned=False they are others, which judge it as they are; classes that the model does not know are passed over.
+        """
         self._require_fitted()
+        self._require_rows()
         rows = settled(lambda: self._weighable(X, y, sample_weight))
+        known = (places_of(self.generative_.classes, rows) >= 0).sum()
+        if known < 2 or len(self.classes_) < 2:
+            raise DecibanError(f"{known} rows of {len(self.classes_)} known classes are too few to weigh evidence by")
         with one_thread():
             self._weights = weigh(self.generative_, self._readers, rows, self.seed, learned=learned)
         return self
@@ -164,17 +230,19 @@ class EvidenceClassifier(GenerativeClassifier):
         """
         self._require_mergeable(other)
         mine, theirs = self.generative_.sharing(other.generative_)
-        lost = {block.plan for block in (*self.generative_.blocks, *other.generative_.blocks)}
-        lost -= {block.plan for block in (*mine.blocks, *theirs.blocks)}
-        if lost:
+        shared = {(block.plan.family, *_names(block, mine)) for block in mine.blocks}
+        gone = {*_pieces_beyond(self, shared), *_pieces_beyond(other, shared)}
+        if gone:
             warn(
                 "blocks over several columns that only one of the models has were left out: they were laid out by "
-                "other rows. To keep them, learn the rows of the other by model.blank().partial_fit(...); or reweigh"
+                "other rows, and the weights of the rest were learned beside them. Use reweigh(X, y) before you "
+                "predict; or learn the rows of the other by model.blank().partial_fit(...), which keeps all"
             )
         merged = self._like_this()
         rows = [dict(zip(model.classes, model.counts.value.tolist(), strict=True)) for model in (mine, theirs)]
         merged._weights = self._weights.merged(other._weights, *rows)
         merged._replace(mine + theirs)
+        merged._weights = merged._weights.without(gone)
         return merged
 
     def blank(self) -> Self:
@@ -202,6 +270,10 @@ class EvidenceClassifier(GenerativeClassifier):
         super()._restored()
         self._last_readers.append(readers_of(self.generative_))  # that of all blocks evidence can be made
 
+    def __getstate__(self) -> Any:
+        made: dict[str, Any] = {"_last_readers": [], "_last_weighed": []}  # what can be made again
+        return {name: made.get(name, value) for name, value in super().__getstate__().items()}
+
     @property
     def _readers(self) -> Readers:
         """What reads the blocks; it depends on the evidence alone, so it is made once."""
@@ -216,7 +288,7 @@ class EvidenceClassifier(GenerativeClassifier):
         self._require_rows()
         last = self._last_weighed
         if not last or last[0].weights is not self._weights or not _same_prior(last[0].class_prior, self.class_prior):
-            last[:] = [Weighed(self.generative_, self._readers, self._weights, self.class_prior)]
+            last[:] = [Weighed(self.generative_, self._readers, self._weights, copy(self.class_prior))]
         return last[0]
 
     def _scorer(self) -> Any:
@@ -233,7 +305,12 @@ class EvidenceClassifier(GenerativeClassifier):
         return Explanation(self.generative_.classes, tuple(names), np.stack(parts, axis=1))
 
     def leave_one_out(self, X: Any, y: Any = None, sample_weight: Any = None) -> Evaluation:
-        """Every row judged by evidence of all the others. The weights, of which there are few, stay as they are."""
+        """Every row judged by evidence of all the others.
+
+        What was chosen by all rows stays: the class prior, the weights, which pairs have tables, where trees and bins
+        are cut (though bins by the other half of the rows, and trees judge only rows that they were not grown from). So
+        it is a little kinder than new rows are; `cross_validate` fits anew.
+        """
         rows = in_memory(self._known(self._sample(X, y, sample_weight, first=False)))
         judged = self.weighed_.left_out(rows, self.seed)
         return Evaluation.scored(self.generative_.classes, judged.labels, judged.proba, judged.weights)
@@ -288,6 +365,15 @@ class EvidenceClassifier(GenerativeClassifier):
         sizes = (counts.sum(), "row"), (len(counts), "class"), (self.n_features_in_, "column")
         counted = ", ".join(counted_word(n, word) for n, word in (*sizes, (self.n_parameters_, "parameter")))
         return Summary(f"{type(self).__name__}: {counted}", tuple(tables), tuple(notes))
+
+
+def _pieces_beyond(model: EvidenceClassifier, shared: set[tuple[Any, ...]]) -> set[tuple[str, frozenset[Any]]]:
+    """The pieces of evidence of blocks over several columns that are not among those shared."""
+    evidence, found = model.generative_, set()
+    for block, reader in model._readers:
+        if block.plan.family.joint and (block.plan.family, *_names(block, evidence)) not in shared:
+            found |= {(p.kind, frozenset(evidence.schema.names[j] for j in p.columns)) for p in reader.pieces}
+    return found
 
 
 def _about(columns: tuple[Any, ...]) -> str:

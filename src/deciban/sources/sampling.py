@@ -16,7 +16,7 @@ from deciban.sources.arrays import SparseFrame
 from deciban.sources.arrow import TableFrame
 from deciban.sources.labels import Encoded
 from deciban.sources.stream import joined
-from deciban.types import FloatArray, Level, sorted_levels
+from deciban.types import FloatArray, Labels, Level, sorted_levels
 
 Keys = NDArray[np.uint64]
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -75,31 +75,32 @@ def sampled(sample: Sample, keys: Keys, most: int) -> Sample:
     Equal rows are one, that has the weight of all: so the sample is a function of the rows, however they came, and of
     few different rows none is lost. Of many, those with the lowest keys are taken.
     """
+    rows, weights = few_of(keys, sample.labels.codes, sample.weights, most)
+    return sample if len(rows) == len(keys) else replace(sample.take(rows), weights=weights)
+
+
+def few_of(
+    keys: Keys, labels: Labels, weights: FloatArray | None, most: int
+) -> tuple[NDArray[np.intp], FloatArray | None]:
+    """The places of no more than about `most` rows, and their weights: see `sampled`."""
     if len(keys) <= most:
-        return sample
-    return _different(sample, keys, most)[0]
+        return np.arange(len(keys)), weights
+    return _different(keys, labels, weights, most)
 
 
-def _different(sample: Sample, keys: Keys, most: int) -> tuple[Sample, Keys]:
-    """The different rows with the lowest keys, by key and class, and their keys."""
-    order = np.lexsort((sample.labels.codes, keys))
+def _different(
+    keys: Keys, labels: Labels, weights: FloatArray | None, most: int
+) -> tuple[NDArray[np.intp], FloatArray | None]:
+    """The different rows with the lowest keys, by key and class, each with the weight of all that are equal to it."""
+    order = np.lexsort((labels, keys))
     bound = np.unique(keys)[:most][-1]
     order = order[keys[order] <= bound]
-    same = (np.diff(keys[order]) == 0) & (np.diff(sample.labels.codes[order]) == 0)
+    same = (np.diff(keys[order]) == 0) & (np.diff(labels[order]) == 0)
     begins = np.flatnonzero(np.concatenate([[True], ~same]))
-    first = order[begins]
-    weight = np.ones(len(keys)) if sample.weights is None else sample.weights
-    total = np.add.reduceat(weight[order], begins)
-    found = sample.take(first)
-    weighed = sample.weights is not None or len(first) < len(order)
-    return replace(found, weights=total if weighed else None), keys[first]
-
-
-def lowest(keys: Keys, most: int) -> NDArray[np.intp]:
-    """The rows with the lowest keys, in order of rows: `most` of them, and more only where keys are equal."""
-    if len(keys) <= most:
-        return np.arange(len(keys))
-    return np.flatnonzero(keys <= np.partition(keys, most - 1)[most - 1])
+    if weights is None and len(begins) == len(order):
+        return order, None
+    weight = np.ones(len(keys)) if weights is None else weights
+    return order[begins], np.add.reduceat(weight[order], begins)
 
 
 @dataclass(frozen=True)
@@ -129,16 +130,20 @@ class Watched(Streamed):
         keys = row_keys(batch.frame, self.schema.places(batch.frame), self.seed)
         self.kept.append((Sample(batch.frame, labels, batch.weights, numbers), keys))
         if sum(len(keys) for _, keys in self.kept) > 2 * self.most:
-            self.kept[:] = [_different(*self._all(), self.most)]
+            self.kept[:] = [self._thinned()]
             self.thinned.append(True)
 
     def _all(self) -> tuple[Sample, Keys]:
         return _joined([sample for sample, _ in self.kept]), np.concatenate([keys for _, keys in self.kept])
 
+    def _thinned(self) -> tuple[Sample, Keys]:
+        rows, keys = self._all()
+        kept, weights = _different(keys, rows.labels.codes, rows.weights, self.most)
+        return replace(rows.take(kept), weights=weights), keys[kept]
+
     def sample(self) -> Sample:
         """What `sampled` takes of all rows."""
-        rows, keys = self._all()
-        return _different(rows, keys, self.most)[0] if self.thinned else sampled(rows, keys, self.most)
+        return self._thinned()[0] if self.thinned else sampled(*self._all(), self.most)
 
 
 def _joined(samples: list[Sample]) -> Sample:

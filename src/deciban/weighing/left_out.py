@@ -14,7 +14,7 @@ from deciban.generative import Block, Generative, named_cell
 from deciban.held_out import require_learned
 from deciban.plans import read
 from deciban.sources import Sample
-from deciban.sources.sampling import lowest, row_keys
+from deciban.sources.sampling import few_of, row_keys
 from deciban.statistics import Counts
 from deciban.types import FloatArray, Labels, Levels
 from deciban.weighing.reader import Piece, Reader, Rows
@@ -62,61 +62,61 @@ class LeftOut:
         keys = row_keys(taken.frame, model.schema.places(taken.frame), seed)
         return cls(model, taken, labels, alone, keys, learned, sure)
 
+    def few(self, most: int) -> LeftOut:
+        """No more than about so many of the rows: equal ones as one, and those with the lowest keys."""
+        rows, weights = few_of(self.keys, self.labels, self.sample.weights, most)
+        if len(rows) == len(self.keys):
+            return self
+        sample = replace(self.sample.take(rows), weights=weights)
+        return replace(self, sample=sample, labels=self.labels[rows], alone=self.alone[rows], keys=self.keys[rows])
+
     def evidence(self, readers: Readers) -> tuple[Evidence, list[Piece], NDArray[np.uint64]]:
-        """What every piece says of every row, and the keys of these. Of too many, of those with the lowest keys."""
+        """What every piece says of the rows, or of a part of too many, and their keys."""
         classes = len(self.model.classes)
         columns = 1 if classes == 2 else classes
         pieces = [piece for _, reader in readers for piece in reader.pieces]
-        most = max(1, MOST_CELLS // max(1, columns * len(pieces)))
-        rows = lowest(self.keys, most)
-        values = np.empty((columns, len(rows), len(pieces)))
+        rows = self.few(max(1, MOST_CELLS // max(1, columns * len(pieces))))
+        values = np.empty((columns, len(rows.labels), len(pieces)))
         at = 0
         for block, reader in readers:
             if reader.pieces:
-                self._fill(block, reader, rows, values[:, :, at : at + len(reader.pieces)])
+                rows._fill(block, reader, values[:, :, at : at + len(reader.pieces)])
             at += len(reader.pieces)
         log_prior = np.log(self.model.counts.value / self.model.counts.value.sum())
-        offset = np.broadcast_to(log_prior[1] - log_prior[0] if columns == 1 else log_prior, (len(rows), columns))
-        weights = None if self.sample.weights is None else self.sample.weights[rows]
+        offset = np.tile(log_prior[1:] - log_prior[:1] if columns == 1 else log_prior, (len(rows.labels), 1))
         groups = np.zeros(len(pieces), np.intp)
-        return (
-            Evidence(values, np.ascontiguousarray(offset), self.labels[rows], weights, groups),
-            pieces,
-            self.keys[rows],
-        )
+        return Evidence(values, offset, rows.labels, rows.sample.weights, groups), pieces, rows.keys
 
-    def _fill(self, block: Block, reader: Reader, rows: NDArray[np.intp], out: FloatArray) -> None:
-        for at, part in self.parts(block, reader, rows):
-            found = reader.evidence(part)
+    def _fill(self, block: Block, reader: Reader, out: FloatArray) -> None:
+        for at, found in self.parts(block, reader):
             here = slice(at, at + len(found))
-            found[self.alone[rows[here]]] = 0.0
+            found[self.alone[here]] = 0.0
             if len(out) == 1:
                 out[0, here] = found[:, :, 1] - found[:, :, 0]
             else:
                 out[:, here] = found.transpose(2, 0, 1)
 
-    def parts(self, block: Block, reader: Reader, rows: NDArray[np.intp]) -> Iterator[tuple[int, Rows]]:
-        """The rows as a block reads them, as many at a time as make no large arrays."""
+    def parts(self, block: Block, reader: Reader) -> Iterator[tuple[int, FloatArray]]:
+        """(m, pieces, K) the evidence of a block, of as many rows at a time as make no large arrays; from which on."""
         levels = block.statistic.levels if isinstance(block.statistic, Counts) else None
-        places = self.model.schema.places(self.sample.frame)
-        sample = self.sample if len(rows) == self.sample.frame.rows else self.sample.take(rows)
+        sample, places = self.sample, self.model.schema.places(self.sample.frame)
         values = read(block.plan, sample.frame, places, levels, self.model.missing)
-        numbers = np.arange(len(rows)) if sample.numbers is None else sample.numbers
+        numbers = np.arange(len(self.labels)) if sample.numbers is None else sample.numbers
         try:
             block.plan.family.check(values)
         except BadCell as bad:
             row = int(numbers[bad.row])
             raise named_cell(bad, block.plan, self.model.schema, places, sample.frame, row) from None
         if self.learned and not self.sure:
-            batch = Batch(sample.frame, self.labels[rows], self.model.classes, sample.weights, 0, numbers)
-            require_learned(block, values, self.labels[rows], batch)
-        labels = self.labels[rows] if self.learned else None
-        half = (self.keys[rows] & np.uint64(1)).astype(np.bool_)
-        # a row of weight 2 is two rows, of which one is left out at a time
-        weights = None if sample.weights is None or not self.learned else np.minimum(sample.weights, 1.0)
-        whole = Rows(values, labels, weights, half)
+            batch = Batch(sample.frame, self.labels, self.model.classes, sample.weights, 0, numbers)
+            require_learned(block, values, self.labels, batch)
+        rows = Rows(values)
         if self.learned:
-            reader.prepare(replace(whole, weights=sample.weights))
+            half = (self.keys & np.uint64(1)).astype(np.bool_)
+            reader = reader.prepared(Rows(values, self.labels, sample.weights, half))
+            # a row of weight 2 is two rows, of which one is left out at a time
+            weights = None if sample.weights is None else np.minimum(sample.weights, 1.0)
+            rows = Rows(values, self.labels, weights, half)
         step = max(1, CELLS // max(1, len(reader.pieces) * len(self.model.classes)))
-        for at in range(0, len(rows), step):
-            yield at, whole.some(slice(at, at + step))
+        for at in range(0, len(self.labels), step):
+            yield at, reader.evidence(rows.some(slice(at, at + step)))

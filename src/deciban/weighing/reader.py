@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +44,9 @@ class Reader(ABC):
 
     pieces: tuple[Piece, ...]
 
-    def prepare(self, rows: Rows) -> None:  # noqa: B027 most need none
-        """A look at all rows that are to be left out, with their full weights, before their evidence is asked for."""
+    def prepared(self, rows: Rows) -> Self:
+        """A reader for rows that are to be left out, after a look at all of them, with their full weights."""
+        return self
 
     @abstractmethod
     def evidence(self, rows: Rows) -> FloatArray:

@@ -182,7 +182,9 @@ def _pairs(coding: Coding, codes: Codes, sample: Sample, pairs: int | None) -> l
     gains = _kernels.pair_gains(
         codes, coding.sizes, sample.labels.codes, sample.weights, classes, VIRTUAL, np.array(small, np.int32)
     )
-    least, wanted = (GAIN, MOST_PAIRS) if pairs is None else (0.0, pairs)
+    # to name one of so many takes log(so many) nats: less could be chance
+    chance = float(np.log(len(small))) / (2.0 * most)
+    least, wanted = (max(GAIN, chance), MOST_PAIRS) if pairs is None else (0.0, pairs)
     order = [i for i in np.argsort(-gains, kind="stable") if gains[i] > least][:wanted]
     return [small[i] for i in order]
 

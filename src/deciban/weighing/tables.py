@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,9 +175,10 @@ class Scales(Tables):
                 out[judged, p] = self._by_cuts(rows, self.cuts[p][0], after, judged)
         return out
 
-    def prepare(self, rows: Rows) -> None:
+    def prepared(self, rows: Rows) -> Self:
         if rows.half is None or rows.labels is None:
-            return
+            return self
+        halves: dict[int, tuple[IntArray, IntArray]] = {}
         for p in self.supervised:
             j = self.cuts[p][0]
             place, (classes, cells) = self._places(rows.values[:, j], j), self.statistic.table(j).shape
@@ -188,7 +190,10 @@ class Scales(Tables):
                 counts = words.sum(axis=0)
                 seen = np.flatnonzero(counts.sum(axis=0))
                 found.append(seen[self._after(counts[:, seen], 0)])
-            self.halves[p] = found[0], found[1]
+            halves[p] = found[0], found[1]
+        other = copy(self)
+        other.halves = halves
+        return other
 
     def _places(self, x: NDArray[Any], j: int) -> NDArray[np.int32]:
         """The cells of the histogram that numbers are in; −1 where there is none."""

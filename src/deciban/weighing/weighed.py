@@ -18,7 +18,7 @@ from deciban.generative import Block, ClassPrior, Generative, log_prior, named_c
 from deciban.held_out import Judged
 from deciban.plans import converts, is_sparse, read
 from deciban.sources import Sample
-from deciban.sources.sampling import lowest, row_keys
+from deciban.sources.sampling import row_keys, sampled
 from deciban.statistics import Counts
 from deciban.types import FloatArray, IntArray
 from deciban.weighing.left_out import LeftOut, places_of
@@ -116,8 +116,7 @@ class Weighed:
         rows = LeftOut.of(self.evidence, sample, seed)
         z = np.tile(self.log_prior + self.bias, (len(rows.labels), 1))
         for block, reader, weights in self.readers:
-            for at, part in rows.parts(block, reader, np.arange(len(z))):
-                found = reader.evidence(part)
+            for at, found in rows.parts(block, reader):
                 z[at : at + len(found)] += np.einsum("npk,pk->nk", found, weights)
         z[rows.alone, rows.labels[rows.alone]] = -np.inf
         _kernels.normalise(z, self.log_prior, False)
@@ -132,7 +131,7 @@ def weigh(
     if len(evidence.classes) < 2 or is_sparse(sample.frame):
         return weights
     keys = row_keys(sample.frame, evidence.schema.places(sample.frame), seed)
-    few = sample.take(lowest(keys, SHOWN))
+    few = sampled(sample, keys, SHOWN)
     labels = places_of(evidence.classes, few)
     known = np.flatnonzero(labels >= 0 if few.weights is None else (labels >= 0) & (few.weights > 0))
     if not len(known):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deciban.generative import Generative
 from deciban.sources import Sample
-from deciban.sources.sampling import lowest
+from deciban.sources.sampling import few_of
 from deciban.types import FloatArray, Level, Levels
 from deciban.weighing.left_out import LeftOut
 from deciban.weighing.reader import Piece
@@ -20,6 +21,7 @@ from deciban.weighing.solve import Evidence, choose_penalty, solve
 TRIED = 3000  # rows that the penalty is chosen by
 EXACT = 1e-12  # of the objective: then the order of the rows does not show
 TELLS = 1.0  # nats, over all rows, that a piece must tell by itself to be weighed at all
+WEIGHED = 512  # pieces, at most: of more, those that tell most
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,10 @@ class Weights:
         if len(classes) < 2 or len(rows.labels) < 2:
             return cls.none(classes)
         gathered, pieces, keys = rows.evidence(readers)
-        telling = np.flatnonzero((_tells(gathered) > TELLS) & ~_repeated(gathered))
+        tells = np.where(_repeated(gathered), 0.0, _tells(gathered))
+        # to name one of so many takes log(so many) nats: less could be chance
+        best = np.argsort(-tells, kind="stable")[:WEIGHED]
+        telling = np.sort(best[tells[best] > max(TELLS, np.log(max(1, len(pieces))))])
         pieces = [pieces[p] for p in telling]
         groups = {kind: i for i, kind in enumerate(sorted({piece.kind for piece in pieces}))}
         chosen = replace(
@@ -70,8 +75,9 @@ class Weights:
             values=np.ascontiguousarray(gathered.values[:, :, telling]),
             groups=np.array([groups[piece.kind] for piece in pieces], np.intp),
         )
-        order = lowest(keys, TRIED)
-        penalty, rough, _ = choose_penalty(chosen if len(order) == len(keys) else chosen.take(order))
+        few, weights = few_of(keys, chosen.labels, chosen.weights, TRIED)
+        tried = chosen if len(few) == len(keys) else replace(chosen.take(few), weights=weights)
+        penalty, rough, _ = choose_penalty(tried)
         found = solve(chosen, penalty, rough, tol=EXACT)
         two = len(classes) == 2
         values = np.repeat(found.weights, 2, axis=1) if two else found.weights
@@ -84,8 +90,14 @@ class Weights:
             np.ascontiguousarray(values),
             bias,
             penalty,
-            len(rows.labels),
+            len(keys),
         )
+
+    def without(self, gone: Collection[tuple[str, frozenset[Level]]]) -> Weights:
+        """Less the weights of pieces (kinds and columns) that are there no more."""
+        kept = [p for p, key in enumerate(self.keys) if key not in gone]
+        kinds, columns = tuple(self.kinds[p] for p in kept), tuple(self.columns[p] for p in kept)
+        return replace(self, kinds=kinds, columns=columns, values=self.values[kept])
 
     def of(self, pieces: Sequence[Piece], names: Sequence[Level], classes: Levels) -> FloatArray:
         """(pieces, K) the weights of some pieces for some classes."""
@@ -120,11 +132,12 @@ class Weights:
         """Of each class the mean of both, by the rows that each model had of it; a piece that one lacks is 0 there."""
         classes = tuple(dict.fromkeys((*self.classes, *other.classes)))
         keys = list(dict.fromkeys((*self.keys, *other.keys)))
+        place = {key: p for p, key in enumerate(keys)}
         names = {**dict(zip(other.keys, other.columns, strict=True)), **dict(zip(self.keys, self.columns, strict=True))}
         values, bias = np.zeros((len(keys), len(classes))), np.zeros(len(classes))
         for weights, rows in ((self, mine), (other, theirs)):
             share = _shares(classes, rows, mine, theirs)
-            at, of = [keys.index(key) for key in weights.keys], weights._classes(classes)
+            at, of = [place[key] for key in weights.keys], weights._classes(classes)
             values[at] += share * weights._with_mean[:, of]
             bias += share * weights.bias_of(classes)
         kinds = tuple(kind for kind, _ in keys)
@@ -160,14 +173,11 @@ def _shares(
 
 def _repeated(evidence: Evidence) -> NDArray[np.bool_]:
     """(P) whether a piece says of all rows what an earlier one says: that of a column that is there twice, say."""
-    _, rows, pieces = evidence.values.shape
-    found, known = np.zeros(pieces, np.bool_), dict[bytes, list[int]]()
-    few = evidence.values[:, : min(rows, 16)]
-    for p in range(pieces):
-        alike = known.setdefault(few[:, :, p].tobytes(), [])
-        found[p] = any(np.array_equal(evidence.values[:, :, p], evidence.values[:, :, q]) for q in alike)
-        if not found[p]:
-            alike.append(p)
+    known, found = set[bytes](), np.zeros(evidence.values.shape[2], np.bool_)
+    for p in range(len(found)):
+        mark = blake2b(evidence.values[:, :, p].tobytes()).digest()
+        found[p] = mark in known
+        known.add(mark)
     return found
 
 
