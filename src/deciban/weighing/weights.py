@@ -65,9 +65,8 @@ class Weights:
             return cls.none(classes)
         gathered, pieces, keys = rows.evidence(readers)
         tells = np.where(_repeated(gathered), 0.0, _tells(gathered))
-        # to name one of so many takes log(so many) nats: less could be chance
         best = np.argsort(-tells, kind="stable")[:WEIGHED]
-        telling = np.sort(best[tells[best] > max(TELLS, np.log(max(1, len(pieces))))])
+        telling = np.sort(best[tells[best] > TELLS])
         pieces = [pieces[p] for p in telling]
         groups = {kind: i for i, kind in enumerate(sorted({piece.kind for piece in pieces}))}
         chosen = replace(
