@@ -403,7 +403,10 @@ def test_a_table_without_a_column_says_which(office):
     folder, new = office
     new.drop(columns="age").to_csv(folder / "new.csv", index=False)
     done = run("predict", folder / "m.deciban", folder / "new.csv", code=1)
-    assert "the table lacks column 'age'" in done.stderr
+    assert "the table lacks column 'age'; it has columns 'id', 'status', 'income', 'member', 'evade'" in done.stderr
+    (folder / "other.csv").write_text("x,y\n1,2\n")
+    done = run("predict", folder / "m.deciban", folder / "other.csv", code=1)
+    assert "lacks columns 'status', 'income', 'age', 'member'; it has columns 'x', 'y'" in done.stderr
 
 
 def test_an_error_in_the_middle_leaves_nothing_and_names_the_line(office):

@@ -236,7 +236,7 @@ def test_no_joint_evidence_is_above_the_bound():
 @weighted
 @classes
 def test_linear_evidence_is_linear_and_its_terms_are_those_of_columns(K, weighted):
-    """Of the shared covariance a column's share is x_j·(Σ⁻¹(μ_c − μ̄))_j: it depends on no other column."""
+    """A column's share is (x_j − m_j)·(Σ⁻¹(μ_c − μ̄))_j, with m the mean of all rows: it depends on no other column."""
     labels, weights = labels_of(K), weights_of(weighted)
     x = 0.5 * encoded(labels)
     reader = jointly(x, labels, weights, K)
@@ -246,8 +246,9 @@ def test_linear_evidence_is_linear_and_its_terms_are_those_of_columns(K, weighte
     n = weights.sum()
     shared = (scatters.sum(axis=0) + TOWARDS * n * np.eye(D)) / (n + TOWARDS * n)
     slope = np.linalg.solve(shared, (means - means.mean(axis=0)).T)  # (D, K)
+    off = x - np.average(x, axis=0, weights=weights)
     for columns, entries in (((1,), [0]), ((4,), [1, 2]), ((6,), [3])):
-        np.testing.assert_allclose(shares[columns], x[:, entries] @ slope[entries], rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(shares[columns], off[:, entries] @ slope[entries], rtol=1e-7, atol=1e-9)
     assert (shares[()] == shares[()][0]).all()
 
 

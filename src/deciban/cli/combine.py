@@ -22,8 +22,7 @@ def merge(
 
     naive-bayes, lda and qda are as if fitted at once: covariances to rounding (1e-13), all else bit for bit.
 
-    evidence is so of each column by itself. Its weights are the mean of theirs, and what it knows of columns together
-    is kept where all of them have laid it out alike, as models have that go on from one by fit --resume: see reweigh.
+    evidence has the mean of their weights, and of columns together only what all have laid out alike: see reweigh.
 
     The models must be of one kind, with the same label, columns and settings.
 
@@ -109,8 +108,9 @@ def forget(
 ) -> None:
     """Unlearn rows, exactly: what was counted of them is as if the model had never seen them.
 
-    For naive-bayes, lda and qda that is all there is. evidence keeps its weights, and which columns it reads together,
-    which these rows had a part in: see reweigh, or fit again without them.
+    naive-bayes, lda and qda are as if fitted without them.
+
+    evidence keeps its weights, and which columns it reads together: rows have a part in both. See reweigh.
 
     Rows that were not learned are an error, and the model stays as it is.
 

@@ -11,6 +11,7 @@ from deciban.errors import DecibanError
 from deciban.generative import Block, Generative
 from deciban.models.calibrated import Calibrated
 from deciban.models.estimator import split_weights
+from deciban.schema import columns_named
 from deciban.sources.arrow import TableFrame
 from deciban.sources.cells import cells_of_classes
 from deciban.sources.files import Scan
@@ -51,8 +52,9 @@ def columns_for(model: Any, scan: Scan, also: Collection[str] = ()) -> Scan:
     if reader._schema().positional:
         raise DecibanError("the model was learned from an array, whose columns have no names: fit it on a table")
     stream: Scan = reader._stream(scan, first=False, also=also)
-    known = set(reader._schema().names)
-    reader._schema().places(stream.chosen([name for name in stream.names if name in known]).empty)
+    lacking = [name for name in reader._schema().names if name not in stream.names]
+    if lacking:
+        raise DecibanError(f"the table lacks {columns_named(lacking)}; it has {columns_named(scan.names)}")
     return stream
 
 

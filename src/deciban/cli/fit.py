@@ -123,8 +123,7 @@ def fit(
 
     evidence (in two passes), naive-bayes, lda and qda read batch by batch: files may be larger than memory.
 
-    With --resume rows are added to what is known of each column and of columns together; the weights of evidence stay
-    as they are: see reweigh.
+    --resume adds rows to what was counted; the weights of evidence stay as they are: see reweigh.
 
     Nothing is written if anything fails.
 

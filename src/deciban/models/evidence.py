@@ -197,27 +197,32 @@ class EvidenceClassifier(GenerativeClassifier):
         """
         self._require_fitted()
         self._require_rows()
-        rows = settled(lambda: self._weighable(X, y, sample_weight))
-        known = (places_of(self.generative_.classes, rows) >= 0).sum()
-        if known < 2 or len(self.classes_) < 2:
-            raise DecibanError(f"{known} rows of {len(self.classes_)} known classes are too few to weigh evidence by")
-        with one_thread():
-            self._weights = weigh(self.generative_, self._readers, rows, self.seed, learned=learned)
+        self._weights = settled(lambda: self._reweighed(X, y, sample_weight, learned=learned))
         return self
+
+    def _reweighed(self, X: Any, y: Any, sample_weight: Any, *, learned: bool) -> Weights:
+        given = self._known(self._sample(X, y, sample_weight, first=False))
+        with given.located(), one_thread():
+            rows = self._weighable(given)
+            known = int((places_of(self.generative_.classes, rows) >= 0).sum())
+            if known < 2 or len(self.classes_) < 2:
+                raise DecibanError(
+                    f"{known} rows of {len(self.classes_)} known classes are too few to weigh by: give more rows"
+                )
+            return weigh(self.generative_, self._readers, rows, self.seed, learned=learned)
 
     def _known(self, rows: Sample | Streamed) -> Sample | Streamed:
         """Rows, once their columns are known to be of the kinds that were learned."""
         self.generative_.schema.met_with(rows.frame)
         return rows
 
-    def _weighable(self, X: Any, y: Any, sample_weight: Any) -> Sample:
-        rows = self._known(self._sample(X, y, sample_weight, first=False))
+    def _weighable(self, rows: Sample | Streamed) -> Sample:
+        """As many rows as weights need."""
         if isinstance(rows, Sample):
             return self._few(rows, self.generative_.schema)
         watched = Watched.over(rows, self.generative_.schema, self.weigh_rows, self.seed)
-        with watched.located():
-            for _ in watched.batches(converts=True):
-                pass
+        for _ in watched.batches(converts=True):
+            pass
         return watched.sample()
 
     def merge(self, other: Self) -> Self:
@@ -311,8 +316,9 @@ class EvidenceClassifier(GenerativeClassifier):
         are cut (though bins by the other half of the rows, and trees judge only rows that they were not grown from). So
         it is a little kinder than new rows are; `cross_validate` fits anew.
         """
-        rows = in_memory(self._known(self._sample(X, y, sample_weight, first=False)))
-        judged = self.weighed_.left_out(rows, self.seed)
+        given = self._known(self._sample(X, y, sample_weight, first=False))
+        with given.located():
+            judged = self.weighed_.left_out(in_memory(given), self.seed)
         return Evaluation.scored(self.generative_.classes, judged.labels, judged.proba, judged.weights)
 
     def _out_of_fold(

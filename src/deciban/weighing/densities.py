@@ -137,8 +137,10 @@ class Jointly(Reader):
         return int(self.params.mean.shape[1]) + 4 * len(self.count)
 
     def split(self, values: FloatArray, weights: FloatArray) -> Iterator[Share]:
-        """x·(Ax) by rows, x·b by terms; what does not depend on x belongs to no column."""
-        mean, owner = self.params.mean, self.family.reading.owner
+        """x·(Ax) by rows, x·b by terms, x being what a row is off the mean of all; the rest belongs to no column."""
+        owner = self.family.reading.owner
+        middle = self.count @ self.params.mean / self.count.sum()
+        values, mean = values - middle, self.params.mean - middle
         shares = np.zeros((len(self.columns) + 1, len(values), len(self.count)))
         for piece, whiten in enumerate((self.params.shared, self.params.own)):
             precision = np.broadcast_to(whiten.transpose(0, 2, 1) @ whiten, (len(mean), *whiten.shape[1:]))
