@@ -50,13 +50,14 @@ FOLDS = 5
 FEWEST = 5  # rows of a class that is kept: one for each fold
 CLIP = 1e-15
 BINS = 15
+MOST_TIME = {"CatBoost": 0.05, "LogisticRegression": 2.0}  # of a peer's
 QUICK_ROWS = 5_000  # --quick takes the tables with fewer
 SLOW = frozenset({("catboost", "letter"), ("ebm", "letter")})  # not in the job: boosting of 26 classes, very long
 
 
 @job("accuracy")
 def accuracy(bench: Bench) -> None:
-    """All that is installed on all tables. The limits are parity: a loss, or a time, of 100 % of the peer's."""
+    """All that is installed on all tables: a loss below each peer's, a twentieth of CatBoost's time, twice logistic's."""
     if not os.environ.get("DECIBAN_DATA"):
         print("  skipped: DECIBAN_DATA does not say where the tables are")
         return
@@ -68,8 +69,9 @@ def accuracy(bench: Bench) -> None:
     for title, part in contest.compared("log_loss").items():
         bench.limit(f"log-loss of EvidenceClassifier, {n} tables, beside {title}", 100 * part, 100, "%")
     for title, part in contest.compared("seconds").items():
-        if title == CATBOOST:
-            bench.limit(f"seconds of EvidenceClassifier, {n} tables, beside {title}", 100 * part, 100, "%")
+        if title in MOST_TIME:
+            most = 100 * MOST_TIME[title]
+            bench.limit(f"seconds of EvidenceClassifier, {n} tables, beside {title}", 100 * part, most, "%")
     if contest.failures:
         raise RuntimeError("; ".join(contest.failures))
 
