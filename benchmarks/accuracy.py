@@ -57,7 +57,7 @@ SLOW = frozenset({("catboost", "letter"), ("ebm", "letter")})  # not in the job:
 
 @job("accuracy")
 def accuracy(bench: Bench) -> None:
-    """All that is installed on all tables: a loss below each peer's, a twentieth of CatBoost's time, twice logistic's."""
+    """All that is installed, on all tables: a lower loss than each, in 5 % of CatBoost's time, twice logistic's."""
     if not os.environ.get("DECIBAN_DATA"):
         print("  skipped: DECIBAN_DATA does not say where the tables are")
         return
