@@ -225,6 +225,14 @@ class EvidenceClassifier(GenerativeClassifier):
             pass
         return watched.sample()
 
+    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Unlearns rows that were learned: nothing is counted of them any more, exactly.
+
+        What they had a part in choosing stays: the weights, and which columns are read together, and how. `reweigh`
+        learns the weights anew, `fit` all.
+        """
+        return super().forget(X, y, sample_weight)
+
     def merge(self, other: Self) -> Self:
         """A new model of the rows of both, with the mean of their weights.
 

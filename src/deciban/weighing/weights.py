@@ -96,7 +96,9 @@ class Weights:
         """Less the weights of pieces (kinds and columns) that are there no more."""
         kept = [p for p, key in enumerate(self.keys) if key not in gone]
         kinds, columns = tuple(self.kinds[p] for p in kept), tuple(self.columns[p] for p in kept)
-        return replace(self, kinds=kinds, columns=columns, values=self.values[kept])
+        told = [i for i, part in enumerate(self.parts) if ("pair", frozenset(part)) not in gone]
+        parts, decibans = tuple(self.parts[i] for i in told), self.decibans[told]
+        return replace(self, kinds=kinds, columns=columns, values=self.values[kept], parts=parts, decibans=decibans)
 
     def of(self, pieces: Sequence[Piece], names: Sequence[Level], classes: Levels) -> FloatArray:
         """(pieces, K) the weights of some pieces for some classes."""
