@@ -207,7 +207,8 @@ class EvidenceClassifier(GenerativeClassifier):
             known = int((places_of(self.generative_.classes, rows) >= 0).sum())
             if known < 2 or len(self.classes_) < 2:
                 raise DecibanError(
-                    f"{known} rows of {len(self.classes_)} known classes are too few to weigh by: give more rows"
+                    f"{known} rows of {len(self.classes_)} known classes are too few to weigh evidence by: "
+                    "give more rows"
                 )
             return weigh(self.generative_, self._readers, rows, self.seed, learned=learned)
 
