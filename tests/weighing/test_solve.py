@@ -8,7 +8,9 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 
 from deciban.weighing import solve as module
-from deciban.weighing.solve import Evidence, choose_penalty, left_out_scores, log_loss, scores, solve
+from deciban.weighing.objective import Evidence, log_loss, scores
+from deciban.weighing.penalty import PENALTIES, choose_penalty, left_out_scores
+from deciban.weighing.solve import solve
 
 MU, EPSILON = 0.3, 1e-3
 columns = pytest.mark.parametrize("C", [1, 3, 7])
@@ -393,7 +395,7 @@ def test_a_loss_that_rises_ends_the_search():
     evidence = replace(made(60, 40, 1), values=noise)  # the less it is held, the more it learns by heart
     chosen, _, losses = choose_penalty(evidence)
     means = list(losses.values())
-    assert len(means) < len(module.PENALTIES)
+    assert len(means) < len(PENALTIES)
     assert means[-1] > min(means)
     assert means[:-1] == sorted(means[:-1], reverse=True)
     assert chosen in losses

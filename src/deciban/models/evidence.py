@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from functools import cache
 from numbers import Integral
-from threading import Lock
 from typing import Any, Literal, Self
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from deciban.errors import DecibanError, warn
 from deciban.evaluation.evaluation import Evaluation
@@ -21,6 +16,7 @@ from deciban.generative import Block, ClassPrior, Generative
 from deciban.held_out import Foretold
 from deciban.models.generative import GenerativeClassifier, in_memory
 from deciban.models.logistic import LogisticRegression
+from deciban.models.threads import one_thread
 from deciban.plans import Missing, Plan, is_sparse, rank
 from deciban.schema import Schema
 from deciban.sources import Sample, Streamed, settled
@@ -34,31 +30,6 @@ from deciban.weighing.readers import Readers, readers_of
 from deciban.weighing.structure import first_plans, joint_plans
 from deciban.weighing.weighed import Weighed, weigh
 from deciban.weighing.weights import Weights
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-_LOCK, _LIMITS = Lock(), list[Any]()  # one for each fit at work
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Linear algebra in one thread: matrices are small here, and threads that wait for each other cost more.
-
-    The limit holds for the whole process, so the first of several fits sets it, and the last one to end lifts it.
-    """
-    with _LOCK:
-        _LIMITS.append(_LIMITS[0] if _LIMITS else _blas().limit(limits=1, user_api="blas"))
-    try:
-        yield
-    finally:
-        with _LOCK:
-            limit = _LIMITS.pop()
-            if not _LIMITS:
-                limit.restore_original_limits()
 
 
 class EvidenceClassifier(GenerativeClassifier):

@@ -17,9 +17,9 @@ from deciban.sources import Sample
 from deciban.sources.sampling import few_of, row_keys
 from deciban.statistics import Counts
 from deciban.types import FloatArray, Labels, Levels
+from deciban.weighing.objective import Evidence
 from deciban.weighing.reader import Piece, Reader, Rows
 from deciban.weighing.readers import Readers
-from deciban.weighing.solve import Evidence
 
 CELLS = 1 << 22  # of evidence, that are made at a time
 MOST_CELLS = 1 << 25  # of evidence, that are weighed: 256 MB; beyond, of fewer rows

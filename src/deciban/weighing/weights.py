@@ -14,9 +14,11 @@ from deciban.sources import Sample
 from deciban.sources.sampling import few_of
 from deciban.types import FloatArray, Level, Levels
 from deciban.weighing.left_out import LeftOut
+from deciban.weighing.objective import Evidence
+from deciban.weighing.penalty import choose_penalty
 from deciban.weighing.reader import Piece
 from deciban.weighing.readers import Readers
-from deciban.weighing.solve import Evidence, choose_penalty, solve
+from deciban.weighing.solve import solve
 
 TRIED = 3000  # rows that the penalty is chosen by
 EXACT = 1e-12  # of the objective: then the order of the rows does not show
