@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 import deciban as db
+from deciban.codec.registry import HOMES
 
 ROOT = Path(db.__file__).parent
 ROOMS = [  # from the bottom up; a room imports from itself and from rooms below
+    {"late"},
     {"types", "errors"},
     {"table"},
     {"storage"},
@@ -30,12 +32,14 @@ ROOMS = [  # from the bottom up; a room imports from itself and from rooms below
     {"linear"},
     {"explain", "summary"},
     {"choosing"},
+    {"codec"},
     {"evaluation"},
-    {"models"},
+    {"models", "filtering"},
     {"cli"},
 ]
 HEIGHT = {name: height for height, names in enumerate(ROOMS) for name in names}
 FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
+HEAVY = {"scipy", "pyarrow", "sklearn", "typer", "rich", "pandas", "hypothesis"}
 LAZY = "__init__.py"  # the public names, each imported when it is asked for
 
 
@@ -44,13 +48,17 @@ def room(path):
 
 
 def imports(path):
-    """Every module imported anywhere in a file, inside functions too, as dotted names."""
+    """Every module imported anywhere in a file, inside functions or late too, as dotted names."""
     for node in ast.walk(ast.parse((ROOT / path).read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "late":
+            (name,) = node.args
+            assert isinstance(name, ast.Constant), f"{path}: late() is given the name of a module"
+            yield name.value
 
 
 def rooms_imported(path):
@@ -98,11 +106,26 @@ def modules_after(statement):
     return {name.split(".")[0] for name in done.stdout.split()}
 
 
+def test_late_imports_are_seen():
+    """The rules above hold for them, too."""
+    assert {"pyarrow", "pyarrow.compute"} <= set(imports(Path("sources/arrow.py")))
+    assert "deciban.design" in set(imports(Path("codec/soundness.py")))
+
+
+def test_a_file_imports_nothing_above_the_codec():
+    for module, _ in HOMES.values():
+        package, name, *_ = module.split(".")
+        assert package == "deciban"
+        assert HEIGHT[name] < HEIGHT["codec"], module
+
+
 def test_import_alone_is_light():
     assert not modules_after("import deciban") & {"sklearn", "pyarrow", "pandas", "scipy", "altair"}
     assert not modules_after("import deciban; deciban.Calibrated, deciban.evaluate") & {"altair", "contourpy"}
     assert "sklearn" not in modules_after("import deciban; deciban.families.Gaussian(); deciban.priors.Laplace()")
     assert "sklearn" not in modules_after("import deciban.cli")
+    for room in ("weighing.weighed", "explain", "held_out", "choosing", "codec.parts", "sources.sampling", "plans"):
+        assert not modules_after(f"import deciban.{room}") & HEAVY, room
 
 
 # Public names --------------------------------------------------------------------------------------------------------
@@ -114,7 +137,7 @@ def public_classes():
         if isinstance(found, type):
             yield name, found
     for module in (db.families, db.priors):
-        for name, found in vars(module).items():
+        for name, found in ((name, getattr(module, name)) for name in module.__all__):
             if (
                 isinstance(found, type)
                 and found.__module__.startswith("deciban.families")

@@ -11,6 +11,7 @@ void bind_linear(nb::module_&);
 void bind_records(nb::module_&);
 void bind_forest(nb::module_&);
 void bind_cells(nb::module_&);
+void bind_text(nb::module_&);
 }  // namespace deciban
 
 NB_MODULE(_kernels, m) {
@@ -23,4 +24,5 @@ NB_MODULE(_kernels, m) {
     deciban::bind_records(m);
     deciban::bind_forest(m);
     deciban::bind_cells(m);
+    deciban::bind_text(m);
 }

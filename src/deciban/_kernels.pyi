@@ -1,5 +1,6 @@
 """The hot loops. Arrays of sums are words: (words, class, column); see statistics/sums.py."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ Codes = NDArray[np.int32]
 Places = NDArray[np.int64]
 Bytes = NDArray[np.uint8]  # (n, d) codes below 256, any strides
 Flags = NDArray[np.bool_]
+Cut = tuple[int, int, int, int, bool, int]
 
 def moments(
     x: Matrix, codes: Codes, weights: Floats | None, classes: int
@@ -90,6 +92,29 @@ def grow_forest(
 ) -> tuple[Places, Codes, Codes, Codes]: ...
 def in_bag(codes: Bytes, trees: int, share: float, seed: int) -> Flags: ...
 def find_leaves(codes: Bytes, starts: Places, column: Codes, code: Codes, left: Codes, ordered: Flags) -> Codes: ...
+
+class Vocabulary:
+    def __init__(self, text: Bytes, ends: Places) -> None: ...
+    def __len__(self) -> int: ...
+
+def count_terms(
+    buffers: Sequence[Bytes], places: Places, cut: Cut, labels: Codes, classes: int, once: bool
+) -> tuple[Bytes, Places, Floats]: ...
+def add_terms(
+    buffers: Sequence[Bytes],
+    places: Places,
+    cut: Cut,
+    vocabulary: Vocabulary,
+    evidence: Floats,
+    once: bool,
+    out: Floats,
+) -> None: ...
+def term_rows(
+    buffers: Sequence[Bytes], places: Places, cut: Cut, vocabulary: Vocabulary
+) -> tuple[Floats, Places, Places]: ...
+def terms_of(text: Bytes, cut: Cut) -> list[str]: ...
+def ascending_terms(text: Bytes, ends: Places) -> bool: ...
+def merge_terms(a: Bytes, a_ends: Places, b: Bytes, b_ends: Places) -> tuple[Bytes, Places, Places, Places]: ...
 def cell_evidence(
     codes: Codes,
     offsets: Places,

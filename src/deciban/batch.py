@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deciban.types import FloatArray, Level, Levels, Names
 
-Kind = Literal["number", "boolean", "category", "empty"]
+Kind = Literal["number", "boolean", "category", "text", "empty"]
 MISSING, UNSEEN = -1, -2  # codes of cells that hold nothing, or a value that is not in the list
 
 
@@ -25,6 +25,60 @@ class Coded:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.codes.shape
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Columns of documents in UTF-8, where they lie: cell (i, j) is `length` bytes from `start` of a buffer.
+
+    >>> texts = Texts.of(["buy book", None])
+    >>> texts.shape, texts.present.tolist(), texts.cell(0, 0)
+    ((2, 1), [True, False], b'buy book')
+    """
+
+    buffers: tuple[NDArray[np.uint8], ...]
+    places: NDArray[np.int64]  # (n, d, 3) buffer, start, length: −1 where there is no document
+
+    @classmethod
+    def of(cls, *columns: Sequence[str | None]) -> Texts:
+        """Of lists of text."""
+        buffers, places = [], []
+        for j, column in enumerate(columns):
+            present = [cell for cell in column if cell is not None]
+            whole = "".join(present)
+            if whole.isascii():
+                data, sizes = whole.encode(), np.fromiter(map(len, present), np.int64, len(present))
+            else:
+                cells = [cell.encode("utf-8", "surrogatepass") for cell in present]
+                data, sizes = b"".join(cells), np.fromiter(map(len, cells), np.int64, len(cells))
+            found = np.full((len(column), 3), -1, np.int64)
+            there = slice(None) if len(present) == len(column) else [cell is not None for cell in column]
+            found[there] = np.stack([np.full(len(sizes), j), np.cumsum(sizes) - sizes, sizes], axis=1)
+            buffers.append(np.frombuffer(data, np.uint8))
+            places.append(found)
+        return cls(tuple(buffers), np.ascontiguousarray(np.stack(places, axis=1)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.places.shape[:2]
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """(n) whether a row has a document in any column."""
+        there: NDArray[np.bool_] = np.any(self.places[:, :, 2] >= 0, axis=1)
+        return there
+
+    def __getitem__(self, rows: Any) -> Texts:
+        return Texts(self.buffers, np.ascontiguousarray(self.places[rows]))
+
+    def cell(self, row: int, column: int) -> bytes | None:
+        buffer, start, length = self.places[row, column].tolist()
+        return None if length < 0 else self.buffers[buffer][start : start + length].tobytes()
+
+    def tobytes(self) -> bytes:
+        """What tells rows apart."""
+        cells = [self.cell(i, j) for i, j in np.ndindex(*self.shape)]
+        return repr(cells).encode()
 
 
 class Frame(Protocol):
@@ -54,6 +108,9 @@ class Frame(Protocol):
 
     def codes(self, columns: Sequence[int], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
         """Places in the given lists."""
+
+    def texts(self, columns: Sequence[int]) -> Texts:
+        """Documents: text that is more than a category."""
 
     def cell(self, row: int, column: int) -> object:
         """One value, for a message."""

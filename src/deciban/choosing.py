@@ -8,19 +8,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
-from deciban import _kernels
+from deciban import _kernels, families
 from deciban.errors import INFINITE, BadCell, DecibanWarning, cell_error
 from deciban.explain import DECIBANS
-from deciban.families import Bernoulli, Binned, Context, Exponential, Gaussian, Poisson
-from deciban.families.base import Recalled
+from deciban.families.base import Context, Recalled
 from deciban.generative import Block, Generative, log_prior
+from deciban.late import late
 from deciban.plans import AnyFamily, read
 from deciban.schema import Schema
 from deciban.sources import Sample
 from deciban.statistics import Histogram, Statistic
 from deciban.types import FloatArray, Labels, Level
+
+optimize = late("scipy.optimize")
 
 SMOOTHINGS = 10.0 ** np.arange(-3, 3.5, 0.5)  # then between the best one's neighbours
 SHRINKAGES = (0.0, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 0.6, 1.0)  # then between the best one's neighbours
@@ -55,7 +56,7 @@ def choose_smoothing(evidence: Generative, *, reserve: bool, default: float = 1.
     known = {alpha: likelihood(alpha) for alpha in SMOOTHINGS.tolist()}
     best = int(np.argmax(list(known.values())))
     low, high = np.log(SMOOTHINGS[[max(best - 1, 0), min(best + 1, len(SMOOTHINGS) - 1)]])
-    found = minimize_scalar(lambda t: -likelihood(float(np.exp(t))), bounds=(low, high), method="bounded")
+    found = optimize.minimize_scalar(lambda t: -likelihood(float(np.exp(t))), bounds=(low, high), method="bounded")
     known[float(np.exp(found.x))] = float(-found.fun)
     known.setdefault(default, likelihood(default))
     value = max(known, key=lambda alpha: known[alpha])
@@ -144,7 +145,7 @@ def _block_shrinkage(evidence: Generative, block: Block, sample: Sample, index: 
         tried = SHRINKAGES if getattr(none, "status", "ok") == "ok" else SHRINKAGES[1:]
         best = int(np.argmax([likelihood(s) for s in tried]))
         low, high = np.log([max(tried[max(best - 1, 0)], 1e-10), tried[min(best + 1, len(tried) - 1)]])
-        minimize_scalar(
+        optimize.minimize_scalar(
             lambda t: -likelihood(float(np.exp(t))), bounds=(low, high), method="bounded", options={"xatol": 0.02}
         )
     value = max(known, key=lambda s: known[s])
@@ -216,15 +217,15 @@ def candidates(values: FloatArray) -> tuple[AnyFamily, ...]:
     """The families that a column of numbers might be of, the simplest first."""
     seen = values[~np.isnan(values)]
     if not len(seen):
-        return (Gaussian(),)
+        return (families.Gaussian(),)
     if np.isin(seen, (0.0, 1.0)).all():
-        return (Bernoulli(),)
-    families: list[AnyFamily] = [Gaussian()]
+        return (families.Bernoulli(),)
+    found: list[AnyFamily] = [families.Gaussian()]
     if (seen > 0).all():
-        families.append(Exponential())
+        found.append(families.Exponential())
     if (seen >= 0).all() and (seen == np.floor(seen)).all():
-        families.append(Poisson())
-    return (*families, Binned())
+        found.append(families.Poisson())
+    return (*found, families.Binned())
 
 
 def contest(column: Level, values: FloatArray, labels: Labels, weights: FloatArray | None, classes: int) -> Contest:
@@ -238,9 +239,9 @@ def contest(column: Level, values: FloatArray, labels: Labels, weights: FloatArr
     company = np.bincount(labels, minlength=classes)[labels] > 1  # the only row of a class foretells nothing
     kept = there & company
     x, y, w = values[kept, np.newaxis], labels[kept], None if weights is None else weights[kept]
-    families = candidates(values[there])
-    if len(families) < 2 or not len(y):
-        return Contest(column, dict.fromkeys(families, 0.0))
+    possible = candidates(values[there])
+    if len(possible) < 2 or not len(y):
+        return Contest(column, dict.fromkeys(possible, 0.0))
     times = w if w is not None else np.ones(len(y))
     whole = x, y, w
     if w is None:
@@ -251,11 +252,11 @@ def contest(column: Level, values: FloatArray, labels: Labels, weights: FloatArr
     context = Context(tuple(range(classes)), (column,))
     prior = _priors(np.bincount(whole[1], w, minlength=classes).astype(np.float64), y, w)
     found = {}
-    for family in families:
+    for family in possible:
         try:
             statistic = family.collect(*whole, classes)
         except BadCell:  # a number too large to be squared, say
             continue
         own = _foretold(family, statistic, family.estimate(statistic, context), context, (x, y, w), prior)
         found[family] = float(np.average(own, weights=times)) * DECIBANS
-    return Contest(column, found or {Gaussian(): 0.0})  # whose fit says what is wrong, and where
+    return Contest(column, found or {families.Gaussian(): 0.0})  # whose fit says what is wrong, and where

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from deciban import _kernels
 from deciban.batch import MISSING, UNSEEN, Frame, Kind
-from deciban.errors import BadCell, cell_error, forbid_infinite, forbid_stored
+from deciban.errors import BadCell, DecibanError, cell_error, forbid_infinite, forbid_stored
 from deciban.families import Natural
 from deciban.plans import Missing, Plan, is_sparse, read
 from deciban.schema import Schema
@@ -233,6 +233,8 @@ class Design:
         `rows` are the numbers of the rows, for messages, if some were left out.
         """
         schema = Schema.of(frame)
+        if "text" in schema.kinds:
+            raise DecibanError("these are documents, and this model takes numbers and categories: use NaiveBayes")
         parts = []
         makers: list[tuple[Any, set[Kind]]] = [(Numbers, {"number", "boolean"}), (Indicators, {"category"})]
         for maker, kinds in makers:

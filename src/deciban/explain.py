@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 
 import numpy as np
 
 from deciban.errors import DecibanError
+from deciban.late import late
 from deciban.types import FloatArray, Level, Levels
+
+html = late("html")
 
 DECIBANS = 10.0 / np.log(10.0)  # in one nat
 MOST_ROWS, MOST_PARTS = 5, 15  # that are printed; the arrays hold all

@@ -11,7 +11,8 @@ import numpy as np
 from deciban import _kernels
 from deciban.batch import UNSEEN, Batch, Coded, Frame
 from deciban.errors import BadCell, DecibanError, NegativeEvidence, cell_error, forbid_infinite
-from deciban.families import Context, MultivariateGaussian
+from deciban.families.base import Context
+from deciban.late import late
 from deciban.plans import (
     BY_KIND,
     AnyFamily,
@@ -31,6 +32,8 @@ from deciban.statistics.counts import Counts
 from deciban.statistics.moments import Moments
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, IntArray, Level, Levels, Names, sorted_levels
+
+joint = late("deciban.families.multivariate_gaussian")
 
 ClassPrior = Literal["empirical", "laplace", "uniform"] | Sequence[float] | Mapping[Level, float]
 Unseen = Literal["skip", "reserve", "error"]
@@ -204,7 +207,7 @@ class Generative:
             return True
         absent = self._absent
         partly = {j for plan in self.plans if plan.family == family for j in plan.columns}
-        return isinstance(family, MultivariateGaussian) and bool(columns & absent) and columns <= absent | partly
+        return isinstance(family, joint.MultivariateGaussian) and bool(columns & absent) and columns <= absent | partly
 
     def _of_empty_cells(self, plan: Plan) -> Statistic:
         """What a plan would have seen of these rows, all of its cells being empty."""
@@ -293,19 +296,26 @@ class Estimate:
         return converts([block.plan for block in self.evidence.blocks], frame)
 
     def parts(self, frame: Frame) -> tuple[list[str], list[FloatArray]]:
-        """What each column (or joint block) adds, as (n, K) arrays, in the order of the columns, with their names."""
+        """What each column (or joint block, or term) adds, as (n, K) arrays, with their names; terms come last."""
         self.joint(frame, np.empty((frame.rows, len(self.log_prior))))  # names a bad cell; a part knows no other column
         places = self.evidence.schema.places(frame)
         names = self.evidence.schema.names
         found: dict[tuple[int, ...], FloatArray] = {}
+        named: list[tuple[tuple[int, ...], str, FloatArray]] = []
         for block, params in zip(self.evidence.blocks, self.params, strict=True):
             family, columns = block.plan.family, block.plan.columns
-            pieces = family.parts(params, self.read(block, frame, places, 0), len(self.log_prior))
+            values = self.read(block, frame, places, 0)
+            lines = family.lines(params, values, len(self.log_prior))
+            if lines is not None:
+                named += [(columns, name, piece) for name, piece in lines]
+                continue
+            pieces = family.parts(params, values, len(self.log_prior))
             owners = [columns] if len(pieces) != len(columns) else [(j,) for j in columns]
             for owner, piece in zip(owners, pieces, strict=True):
                 found[owner] = found[owner] + piece if owner in found else piece
         order = sorted(found)
-        return [title(owner, names) for owner in order], [found[owner] for owner in order]
+        titles = [title(owner, names) for owner in order] + [line_title(owner, names, name) for owner, name, _ in named]
+        return titles, [found[owner] for owner in order] + [piece for _, _, piece in named]
 
     def read(self, block: Block, frame: Frame, places: list[int], first_row: int | IntArray) -> Any:
         """A block's columns in the form its family reads; a value never seen is refused where that is asked for."""
@@ -337,6 +347,11 @@ def title(columns: Sequence[int], names: Names) -> str:
     if len(columns) > 3:
         return f"{names[columns[0]]} … {names[columns[-1]]} ({len(columns)} columns)"
     return " + ".join(str(names[j]) for j in columns)
+
+
+def line_title(columns: Sequence[int], names: Names, line: str) -> str:
+    """What a part of a block is called; a list of documents has no name of its own."""
+    return line if isinstance(names, range) and len(names) == 1 else f"{title(columns, names)}: {line}"
 
 
 def class_counts(batch: Batch) -> Sum:

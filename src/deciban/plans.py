@@ -10,7 +10,7 @@ import numpy as np
 
 from deciban.batch import MISSING, UNSEEN, Coded, Frame, Kind
 from deciban.errors import DecibanError
-from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial
+from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial, Text
 from deciban.schema import Schema
 from deciban.sources import Sample, Streamed
 from deciban.sources.arrays import SparseFrame
@@ -35,6 +35,7 @@ BY_KIND: dict[Kind, AnyFamily] = {
     "boolean": Bernoulli(),
     "category": Categorical(),
     "number": Gaussian(),
+    "text": Text(),
     "empty": Categorical(),
 }
 
@@ -83,7 +84,7 @@ def _given(schema: Schema, families: Families) -> list[Plan]:
             raise DecibanError(
                 f"families[{key!r}] must be a family such as deciban.families.Gaussian(), not {family!r}"
             )
-        columns = _columns(key, schema)
+        columns = columns_of_key(key, schema, "families")
         for plan in plans:
             for j in set(columns) & set(plan.columns):
                 raise DecibanError(f"column {schema.names[j]!r} is given two families")
@@ -144,8 +145,8 @@ def wider(plans: Sequence[Plan], others: Sequence[Plan]) -> set[int]:
     }
 
 
-def _columns(key: Any, schema: Schema) -> tuple[int, ...]:
-    """The places that a key of `families` means: a name, a position, or a tuple of them."""
+def columns_of_key(key: Any, schema: Schema, setting: str) -> tuple[int, ...]:
+    """The places that a key of a setting means: a name, a position, or a tuple of them."""
     keys = key if isinstance(key, tuple) else (key,)
     places = []
     for k in keys:
@@ -154,9 +155,9 @@ def _columns(key: Any, schema: Schema) -> tuple[int, ...]:
         elif isinstance(k, int) and -len(schema.names) <= k < len(schema.names):
             places.append(k % len(schema.names))
         else:
-            raise DecibanError(f"families names a column {k!r} that is not there; there are {list(schema.names)[:20]}")
+            raise DecibanError(f"{setting} names a column {k!r} that is not there; there are {list(schema.names)[:20]}")
     if len(set(places)) < len(places):
-        raise DecibanError(f"families names a column twice in {key!r}")
+        raise DecibanError(f"{setting} names a column twice in {key!r}")
     return tuple(places)
 
 
@@ -167,6 +168,8 @@ def read(plan: Plan, frame: Frame, places: list[int], levels: tuple[Levels, ...]
         return np.isnan(frame.numbers(columns)).astype(np.float64)
     if plan.family.reads == "mixed":
         return plan.family.reading.of(frame, columns)  # type: ignore[attr-defined]
+    if plan.family.reads == "texts":
+        return frame.texts(columns)
     if plan.family.reads != "codes":
         values = frame.numbers(columns) if plan.family.reads == "numbers" else frame.counts(columns)
         return plan.family.allowed(values) if plan.lenient else values

@@ -59,7 +59,8 @@ class Schema:
         return Schema(other.names, tuple(kind[name] for name in other.names))
 
     def widened(self, other: Schema) -> Schema:
-        """The kinds of both: an empty column may turn out to be any, a boolean one takes numbers; text never mixes."""
+        """The kinds of both: an empty column may turn out to be any, a boolean one takes numbers, categories and
+        documents are both text; text and numbers never mix."""
         if self.names != other.names:
             raise DecibanError(f"the columns differ: {columns_named(self.names)} and {columns_named(other.names)}")
         if self.kinds == other.kinds:
@@ -73,12 +74,12 @@ def _widen(name: Level, a: Kind, b: Kind) -> Kind:
         return a
     if a == "empty":
         return b
-    if {a, b} == {"number", "boolean"}:
+    if {a, b} in ({"number", "boolean"}, {"category", "text"}):
         return a
-    words = {"category": "text", "number": "numbers", "boolean": "true or false"}
+    words = {"category": "text", "text": "text", "number": "numbers", "boolean": "true or false"}
     raise DecibanError(
         f"column {name!r} held {words[a]} so far and holds {words[b]} now: convert it to one type; of files, read it "
-        "as text (types={...: 'text'}, or --text)"
+        "as text (types={...: 'text'}, or --category)"
     )
 
 

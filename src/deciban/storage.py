@@ -7,12 +7,10 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 from numpy.typing import NDArray
 from safetensors.numpy import load as decode_arrays
@@ -20,6 +18,9 @@ from safetensors.numpy import save as encode_arrays
 
 import deciban
 from deciban.errors import DecibanError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FORMAT = 1
 NEEDS = "0.1.0"  # the least version of deciban that reads this format
@@ -50,18 +51,55 @@ LOOKS = (
 
 
 @contextmanager
+def locked(path: FilePath, seconds: float = 60.0) -> Iterator[None]:
+    """Waits until nobody else changes the file, and keeps others out meanwhile: read, change and write it within.
+
+    The lock is on its folder, since the file itself is replaced, and so that nothing is left behind. It ends with the
+    process, whatever happens to that.
+    """
+    folder = os.path.dirname(os.path.realpath(path))
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise DecibanError(f"{path} cannot be locked: {folder}: {error.strerror or error}") from error
+    try:
+        _wait_for(descriptor, path, seconds)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _wait_for(descriptor: int, path: FilePath, seconds: float) -> None:
+    import fcntl  # none but Unix has it
+    import time
+
+    end, pause = time.monotonic() + seconds, 0.001
+    while True:
+        with suppress(BlockingIOError):
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if time.monotonic() > end:
+            raise DecibanError(f"{path} is being changed by others for {seconds:.0f} s: try again later")
+        time.sleep(pause)
+        pause = min(0.05, 2 * pause)
+
+
+@contextmanager
 def replacing(path: FilePath) -> Iterator[BinaryIO]:
     """A file to be written, that takes its place under `path` when all is written: until then what was there stays.
 
     Whatever goes wrong, a full disk or an interruption, what was there is unchanged.
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> path = Path(tempfile.mkdtemp()) / "numbers.csv"
     >>> with replacing(path) as file:
     ...     size = file.write(b"1,2")
     >>> path.read_bytes(), len(list(path.parent.iterdir()))
     (b'1,2', 1)
     """
+    import secrets
+    from pathlib import Path
+
     target = Path(os.path.realpath(path))  # of a link, what it points to
     beside = target.parent / f".{secrets.token_hex(8)}.deciban"
     try:
@@ -86,6 +124,8 @@ def replacing(path: FilePath) -> Iterator[BinaryIO]:
 
 def require_replaceable(path: FilePath) -> None:
     """What `replacing` would refuse at the end of long work, before it begins."""
+    from pathlib import Path
+
     target = Path(os.path.realpath(path))
     try:
         _mode_of(target)
@@ -146,6 +186,7 @@ def write(path: FilePath, tree: Any, arrays: Mapping[str, NDArray[Any]]) -> None
     the least version that reads it, and the SHA-256 of the whole file with zeros in the checksum's place.
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> path = Path(tempfile.mkdtemp()) / "a.deciban"
     >>> import numpy as np
     >>> write(path, {"pi": 3.14}, {"x": np.arange(3.0)})

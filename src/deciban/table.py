@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from deciban.late import late
+
+html = late("html")
 
 MOST_ROWS, MOST_COLUMNS = 20, 12  # that are printed; the table holds all
 

@@ -103,7 +103,7 @@ def test_every_kind_gives_the_probabilities_of_its_peer(args, peer, numbers, tmp
             db.Calibrated(db.NaiveBayes(smoothing=2.0), "isotonic"),
         ),
         (
-            [*NAIVE_BAYES, "--columns", "age=poisson,income=binned", "--columns", "status=text"],
+            [*NAIVE_BAYES, "--columns", "age=poisson,income=binned", "--columns", "status=category"],
             db.NaiveBayes({"age": db.families.Poisson(), "income": db.families.Binned()}),
         ),
         ([*NAIVE_BAYES, "--columns", "age=categorical"], db.NaiveBayes({"age": db.families.Categorical()})),
@@ -246,7 +246,7 @@ def test_how_files_are_written(tmp_path):
     text = "a comment\n7|'x|y'|1,5|none|ja\n7|z|2,5|3|nein\n8|z|-|4|ja\n"
     (tmp_path / "a.data").write_bytes(text.encode("utf-16"))
     args = ["--delimiter", "|", "--quote", "'", "--decimal", ",", "--skip", "1", "--no-header", "--encoding", "utf-16"]
-    more = ["--names", "code,name,size,rest,answer", "--na", "none,-", "--text", "code", "--input-format", "csv"]
+    more = ["--names", "code,name,size,rest,answer", "--na", "none,-", "--category", "code", "--input-format", "csv"]
     for kind in LEARNED:
         given = ["--model", kind, "--label", "answer", "--json", "-o", tmp_path / f"{kind}.deciban"]
         about = json.loads(run("fit", tmp_path / "a.data", *args, *more, *given).stdout)
@@ -453,9 +453,13 @@ def test_leave_one_out_is_for_models_that_can(numbers, tmp_path):
         (["--columns", "age=text,age=number"], "'age' is given twice"),
         (["--columns", "status=number"], "a.csv, line 2: column 'status'"),
         ([*NAIVE_BAYES, "--columns", "status=gaussian"], "a.csv, line 2: column 'status'"),
-        (["--columns", "age=poisson"], "--columns age=poisson: evidence knows no families, only text and number"),
+        (
+            ["--columns", "age=poisson"],
+            "--columns age=poisson: evidence knows no families, only text, category and number",
+        ),
         ([*NAIVE_BAYES, "--columns", "age=poisson", "--families", "auto"], "--families auto"),
         (["--columns", "age=poisson", "--model", "lda"], "lda knows no families"),
+        (["--category", "nothing"], "--category: there is no column"),
         (["--text", "nothing"], "--text: there is no column"),
         (["--smoothing", "2"], "--smoothing is for --model naive-bayes, and the model is evidence"),
         (["--families", "auto"], "--families is for --model naive-bayes, and the model is evidence"),

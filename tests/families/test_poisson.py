@@ -1,5 +1,6 @@
 """Poisson: the rate is the mean."""
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -7,6 +8,7 @@ from scipy import stats
 
 from deciban.errors import BadCell
 from deciban.families import Context, Poisson
+from deciban.families.poisson import FEW, log_factorial
 from deciban.families.priors import Virtual
 from tests.exact import exact
 from tests.laws import family_subject, holes, matrices
@@ -100,3 +102,12 @@ def test_there_are_kd_parameters():
 def test_the_table_shows_the_rate():
     table = Poisson().describe(fit(Poisson(), [[1.0], [3.0]], [0, 0], 1), Context(("all",), ("x",)))[0]
     assert (table.header, table.rows) == (("class", "rate"), (("all", 2.0),))
+
+
+def test_factorials_are_those_of_mpmath():
+    """From the table, at its end, and beyond; a missing cell has none."""
+    x = np.concatenate([np.arange(40.0), FEW + np.arange(-3.0, 4.0), 10.0 ** np.arange(4, 300, 13)])
+    expected = [float(mpmath.loggamma(mpmath.mpf(value) + 1)) for value in x]
+    np.testing.assert_allclose(log_factorial(x), expected, rtol=1e-15)
+    assert np.isnan(log_factorial(np.array([1.0, np.nan]))).tolist() == [False, True]
+    assert log_factorial(np.array([1e308])).tolist() == [np.inf]

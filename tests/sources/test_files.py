@@ -136,6 +136,8 @@ def test_formats_may_be_given(tmp_path):
     assert db.scan(at(tmp_path, "t.csv", '{"x": 1}\n'), format="jsonl").columns == {"x": "integer"}
     path = as_parquet(tmp_path, "t.data", TABLE)
     assert db.scan(path).columns == db.scan(path, format="parquet").columns == TYPES
+    with pytest.raises(db.DecibanError, match="format must be one of csv, jsonl, parquet, arrow, mail, text, not 'x'"):
+        db.scan(path, format="x")
 
 
 def test_standard_input_and_pipes(tmp_path, monkeypatch):

@@ -1,50 +1,27 @@
-"""The command `deciban`. Heavy imports wait until a command needs them."""
+"""The command `deciban`. Heavy imports wait until a command needs them; mail is filtered without any."""
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-import deciban
-from deciban.cli import combine, demo, evaluate, explain, fit, predict, show
-from deciban.cli.reporting import end_orderly, reported
-
-app = typer.Typer(
-    add_completion=True,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def _print_version(asked: bool) -> None:
-    if asked:
-        typer.echo(f"deciban {deciban.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Classification you can add up: fit, predict and explain in decibans."""
-
-
-app.command()(reported(fit.fit))
-app.command(cls=predict.Predict)(reported(predict.predict))
-app.command()(reported(explain.explain))
-app.command()(reported(evaluate.evaluate))
-app.command()(reported(combine.merge))
-app.command()(reported(combine.forget))
-app.command()(reported(combine.reweigh))
-app.command()(reported(show.show))
-app.command()(reported(demo.demo))
+import sys
+from typing import Any
 
 
 def main() -> None:
     """Runs the command line."""
+    from deciban.cli import mail
+
+    if mail.is_asked_for(sys.argv[1:]):
+        raise SystemExit(mail.run(sys.argv[1], sys.argv[2:]))
+    from deciban.cli.commands import app
+    from deciban.cli.reporting import end_orderly
+
     end_orderly()
     app(prog_name="deciban")
+
+
+def __getattr__(name: str) -> Any:
+    if name == "app":
+        from deciban.cli.commands import app
+
+        return app
+    raise AttributeError(name)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from deciban.cli.options import Json, Label, Model, Quiet, Reading, TrimLabel, Weight, reads_files
 from deciban.cli.progress import watched
+
+if TYPE_CHECKING:
+    from deciban.sources.files import Scan
 
 
 def merge(
@@ -119,20 +123,33 @@ def forget(
       deciban forget people.deciban leavers.csv
       deciban forget people.deciban leavers.csv --label evade -o without.deciban
     """
-    from deciban.cli.data import label_for, prepared, require_able, require_writable
+    from deciban.cli.data import label_for, prepared, require_able
     from deciban.cli.show import fitted
-    from deciban.models import load
 
-    found = load(model)
-    require_able(found, "forget", "forget: fit again, without these rows")
-    scan = reading.scan(rows)
     path = output or model
-    require_writable(path, [part.path for part in scan.parts])
-    with watched(scan, quiet=quiet):
+    with _changed(model, reading, rows, path, quiet=quiet) as (found, scan):
+        require_able(found, "forget", "forget: fit again, without these rows")
         column = label_for(found, scan, label)
         found.forget(prepared(scan, column, trim_label, weight), column, sample_weight=weight)
-        found.save(path)
     fitted(found, path, {}, json=json)
+
+
+@contextmanager
+def _changed(
+    model: Path, reading: Reading, rows: Sequence[Path], path: Path, *, quiet: bool
+) -> Iterator[tuple[Any, Scan]]:
+    """A model to be changed, and rows; it is saved at the end, and others who would change it wait for that."""
+    from deciban.cli.data import require_writable
+    from deciban.models import load
+    from deciban.storage import locked
+
+    require_writable(path)
+    with locked(path):
+        found, scan = load(model), reading.scan(rows)
+        require_writable(path, [part.path for part in scan.parts])
+        with watched(scan, quiet=quiet):
+            yield found, scan
+            found.save(path)
 
 
 @reads_files
@@ -159,23 +176,18 @@ def reweigh(
       deciban reweigh both.deciban january.csv february.csv
       deciban reweigh both.deciban march.csv --new -o better.deciban
     """
-    from deciban.cli.data import label_for, prepared, require_able, require_rows, require_writable
+    from deciban.cli.data import label_for, prepared, require_able, require_rows
     from deciban.cli.show import fitted
     from deciban.errors import DecibanError, NegativeEvidence
-    from deciban.models import load
 
-    found = load(model)
-    require_able(found, "reweigh", "be reweighed: only evidence that is not calibrated has weights to learn anew")
-    require_rows(found, "to weigh")
-    scan = reading.scan(rows)
     path = output or model
-    require_writable(path, [part.path for part in scan.parts])
-    with watched(scan, quiet=quiet):
+    with _changed(model, reading, rows, path, quiet=quiet) as (found, scan):
+        require_able(found, "reweigh", "be reweighed: only evidence that is not calibrated has weights to learn anew")
+        require_rows(found, "to weigh")
         column = label_for(found, scan, label)
         try:
             found.reweigh(prepared(scan, column, trim_label, weight), column, sample_weight=weight, learned=not new)
         except NegativeEvidence as error:
             problem = str(error).partition(":")[0]
             raise DecibanError(f"{problem}: give rows that the model has learned, or --new for others") from None
-        found.save(path)
     fitted(found, path, {}, json=json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,6 +30,15 @@ def fit(
     resume: Annotated[
         Path | None, typer.Option(help="Go on learning with this model; -o is then the same file, if not given.")
     ] = None,
+    label_from_folder: Annotated[
+        bool, typer.Option("--label-from-folder", help="Of mail or texts: the class is the folder below DATA.")
+    ] = False,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COL,COL", help="Columns of documents, whose words are evidence; all those of mail. Repeatable."
+        ),
+    ] = None,
     drop: Annotated[list[str] | None, typer.Option(metavar="COL,COL", help="Columns to leave out. Repeatable.")] = None,
     weight: Weight = None,
     model: Annotated[
@@ -39,7 +49,7 @@ def fit(
         list[str] | None,
         typer.Option(
             metavar="COL=FAMILY",
-            help=f"How a column is read, a=text,b=number; of naive-bayes also its family: {', '.join(FAMILIES)}. "
+            help=f"How a column is read, a=category,b=number; of naive-bayes also its family: {', '.join(FAMILIES)}. "
             "Repeatable.",
             rich_help_panel=MODEL,
         ),
@@ -135,20 +145,30 @@ def fit(
     from deciban.cli.data import require_writable
     from deciban.cli.learning import learned, resumed
     from deciban.cli.show import fitted
+    from deciban.storage import locked
 
     asked = dict(zip(SETTINGS, (families, smoothing, missing_cells, prior, shrinkage, l2, pairs), strict=True))
     settings = {name: value for name, value in asked.items() if value is not None}
     if resume is not None:
         others = {"--model": model, "--columns": columns, "--drop": drop, "--calibrate": calibrate, "--folds": folds}
+        others |= {"--text": text}
         changed = [option for option, value in {**others, "--loo": loo}.items() if value]
         _refuse_changes([*changed, *(SETTINGS[name] for name in settings)])
+    if label_from_folder:
+        if label is not None:
+            raise typer.BadParameter(
+                "the class is the folder, or the column of --label", param_hint="--label-from-folder"
+            )
+        label = "folder"
+    elif label is None and reading.labels is not None:
+        label = "label"
     path = output or resume
     if path is None or (label is None and resume is None):
         raise typer.BadParameter("a first fit needs one", param_hint="--output / -o" if path is None else "--label")
     scan = reading.scan(data)
     require_writable(path, [part.path for part in scan.parts])
     judged: dict[str, Evaluation] = {}
-    with watched(scan, quiet=quiet):
+    with watched(scan, quiet=quiet), locked(path) if resume is not None else nullcontext():
         if resume is not None:
             found = resumed(resume, scan, label, trim_label, weight)
         else:
@@ -159,6 +179,7 @@ def fit(
                 weight=weight,
                 drop=drop,
                 columns=columns,
+                text=text,
                 kind=model or DEFAULT,
                 settings=settings,
                 calibrate=calibrate,

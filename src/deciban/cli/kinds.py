@@ -20,7 +20,10 @@ SETTINGS = {  # of models, and the options that set them
 NUMBERS = ("gaussian", "exponential", "uniform", "poisson", "multinomial", "binned")  # families of numbers
 FAMILIES = ("bernoulli", "categorical", *NUMBERS)
 # what is said of a column → what its cells are read as
-READ_AS: dict[str, Literal["number", "text"]] = {**dict.fromkeys((*NUMBERS, "number"), "number"), "text": "text"}
+READ_AS: dict[str, Literal["number", "text"]] = {
+    **dict.fromkeys((*NUMBERS, "number"), "number"),
+    **dict.fromkeys(("text", "category"), "text"),
+}
 WORDS = tuple(dict.fromkeys((*FAMILIES, *READ_AS)))
 
 
@@ -35,8 +38,8 @@ class Kind:
 
 
 KINDS = {
-    "evidence": Kind("EvidenceClassifier", ("class_prior", "pairs")),
-    "naive-bayes": Kind("NaiveBayes", ("families", "smoothing", "missing", "class_prior")),
+    "evidence": Kind("EvidenceClassifier", ("class_prior", "pairs", "text")),
+    "naive-bayes": Kind("NaiveBayes", ("families", "smoothing", "missing", "class_prior", "text")),
     "lda": Kind("GaussianDiscriminant", ("class_prior", "shrinkage"), {"covariance": "shared"}),
     "qda": Kind("GaussianDiscriminant", ("class_prior", "shrinkage"), {"covariance": "per-class"}),
     "logistic": Kind("LogisticRegression", ("l2",), streams=False),
@@ -46,18 +49,23 @@ DEFAULT = "evidence"
 
 
 def model_of(name: str, given: Mapping[str, Any], words: Mapping[str, str], calibrate: str | None) -> Any:
-    """A model of a kind with the settings that were given, and with families for the columns of which one was said."""
+    """A model of a kind with the settings that were given, and families for columns of which one was said, or text."""
     import deciban
     from deciban.errors import DecibanError
 
     kind, settings = KINDS[name], {key: _value(key, value) for key, value in given.items()}
     said = {column: word for column, word in words.items() if word in FAMILIES}
+    text = [column for column, word in words.items() if word == "text"]
+    if text and "families" in kind.takes:
+        said |= dict.fromkeys(text, "text")
+    elif text and "text" not in kind.takes:
+        raise DecibanError(f"--text {text[0]}: {name} reads no documents; --model {_takers('text')} does")
     if said and "families" in settings:
-        raise DecibanError("--families auto chooses families: give none in --columns, only text or number")
+        raise DecibanError("--families auto chooses families: give none in --columns, only category or number")
     if said and "families" not in kind.takes:
         column, word = next(iter(said.items()))
         raise DecibanError(
-            f"--columns {column}={word}: {name} knows no families, only text and number; "
+            f"--columns {column}={word}: {name} knows no families, only text, category and number; "
             f"--model {_takers('families')} does"
         )
     for key in settings:
@@ -65,6 +73,8 @@ def model_of(name: str, given: Mapping[str, Any], words: Mapping[str, str], cali
             raise DecibanError(f"{SETTINGS[key]} is for --model {_takers(key)}, and the model is {name}")
     if said:
         settings["families"] = _families(said)
+    elif text:
+        settings["text"] = text
     model = getattr(deciban, kind.name)(**kind.settings, **settings)
     return model if calibrate is None else deciban.Calibrated(model, method=calibrate)  # type: ignore[arg-type]
 
@@ -78,10 +88,10 @@ def _takers(setting: str) -> str:
 
 
 def words_of(given: Sequence[str] | None, names: Sequence[str]) -> dict[str, str]:
-    """What is said of columns: a=gaussian,b=text, or one by one. A name may hold a comma or a "=".
+    """What is said of columns: a=gaussian,b=category, or one by one. A name may hold a comma or a "=".
 
-    >>> words_of(["a=gaussian,b=text", "x,y=z=poisson"], ["a", "b", "x,y=z"])
-    {'a': 'gaussian', 'b': 'text', 'x,y=z': 'poisson'}
+    >>> words_of(["a=gaussian,b=category", "x,y=z=poisson"], ["a", "b", "x,y=z"])
+    {'a': 'gaussian', 'b': 'category', 'x,y=z': 'poisson'}
     """
     from deciban.errors import DecibanError
 

@@ -13,6 +13,7 @@ from deciban.errors import DecibanError
 from deciban.evaluation import Evaluation, cross_validate
 from deciban.models import Calibrated, load
 from deciban.sources.files import Scan
+from deciban.sources.mailboxes import Mailboxes
 
 
 def learned(
@@ -23,6 +24,7 @@ def learned(
     weight: str | None,
     drop: Sequence[str] | None,
     columns: Sequence[str] | None,
+    text: Sequence[str] | None,
     kind: str,
     settings: Mapping[str, Any],
     calibrate: str | None,
@@ -41,6 +43,12 @@ def learned(
     if not features:
         raise DecibanError(f"beside the label {label!r} there is no column to learn from: see --delimiter and --drop")
     words = words_of(columns, features)
+    documents = columns_named(features, text, "--text")
+    for column in documents:
+        if words.setdefault(column, "text") != "text":
+            raise DecibanError(f"--columns and --text say different things of {column!r}")
+    if any(isinstance(part, Mailboxes) for part in scan.parts):
+        words = dict.fromkeys(features, "text") | words
     scan = scan.typed({column: READ_AS[word] for column, word in words.items() if word in READ_AS})
     model = model_of(kind, settings, words, calibrate)
     if KINDS[kind].streams and not (calibrate or folds or loo):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from deciban.sources.files import Scan
 
 FILES = "How files are read"  # headline in the help
-FORMATS = ("csv", "jsonl", "parquet", "arrow")
+FORMATS = ("csv", "jsonl", "parquet", "arrow", "mail", "text")
 
 
 def choice(*decls: str, among: Iterable[str], help: str, **more: Any) -> Any:
@@ -37,7 +37,8 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, made
 Data = Annotated[
     list[Path],
     typer.Argument(
-        metavar="DATA", help="Files of rows (csv, tsv, jsonl, parquet, arrow), patterns, or - for standard input."
+        metavar="DATA",
+        help="Files of rows (csv, tsv, jsonl, parquet, arrow), folders of mail, patterns, or -: standard input.",
     ),
 ]
 Label = Annotated[
@@ -93,17 +94,21 @@ class Reading:
         str | None,
         choice("--input-format", among=FORMATS, help="The format of DATA, if names mislead.", rich_help_panel=FILES),
     ] = None
-    text: Annotated[
+    category: Annotated[
         list[str] | None,
         typer.Option(
             metavar="COL,COL",
-            help="Columns to read as text, also if they hold numbers. Repeatable.",
+            help="Columns to read as categories, also if they hold numbers. Repeatable.",
             rich_help_panel=FILES,
         ),
     ] = None
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="The classes of mails: lines LABEL PATH, or csv with path,label.", rich_help_panel=FILES),
+    ] = None
 
     def scan(self, paths: Sequence[Path]) -> Scan:
-        """The files, columns of --text typed so."""
+        """The files, columns of --category typed so."""
         from deciban.sources.dialect import MISSING
         from deciban.sources.files import scan
 
@@ -118,9 +123,10 @@ class Reading:
             decimal=self.decimal,
             encoding=self.encoding,
             skip=self.skip,
+            labels=self.labels,
         )
-        text = columns_named(found.names, self.text, "--text")
-        return found.typed(dict.fromkeys(text, "text")) if text else found
+        categories = columns_named(found.names, self.category, "--category")
+        return found.typed(dict.fromkeys(categories, "text")) if categories else found
 
 
 def reads_files(command: Callable[..., None]) -> Callable[..., None]:

@@ -16,7 +16,7 @@ from deciban.errors import DecibanError, RowError
 from deciban.models.estimator import ProbabilityClassifier
 from deciban.sources import CELLS_PER_BATCH
 from deciban.sources.arrow import TableFrame
-from deciban.sources.cells import ARROW, Cells, cells_of_type, widened
+from deciban.sources.cells import Cells, arrow_types, cells_of_type, widened
 from deciban.sources.columnar import Columnar
 from deciban.sources.delimited import Delimited
 from deciban.sources.files import Scan
@@ -24,7 +24,8 @@ from deciban.sources.stream import settled
 from deciban.table import numbered
 from deciban.types import FloatArray, IntArray
 
-WRITTEN: dict[Cells, Any] = ARROW | dict.fromkeys(("empty", "text", "other"), pa.string())  # if not as in the files
+# what is written of cells, if it is not as in the files
+WRITTEN: dict[Cells, Any] = arrow_types() | dict.fromkeys(("empty", "text", "other"), pa.string())
 REASONS = pa.list_(pa.struct([("column", pa.string()), ("value", pa.string()), ("decibans", pa.float64())]))
 
 

@@ -35,7 +35,7 @@ class Watch:
     """Told of rows and bytes, file by file; a pass that begins anew starts the bar anew."""
 
     def __init__(self, progress: Progress, scan: Scan) -> None:
-        self.sizes = {part.path: os.path.getsize(part.path) for part in scan.parts}
+        self.sizes = {part.path: getattr(part, "size", None) or os.path.getsize(part.path) for part in scan.parts}
         self.before = dict(zip(self.sizes, accumulate(self.sizes.values(), initial=0), strict=False))  # (files) bytes
         self.progress, self.rows = progress, 0
         self.task = progress.add_task("reading", total=sum(self.sizes.values()) or None, rows=0)

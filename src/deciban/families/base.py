@@ -9,17 +9,17 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from deciban.batch import Coded
 from deciban.errors import DecibanError, DecibanWarning, forbid_infinite
+from deciban.late import issparse
 from deciban.statistics.base import Statistic
 from deciban.table import Table as Table
 from deciban.types import FloatArray, Labels, Level
 
 S = TypeVar("S", bound=Statistic)
-Reads = Literal["numbers", "counts", "codes", "mixed"]
+Reads = Literal["numbers", "counts", "codes", "texts", "mixed"]
 P = TypeVar("P")
 
 FLOOR = 1e-9  # of a column's pooled variance, mean or range: no class is taken to be narrower than this
@@ -74,8 +74,8 @@ class Family(ABC, Generic[S, P]):
 
     A family is a frozen dataclass of hyper-parameters. A univariate family over d columns is d independent densities;
     a joint one is a single density over all of them. `reads` says what it is given: "numbers" (a float matrix, NaN
-    missing), "counts" (the same, or sparse rows), "codes" (a Coded block), or "mixed" (what its own `reading` makes of
-    numbers and categories side by side).
+    missing), "counts" (the same, or sparse rows), "codes" (a Coded block), "texts" (documents), or "mixed"
+    (what its own `reading` makes of numbers and categories side by side).
     """
 
     reads: ClassVar[Reads] = "numbers"
@@ -194,6 +194,10 @@ class Family(ABC, Generic[S, P]):
         columns = range(values.shape[1])
         return [self.log_density(column_of(params, j), column_of(values, j), classes) for j in columns]
 
+    def lines(self, params: P, values: Any, classes: int) -> Iterable[tuple[str, FloatArray]] | None:
+        """The log-density of a joint family by names of its own, (n, K) for each; None if it has no such parts."""
+        return None
+
     def silent(self, params: P) -> Sequence[int]:
         """Columns that carry no evidence: constant, or never present. Most families note them as not informative."""
         return np.flatnonzero(~np.asarray(getattr(params, "informative", True))).tolist()
@@ -215,7 +219,7 @@ class Family(ABC, Generic[S, P]):
 
 def column_of(whole: Any, j: int) -> Any:
     """One column of parameters or values: arrays have columns on their second axis (or their only one)."""
-    if sp.issparse(whole):
+    if issparse(whole):
         return whole[:, [j]].toarray()
     if isinstance(whole, np.ndarray):
         return whole[[j]] if whole.ndim == 1 else whole[:, [j]]
@@ -233,7 +237,7 @@ def rows_of(values: Any, chosen: Any) -> Any:
 
 def content(values: Any) -> object:
     """What tells one row from another."""
-    if sp.issparse(values):
+    if issparse(values):
         return values.indices.tobytes(), values.data.tobytes()
     return (values.codes if isinstance(values, Coded) else values).tobytes()
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from deciban import _kernels
@@ -15,10 +14,13 @@ from deciban.families.base import Context, Family, Natural, Reads, Recalled, Tab
 from deciban.families.natural import Term, by_column, gone, number, plain, require_finite, side_by_side
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
 from deciban.families.tally import Tally, add_with_own, equal_weights
+from deciban.late import issparse, late
 from deciban.statistics.moments import Moments
 from deciban.statistics.sums import Sum
 from deciban.statistics.totals import Totals
 from deciban.types import FloatArray, Labels
+
+sp = late("scipy.sparse")
 
 NOT_BINARY = "is neither 0 nor 1: give Bernoulli a threshold"
 
@@ -49,7 +51,7 @@ class Bernoulli(Family[Moments, BernoulliParams]):
 
     def collect(self, values: Any, labels: Labels, weights: FloatArray | None, classes: int) -> Moments:
         truth = self._truth(values)
-        if not sp.issparse(truth):
+        if not issparse(truth):
             return Moments.of(truth, labels, weights, classes)
         total = Totals.of(truth, labels, weights, classes).sum_x
         rows = Moments.of(np.zeros((len(labels), 1)), labels, weights, classes).count
@@ -72,7 +74,7 @@ class Bernoulli(Family[Moments, BernoulliParams]):
 
     def add_log_density(self, params: BernoulliParams, values: Any, out: FloatArray) -> None:
         truth = self._truth(values)
-        if sp.issparse(truth):
+        if issparse(truth):
             self._add_sparse(params, truth, out)
         else:
             self._add_dense(params, truth, out)
@@ -121,7 +123,7 @@ class Bernoulli(Family[Moments, BernoulliParams]):
                 others, own = (self._silenced(params, log_p) for log_p in tally.without(weight))
                 add_with_own(replace(self, threshold=None), others, own, some, classes, part)
             else:
-                cells = some.toarray() if sp.issparse(some) else some
+                cells = some.toarray() if issparse(some) else some
                 i, j = np.nonzero(~np.isnan(cells) & params.informative)
                 found = np.zeros((*cells.shape, out.shape[1]))
                 found[i, j] = tally.at(2 * j + cells[i, j].astype(np.intp)).of_rows(classes[i], weight[i])
@@ -177,7 +179,7 @@ class Bernoulli(Family[Moments, BernoulliParams]):
     def sufficient(self, params: BernoulliParams, values: Any) -> Any:
         kept = np.flatnonzero(params.informative)
         truth = self._truth(values)[:, kept]
-        if sp.issparse(truth):
+        if issparse(truth):
             shape = (truth.shape[0], 2 * len(kept))
             return sp.csr_array((truth.data.astype(np.float64), 2 * truth.indices, truth.indptr), shape=shape)
         missing = np.isnan(truth)
@@ -187,13 +189,13 @@ class Bernoulli(Family[Moments, BernoulliParams]):
         self._truth(values)
 
     def allowed(self, values: Any) -> Any:
-        if sp.issparse(values) or self.threshold is not None:
+        if issparse(values) or self.threshold is not None:
             return values
         return np.where((values == 0) | (values == 1) | np.isinf(values), values, np.nan)
 
     def _truth(self, values: Any) -> Any:
         """Zeros and ones; NaN stays."""
-        if sp.issparse(values):
+        if issparse(values):
             return self._stored_truth(values)
         if self.threshold is not None:
             forbid_infinite(values)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from deciban.families.tally import Cells
 from deciban.types import FloatArray, IntArray, Labels
 
 Cutting = Iterator[tuple[IntArray, IntArray]]  # cells behind which to cut, and which of those left out lead to it
 
+TINY = np.finfo(np.float64).tiny
 TOGETHER = 2**20  # candidates, times cells left out, that are compared at once
 
 
@@ -51,7 +51,8 @@ def _shares(total: float, count: int) -> FloatArray:
 
 
 def _within(places: IntArray, cells: int) -> IntArray:
-    return np.unique(places[(places >= 0) & (places < cells - 1)]).astype(np.intp)
+    kept = np.sort(places[(places >= 0) & (places < cells - 1)]).astype(np.intp)
+    return kept[np.diff(kept, prepend=-1) > 0]  # np.unique would import masked arrays, which takes a while
 
 
 def cut_values(lower: FloatArray, upper: FloatArray, after: IntArray) -> FloatArray:
@@ -224,7 +225,7 @@ class _Stretch:
 def _drop(n: FloatArray, k: FloatArray, w: FloatArray | float) -> FloatArray:
     """n·H less what it is without w (or all) of a class that has k, in bits; elementwise."""
     w = np.minimum(w, k)
-    drop: FloatArray = (xlogy(n, n) - xlogy(n - w, n - w) - xlogy(k, k) + xlogy(k - w, k - w)) / np.log(2)
+    drop: FloatArray = (_xlogx(n) - _xlogx(n - w) - _xlogx(k) + _xlogx(k - w)) / np.log(2)
     return drop
 
 
@@ -261,5 +262,13 @@ def _cost(whole: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
 def _bits(counts: FloatArray) -> FloatArray:
     """n·H of each column of counts (K, cells), in bits."""
     n = counts.sum(axis=0)
-    bits: FloatArray = (xlogy(n, n) - xlogy(counts, counts).sum(axis=0)) / np.log(2)
+    bits: FloatArray = (_xlogx(n) - _xlogx(counts).sum(axis=0)) / np.log(2)
     return bits
+
+
+def _xlogx(x: FloatArray) -> FloatArray:
+    """x·log x, and 0 at 0."""
+    found: FloatArray = np.maximum(x, TINY)
+    np.log(found, out=found)
+    found *= x
+    return found

@@ -8,12 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dgejsv
 
 from deciban import _kernels
 from deciban.families.base import FLOOR
+from deciban.late import late
 from deciban.types import FloatArray
+
+linalg = late("scipy.linalg")
+lapack = late("scipy.linalg.lapack")
 
 LITTLE = 1e-4  # of a class, a column or a direction: where a row leaves less behind there is no closed form
 CELLS = 1 << 16  # of rows that are left out in one go: they should stay in the cache
@@ -53,7 +55,7 @@ class Whitened:
     def __init__(self, scatter: FloatArray, total: FloatArray) -> None:
         """The scatter M (d, d), and the scatter (d) of each column over all classes."""
         unit, lower = _factor(scatter)
-        self.turn: FloatArray = solve_triangular(lower, np.diag(1.0 / unit), lower=True)  # (d, d) T
+        self.turn: FloatArray = linalg.solve_triangular(lower, np.diag(1.0 / unit), lower=True)  # (d, d) T
         one = np.ones(1)
         log_det = 2 * np.log(unit * np.diagonal(lower)).sum()
         self._diagonal = Diagonal(one[:, np.newaxis], log_det * one, one, narrowest(scatter, total) * one)
@@ -100,7 +102,8 @@ class Rotated:
         self._beta = middle * s / (1 - s) / 64
         unit, lower = _factor(scatter + self._beta * np.eye(len(scatter)))
         # one-sided Jacobi on the factor finds small values as exactly as large ones, which eigh does not
-        values, _, vectors, work, *_, info = dgejsv((lower * unit[:, np.newaxis]).T, joba=0, jobu=3, jobv=0, jobt=0)
+        found = lapack.dgejsv((lower * unit[:, np.newaxis]).T, joba=0, jobu=3, jobv=0, jobt=0)
+        values, _, vectors, work, *_, info = found
         if info:
             raise np.linalg.LinAlgError("no eigenvalues")
         self.turn: FloatArray = np.ascontiguousarray(vectors.T)  # (d, d) Q

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from deciban import _kernels
@@ -16,8 +15,11 @@ from deciban.families.base import Context, Family, Natural, Reads, Recalled, Tab
 from deciban.families.natural import Term, by_column, plain, require_finite
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
 from deciban.families.tally import Tally
+from deciban.late import issparse, late
 from deciban.statistics.totals import NOT_A_COUNT, Totals
 from deciban.types import FloatArray, IntArray, Labels
+
+sp = late("scipy.sparse")
 
 FEW = 4  # counts up to here are so common that their logs are looked up
 
@@ -58,7 +60,7 @@ class Multinomial(Family[Totals, MultinomialParams]):
 
     def add_log_density(self, params: MultinomialParams, values: Any, out: FloatArray) -> None:
         self.check(values)
-        if sp.issparse(values):
+        if issparse(values):
             _kernels.add_sparse(
                 values.data, values.indices, values.indptr, padded_table(params.log_p), len(params.log_p), out
             )
@@ -121,19 +123,19 @@ class Multinomial(Family[Totals, MultinomialParams]):
 
     def sufficient(self, params: MultinomialParams, values: Any) -> Any:
         self.check(values)
-        if sp.issparse(values):
+        if issparse(values):
             counts = np.nan_to_num(values.data.astype(np.float64), nan=0.0)
             return sp.csr_array((counts, values.indices, values.indptr), shape=values.shape)
         return np.nan_to_num(np.asarray(values, dtype=np.float64), nan=0.0)
 
     def check(self, values: Any) -> None:
-        if sp.issparse(values):
+        if issparse(values):
             forbid_stored(values, (values.data < 0) | np.isinf(values.data), NOT_A_COUNT)
         else:
             forbid((values < 0) | np.isinf(values), NOT_A_COUNT)
 
     def parts(self, params: MultinomialParams, values: Any, classes: int) -> list[FloatArray]:
-        dense = values.toarray() if sp.issparse(values) else values
+        dense = values.toarray() if issparse(values) else values
         present = np.where(np.isnan(dense), 0.0, dense)
         with np.errstate(invalid="ignore"):
             return [
@@ -218,7 +220,7 @@ class _Words:
 def _own_table(tally: Tally, values: Any) -> FloatArray | None:
     """(V·FEW, K padded) log(k − x + a) for x = 1 … FEW of each word, if that is less work than the rows."""
     classes, words = tally.counts.shape
-    if FEW * classes * words > (values.nnz if sp.issparse(values) else values.size):
+    if FEW * classes * words > (values.nnz if issparse(values) else values.size):
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = [np.log(tally.counts.less(x) + tally.pseudo) for x in range(1, FEW + 1)]
@@ -239,7 +241,7 @@ def _look_up(stored: Any, x: FloatArray, labels: Labels, table: FloatArray) -> t
 def _portions(values: Any) -> Iterator[slice]:
     """Rows with so many cells (those stored, if they are sparse) that what is made of them stays in the cache."""
     n = values.shape[0]
-    cells = values.nnz if sp.issparse(values) else values.size
+    cells = values.nnz if issparse(values) else values.size
     step = max(1, n * (1 << 18) // max(1, cells))
     for start in range(0, n, step):
         yield slice(start, min(n, start + step))

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from deciban import _kernels
 from deciban.errors import TOO_LARGE, forbid, forbid_infinite, warn
@@ -16,8 +15,11 @@ from deciban.families.base import FLOOR, Context, Family, Natural, Table, class_
 from deciban.families.downdate import LITTLE, Basis, Less, Removed, Rotated, Whitened, narrowest, oas_of
 from deciban.families.natural import LARGEST, origins, products, shifted, squarable
 from deciban.families.priors import InverseWishart
+from deciban.late import late
 from deciban.statistics.scatter import Scatter
 from deciban.types import FloatArray, Labels
+
+linalg = late("scipy.linalg")
 
 SLOW = (
     "singular covariance: leave-one-out has no closed form there and takes an estimate for each row; use shrinkage, or "
@@ -403,7 +405,7 @@ def _whitening(sigma: FloatArray) -> tuple[FloatArray, FloatArray]:
             block = np.ix_(varies, varies)
             unit = np.sqrt(np.diagonal(s)[varies])
             lower = np.linalg.cholesky(s[block] / unit / unit[:, np.newaxis])
-            triangle[block] = solve_triangular(lower, np.eye(len(varies)), lower=True) / unit
+            triangle[block] = linalg.solve_triangular(lower, np.eye(len(varies)), lower=True) / unit
             constants[k] = np.log(np.diagonal(triangle)[varies]).sum() - 0.5 * len(varies) * np.log(2 * np.pi)
     return triangles, constants
 

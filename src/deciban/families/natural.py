@@ -9,12 +9,14 @@ from math import ceil, floor, log10
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from deciban.errors import TOO_LARGE, DecibanError, forbid, forbid_infinite
 from deciban.families.base import Context, Family, Natural
+from deciban.late import late
 from deciban.types import FloatArray
+
+sp = late("scipy.sparse")
 
 FAR = 30.0  # times as far as need be, in standard deviations: from there on 0 is no good origin
 FEW = 100  # indicators in a block: up to here T(x) is dense, beyond it is sparse

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from deciban import _kernels
 from deciban.families.base import Context, Family, Reads, Table
 from deciban.families.mixed import Encoding
+from deciban.families.triangles import solve_lower
 from deciban.statistics.scatter import Scatter
 from deciban.types import FloatArray, Labels
 
@@ -82,6 +82,4 @@ def log_roots(whiten: FloatArray) -> FloatArray:
 
 def _whitening(sigma: FloatArray) -> FloatArray:
     """The lower triangle T with TᵀT = Σ⁻¹."""
-    lower = np.linalg.cholesky(sigma)
-    inverse: FloatArray = solve_triangular(lower, np.eye(len(sigma)), lower=True)
-    return inverse
+    return solve_lower(np.linalg.cholesky(sigma), np.eye(len(sigma)))

@@ -20,7 +20,7 @@ from deciban.batch import Frame
 from deciban.errors import DecibanError, warn_of_impossible
 from deciban.models.saving import Savable
 from deciban.schema import Schema
-from deciban.sources import Stream, frame_of, is_stream, is_table, slices, split_label, stream_of
+from deciban.sources import Stream, frame_of, is_documents, is_stream, is_table, slices, split_label, stream_of
 from deciban.sources.arrow import TableFrame, numbers_of
 from deciban.sources.cells import cells_like, cells_of_classes
 from deciban.sources.labels import check_weights, encode_labels
@@ -96,7 +96,7 @@ class TableEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     def _frame(self, X: Any, *, first: bool) -> Frame:
         if is_stream(X):
             return table_of(self._stream(X, first=first))
-        if is_table(X):
+        if is_documents(X) or is_table(X):
             return frame_of(X)
         if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind in "US":
             X = np.array(X, dtype=object)  # numbers beside text stay numbers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from numbers import Integral
@@ -17,7 +18,7 @@ from deciban.held_out import Foretold
 from deciban.models.generative import GenerativeClassifier, in_memory
 from deciban.models.logistic import LogisticRegression
 from deciban.models.threads import one_thread
-from deciban.plans import Missing, Plan, is_sparse, rank
+from deciban.plans import Missing, Plan, columns_of_key, is_sparse, rank
 from deciban.schema import Schema
 from deciban.sources import Sample, Streamed, settled
 from deciban.sources.labels import Encoded
@@ -27,7 +28,7 @@ from deciban.table import Table
 from deciban.types import FloatArray, IntArray
 from deciban.weighing.left_out import places_of
 from deciban.weighing.readers import Readers, readers_of
-from deciban.weighing.structure import first_plans, joint_plans
+from deciban.weighing.structure import first_plans, joint_plans, with_text
 from deciban.weighing.weighed import Weighed, weigh
 from deciban.weighing.weights import Weights
 
@@ -53,6 +54,10 @@ class EvidenceClassifier(GenerativeClassifier):
         Which ones they are depends on what they hold, not on their order.
     seed : number
         For the choice of these rows, and for the trees.
+    text : "auto", or a list of columns
+        Columns of documents, whose terms are evidence: words as often as they are there, and whether they are there at
+        all (see `deciban.families.Text`). "auto": columns of text whose cells are hardly ever there twice, and have
+        three words or more in the mean; a list of documents is one in any case.
 
     `weights_` holds the weights that were learned, and `penalty`, how strongly they were held together.
 
@@ -81,12 +86,14 @@ class EvidenceClassifier(GenerativeClassifier):
         class_prior: ClassPrior = "empirical",
         weigh_rows: int = 200_000,
         seed: int = 0,
+        text: Literal["auto"] | Sequence[Any] = "auto",
     ) -> None:
         self.pairs = pairs
         self.trees = trees
         self.class_prior = class_prior
         self.weigh_rows = weigh_rows
         self.seed = seed
+        self.text = text
 
     # Learning ------------------------------------------------------------------------------------------------------
 
@@ -125,7 +132,7 @@ class EvidenceClassifier(GenerativeClassifier):
             if isinstance(rows, Sample) and rows.weights is not None and rows.weights.sum() < 0.1 * len(rows.weights):
                 warn("the weights of rows count rows, but sum to less than a tenth of them: multiply them")
             schema = Schema.of(rows.frame)
-            plans = first_plans(schema, sparse=is_sparse(rows.frame))
+            plans = self._plans(schema, rows)
             if isinstance(rows, Sample):
                 single = Generative.collect(rows, schema, plans, self._missing())
                 few = self._few(rows, schema)
@@ -133,8 +140,10 @@ class EvidenceClassifier(GenerativeClassifier):
                 watched = Watched.over(rows, schema, self.weigh_rows, self.seed)
                 single = Generative.collect(watched, schema, plans, self._missing())
                 few = watched.sample()
+            single, together = (single, ()) if self.text != "auto" else with_text(single)
             whole = single
-            together = () if is_sparse(rows.frame) else joint_plans(single, few, pairs, self.trees, self.seed)
+            if not is_sparse(rows.frame):
+                together += joint_plans(single, few, pairs, self.trees, self.seed)
             if together:
                 joint = Generative.collect(rows, schema, together, self._missing())
                 blocks = sorted((*single.blocks, *joint.blocks), key=lambda block: rank(block.plan))
@@ -151,10 +160,18 @@ class EvidenceClassifier(GenerativeClassifier):
         return sampled(rows, row_keys(rows.frame, schema.places(rows.frame), self.seed), self.weigh_rows)
 
     def _plans(self, schema: Schema, sample: Sample | Streamed) -> tuple[Plan, ...]:
-        return first_plans(schema, sparse=is_sparse(sample.frame))
+        return first_plans(schema, sparse=is_sparse(sample.frame), text=self._texts(schema))
 
     def _first_plans(self, schema: Schema) -> tuple[Plan, ...]:
-        return first_plans(schema, sparse=False)
+        return first_plans(schema, sparse=False, text=self._texts(schema))
+
+    def _texts(self, schema: Schema) -> list[int]:
+        """The columns that were said to be documents."""
+        if isinstance(self.text, str):
+            if self.text == "auto":
+                return []
+            raise ValueError(f"text must be 'auto' or a list of columns, not {self.text!r}: use [{self.text!r}]")
+        return [j for name in self.text for j in columns_of_key(name, schema, "text")]
 
     def _missing(self) -> Missing:
         return "category"

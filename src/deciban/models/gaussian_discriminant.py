@@ -62,7 +62,7 @@ class GaussianDiscriminant(GenerativeClassifier):
         self.prior = prior
 
     def _plans(self, schema: Schema, sample: Sample | Streamed) -> tuple[Plan, ...]:
-        text = [name for name, kind in zip(schema.names, schema.kinds, strict=True) if kind == "category"]
+        text = [name for name, kind in zip(schema.names, schema.kinds, strict=True) if kind in ("category", "text")]
         if text:
             raise DecibanError(f"column {text[0]!r} holds text; GaussianDiscriminant takes numbers: use NaiveBayes")
         if self.covariance not in ("shared", "per-class", "diagonal"):

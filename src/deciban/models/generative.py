@@ -356,7 +356,7 @@ def require_like_labels(known: Levels, new: Levels) -> None:
         if type(other) is not type(label):
             raise DecibanError(
                 f"the label {other!r} of one and {label!r} of the other are of different types: convert them to one; "
-                "of files, read the column as text (types={...: 'text'}, or --text)"
+                "of files, read the column as text (types={...: 'text'}, or --category)"
             )
 
 

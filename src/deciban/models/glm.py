@@ -13,6 +13,7 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 
 from deciban.batch import Frame
+from deciban.codec.soundness import labels
 from deciban.design import Design
 from deciban.errors import DecibanError, warn
 from deciban.linear.inference import Inference, null_deviance
@@ -23,7 +24,6 @@ from deciban.linear.solve import newton
 from deciban.linear.status import Watch, require_units, status_of
 from deciban.models.estimator import class_array, require_as_many, require_rows, split_weights
 from deciban.models.linear import LinearEstimator
-from deciban.models.soundness import labels
 from deciban.responses import Bernoulli, Exponential, Gaussian, Multinomial, Poisson, Response
 from deciban.sources import slices
 from deciban.sources.arrow import TableFrame

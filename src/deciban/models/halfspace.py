@@ -8,12 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from deciban.codec.soundness import labels
 from deciban.design import Design
 from deciban.errors import DecibanError
 from deciban.linear.predictor import Predictor
 from deciban.models.estimator import ScoringClassifier, class_array
 from deciban.models.linear import LinearEstimator
-from deciban.models.soundness import labels
 from deciban.separation import Certificate, Hyperplane, halfspace, least_slack
 from deciban.statistics.base import require
 from deciban.types import FloatArray, IntArray

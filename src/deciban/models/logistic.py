@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import scipy.sparse as sp
 
+from deciban.codec.soundness import labels
 from deciban.design import Design
 from deciban.errors import DecibanError, DecibanWarning
 from deciban.explain import DECIBANS, Explanation
@@ -22,7 +23,6 @@ from deciban.linear.solve import gradient_descent, newton
 from deciban.linear.status import Watch, require_units, status_of
 from deciban.models.estimator import Classified, ProbabilityClassifier, class_array
 from deciban.models.linear import LinearEstimator
-from deciban.models.soundness import labels
 from deciban.responses import Bernoulli, Multinomial
 from deciban.statistics.base import require
 from deciban.summary import Summary, counted_word

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from deciban.batch import Batch, Frame
 from deciban.errors import DecibanError
+from deciban.late import issparse
 from deciban.sources.arrays import MatrixFrame, SparseFrame, sparse_frame
 from deciban.sources.arrow import TableFrame, numbers_of, object_frame, table_frame
+from deciban.sources.documents import documents_frame, is_documents
 from deciban.sources.labels import Encoded, encode_labels, require_weight, total_weight, weights_of
 from deciban.sources.stream import ArrowStream, Stream, settled, table_of
 from deciban.types import FloatArray
@@ -28,6 +29,7 @@ __all__ = [
     "Stream",
     "Streamed",
     "frame_of",
+    "is_documents",
     "is_stream",
     "is_table",
     "settled",
@@ -57,14 +59,16 @@ def stream_of(x: Any) -> Stream:
 
 
 def frame_of(x: Any) -> Frame:
-    """A frame over an array, sparse rows or a table; a stream is read as a whole."""
+    """A frame over an array, sparse rows, a table or a list of documents; a stream is read as a whole."""
     if isinstance(x, TableFrame):
         return x
     if is_stream(x):
         return table_of(stream_of(x))
+    if is_documents(x):
+        return documents_frame(x)
     if is_table(x):
         return table_frame(x)
-    if sp.issparse(x):
+    if issparse(x):
         return sparse_frame(x)
     array = np.asarray(x)
     if array.dtype.kind in "biuf":

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from os import cpu_count
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+from deciban.late import late
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+futures = late("concurrent.futures")
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -21,11 +27,11 @@ def ahead(items: Iterable[T]) -> Iterator[T]:
     ['a', 'b', 'c']
     """
     source, end = iter(items), object()
-    with ThreadPoolExecutor(1, "deciban-ahead") as pool:
+    with futures.ThreadPoolExecutor(1, "deciban-ahead") as pool:
         coming = pool.submit(next, source, end)
         while (item := coming.result()) is not end:
             coming = pool.submit(next, source, end)
-            yield item  # type: ignore[misc]
+            yield item
 
 
 def mapped(make: Callable[[S], T], items: Iterable[S], workers: int | None = None) -> Iterator[T]:
@@ -35,7 +41,7 @@ def mapped(make: Callable[[S], T], items: Iterable[S], workers: int | None = Non
     ['A', 'B', 'C']
     """
     workers = WORKERS if workers is None else workers
-    with ThreadPoolExecutor(workers, "deciban-read") as pool:
+    with futures.ThreadPoolExecutor(workers, "deciban-read") as pool:
         pending: deque[Future[T]] = deque()
         try:
             for item in ahead(items):
@@ -57,7 +63,7 @@ def behind(use: Callable[[T], object], items: Iterable[T]) -> None:
     >>> found
     ['a', 'b', 'c']
     """
-    with ThreadPoolExecutor(1, "deciban-behind") as pool:
+    with futures.ThreadPoolExecutor(1, "deciban-behind") as pool:
         last: Future[object] | None = None
         for item in items:
             if last is not None:

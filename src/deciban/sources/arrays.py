@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.batch import MISSING, UNSEEN, Coded, Kind
-from deciban.errors import BadCell
+from deciban.batch import MISSING, UNSEEN, Coded, Kind, Texts
+from deciban.errors import BadCell, DecibanError
+from deciban.late import late
 from deciban.types import Levels, Names, level_of
+
+sp = late("scipy.sparse")
+futures = late("concurrent.futures")
 
 MANY_CELLS = 1 << 20  # to be taken by two threads
 
@@ -86,6 +88,9 @@ class MatrixFrame:
         found = self.coded(columns)
         return recode(found, levels)
 
+    def texts(self, columns: Sequence[int]) -> Texts:
+        raise no_text(columns)
+
     def cell(self, row: int, column: int) -> object:
         return self.x[row, column].item()
 
@@ -131,8 +136,15 @@ class SparseFrame:
     def codes(self, columns: Sequence[int], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
         return MatrixFrame(self.numbers(columns)).codes(range(len(columns)), levels)
 
+    def texts(self, columns: Sequence[int]) -> Texts:
+        raise no_text(columns)
+
     def cell(self, row: int, column: int) -> object:
         return float(self.x[row, column])
+
+
+def no_text(columns: Sequence[int]) -> DecibanError:
+    return DecibanError(f"column {columns[0]} holds numbers, but its family, Text, needs text")
 
 
 def sparse_frame(x: Any) -> SparseFrame:
@@ -148,7 +160,7 @@ def taken(x: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[Any]:
         return np.take(x, rows, axis=0)
     out = np.empty((len(rows), x.shape[1]), x.dtype)
     half = len(rows) // 2
-    with ThreadPoolExecutor(1) as pool:
+    with futures.ThreadPoolExecutor(1) as pool:
         other = pool.submit(np.take, x, rows[:half], 0, out[:half], "clip")
         np.take(x, rows[half:], 0, out[half:], "clip")
         other.result()

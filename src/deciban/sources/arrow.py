@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from deciban.batch import MISSING, Coded, Kind
+from deciban.batch import MISSING, Coded, Kind, Texts
 from deciban.errors import DecibanError, cell_error
+from deciban.late import late
 from deciban.schema import require_unique
 from deciban.sources.arrays import recode, without_infinite
 from deciban.sources.cells import KIND, cells_of_type
 from deciban.types import Level, Levels, Names, level_of
+
+pa = late("pyarrow")
+pc = late("pyarrow.compute")
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,27 @@ class TableFrame:
 
     def codes(self, columns: Sequence[int], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
         return recode(self.coded(columns), levels)
+
+    def texts(self, columns: Sequence[int]) -> Texts:
+        found = [self._texts(column) for column in columns]
+        sizes = np.cumsum([0, *(len(buffers) for buffers, _ in found)])
+        moved = [place + np.array([first, 0, 0]) for (_, place), first in zip(found, sizes[:-1], strict=True)]
+        places = np.stack(moved, axis=1)
+        return Texts(tuple(buffer for buffers, _ in found for buffer in buffers), np.ascontiguousarray(places))
+
+    def _texts(self, column: int) -> tuple[list[NDArray[np.uint8]], NDArray[np.int64]]:
+        """The buffers that documents of a column lie in, and (n, 3) their places."""
+        if self.kinds[column] not in ("category", "text", "empty"):
+            raise DecibanError(
+                f"column {self.names[column]!r} holds numbers, but its family, Text, needs text: convert it; of files, "
+                "read it as text (types={...: 'text'}, or --category)"
+            )
+        buffers, places = list[NDArray[np.uint8]](), [np.empty((0, 3), np.int64)]
+        for chunk in self.table.column(column).chunks:
+            data, place = text_of(chunk)
+            places.append(place + np.array([len(buffers), 0, 0]))
+            buffers += data
+        return buffers, np.concatenate(places)
 
     def cell(self, row: int, column: int) -> object:
         return self.table.column(column)[row].as_py()
@@ -169,6 +192,41 @@ def numbers_of(array: Any) -> NDArray[Any]:
     if array.null_count:
         array = array.fill_null(np.nan)
     return np.asarray(array.to_numpy(zero_copy_only=False))
+
+
+def text_of(array: Any) -> tuple[list[NDArray[np.uint8]], NDArray[np.int64]]:
+    """The buffers of an Arrow array of text, and (n, 3) buffer, start and length of each cell; −1 where it is null."""
+    n, kind = len(array), array.type
+    places = np.zeros((n, 3), np.int64)
+    if pa.types.is_dictionary(kind):
+        buffers, of_values = text_of(array.dictionary)
+        codes = numbers_of(array.indices)
+        there = ~np.isnan(codes)
+        places[there] = of_values[codes[there].astype(np.intp)]
+        places[~there, 2] = -1
+        return buffers, places
+    if pa.types.is_null(kind):
+        places[:, 2] = -1
+        return [], places
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+        return text_of(array.cast(pa.large_string()))  # numbers that are categories
+    held = [None if b is None else np.frombuffer(b, np.uint8) for b in array.buffers()]
+    data = [np.zeros(0, np.uint8) if b is None else b for b in held[1:]]
+    if pa.types.is_string_view(kind):  # 16 bytes each: length, then the text, or its beginning, buffer and start
+        views = data[0].view(np.int32).reshape(-1, 4)[array.offset : array.offset + n]
+        short = views[:, 0] <= 12
+        here = 16 * (array.offset + np.arange(n)) + 4
+        places[:, 0] = np.where(short, 0, views[:, 2] + 1)
+        places[:, 1] = np.where(short, here, views[:, 3])
+        places[:, 2] = views[:, 0]
+        buffers = data
+    else:
+        ends = data[0].view(np.int32 if pa.types.is_string(kind) else np.int64)[array.offset : array.offset + n + 1]
+        places[:, 1], places[:, 2] = ends[:-1], np.diff(ends)
+        buffers = data[1:]
+    if array.null_count:
+        places[~np.asarray(array.is_valid()), 2] = -1
+    return buffers, places
 
 
 def plain(array: Any) -> Any:

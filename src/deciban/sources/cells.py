@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Literal
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from deciban.batch import Kind
+from deciban.late import late
 from deciban.types import Level, Levels
+
+pa = late("pyarrow")
+pc = late("pyarrow.compute")
 
 # "coded" are numbers that are categories: a dictionary's, or those of a model that learned them so
 # "other" is what nothing can be learned from, such as a list
 Cells = Literal["empty", "boolean", "integer", "number", "coded", "text", "other"]
 
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
-ARROW: dict[Cells, Any] = {
-    "empty": pa.null(),
-    "boolean": pa.bool_(),
-    "integer": pa.int64(),
-    "number": pa.float64(),
-    "coded": pa.float64(),
-    "text": pa.dictionary(pa.int32(), pa.string()),
-}
 WORDS: dict[Cells, str] = {
     "empty": "missing",
     "boolean": "true or false",
@@ -41,6 +35,19 @@ KIND: dict[Cells, Kind] = {
     "coded": "category",
     "text": "category",
 }
+
+
+@cache
+def arrow_types() -> dict[Cells, Any]:
+    """The Arrow type that cells are read as."""
+    return {
+        "empty": pa.null(),
+        "boolean": pa.bool_(),
+        "integer": pa.int64(),
+        "number": pa.float64(),
+        "coded": pa.float64(),
+        "text": pa.dictionary(pa.int32(), pa.string()),
+    }
 
 
 def wider(a: Cells, b: Cells) -> Cells:
@@ -83,7 +90,7 @@ def cells_of(text: Any) -> Cells:
 
 def _castable(text: Any, cells: Cells) -> bool:
     try:
-        pc.cast(text, ARROW[cells])
+        pc.cast(text, arrow_types()[cells])
     except pa.ArrowInvalid:
         return False
     return True

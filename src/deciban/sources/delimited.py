@@ -16,13 +16,14 @@ import pyarrow.csv as pacsv
 
 from deciban import _kernels
 from deciban.errors import DecibanError
-from deciban.sources.cells import ARROW, FALSE, TRUE, WORDS, Cells, cells_of, cells_of_type
+from deciban.sources.cells import FALSE, TRUE, WORDS, Cells, arrow_types, cells_of, cells_of_type
 from deciban.sources.dialect import Asked, Dialect, cells_of_any_length, records_of, sniff, style
 from deciban.sources.part import Job, Read, Reading, Unfit
 from deciban.sources.text import SAMPLE, Block, TextFile
 
 SPACES = " \t"  # beside a number they are no part of it
 BREAKS = b"\r\n"
+ARROW = arrow_types()
 READ_AS = ARROW | {"boolean": ARROW["text"]}  # Arrow takes no spaces beside true and false
 
 

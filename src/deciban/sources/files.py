@@ -24,16 +24,17 @@ from deciban.errors import DecibanError
 from deciban.schema import columns_named, require_unique
 from deciban.sources.ahead import mapped
 from deciban.sources.arrow import TableFrame
-from deciban.sources.cells import ARROW, KIND, Cells, widened
+from deciban.sources.cells import KIND, Cells, arrow_types, widened
 from deciban.sources.columnar import ArrowFile, Parquet
 from deciban.sources.delimited import Delimited
 from deciban.sources.dialect import MISSING, Asked
 from deciban.sources.json_lines import JsonLines
+from deciban.sources.mailboxes import LeftOut, Mailboxes, mailboxes
 from deciban.sources.part import Job, Part, Read, Reading, Unfit
 from deciban.sources.stream import Stream, TypesChanged, table_of
 from deciban.sources.text import BLOCK, TextFile
 
-Format = Literal["csv", "jsonl", "parquet", "arrow"]
+Format = Literal["csv", "jsonl", "parquet", "arrow", "mail", "text"]
 SUFFIXES: dict[str, Format] = {
     ".csv": "csv",
     ".tsv": "csv",
@@ -48,6 +49,8 @@ SUFFIXES: dict[str, Format] = {
     ".arrow": "arrow",
     ".feather": "arrow",
     ".ipc": "arrow",
+    ".eml": "mail",
+    ".mbox": "mail",
 }
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 Given = Literal["text", "number", "boolean"]  # types that a user may ask for
@@ -72,6 +75,7 @@ def scan(
     skip: int = 0,
     types: Mapping[str, Given] | None = None,
     trim: Mapping[str, str] | None = None,
+    labels: str | os.PathLike[str] | None = None,
     block_size: int = BLOCK,
 ) -> Scan:
     """The rows of files, as a source for `fit`, `predict` and `evaluate`: read in blocks, never as a whole.
@@ -80,7 +84,9 @@ def scan(
     ----------
     paths : a path, a pattern such as "data/*.parquet", or a list of them; "-" is standard input
         csv, tsv, JSON lines, parquet and Arrow (Feather); text may be packed by gzip, zstd, bz2 or lz4.
-    format : "csv", "jsonl", "parquet" or "arrow"; by default what each file begins with and is called
+        Mail: a folder with those below it, Maildirs among them, an mbox, or files of one mail each.
+    format : "csv", "jsonl", "parquet", "arrow", "mail" or "text"; by default what each file begins with and is called
+        A folder is "mail" by default; if it is "text" every file in it is a document.
     delimiter, header, quote : the dialect of csv; what is not given is found out from the first rows
     names : names of the columns of csv, in place of a header, or instead of one if `header=True`
         Without names and header columns are called c1, c2, ….
@@ -89,10 +95,16 @@ def scan(
     encoding, skip : the encoding; lines to skip at the beginning
     types : {column: "text", "number" or "boolean"} for columns of csv that shall not be typed by what they hold
     trim : {column: characters} to take off the end of the column's text
+    labels : a file with the classes of mails or texts: lines "spam path", or csv with a header "path,label"
+        Paths are relative to this file or to the folder.
     block_size : bytes of text that are read at a time; no result depends on it
 
     A column of csv is of the narrowest type that holds all its cells, in all files: true or false, whole numbers,
     numbers, text. If later rows turn out to need a wider type than the first ones, reading starts again.
+
+    Mail has a column for each of its main headers, and "links", "attachments" (their names and types) and "body"; of
+    texts there is "text". "folder" is the first folder below the one given, often the class; with `labels` it is
+    "label". What is no mail is left out, and a DecibanWarning names it at the end of a pass.
 
     A Scan exports the Arrow C stream, so `pyarrow.table(scan)`, polars and duckdb read it too.
 
@@ -114,7 +126,7 @@ def scan(
     asked = Asked(delimiter, quote, header, None if names is None else tuple(names), tuple(missing), decimal, skip)
     _check(asked, block_size, types)
     text = partial(TextFile, encoding=encoding, block_size=block_size)
-    parts = [_part(path, called, format, text, asked, trim or {}) for path, called in _resolved(paths)]
+    parts = [_part(path, called, format, text, asked, trim or {}, labels) for path, called in _resolved(paths)]
     found = Scan(parts, types or {})
     named = {**(types or {}), **(trim or {})}
     if named and not any(isinstance(part, JsonLines) for part in found.parts):  # its keys may come late
@@ -128,6 +140,7 @@ class _Known:
 
     types: dict[str, Cells] | None = None  # that hold all cells seen so far
     sure: bool = False  # all rows were looked at
+    left_out: str = ""  # what was last said of it: several passes are not to repeat it
 
 
 class Scan(Stream):
@@ -283,7 +296,7 @@ class Scan(Stream):
             except DecibanError as error:
                 raise DecibanError(f"{part.title}: {error}") from None
         self._seen.clear()
-        rows = 0
+        rows, left_out = 0, LeftOut()
         try:
             for part, read in mapped(_done, self._jobs(Reading(names, types, guessed))):
                 table = read.table
@@ -291,6 +304,7 @@ class Scan(Stream):
                 columns = [table.column(place[name]) if name in place else _nulls(table) for name in names]
                 self._seen.append((rows, part, read.offset))
                 rows += table.num_rows
+                left_out.add(read)
                 if self.watch is not None:
                     self.watch(rows, read.read, part.path)
                 if table.num_rows:
@@ -298,6 +312,16 @@ class Scan(Stream):
         except Unfit:
             self._survey()
             raise TypesChanged("columns are of wider types than their first rows: read again") from None
+        self._tell(left_out, rows)
+
+    def _tell(self, left_out: LeftOut, rows: int) -> None:
+        """What was no mail; if there was none at all, that is an error."""
+        contents = {part.contents for part in self.parts if isinstance(part, Mailboxes)}
+        if contents and not rows:
+            raise DecibanError(f"there is no {' or '.join(sorted(contents))} in {self.title}: {left_out}")
+        if left_out.count and self._known.left_out != str(left_out):
+            self._known.left_out = str(left_out)
+            left_out.warn(self.title)
 
     @property
     def _guessed(self) -> frozenset[str]:
@@ -330,7 +354,7 @@ class Scan(Stream):
         if not self._known.sure:
             self._survey()
         _ = self.kinds  # all of them can be read
-        schema = pa.schema([(name, EXPORTED.get(cells, ARROW[cells])) for name, cells in self.columns.items()])
+        schema = pa.schema([(name, EXPORTED.get(cells, arrow_types()[cells])) for name, cells in self.columns.items()])
         batches = (batch for frame in self.frames() for batch in frame.table.cast(schema, safe=False).to_batches())
         reader = pa.RecordBatchReader.from_batches(schema, batches)
         return reader.__arrow_c_stream__(requested_schema)
@@ -403,18 +427,37 @@ def _part(
     text: Callable[..., TextFile],
     asked: Asked,
     trim: Mapping[str, str],
+    labels: str | os.PathLike[str] | None,
 ) -> Part:
-    if os.path.isdir(path):
-        raise DecibanError(f"{path} is a directory: name the files in it, for instance {os.path.join(path, '*.csv')!r}")
-    chosen = _format(path) if format is None else format
+    folder = os.path.isdir(path)
+    chosen: Format = format or ("mail" if folder else _format(path))
+    if chosen in ("mail", "text"):
+        found = mailboxes(text(path, called=called), chosen, labels)
+        if format is None and folder and all(_is_called_a_table(file.path) for file in found.files):
+            raise _is_a_directory(path)
+        return found
+    if folder:
+        raise _is_a_directory(path)
+    if labels is not None:
+        raise DecibanError(f"labels go with mail and texts; {called or path} is {chosen}, which has columns of its own")
     if chosen == "parquet":
         return Parquet(path, called)
     if chosen == "arrow":
         return ArrowFile(path, called)
     if chosen not in ("csv", "jsonl"):
-        raise DecibanError(f"format must be csv, jsonl, parquet or arrow, not {format!r}")
+        raise DecibanError(f"format must be one of {', '.join(get_args(Format))}, not {format!r}")
     file = text(path, called=called)
     return JsonLines(file) if chosen == "jsonl" else Delimited(file, asked, trim)
+
+
+def _is_a_directory(path: str) -> DecibanError:
+    return DecibanError(f"{path} is a directory: name the files in it, for instance {os.path.join(path, '*.csv')!r}")
+
+
+def _is_called_a_table(path: str) -> bool:
+    """Mails are often called .txt."""
+    suffix = Path(path).suffix.lower()
+    return suffix != ".txt" and SUFFIXES.get(suffix, "mail") != "mail"
 
 
 def _format(path: str) -> Format:

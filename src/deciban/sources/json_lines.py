@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.json as pajson
 
 from deciban.errors import DecibanError
-from deciban.sources.cells import ARROW, WORDS, Cells, wider
+from deciban.sources.cells import WORDS, Cells, arrow_types, wider
 from deciban.sources.part import Job, Read, Reading, Unfit
 from deciban.sources.text import SAMPLE, Block, TextFile
 
-PLAIN = {cells: pa.string() if cells == "text" else kind for cells, kind in ARROW.items()}
+PLAIN = {cells: pa.string() if cells == "text" else kind for cells, kind in arrow_types().items()}
 
 
 @dataclass(frozen=True)

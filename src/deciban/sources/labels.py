@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import DecibanError, RowError
+from deciban.late import late
 from deciban.sources.arrays import fits_signed, signed
 from deciban.sources.arrow import encode, mixed_types, plain
 from deciban.types import FloatArray, Labels, Level, level_of, sorted_levels
+
+pa = late("pyarrow")
 
 
 @dataclass(frozen=True)

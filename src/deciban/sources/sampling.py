@@ -36,7 +36,7 @@ def row_keys(frame: Frame, columns: Sequence[int], seed: int = 0) -> Keys:
         return _mixed(start + _sparse(frame))
     keys = start
     for i, j in enumerate(columns):
-        cells = _texts(frame, j) if frame.kinds[j] == "category" else _numbers(frame, j)
+        cells = _texts(frame, j) if frame.kinds[j] in ("category", "text") else _numbers(frame, j)
         place = np.uint64((int(GOLDEN) * (i + 1)) % 2**64)
         keys = _mixed(keys ^ _mixed(cells + place))
     return keys

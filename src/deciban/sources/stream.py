@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-import pyarrow as pa
-
 from deciban.batch import Kind
 from deciban.errors import DecibanError, RowError
+from deciban.late import late
 from deciban.sources.ahead import ahead
 from deciban.sources.arrow import TableFrame, kind_of
 from deciban.sources.cells import Cells
+
+pa = late("pyarrow")
 
 T = TypeVar("T")
 

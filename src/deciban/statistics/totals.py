@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import TOO_LARGE, forbid, forbid_stored
+from deciban.late import issparse
 from deciban.statistics.base import Arrays, Statistic, require_not_negative, require_weights
 from deciban.statistics.moments import Moments
 from deciban.statistics.sums import Sum
@@ -39,7 +39,7 @@ class Totals(Statistic):
     @classmethod
     def of(cls, x: Any, labels: Labels, weights: FloatArray | None, classes: int) -> Totals:
         """Collects a float matrix or sparse rows; NaN is missing. A negative or infinite cell raises BadCell."""
-        if not sp.issparse(x):
+        if not issparse(x):
             forbid((x < 0) | np.isinf(x), NOT_A_COUNT)
             return cls(Moments.of(x, labels, weights, classes).sum_x)
         words = _kernels.sum_sparse(x.data, x.indices, x.indptr, x.shape[1], labels, weights, classes)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from deciban.families import Multinomial
+from deciban.families import Multinomial, Text
 from deciban.families.base import Context
 from deciban.families.normals import TOWARDS, Normals, NormalsParams
-from deciban.statistics import Moments, Scatter, Totals
+from deciban.statistics import Moments, Scatter, Tokens, Totals
 from deciban.types import FloatArray
 from deciban.weighing.reader import Piece, Reader, Rows, Share, bounded, centred
 
@@ -158,12 +158,20 @@ class Jointly(Reader):
 
 
 class Words(Reader):
-    """Counts of words: one piece of all."""
+    """Counts of words, or documents: one piece of all."""
 
-    def __init__(self, columns: Sequence[int], family: Multinomial, statistic: Totals, context: Context) -> None:
-        self.columns, self.family, self.statistic, self.context = tuple(columns), family, statistic, context
-        self.params = family.estimate(statistic, context)
-        self.pieces = (Piece("words", self.columns),)
+    def __init__(
+        self, columns: Sequence[int], family: Multinomial | Text, statistic: Totals | Tokens, context: Context
+    ) -> None:
+        self.columns, self.context = tuple(columns), context
+        self.family: Any = family
+        self.statistic: Any = statistic
+        self.by_lines = isinstance(family, Text)
+        self.params = self._estimated()
+        self.pieces = (Piece(family.title if isinstance(family, Text) else "words", self.columns),)
+
+    def _estimated(self) -> Any:
+        return self.family.estimate(self.statistic, self.context)
 
     def evidence(self, rows: Rows) -> FloatArray:
         out = np.zeros((rows.values.shape[0], len(self.context.classes)))
@@ -177,9 +185,16 @@ class Words(Reader):
 
     @property
     def n_parameters(self) -> int:
-        return self.family.n_parameters(self.params)
+        return int(self.family.n_parameters(self.params))
+
+    def lines(self, values: Any, weights: FloatArray) -> Iterator[tuple[str, FloatArray]]:
+        for name, part in self.family.lines(self.params, values, len(self.context.classes)):
+            yield name, centred(part) * weights[0]
 
     def split(self, values: Any, weights: FloatArray) -> Iterator[Share]:
+        if self.by_lines:
+            yield self.columns, self.evidence(Rows(values))[:, 0] * weights[0]
+            return
         parts = self.family.parts(self.params, values, len(self.context.classes))
         for column, part in zip(self.columns, parts, strict=True):
             yield (column,), centred(part) * weights[0]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
+from deciban.late import late
 from deciban.types import FloatArray
 from deciban.weighing.objective import Evidence, Problem, Solution, probabilities, scores, surprise
 from deciban.weighing.solve import solve
+
+linalg = late("scipy.linalg")
 
 PENALTIES = (300.0, 30.0, 3.0, 0.3)
 LITTLE = 1e-3  # what is left of a row's curvature without it, at least
@@ -58,7 +60,7 @@ def left_out_scores(evidence: Evidence, penalty: float, solution: Solution) -> F
         free = np.append(solution.weights[:, c] > 0, True)
         x = np.column_stack([evidence.values[c], np.ones(len(z[c]))])[:, free]
         root = np.linalg.cholesky(hessian[c][np.ix_(free, free)])
-        whitened = solve_triangular(root, x.T.astype(np.float64), lower=True, check_finite=False)
+        whitened = linalg.solve_triangular(root, x.T.astype(np.float64), lower=True, check_finite=False)
         h = leaves * np.einsum("ij,ij->j", whitened, whitened)
         truth = evidence.labels == (1 if len(z) == 1 else c)
         out[c] += h * (p[c] - truth) / np.maximum(1.0 - h * p[c] * (1.0 - p[c]), LITTLE)

@@ -43,6 +43,7 @@ class Reader(ABC):
     """Evidence is log p(x|c), less its mean over the classes: what does not tell them apart is no evidence."""
 
     pieces: tuple[Piece, ...]
+    by_lines: bool = False
 
     def prepared(self, rows: Rows) -> Self:
         """A reader for rows that are to be left out, after a look at all of them, with their full weights."""
@@ -69,6 +70,10 @@ class Reader(ABC):
     def width(self) -> int:
         """How many numbers it makes of a row on the way, about."""
         return 1 + 4 * len(self.pieces)
+
+    def lines(self, values: Any, weights: FloatArray) -> Iterator[tuple[str, FloatArray]]:
+        """What is added, by parts with names of their own, where it has such: `by_lines`; they sum to it."""
+        raise NotImplementedError
 
     def split(self, values: Any, weights: FloatArray) -> Iterator[Share]:
         """What is added, as shares of columns; they sum to it. A piece of one column, or of a pair, is its own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from deciban.errors import DecibanError
-from deciban.families import Binned, Categorical, Context, Gaussian, Multinomial
+from deciban.families import Binned, Categorical, Context, Gaussian, Multinomial, Text
 from deciban.families.celled import Pairs
 from deciban.families.forest import Forest
 from deciban.families.normals import Normals
@@ -45,7 +45,7 @@ def _reader(evidence: Generative, block: Block) -> Reader:
             return Paired(columns, family, statistic, prior)  # type: ignore[arg-type]
         case Forest():
             return Leaves(columns, family, statistic, prior)  # type: ignore[arg-type]
-        case Multinomial():
+        case Multinomial() | Text():
             return Words(columns, family, statistic, context)  # type: ignore[arg-type]
     raise DecibanError(f"no evidence is weighed of a {type(family).__name__}")
 

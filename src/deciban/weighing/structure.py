@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.families import Binned, Categorical, Gaussian, Multinomial
+from deciban.families import Binned, Categorical, Gaussian, Multinomial, Text
 from deciban.families.celled import Pairs
 from deciban.families.cuts import cut_values, equal_frequency
 from deciban.families.forest import Forest
@@ -31,17 +32,53 @@ WIDEST = 256  # entries of a joint normal
 PRODUCTS = 1 << 23  # numbers in its scatter
 PAIRED = 64  # columns of which all pairs are tried
 MOST_PAIRS = 20
+TEXTS = (Text(shapes=True), Text("bernoulli", shapes=True))  # what a document says, and what it does not
+WORDS = 3  # that a cell of text has in the mean, at least; fewer are a name
 GAIN = 0.005  # nats a row that a pair must tell more than its two columns
 
 
-def first_plans(schema: Schema, *, sparse: bool) -> tuple[Plan, ...]:
-    """How columns are read one by one: numbers in a histogram and as moments, categories by their values."""
+def first_plans(schema: Schema, *, sparse: bool, text: Collection[int] = ()) -> tuple[Plan, ...]:
+    """How columns are read one by one: numbers in a histogram and as moments, categories by their values, and text."""
     if sparse:
         return (Plan(Multinomial(), tuple(range(len(schema.names)))),)
     numbers = tuple(j for j, kind in enumerate(schema.kinds) if kind == "number")
-    others = tuple(j for j, kind in enumerate(schema.kinds) if kind != "number")
+    texts = [j for j, kind in enumerate(schema.kinds) if kind == "text" or j in text]
+    others = tuple(j for j, kind in enumerate(schema.kinds) if kind != "number" and j not in texts)
     plans = [Plan(Binned(), numbers), Plan(Categorical(), others), Plan(Gaussian(), numbers)]
+    plans += [Plan(family, (j,)) for j in texts for family in TEXTS]
     return tuple(with_presence([plan for plan in plans if plan.columns]))
+
+
+def with_text(evidence: Generative) -> tuple[Generative, tuple[Plan, ...]]:
+    """Without the columns of categories that are texts, and how these are to be read.
+
+    A text is a cell that is hardly ever there twice, and has some words.
+    """
+    found: list[int] = []
+    for block in evidence.blocks:
+        if isinstance(block.statistic, Counts) and not block.plan.presence:
+            found += [j for i, j in enumerate(block.plan.columns) if _is_text(block.statistic, i)]
+    if not found:
+        return evidence, ()
+    blocks = []
+    for block in evidence.blocks:
+        kept = [
+            i for i, j in enumerate(block.plan.columns) if j not in found or not isinstance(block.statistic, Counts)
+        ]
+        if kept:
+            plan = replace(block.plan, columns=tuple(block.plan.columns[i] for i in kept))
+            blocks.append(Block(plan, block.statistic.columns(kept)) if plan != block.plan else block)
+    return replace(evidence, blocks=tuple(blocks)), tuple(Plan(family, (j,)) for j in found for family in TEXTS)
+
+
+def _is_text(counts: Counts, column: int) -> bool:
+    levels = counts.levels[column]
+    texts = [level for level in levels if isinstance(level, str)]
+    here = slice(*counts.offsets[column : column + 2])
+    sizes = counts.table.value[:, here].sum(axis=0)
+    there = sum(size for size, level in zip(sizes.tolist(), levels, strict=True) if level is not None)
+    words = sum(len(text.split()) for text in texts)
+    return len(texts) > 0.5 * there and words >= WORDS * len(texts) > 0
 
 
 def joint_plans(evidence: Generative, sample: Sample, pairs: int | None, trees: int, seed: int) -> tuple[Plan, ...]:

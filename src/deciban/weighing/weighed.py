@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,17 +14,23 @@ from deciban.batch import Frame
 from deciban.errors import BadCell
 from deciban.families import Gaussian
 from deciban.families.base import rows_of
-from deciban.generative import Block, ClassPrior, Generative, log_prior, named_cell, numbered_row, title
-from deciban.held_out import Judged
+from deciban.generative import Block, ClassPrior, Generative, line_title, log_prior, named_cell, numbered_row, title
+from deciban.late import late
 from deciban.plans import converts, is_sparse, read
 from deciban.sources import Sample
-from deciban.sources.sampling import row_keys, sampled
 from deciban.statistics import Counts
 from deciban.types import FloatArray, IntArray
-from deciban.weighing.left_out import LeftOut, places_of
 from deciban.weighing.reader import Adder, Reader
 from deciban.weighing.readers import Readers
 from deciban.weighing.weights import Weights
+
+if TYPE_CHECKING:
+    from deciban.held_out import Judged
+
+# what judges rows that were learned is not needed for others
+held_out = late("deciban.held_out")
+sampling = late("deciban.sources.sampling")
+left_out = late("deciban.weighing.left_out")
 
 DECIBANS = 10.0 / np.log(10.0)  # in one nat
 CELLS = 1 << 22  # numbers, that are made of rows at a time
@@ -90,37 +96,46 @@ class Weighed:
             yield reader, values, weights
 
     def parts(self, frame: Frame) -> tuple[list[str], list[FloatArray]]:
-        """What each column, and each pair, contributes, as (n, K) arrays, with their names; "prior" is the first.
+        """What each column, pair and term contributes, as (n, K) arrays, with their names; "prior" is the first.
 
         The prior has what no column has: the bias, and the constants of joint densities.
         """
-        found, names = self.shares(frame), self.evidence.schema.names
-        return ["prior", *(title(columns, names) for columns in [*found][1:])], [*found.values()]
+        found, names = self.shares(frame, terms=False), self.evidence.schema.names
+        told: dict[str, FloatArray] = {}
+        for block, (reader, values, weights) in zip(self.readers, self._read(frame), strict=True):
+            for line, share in reader.lines(values, weights) if reader.by_lines else ():
+                name = line_title(block[0].plan.columns, names, line)
+                told[name] = told[name] + share if name in told else share
+        titles = ["prior", *(title(columns, names) for columns in [*found][1:]), *told]
+        return titles, [*found.values(), *told.values()]
 
-    def shares(self, frame: Frame) -> dict[tuple[int, ...], FloatArray]:
-        """(n, K) what no column contributes, what each one does, and what each pair does, in this order."""
+    def shares(self, frame: Frame, *, terms: bool = True) -> dict[tuple[int, ...], FloatArray]:
+        """(n, K) what no column contributes, what each one does (that of texts only with terms), and each pair."""
         starts = range(0, max(frame.rows, 1), SPLIT)
-        found = [self._shares(frame.slice(at, min(at + SPLIT, frame.rows))) for at in starts]
+        found = [self._shares(frame.slice(at, min(at + SPLIT, frame.rows)), terms) for at in starts]
         return {columns: np.concatenate([part[columns] for part in found]) for columns in found[0]}
 
-    def _shares(self, frame: Frame) -> dict[tuple[int, ...], FloatArray]:
+    def _shares(self, frame: Frame, terms: bool) -> dict[tuple[int, ...], FloatArray]:
         base = np.broadcast_to(self.log_prior + self.bias, (frame.rows, len(self.log_prior)))
         found: dict[tuple[int, ...], FloatArray] = {(): base}
         for reader, values, weights in self._read(frame):
+            if reader.by_lines and not terms:
+                continue
             for columns, share in reader.split(values, weights):
                 found[columns] = found[columns] + share if columns in found else share
         return {columns: found[columns] for columns in sorted(found, key=lambda columns: (len(columns), columns))}
 
     def left_out(self, sample: Sample, seed: int) -> Judged:
         """Rows that were learned, each judged by evidence of all the others; without its only row a class has none."""
-        rows = LeftOut.of(self.evidence, sample, seed)
+        rows = left_out.LeftOut.of(self.evidence, sample, seed)
         z = np.tile(self.log_prior + self.bias, (len(rows.labels), 1))
         for block, reader, weights in self.readers:
             for at, found in rows.parts(block, reader):
                 z[at : at + len(found)] += np.einsum("npk,pk->nk", found, weights)
         z[rows.alone, rows.labels[rows.alone]] = -np.inf
         _kernels.normalise(z, self.log_prior, False)
-        return Judged(rows.labels, z, rows.sample.weights)
+        judged: Judged = held_out.Judged(rows.labels, z, rows.sample.weights)
+        return judged
 
 
 def weigh(
@@ -130,9 +145,9 @@ def weigh(
     weights = Weights.learned(evidence, readers, sample, seed, learned=learned, sure=sure)
     if len(evidence.classes) < 2 or is_sparse(sample.frame):
         return weights
-    keys = row_keys(sample.frame, evidence.schema.places(sample.frame), seed)
-    few = sampled(sample, keys, SHOWN)
-    labels = places_of(evidence.classes, few)
+    keys = sampling.row_keys(sample.frame, evidence.schema.places(sample.frame), seed)
+    few = sampling.sampled(sample, keys, SHOWN)
+    labels = left_out.places_of(evidence.classes, few)
     known = np.flatnonzero(labels >= 0 if few.weights is None else (labels >= 0) & (few.weights > 0))
     if not len(known):
         return weights

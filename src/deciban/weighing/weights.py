@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.generative import Generative
-from deciban.sources import Sample
-from deciban.sources.sampling import few_of
+from deciban.late import late
 from deciban.types import FloatArray, Level, Levels
-from deciban.weighing.left_out import LeftOut
-from deciban.weighing.objective import Evidence
-from deciban.weighing.penalty import choose_penalty
-from deciban.weighing.reader import Piece
-from deciban.weighing.readers import Readers
-from deciban.weighing.solve import solve
+
+if TYPE_CHECKING:
+    from deciban.generative import Generative
+    from deciban.sources import Sample
+    from deciban.weighing.objective import Evidence
+    from deciban.weighing.reader import Piece
+    from deciban.weighing.readers import Readers
+
+# what learns weights is not needed where they are known
+sampling = late("deciban.sources.sampling")
+left_out = late("deciban.weighing.left_out")
+penalties = late("deciban.weighing.penalty")
+solving = late("deciban.weighing.solve")
 
 TRIED = 3000  # rows that the penalty is chosen by
 EXACT = 1e-12  # of the objective: then the order of the rows does not show
@@ -62,7 +68,7 @@ class Weights:
     ) -> Weights:
         """From rows that were learned (for sure, or so it is said), each left out in its turn; or from new ones."""
         classes, names = evidence.classes, evidence.schema.names
-        rows = LeftOut.of(evidence, sample, seed, learned=learned, sure=sure)
+        rows = left_out.LeftOut.of(evidence, sample, seed, learned=learned, sure=sure)
         if len(classes) < 2 or len(rows.labels) < 2:
             return cls.none(classes)
         gathered, pieces, keys = rows.evidence(readers)
@@ -76,10 +82,10 @@ class Weights:
             values=np.ascontiguousarray(gathered.values[:, :, telling]),
             groups=np.array([groups[piece.kind] for piece in pieces], np.intp),
         )
-        few, weights = few_of(keys, chosen.labels, chosen.weights, TRIED)
+        few, weights = sampling.few_of(keys, chosen.labels, chosen.weights, TRIED)
         tried = chosen if len(few) == len(keys) else replace(chosen.take(few), weights=weights)
-        penalty, rough, _ = choose_penalty(tried)
-        found = solve(chosen, penalty, rough, tol=EXACT)
+        penalty, rough, _ = penalties.choose_penalty(tried)
+        found = solving.solve(chosen, penalty, rough, tol=EXACT)
         two = len(classes) == 2
         values = np.repeat(found.weights, 2, axis=1) if two else found.weights
         bias = np.array([-0.5, 0.5]) * found.bias[0] if two else found.bias

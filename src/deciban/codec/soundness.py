@@ -11,47 +11,31 @@ from functools import cache
 from math import prod
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deciban.batch import Coded
-from deciban.choosing import Choice
-from deciban.design import Design, Indicators, Numbers, Part, Sufficient
 from deciban.errors import DecibanError
-from deciban.families import Binned, MultivariateGaussian, Natural
-from deciban.families.bernoulli import BernoulliParams
-from deciban.families.binned import BinnedParams
-from deciban.families.categorical import CategoricalParams
-from deciban.families.celled import Pairs
-from deciban.families.forest import Forest
-from deciban.families.gaussian import GaussianParams
-from deciban.families.mixed import MOST_CODES, Coding, Encoding
-from deciban.families.multinomial import MultinomialParams
-from deciban.families.multivariate_gaussian import MultivariateGaussianParams
-from deciban.families.rates import RateParams
-from deciban.generative import Block, Generative
-from deciban.linear.inference import Inference
-from deciban.linear.predictor import Predictor
-from deciban.models.calibration import BETAS, Isotonic, Temperature
-from deciban.plans import Missing, Plan
-from deciban.schema import Schema
-from deciban.separation import Certificate
-from deciban.statistics import Histogram, Scatter, Sum
+from deciban.late import late
 from deciban.statistics.base import require, require_numbers, require_weights
 from deciban.statistics.counts import is_in_order
-from deciban.table import Table
 from deciban.types import FloatArray, IntArray, Level, Levels, Names
-from deciban.weighing.weights import Weights
+
+if TYPE_CHECKING:
+    from deciban.design import Design, Part
+    from deciban.families import Natural
+    from deciban.families.mixed import Coding
+    from deciban.generative import Block
+    from deciban.plans import Missing, Plan
+    from deciban.schema import Schema
+    from deciban.statistics import Sum
+
+designs = late("deciban.design")
+mixed = late("deciban.families.mixed")
 
 MOST_CHARACTERS = 1 << 28  # of an array of text, whose cells are all as wide as the widest
-
-
-def check(kind: type, values: Mapping[str, Any]) -> None:
-    """Raises DecibanError where the fields of a class do not go together."""
-    if kind in CHECKS:
-        CHECKS[kind](**values)
 
 
 # Types ---------------------------------------------------------------------------------------------------------------
@@ -92,11 +76,21 @@ def _array_fits(value: Any, arguments: tuple[Any, ...]) -> bool:
     return isinstance(value, np.ndarray) and (number is Any or value.dtype == number)
 
 
+@cache
+def _by_type(hint: Any) -> bool:
+    """Whether it is the type of a value alone that decides whether it fits."""
+    if get_origin(hint) in (Union, UnionType):
+        return all(map(_by_type, get_args(hint)))
+    return hint is str or hint in PLAIN
+
+
 def _tuple_fits(value: Any, arguments: tuple[Any, ...]) -> bool:
     if not isinstance(value, tuple):
         return False
     if arguments[1:] == (...,):
-        return all(fits(item, arguments[0]) for item in value)
+        # of many numbers one of each type will do
+        some = {type(item): item for item in value}.values() if _by_type(arguments[0]) else value
+        return all(fits(item, arguments[0]) for item in some)
     return len(value) == len(arguments) and all(map(fits, value, arguments))
 
 
@@ -170,12 +164,12 @@ def block(plan: Plan, statistic: Any) -> None:
     family = plan.family
     collected = hints_of(type(family).collect)["return"]
     require(isinstance(statistic, collected), f"{type(family).__name__} collects no {type(statistic).__name__}")
-    if isinstance(family, MultivariateGaussian) and isinstance(statistic, Scatter):
+    if hasattr(statistic, "shared") and hasattr(family, "covariance"):
         require(statistic.shared == (family.covariance == "shared"), "a scatter of another kind of covariance")
     if family.reads == "mixed":
         read = len(family.reading.levels)  # type: ignore[attr-defined]
         require(read == len(plan.columns), f"{read} columns are read instead of {len(plan.columns)}")
-    if isinstance(family, Binned) and isinstance(statistic, Histogram):
+    if hasattr(statistic, "cap") and hasattr(family, "cap"):
         require(statistic.cap == family.cap, f"a histogram with a cap of {statistic.cap} instead of {family.cap}")
 
 
@@ -202,7 +196,7 @@ def coding(cuts: tuple[Any, ...], levels: tuple[Any, ...]) -> None:
     for cut, values in zip(cuts, levels, strict=True):
         require((cut is None) != (values is None), "a column has both cuts and values, or neither")
         size = 2 + len(values if cut is None else cut)
-        require(size <= MOST_CODES, f"a column has {size} codes")
+        require(size <= mixed.MOST_CODES, f"a column has {size} codes")
         if cut is not None:
             require(np.isfinite(cut).all() and (np.diff(cut) > 0).all(), "cuts do not ascend")
         else:
@@ -321,22 +315,22 @@ def sufficient(plan: Plan, params: Any, natural: Natural, levels: tuple[Levels, 
 def shapes(params: Any, k: int, d: int) -> dict[str, tuple[NDArray[Any], tuple[int, ...]]]:
     """The arrays among the parameters of k classes in d columns, each with the shape that it should have."""
     wanted: dict[str, tuple[int, ...]] = {}
-    match params:
-        case BernoulliParams():
+    match type(params).__name__:
+        case "BernoulliParams":
             wanted = {"log_p": (k, d, 2), "informative": (d,)}
-        case GaussianParams():
+        case "GaussianParams":
             wanted = {"mean": (k, d), "variance": (k, d), "informative": (d,)}
-        case RateParams():
+        case "RateParams":
             wanted = {"rate": (k, d), "informative": (d,)}
-        case MultinomialParams():
+        case "MultinomialParams":
             wanted = {"log_p": (k, d)}
-        case MultivariateGaussianParams():
+        case "MultivariateGaussianParams":
             m = 1 if len(params.covariance) == 1 else k
             wanted = {"mean": (k, d), "skipped": (k,), "constant": (m,), "covariance": (m, d, d), "whiten": (m, d, d)}
-        case CategoricalParams():
+        case "CategoricalParams":
             sizes = [len(values) + params.reserve for values in params.levels]
             return {f"log_p {j}": (table, (k, sizes[j])) for j, table in enumerate(params.log_p)}
-        case BinnedParams():
+        case "BinnedParams":
             cuts = {f"cuts {j}": (cut, (cut.size,)) for j, cut in enumerate(params.cuts)}
             return cuts | {f"log_p {j}": (p, (k, 1 + params.cuts[j].size)) for j, p in enumerate(params.log_p)}
     return {name: (getattr(params, name), shape) for name, shape in wanted.items()}
@@ -344,14 +338,14 @@ def shapes(params: Any, k: int, d: int) -> dict[str, tuple[NDArray[Any], tuple[i
 
 def part(columns: tuple[int, ...], encoder: Any) -> None:
     require(columns and min(columns) >= 0, "features of no column")
-    width = len(encoder.plan.columns) if isinstance(encoder, Sufficient) else len(encoder.labels)
+    width = len(encoder.plan.columns) if isinstance(encoder, designs.Sufficient) else len(encoder.labels)
     require(width == len(columns), f"features of {width} columns instead of {len(columns)}")
 
 
 def design(schema: Schema, parts: tuple[Part, ...]) -> None:
     for found in parts:
         require(max(found.columns) < len(schema.names), "features of a column that is not there")
-        if isinstance(found.encoder, (Numbers, Indicators)):
+        if isinstance(found.encoder, (designs.Numbers, designs.Indicators)):
             names = tuple(schema.names[j] for j in found.columns)
             require(found.encoder.labels == names, "features have the names of other columns")
 
@@ -379,39 +373,26 @@ def table(title: str, header: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]
     require(all(len(row) == len(header) for row in rows), "a row is not as long as the header")
 
 
-# Corrections ---------------------------------------------------------------------------------------------------------
-
-
-def temperature(slopes: Sum) -> None:
-    slopes.check("slopes", BETAS.shape)
-
-
-def isotonic(classes: Levels, temperature: Temperature, odds: Histogram) -> None:
-    classes_in_order(classes)
-    odds.check(len(classes), len(classes))
-
-
-CHECKS: dict[type, Callable[..., None]] = {
-    Schema: schema,
-    Plan: plan,
-    Block: block,
-    Generative: generative,
-    Choice: choice,
-    Coding: coding,
-    Encoding: encoding,
-    Pairs: paired,
-    Forest: forest,
-    Weights: weights,
-    Numbers: numbers,
-    Indicators: indicators,
-    Natural: natural,
-    Sufficient: sufficient,
-    Part: part,
-    Design: design,
-    Predictor: predictor,
-    Inference: inference,
-    Certificate: certificate,
-    Table: table,
-    Temperature: temperature,
-    Isotonic: isotonic,
+# by the name of the class in a file
+CHECKS: dict[str, Callable[..., None]] = {
+    "Schema": schema,
+    "Plan": plan,
+    "Block": block,
+    "Generative": generative,
+    "Choice": choice,
+    "Coding": coding,
+    "Encoding": encoding,
+    "families.Pairs": paired,
+    "families.Forest": forest,
+    "Weights": weights,
+    "Numbers": numbers,
+    "Indicators": indicators,
+    "Natural": natural,
+    "Sufficient": sufficient,
+    "Part": part,
+    "Design": design,
+    "Predictor": predictor,
+    "Inference": inference,
+    "Certificate": certificate,
+    "Table": table,
 }

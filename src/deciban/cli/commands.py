@@ -1,0 +1,53 @@
+"""All commands, but for those that filter mail: see mail.py."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import deciban
+from deciban.cli import combine, demo, evaluate, explain, fit, mail, predict, show
+from deciban.cli.reporting import reported
+
+app = typer.Typer(
+    add_completion=True,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"deciban {deciban.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Classification you can add up: fit, predict and explain in decibans."""
+
+
+app.command()(reported(fit.fit))
+app.command(cls=predict.Predict)(reported(predict.predict))
+app.command()(reported(explain.explain))
+app.command()(reported(evaluate.evaluate))
+app.command()(reported(combine.merge))
+app.command()(reported(combine.forget))
+app.command()(reported(combine.reweigh))
+app.command()(reported(show.show))
+app.command()(reported(demo.demo))
+
+
+def _mail(context: typer.Context) -> None:
+    raise typer.Exit(mail.run(str(context.info_name), context.args))
+
+
+for name, help_ in mail.COMMANDS.items():
+    rest = {"ignore_unknown_options": True, "allow_extra_args": True}  # which argparse reads
+    app.command(name, help=help_, add_help_option=False, context_settings=rest)(_mail)

@@ -1,0 +1,291 @@
+"""A codec: values as a tree of JSON values and named arrays, and back.
+
+A tree holds None, booleans, numbers, text, and lists, which are tuples. All else is an object with the key "is": the
+name of a class of this package, with its fields; or one of a few other kinds of values. An array is in the file under
+the path of its place in the tree, so each is there once and is used once. A name that is not in the registry is
+refused: nothing is imported, looked up or called by a name that a file gives.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cached_property
+from math import isfinite, prod
+from types import NoneType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.codec.estimators import TYPES, Types
+from deciban.codec.registry import HOMES, Home, class_at
+from deciban.codec.soundness import CHECKS, fits, hints_of, require_narrow
+from deciban.errors import DecibanError
+from deciban.storage import Arrays
+
+PLAIN = frozenset({NoneType, bool, int, float, str})  # of JSON
+MANY = 64  # values: from here on a tuple of text or of whole numbers is an array
+NUMERIC = frozenset(np.dtype(code).name for code in "?bhilqBHILQefd")  # what safetensors and numpy both have
+DTYPE = r"[<>|][biufUSO]\d{0,9}"
+
+
+class Parts(NamedTuple):
+    """An estimator taken apart: the name of its class, its settings, and what it learned (nothing before fit)."""
+
+    kind: str
+    params: dict[str, Any]
+    state: dict[str, Any]
+
+
+class Codec:
+    """Of values whose classes are in `homes`. Estimators are `Parts` here: their classes are not needed."""
+
+    homes: Mapping[str, Home] = HOMES
+    checks: Mapping[str, Callable[..., None]] = CHECKS
+
+    def name_of(self, kind: type) -> str | None:
+        """What a class is called in a file."""
+        name = self._names.get((kind.__module__, kind.__qualname__))
+        return name if name is not None and class_at(self.homes[name]) is kind else None
+
+    @cached_property
+    def _names(self) -> dict[Home, str]:
+        return {home: name for name, home in self.homes.items()}
+
+    def types_of(self, name: str) -> Types | None:
+        """What an estimator of this name holds; None if there is none."""
+        return TYPES[name]() if name in TYPES else None
+
+    def taken_apart(self, value: Any) -> Parts | None:
+        """The parts of an estimator; None if a value is none."""
+        return value if type(value) is Parts else None
+
+    def put_together(self, parts: Parts, path: str) -> Any:
+        """The estimator that parts make."""
+        return parts
+
+    # Encoding ------------------------------------------------------------------------------------------------------
+
+    def encode(self, value: Any, path: str, arrays: Arrays) -> Any:
+        """A value as JSON; arrays are put into `arrays`, under the path where they stood."""
+        kind = type(value)
+        if value is None or kind in (bool, int, str):
+            return value
+        if kind is float:
+            return value if isfinite(value) else {"is": "float", "text": repr(value)}
+        estimator = self.taken_apart(value)
+        if estimator is not None:
+            name, *parts = estimator
+            return {"is": name} | {
+                part: {key: self.encode(found, f"{path}.{part}.{key}", arrays) for key, found in held.items()}
+                for part, held in zip(("params", "state"), parts, strict=True)
+            }
+        for types, encoded in ENCODERS:
+            if isinstance(value, types):
+                return encoded(self, value, path, arrays)
+        known = self.name_of(kind)
+        if known is None:
+            raise DecibanError(
+                f"{path} is {describe(value)}; "
+                "a model file holds the classes of deciban, numbers, text and arrays of them"
+            )
+        held = {field.name: getattr(value, field.name) for field in fields_of(kind)}
+        return {"is": known} | {key: self.encode(found, f"{path}.{key}", arrays) for key, found in held.items()}
+
+    def _tuple(self, value: tuple[Any, ...], path: str, arrays: Arrays) -> Any:
+        if type(value) is not tuple:
+            raise DecibanError(f"{path} is {describe(value)}: use a plain tuple")
+        run = next((i for i, item in enumerate(value) if type(item) is not str), len(value))
+        if run >= MANY:
+            words = [word.encode("utf-8", "surrogatepass") for word in value[:run]]
+            arrays[f"{path}.text"] = np.frombuffer(b"".join(words), dtype=np.uint8)
+            arrays[f"{path}.ends"] = np.cumsum([len(word) for word in words], dtype=np.int64)
+            return {"is": "texts", "rest": self._tuple(value[run:], f"{path}.rest", arrays)}
+        if len(value) >= MANY and all(type(item) is int and -(1 << 63) <= item < 1 << 63 for item in value):
+            arrays[path] = np.array(value, dtype=np.int64)
+            return {"is": "integers"}
+        return [self.encode(item, f"{path}.{i}", arrays) for i, item in enumerate(value)]
+
+    def _list(self, value: list[Any], path: str, arrays: Arrays) -> Any:
+        return {"is": "list", "items": self._tuple(tuple(value), path, arrays)}
+
+    def _dict(self, value: Mapping[Any, Any], path: str, arrays: Arrays) -> Any:
+        return {"is": "dict", "pairs": self._tuple(tuple(value.items()), path, arrays)}
+
+    def _frozenset(self, value: frozenset[Any], path: str, arrays: Arrays) -> Any:
+        # by no order that chance decides
+        order = sorted(value, key=lambda item: json.dumps(self.encode(item, path, {})))
+        return {"is": "frozenset", "items": self._tuple(tuple(order), path, arrays)}
+
+    def _scalar(self, value: np.generic, path: str, arrays: Arrays) -> Any:
+        if value.dtype.name not in NUMERIC and value.dtype.kind != "U":
+            raise DecibanError(f"{path} is {describe(value)}: use a plain number or text")
+        kind = "str" if value.dtype.kind == "U" else value.dtype.name
+        return {"is": "scalar", "dtype": kind, "value": self.encode(value.item(), path, arrays)}
+
+    def _dtype(self, value: np.dtype[Any], path: str, arrays: Arrays) -> Any:
+        # of labels; no more is made of the rarer types (numpy's StringDType) than of object
+        return {"is": "dtype", "name": value.str if re.fullmatch(DTYPE, value.str) else "|O"}
+
+    def _array(self, value: NDArray[Any], path: str, arrays: Arrays) -> Any:
+        if value.dtype.name in NUMERIC:
+            # sums of products may be rounded differently in another order, so it is kept
+            turned = value.flags.f_contiguous and not value.flags.c_contiguous
+            plain = value.T if turned else value
+            arrays[path] = plain.astype(value.dtype.newbyteorder("="), order="C", copy=False)
+            return {"is": "array", "order": "F" if turned else "C"}
+        if value.dtype.kind not in "OU":
+            raise DecibanError(f"{path} is an array of {value.dtype}: use one of numbers or text")
+        cells = self._tuple(tuple(value.ravel().tolist()), path, arrays)
+        kind = "object" if value.dtype.kind == "O" else "str"
+        return {"is": "cells", "dtype": kind, "shape": [*value.shape], "cells": cells}
+
+    # Decoding ------------------------------------------------------------------------------------------------------
+
+    def decode(self, tree: Any, path: str, arrays: Arrays) -> Any:
+        """What `encode` encoded. An array is taken out of `arrays` by the one place that it is for."""
+        if isinstance(tree, list):
+            if PLAIN.issuperset(map(type, tree)):
+                return tuple(tree)
+            return tuple(self.decode(item, f"{path}.{i}", arrays) for i, item in enumerate(tree))
+        if not isinstance(tree, dict):
+            return tree
+        held = dict(tree)
+        name = held.pop("is", None)
+        if name in DECODERS:
+            return DECODERS[name](self, held, path, arrays)
+        types = self.types_of(name) if isinstance(name, str) else None
+        if types is not None:
+            return self._estimator(name, types, held, path, arrays)
+        if not isinstance(name, str) or name not in self.homes:
+            raise DecibanError(f"{path} is a {name!r}, which this version of deciban does not know")
+        kind: Any = class_at(self.homes[name])
+        values = {field: self.decode(part, f"{path}.{field}", arrays) for field, part in held.items()}
+        known = {field.name: field for field in fields_of(kind)}
+        needed = {f.name for f in known.values() if f.default is MISSING and f.default_factory is MISSING}
+        hints = hints_of(kind)
+        require_typed(path, values, {field: hints[field] for field in known})
+        if not needed <= set(values):
+            raise DecibanError(f"{path} lacks {', '.join(sorted(needed - set(values)))}")
+        if name in self.checks:
+            with at(path):
+                self.checks[name](**values)
+        return kind(**values)
+
+    def _estimator(self, name: str, types: Types, held: dict[str, Any], path: str, arrays: Arrays) -> Any:
+        params, state = (
+            {key: self.decode(value, f"{path}.{part}.{key}", arrays) for key, value in held.pop(part).items()}
+            for part in ("params", "state")
+        )
+        if held:
+            raise DecibanError(f"{path} has no {min(held)!r}")
+        require_typed(f"{path}.params", params, types.params)
+        require_typed(f"{path}.state", state, types.state)
+        if state and not types.needed <= state.keys():
+            raise DecibanError(f"{path}.state lacks {', '.join(sorted(types.needed - state.keys()))}")
+        return self.put_together(Parts(name, params, state), path)
+
+    def _items(self, tree: Any, path: str, arrays: Arrays) -> tuple[Any, ...]:
+        """Values that stand in the file one by one. (A range does not: it may be of any length.)"""
+        items = self.decode(tree, path, arrays)
+        if type(items) is not tuple:
+            raise DecibanError(f"{path} is {describe(items)} instead of a tuple")
+        return items
+
+    def _texts(self, held: dict[str, Any], path: str, arrays: Arrays) -> tuple[Any, ...]:
+        text, ends = arrays.pop(f"{path}.text"), arrays.pop(f"{path}.ends")
+        begins = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+        if text.dtype != np.uint8 or ends.dtype != np.int64 or (begins > ends).any() or ends[-1] != len(text):
+            raise DecibanError(f"{path} is not text and where its words end")
+        whole = text.tobytes()
+        spans = zip(begins.tolist(), ends.tolist(), strict=True)
+        words = (whole[a:b].decode("utf-8", "surrogatepass") for a, b in spans)
+        return (*words, *self._items(held["rest"], f"{path}.rest", arrays))
+
+    def _taken(self, held: dict[str, Any], path: str, arrays: Arrays) -> NDArray[Any]:
+        array = arrays.pop(path)
+        return array.T if held["order"] == "F" else array
+
+    def _cells(self, held: dict[str, Any], path: str, arrays: Arrays) -> NDArray[Any]:
+        cells = self._items(held["cells"], path, arrays)
+        if held["dtype"] == "str":
+            require_narrow(cells)
+            array = np.array(cells, dtype=np.str_)
+        else:
+            array = np.empty(len(cells), dtype=object)
+            array[:] = cells
+        if prod(held["shape"]) != len(cells):
+            raise DecibanError(f"{path} has {len(cells)} cells for a shape of {held['shape']}")
+        return array.reshape(held["shape"])
+
+    def _number(self, held: dict[str, Any], path: str, arrays: Arrays) -> np.generic:
+        if held["dtype"] not in {*NUMERIC, "str"}:
+            raise DecibanError(f"{path} is a scalar of an unknown type, {held['dtype']!r}")
+        value = self.decode(held["value"], path, arrays)
+        if not isinstance(value, (bool, int, float, str)):
+            raise DecibanError(f"{path} is a scalar that holds {describe(value)}")
+        scalar: np.generic = np.dtype(held["dtype"]).type(value)
+        return scalar
+
+    def _typed(self, held: dict[str, Any], path: str, arrays: Arrays) -> np.dtype[Any]:
+        if not re.fullmatch(DTYPE, held["name"]):
+            raise DecibanError(f"{path} is an unknown type, {held['name']!r}")
+        found: np.dtype[Any] = np.dtype(held["name"])
+        return found
+
+
+def describe(value: Any) -> str:
+    return f"a {type(value).__module__}.{type(value).__qualname__}"
+
+
+@contextmanager
+def at(path: str) -> Iterator[None]:
+    """Errors say where in the tree they are."""
+    try:
+        yield
+    except DecibanError as error:
+        raise DecibanError(f"{path}: {error}") from None
+
+
+def require_typed(path: str, values: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
+    """That values have names that are known, and are of the types of these."""
+    for name, value in values.items():
+        if name not in hints:
+            raise DecibanError(f"{path} has no {name!r}")
+        if not fits(value, hints[name]):
+            raise DecibanError(f"{path}.{name} is {describe(value)}, and not what belongs there")
+
+
+def fields_of(kind: type) -> list[Field[Any]]:
+    """What a class is made from. What takes no part in comparisons is only remembered, and can be found again."""
+    found = fields(kind) if is_dataclass(kind) else ()
+    return [field for field in found if field.init and field.compare]
+
+
+ENCODERS: list[tuple[Any, Callable[[Codec, Any, str, Arrays], Any]]] = [
+    (tuple, Codec._tuple),
+    (list, Codec._list),
+    (dict, Codec._dict),
+    (range, lambda codec, value, path, arrays: {"is": "range", "ends": [value.start, value.stop, value.step]}),
+    (frozenset, Codec._frozenset),
+    (np.generic, Codec._scalar),
+    (np.dtype, Codec._dtype),
+    (np.ndarray, Codec._array),
+]
+DECODERS: dict[Any, Callable[[Codec, dict[str, Any], str, Arrays], Any]] = {
+    "float": lambda codec, held, path, arrays: float(held["text"]),
+    "texts": Codec._texts,
+    "integers": lambda codec, held, path, arrays: tuple(map(int, arrays.pop(path))),
+    "list": lambda codec, held, path, arrays: list(codec._items(held["items"], path, arrays)),
+    "dict": lambda codec, held, path, arrays: dict(codec._items(held["pairs"], path, arrays)),
+    "range": lambda codec, held, path, arrays: range(*held["ends"]),
+    "frozenset": lambda codec, held, path, arrays: frozenset(codec._items(held["items"], path, arrays)),
+    "scalar": Codec._number,
+    "dtype": Codec._typed,
+    "array": Codec._taken,
+    "cells": Codec._cells,
+}

@@ -1,0 +1,394 @@
+"""Text: documents, as bags of terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban import _kernels
+from deciban.batch import Texts
+from deciban.errors import DecibanError
+from deciban.families.base import Context, Family, Natural, Reads, Recalled, Table, padded_table
+from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
+from deciban.statistics.tokens import Cut, TermRows, Terms, Tokens
+from deciban.types import FloatArray, IntArray, Labels
+
+Events = Literal["multinomial", "bernoulli", "complement"]
+Range = tuple[int, int]
+
+MOST = 32  # words or characters of an n-gram
+SHOWN = 20  # terms in a summary, of each class
+CELLS = 1 << 20  # of term rows, that are left out at a time
+
+
+@dataclass(frozen=True)
+class TextParams:
+    terms: Terms  # (V)
+    log_p: FloatArray  # (K, V) of a term that is there; less that of one that is not, for "bernoulli"
+    absent: FloatArray  # (K) of all terms being absent; 0 but for "bernoulli"
+    table: FloatArray  # (V, K padded) log_p, as the kernel reads it
+    certain: NDArray[np.bool_]  # (K, V) of terms that all documents of a class have, if some may be so ("bernoulli")
+
+
+@dataclass(frozen=True)
+class Text(Family[Tokens, TextParams]):
+    """log p(x|c) = Σ_t x_t log θ_t, with θ_t = (k_t + α) / (all terms of class c + αV), x_t how often term t is there.
+
+    That is `events="multinomial"`. The lectures' other event model is "bernoulli": Σ_t log(φ_t if t is there else
+    1 − φ_t), with φ_t = (documents with t + α) / (documents + 2α). "complement" is Rennie's (2003): −Σ_t x_t log θ̃_t,
+    with θ̃ estimated from all other classes.
+
+    Parameters
+    ----------
+    events : "multinomial", "bernoulli" or "complement"
+    words : (least, most) words of an n-gram; None: no words
+        A word is a run of letters, marks and digits in any script, folded (Straße is strasse), accents kept; with an
+        apostrophe between letters or a point between digits. Ideographs, emoji and currency signs are words by
+        themselves. What no reader sees (soft hyphens, zero-width characters) is left out. Words of more than 128 bytes
+        are no words. Bytes that are not UTF-8 separate words.
+    characters : (least, most) characters of an n-gram; None: none
+        Of the folded words, one space around each; such a term begins with ~.
+    shapes : bool
+        Numbers by their shapes (1,500 is 0,000), addresses by their hosts (url:example.com and url:; address:… of
+        mail).
+    max_terms : number
+        Only so many terms count, those that all classes together have most often (of equal ones the first in order).
+        They are chosen when parameters are made: what is counted stays exact, so that no order of rows matters.
+    hash_bits : number up to 31
+        Terms become 2^hash_bits numbers, so that memory is bounded whatever comes; terms that share a number are one.
+    prior : of the terms' probabilities; by default the model's smoothing
+
+    Several columns, given as one key, are one bag of terms; n-grams do not reach from one into another. A missing
+    document adds nothing, and neither does a term never seen.
+
+    >>> import deciban as db
+    >>> mails = ["Do math today", "Buy", "Buy book", "Today do math drugs", "Buy drugs book today"]
+    >>> model = db.NaiveBayes(families=db.families.Text()).fit(mails, [0, 1, 0, 1, 1])
+    >>> model.predict_proba(["Buy book today"]).round(4).tolist()
+    [[0.429, 0.571]]
+    """
+
+    events: Events = "multinomial"
+    words: Range | None = (1, 1)
+    characters: Range | None = None
+    shapes: bool = False
+    max_terms: int | None = None
+    hash_bits: int | None = None
+    prior: DiscretePrior | None = None
+    reads: ClassVar[Reads] = "texts"
+    joint: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.events not in ("multinomial", "bernoulli", "complement"):
+            raise DecibanError(f"Text: events are multinomial, bernoulli or complement, not {self.events!r}")
+        for name in ("words", "characters"):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, _range(name, given))
+        if self.words is None and self.characters is None:
+            raise DecibanError("Text: words and characters are both None: there are no terms")
+        _require_whole("max_terms", self.max_terms, 1, 1 << 31)
+        _require_whole("hash_bits", self.hash_bits, 1, 31)
+
+    @property
+    def cut(self) -> Cut:
+        """How a text is cut into terms, as the kernel wants it."""
+        words, characters = self.words or (1, 0), self.characters or (1, 0)
+        return (*words, *characters, self.shapes, self.hash_bits or 0)
+
+    def terms(self, document: str) -> list[str]:
+        """The terms of a document, in its order: an analyzer, also for scikit-learn's CountVectorizer.
+
+        >>> Text(words=(1, 2)).terms("Don't PAY £1,000!")
+        ["don't", 'pay', "don't pay", '£', 'pay £', '1,000', '£ 1,000']
+        """
+        return _terms(document.encode("utf-8", "surrogatepass"), self._plain)
+
+    @property
+    def _plain(self) -> Cut:
+        """How a text is cut into terms that do not become numbers."""
+        return (*self.cut[:-1], 0)
+
+    @property
+    def title(self) -> str:
+        """What it makes of texts, in a word or two."""
+        of = "words" if self.characters is None else "characters" if self.words is None else "words and characters"
+        return of if self.events == "multinomial" else f"{self.events} {of}"
+
+    @property
+    def _once(self) -> bool:
+        return self.events == "bernoulli"
+
+    def collect(self, values: Texts, labels: Labels, weights: FloatArray | None, classes: int) -> Tokens:
+        return Tokens.of(values, self.cut, labels, weights, classes, once=self._once)
+
+    def estimate(self, statistic: Tokens, context: Context) -> TextParams:
+        kept = self._kept(statistic)
+        counts, terms = statistic.counts.value, statistic.terms
+        if len(kept) < len(terms):
+            counts, terms = counts[:, kept], terms.take(kept)
+        absent, certain = np.zeros(len(counts)), np.zeros((len(counts), 0), np.bool_)
+        if self._once:
+            both = np.stack([statistic.documents.value[:, np.newaxis] - counts, counts], axis=2).transpose(1, 0, 2)
+            prior = self.prior or Laplace(context.smoothing)
+            of_both = log_frequencies(both, prior.pseudo_counts(both, (False, True), context.classes))
+            false, true = np.ascontiguousarray(of_both.transpose(2, 1, 0))
+            if np.isneginf(false).any():
+                certain = np.isneginf(false)
+                false = np.where(certain, 0.0, false)
+            log_p, absent = true - false, false.sum(axis=1)
+        elif self.events == "complement":
+            log_p = -log_frequencies(counts.sum(axis=0) - counts, self._pseudo(counts, terms, context))
+        else:
+            log_p = log_frequencies(counts, self._pseudo(counts, terms, context))
+        return TextParams(terms, log_p, absent, padded_table(log_p), certain)
+
+    def _pseudo(self, counts: FloatArray, terms: Terms, context: Context) -> FloatArray:
+        prior = self.prior or Laplace(context.smoothing)
+        names = () if isinstance(prior, Laplace) else tuple(terms)  # a hundred thousand names are not made in vain
+        return prior.pseudo_counts(counts, names, context.classes)
+
+    def _kept(self, statistic: Tokens) -> IntArray:
+        """The terms that count."""
+        total = statistic.counts.value.sum(axis=0)
+        if self.max_terms is None or len(total) <= self.max_terms:
+            return np.arange(len(total))
+        return np.sort(np.argsort(-total, kind="stable")[: self.max_terms])
+
+    def add_log_density(self, params: TextParams, values: Texts, out: FloatArray) -> None:
+        if self._once:
+            out[values.present] += params.absent
+        self._add_terms(params.terms, params.table, values, out)
+        if params.certain.any():  # a class is impossible for a document that lacks such a term
+            found = np.zeros(out.shape)
+            self._add_terms(params.terms, padded_table(params.certain.astype(np.float64)), values, found)
+            lacks = values.present[:, np.newaxis] & (found < params.certain.sum(axis=1))
+            out[lacks] = -np.inf
+
+    def _add_terms(self, terms: Terms, table: FloatArray, values: Texts, out: FloatArray) -> None:
+        found = out if out.flags.c_contiguous else np.zeros(out.shape)
+        if len(terms):
+            _kernels.add_terms(values.buffers, values.places, self.cut, terms.index, table, self._once, found)
+        if found is not out:
+            out += found
+
+    def leave_one_out(
+        self,
+        statistic: Tokens,
+        params: TextParams,
+        context: Context,
+        values: Any,
+        labels: Labels,
+        weights: FloatArray | None,
+        out: FloatArray,
+    ) -> None:
+        """Row i takes w·x_t from its own class's k_t, and terms that no other row has are gone for all classes.
+
+        So V is less by these, and so is what row i says. With max_terms, or a prior of its own, every row that differs
+        is estimated anew.
+        """
+        if self.max_terms is not None or self.prior is not None or context.smoothing <= 0:
+            super().leave_one_out(statistic, params, context, values, labels, weights, out)
+            return
+        rows = values if isinstance(values, TermRows) else TermRows.of(values, self.cut, statistic.terms)
+        there = values.present if isinstance(values, Texts) else np.ones(len(rows), np.bool_)
+        w = np.ones(len(rows)) if weights is None else weights
+        step = max(1, len(rows) * CELLS // max(1, len(rows.data)))
+        left = _LeftOut(statistic, context.smoothing, self.events)
+        for start in range(0, len(rows), step):
+            some = slice(start, start + step)
+            out[some][there[some]] += left.of(rows[some], labels[some], w[some])[there[some]]
+
+    def recall(self, statistic: Tokens) -> Recalled | None:
+        """Every term as a document of its own: the counts know no others. (Of documents, nothing.)"""
+        if self.events != "multinomial" or self.max_terms is not None:
+            return None
+        held = statistic.counts.value
+        labels, terms = np.nonzero(held)
+        rows = TermRows(np.ones(len(terms)), terms, np.arange(len(terms) + 1))
+        return Recalled(rows, labels.astype(np.int32), held[labels, terms])
+
+    @property
+    def smoothed(self) -> bool:
+        return self.prior is None
+
+    def parts(self, params: TextParams, values: Texts, classes: int) -> list[FloatArray]:
+        return [self.log_density(params, values, classes)]
+
+    def cells(self, params: TextParams, values: Texts) -> tuple[TermRows, FloatArray]:
+        """The terms of documents, and (terms of all rows, K) what each adds to the log-density."""
+        rows = TermRows.of(values, self.cut, params.terms)
+        times = np.ones(len(rows.data)) if self._once else rows.data
+        return rows, times[:, np.newaxis] * params.log_p[:, rows.indices].T
+
+    def lines(self, params: TextParams, values: Texts, classes: int) -> Iterator[tuple[str, FloatArray]]:
+        """The log-density by terms: (n, K) for each one that some row has, and for those that are absent."""
+        rows, nats = self.cells(params, values)
+        known, places = np.unique(rows.indices, return_inverse=True)
+        found = np.zeros((len(known), len(rows), classes))
+        found[places, rows.rows] = nats
+        if self._once:
+            yield "absent terms", np.where(values.present[:, np.newaxis], params.absent, 0.0)
+        names = self._names(params.terms, known, values)
+        yield from zip(names, found, strict=True)
+
+    def _names(self, terms: Terms, known: IntArray, values: Texts) -> list[str]:
+        """What terms are called: those that became numbers, by the first term of the rows that did."""
+        if not self.hash_bits:
+            return [terms[place] for place in known.tolist()]
+        called: dict[str, str] = {}
+        for i, j in np.ndindex(*values.shape):
+            text = values.cell(i, j) or b""
+            for number, term in zip(_terms(text, self.cut), _terms(text, self._plain), strict=True):
+                called.setdefault(number, term)
+        return [called[terms[place]] for place in known.tolist()]
+
+    def silent(self, params: TextParams) -> list[int]:
+        return [] if len(params.terms) else [0]
+
+    def n_parameters(self, params: TextParams) -> int:
+        free = params.log_p.shape[1] - (0 if self._once else 1)
+        return int(len(params.log_p) * max(0, free))
+
+    def natural(self, params: TextParams, context: Context) -> Natural:
+        """log θ_t: of x_t. (For "bernoulli" log φ_t − log(1 − φ_t), of whether t is there.)"""
+        if not np.isfinite(params.log_p).all():
+            raise DecibanError("a term is impossible in some class, so the model has no twin: use smoothing above 0")
+        v = len(params.terms)
+        column = " + ".join(map(str, context.columns))
+        names = tuple(f"{column}: {term}" for term in params.terms)
+        nothing = np.zeros(v, np.bool_)
+        return Natural(names, (0,) * v, params.log_p, nothing, params.absent)
+
+    def sufficient(self, params: TextParams, values: Texts) -> Any:
+        from scipy.sparse import csr_array
+
+        rows = TermRows.of(values, self.cut, params.terms)
+        data = np.ones_like(rows.data) if self._once else rows.data
+        return csr_array((data, rows.indices, rows.indptr), shape=(len(rows), len(params.terms)))
+
+    def describe(self, params: TextParams, context: Context) -> list[Table]:
+        """Of each class the terms that tell most for it, by how often they do."""
+        log_p, classes = params.log_p, len(context.classes)
+        title = f"Text {' + '.join(map(str, context.columns))}"
+        if not len(params.terms) or classes < 2:
+            return [Table(f"{title}: {len(params.terms)} terms", ("term", *map(str, context.classes)), ())]
+        others = (log_p.sum(axis=0) - log_p) / (classes - 1)
+        telling = np.exp(np.minimum(log_p, 0.0)) * (log_p - others) if self.events != "complement" else log_p - others
+        decibans = (log_p - others) * 10.0 / np.log(10.0)
+        best = [np.argsort(-of_class, kind="stable")[: SHOWN // classes + 1].tolist() for of_class in telling]
+        rows = [
+            (label, params.terms[t], float(decibans[c, t]))
+            for c, label in enumerate(context.classes)
+            for t in best[c]
+            if decibans[c, t] > 0
+        ]
+        heads = ("class", "term", "decibans for it, each time" if not self._once else "decibans for it")
+        return [Table(f"{title}: {len(params.terms)} terms, the most telling", heads, tuple(rows))]
+
+
+@dataclass(frozen=True)
+class _LeftOut:
+    """Log-densities of rows by counts without them."""
+
+    statistic: Tokens
+    alpha: float
+    events: Events
+
+    def of(self, rows: TermRows, labels: Labels, weights: FloatArray) -> FloatArray:
+        """(n, K)."""
+        x = np.ones_like(rows.data) if self.events == "bernoulli" else rows.data
+        row = rows.rows
+        taken = weights[row] * x
+        total = self.statistic.counts.total().less(taken, rows.indices)
+        kept = total > 1e-12 * taken
+        gone = np.bincount(row[~kept], minlength=len(rows))  # terms that no other row has
+        add = self._bernoulli if self.events == "bernoulli" else self._multinomial
+        return add(rows, row, x, taken, kept, gone, labels, weights)
+
+    def _multinomial(
+        self,
+        rows: TermRows,
+        row: IntArray,
+        x: FloatArray,
+        taken: FloatArray,
+        kept: NDArray[np.bool_],
+        gone: IntArray,
+        labels: Labels,
+        weights: FloatArray,
+    ) -> FloatArray:
+        counts = self.statistic.counts
+        n, v = len(rows), counts.shape[1]
+        length = np.bincount(row, x, minlength=n)
+        said = np.bincount(row[kept], x[kept], minlength=n)
+        all_terms = counts.value.sum()
+        out = np.empty((n, len(counts.value)))
+        complement = self.events == "complement"
+        everything = counts.total() if complement else counts
+        for c in range(out.shape[1]):
+            mine = labels == c
+            less = ~mine if complement else mine  # rows whose leaving changes what is counted for the class
+            held = (everything.value - counts.value[c]) if complement else counts.value[c]
+            within = np.where(less[row], taken, 0.0)
+            k = held[rows.indices] - within if complement else counts.less(within, c, rows.indices)
+            whole = (all_terms - counts.value[c].sum()) if complement else counts.value[c].sum()
+            whole = whole - np.where(less, weights * length, 0.0) + self.alpha * (v - gone)
+            logs = np.where(kept, x * np.log(np.maximum(k, 0.0) + self.alpha), 0.0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                norm = np.where(said > 0, said * np.log(whole), 0.0)
+            out[:, c] = np.bincount(row, logs, minlength=n) - norm
+        return -out if complement else out
+
+    def _bernoulli(
+        self,
+        rows: TermRows,
+        row: IntArray,
+        x: FloatArray,
+        taken: FloatArray,
+        kept: NDArray[np.bool_],
+        gone: IntArray,
+        labels: Labels,
+        weights: FloatArray,
+    ) -> FloatArray:
+        counts, documents = self.statistic.counts, self.statistic.documents
+        n, v = len(rows), counts.shape[1]
+        out = np.empty((n, len(counts.value)))
+        for c in range(out.shape[1]):
+            less = np.where(labels == c, weights, 0.0)
+            size = documents.less(less, np.full(n, c))
+            absent = np.empty(n)  # Σ_t log(size − k_t + α), over all terms
+            for weight in np.unique(less).tolist():
+                # a term that all documents of the class have is in every row that is left out of it
+                rest = documents.value[c] - counts.value[c] - weight + self.alpha
+                absent[less == weight] = np.log(rest[rest > 0.0]).sum() if len(rest) else 0.0
+            k = counts.less(less[row], c, rows.indices)  # without the row
+            rest = documents.value[c] - counts.value[c, rows.indices] - less[row] + self.alpha
+            with np.errstate(divide="ignore", invalid="ignore"):
+                false = np.where(rest > 0.0, np.log(np.maximum(rest, 1e-300)), 0.0)
+                true = np.where(kept, np.log(np.maximum(k, 0.0) + self.alpha), 0.0)
+            out[:, c] = absent + np.bincount(row, true - false, minlength=n)
+            out[:, c] -= (v - gone) * np.log(size + 2.0 * self.alpha)
+        return out
+
+
+def _terms(document: bytes, cut: Cut) -> list[str]:
+    return _kernels.terms_of(np.frombuffer(document, np.uint8), cut)
+
+
+def _range(name: str, given: Any) -> Range:
+    try:
+        least, most = (int(n) for n in given)
+    except (TypeError, ValueError):
+        raise DecibanError(f"Text: {name} is (least, most) of an n-gram, such as (1, 2), not {given!r}") from None
+    if not 1 <= least <= most <= MOST:
+        raise DecibanError(f"Text: {name} must be from 1 to {MOST}, the least first, not {given!r}")
+    return least, most
+
+
+def _require_whole(name: str, given: Any, least: int, most: int) -> None:
+    if given is not None and not (isinstance(given, int) and least <= given <= most):
+        raise DecibanError(f"Text: {name} is a whole number from {least} to {most}, not {given!r}")

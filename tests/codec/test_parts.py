@@ -1,0 +1,200 @@
+"""Parts: a model file without the estimator's class. They score as the estimator does, and light libraries suffice."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import deciban as db
+from deciban import _kernels
+from deciban.codec.codec import Codec, Parts
+from deciban.codec.estimators import TYPES
+from deciban.codec.parts import read_parts, write_parts
+from deciban.codec.registry import HOMES, class_at
+from deciban.codec.soundness import CHECKS, hints_of
+from deciban.generative import Settings
+from deciban.models.saving import ESTIMATORS
+from deciban.sources.arrays import MatrixFrame
+from deciban.storage import read, write
+from deciban.weighing.readers import readers_of
+from deciban.weighing.weighed import Weighed
+
+HEAVY = {"scipy", "pyarrow", "sklearn", "typer", "rich", "pandas", "hypothesis"}
+RNG = np.random.default_rng(3)
+N = 300
+CLASSES = RNG.integers(0, 3, N)
+LABELS = np.array(["ham", "spam", "egg"])[CLASSES]
+X = np.column_stack(
+    [
+        RNG.normal(CLASSES[:, None], [1.0, 2.0, 5.0], (N, 3)),  # Gaussian, or bins and trees
+        RNG.poisson(1.0 + CLASSES),
+        RNG.integers(0, 4, N) + CLASSES % 2,  # Categorical
+        RNG.random(N) < 0.2 + 0.2 * CLASSES,  # Bernoulli
+        RNG.exponential(1.0 + CLASSES),
+        RNG.poisson(4000.0, N) // (1 + CLASSES),  # factorials beyond a table
+    ]
+)
+X[::7, 0] = np.nan
+f = db.families
+MODELS = {
+    "naive Bayes": db.NaiveBayes(),
+    "naive Bayes, mixed": db.NaiveBayes(
+        {3: f.Poisson(), 7: f.Poisson(), 4: f.Categorical(), 5: f.Bernoulli(), 6: f.Exponential(), 1: f.Binned()},
+        smoothing=0.5,
+        class_prior="laplace",
+        missing="category",
+        unseen="reserve",
+    ),
+    "naive Bayes, words": db.NaiveBayes({tuple(range(3, 8)): f.Multinomial(), 2: f.Uniform()}),
+    "evidence": db.EvidenceClassifier(pairs=2, trees=8),
+    "evidence, even": db.EvidenceClassifier(trees=0, class_prior="uniform"),
+}
+
+# What a program does that only scores; it shares nothing with the tests' process.
+SCORE = """
+import sys
+import numpy as np
+from deciban import _kernels
+from deciban.codec.parts import read_parts
+from deciban.explain import Explanation
+from deciban.generative import Settings
+from deciban.sources.arrays import MatrixFrame
+from deciban.weighing.readers import readers_of
+from deciban.weighing.weighed import Weighed
+
+kind, params, state = read_parts(sys.argv[1])
+evidence = state["generative_"]
+if kind == "NaiveBayes":
+    scorer = evidence.estimate(Settings(params["smoothing"], params["class_prior"], params["unseen"]))
+else:
+    scorer = Weighed(evidence, readers_of(evidence), state["_weights"], params["class_prior"])
+frame = MatrixFrame(np.load(sys.argv[2]))
+out = np.empty((frame.rows, len(evidence.classes)))
+scorer.joint(frame, out)
+_kernels.normalise(out, scorer.log_prior, True)
+names, parts = scorer.parts(frame)
+str(Explanation(evidence.classes, tuple(names), np.stack(parts, axis=1)))
+np.save(sys.argv[3], out)
+print(*sys.modules)
+"""
+
+
+@pytest.fixture(params=MODELS)
+def saved(request, tmp_path):
+    """A fitted model, and the file it is in."""
+    model = MODELS[request.param].fit(X, LABELS)
+    path = tmp_path / "model.deciban"
+    model.save(path)
+    return model, path
+
+
+def test_parts_score_as_the_estimator_does_to_the_last_bit(saved):
+    model, path = saved
+    kind, params, state = read_parts(path)
+    evidence = state["generative_"]
+    assert kind == type(model).__name__
+    assert params == model.get_params(deep=False)
+    if kind == "NaiveBayes":
+        scorer = evidence.estimate(Settings(params["smoothing"], params["class_prior"], params["unseen"]))
+    else:
+        scorer = Weighed(evidence, readers_of(evidence), state["_weights"], params["class_prior"])
+    for rows in (X[:1], X[7:8]):
+        out = np.empty((1, 3))
+        scorer.joint(MatrixFrame(rows), out)
+        _kernels.normalise(out, scorer.log_prior, True)
+        assert out.tobytes() == model.predict_log_proba(rows).tobytes()
+
+
+def test_scoring_a_row_imports_no_heavy_library(saved, tmp_path):
+    model, path = saved
+    row, found = tmp_path / "row.npy", tmp_path / "found.npy"
+    np.save(row, X[:1])
+    command = [sys.executable, "-c", SCORE, str(path), str(row), str(found)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+    assert not {name.partition(".")[0] for name in done.stdout.split()} & HEAVY
+    assert np.load(found).tobytes() == model.predict_log_proba(X[:1]).tobytes()
+
+
+def test_written_parts_are_the_file_of_the_estimator(saved, tmp_path):
+    _, path = saved
+    write_parts(tmp_path / "again.deciban", read_parts(path))
+    assert (tmp_path / "again.deciban").read_bytes() == path.read_bytes()
+
+
+def test_parts_can_learn_on(tmp_path):
+    path = tmp_path / "model.deciban"
+    db.NaiveBayes().fit(X[:100], LABELS[:100]).save(path)
+    kind, params, state = read_parts(path)
+    more = db.NaiveBayes().fit(X[100:], LABELS[100:]).generative_
+    write_parts(path, Parts(kind, params, state | {"generative_": state["generative_"] + more}))
+    whole = db.NaiveBayes().fit(X, LABELS)
+    assert db.load(path).predict_log_proba(X).tobytes() == whole.predict_log_proba(X).tobytes()
+
+
+def test_what_cannot_be_read_again_is_not_written(tmp_path):
+    parts = Parts("NaiveBayes", {"smoothing": "much"}, {})
+    with pytest.raises(db.DecibanError, match=r"cannot be saved: model.params.smoothing is a builtins.str"):
+        write_parts(tmp_path / "no.deciban", parts)
+    assert not list(tmp_path.iterdir())
+
+
+# Checks --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_types_are_those_that_the_estimators_say(name):
+    assert Codec().types_of(name)[:2] == ESTIMATORS.types_of(name)[:2]
+
+
+def test_every_name_is_of_a_class_and_every_check_of_a_name():
+    for name, (module, found) in HOMES.items():
+        assert name.rpartition(".")[2] == found
+        assert class_at((module, found)).__module__ == module, name
+    assert CHECKS.keys() <= HOMES.keys()
+    assert ESTIMATORS.checks.keys() <= ESTIMATORS.homes.keys()
+
+
+def changed(path, change):
+    tree, arrays = read(path)
+    change(tree, arrays)
+    write(path, tree, arrays)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda tree, arrays: tree["state"].clear(), "no fitted model"),
+        (lambda tree, arrays: tree["state"].pop("_weights"), "lacks _weights"),
+        (lambda tree, arrays: tree["state"].update(more=1), "has no 'more'"),
+        (lambda tree, arrays: tree["params"].update(more=1), "has no 'more'"),
+        (lambda tree, arrays: tree["params"].update(trees="many"), "trees is a builtins.str"),
+        (lambda tree, arrays: tree.update({"is": "os.system"}), "does not know"),
+        (lambda tree, arrays: tree.update({"is": "Savable"}), "does not know"),
+        (lambda tree, arrays: tree["state"]["generative_"].update(classes=["b", "a"]), "not in order"),
+        (lambda tree, arrays: arrays.update(more=np.zeros(1)), "nothing refers to the array 'more'"),
+    ],
+)
+def test_damaged_files_are_refused_as_by_load(tmp_path, change, match):
+    path = tmp_path / "model.deciban"
+    db.EvidenceClassifier(trees=2).fit(X, LABELS).save(path)
+    changed(path, change)
+    for reads in (read_parts, db.load):
+        with pytest.raises(db.DecibanError, match="is damaged: "):
+            reads(path)
+    with pytest.raises(db.DecibanError, match=match):
+        read_parts(path)
+
+
+def test_a_file_of_another_model_is_refused_by_name(tmp_path):
+    path = tmp_path / "model.deciban"
+    db.Halfspace().fit([[0.0], [1.0]], [0, 1]).save(path)
+    with pytest.raises(db.DecibanError, match="'Halfspace', which this version of deciban does not know"):
+        read_parts(path)
+
+
+def test_hints_are_there_at_run_time():
+    """What is imported for type checkers alone is no field's type."""
+    for home in HOMES.values():
+        hints_of(class_at(home))

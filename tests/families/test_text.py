@@ -1,0 +1,462 @@
+"""Text: documents, as bags of terms."""
+
+import pickle
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deciban.batch import Texts
+from deciban.errors import DecibanError
+from deciban.families import Context, Text
+from deciban.families.priors import Dirichlet, Laplace, Virtual
+from deciban.statistics import Sum, Tokens
+from deciban.statistics.tokens import Terms
+from tests.families.refits import assert_left_out_is_refitted
+from tests.families.test_categorical import Own
+from tests.laws import context, family_subject, rows, same_evidence
+from tests.statistics.test_tokens import documents
+from tests.test_text_kernels import terms_of
+
+EVENTS = ("multinomial", "bernoulli", "complement")
+each_event = pytest.mark.parametrize("events", EVENTS)
+MLE = {"smoothing": 0.0}
+
+
+def subject(family, note="", **more):
+    # complement evidence of a class is what the others have, so that one more class, or one less, changes it
+    return family_subject(family, documents, note, fixed=True, **more)
+
+
+SUBJECTS = [
+    subject(Text()),
+    subject(Text(), " MLE", settings=MLE),
+    subject(Text("bernoulli")),
+    subject(Text("bernoulli"), " MLE", settings=MLE),
+    subject(Text("complement")),
+    subject(Text("complement"), " alpha 0.1", settings={"smoothing": 0.1}),
+    subject(Text(words=(1, 2), characters=(2, 3))),
+    subject(Text("bernoulli", words=None, characters=(1, 2))),
+    subject(Text(max_terms=3)),
+    subject(Text("bernoulli", max_terms=2)),
+    subject(Text("complement", max_terms=2, hash_bits=2)),
+    subject(Text(hash_bits=3)),
+    subject(Text("bernoulli", hash_bits=2, words=(1, 2))),
+    subject(Text(shapes=True, prior=Virtual(3.0))),
+    subject(Text("bernoulli", prior=Own())),
+    subject(Text("complement", prior=Dirichlet(1.5))),
+]
+
+MAILS = ["Do math today", "Buy", "Buy book", "Today do math drugs", "Buy drugs book today"]
+LABELS = [0, 1, 0, 1, 1]
+
+
+def fit(family, mails=MAILS, labels=LABELS, weights=None, **settings):
+    labels = np.array(labels, np.int32)
+    classes = int(labels.max()) + 1
+    weights = None if weights is None else np.array(weights, np.float64)
+    return family.estimate(
+        family.collect(Texts.of(mails), labels, weights, classes), Context((*range(classes),), ("mail",), **settings)
+    )
+
+
+def density(family, params, mails):
+    return family.log_density(params, Texts.of(mails), len(params.log_p))
+
+
+# The estimate --------------------------------------------------------------------------------------------------------
+
+
+def plain_log_density(family, all_rows, asked, alpha):
+    """(n, K) by the formulas, in Python; a missing document adds nothing, and neither does an unknown term."""
+    cut = {"words": family.words, "characters": family.characters, "shapes": family.shapes}
+    once = family.events == "bernoulli"
+
+    def bag(values, i):
+        cells = [values.cell(i, j) for j in range(values.shape[1])]
+        terms = Counter(t for cell in cells if cell for t in terms_of(cell.decode(), **cut))
+        return None if all(cell is None for cell in cells) else {t: 1 if once else k for t, k in terms.items()}
+
+    n, classes = len(all_rows), all_rows.classes
+    weights = [Fraction(w) for w in (np.ones(n) if all_rows.weights is None else all_rows.weights).tolist()]
+    counts, sizes = [Counter() for _ in range(classes)], [Fraction(0)] * classes
+    for i in range(n):
+        found = bag(all_rows.values, i)
+        if found is not None and weights[i]:
+            sizes[all_rows.labels[i]] += weights[i]
+            for term, k in found.items():
+                counts[all_rows.labels[i]][term] += weights[i] * k
+    total = sum(counts, Counter())
+    order = sorted(total, key=lambda t: (-total[t], t.encode()))
+    known = order if family.max_terms is None else order[: family.max_terms]
+    out = np.zeros((asked.shape[0], classes))
+    for i in range(asked.shape[0]):
+        found = bag(asked, i)
+        for c in range(classes):
+            if found is None:
+                continue
+            if once:
+                for t in known:
+                    phi = (counts[c][t] + alpha) / (sizes[c] + 2 * alpha)
+                    out[i, c] += np.log(float(phi if t in found else 1 - phi))
+                continue
+            of = {t: total[t] - counts[c][t] if family.events == "complement" else counts[c][t] for t in known}
+            whole = sum(of.values()) + alpha * len(known)
+            terms = ((t, k) for t, k in found.items() if t in of)
+            out[i, c] = sum(k * np.log(float((of[t] + alpha) / whole)) for t, k in terms)
+    return -out if family.events == "complement" else out
+
+
+@pytest.mark.parametrize("alpha", [1, Fraction(1, 10)])
+@pytest.mark.parametrize(
+    "family", [f for e in EVENTS for f in (Text(e), Text(e, words=(1, 2)), Text(e, max_terms=3))], ids=str
+)
+@given(data=st.data())
+def test_the_density_is_that_of_the_formula(family, alpha, data):
+    learned = data.draw(rows(SUBJECTS[0]))
+    asked = data.draw(documents(4, learned.values.shape[1]))
+    statistic = family.collect(learned.values, learned.labels, learned.weights, learned.classes)
+    params = family.estimate(statistic, context(learned, smoothing=float(alpha)))
+    found = family.log_density(params, asked, learned.classes)
+    expected = plain_log_density(family, learned, asked, alpha)
+    if family.events == "complement":  # classes that are alone have no others: then all terms are as likely
+        expected[:, [c for c in range(learned.classes) if learned.classes == 1]] = found[:, :1]
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
+
+
+def test_words_of_the_lectures():
+    params = fit(Text())
+    assert list(params.terms) == ["book", "buy", "do", "drugs", "math", "today"]
+    np.testing.assert_allclose(np.exp(params.log_p[0]) * 11, [2, 2, 2, 1, 2, 2], rtol=1e-14)
+    np.testing.assert_allclose(np.exp(params.log_p[1]) * 15, [2, 3, 2, 3, 2, 3], rtol=1e-14)
+
+
+@pytest.mark.parametrize("prior", [Laplace(0.5), Dirichlet(1.5)])
+@each_event
+def test_a_prior_takes_the_place_of_smoothing(events, prior):
+    """Dirichlet's a − 1 = ½ are the counts that Laplace adds."""
+    if events == "bernoulli" and isinstance(prior, Dirichlet):
+        prior = Dirichlet([1.5, 1.5])
+    a, b = fit(Text(events, prior=prior), smoothing=7.0), fit(Text(events), smoothing=0.5)
+    np.testing.assert_allclose(a.log_p, b.log_p, rtol=1e-14)
+    np.testing.assert_allclose(a.absent, b.absent, rtol=1e-14)
+
+
+def test_a_prior_by_name():
+    terms = ["book", "buy", "do", "drugs", "math", "today"]
+    params = fit(Text(prior=Dirichlet({t: 3.0 if t == "drugs" else 1.0 for t in terms})))
+    np.testing.assert_allclose(np.exp(params.log_p[0]) * (5 + 2), [1, 1, 1, 2, 1, 1], rtol=1e-14)
+
+
+# Terms that count ----------------------------------------------------------------------------------------------------
+
+
+def test_max_terms_keeps_the_most_frequent_and_of_equals_the_first():
+    mails = ["c c c b b a a d", "e"]
+    assert list(fit(Text(max_terms=2), mails, [0, 1]).terms) == ["a", "c"]  # a and b are there twice
+    assert list(fit(Text(max_terms=3), mails, [0, 1]).terms) == ["a", "b", "c"]
+    assert list(fit(Text(max_terms=4), mails, [0, 1]).terms) == ["a", "b", "c", "d"]
+    assert list(fit(Text(max_terms=9), mails, [0, 1]).terms) == ["a", "b", "c", "d", "e"]
+    # of documents, each counts once
+    assert list(fit(Text("bernoulli", max_terms=1), ["z z z a", "a"], [0, 1]).terms) == ["a"]
+    # of all classes together, by weight
+    assert list(fit(Text(max_terms=1), ["a a", "b", "b"], [0, 1, 2], [1.0, 2.0, 0.5]).terms) == ["b"]
+
+
+def test_max_terms_forgets_nothing():
+    """What is counted stays exact: terms that were rare may be frequent later."""
+    family = Text(max_terms=1)
+    whole = family.collect(Texts.of(["a", "a", "b", "b", "b"]), np.zeros(5, np.int32), None, 1)
+    parts = [family.collect(Texts.of([t]), np.zeros(1, np.int32), None, 1) for t in "aabbb"]
+    same_evidence(sum(parts[1:], parts[0]), whole, None)
+    assert list(family.estimate(whole, Context((0,), ("x",))).terms) == ["b"]
+
+
+@each_event
+def test_hash_bits_bound_the_vocabulary(events):
+    mails = [" ".join(f"w{i}" for i in range(1000)), "other words"]
+    for bits in (1, 4, 6):
+        family = Text(events, hash_bits=bits)
+        params = fit(family, mails, [0, 1])
+        assert len(params.terms) <= 2**bits
+        assert np.isfinite(density(family, params, mails)).all()
+    assert len(fit(Text(events, hash_bits=31), mails, [0, 1]).terms) == 1002
+
+
+# Without smoothing ---------------------------------------------------------------------------------------------------
+
+
+def test_a_class_without_a_term_is_impossible_without_smoothing():
+    family = Text()
+    params = fit(family, ["a b", "b"], [0, 1], smoothing=0.0)
+    found = density(family, params, ["a", "b", "", "a b b", "never", None])
+    np.testing.assert_allclose(
+        found, [[np.log(0.5), -np.inf], [np.log(0.5), 0], [0, 0], [3 * np.log(0.5), -np.inf], [0, 0], [0, 0]]
+    )
+
+
+def test_a_document_without_a_term_that_all_have_is_impossible_without_smoothing():
+    """Of class 0 all have a (φ = 1), of class 1 none has a or b (φ = 0)."""
+    family = Text("bernoulli")
+    params = fit(family, ["a b", "a", "c", "c d"], [0, 0, 1, 1], smoothing=0.0)
+    found = density(family, params, ["a", "b", "c", "a c", "", "a b never", None, "c d"])
+    half = np.log(0.5)
+    impossible = -np.inf
+    expected = [
+        [half, impossible], [impossible, impossible], [impossible, half], [impossible, impossible],
+        [impossible, impossible], [half, impossible], [0, 0], [impossible, half],
+    ]  # fmt: skip
+    np.testing.assert_allclose(found, expected, atol=1e-15)
+
+
+def test_the_complement_without_smoothing_is_no_nonsense():
+    """A term that no other class has speaks for its class without bound; two such terms say nothing between classes."""
+    family = Text("complement")
+    params = fit(family, ["a b", "b c"], [0, 1], smoothing=0.0)
+    found = density(family, params, ["a", "c", "b", "", None])
+    assert not np.isnan(found).any()
+    assert found[0, 0] > found[0, 1]
+    assert found[1, 1] > found[1, 0]
+    assert found[2, 0] == found[2, 1]
+
+
+@each_event
+def test_a_class_without_documents_is_like_all_together(events):
+    family = Text(events)
+    params = fit(family, ["a b", "b", None], [0, 0, 1])
+    assert np.isfinite(density(family, params, ["a", "b", "", "a b c"])).all()
+    params = fit(family, ["a b", "b", None], [0, 0, 1], smoothing=0.0)
+    assert not np.isnan(density(family, params, ["a", "b", "", "a b c"])).any()
+
+
+@each_event
+def test_no_terms_at_all(events):
+    family = Text(events)
+    params = fit(family, ["", None, "--"], [0, 1, 1])
+    np.testing.assert_array_equal(density(family, params, ["a", "", None]), 0.0)
+    assert family.silent(params) == [0]
+    assert family.n_parameters(params) == 0
+
+
+# Leaving out ---------------------------------------------------------------------------------------------------------
+
+MANY = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "rare1", "rare2", "rare3", "x y", "a a a"]), max_size=8)
+
+
+@st.composite
+def learned_texts(draw):
+    """Rows of two classes, two of each at least; some documents are missing or have no term."""
+    n = draw(st.integers(4, 14))
+    cells = [draw(st.none() | MANY.map(" ".join)) for _ in range(n)]
+    labels = [0, 1, 0, 1, *(draw(st.integers(0, 1)) for _ in range(n - 4))]
+    weights = draw(st.none() | st.lists(st.sampled_from([0.25, 1.0, 2.0, 3.7, 1e-3, 1e3]), min_size=n, max_size=n))
+    return Texts.of(cells), labels, weights
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.01])
+@pytest.mark.parametrize(
+    "family",
+    [Text(e, **more) for e in EVENTS for more in ({}, {"hash_bits": 2}, {"words": (1, 2)}, {"max_terms": 4})],
+    ids=str,
+)
+@settings(max_examples=20)
+@given(learned=learned_texts())
+def test_leaving_a_row_out_is_a_refit_without_it(family, alpha, learned):
+    values, labels, weights = learned
+    assert_left_out_is_refitted(family, values, labels, weights, smoothing=alpha)
+
+
+@each_event
+@pytest.mark.parametrize("weights", [None, [0.1, 0.2, 0.7, 1 / 3, 5.0, 1e-4]])
+def test_terms_that_one_document_has_are_gone_without_it(events, weights):
+    mails = Texts.of(["all only0", "all only1 only1b only1", "all", "only3", "all all all", None])
+    assert_left_out_is_refitted(Text(events), mails, [0, 0, 1, 1, 0, 1], weights)
+
+
+@each_event
+@pytest.mark.parametrize("prior", [None, Virtual(2.0)])
+def test_without_smoothing_and_with_a_prior_every_row_is_estimated_anew(events, prior):
+    mails = Texts.of(["a b", "a b a", "a b b", "a a b", "b a", "a b"])
+    smoothing = 0.0 if prior is None else 1.0
+    assert_left_out_is_refitted(Text(events, prior=prior), mails, [0, 0, 0, 1, 1, 1], smoothing=smoothing)
+
+
+@each_event
+def test_many_rows_are_left_out_in_parts(events, monkeypatch):
+    monkeypatch.setattr("deciban.families.text.CELLS", 7)
+    rng = np.random.default_rng(0)
+    mails = [" ".join(rng.choice(list("abcdefgh"), 4)) for _ in range(40)]
+    assert_left_out_is_refitted(Text(events), Texts.of(mails), np.arange(40) % 3)
+
+
+def test_the_left_out_row_is_taken_from_its_own_class():
+    """θ = (k − x + α) / (n − Σx + αV) in the row's class; "rare" is nowhere else, so V is 2."""
+    family = Text()
+    labels, values = np.array([0, 0, 1], np.int32), Texts.of(["a a b rare", "a a a", "a b"])
+    statistic = family.collect(values, labels, None, 2)
+    setting = Context((0, 1), ("x",))
+    out = np.zeros((3, 2))
+    family.leave_one_out(statistic, family.estimate(statistic, setting), setting, values, labels, None, out)
+    own = Fraction(3 + 1, 3 + 2) ** 2 * Fraction(0 + 1, 3 + 2)
+    other = Fraction(1 + 1, 2 + 2) ** 2 * Fraction(1 + 1, 2 + 2)
+    np.testing.assert_allclose(np.exp(out[0]), [float(own), float(other)], rtol=1e-14)
+
+
+def test_every_term_is_recalled_as_a_document():
+    family = Text()
+    recalled = family.recall(family.collect(Texts.of(MAILS), np.array(LABELS, np.int32), None, 2))
+    found = Counter()
+    for i, term in enumerate(recalled.values.indices.tolist()):
+        found[recalled.labels[i].item(), sorted({"book", "buy", "do", "drugs", "math", "today"})[term]] += recalled.times[i]
+    expected = Counter((label, t) for mail, label in zip(MAILS, LABELS, strict=True) for t in terms_of(mail))
+    assert found == expected
+    assert Text("bernoulli").recall(family.collect(Texts.of(MAILS), np.array(LABELS, np.int32), None, 2)) is None
+
+
+# Lines ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "family", [Text(e, **more) for e in EVENTS for more in ({}, {"hash_bits": 3}, {"words": (1, 2), "max_terms": 4})], ids=str
+)
+@given(data=st.data())
+def test_lines_sum_to_the_log_density(family, data):
+    learned = data.draw(rows(SUBJECTS[0]))
+    asked = data.draw(documents(3, learned.values.shape[1]))
+    statistic = family.collect(learned.values, learned.labels, learned.weights, learned.classes)
+    params = family.estimate(statistic, context(learned))
+    lines = list(family.lines(params, asked, learned.classes))
+    total = sum((part for _, part in lines), np.zeros((3, learned.classes)))
+    np.testing.assert_allclose(total, family.log_density(params, asked, learned.classes), rtol=1e-12, atol=1e-12)
+    assert len({name for name, _ in lines}) == len(lines)
+    assert all(part.shape == (3, learned.classes) for _, part in lines)
+
+
+def test_lines_are_of_terms():
+    family = Text("bernoulli")
+    params = fit(family)
+    lines = dict(family.lines(params, Texts.of(["Buy book today", None]), 2))
+    assert list(lines) == ["absent terms", "book", "buy", "today"]
+    phi = np.array([[2, 2, 2, 1, 2, 2], [2, 3, 2, 3, 2, 3]]) / [[4], [5]]  # (documents with it + 1) / (documents + 2)
+    np.testing.assert_allclose(lines["absent terms"][0], np.log(1 - phi).sum(axis=1), rtol=1e-14)
+    np.testing.assert_allclose(lines["buy"][0], np.log(phi / (1 - phi))[:, 1], rtol=1e-13)
+    assert not any(part[1].any() for part in lines.values())
+
+
+def test_hashed_terms_are_called_by_their_names():
+    family = Text(hash_bits=31, characters=(3, 3))
+    params = fit(family)
+    names = [name for name, _ in family.lines(params, Texts.of(["Buy a book", None]), 2)]
+    assert sorted(names) == sorted(
+        ["buy", "book", "~ bu", "~buy", "~uy ", "~ bo", "~boo", "~ook", "~ok "]
+    )
+
+
+def test_hashed_terms_of_bytes_that_are_no_text_have_names():
+    family = Text(hash_bits=31)
+    params = fit(family, ["buy", "book"], [0, 1])
+    data = np.frombuffer(b"\xffbuy\xc3 b\x80ook book", np.uint8)
+    texts = Texts((data,), np.array([[[0, 0, len(data)]]]))
+    assert sorted(name for name, _ in family.lines(params, texts, 2)) == ["book", "buy"]
+
+
+def test_hashed_terms_that_share_a_number_are_one_line():
+    family = Text(hash_bits=1)
+    params = fit(family, ["a b c d e f g h", "i j k"], [0, 1])
+    lines = dict(family.lines(params, Texts.of(["a b c d e f g h i j k"]), 2))
+    assert len(lines) == 2
+    np.testing.assert_allclose(sum(lines.values()), density(family, params, ["a b c d e f g h i j k"]), rtol=1e-13)
+
+
+# What it says of itself ----------------------------------------------------------------------------------------------
+
+
+@each_event
+def test_the_most_telling_terms_are_described(events):
+    family = Text(events)
+    (table,) = family.describe(fit(family), Context(("ham", "spam"), ("mail",)))
+    assert table.title == "Text mail: 6 terms, the most telling"
+    of = {label: [row[1] for row in table.rows if row[0] == label] for label in ("ham", "spam")}
+    assert "drugs" in of["spam"]
+    assert "math" in of["ham"]
+    assert all(row[2] > 0 for row in table.rows)
+    for label, term, decibans in table.rows:
+        lines = dict(family.lines(fit(family), Texts.of([term]), 2))
+        odds = lines[term][0, 1] - lines[term][0, 0]
+        np.testing.assert_allclose(decibans, (odds if label == "spam" else -odds) * 10 / np.log(10), rtol=1e-12)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 1.0])
+@each_event
+def test_it_describes_itself_whatever_it_has_seen(events, smoothing):
+    family = Text(events)
+    for mails, labels in ((MAILS, LABELS), ([""], [0]), (["a", "b"], [0, 0]), ([None, "a"], [0, 1]), (["a", "b"], [0, 1])):
+        params = fit(family, mails, labels, smoothing=smoothing)
+        for table in family.describe(params, Context((*range(len(params.log_p)),), ("x",))):
+            assert all(len(row) == len(table.header) for row in table.rows)
+            assert not any(isinstance(cell, float) and np.isnan(cell) for row in table.rows for cell in row)
+
+
+def test_parameters_are_counted():
+    assert Text().n_parameters(fit(Text())) == 2 * 5
+    assert Text("complement").n_parameters(fit(Text("complement"))) == 2 * 5
+    assert Text("bernoulli").n_parameters(fit(Text("bernoulli"))) == 2 * 6
+
+
+@pytest.mark.parametrize(
+    ("family", "title"),
+    [
+        (Text(), "words"),
+        (Text(words=None, characters=(3, 3)), "characters"),
+        (Text("bernoulli", characters=(3, 3)), "bernoulli words and characters"),
+        (Text("complement"), "complement words"),
+    ],
+    ids=str,
+)
+def test_titles(family, title):
+    assert family.title == title
+
+
+def test_a_family_is_a_value():
+    assert Text(words=[1, 2]) == Text(words=(1, 2))
+    assert hash(Text(words=[1, 2])) == hash(Text(words=(1, 2)))
+    assert pickle.loads(pickle.dumps(Text("bernoulli", hash_bits=4))) == Text("bernoulli", hash_bits=4)
+
+
+@each_event
+def test_evidence_that_no_documents_have_is_refused(events):
+    """Of a file: more documents with a term than documents."""
+    if events == "bernoulli":
+        statistic = Tokens(Terms.of(["a"]), Sum.of([[2.0]]), Sum.of([1.0]))
+        with pytest.raises(DecibanError):
+            Text(events).estimate(statistic, Context((0,), ("x",), smoothing=0.5))
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"events": "poisson"}, "multinomial, bernoulli or complement"),
+        ({"words": (2, 1)}, "words must be from 1 to 32"),
+        ({"words": (0, 1)}, "words must be from 1 to 32"),
+        ({"words": (1, 33)}, "words must be from 1 to 32"),
+        ({"words": 2}, r"words is \(least, most\)"),
+        ({"words": (1, 2, 3)}, r"words is \(least, most\)"),
+        ({"words": ("a", "b")}, r"words is \(least, most\)"),
+        ({"words": (1.5, 2)}, "words"),
+        ({"characters": (3, 2)}, "characters must be from 1 to 32"),
+        ({"characters": "35"}, "characters"),
+        ({"words": None}, "there are no terms"),
+        ({"max_terms": 0}, "max_terms is a whole number"),
+        ({"max_terms": 1.5}, "max_terms is a whole number"),
+        ({"max_terms": True}, "max_terms is a whole number"),
+        ({"hash_bits": 0}, "hash_bits is a whole number"),
+        ({"hash_bits": 32}, "hash_bits is a whole number"),
+    ],
+    ids=str,
+)
+def test_settings_that_make_no_sense_are_refused(settings, problem):
+    with pytest.raises(DecibanError, match=problem):
+        Text(**settings)
