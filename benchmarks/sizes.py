@@ -55,4 +55,7 @@ LONG_CSV = Size(10_000_000, 12, 3)
 EVIDENCE = Size(1_000_000, 30, 2)
 EVIDENCE_LIMIT_MB = 2_000.0
 EVIDENCE_TIMES = 100.0  # as long as naive Bayes, at most
+DOCUMENTS = Size(100_000, 50_000, 2)  # of some 700 bytes; columns are words
+WORDS_PER_DOCUMENT = 108
+MAILS = 1_000
 MEMORY_LIMIT_MB = 100.0

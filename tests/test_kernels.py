@@ -720,10 +720,9 @@ def every_kernel():
     return {name for name in dir(_kernels) if not name.startswith("_")} - {"read_bandwidth", "set_threads"}
 
 
-def test_every_kernel_is_tested_here_or_with_the_forests():
-    source = "".join(
-        Path(__file__).with_name(name).read_text() for name in ("test_kernels.py", "test_forest_kernels.py")
-    )
+def test_every_kernel_is_tested_here_or_with_the_forests_or_texts():
+    files = ("test_kernels.py", "test_forest_kernels.py", "test_text_kernels.py")
+    source = "".join(Path(__file__).with_name(name).read_text() for name in files)
     assert [name for name in sorted(every_kernel()) if f"_kernels.{name}(" not in source] == []
 
 
@@ -737,7 +736,22 @@ LINEAR = [(MATRIX, "nd"), (TABLE, "md"), (PER_CLASS, "m"), (PER_COLUMN, "d")]
 BYTES, SIZES, ORDERED = GRID.astype(np.uint8), np.array([3, 2, 4], np.int32), np.array([True, False, True])
 NODES = [np.array(a, np.int32) for a in ([1, -1, -1, -1], [0, 0, 0, 0], [1, 0, 1, 0])]  # a tree with a cut, and a leaf
 CELLS = [(GRID, "nm"), (OFFSETS, "mv"), (np.ones((9, 2)), "vk"), (PER_CLASS, "k"), 1.0, (CODES, "n"), (PER_ROW, "n")]
+TEXT, ENDS = np.frombuffer(b"abcbcdefghij", np.uint8), np.array([1, 3, 12])
+
+
+def known_terms():
+    return _kernels.Vocabulary(TEXT, ENDS)
+
+
+DOCUMENTS = [[TEXT], (np.tile(np.array([0, 3, 4]), (6, 1, 1)), "ncp"), [1, 1, 1, 0, False, 0]]
 SHAPES = {
+    "Vocabulary": [(TEXT, "v"), (ENDS, "tv")],
+    "ascending_terms": [(TEXT, "v"), (ENDS, "tv")],
+    "merge_terms": [(TEXT, "v"), (ENDS, "tv"), (TEXT, "w"), (ENDS, "sw")],
+    "terms_of": [(TEXT, "v"), DOCUMENTS[2]],
+    "count_terms": [*DOCUMENTS, (CODES, "n"), 2, False],
+    "add_terms": [*DOCUMENTS, known_terms, (np.ones((3, 4)), "tk"), False, (OUT, "nj")],
+    "term_rows": [*DOCUMENTS, known_terms],
     "moments": [(MATRIX, "nd"), (CODES, "n"), (PER_ROW, "n"), 2],
     "add_sums": [(TABLE, "wc"), (np.ones((4, 3)), "vc"), 1.0],
     "total_sums": [(np.ones((2, 3, 4)), "wgc")],
@@ -785,11 +799,13 @@ SHAPES = {
 
 
 def test_the_shapes_of_every_kernel_that_takes_arrays_are_known():
-    assert set(SHAPES) == {name for name in every_kernel() if "ndarray" in getattr(_kernels, name).__doc__}
+    described = {name: getattr(_kernels, name) for name in every_kernel()}
+    taken = {name: found.__doc__ or found.__init__.__doc__ for name, found in described.items()}
+    assert set(SHAPES) == {name for name, signature in taken.items() if "ndarray" in signature}
 
 
 def arrays_of(name):
-    return [a[0].copy() if isinstance(a, tuple) else a for a in SHAPES[name]]
+    return [a() if callable(a) else a[0].copy() if isinstance(a, tuple) else a for a in SHAPES[name]]
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -64,15 +64,13 @@ def test_the_table_of_kinds_is_what_its_maker_makes():
 
 @same_version
 def test_the_table_of_folds_is_casefold():
-    for code in range(sys.maxunicode + 1):
-        folded = FOLDS.get(code, f"{code}u")
-        assert "".join(chr(int(c)) for c in re.findall(r"(\d+)u", folded) if c != "0" or not code) == (
-            chr(code).casefold()
-        )
+    folded = {code: chr(code).casefold() for code in range(sys.maxunicode + 1)}
+    found = {code: "".join(chr(int(c)) for c in re.findall(r"(\d+)u", to) if c != "0") for code, to in FOLDS.items()}
+    assert found == {code: to for code, to in folded.items() if to != chr(code)}
 
 
-def test_characters_that_were_known_are_what_they_are_in_any_version():
-    """Those that were not yet are separators there; of the others hardly any has changed since."""
+def test_characters_that_were_known_are_hardly_ever_something_else_later():
+    """Those that were not known yet are separators there."""
     known = [code for code, kind in enumerate(KINDS) if kind != MAKER.SEPARATOR]
     changed = [code for code in known if MAKER.kind_of(code) != KINDS[code]]
     assert len(changed) <= (0 if unicodedata.unidata_version == VERSION else 100)
@@ -81,7 +79,7 @@ def test_characters_that_were_known_are_what_they_are_in_any_version():
 
 # ---- a cutter in plain Python -----------------------------------------------------------------------------------
 
-IDEOGRAPHS = ("CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA", "TANGUT IDEOGRAPH", "NUSHU", "KHITAN")
+IDEOGRAPHS = ("CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA")
 A_WORD = re.compile(r"[a9](?:[a9]|(?<=a)'(?=a)|(?<=9)\.(?=9))*|1")  # in the letters of `letter`
 OF_THE_WEB = re.compile(r"https?://|(?=www\.)", re.IGNORECASE | re.ASCII)
 HOST = re.compile(r"[0-9a-z.-]*", re.IGNORECASE | re.ASCII)
@@ -209,25 +207,9 @@ def test_terms_are_those_of_the_plain_cutter(cut, text):
 
 shapely = st.sampled_from(
     [
-        "http://",
-        "HTTPS://",
-        "www.",
-        "a.b",
-        "Example.com",
-        "me",
-        "@",
-        "_",
-        "+",
-        "%",
-        "-",
-        ".",
-        "/x?y=1",
-        " ",
-        "é",
-        "'",
-        "😀",
+        *("http://", "HTTPS://", "www.", "http", ":", "a.b", "Example.com", "me", "@", "/x?y=1", *"_+%-.é'😀 "),
+        *("1,500", "19.99", "007", "٣٤", "x1", "h" * 95, "n" * 60, "9" * 130),
     ]
-    + ["1,500", "19.99", "007", "٣٤", "x1", "h" * 95, "n" * 60, "9" * 130, "http", ":"]
 )
 
 
@@ -249,7 +231,8 @@ def test_shapes_by_example():
 
 
 def test_words_by_example():
-    text = "Straße ISN’T naïve—Ελλάς 3.14 1,000,000 v1.2 'quoted' 5'6 U.S. £5 日本 かな カナ 👍🏽 co\u00adop _x_ ﬁt हिन्दी 안녕 מה"
+    text = "Straße ISN’T naïve—Ελλάς 3.14 1,000,000 v1.2 'quoted' 5'6 U.S. £5 "
+    text += "日本 かな カナ 👍🏽 co\u00adop _x_ ﬁt हिन्दी 안녕 מה"
     assert Text().terms(text) == [
         *("strasse", "isn't", "naïve", "ελλάσ", "3.14", "1,000,000", "v1.2", "quoted", "5", "6", "u", "s", "£", "5"),
         *("日", "本", "か", "な", "カナ", "👍", "coop", "_x_", "fit", "हिन्दी", "안녕", "מה"),
@@ -333,31 +316,10 @@ def expected_counts(documents, cut, labels, classes, once=False):
     return found
 
 
-broken_utf8 = st.sampled_from(
-    [
-        b"a",
-        b"Z9",
-        b" ",
-        b"'",
-        b".",
-        b"\xff",
-        b"\xc3",
-        b"\xa9",
-        b"\xc3\xa9",
-        b"\xe2\x82",
-        b"\xe2\x82\xac",
-        b"\xf0\x9f\x98",
-    ]
-    + [
-        b"\xed\xa0\x80",
-        b"\xc0\x80",
-        b"\xf4\x90\x80\x80",
-        b"\xf0\x9f\x98\x80",
-        b"\xe0\x80\x80",
-        b"\xf8\x88\x80\x80\x80",
-        b"\0",
-    ]
+BROKEN = (
+    b"a,Z9, ,',.,\0,\xff,\xc3,\xa9,\xc3\xa9,\xe2\x82,\xe2\x82\xac,\xf0\x9f\x98,\xf0\x9f\x98\x80,\xed\xa0\x80,\xc0\x80"
 )
+broken_utf8 = st.sampled_from([*BROKEN.split(b","), b"\xf4\x90\x80\x80", b"\xe0\x80\x80"])
 byte_strings = st.binary(max_size=60) | st.lists(broken_utf8, max_size=20).map(b"".join)
 
 

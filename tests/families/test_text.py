@@ -310,7 +310,9 @@ def test_every_term_is_recalled_as_a_document():
     recalled = family.recall(family.collect(Texts.of(MAILS), np.array(LABELS, np.int32), None, 2))
     found = Counter()
     for i, term in enumerate(recalled.values.indices.tolist()):
-        found[recalled.labels[i].item(), sorted({"book", "buy", "do", "drugs", "math", "today"})[term]] += recalled.times[i]
+        found[recalled.labels[i].item(), sorted({"book", "buy", "do", "drugs", "math", "today"})[term]] += (
+            recalled.times[i]
+        )
     expected = Counter((label, t) for mail, label in zip(MAILS, LABELS, strict=True) for t in terms_of(mail))
     assert found == expected
     assert Text("bernoulli").recall(family.collect(Texts.of(MAILS), np.array(LABELS, np.int32), None, 2)) is None
@@ -320,7 +322,9 @@ def test_every_term_is_recalled_as_a_document():
 
 
 @pytest.mark.parametrize(
-    "family", [Text(e, **more) for e in EVENTS for more in ({}, {"hash_bits": 3}, {"words": (1, 2), "max_terms": 4})], ids=str
+    "family",
+    [Text(e, **more) for e in EVENTS for more in ({}, {"hash_bits": 3}, {"words": (1, 2), "max_terms": 4})],
+    ids=str,
 )
 @given(data=st.data())
 def test_lines_sum_to_the_log_density(family, data):
@@ -350,9 +354,7 @@ def test_hashed_terms_are_called_by_their_names():
     family = Text(hash_bits=31, characters=(3, 3))
     params = fit(family)
     names = [name for name, _ in family.lines(params, Texts.of(["Buy a book", None]), 2)]
-    assert sorted(names) == sorted(
-        ["buy", "book", "~ bu", "~buy", "~uy ", "~ bo", "~boo", "~ook", "~ok "]
-    )
+    assert sorted(names) == sorted(["buy", "book", "~ bu", "~buy", "~uy ", "~ bo", "~boo", "~ook", "~ok "])
 
 
 def test_hashed_terms_of_bytes_that_are_no_text_have_names():
@@ -393,7 +395,13 @@ def test_the_most_telling_terms_are_described(events):
 @each_event
 def test_it_describes_itself_whatever_it_has_seen(events, smoothing):
     family = Text(events)
-    for mails, labels in ((MAILS, LABELS), ([""], [0]), (["a", "b"], [0, 0]), ([None, "a"], [0, 1]), (["a", "b"], [0, 1])):
+    for mails, labels in (
+        (MAILS, LABELS),
+        ([""], [0]),
+        (["a", "b"], [0, 0]),
+        ([None, "a"], [0, 1]),
+        (["a", "b"], [0, 1]),
+    ):
         params = fit(family, mails, labels, smoothing=smoothing)
         for table in family.describe(params, Context((*range(len(params.log_p)),), ("x",))):
             assert all(len(row) == len(table.header) for row in table.rows)

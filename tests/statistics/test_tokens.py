@@ -100,7 +100,9 @@ def test_columns_are_one_bag():
 
 
 def test_zero_is_the_evidence_of_no_rows():
-    same_evidence(Tokens.zero(2, 1), Tokens.of(Texts.of([]), Text().cut, np.zeros(0, np.int32), None, 2, once=False), None)
+    same_evidence(
+        Tokens.zero(2, 1), Tokens.of(Texts.of([]), Text().cut, np.zeros(0, np.int32), None, 2, once=False), None
+    )
 
 
 def test_a_union_is_in_order_and_what_is_forgotten_leaves_no_name():

@@ -8,7 +8,8 @@ from scipy import stats
 from deciban.families import Context, Gaussian, Multinomial
 from deciban.families.mixed import Encoding
 from deciban.families.normals import TOWARDS, Normals
-from deciban.weighing.densities import MOST, Jointly, Normal, Words
+from deciban.weighing.densities import MOST, Jointly, Normal
+from deciban.weighing.words import Words
 from deciban.weighing.reader import Rows
 from tests.weighing.made import centred
 

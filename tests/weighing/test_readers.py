@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from deciban.errors import DecibanError
 from deciban.families import Poisson
 from deciban.plans import Plan
-from deciban.weighing.densities import Jointly, Normal, Words
+from deciban.weighing.densities import Jointly, Normal
+from deciban.weighing.words import Words
 from deciban.weighing.readers import readers_of
 from deciban.weighing.tables import Leaves, Paired, Present, Scales, Values
 from tests.weighing.made import collected, learned, mixed, sampled

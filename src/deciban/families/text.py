@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ Range = tuple[int, int]
 
 MOST = 32  # words or characters of an n-gram
 SHOWN = 20  # terms in a summary, of each class
+MUCH = 1e6  # nats: more than any evidence that is finite
 CELLS = 1 << 20  # of term rows, that are left out at a time
 
 
@@ -196,7 +198,7 @@ class Text(Family[Tokens, TextParams]):
             return
         rows = values if isinstance(values, TermRows) else TermRows.of(values, self.cut, statistic.terms)
         there = values.present if isinstance(values, Texts) else np.ones(len(rows), np.bool_)
-        w = np.ones(len(rows)) if weights is None else weights
+        w = np.where(there, 1.0 if weights is None else weights, 0.0)  # a document that is missing takes nothing away
         step = max(1, len(rows) * CELLS // max(1, len(rows.data)))
         left = _LeftOut(statistic, context.smoothing, self.events)
         for start in range(0, len(rows), step):
@@ -277,9 +279,10 @@ class Text(Family[Tokens, TextParams]):
         title = f"Text {' + '.join(map(str, context.columns))}"
         if not len(params.terms) or classes < 2:
             return [Table(f"{title}: {len(params.terms)} terms", ("term", *map(str, context.classes)), ())]
-        others = (log_p.sum(axis=0) - log_p) / (classes - 1)
-        telling = np.exp(np.minimum(log_p, 0.0)) * (log_p - others) if self.events != "complement" else log_p - others
-        decibans = (log_p - others) * 10.0 / np.log(10.0)
+        log_p = np.clip(log_p, -MUCH, MUCH)  # what is impossible in a class is infinite
+        apart = log_p - (log_p.sum(axis=0) - log_p) / (classes - 1)
+        telling = apart if self.events == "complement" else np.exp(np.minimum(log_p, 0.0)) * apart
+        decibans = np.where(np.abs(apart) > MUCH / classes, np.copysign(np.inf, apart), apart * 10.0 / np.log(10.0))
         best = [np.argsort(-of_class, kind="stable")[: SHOWN // classes + 1].tolist() for of_class in telling]
         rows = [
             (label, params.terms[t], float(decibans[c, t]))
@@ -380,15 +383,13 @@ def _terms(document: bytes, cut: Cut) -> list[str]:
 
 
 def _range(name: str, given: Any) -> Range:
-    try:
-        least, most = (int(n) for n in given)
-    except (TypeError, ValueError):
-        raise DecibanError(f"Text: {name} is (least, most) of an n-gram, such as (1, 2), not {given!r}") from None
-    if not 1 <= least <= most <= MOST:
+    if not isinstance(given, (tuple, list)) or len(given) != 2 or not all(isinstance(n, Integral) for n in given):
+        raise DecibanError(f"Text: {name} is (least, most) of an n-gram, such as (1, 2), not {given!r}")
+    if not 1 <= given[0] <= given[1] <= MOST:
         raise DecibanError(f"Text: {name} must be from 1 to {MOST}, the least first, not {given!r}")
-    return least, most
+    return int(given[0]), int(given[1])
 
 
 def _require_whole(name: str, given: Any, least: int, most: int) -> None:
-    if given is not None and not (isinstance(given, int) and least <= given <= most):
+    if given is not None and not (type(given) is int and least <= given <= most):
         raise DecibanError(f"Text: {name} is a whole number from {least} to {most}, not {given!r}")

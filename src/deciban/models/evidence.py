@@ -167,10 +167,10 @@ class EvidenceClassifier(GenerativeClassifier):
 
     def _texts(self, schema: Schema) -> list[int]:
         """The columns that were said to be documents."""
-        if isinstance(self.text, str):
-            if self.text == "auto":
-                return []
-            raise ValueError(f"text must be 'auto' or a list of columns, not {self.text!r}: use [{self.text!r}]")
+        if self.text == "auto":
+            return []
+        if isinstance(self.text, str) or not isinstance(self.text, Sequence):
+            raise DecibanError(f"text must be 'auto' or a list of columns, such as ['body'], not {self.text!r}")
         return [j for name in self.text for j in columns_of_key(name, schema, "text")]
 
     def _missing(self) -> Missing:

@@ -234,7 +234,7 @@ def plain(array: Any) -> Any:
     if isinstance(array, pa.ChunkedArray):
         if pa.types.is_dictionary(array.type) and any(chunk.dictionary.null_count for chunk in array.chunks):
             array = array.cast(array.type.value_type)  # dictionaries that hold null cannot be made one
-        array = array.combine_chunks()
+        array = pa.chunked_array([chunk for chunk in array.chunks if len(chunk)], type=array.type).combine_chunks()
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
     if pa.types.is_dictionary(array.type) and pa.types.is_string_view(array.type.value_type):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.batch import MISSING, Coded, Kind, Texts
+from deciban.batch import MISSING, Coded, Frame, Kind, Texts
 from deciban.errors import DecibanError
 from deciban.sources.arrays import recode
 from deciban.types import Levels, Names
@@ -68,23 +68,52 @@ class TextFrame:
 def is_documents(x: Any) -> bool:
     """Whether this is one column of text: a list of it, or an array or series with one dimension."""
     if isinstance(x, (list, tuple)):
-        return bool(x) and all(cell is None or isinstance(cell, str) for cell in x) and any(x_ is not None for x_ in x)
-    if isinstance(x, np.ndarray):
-        text = x.dtype.kind in "UT" or (x.dtype.kind == "O" and is_documents(x.ravel()[:1000].tolist()))
-        return x.ndim == 1 and text
+        first = next((cell for cell in x if cell is not None and cell == cell), None)
+        return isinstance(first, str) or (bool(x) and all(cell is None for cell in x))
+    if len(getattr(x, "shape", (0,))) != 1 or not hasattr(x, "__len__"):
+        return False
     kind = str(getattr(x, "dtype", getattr(x, "type", ""))).lower()
-    return len(getattr(x, "shape", (0,))) == 1 and hasattr(x, "__len__") and kind in TEXT
+    if kind == "object":
+        return is_documents(x[:LOOKED_AT].tolist())
+    return kind.startswith(TEXT)
 
 
-TEXT = ("str", "string", "large_string", "string_view", "object")
+LOOKED_AT = 1000  # cells of an array that may hold anything
+# what numpy, pandas, polars and pyarrow call text
+TEXT = (
+    "<u",
+    ">u",
+    "str",
+    "string",
+    "large_string",
+    "string_view",
+    "dictionary<values=string",
+    "dictionary<values=large",
+)
 
 
-def documents_frame(x: Any) -> TextFrame:
+def documents_frame(x: Any) -> Frame:
     """One column of text, without a name."""
-    cells = x if isinstance(x, (list, tuple)) else x.tolist()
+    if not isinstance(x, (list, tuple)):
+        return column_frame(x)
+    cells = x
+    if not all(cell is None or isinstance(cell, str) for cell in cells):
+        cells = [None if cell is None or cell != cell else cell for cell in cells]  # NaN is missing
     for row, cell in enumerate(cells):
         if not (cell is None or isinstance(cell, str)):
-            if cell != cell:  # NaN of pandas
-                return documents_frame([None if c != c else c for c in cells])
             raise DecibanError(f"row {row} is {cell!r}: documents are text, or None where there is none")
     return TextFrame(range(1), (cells,))
+
+
+def column_frame(x: Any) -> Frame:
+    """An array or series of text, where it lies."""
+    from deciban.sources.arrow import TableFrame, pa
+
+    if hasattr(x, "to_arrow"):  # polars
+        x = x.to_arrow()
+    if not isinstance(x, (pa.Array, pa.ChunkedArray)):
+        try:
+            x = pa.array(x, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            return documents_frame(list(x))  # which says where it is wrong
+    return TableFrame(pa.table([x], names=["0"]), range(1), ("text",))

@@ -1,16 +1,13 @@
-"""Evidence from densities: numbers one by one, jointly with the values of categories, and words."""
+"""Evidence from densities: numbers one by one, and jointly with the values of categories."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
-from deciban.families import Multinomial, Text
-from deciban.families.base import Context
 from deciban.families.normals import TOWARDS, Normals, NormalsParams
-from deciban.statistics import Moments, Scatter, Tokens, Totals
+from deciban.statistics import Moments, Scatter
 from deciban.types import FloatArray
 from deciban.weighing.reader import Piece, Reader, Rows, Share, bounded, centred
 
@@ -155,46 +152,3 @@ class Jointly(Reader):
             scale = MOST / np.maximum(np.abs(whole), MOST) * weights[piece]
             np.add.at(shares, np.append(owner, len(self.columns)), (terms * scale[:, np.newaxis]).transpose(1, 0, 2))
         yield from zip([*((j,) for j in self.columns), ()], shares, strict=True)
-
-
-class Words(Reader):
-    """Counts of words, or documents: one piece of all."""
-
-    def __init__(
-        self, columns: Sequence[int], family: Multinomial | Text, statistic: Totals | Tokens, context: Context
-    ) -> None:
-        self.columns, self.context = tuple(columns), context
-        self.family: Any = family
-        self.statistic: Any = statistic
-        self.by_lines = isinstance(family, Text)
-        self.params = self._estimated()
-        self.pieces = (Piece(family.title if isinstance(family, Text) else "words", self.columns),)
-
-    def _estimated(self) -> Any:
-        return self.family.estimate(self.statistic, self.context)
-
-    def evidence(self, rows: Rows) -> FloatArray:
-        out = np.zeros((rows.values.shape[0], len(self.context.classes)))
-        if rows.labels is None:
-            self.family.add_log_density(self.params, rows.values, out)
-        else:
-            self.family.leave_one_out(
-                self.statistic, self.params, self.context, rows.values, rows.labels, rows.weights, out
-            )
-        return centred(out)[:, np.newaxis]
-
-    @property
-    def n_parameters(self) -> int:
-        return int(self.family.n_parameters(self.params))
-
-    def lines(self, values: Any, weights: FloatArray) -> Iterator[tuple[str, FloatArray]]:
-        for name, part in self.family.lines(self.params, values, len(self.context.classes)):
-            yield name, centred(part) * weights[0]
-
-    def split(self, values: Any, weights: FloatArray) -> Iterator[Share]:
-        if self.by_lines:
-            yield self.columns, self.evidence(Rows(values))[:, 0] * weights[0]
-            return
-        parts = self.family.parts(self.params, values, len(self.context.classes))
-        for column, part in zip(self.columns, parts, strict=True):
-            yield (column,), centred(part) * weights[0]

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from deciban.errors import DecibanError
-from deciban.families import Binned, Categorical, Context, Gaussian, Multinomial, Text
-from deciban.families.celled import Pairs
-from deciban.families.forest import Forest
-from deciban.families.normals import Normals
+from deciban.families.base import Context
 from deciban.generative import Block, Generative
-from deciban.statistics import Histogram
+from deciban.late import late
 from deciban.types import FloatArray
-from deciban.weighing.densities import Jointly, Normal, Words
 from deciban.weighing.reader import Reader
-from deciban.weighing.tables import Leaves, Paired, Present, Scales, Values
+
+# a model has blocks of few kinds
+densities = late("deciban.weighing.densities")
+statistics = late("deciban.statistics")
+tables = late("deciban.weighing.tables")
+words = late("deciban.weighing.words")
 
 Readers = tuple[tuple[Block, Reader], ...]
 
@@ -26,28 +29,31 @@ def readers_of(evidence: Generative) -> Readers:
 
 def _reader(evidence: Generative, block: Block) -> Reader:
     """What makes pieces of evidence from a block."""
-    family, columns = block.plan.family, block.plan.columns
-    statistic = block.statistic
+    columns, statistic = block.plan.columns, block.statistic
+    family: Any = block.plan.family
     prior = evidence.counts.value / evidence.counts.value.sum()
     context = Context(evidence.classes, tuple(evidence.schema.names[j] for j in columns))
-    if block.plan.presence:
-        return Present(columns, statistic, prior)  # type: ignore[arg-type]
-    match family:
-        case Categorical():
-            return Values(columns, statistic, prior)  # type: ignore[arg-type]
-        case Binned():
-            return Scales(columns, statistic, prior)  # type: ignore[arg-type]
-        case Gaussian():
-            return Normal(columns, statistic, *_ranges(evidence, columns))  # type: ignore[arg-type]
-        case Normals():
-            return Jointly(columns, family, statistic, family.estimate(statistic, context))  # type: ignore[arg-type]
-        case Pairs():
-            return Paired(columns, family, statistic, prior)  # type: ignore[arg-type]
-        case Forest():
-            return Leaves(columns, family, statistic, prior)  # type: ignore[arg-type]
-        case Multinomial() | Text():
-            return Words(columns, family, statistic, context)  # type: ignore[arg-type]
-    raise DecibanError(f"no evidence is weighed of a {type(family).__name__}")
+    found: Reader
+    match "presence" if block.plan.presence else type(family).__name__:
+        case "presence":
+            found = tables.Present(columns, statistic, prior)
+        case "Categorical":
+            found = tables.Values(columns, statistic, prior)
+        case "Binned":
+            found = tables.Scales(columns, statistic, prior)
+        case "Gaussian":
+            found = densities.Normal(columns, statistic, *_ranges(evidence, columns))
+        case "Normals":
+            found = densities.Jointly(columns, family, statistic, family.estimate(statistic, context))
+        case "Pairs":
+            found = tables.Paired(columns, family, statistic, prior)
+        case "Forest":
+            found = tables.Leaves(columns, family, statistic, prior)
+        case "Multinomial" | "Text":
+            found = words.Words(columns, family, statistic, context)
+        case name:
+            raise DecibanError(f"no evidence is weighed of a {name}")
+    return found
 
 
 def _ranges(evidence: Generative, columns: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
@@ -55,7 +61,7 @@ def _ranges(evidence: Generative, columns: tuple[int, ...]) -> tuple[FloatArray,
     low, high = np.full(len(columns), -np.inf), np.full(len(columns), np.inf)
     place = {j: i for i, j in enumerate(columns)}
     for block in evidence.blocks:
-        if isinstance(block.statistic, Histogram):
+        if isinstance(block.statistic, statistics.Histogram):
             for i, j in enumerate(block.plan.columns):
                 if j in place and len(block.statistic.keys[i]):
                     low[place[j]], high[place[j]] = block.statistic.lower(i)[0], block.statistic.upper(i)[-1]

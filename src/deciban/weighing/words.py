@@ -1,0 +1,50 @@
+"""Evidence from words: counts of them, and documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from deciban.families.base import Context
+from deciban.families.text import Text
+from deciban.types import FloatArray
+from deciban.weighing.reader import Piece, Reader, Rows, Share, centred
+
+
+class Words(Reader):
+    """Counts of words, or documents: one piece of all."""
+
+    def __init__(self, columns: Sequence[int], family: Any, statistic: Any, context: Context) -> None:
+        """Of a Multinomial and its Totals, or of a Text and its Tokens."""
+        self.columns, self.family, self.statistic, self.context = tuple(columns), family, statistic, context
+        self.params: Any = family.estimate(statistic, context)
+        self.by_lines = isinstance(family, Text)
+        self.pieces = (Piece(family.title if self.by_lines else "words", self.columns),)
+
+    def evidence(self, rows: Rows) -> FloatArray:
+        out = np.zeros((rows.values.shape[0], len(self.context.classes)))
+        if rows.labels is None:
+            self.family.add_log_density(self.params, rows.values, out)
+        else:
+            self.family.leave_one_out(
+                self.statistic, self.params, self.context, rows.values, rows.labels, rows.weights, out
+            )
+        return centred(out)[:, np.newaxis]
+
+    @property
+    def n_parameters(self) -> int:
+        return int(self.family.n_parameters(self.params))
+
+    def lines(self, values: Any, weights: FloatArray) -> Iterator[tuple[str, FloatArray]]:
+        for name, part in self.family.lines(self.params, values, len(self.context.classes)):
+            yield name, centred(part) * weights[0]
+
+    def split(self, values: Any, weights: FloatArray) -> Iterator[Share]:
+        if self.by_lines:
+            yield self.columns, self.evidence(Rows(values))[:, 0] * weights[0]
+            return
+        parts = self.family.parts(self.params, values, len(self.context.classes))
+        for column, part in zip(self.columns, parts, strict=True):
+            yield (column,), centred(part) * weights[0]
