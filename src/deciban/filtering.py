@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban import _kernels
+from deciban import _kernels, storage
 from deciban.batch import Batch, Kind
 from deciban.codec.codec import Parts
 from deciban.codec.parts import read_parts, write_parts
@@ -29,6 +29,7 @@ from deciban.types import FloatArray, IntArray, Level
 
 Texts = Mapping[str, str | None]  # of a mail: see deciban.sources.mail
 TERMS = 6  # that are told of a mail
+KINDS = ("NaiveBayes", "EvidenceClassifier")
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,24 @@ class Filter:
 
     parts: Parts
 
+    def __post_init__(self) -> None:
+        _require_kind(self.parts.kind)
+        names, families = self.evidence.schema.names, [plan.family for plan in self.evidence.plans]
+        if self._reads_documents and not all(isinstance(family, Text) for family in families):
+            raise DecibanError(f"the model reads the column {names[0]!r} as {families[0].name}: fit it on --text")
+        lacking = [name for name in names if name not in COLUMNS]
+        if lacking and not self._reads_documents:
+            raise DecibanError(f"the model reads a column {lacking[0]!r}, which mails do not have: fit one on mail")
+
     @classmethod
     def load(cls, path: FilePath) -> Filter:
         """From a file that `deciban fit`, `deciban learn` or a model's save() wrote."""
-        return cls(read_parts(path))
+        try:
+            return cls(read_parts(path))
+        except DecibanError:
+            tree, _ = storage.read(path)  # not every model can be taken into parts
+            _require_kind(tree.get("is"))
+            raise
 
     @classmethod
     def new(cls) -> Filter:
@@ -148,8 +163,6 @@ class Filter:
             from deciban.weighing.weighed import Weighed
 
             return Weighed(evidence, readers_of(evidence), state["_weights"], params["class_prior"])
-        if kind != "NaiveBayes":
-            raise DecibanError(f"a {kind} reads no mail: fit evidence or naive-bayes")
         smoothing = params["smoothing"]
         if smoothing == "auto":
             from deciban.choosing import choose_smoothing
@@ -179,7 +192,9 @@ class Filter:
             if weights is not None:  # evidence is less its mean over the classes
                 nats = (nats - nats.mean(axis=1, keepdims=True)) * weights
             cell = np.arange(len(row))
-            decibans = (nats[cell, best[row]] - nats[cell, next_[row]]) * DECIBANS
+            ahead, behind = nats[cell, best[row]], nats[cell, next_[row]]
+            with np.errstate(invalid="ignore"):  # impossible under both: no evidence between them
+                decibans = np.where(np.isneginf(ahead) & np.isneginf(behind), 0.0, ahead - behind) * DECIBANS
             for i, t, value in zip(row.tolist(), rows.indices.tolist(), decibans.tolist(), strict=True):
                 key = plan.columns, params.terms[t]
                 told = found[i]
@@ -194,13 +209,21 @@ class Filter:
 
     def _frame(self, mails: Sequence[Texts]) -> TextFrame:
         names = self.evidence.schema.names
-        if len(names) == 1 and names[0] not in COLUMNS:  # of documents: what a mail says
+        if self._reads_documents:  # what a mail says
             said = [" \n".join(filter(None, (mail["subject"], mail["body"]))) for mail in mails]
             return TextFrame(names, (said,), self.evidence.schema.kinds[0])
-        lacking = [name for name in names if name not in COLUMNS]
-        if lacking:
-            raise DecibanError(f"the model reads a column {lacking[0]!r}, which mails do not have: fit one on mail")
         return _frame(names, mails)
+
+    @property
+    def _reads_documents(self) -> bool:
+        """One column, that is none of mail."""
+        names = self.evidence.schema.names
+        return len(names) == 1 and names[0] not in COLUMNS
+
+
+def _require_kind(kind: Any) -> None:
+    if kind not in KINDS:
+        raise DecibanError(f"a {kind} reads no mail: fit evidence or naive-bayes, not calibrated")
 
 
 def _frame(names: Sequence[Any], mails: Sequence[Texts]) -> TextFrame:

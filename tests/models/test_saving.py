@@ -53,6 +53,7 @@ MIXED = pd.DataFrame(
         "nothing": [None] * N,
     }
 )
+MAILS = [" ".join(RNG.choice(["buy", "a", "book", "don't", f"only{i}", "été"], 4)) for i in range(N)]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -191,6 +192,15 @@ GENERATIVE = {
     "binned, equal width": (db.NaiveBayes(f.Binned("equal-width", prior=priors.Laplace(2.0))), HOLED),
     "uniform": (db.NaiveBayes(f.Uniform()), HOLED),
     "joint gaussian": (db.NaiveBayes({(0, 2): f.MultivariateGaussian("per-class", 0.1)}), HOLED),
+    "text": (db.NaiveBayes(), MAILS),
+    "text, complement, hashed": (
+        db.NaiveBayes(f.Text("complement", words=[1, 2], hash_bits=np.int64(9).item())),
+        MAILS,
+    ),
+    "text beside others": (
+        db.NaiveBayes({"mail": f.Text("bernoulli", characters=(3, 3), max_terms=20, prior=priors.Laplace(0.5))}),
+        MIXED.assign(mail=MAILS),
+    ),
     "mixed": (db.NaiveBayes(class_prior={"ham": 0.5, "spam": 0.25, "egg": 0.25}), MIXED),
     "mixed, missing is a category": (db.NaiveBayes(missing="category", smoothing=np.float64(0.5)), MIXED),
     "auto families": (db.NaiveBayes("auto", missing="category"), MIXED),
@@ -211,6 +221,7 @@ GENERATIVE = {
     "discriminant, wishart of one number": (db.GaussianDiscriminant(prior=priors.InverseWishart(5.0, 2)), NUMBERS),
     "evidence": (db.EvidenceClassifier(pairs=3, trees=3), MIXED),
     "evidence of numbers": (db.EvidenceClassifier(0, np.int64(2), [0.2, 0.3, 0.5], seed=7), HOLED),
+    "evidence of text": (db.EvidenceClassifier(trees=3, text=["mail"]), MIXED.assign(mail=MAILS)),
     "evidence of words": (db.EvidenceClassifier(weigh_rows=50, class_prior="laplace"), sp.csr_array(COUNTS)),
 }
 WITHOUT_TWIN = {"uniform", *(name for name, (model, _) in GENERATIVE.items() if type(model) is db.EvidenceClassifier)}

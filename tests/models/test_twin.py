@@ -63,6 +63,11 @@ def valued(rng, c):
     return np.array(["red", "green", "blue"], dtype=object)[np.minimum(2, (rng.random(len(c)) * (2 + c)).astype(int))]
 
 
+def said(rng, c):
+    """Documents of some words, the classes preferring different ones."""
+    return np.array([" ".join(row) for row in np.stack([valued(rng, c) for _ in range(4)], axis=1)], dtype=object)
+
+
 EXAMPLES = [
     Example(f.Gaussian(), normal, unseen=1e3),
     Example(f.Gaussian(ddof=1), lambda rng, c: 1e6 + normal(rng, c)),  # far from 0
@@ -74,6 +79,9 @@ EXAMPLES = [
     Example(f.Multinomial(), counted, unseen=99.0),
     Example(f.Categorical(), valued, unseen="violet"),
     Example(f.Categorical(), lambda rng, c: rng.integers(0, 3 + c).astype(float), unseen=77.0),
+    Example(f.Text(), said, unseen="violet and Red"),
+    Example(f.Text("bernoulli", words=(1, 2)), said, unseen="violet and Red"),
+    Example(f.Text("complement", max_terms=2), said, unseen="violet and Red"),
     Example(f.Binned(), normal, unseen=-1e3),
     Example(f.Binned("equal-frequency", count=4), normal, unseen=1e3),
     Example(f.Binned("supervised"), normal, unseen=1e3),

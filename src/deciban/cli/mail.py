@@ -6,7 +6,8 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from deciban.filtering import Filter, Verdict
@@ -18,8 +19,11 @@ COMMANDS = {
 }
 TARGET, OTHER, UNSURE, FAILED = 0, 1, 2, 3  # exit codes, as bogofilter has them
 HEADER = b"X-Deciban"
-BATCH = 256  # mails that are judged at a time
+BATCH, MOST_BATCH = 256, 1 << 24  # mails that are judged at a time, and bytes of them
 WIDTH = 76  # of a line of a header
+# Ours, wherever some reader may see one: after a lone CR too, with space before the colon; and the lines it goes on in
+SPOOFED = rb"(?i)(?<![^\r\n])X-Deciban[ \t]*+:[^\r\n]*+(?:(?:\r\n|\r|\n)[ \t][^\r\n]*+)*+(?:\r\n|\r|\n|\Z)"
+LINE_END = rb"\r\n|\r|\n"
 
 FILTER = """Judge mail by a model.
 
@@ -53,6 +57,9 @@ def run(command: str, arguments: Sequence[str]) -> int:
     from deciban.errors import DecibanError
 
     asked = _parser(command).parse_intermixed_args(arguments)  # files may follow options
+    if sys.stdin is None or sys.stdout is None:
+        _say("standard input and output must be open")
+        return FAILED
     try:
         code = {"filter": _filter, "learn": _learn, "forget": _learn}[command](asked)
         sys.stdout.flush()
@@ -60,11 +67,11 @@ def run(command: str, arguments: Sequence[str]) -> int:
         _say("interrupted")
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
+        _leave_stdout()
     except DecibanError as error:
         _say(str(error))
     except OSError as error:
+        _leave_stdout()
         _say(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
     except MemoryError:
         _say("there is not enough memory for this")
@@ -108,9 +115,12 @@ def _parser(command: str) -> argparse.ArgumentParser:
 
 
 def _share(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
     if not 0.0 <= value <= 1.0:
-        raise ValueError
+        raise argparse.ArgumentTypeError(f"a probability from 0 to 1, not {text!r}")
     return value
 
 
@@ -126,11 +136,11 @@ def _filter(asked: argparse.Namespace) -> int:
     passed = data
     try:
         model = _loaded(asked.model)
+        _require_class(model, asked)
         mail, verdict = _one(model, data)
-        code = _code(model, verdict, asked)
-        passed = headed(data, _described(verdict, asked.sure))
-        if asked.json:
-            passed = _json(verdict, asked.sure, None, mail).encode() + b"\n"
+        code = _code(verdict, asked)
+        described = _described(verdict, asked.sure)
+        passed = _json(verdict, asked.sure, None, mail) if asked.json else headed(data, described)
     finally:  # whatever goes wrong, mail is not lost
         if not asked.json or passed is not data:
             sys.stdout.buffer.write(passed)
@@ -146,59 +156,79 @@ def _one(model: Filter, data: bytes) -> tuple[Mail, Verdict]:
 
 
 def _filter_files(asked: argparse.Namespace) -> int:
-    """A line for each file. The exit code is that of the only mail; of several, only whether all could be read."""
-    from deciban.errors import DecibanError
-    from deciban.sources.mail import parse
-
+    """A line for each mail. The exit code is that of the only mail; of several, only whether all could be read."""
     model = _loaded(asked.model)
+    _require_class(model, asked)
     code, failed, count = TARGET, False, 0
-    for some in _batches(asked.mails or _lines()):
-        names, mails = list[str](), list[Any]()
-        for name in some:
-            try:
-                mails.append(parse(_bytes(name)))
-                names.append(name)
-            except (DecibanError, OSError) as error:
-                _say(f"{name}: {getattr(error, 'strerror', None) or error}")
-                failed = True
-        verdicts = model.judged([mail.texts for mail in mails], terms=asked.json)
-        for name, mail, verdict in zip(names, mails, verdicts, strict=True):
+    for some in _batches(_parsed(asked)):
+        mails = [(name, mail) for name, mail in some if mail is not None]
+        failed = failed or len(mails) < len(some)
+        verdicts = model.judged([mail.texts for _, mail in mails], terms=asked.json)
+        for (name, mail), verdict in zip(mails, verdicts, strict=True):
             count += 1
-            code = _code(model, verdict, asked)
-            print(_json(verdict, asked.sure, name, mail) if asked.json else _line(verdict, asked.sure, name))
+            code = _code(verdict, asked)
+            line = _json(verdict, asked.sure, name, mail) if asked.json else _line(verdict, asked.sure, name)
+            sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
     return FAILED if failed else code if count == 1 else TARGET
+
+
+def _parsed(asked: argparse.Namespace) -> Iterator[tuple[str, Mail | None]]:
+    """The mails of files by name; None where there is none, which is said."""
+    from deciban.sources.mail import NotMail, parse
+
+    for name in asked.mails or _lines():
+        try:
+            for title, data in _mails_of(name, asked):
+                try:
+                    yield title, parse(data)
+                except NotMail as error:
+                    _say(f"{title}: {error}")
+                    yield title, None
+        except (OSError, ValueError) as error:  # of a name with a NUL
+            _say(f"{name}: {getattr(error, 'strerror', None) or error}")
+            yield name, None
 
 
 def _filter_mbox(asked: argparse.Namespace, data: bytes) -> int:
     """All mails of an mbox, each with its header."""
-    from deciban.errors import DecibanError
+    from deciban.sources.mail import NotMail
 
-    model = _loaded(asked.model)
-    failed = False
-    for mail, after in _mails(data):
-        passed = mail
-        try:
-            parsed, verdict = _one(model, mail)
-            passed = headed(mail, _described(verdict, asked.sure))
-            if asked.json:
-                passed, after = _json(verdict, asked.sure, None, parsed).encode(), b"\n"
-        except DecibanError as error:
-            _say(str(error))
-            failed = True
-        sys.stdout.buffer.write(passed + after)
+    failed, at = False, 0
+    try:
+        model = _loaded(asked.model)
+        _require_class(model, asked)
+        for number, (mail, after) in enumerate(_mails(data), 1):
+            passed = b"" if asked.json else mail + after
+            try:
+                parsed, verdict = _one(model, mail)
+                described = _described(verdict, asked.sure)
+                passed = _json(verdict, asked.sure, None, parsed) if asked.json else headed(mail, described) + after
+            except NotMail as error:
+                _say(f"mail {number}: {error}")
+                failed = True
+            at += len(mail) + len(after)
+            sys.stdout.buffer.write(passed)
+    finally:  # whatever goes wrong, mail is not lost
+        if not asked.json:
+            sys.stdout.buffer.write(data[at:])
+            sys.stdout.buffer.flush()
     return FAILED if failed else TARGET
 
 
-def _code(model: Filter, verdict: Verdict, asked: argparse.Namespace) -> int:
-    target = "spam" if asked.target is None else asked.target
-    if asked.target is not None and target not in map(str, model.classes):
+def _require_class(model: Filter, asked: argparse.Namespace) -> None:
+    if asked.target is not None and asked.target not in map(str, model.classes):
         from deciban.errors import DecibanError
 
         raise DecibanError(
-            f"--class {target}: the model has no such class; it has {', '.join(map(str, model.classes))}"
+            f"--class {asked.target}: the model has no such class; it has {', '.join(map(str, model.classes))}"
         )
+
+
+def _code(verdict: Verdict, asked: argparse.Namespace) -> int:
     if asked.exit_zero:
         return 0
+    target = "spam" if asked.target is None else asked.target
     return UNSURE if verdict.probability < asked.sure else TARGET if str(verdict.label) == target else OTHER
 
 
@@ -208,30 +238,39 @@ def headed(mail: bytes, text: str) -> bytes:
     >>> headed(b"X-Deciban: ham\\nSubject: hi\\n\\nX-Deciban: stays\\n", "spam")
     b'X-Deciban: spam\\nSubject: hi\\n\\nX-Deciban: stays\\n'
     """
-    end = b"\r\n" if b"\r\n" in mail[:2000] else b"\n"
-    kept, at, ours = list[bytes](), 0, False
-    while at < len(mail):
-        stop = mail.find(b"\n", at) + 1 or len(mail)
-        line = mail[at:stop]
-        if not line.strip(b"\r\n"):
-            break
-        ours = ours if line[:1] in b" \t" else line[: len(HEADER) + 1].lower() == HEADER.lower() + b":"
-        if not ours:
-            kept.append(line)
-        at = stop
-    first = 1 if kept and kept[0].startswith(b"From ") else 0  # the envelope of an mbox
-    kept.insert(first, HEADER + b": " + end.join(_folded(text)) + end)
-    return b"".join(kept) + mail[at:]
+    import re
+
+    from deciban.sources.mail import BOM
+
+    start = len(BOM) if mail.startswith(BOM) else 0
+    while mail[start : start + 1] in (b"\r", b"\n"):  # no more than are read as if they were not there
+        start += 1
+    first = re.search(LINE_END, mail[start:])
+    end = first[0] if first else b"\n"
+    if first and mail.startswith(b"From ", start):  # the envelope of an mbox
+        start += first.end()
+    elif start == len(BOM):  # before it, so that ours is a header to everyone
+        start = 0
+    stop = mail.find(b"\n\n", start) + 1 or len(mail)
+    stop = mail.find(b"\n\r\n", start, stop) + 1 or stop
+    headers = mail[start:stop]
+    if HEADER.lower() in headers.lower():
+        headers = re.sub(SPOOFED, b"", headers)
+    ours = HEADER + b": " + end.join(_folded(text)) + end
+    return b"".join((mail[:start], ours, headers, memoryview(mail)[stop:]))
 
 
 def _folded(text: str) -> list[bytes]:
-    """Lines of a header: ASCII, the later ones indented."""
+    """Lines of a header: printable ASCII, the later ones indented. A word that no line has room for is cut."""
     lines, room = [""], WIDTH - len(HEADER) - 2
-    for word in text.encode("ascii", "backslashreplace").decode().split():
+    for word in " ".join(text.split()).encode("unicode_escape").decode().split():
         if lines[-1] and len(lines[-1]) + 1 + len(word) > room:
             lines.append("")
             room = WIDTH - 1
         lines[-1] += f" {word}" if lines[-1] else word
+        while len(lines[-1]) > room:
+            lines[-1:] = [lines[-1][:room], lines[-1][room:]]
+            room = WIDTH - 1
     return [("\t" if i else "").encode() + line.encode() for i, line in enumerate(lines)]
 
 
@@ -247,11 +286,12 @@ def _name(verdict: Verdict, sure: float) -> str:
     return label if verdict.probability >= sure else f"unsure ({label})"
 
 
-def _line(verdict: Verdict, sure: float, name: str) -> str:
-    return f"{_name(verdict, sure)}\t{verdict.probability:.4f}\t{verdict.decibans:.1f}\t{name}"
+def _line(verdict: Verdict, sure: float, name: str) -> bytes:
+    told = f"{_name(verdict, sure)}\t{verdict.probability:.4f}\t{verdict.decibans:.1f}\t"
+    return told.encode("utf-8", "replace") + os.fsencode(name) + b"\n"
 
 
-def _json(verdict: Verdict, sure: float, name: str | None, mail: Mail) -> str:
+def _json(verdict: Verdict, sure: float, name: str | None, mail: Mail) -> bytes:
     import json
 
     found = {
@@ -259,12 +299,17 @@ def _json(verdict: Verdict, sure: float, name: str | None, mail: Mail) -> str:
         "class": verdict.label,
         "sure": verdict.probability >= sure,
         "probability": verdict.probability,
-        "decibans": verdict.decibans if abs(verdict.decibans) < float("inf") else None,
-        "terms": dict(verdict.terms),
+        "decibans": _finite(verdict.decibans),
+        "terms": {term: _finite(decibans) for term, decibans in verdict.terms},
         "replaced": mail.replaced,
         "problems": list(mail.problems),
     }
-    return json.dumps({key: value for key, value in found.items() if value is not None})
+    return json.dumps({key: value for key, value in found.items() if value is not None}).encode() + b"\n"
+
+
+def _finite(value: float) -> float | None:
+    """JSON has no infinity."""
+    return value if abs(value) < float("inf") else None
 
 
 # Learning and forgetting ---------------------------------------------------------------------------------------------
@@ -279,17 +324,18 @@ def _learn(asked: argparse.Namespace) -> int:
 
     forgets = asked.command == "forget"
     mails, left_out = [], 0
-    for name, data in _inputs(asked):
-        try:
-            mails.append(parse(data).texts)
-        except NotMail as error:
-            if not (asked.mbox or len(asked.mails) > 1):
-                raise
-            _say(f"{name}: {error}")
-            left_out += 1
+    for name in asked.mails or ["-"]:
+        for title, data in _mails_of(name, asked):
+            try:
+                mails.append(parse(data).texts)
+            except NotMail as error:
+                if not (asked.mbox or len(asked.mails) > 1):
+                    raise
+                _say(f"{title}: {error}")
+                left_out += 1
     if not mails:
         raise DecibanError(f"there is no mail to {asked.command}")
-    with locked(asked.model):
+    with _ending_orderly(), locked(asked.model):
         new = not forgets and not os.path.exists(asked.model)
         model = Filter.new() if new else Filter.load(asked.model)
         changed = model.forgotten(mails, asked.label) if forgets else model.learned(mails, asked.label)
@@ -299,13 +345,23 @@ def _learn(asked: argparse.Namespace) -> int:
     return FAILED if left_out else 0
 
 
-def _inputs(asked: argparse.Namespace) -> Iterator[tuple[str, bytes]]:
-    for name in asked.mails or ["-"]:
-        data = sys.stdin.buffer.read() if name == "-" else _bytes(name)
-        if asked.mbox:
-            yield from ((f"{name}, mail {i + 1}", mail) for i, (mail, _) in enumerate(_mails(data)))
-        else:
-            yield name, data
+@contextmanager
+def _ending_orderly() -> Iterator[None]:
+    """SIGTERM and SIGHUP are exits: a file that is half written goes. (That of reporting.py would import typer.)"""
+    import signal
+
+    def stop(number: int, frame: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    asked = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    heard = [number for number in asked if signal.getsignal(number) == signal.SIG_DFL]  # nohup ignores one of them
+    for number in heard:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number in heard:
+            signal.signal(number, signal.SIG_DFL)
 
 
 # Reading and saying --------------------------------------------------------------------------------------------------
@@ -317,11 +373,20 @@ def _loaded(path: str) -> Filter:
     return Filter.load(path)
 
 
-def _bytes(path: str) -> bytes:
-    from deciban.sources.mail import MOST_BYTES
+def _mails_of(name: str, asked: argparse.Namespace) -> Iterator[tuple[str, bytes]]:
+    """The mails of a file, or of standard input, and what they are called."""
+    if name == "-":
+        data = sys.stdin.buffer.read()
+    else:
+        from deciban.sources.mail import MOST_BYTES
 
-    with open(path, "rb") as file:
-        return file.read(MOST_BYTES + 1)
+        with open(name, "rb") as file:
+            data = file.read(-1 if asked.mbox else MOST_BYTES + 1)
+    if not asked.mbox:
+        yield name, data
+        return
+    for number, (mail, _) in enumerate(_mails(data), 1):
+        yield f"{name}, mail {number}", mail
 
 
 def _mails(data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -336,20 +401,30 @@ def _mails(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _lines() -> Iterator[str]:
-    for line in sys.stdin:
+    for line in sys.stdin.buffer:
         if line.strip():
-            yield line.rstrip("\n")
+            yield os.fsdecode(line.rstrip(b"\n"))
 
 
-def _batches(names: Iterable[str]) -> Iterator[list[str]]:
-    some: list[str] = []
-    for name in names:
-        some.append(name)
-        if len(some) == BATCH:
+def _batches(mails: Iterable[tuple[str, Mail | None]]) -> Iterator[list[tuple[str, Mail | None]]]:
+    some, size = list[tuple[str, "Mail | None"]](), 0
+    for name, mail in mails:
+        some.append((name, mail))
+        size += 0 if mail is None else sum(map(len, filter(None, mail.texts.values())))
+        if len(some) == BATCH or size > MOST_BATCH:
             yield some
-            some = []
+            some, size = [], 0
     yield some
 
 
+def _leave_stdout() -> None:
+    """Whoever read it is gone, or a disk is full: what is in its buffer must not fail again when the program ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _say(message: str) -> None:
-    print(f"deciban: {message}", file=sys.stderr)
+    if sys.stderr is not None:  # print would take standard output instead
+        print(f"deciban: {message}", file=sys.stderr)

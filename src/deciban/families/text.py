@@ -145,6 +145,8 @@ class Text(Family[Tokens, TextParams]):
             log_p, absent = true - false, false.sum(axis=1)
         elif self.events == "complement":
             log_p = -log_frequencies(counts.sum(axis=0) - counts, self._pseudo(counts, terms, context))
+            if not np.isfinite(log_p).all():
+                raise DecibanError("Text: complement events need smoothing above 0, where one class alone has a term")
         else:
             log_p = log_frequencies(counts, self._pseudo(counts, terms, context))
         return TextParams(terms, log_p, absent, padded_table(log_p), certain)
@@ -165,11 +167,15 @@ class Text(Family[Tokens, TextParams]):
         if self._once:
             out[values.present] += params.absent
         self._add_terms(params.terms, params.table, values, out)
-        if params.certain.any():  # a class is impossible for a document that lacks such a term
-            found = np.zeros(out.shape)
-            self._add_terms(params.terms, padded_table(params.certain.astype(np.float64)), values, found)
-            lacks = values.present[:, np.newaxis] & (found < params.certain.sum(axis=1))
-            out[lacks] = -np.inf
+        if params.certain.any():
+            out[self._lacks(params, values, out.shape[1])] = -np.inf
+
+    def _lacks(self, params: TextParams, values: Texts, classes: int) -> NDArray[np.bool_]:
+        """(n, K) whether a document lacks a term that all documents of the class have, so that it is impossible."""
+        found = np.zeros((len(values.places), classes))
+        self._add_terms(params.terms, padded_table(params.certain.astype(np.float64)), values, found)
+        lacks: NDArray[np.bool_] = values.present[:, np.newaxis] & (found < params.certain.sum(axis=1))
+        return lacks
 
     def _add_terms(self, terms: Terms, table: FloatArray, values: Texts, out: FloatArray) -> None:
         found = out if out.flags.c_contiguous else np.zeros(out.shape)
@@ -234,7 +240,10 @@ class Text(Family[Tokens, TextParams]):
         found = np.zeros((len(known), len(rows), classes))
         found[places, rows.rows] = nats
         if self._once:
-            yield "absent terms", np.where(values.present[:, np.newaxis], params.absent, 0.0)
+            absent = np.where(values.present[:, np.newaxis], params.absent, 0.0)
+            if params.certain.any():
+                absent[self._lacks(params, values, classes)] = -np.inf
+            yield "absent terms", absent
         names = self._names(params.terms, known, values)
         yield from zip(names, found, strict=True)
 
@@ -260,18 +269,24 @@ class Text(Family[Tokens, TextParams]):
         """log θ_t: of x_t. (For "bernoulli" log φ_t − log(1 − φ_t), of whether t is there.)"""
         if not np.isfinite(params.log_p).all():
             raise DecibanError("a term is impossible in some class, so the model has no twin: use smoothing above 0")
-        v = len(params.terms)
         column = " + ".join(map(str, context.columns))
-        names = tuple(f"{column}: {term}" for term in params.terms)
-        nothing = np.zeros(v, np.bool_)
-        return Natural(names, (0,) * v, params.log_p, nothing, params.absent)
+        names, eta = tuple(f"{column}: {term}" for term in params.terms), params.log_p
+        if self._once:
+            names, eta = (f"{column} is there", *names), np.column_stack([params.absent, eta])
+        presence = np.zeros(len(names), np.bool_)
+        presence[:1] = self._once
+        return Natural(names, (0,) * len(names), eta, presence, np.zeros(len(eta)))
 
     def sufficient(self, params: TextParams, values: Texts) -> Any:
         from scipy.sparse import csr_array
 
         rows = TermRows.of(values, self.cut, params.terms)
-        data = np.ones_like(rows.data) if self._once else rows.data
-        return csr_array((data, rows.indices, rows.indptr), shape=(len(rows), len(params.terms)))
+        if not self._once:
+            return csr_array((rows.data, rows.indices, rows.indptr), shape=(len(rows), len(params.terms)))
+        there = values.present.astype(np.int64)  # before the terms, whether there is a document
+        starts = rows.indptr[:-1][there > 0]
+        indices, indptr = np.insert(rows.indices + 1, starts, 0), rows.indptr + np.append(0, np.cumsum(there))
+        return csr_array((np.ones(len(indices)), indices, indptr), shape=(len(rows), 1 + len(params.terms)))
 
     def describe(self, params: TextParams, context: Context) -> list[Table]:
         """Of each class the terms that tell most for it, by how often they do."""
