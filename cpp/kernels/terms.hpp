@@ -305,7 +305,7 @@ private:
     }
 
     static bool trailing(char c) { return c == '.' || c == ',' || c == '\''; }
-    bool in_run(char c) const { return c < 0 || trailing(c) || c == '$' || characters_.ascii(c); }
+    bool in_run(char c) const { return static_cast<signed char>(c) < 0 || trailing(c) || c == '$' || characters_.ascii(c); }
 
     typedef unsigned char Sixteen __attribute__((vector_size(16)));
 

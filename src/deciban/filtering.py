@@ -61,7 +61,9 @@ class Filter:
         _require_kind(self.parts.kind)
         names, families = self.evidence.schema.names, [plan.family for plan in self.evidence.plans]
         if self._reads_documents and not all(isinstance(family, Text) for family in families):
-            raise DecibanError(f"the model reads the column {names[0]!r} as {families[0].name}: fit it on --text")
+            raise DecibanError(
+                f"the model reads the column {names[0]!r} as {type(families[0]).__name__}: fit it on --text"
+            )
         lacking = [name for name in names if name not in COLUMNS]
         if lacking and not self._reads_documents:
             raise DecibanError(f"the model reads a column {lacking[0]!r}, which mails do not have: fit one on mail")
@@ -72,8 +74,9 @@ class Filter:
         try:
             return cls(read_parts(path))
         except DecibanError:
-            tree, _ = storage.read(path)  # not every model can be taken into parts
-            _require_kind(tree.get("is"))
+            tree, _ = storage.read(path)
+            if isinstance(tree, dict):  # not every model can be taken into parts
+                _require_kind(tree.get("is"))
             raise
 
     @classmethod
@@ -145,11 +148,12 @@ class Filter:
         _kernels.normalise(p, self._scorer.log_prior, False)
         best = p.argmax(axis=1)
         rows = np.arange(len(p))
+        scores[np.isneginf(scores).all(axis=1)] = self._scorer.log_prior  # no class is possible: see `normalise`
         others = scores.copy()
         others[rows, best] = -np.inf
         next_ = others.argmax(axis=1)
-        with np.errstate(invalid="ignore"):
-            decibans = np.nan_to_num((scores[rows, best] - scores[rows, next_]) * DECIBANS, posinf=np.inf)
+        next_ = np.where(next_ == best, (best + 1) % len(self.classes), next_)  # no other class is possible
+        decibans = (scores[rows, best] - scores[rows, next_]) * DECIBANS
         told = self._terms(frame, best, next_) if terms else [()] * len(p)
         found = zip(best.tolist(), p[rows, best].tolist(), decibans.tolist(), told, strict=True)
         return [Verdict(self.classes[c], probability, apart, why) for c, probability, apart, why in found]
@@ -187,8 +191,10 @@ class Filter:
         found: list[dict[tuple[tuple[int, ...], str], float]] = [{} for _ in range(frame.rows)]
         for plan, params, weights in self._text_blocks():
             family: Any = plan.family
-            rows, nats = family.cells(params, read(plan, frame, places, None, self.evidence.missing))
-            row = rows.rows
+            texts = read(plan, frame, places, None, self.evidence.missing)
+            rows, nats = family.cells(params, texts)
+            row, known = rows.rows, np.unique(rows.indices)
+            called = dict(zip(known.tolist(), family._names(params.terms, known, texts), strict=True))
             if weights is not None:  # evidence is less its mean over the classes
                 nats = (nats - nats.mean(axis=1, keepdims=True)) * weights
             cell = np.arange(len(row))
@@ -196,7 +202,7 @@ class Filter:
             with np.errstate(invalid="ignore"):  # impossible under both: no evidence between them
                 decibans = np.where(np.isneginf(ahead) & np.isneginf(behind), 0.0, ahead - behind) * DECIBANS
             for i, t, value in zip(row.tolist(), rows.indices.tolist(), decibans.tolist(), strict=True):
-                key = plan.columns, params.terms[t]
+                key = plan.columns, called[t]
                 told = found[i]
                 told[key] = told.get(key, 0.0) + value
         out = []

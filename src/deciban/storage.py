@@ -58,15 +58,17 @@ def locked(path: FilePath, seconds: float = 60.0) -> Iterator[None]:
     process, whatever happens to that.
     """
     folder = os.path.dirname(os.path.realpath(path))
+    descriptor = None
     try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError as error:
-        raise DecibanError(f"{path} cannot be locked: {folder}: {error.strerror or error}") from error
-    try:
-        _wait_for(descriptor, path, seconds)
+        try:
+            descriptor = os.open(folder, os.O_RDONLY)
+            _wait_for(descriptor, path, seconds)
+        except OSError as error:
+            raise DecibanError(f"{path} cannot be locked: {folder}: {error.strerror or error}") from error
         yield
     finally:
-        os.close(descriptor)
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def _wait_for(descriptor: int, path: FilePath, seconds: float) -> None:

@@ -254,7 +254,19 @@ def learned_texts(draw):
 @pytest.mark.parametrize("alpha", [1.0, 0.01])
 @pytest.mark.parametrize(
     "family",
-    [Text(e, **more) for e in EVENTS for more in ({}, {"hash_bits": 2}, {"words": (1, 2)}, {"max_terms": 4})],
+    [
+        Text(events, **more)
+        for events in EVENTS
+        for more in (
+            {},
+            {"hash_bits": 2},
+            {"words": (1, 2)},
+            {"max_terms": 4},
+            {"prior": Virtual(2.0)},
+            {"prior": Virtual(0.01), "words": (1, 2)},
+            {"prior": Laplace(0.3)},
+        )
+    ],
     ids=str,
 )
 @settings(max_examples=20)

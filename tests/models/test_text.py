@@ -14,6 +14,7 @@ import pytest
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 
 import deciban as db
@@ -494,6 +495,30 @@ def test_weighed_evidence_can_be_saved_merged_and_forgotten(tmp_path):
     learned = copy.deepcopy(model).partial_fit(more, z)
     learned.forget(more, z)
     np.testing.assert_allclose(learned.predict_proba(table), model.predict_proba(table), rtol=1e-9, atol=1e-9)
+
+
+def test_rows_learned_elsewhere_add_to_weighed_text():
+    table, y = mixed_rows(200)
+    more, z = mixed_rows(80, seed=5)
+    model = weighed().fit(table, y)
+    elsewhere = model.merge(model.blank().partial_fit(more, z))
+    here = copy.deepcopy(model).partial_fit(more, z)
+    assert text_columns(elsewhere) == {"mail"}
+    assert elsewhere.predict_proba(table).tobytes() == here.predict_proba(table).tobytes()
+
+
+def test_models_that_cut_text_in_other_ways_do_not_merge():
+    table, y = mixed_rows(40)
+    models = [db.NaiveBayes(families={"mail": family}).fit(table, y) for family in (Text(), Text(words=(1, 2)))]
+    with pytest.raises(DecibanError, match="different families"):
+        models[0] + models[1]
+
+
+def test_documents_can_be_cross_validated():
+    texts, y = made_texts(60)
+    expected = cross_val_score(bayes(), pa.table({"mail": texts}).to_pandas(), y, cv=3)
+    for asked in (texts, np.array(texts), pd.Series(texts)):
+        np.testing.assert_array_equal(cross_val_score(bayes(), asked, y, cv=3), expected)
 
 
 # Which columns are text ----------------------------------------------------------------------------------------------

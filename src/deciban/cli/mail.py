@@ -57,12 +57,11 @@ def run(command: str, arguments: Sequence[str]) -> int:
     from deciban.errors import DecibanError
 
     asked = _parser(command).parse_intermixed_args(arguments)  # files may follow options
-    if sys.stdin is None or sys.stdout is None:
-        _say("standard input and output must be open")
+    if command == "filter" and sys.stdout is None:
+        _say("standard output is closed")
         return FAILED
     try:
         code = {"filter": _filter, "learn": _learn, "forget": _learn}[command](asked)
-        sys.stdout.flush()
     except KeyboardInterrupt:
         _say("interrupted")
         return 130
@@ -130,7 +129,7 @@ def _share(text: str) -> float:
 def _filter(asked: argparse.Namespace) -> int:
     if asked.mails or asked.bulk:
         return _filter_files(asked)
-    data = sys.stdin.buffer.read()
+    data = _stdin()
     if asked.mbox:
         return _filter_mbox(asked, data)
     passed = data
@@ -212,7 +211,7 @@ def _filter_mbox(asked: argparse.Namespace, data: bytes) -> int:
     finally:  # whatever goes wrong, mail is not lost
         if not asked.json:
             sys.stdout.buffer.write(data[at:])
-            sys.stdout.buffer.flush()
+        sys.stdout.buffer.flush()
     return FAILED if failed else TARGET
 
 
@@ -245,10 +244,10 @@ def headed(mail: bytes, text: str) -> bytes:
     start = len(BOM) if mail.startswith(BOM) else 0
     while mail[start : start + 1] in (b"\r", b"\n"):  # no more than are read as if they were not there
         start += 1
-    first = re.search(LINE_END, mail[start:])
+    first = re.compile(LINE_END).search(mail, start)
     end = first[0] if first else b"\n"
     if first and mail.startswith(b"From ", start):  # the envelope of an mbox
-        start += first.end()
+        start = first.end()
     elif start == len(BOM):  # before it, so that ours is a header to everyone
         start = 0
     stop = mail.find(b"\n\n", start) + 1 or len(mail)
@@ -376,7 +375,7 @@ def _loaded(path: str) -> Filter:
 def _mails_of(name: str, asked: argparse.Namespace) -> Iterator[tuple[str, bytes]]:
     """The mails of a file, or of standard input, and what they are called."""
     if name == "-":
-        data = sys.stdin.buffer.read()
+        data = _stdin()
     else:
         from deciban.sources.mail import MOST_BYTES
 
@@ -400,8 +399,12 @@ def _mails(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     yield data[at:], b""
 
 
+def _stdin() -> bytes:
+    return b"" if sys.stdin is None else sys.stdin.buffer.read()  # None: it is closed
+
+
 def _lines() -> Iterator[str]:
-    for line in sys.stdin.buffer:
+    for line in () if sys.stdin is None else sys.stdin.buffer:
         if line.strip():
             yield os.fsdecode(line.rstrip(b"\n"))
 
@@ -420,7 +423,8 @@ def _batches(mails: Iterable[tuple[str, Mail | None]]) -> Iterator[list[tuple[st
 def _leave_stdout() -> None:
     """Whoever read it is gone, or a disk is full: what is in its buffer must not fail again when the program ends."""
     try:
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

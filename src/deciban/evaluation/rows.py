@@ -10,8 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from deciban.errors import DecibanError
-from deciban.sources import frame_of, is_table, split_column
+from deciban.sources import frame_of, is_documents, is_table, split_column
 from deciban.sources.arrow import TableFrame, numbers_of
+from deciban.sources.documents import objects_of
 from deciban.sources.labels import check_weights, encode_labels
 from deciban.types import FloatArray, IntArray, Labels, Levels, level_of
 
@@ -20,7 +21,7 @@ from deciban.types import FloatArray, IntArray, Labels, Levels, level_of
 class Rows:
     """Rows with their classes and weights, in a form that models of other libraries read too."""
 
-    x: Any  # a matrix, compressed sparse rows, or a table of pandas or Arrow
+    x: Any  # a matrix, compressed sparse rows, a table of pandas or Arrow, or documents
     codes: Labels  # places in classes
     classes: Levels
     weights: FloatArray | None
@@ -73,6 +74,8 @@ def _without(X: Any, name: str, use: str) -> tuple[Any, Any]:
 
 def _readable(X: Any) -> Any:
     """A table of pandas stays one, since many models know no other; all other tables become Arrow's."""
+    if is_documents(X):
+        return objects_of(X)
     if is_table(X):
         frame = frame_of(X)
         assert isinstance(frame, TableFrame)

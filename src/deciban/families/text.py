@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
@@ -24,6 +24,7 @@ Range = tuple[int, int]
 MOST = 32  # words or characters of an n-gram
 SHOWN = 20  # terms in a summary, of each class
 MUCH = 1e6  # nats: more than any evidence that is finite
+MOST_CELLS = 1 << 26  # of lines that are told at a time
 CELLS = 1 << 20  # of term rows, that are left out at a time
 
 
@@ -95,6 +96,10 @@ class Text(Family[Tokens, TextParams]):
             raise DecibanError("Text: words and characters are both None: there are no terms")
         _require_whole("max_terms", self.max_terms, 1, 1 << 31)
         _require_whole("hash_bits", self.hash_bits, 1, 31)
+        if not isinstance(self.shapes, bool):
+            raise DecibanError(f"Text: shapes is True or False, not {self.shapes!r}")
+        if self.prior is not None and not hasattr(self.prior, "pseudo_counts"):
+            raise DecibanError(f"Text: prior is one of deciban.priors, such as Laplace(1), not {self.prior!r}")
 
     @property
     def cut(self) -> Cut:
@@ -193,23 +198,41 @@ class Text(Family[Tokens, TextParams]):
         labels: Labels,
         weights: FloatArray | None,
         out: FloatArray,
+        middle: FloatArray | float = 0.0,
     ) -> None:
         """Row i takes w·x_t from its own class's k_t, and terms that no other row has are gone for all classes.
 
-        So V is less by these, and so is what row i says. With max_terms, or a prior of its own, every row that differs
-        is estimated anew.
+        So V is less by these, and so is what row i says. With max_terms, or a prior neither Laplace's nor Virtual,
+        every row that differs is estimated anew. `middle` (K) is taken off every term (see `centred`).
         """
-        if self.max_terms is not None or self.prior is not None or context.smoothing <= 0:
+        prior = self.prior or Laplace(context.smoothing)
+        each = getattr(prior, "follows", 0.0) / len(context.classes)
+        alpha = prior.alpha if isinstance(prior, Laplace) else 0.0
+        if self.max_terms is not None or alpha + each <= 0 or (each and self.events == "complement"):
             super().leave_one_out(statistic, params, context, values, labels, weights, out)
             return
         rows = values if isinstance(values, TermRows) else TermRows.of(values, self.cut, statistic.terms)
         there = values.present if isinstance(values, Texts) else np.ones(len(rows), np.bool_)
         w = np.where(there, 1.0 if weights is None else weights, 0.0)  # a document that is missing takes nothing away
         step = max(1, len(rows) * CELLS // max(1, len(rows.data)))
-        left = _LeftOut(statistic, context.smoothing, self.events)
+        left = _LeftOut(statistic, alpha, each, self.events, np.broadcast_to(middle, len(context.classes)))
         for start in range(0, len(rows), step):
             some = slice(start, start + step)
             out[some][there[some]] += left.of(rows[some], labels[some], w[some])[there[some]]
+
+    def centred(self, statistic: Tokens, params: TextParams) -> tuple[TextParams, FloatArray]:
+        """Parameters that tell how a document differs from the average one, and (K) what is taken off for that.
+
+        Off every term the mean of log θ over all terms there are; off a document ("bernoulli") that over all documents.
+        Densities of classes with few documents are flat, so that all terms speak for them, the more the longer a text.
+        """
+        share = statistic.counts.value.sum(axis=0)
+        total = statistic.documents.value.sum() if self._once else share.sum()
+        middle = params.log_p @ (share / max(total, 1e-300)) if len(share) else np.zeros(len(params.log_p))
+        if self._once:
+            return replace(params, absent=params.absent - (middle + params.absent)), middle + params.absent
+        log_p = params.log_p - middle[:, np.newaxis]
+        return replace(params, log_p=log_p, table=padded_table(log_p)), middle
 
     def recall(self, statistic: Tokens) -> Recalled | None:
         """Every term as a document of its own: the counts know no others. (Of documents, nothing.)"""
@@ -237,6 +260,8 @@ class Text(Family[Tokens, TextParams]):
         """The log-density by terms: (n, K) for each one that some row has, and for those that are absent."""
         rows, nats = self.cells(params, values)
         known, places = np.unique(rows.indices, return_inverse=True)
+        if len(known) * len(rows) * classes > MOST_CELLS:
+            raise DecibanError(f"{len(rows)} documents have {len(known)} different terms: explain fewer at a time")
         found = np.zeros((len(known), len(rows), classes))
         found[places, rows.rows] = nats
         if self._once:
@@ -311,86 +336,89 @@ class Text(Family[Tokens, TextParams]):
 
 @dataclass(frozen=True)
 class _LeftOut:
-    """Log-densities of rows by counts without them."""
+    """Log-densities of rows by counts without them, with pseudo-counts a: α, or `each` spread as all counts are."""
 
     statistic: Tokens
     alpha: float
+    each: float  # of a class, if pseudo-counts follow the counts of all classes; else 0
     events: Events
+    middle: FloatArray  # (K)
 
     def of(self, rows: TermRows, labels: Labels, weights: FloatArray) -> FloatArray:
         """(n, K)."""
         x = np.ones_like(rows.data) if self.events == "bernoulli" else rows.data
-        row = rows.rows
-        taken = weights[row] * x
-        total = self.statistic.counts.total().less(taken, rows.indices)
-        kept = total > 1e-12 * taken
-        gone = np.bincount(row[~kept], minlength=len(rows))  # terms that no other row has
-        add = self._bernoulli if self.events == "bernoulli" else self._multinomial
-        return add(rows, row, x, taken, kept, gone, labels, weights)
+        left = self.statistic.counts.total().less(weights[rows.rows] * x, rows.indices)
+        cells = _Cells(
+            rows.rows, rows.indices, x, np.maximum(left, 0.0), left > 1e-12 * weights[rows.rows] * x, len(rows)
+        )
+        return (self._bernoulli if self.events == "bernoulli" else self._multinomial)(cells, labels, weights)
 
-    def _multinomial(
-        self,
-        rows: TermRows,
-        row: IntArray,
-        x: FloatArray,
-        taken: FloatArray,
-        kept: NDArray[np.bool_],
-        gone: IntArray,
-        labels: Labels,
-        weights: FloatArray,
-    ) -> FloatArray:
-        counts = self.statistic.counts
-        n, v = len(rows), counts.shape[1]
-        length = np.bincount(row, x, minlength=n)
-        said = np.bincount(row[kept], x[kept], minlength=n)
-        all_terms = counts.value.sum()
+    def _multinomial(self, cells: _Cells, labels: Labels, weights: FloatArray) -> FloatArray:
+        """Σ x log(k + a) − Σx log(Σ(k + a)), over the terms that are left."""
+        counts, row, taken = self.statistic.counts, cells.row, weights[cells.row] * cells.x
+        n, v, all_terms = cells.n, counts.shape[1], counts.value.sum()
+        length, said = cells.summed(cells.x), cells.summed(np.where(cells.kept, cells.x, 0.0))
+        gone = cells.summed(~cells.kept)  # terms that no other row has
+        rest = np.maximum(all_terms - weights * length, 1e-300)
+        a = self.alpha + self.each * cells.left / rest[row]
+        pseudo = self.alpha * (v - gone) + self.each
         out = np.empty((n, len(counts.value)))
         complement = self.events == "complement"
-        everything = counts.total() if complement else counts
+        everything = counts.total().value
         for c in range(out.shape[1]):
-            mine = labels == c
-            less = ~mine if complement else mine  # rows whose leaving changes what is counted for the class
-            held = (everything.value - counts.value[c]) if complement else counts.value[c]
+            less = (labels == c) != complement  # rows whose leaving changes what is counted for the class
             within = np.where(less[row], taken, 0.0)
-            k = held[rows.indices] - within if complement else counts.less(within, c, rows.indices)
-            whole = (all_terms - counts.value[c].sum()) if complement else counts.value[c].sum()
-            whole = whole - np.where(less, weights * length, 0.0) + self.alpha * (v - gone)
-            logs = np.where(kept, x * np.log(np.maximum(k, 0.0) + self.alpha), 0.0)
+            if complement:
+                k = (everything - counts.value[c])[cells.term] - within
+                whole = all_terms - counts.value[c].sum()
+            else:
+                k, whole = counts.less(within, c, cells.term), counts.value[c].sum()
+            size = np.maximum(whole - np.where(less, weights * length, 0.0), 0.0) + pseudo
             with np.errstate(divide="ignore", invalid="ignore"):
-                norm = np.where(said > 0, said * np.log(whole), 0.0)
-            out[:, c] = np.bincount(row, logs, minlength=n) - norm
-        return -out if complement else out
+                logs = np.where(cells.kept, cells.x * np.log(np.maximum(k, 0.0) + a), 0.0)
+                out[:, c] = cells.summed(logs) - np.where(said > 0, said * np.log(size), 0.0)
+        return (-out if complement else out) - said[:, np.newaxis] * self.middle
 
-    def _bernoulli(
-        self,
-        rows: TermRows,
-        row: IntArray,
-        x: FloatArray,
-        taken: FloatArray,
-        kept: NDArray[np.bool_],
-        gone: IntArray,
-        labels: Labels,
-        weights: FloatArray,
-    ) -> FloatArray:
-        counts, documents = self.statistic.counts, self.statistic.documents
-        n, v = len(rows), counts.shape[1]
+    def _bernoulli(self, cells: _Cells, labels: Labels, weights: FloatArray) -> FloatArray:
+        """Σ log(k + a) of terms that are there, Σ log(n − k + a') of the others, less V log(n + a + a')."""
+        counts, documents, row, term = self.statistic.counts, self.statistic.documents, cells.row, cells.term
+        n, v = cells.n, counts.shape[1]
+        seen = counts.total().value  # (V) documents that have the term
+        rest = np.maximum(documents.value.sum() - weights, 1e-300)  # (n) documents without the row
+        gone = cells.summed(~cells.kept)
+        true_a = self.alpha + self.each * cells.left / rest[row]
         out = np.empty((n, len(counts.value)))
         for c in range(out.shape[1]):
             less = np.where(labels == c, weights, 0.0)
             size = documents.less(less, np.full(n, c))
-            absent = np.empty(n)  # Σ_t log(size − k_t + α), over all terms
-            for weight in np.unique(less).tolist():
-                # a term that all documents of the class have is in every row that is left out of it
-                rest = documents.value[c] - counts.value[c] - weight + self.alpha
-                absent[less == weight] = np.log(rest[rest > 0.0]).sum() if len(rest) else 0.0
-            k = counts.less(less[row], c, rows.indices)  # without the row
-            rest = documents.value[c] - counts.value[c, rows.indices] - less[row] + self.alpha
+            missing = documents.value[c] - counts.value[c]  # (V) n − k
+            absent = np.empty(n)  # over all terms, as if the row had none
+            for weight, total in np.unique(np.stack([less, rest]), axis=1).T.tolist():
+                # a term that all documents have is in every row, and never absent
+                false = missing - weight + self.alpha + self.each * (1.0 - np.minimum(seen / total, 1.0))
+                absent[(less == weight) & (rest == total)] = np.log(false[false > 0.0]).sum()
+            false = missing[term] - less[row] + self.alpha + self.each * (1.0 - np.minimum(seen[term] / rest[row], 1.0))
+            k = np.maximum(counts.less(less[row], c, term), 0.0)  # without the row
             with np.errstate(divide="ignore", invalid="ignore"):
-                false = np.where(rest > 0.0, np.log(np.maximum(rest, 1e-300)), 0.0)
-                true = np.where(kept, np.log(np.maximum(k, 0.0) + self.alpha), 0.0)
-            out[:, c] = absent + np.bincount(row, true - false, minlength=n)
-            out[:, c] -= (v - gone) * np.log(size + 2.0 * self.alpha)
-        return out
+                change = np.where(cells.kept, np.log(k + true_a), 0.0) - np.where(false > 0.0, np.log(false), 0.0)
+            out[:, c] = absent + cells.summed(change) - (v - gone) * np.log(size + 2.0 * self.alpha + self.each)
+        return out - self.middle
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Terms of rows that are left out one at a time."""
+
+    row: IntArray  # (m)
+    term: IntArray  # (m)
+    x: FloatArray  # (m)
+    left: FloatArray  # (m) of the term in all other rows
+    kept: NDArray[np.bool_]  # (m) whether other rows have it
+    n: int
+
+    def summed(self, values: Any) -> FloatArray:
+        """(n) over the terms of each row."""
+        return np.bincount(self.row, values, minlength=self.n).astype(np.float64)
 
 
 def _terms(document: bytes, cut: Cut) -> list[str]:
@@ -406,5 +434,6 @@ def _range(name: str, given: Any) -> Range:
 
 
 def _require_whole(name: str, given: Any, least: int, most: int) -> None:
-    if given is not None and not (type(given) is int and least <= given <= most):
+    whole = isinstance(given, Integral) and not isinstance(given, bool)
+    if given is not None and not (whole and least <= given <= most):
         raise DecibanError(f"Text: {name} is a whole number from {least} to {most}, not {given!r}")

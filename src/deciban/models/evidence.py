@@ -13,6 +13,7 @@ import numpy as np
 from deciban.errors import DecibanError, warn
 from deciban.evaluation.evaluation import Evaluation
 from deciban.explain import Explanation
+from deciban.families import Text
 from deciban.generative import Block, ClassPrior, Generative
 from deciban.held_out import Foretold
 from deciban.models.generative import GenerativeClassifier, in_memory
@@ -56,8 +57,8 @@ class EvidenceClassifier(GenerativeClassifier):
         For the choice of these rows, and for the trees.
     text : "auto", or a list of columns
         Columns of documents, whose terms are evidence: words as often as they are there, and whether they are there at
-        all (see `deciban.families.Text`). "auto": columns of text whose cells are hardly ever there twice, and have
-        three words or more in the mean; a list of documents is one in any case.
+        all (see `deciban.families.Text`), each less what it says of the average document. "auto": columns of text of
+        which a third of the cells or more differ, and have three words or more in the mean; and a list of documents.
 
     `weights_` holds the weights that were learned, and `penalty`, how strongly they were held together.
 
@@ -132,6 +133,8 @@ class EvidenceClassifier(GenerativeClassifier):
             if isinstance(rows, Sample) and rows.weights is not None and rows.weights.sum() < 0.1 * len(rows.weights):
                 warn("the weights of rows count rows, but sum to less than a tenth of them: multiply them")
             schema = Schema.of(rows.frame)
+            if is_sparse(rows.frame) and self._texts(schema):
+                raise DecibanError("text names columns of documents, and these rows are counts")
             plans = self._plans(schema, rows)
             if isinstance(rows, Sample):
                 single = Generative.collect(rows, schema, plans, self._missing())
@@ -140,7 +143,7 @@ class EvidenceClassifier(GenerativeClassifier):
                 watched = Watched.over(rows, schema, self.weigh_rows, self.seed)
                 single = Generative.collect(watched, schema, plans, self._missing())
                 few = watched.sample()
-            single, together = (single, ()) if self.text != "auto" else with_text(single)
+            single, together = with_text(single, few) if isinstance(self.text, str) else (single, ())
             whole = single
             if not is_sparse(rows.frame):
                 together += joint_plans(single, few, pairs, self.trees, self.seed)
@@ -167,7 +170,7 @@ class EvidenceClassifier(GenerativeClassifier):
 
     def _texts(self, schema: Schema) -> list[int]:
         """The columns that were said to be documents."""
-        if self.text == "auto":
+        if isinstance(self.text, str) and self.text == "auto":
             return []
         if isinstance(self.text, str) or not isinstance(self.text, Sequence):
             raise DecibanError(f"text must be 'auto' or a list of columns, such as ['body'], not {self.text!r}")
@@ -231,6 +234,10 @@ class EvidenceClassifier(GenerativeClassifier):
         piece for a class is the mean of both, by the rows of that class; `reweigh` learns them anew.
         """
         self._require_mergeable(other)
+        for name in _texts(self.generative_) ^ _texts(other.generative_):
+            raise DecibanError(
+                f"column {name!r} is text to one model and a category to the other: fit both with text=[{name!r}]"
+            )
         mine, theirs = self.generative_.sharing(other.generative_)
         shared = {(block.plan.family, *_names(block, mine)) for block in mine.blocks}
         gone = {*_pieces_beyond(self, shared), *_pieces_beyond(other, shared)}
@@ -377,6 +384,11 @@ def _pieces_beyond(model: EvidenceClassifier, shared: set[tuple[Any, ...]]) -> s
         if block.plan.family.joint and (block.plan.family, *_names(block, evidence)) not in shared:
             found |= {(p.kind, frozenset(evidence.schema.names[j] for j in p.columns)) for p in reader.pieces}
     return found
+
+
+def _texts(evidence: Generative) -> set[Any]:
+    """The columns that are read as documents."""
+    return {name for b in evidence.blocks if isinstance(b.plan.family, Text) for name in _names(b, evidence)}
 
 
 def _about(columns: tuple[Any, ...]) -> str:

@@ -105,6 +105,15 @@ def documents_frame(x: Any) -> Frame:
     return TextFrame(range(1), (cells,))
 
 
+def objects_of(x: Any) -> NDArray[Any]:
+    """Documents as an array of text and None, which models of other libraries read too."""
+    frame = documents_frame(x)
+    cells = frame.columns[0] if isinstance(frame, TextFrame) else frame.table.column(0).to_pylist()  # type: ignore[attr-defined]
+    out = np.empty(len(cells), dtype=object)
+    out[:] = cells
+    return out
+
+
 def column_frame(x: Any) -> Frame:
     """An array or series of text, where it lies."""
     from deciban.sources.arrow import TableFrame, pa

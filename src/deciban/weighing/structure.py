@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
+from deciban.batch import Coded
 from deciban.families import Binned, Categorical, Gaussian, Multinomial, Text
 from deciban.families.celled import Pairs
 from deciban.families.cuts import cut_values, equal_frequency
 from deciban.families.forest import Forest
 from deciban.families.mixed import MOST_CODES, Codes, Coding, Encoding
 from deciban.families.normals import Normals
+from deciban.families.priors import Virtual
 from deciban.generative import Block, Generative
 from deciban.plans import Plan, with_presence
 from deciban.schema import Schema
@@ -32,8 +34,11 @@ WIDEST = 256  # entries of a joint normal
 PRODUCTS = 1 << 23  # numbers in its scatter
 PAIRED = 64  # columns of which all pairs are tried
 MOST_PAIRS = 20
-TEXTS = (Text(shapes=True), Text("bernoulli", shapes=True))  # what a document says, and what it does not
+# what a document says, and what it does not; 300 virtual documents, spread as all are, hold back words that are rare
+TEXTS = (Text(shapes=True), Text("bernoulli", shapes=True, prior=Virtual(300.0)))
 WORDS = 3  # that a cell of text has in the mean, at least; fewer are a name
+DIFFERENT = 1 / 3  # of the cells of text, at least
+LOOKED_AT = 2000  # different cells, at least, whose words are counted
 GAIN = 0.005  # nats a row that a pair must tell more than its two columns
 
 
@@ -49,36 +54,32 @@ def first_plans(schema: Schema, *, sparse: bool, text: Collection[int] = ()) -> 
     return tuple(with_presence([plan for plan in plans if plan.columns]))
 
 
-def with_text(evidence: Generative) -> tuple[Generative, tuple[Plan, ...]]:
+def with_text(evidence: Generative, sample: Sample) -> tuple[Generative, tuple[Plan, ...]]:
     """Without the columns of categories that are texts, and how these are to be read.
 
-    A text is a cell that is hardly ever there twice, and has some words.
+    A text is a cell that is seldom there twice among the rows of a sample, and has some words.
     """
-    found: list[int] = []
-    for block in evidence.blocks:
-        if isinstance(block.statistic, Counts) and not block.plan.presence:
-            found += [j for i, j in enumerate(block.plan.columns) if _is_text(block.statistic, i)]
+    places = evidence.schema.places(sample.frame)
+    coded = [block for block in evidence.blocks if isinstance(block.statistic, Counts)]
+    found = [j for block in coded for j in block.plan.columns if _is_text(sample.frame.coded([places[j]]))]
     if not found:
         return evidence, ()
     blocks = []
     for block in evidence.blocks:
-        kept = [
-            i for i, j in enumerate(block.plan.columns) if j not in found or not isinstance(block.statistic, Counts)
-        ]
+        gone = found if block in coded else []
+        kept = [i for i, j in enumerate(block.plan.columns) if j not in gone]
         if kept:
             plan = replace(block.plan, columns=tuple(block.plan.columns[i] for i in kept))
             blocks.append(Block(plan, block.statistic.columns(kept)) if plan != block.plan else block)
     return replace(evidence, blocks=tuple(blocks)), tuple(Plan(family, (j,)) for j in found for family in TEXTS)
 
 
-def _is_text(counts: Counts, column: int) -> bool:
-    levels = counts.levels[column]
-    texts = [level for level in levels if isinstance(level, str)]
-    here = slice(*counts.offsets[column : column + 2])
-    sizes = counts.table.value[:, here].sum(axis=0)
-    there = sum(size for size, level in zip(sizes.tolist(), levels, strict=True) if level is not None)
-    words = sum(len(text.split()) for text in texts)
-    return len(texts) > 0.5 * there and words >= WORDS * len(texts) > 0
+def _is_text(cells: Coded) -> bool:
+    texts = sorted(level for level in cells.levels[0] if isinstance(level, str))
+    if len(texts) < DIFFERENT * np.count_nonzero(cells.codes >= 0):
+        return False
+    some = texts[:: max(1, len(texts) // LOOKED_AT)]
+    return bool(some) and sum(len(Text().terms(text)) for text in some) >= WORDS * len(some)
 
 
 def joint_plans(evidence: Generative, sample: Sample, pairs: int | None, trees: int, seed: int) -> tuple[Plan, ...]:

@@ -22,15 +22,16 @@ class Words(Reader):
         self.params: Any = family.estimate(statistic, context)
         self.by_lines = isinstance(family, Text)
         self.pieces = (Piece(family.title if self.by_lines else "words", self.columns),)
+        if self.by_lines:
+            self.params, self.middle = family.centred(statistic, self.params)
 
     def evidence(self, rows: Rows) -> FloatArray:
         out = np.zeros((rows.values.shape[0], len(self.context.classes)))
         if rows.labels is None:
             self.family.add_log_density(self.params, rows.values, out)
         else:
-            self.family.leave_one_out(
-                self.statistic, self.params, self.context, rows.values, rows.labels, rows.weights, out
-            )
+            left = self.statistic, self.params, self.context, rows.values, rows.labels, rows.weights, out
+            self.family.leave_one_out(*left, *([self.middle] if self.by_lines else []))
         return centred(out)[:, np.newaxis]
 
     @property
