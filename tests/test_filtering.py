@@ -105,6 +105,21 @@ def test_a_model_of_documents_reads_subject_and_body(estimator, tmp_path):
     assert verdict.probability == expected.max()
 
 
+@pytest.mark.parametrize("kind", ["naive-bayes", "evidence"])
+def test_a_mail_without_what_all_others_have(kind, tmp_path):
+    """As one that is sent to another address."""
+    texts, labels = mails(60, ("ham", "spam"))
+    texts = [each | {"to": "me@example.org"} for each in texts]
+    MODELS[kind]().fit(table_of(texts), np.array(labels, dtype=object)).save(tmp_path / "m.deciban")
+    found = Filter.load(tmp_path / "m.deciban")
+    for each, other in zip(
+        found.judged(texts), found.judged([each | {"to": "you@other.example"} for each in texts]), strict=True
+    ):
+        assert other.probability == pytest.approx(each.probability, rel=1e-6)
+    strange = dict.fromkeys(COLUMNS, "strange")
+    assert 0.5 <= found.judged([strange])[0].probability <= 1.0
+
+
 def test_no_terms_if_none_are_wanted():
     texts, labels = mails(10, ("ham", "spam"))
     found = Filter.new().learned(texts[::2], "ham").learned(texts[1::2], "spam")

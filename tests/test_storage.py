@@ -8,7 +8,9 @@ import pickle
 import stat
 import subprocess
 import sys
+import threading
 import zipfile
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from safetensors.numpy import save as safetensors_save
 import deciban
 from deciban import storage
 from deciban.errors import DecibanError
-from deciban.storage import read, replacing, require_replaceable, write
+from deciban.storage import locked, read, replacing, require_replaceable, write
 
 TREE = {"b": [1, 2.5, None, True, "é\ud800"], "a": {"c": []}}
 ARRAYS = {
@@ -499,3 +501,87 @@ def test_a_link_is_followed(path, tmp_path):
         assert path.is_symlink()
         assert os.listdir(real.parent) == ["real.deciban"]
         assert read(path)[0] == read(real)[0] == TREE
+
+
+# Locks ---------------------------------------------------------------------------------------------------------------
+
+HOLDER = """
+import sys
+from deciban.storage import locked
+with locked(sys.argv[1]):
+    print("locked", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def held(path):
+    """Another process has the lock."""
+    line = [sys.executable, "-c", HOLDER, str(path)]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "locked\n"
+        yield process
+        process.stdin.close()
+
+
+def test_a_lock_keeps_others_out_until_it_ends(path, tmp_path):
+    link = tmp_path / "sub" / "link.deciban"
+    link.parent.mkdir()
+    link.symlink_to(path)
+    with held(path):
+        for name in (path, link):  # of a link, what it points to
+            with pytest.raises(DecibanError, match=f"^{name} is being changed by others for 0 s: try again later"):
+                locked(name, 0.02).__enter__()
+        with locked(link.parent / "other.deciban", 0.02):  # in another folder
+            pass
+    with locked(path, 0.02), locked(link.parent / "other.deciban", 0.02):
+        pass
+    assert os.listdir(tmp_path) == ["sub"]  # it leaves nothing behind
+
+
+def test_a_lock_ends_with_its_process_and_with_errors(path):
+    with held(path) as process:
+        process.kill()
+        process.wait()
+        with locked(path, 0.02):
+            pass
+    with pytest.raises(ZeroDivisionError), locked(path, 0.02):
+        raise ZeroDivisionError
+    with pytest.raises(FileNotFoundError), locked(path, 0.02):  # not taken for one of the lock
+        path.read_bytes()
+    with locked(path, 0.02):
+        pass
+
+
+def test_who_waits_for_a_lock_gets_it(path):
+    """Threads too: each adds one to a number in a file."""
+
+    def add():
+        with locked(path):
+            path.write_text(str(int(path.read_text()) + 1))
+
+    path.write_text("0")
+    threads = [threading.Thread(target=add) for _ in range(10)]
+    with held(path):
+        for thread in threads:
+            thread.start()
+        assert path.read_text() == "0"
+    for thread in threads:
+        thread.join()
+    assert path.read_text() == "10"
+
+
+def test_what_cannot_be_locked(path, monkeypatch):
+    place = path.parent / "no" / "m.deciban"
+    with pytest.raises(DecibanError, match=f"^{place} cannot be locked: {place.parent}: No such file"):
+        locked(place).__enter__()
+    before = os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd") else []
+
+    def refused(descriptor, how):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", refused)  # as some network file systems do
+    with pytest.raises(DecibanError, match=r"cannot be locked: .*: No locks available"):
+        locked(path).__enter__()
+    if before:
+        assert len(os.listdir("/proc/self/fd")) == len(before)

@@ -14,7 +14,7 @@ from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomi
 from deciban.schema import Schema
 from deciban.sources import Sample, Streamed
 from deciban.sources.arrays import SparseFrame
-from deciban.types import Levels
+from deciban.types import FloatArray, Levels
 
 AnyFamily = Family[Any, Any]
 Families = AnyFamily | Mapping[Any, AnyFamily] | None
@@ -122,7 +122,8 @@ def alike(a: Plan, b: Plan) -> bool:
 
 def with_presence(plans: Sequence[Plan]) -> list[Plan]:
     """And one that reads whether cells are there, where that is no category among others."""
-    counted = sorted({j for plan in plans if plan.family.reads in ("numbers", "counts") for j in plan.columns})
+    apart = ("numbers", "counts", "texts")
+    counted = sorted({j for plan in plans if plan.family.reads in apart for j in plan.columns})
     return [*plans, Plan(Bernoulli(), tuple(counted), presence=True)] if counted else [*plans]
 
 
@@ -165,7 +166,7 @@ def read(plan: Plan, frame: Frame, places: list[int], levels: tuple[Levels, ...]
     """A block's columns in the form its family reads."""
     columns = [places[j] for j in plan.columns]
     if plan.presence:
-        return np.isnan(frame.numbers(columns)).astype(np.float64)
+        return _absent(frame, columns)
     if plan.family.reads == "mixed":
         return plan.family.reading.of(frame, columns)  # type: ignore[attr-defined]
     if plan.family.reads == "texts":
@@ -182,6 +183,20 @@ def read(plan: Plan, frame: Frame, places: list[int], levels: tuple[Levels, ...]
         last = np.array([len(v) - 1 if v and v[-1] is None else UNSEEN for v in levels], dtype=np.int32)
         codes = np.where(codes == MISSING, last, codes)
     return Coded(codes, levels)
+
+
+def _absent(frame: Frame, columns: Sequence[int]) -> FloatArray:
+    """(n, d) 1 where a cell is missing, 0 where it is there."""
+    kinds = frame.kinds
+    numbers = [i for i, j in enumerate(columns) if kinds[j] not in ("category", "text")]
+    if len(numbers) == len(columns):
+        return np.where(np.isnan(frame.numbers(columns)), 1.0, 0.0)
+    out = np.empty((frame.rows, len(columns)))
+    if numbers:
+        out[:, numbers] = np.isnan(frame.numbers([columns[i] for i in numbers]))
+    for i in {*range(len(columns))}.difference(numbers):
+        out[:, i] = ~frame.texts([columns[i]]).present
+    return out
 
 
 def _with_missing_level(coded: Coded) -> Coded:

@@ -17,7 +17,9 @@ from sklearn.naive_bayes import GaussianNB
 import deciban as db
 from deciban.cli.kinds import WORDS, words_of
 from deciban.cli.options import columns_named, label_named
+from deciban.families import Text
 from tests.cli.runs import DATA, FEATURES, LEARNED, NAIVE_BAYES, needs_data, people, run
+from tests.cli.test_progress import on_a_terminal
 
 
 @pytest.fixture
@@ -371,6 +373,7 @@ def test_a_calibrated_model_goes_on(kind, files):
         ["--shrinkage", "auto"],
         ["--folds", "5"],
         ["--loo"],
+        ["--text", "status"],
     ],
     ids=" ".join,
 )
@@ -387,6 +390,243 @@ def test_a_logistic_model_does_not_go_on(files):
     run("fit", files / "a.csv", "--label", "evade", "--model", "logistic", "-o", files / "m.deciban")
     done = run("fit", files / "b.csv", "--resume", files / "m.deciban", code=1)
     assert "LogisticRegression cannot go on learning: fit again" in done.stderr
+
+
+# Documents and mail --------------------------------------------------------------------------------------------------
+
+
+SAID = {
+    "spam": ["free", "win", "claim", "prize", "pills"],
+    "ham": ["lunch", "meeting", "report", "noon", "draft"],
+}
+
+
+def mail_of(label, i):
+    """The words of the other class are in it too, in every third."""
+    other = SAID["ham" if label == "spam" else "spam"]
+    said = [*(SAID[label][(i * k) % 5] for k in range(1, 6)), *(other[i % 5 : i % 5 + 2] if i % 3 == 0 else [])]
+    sender = f"{'abc'[i % 3]}@{label if i % 4 else 'example'}.org" if i % 5 else "somebody"
+    return f"From: {sender}\nTo: me@example.org\nSubject: {' '.join(said[:2])}\n\n{' '.join(said)}\n"
+
+
+@pytest.fixture
+def mail(tmp_path):
+    """A folder of mail, one below it for each class."""
+    for label in SAID:
+        (tmp_path / "mail" / label).mkdir(parents=True)
+        for i in range(30):
+            (tmp_path / "mail" / label / f"{i:02d}.eml").write_text(mail_of(label, i))
+    return tmp_path / "mail"
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """A csv of documents beside a number and a category."""
+    rng = np.random.default_rng(1)
+    y = np.array(["ham", "spam"] * 40)
+    said = [" ".join(rng.choice(SAID[label if rng.random() < 0.7 else "ham"], 6)) for label in y]
+    length = rng.normal(size=80) + (y == "spam")
+    table = pd.DataFrame({"said": said, "length": length.round(3), "tone": rng.choice(["dry", "loud"], 80), "y": y})
+    table.to_csv(tmp_path / "texts.csv", index=False)
+    return tmp_path / "texts.csv", table
+
+
+@pytest.mark.parametrize("option", [["--text", "said"], ["--columns", "said=text"]], ids=" ".join)
+def test_columns_of_documents(option, texts, tmp_path):
+    path, table = texts
+    args = ["fit", path, "--label", "y", *option, "-o", tmp_path / "m.deciban"]
+    x, y = table.drop(columns="y"), table.y.to_numpy(dtype=object)
+    expected = {"evidence": db.EvidenceClassifier(text=["said"]), "naive-bayes": db.NaiveBayes({"said": Text()})}
+    for kind, model in expected.items():
+        run(*args, "--model", kind)
+        found = proba(tmp_path / "m.deciban", x)
+        np.testing.assert_allclose(found, model.fit(x, y).predict_proba(x), rtol=1e-9)
+        told = run("explain", tmp_path / "m.deciban", path, "--row", "2").stdout
+        assert all(f"said: {word} " in told for word in table.said[2].split())
+
+
+def test_documents_as_scikit_learn_counts_them(texts, tmp_path):
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.naive_bayes import MultinomialNB
+
+    path, table = texts
+    run(
+        "fit",
+        path,
+        "--label",
+        "y",
+        "--text",
+        "said",
+        "--drop",
+        "length,tone",
+        *NAIVE_BAYES,
+        "-o",
+        tmp_path / "m.deciban",
+    )
+    counts = CountVectorizer().fit_transform(table.said)
+    expected = MultinomialNB().fit(counts, table.y).predict_proba(counts)
+    np.testing.assert_allclose(proba(tmp_path / "m.deciban", table[["said"]]), expected, rtol=1e-9)
+
+
+def test_several_columns_of_documents_and_categories(texts, tmp_path):
+    path, _ = texts
+    for option in (["--text", "said,tone"], ["--text", "said", "--text", "tone"]):
+        made = run("fit", path, "--label", "y", *option, *NAIVE_BAYES, "--json", "-o", tmp_path / "m.deciban")
+        found = {each["name"]: each["family"] for each in json.loads(made.stdout)["columns"]}
+        assert found == {"said": "Text", "tone": "Text", "length": "Gaussian"}
+    made = run(
+        "fit", path, "--label", "y", "--category", "length", *NAIVE_BAYES, "--json", "-o", tmp_path / "m.deciban"
+    )
+    found = {each["name"]: each["family"] for each in json.loads(made.stdout)["columns"]}
+    assert found == dict.fromkeys(("said", "tone", "length"), "Categorical")
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--text", "said", "--model", "lda"], "--text said: lda reads no documents; --model evidence or naive-bayes"),
+        (["--text", "said", "--model", "softmax"], "softmax reads no documents"),
+        (["--text", "said", "--columns", "said=category"], "--columns and --text say different things of 'said'"),
+        (["--text", "y"], "--text: there is no column 'y'"),
+        (["--text", "said", *NAIVE_BAYES, "--families", "auto"], "--families auto"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_documents_that_cannot_be(args, words, texts, tmp_path):
+    assert words in run("fit", texts[0], "--label", "y", *args, "-o", tmp_path / "m.deciban", code=1).stderr
+    assert not (tmp_path / "m.deciban").exists()
+
+
+@pytest.mark.parametrize("kind", LEARNED)
+def test_mail_from_one_command_to_the_next(kind, mail, tmp_path):
+    from deciban.sources.mail import COLUMNS
+
+    path, args = tmp_path / "m.deciban", LEARNED[kind][0]
+    made = json.loads(run("fit", mail, "--label-from-folder", *args, "--json", "-o", path).stdout)
+    assert (made["label"], made["classes"], made["counts"]) == ("folder", ["ham", "spam"], [30, 30])
+    assert [each["name"] for each in made["columns"]] == list(COLUMNS)
+    names = [*sorted(mail.glob("ham/*")), *sorted(mail.glob("spam/*"))]
+    lines = [json.loads(line) for line in run("predict", path, mail, "--format", "jsonl").stdout.splitlines()]
+    judged = json.loads(run("evaluate", path, mail, "--json").stdout)["metrics"]
+    right = [line["prediction"] == name.parent.name for line, name in zip(lines, names, strict=True)]
+    assert judged["rows"] == 60
+    assert judged["accuracy"] == np.mean(right) > 0.9
+    found = [json.loads(line) for line in run("filter", path, "--json", *names).stdout.splitlines()]
+    for line, each, name in zip(lines, found, names, strict=True):
+        assert each["file"] == str(name)
+        assert each["class"] == line["prediction"]
+        assert each["probability"] == pytest.approx(line[f"p({each['class']})"], rel=1e-12)
+    told = run("explain", path, mail, "--row", "31").stdout
+    top = max(found[31]["terms"], key=lambda term: abs(found[31]["terms"][term]))
+    assert f"{top} " in told
+    assert "classes ham (30), spam (30)" in run("show", path).stdout
+    before = path.read_bytes()
+    run("forget", path, mail / "ham" / "03.eml", "--label", "folder", code=1)  # a file alone is in no folder
+    (tmp_path / "less" / "ham").mkdir(parents=True)
+    (tmp_path / "less" / "ham" / "x.eml").write_text(mail_of("ham", 3))
+    run("forget", path, tmp_path / "less")
+    assert db.load(path).class_count_.tolist() == [29, 30]
+    run("fit", tmp_path / "less", "--resume", path)
+    assert path.read_bytes() == before
+    run("fit", tmp_path / "less", "--resume", path, "--label-from-folder")
+    assert db.load(path).class_count_.tolist() == [31, 30]
+
+
+def test_a_file_of_labels(mail, tmp_path):
+    names = [*sorted(mail.glob("ham/*")), *sorted(mail.glob("spam/*"))]
+    run("fit", mail, "--label-from-folder", "-o", tmp_path / "folders.deciban")
+    flat = tmp_path / "flat"
+    flat.mkdir()
+    for name in names:
+        name.rename(flat / f"{name.parent.name[0]}{name.name}")
+    labels = {"h": "ham", "s": "spam"}
+    flat_names = sorted(os.listdir(flat))
+    (tmp_path / "index").write_text("".join(f"{labels[name[0]]} flat/{name}\n" for name in flat_names))
+    (tmp_path / "index.csv").write_text("path,label\n" + "".join(f"{n},{labels[n[0]]}\n" for n in flat_names))
+    for index in ("index", "index.csv"):
+        for option in ([], ["--label", "label"]):
+            run("fit", flat, "--labels", tmp_path / index, *option, "-o", tmp_path / "m.deciban")
+            one, other = (db.load(tmp_path / f"{name}.deciban") for name in ("m", "folders"))
+            assert one.label_name_ == "label"
+            assert one.class_count_.tolist() == other.class_count_.tolist()
+            np.testing.assert_array_equal(one.weights_.values, other.weights_.values)
+    judged = json.loads(run("evaluate", tmp_path / "m.deciban", flat, "--labels", tmp_path / "index", "--json").stdout)
+    assert judged["metrics"]["rows"] == 60
+    (tmp_path / "some").write_text("ham flat/h00.eml\n")
+    done = run("fit", flat, "--labels", tmp_path / "some", "-o", tmp_path / "m.deciban", code=1)
+    assert "h01.eml: label: the label is missing" in done.stderr
+
+
+def test_folders_of_texts(tmp_path):
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.naive_bayes import MultinomialNB
+
+    said, y = [], []
+    for label, words in SAID.items():
+        (tmp_path / "texts" / label).mkdir(parents=True)
+        for i in range(10):
+            said.append(" ".join(words[(i * k) % 5] for k in range(1, 5)))
+            y.append(label)
+            (tmp_path / "texts" / label / f"{i}.txt").write_text(said[-1])
+    args = ["fit", tmp_path / "texts", "--label-from-folder", "--input-format", "text", "-o", tmp_path / "m.deciban"]
+    assert "20 rows, 2 classes, 1 column" in run(*args, *NAIVE_BAYES).stdout
+    counts = CountVectorizer().fit_transform(said)
+    expected = MultinomialNB().fit(counts, y).predict_proba(counts)
+    np.testing.assert_allclose(proba(tmp_path / "m.deciban", pd.DataFrame({"text": said})), expected, rtol=1e-9)
+    judged = run("evaluate", tmp_path / "m.deciban", tmp_path / "texts", "--input-format", "text", "--json")
+    assert json.loads(judged.stdout)["metrics"]["accuracy"] == 1
+    assert run("filter", tmp_path / "m.deciban", input="Subject: claim\n\nfree prize").stdout.startswith(
+        "X-Deciban: spam"
+    )
+    run(*args)  # of evidence
+    assert "there is no mail in" in run(*args[:3], "-o", tmp_path / "m.deciban", code=1).stderr
+
+
+def test_what_is_no_mail_is_told_and_does_not_stop_the_run(mail, tmp_path):
+    (mail / "spam" / "picture.png").write_bytes(b"\x89PNG")
+    (mail / "spam" / "empty.eml").write_bytes(b"")
+    made = run("fit", mail, "--label-from-folder", "-o", tmp_path / "m.deciban")
+    assert "60 rows, 2 classes" in made.stdout
+    lines = made.stderr.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith(f"deciban: warning: {mail}: 2 left out")
+    assert "spam/picture.png: it does not begin with a header" in lines[0]
+    assert "spam/empty.eml: it is empty" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("args", "words", "code"),
+    [
+        (["mail", "--label-from-folder", "--label", "from"], "the class is the folder, or the", 2),
+        (["mail"], "a first fit needs one", 2),
+        (["a.csv", "--label-from-folder"], "--label: there is no column 'folder'; there are x, y", 1),
+        (["a.csv", "--label", "y", "--labels", "index"], "labels go with mail and texts; a.csv is csv", 1),
+        (["mail", "--label-from-folder", "--labels", "index"], "--label: there is no column 'folder'", 1),
+        (["mail", "--labels", "nowhere"], "nowhere cannot be read: No such file", 1),
+        (["mail", "--label-from-folder", "--model", "lda"], "lda reads no documents", 1),
+        (["mail", "--label-from-folder", "--columns", "body=number"], "'body' holds text", 1),
+        (["mail", "--label-from-folder", "--category", "nothing"], "--category: there is no column 'nothing'", 1),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_mail_that_cannot_be_learned(args, words, code, mail, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("x,y\n1,a\n2,b\n")
+    (tmp_path / "index").write_text("ham mail/ham/00.eml\nspam mail/spam/00.eml\n")
+    done = run("fit", *args, "-o", "m.deciban", code=code)
+    assert words in done.stderr
+    assert not (tmp_path / "m.deciban").exists()
+
+
+def test_mail_on_a_terminal(mail, tmp_path):
+    (mail / "spam" / "picture.png").write_bytes(b"\x89PNG")
+    args = ["mail", "--label-from-folder", "-o", "m.deciban"]
+    code, out, shown = on_a_terminal("fit", *args, cwd=tmp_path)
+    assert code == 0
+    assert out.startswith("m.deciban: EvidenceClassifier, 60 rows")
+    assert "60 rows" in shown
+    assert "picture.png" in shown
+    assert "Traceback" not in shown
 
 
 # Judging -------------------------------------------------------------------------------------------------------------

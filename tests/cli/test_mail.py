@@ -365,24 +365,12 @@ def test_the_line_of_an_mbox_stays_first(office):
     assert without(out, len(envelope)) == envelope + SPAM
 
 
-@pytest.mark.parametrize("before", [b"\n", b"\r\n\r\n", b"\xef\xbb\xbf\n"])
+@pytest.mark.parametrize("before", [b"\n", b"\n\n\n", b"\r\n\r\n", b"\xef\xbb\xbf\n"])
 def test_empty_lines_before_a_mail_do_not_make_its_headers_text(before, office):
     out, _ = deliver("filter", office / "nb.deciban", data=before + SPAM)
     assert without(out, len(before)) == before + SPAM
     out, _ = deliver("filter", office / "nb.deciban", data=b"\xef\xbb\xbf" + SPAM)
     assert without(out) == b"\xef\xbb\xbf" + SPAM
-
-
-def test_a_body_of_100_megabytes(model, tmp_path):
-    with (tmp_path / "in.eml").open("wb") as file:
-        file.write(SPAM)
-        for i in range(100):
-            file.write((b"%d 0123456789abcde\n" % i) * 60_000)
-    with (tmp_path / "in.eml").open("rb") as given, (tmp_path / "out.eml").open("wb") as out:
-        done(process("filter", model, stdin=given, stdout=out))
-    passed = (tmp_path / "out.eml").read_bytes()
-    assert without(passed) == (tmp_path / "in.eml").read_bytes()
-    assert len(passed) > 100 << 20
 
 
 SPOOFS = {
@@ -412,6 +400,8 @@ def test_headers_that_pretend_to_be_ours_are_removed(name, line, office):
     spoof = SPOOFS[name].replace(b"\n", line)
     left = b"X-Note: x\r" if name == "CR" else b""
     for data, kept in zip(mails(spoof), mails(left), strict=True):
+        if data.removeprefix(start).startswith(b"X-Deciban :"):  # which begins no mail
+            continue
         out, _ = deliver("filter", office / "nb.deciban", "--exit-zero", data=data)
         found = email.message_from_bytes(out)
         assert len(found.get_all("X-Deciban")) == 1
@@ -428,6 +418,7 @@ LINES = st.sampled_from(
 
 @given(st.lists(LINES, max_size=8), st.sampled_from(["\n", "\r\n", "\r"]), st.binary(max_size=30), st.booleans())
 def test_whatever_the_headers_are_there_is_one_of_ours(lines, line_break, body, envelope):
+    envelope = envelope and line_break != "\r"  # there is no mbox of such lines
     head = line_break.join([*(["From me Mon Jan  1 00:00:00 2024"] if envelope else []), "From: a", *lines])
     data = (head + 2 * line_break).encode() + body
     out = headed(data, "spam p=0.9 (a +1.0; b -2.0)")
@@ -602,7 +593,7 @@ def test_files_that_cannot_be_read_do_not_stop_the_rest(office, tmp_path):
 @pytest.mark.parametrize("end", [b"", b"\n", b"\n\n"])
 def test_an_mbox_passes_through(line, end, office, tmp_path):
     envelope = b"From me Mon Jan  1 00:00:00 2024\n"
-    body = SPAM + b"\nFrom here on it is text\n>From me\n\n\n"
+    body = SPAM + b"\nFrom here on it is text\nand on\n>From me\n\n\n"
     mails = [envelope + SPAM, envelope + body, envelope + b"X-Deciban: ham\n" + HAM.rstrip() + b"\n"]
     data = (b"\n".join(mails) + end).replace(b"\n", line)
     out, said = deliver("filter", office / "nb.deciban", "--mbox", data=data)
@@ -736,9 +727,10 @@ def nested(depth):
 
 
 def bomb():
-    """Zeros, 300 MB of them, in 300 kB."""
+    """Zeros, a gigabyte of them: what is packed once is repeated."""
     packer = zlib.compressobj(9)
-    packed = b"".join(packer.compress(bytes(1 << 20)) for _ in range(300)) + packer.flush()
+    first, again = (packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
+    packed = first + 1023 * again
     head = (
         b'Subject: prize\nContent-Type: multipart/mixed; boundary=x\n\n--x\nContent-Type: application/zip; name="a.zip"'
     )
@@ -752,8 +744,8 @@ HOSTILE = {
     "zip bomb": bomb,
     "a line of 100 MB": lambda: b"Subject: prize\n\n" + b"free " * (20 << 20),
     "a header of 100 MB": lambda: b"Subject: " + b"free " * (20 << 20),
-    "a spoof of 100 MB": lambda: b"Subject: prize\nX-Deciban: " + b" ham\n" * (20 << 20) + b"\n",
-    "HTML of 100 MB": lambda: b"Subject: prize\nContent-Type: text/html\n\n" + b"<a " * (34 << 20),
+    "a spoof of 20 MB": lambda: b"Subject: prize\nX-Deciban: " + b" ham\n" * (4 << 20) + b"\n",
+    "HTML of 20 MB": lambda: b"Subject: prize\nContent-Type: text/html\n\n" + b"<a " * (7 << 20),
     "random bytes": lambda: RANDOM,
     "random bytes in a mail": lambda: b"Subject: prize\n\n" + RANDOM,
     "NULs": lambda: b"Subject: prize\n\n" + bytes(10 << 20),
@@ -784,7 +776,7 @@ def test_a_model_that_is_changed_all_the_time_is_always_whole(model):
     programs = f"""
 from deciban.filtering import Filter
 from deciban.storage import locked
-for _ in range(60):
+for _ in range(25):
     with locked({str(model)!r}):
         Filter.load({str(model)!r}).learned([], "ham").save({str(model)!r})
 """

@@ -90,6 +90,8 @@ def in_range(family, params, values, classes):
 
 
 def finite(params):
+    if getattr(params, "certain", np.zeros(0)).any():  # a term that all documents have
+        return False
     return all(not np.isneginf(a).any() for a in flattened(params).values() if a.dtype.kind == "f")
 
 

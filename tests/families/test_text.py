@@ -269,7 +269,7 @@ def learned_texts(draw):
     ],
     ids=str,
 )
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(learned=learned_texts())
 def test_leaving_a_row_out_is_a_refit_without_it(family, alpha, learned):
     values, labels, weights = learned

@@ -9,8 +9,8 @@ from deciban.families import Context, Gaussian, Multinomial
 from deciban.families.mixed import Encoding
 from deciban.families.normals import TOWARDS, Normals
 from deciban.weighing.densities import MOST, Jointly, Normal
-from deciban.weighing.words import Words
 from deciban.weighing.reader import Rows
+from deciban.weighing.words import Words
 from tests.weighing.made import centred
 
 N = 60

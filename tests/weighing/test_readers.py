@@ -10,9 +10,9 @@ from deciban.errors import DecibanError
 from deciban.families import Poisson
 from deciban.plans import Plan
 from deciban.weighing.densities import Jointly, Normal
-from deciban.weighing.words import Words
 from deciban.weighing.readers import readers_of
 from deciban.weighing.tables import Leaves, Paired, Present, Scales, Values
+from deciban.weighing.words import Words
 from tests.weighing.made import collected, learned, mixed, sampled
 
 

@@ -118,6 +118,8 @@ def forget(
 
     Rows that were not learned are an error, and the model stays as it is.
 
+    A mail is forgotten by `deciban forget MODEL --as CLASS < mail`: see `deciban forget --as x --help`.
+
     \b
     Examples:
       deciban forget people.deciban leavers.csv

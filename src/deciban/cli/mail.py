@@ -23,7 +23,6 @@ BATCH, MOST_BATCH = 256, 1 << 24  # mails that are judged at a time, and bytes o
 WIDTH = 76  # of a line of a header
 # Ours, wherever some reader may see one: after a lone CR too, with space before the colon; and the lines it goes on in
 SPOOFED = rb"(?i)(?<![^\r\n])X-Deciban[ \t]*+:[^\r\n]*+(?:(?:\r\n|\r|\n)[ \t][^\r\n]*+)*+(?:\r\n|\r|\n|\Z)"
-LINE_END = rb"\r\n|\r|\n"
 
 FILTER = """Judge mail by a model.
 
@@ -244,11 +243,11 @@ def headed(mail: bytes, text: str) -> bytes:
     start = len(BOM) if mail.startswith(BOM) else 0
     while mail[start : start + 1] in (b"\r", b"\n"):  # no more than are read as if they were not there
         start += 1
-    first = re.compile(LINE_END).search(mail, start)
-    end = first[0] if first else b"\n"
-    if first and mail.startswith(b"From ", start):  # the envelope of an mbox
-        start = first.end()
-    elif start == len(BOM):  # before it, so that ours is a header to everyone
+    line = mail.find(b"\n", start) + 1 or mail.find(b"\r", start) + 1
+    end = (b"\r\n" if mail[line - 2 : line] == b"\r\n" else mail[line - 1 : line]) if line else b"\n"
+    if line and mail.startswith(b"From ", start):  # the envelope of an mbox
+        start = line
+    elif mail[:start] == BOM:  # before it, so that ours is a header to everyone
         start = 0
     stop = mail.find(b"\n\n", start) + 1 or len(mail)
     stop = mail.find(b"\n\r\n", start, stop) + 1 or stop

@@ -30,7 +30,7 @@ HOMES: dict[str, Home] = {
     **named("families.", "deciban.families.normals", "Normals"),
     **named("", "deciban.families.mixed", "Coding", "Encoding"),
     **named("priors.", "deciban.families.priors", "Beta", "Dirichlet", "InverseGamma", "InverseWishart", "Laplace"),
-    **named("priors.", "deciban.families.priors", "Normal", "Virtual"),
+    **named("priors.", "deciban.families.priors", "Background", "Normal", "Virtual"),
     **named("", "deciban.statistics.cells", "Cells"),
     **named("", "deciban.statistics.counts", "Counts"),
     **named("", "deciban.statistics.extrema", "Extrema", "Least"),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.batch import Coded
+from deciban.batch import Coded, Texts
 from deciban.errors import DecibanError
 from deciban.late import late
 from deciban.statistics.base import require, require_numbers, require_weights
@@ -306,7 +306,9 @@ def sufficient(plan: Plan, params: Any, natural: Natural, levels: tuple[Levels, 
     for name, (array, shape) in shapes(params, len(natural.constant), d).items():
         require(array.shape == shape, f"{name} has shape {array.shape} instead of {shape}")
     require(getattr(params, "levels", levels) == levels, "parameters of other values")
-    rows = np.zeros((0, d)) if levels is None else Coded(np.zeros((0, d), np.int32), levels)
+    rows: Any = np.zeros((0, d)) if levels is None else Coded(np.zeros((0, d), np.int32), levels)
+    if family.reads == "texts":
+        rows = Texts((), np.zeros((0, d, 3), np.int64))
     with np.errstate(all="ignore"):
         width = family.sufficient(params, rows).shape[1]
     require(width == len(natural.names), f"{len(natural.names)} natural parameters of {width} statistics")
@@ -322,6 +324,9 @@ def shapes(params: Any, k: int, d: int) -> dict[str, tuple[NDArray[Any], tuple[i
             wanted = {"mean": (k, d), "variance": (k, d), "informative": (d,)}
         case "RateParams":
             wanted = {"rate": (k, d), "informative": (d,)}
+        case "TextParams":
+            v = len(params.terms)
+            wanted = {"log_p": (k, v), "absent": (k,), "table": (v, -(-k // 4) * 4)}
         case "MultinomialParams":
             wanted = {"log_p": (k, d)}
         case "MultivariateGaussianParams":

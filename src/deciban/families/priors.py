@@ -149,6 +149,25 @@ class Virtual:
 
 
 @dataclass(frozen=True)
+class Background:
+    """(k_v + α + m·Q(v)/K) / Σ: Laplace's α beside m virtual examples, spread as those of all classes together are.
+
+    >>> Background(2.0, 0.5).pseudo_counts(np.array([[3.0, 0.0], [0.0, 1.0]]), ("a", "b"), ("no", "yes"))
+    array([[1.25, 0.75],
+           [1.25, 0.75]])
+    """
+
+    m: float
+    alpha: float
+
+    def __post_init__(self) -> None:
+        _require(self.m >= 0 and self.alpha >= 0, f"Background: m and alpha must be 0 or more, not {self}")
+
+    def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
+        return Virtual(self.m).pseudo_counts(counts, levels, classes) + self.alpha
+
+
+@dataclass(frozen=True)
 class Normal:
     """On a Gaussian's mean: (Σx/σ² + η/λ²) / (n/σ² + 1/λ²), σ² being the estimated variance.
 

@@ -14,7 +14,8 @@ from deciban import _kernels
 from deciban.batch import Texts
 from deciban.errors import DecibanError
 from deciban.families.base import Context, Family, Natural, Reads, Recalled, Table, padded_table
-from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
+from deciban.families.natural import require_finite
+from deciban.families.priors import Background, DiscretePrior, Laplace, Virtual, log_frequencies
 from deciban.statistics.tokens import Cut, TermRows, Terms, Tokens
 from deciban.types import FloatArray, IntArray, Labels
 
@@ -206,8 +207,9 @@ class Text(Family[Tokens, TextParams]):
         every row that differs is estimated anew. `middle` (K) is taken off every term (see `centred`).
         """
         prior = self.prior or Laplace(context.smoothing)
-        each = getattr(prior, "follows", 0.0) / len(context.classes)
-        alpha = prior.alpha if isinstance(prior, Laplace) else 0.0
+        alpha = prior.alpha if isinstance(prior, (Laplace, Background)) else 0.0
+        follows = prior.m if isinstance(prior, Background) or (isinstance(prior, Virtual) and prior.q is None) else 0.0
+        each = follows / len(context.classes)
         if self.max_terms is not None or alpha + each <= 0 or (each and self.events == "complement"):
             super().leave_one_out(statistic, params, context, values, labels, weights, out)
             return
@@ -225,10 +227,11 @@ class Text(Family[Tokens, TextParams]):
 
         Off every term the mean of log θ over all terms there are; off a document ("bernoulli") that over all documents.
         Densities of classes with few documents are flat, so that all terms speak for them, the more the longer a text.
+        The average is that of all rows, also for a row that is left out.
         """
         share = statistic.counts.value.sum(axis=0)
         total = statistic.documents.value.sum() if self._once else share.sum()
-        middle = params.log_p @ (share / max(total, 1e-300)) if len(share) else np.zeros(len(params.log_p))
+        middle = (params.log_p * (share / max(total, 1e-300))).sum(axis=1)  # in an order that no alignment changes
         if self._once:
             return replace(params, absent=params.absent - (middle + params.absent)), middle + params.absent
         log_p = params.log_p - middle[:, np.newaxis]
@@ -292,8 +295,8 @@ class Text(Family[Tokens, TextParams]):
 
     def natural(self, params: TextParams, context: Context) -> Natural:
         """log θ_t: of x_t. (For "bernoulli" log φ_t − log(1 − φ_t), of whether t is there.)"""
-        if not np.isfinite(params.log_p).all():
-            raise DecibanError("a term is impossible in some class, so the model has no twin: use smoothing above 0")
+        log_p = np.full_like(params.log_p, -np.inf) if params.certain.any() else params.log_p
+        require_finite(log_p, [0] * len(params.terms), context, self)
         column = " + ".join(map(str, context.columns))
         names, eta = tuple(f"{column}: {term}" for term in params.terms), params.log_p
         if self._once:
@@ -395,14 +398,25 @@ class _LeftOut:
             absent = np.empty(n)  # over all terms, as if the row had none
             for weight, total in np.unique(np.stack([less, rest]), axis=1).T.tolist():
                 # a term that all documents have is in every row, and never absent
-                false = missing - weight + self.alpha + self.each * (1.0 - np.minimum(seen / total, 1.0))
-                absent[(less == weight) & (rest == total)] = np.log(false[false > 0.0]).sum()
-            false = missing[term] - less[row] + self.alpha + self.each * (1.0 - np.minimum(seen[term] / rest[row], 1.0))
+                false = self._absent(missing - weight, seen, total)
+                here = (less == weight) & (rest == total)
+                absent[here] = np.log(false[false > 0.0]).sum()
+                all_others = (false <= 0.0) & (seen <= total * (1.0 + 1e-12))  # have the term
+                if all_others.any():
+                    absent[here & (cells.summed(all_others[term]) < all_others.sum())] = -np.inf
+            false = self._absent(missing[term] - less[row], seen[term], rest[row])
             k = np.maximum(counts.less(less[row], c, term), 0.0)  # without the row
             with np.errstate(divide="ignore", invalid="ignore"):
                 change = np.where(cells.kept, np.log(k + true_a), 0.0) - np.where(false > 0.0, np.log(false), 0.0)
             out[:, c] = absent + cells.summed(change) - (v - gone) * np.log(size + 2.0 * self.alpha + self.each)
         return out - self.middle
+
+    def _absent(self, missing: FloatArray, seen: FloatArray, total: Any) -> FloatArray:
+        """Documents of a class without a term, and pseudo-counts; exactly 0 where rounding alone leaves some."""
+        near = 1e-12 * self.statistic.documents.value.sum()
+        share = np.where(seen >= total - near, 0.0, 1.0 - seen / total)
+        found: FloatArray = np.where(missing > near, missing, np.minimum(missing, 0.0)) + self.alpha + self.each * share
+        return found
 
 
 @dataclass(frozen=True)

@@ -139,11 +139,12 @@ class EvidenceClassifier(GenerativeClassifier):
             if isinstance(rows, Sample):
                 single = Generative.collect(rows, schema, plans, self._missing())
                 few = self._few(rows, schema)
+                seen = rows.frame.rows if rows.weights is None else int(np.count_nonzero(rows.weights))
             else:
                 watched = Watched.over(rows, schema, self.weigh_rows, self.seed)
                 single = Generative.collect(watched, schema, plans, self._missing())
-                few = watched.sample()
-            single, together = with_text(single, few) if isinstance(self.text, str) else (single, ())
+                few, seen = watched.sample(), watched.rows
+            single, together = with_text(single, seen) if isinstance(self.text, str) else (single, ())
             whole = single
             if not is_sparse(rows.frame):
                 together += joint_plans(single, few, pairs, self.trees, self.seed)
@@ -316,9 +317,9 @@ class EvidenceClassifier(GenerativeClassifier):
     def leave_one_out(self, X: Any, y: Any = None, sample_weight: Any = None) -> Evaluation:
         """Every row judged by evidence of all the others.
 
-        What was chosen by all rows stays: the class prior, the weights, which pairs have tables, where trees and bins
-        are cut (though bins by the other half of the rows, and trees judge only rows that they were not grown from). So
-        it is a little kinder than new rows are; `cross_validate` fits anew.
+        What was chosen by all rows stays: the class prior, the weights, the average document, which pairs have tables,
+        where trees and bins are cut (though bins by the other half of the rows, and trees judge only rows that they
+        were not grown from). So it is a little kinder than new rows are; `cross_validate` fits anew.
         """
         given = self._known(self._sample(X, y, sample_weight, first=False))
         with given.located():

@@ -30,7 +30,7 @@ class NaiveBayes(GenerativeClassifier):
         "auto" takes the α that foretells left-out cells best, from the counts alone: see `smoothing_`. It is chosen
         anew when the model has merged, forgotten or learned more.
     class_prior : "empirical", "laplace", "uniform", or probabilities (in order of classes_, or a dict)
-    missing : "skip" or "category" (of documents always "skip")
+    missing : "skip" or "category"
         A missing cell is left out, or its absence is a value of its own.
     unseen : "skip", "reserve" or "error"
         A category never seen in training gives no evidence, has the probability of one more category, or is refused.

@@ -38,7 +38,7 @@ class TableFrame:
 
     def take(self, rows: NDArray[np.intp]) -> TableFrame:
         chosen = pa.array(rows)
-        columns = [self.array(j).take(chosen) for j in range(len(self.names))]
+        columns = [compact(self.array(j).take(chosen)) for j in range(len(self.names))]
         return TableFrame(pa.table(columns, names=self.table.column_names), self.names, self.kinds)
 
     def drop(self, column: int) -> TableFrame:
@@ -192,6 +192,13 @@ def numbers_of(array: Any) -> NDArray[Any]:
     if array.null_count:
         array = array.fill_null(np.nan)
     return np.asarray(array.to_numpy(zero_copy_only=False))
+
+
+def compact(array: Any) -> Any:
+    """The same; of a dictionary that holds far more than the rows do, no more is kept."""
+    if not pa.types.is_dictionary(array.type) or len(array.dictionary) <= 2 * len(array) + 16:
+        return array
+    return array.dictionary_decode().dictionary_encode().cast(array.type)
 
 
 def text_of(array: Any) -> tuple[list[NDArray[np.uint8]], NDArray[np.int64]]:

@@ -112,6 +112,7 @@ class Watched(Streamed):
     seed: int = 0
     kept: list[tuple[Sample, Keys]] = field(default_factory=list)
     thinned: list[bool] = field(default_factory=list)  # whether rows were left out
+    sizes: list[int] = field(default_factory=list)  # of the batches
 
     @classmethod
     def over(cls, rows: Streamed, schema: Schema, most: int, seed: int) -> Watched:
@@ -120,11 +121,18 @@ class Watched(Streamed):
     def batches(self, *, converts: bool) -> Iterator[Batch]:
         self.kept.clear()
         self.thinned.clear()
+        self.sizes.clear()
         for batch in super().batches(converts=converts):
             yield batch
             self._keep(batch)
 
+    @property
+    def rows(self) -> int:
+        """How many there were, but for those of weight 0."""
+        return sum(self.sizes)
+
     def _keep(self, batch: Batch) -> None:
+        self.sizes.append(len(batch.labels))
         labels = Encoded(batch.labels, batch.classes)
         numbers = batch.first + (np.arange(len(batch.labels)) if batch.rows is None else batch.rows)
         keys = row_keys(batch.frame, self.schema.places(batch.frame), self.seed)

@@ -73,6 +73,7 @@ class Terms:
         sizes = np.diff(self.ends, prepend=0)
         whole = self.text.ndim == self.ends.ndim == 1 and (sizes > 0).all() and sizes.sum() == len(self.text)
         require(whole, "the ends of terms are not those of their text")
+        require((sizes < 1 << 15).all(), "a term is too long")
         require(_kernels.ascending_terms(self.text, self.ends), "terms do not stand in order")
 
     def take(self, places: IntArray) -> Terms:

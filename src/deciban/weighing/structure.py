@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.batch import Coded
 from deciban.families import Binned, Categorical, Gaussian, Multinomial, Text
 from deciban.families.celled import Pairs
 from deciban.families.cuts import cut_values, equal_frequency
 from deciban.families.forest import Forest
 from deciban.families.mixed import MOST_CODES, Codes, Coding, Encoding
 from deciban.families.normals import Normals
-from deciban.families.priors import Virtual
+from deciban.families.priors import Background
 from deciban.generative import Block, Generative
 from deciban.plans import Plan, with_presence
 from deciban.schema import Schema
@@ -35,9 +34,10 @@ PRODUCTS = 1 << 23  # numbers in its scatter
 PAIRED = 64  # columns of which all pairs are tried
 MOST_PAIRS = 20
 # what a document says, and what it does not; 300 virtual documents, spread as all are, hold back words that are rare
-TEXTS = (Text(shapes=True), Text("bernoulli", shapes=True, prior=Virtual(300.0)))
+TEXTS = (Text(shapes=True), Text("bernoulli", shapes=True, prior=Background(300.0, 0.01)))
 WORDS = 3  # that a cell of text has in the mean, at least; fewer are a name
 DIFFERENT = 1 / 3  # of the cells of text, at least
+IDEOGRAPHS = "\u2e80"  # and all that follow
 LOOKED_AT = 2000  # different cells, at least, whose words are counted
 GAIN = 0.005  # nats a row that a pair must tell more than its two columns
 
@@ -54,14 +54,19 @@ def first_plans(schema: Schema, *, sparse: bool, text: Collection[int] = ()) -> 
     return tuple(with_presence([plan for plan in plans if plan.columns]))
 
 
-def with_text(evidence: Generative, sample: Sample) -> tuple[Generative, tuple[Plan, ...]]:
+def with_text(evidence: Generative, rows: int) -> tuple[Generative, tuple[Plan, ...]]:
     """Without the columns of categories that are texts, and how these are to be read.
 
-    A text is a cell that is seldom there twice among the rows of a sample, and has some words.
+    A text is a cell that is seldom there twice among so many rows, and has some words.
     """
-    places = evidence.schema.places(sample.frame)
     coded = [block for block in evidence.blocks if isinstance(block.statistic, Counts)]
-    found = [j for block in coded for j in block.plan.columns if _is_text(sample.frame.coded([places[j]]))]
+    one = float(evidence.counts.value.sum()) / max(rows, 1)  # the weight of a row
+    found = [
+        j
+        for block in coded
+        for i, j in enumerate(block.plan.columns)
+        if _is_text(block.statistic.columns([i]), one)  # type: ignore[arg-type]
+    ]
     if not found:
         return evidence, ()
     blocks = []
@@ -71,15 +76,22 @@ def with_text(evidence: Generative, sample: Sample) -> tuple[Generative, tuple[P
         if kept:
             plan = replace(block.plan, columns=tuple(block.plan.columns[i] for i in kept))
             blocks.append(Block(plan, block.statistic.columns(kept)) if plan != block.plan else block)
-    return replace(evidence, blocks=tuple(blocks)), tuple(Plan(family, (j,)) for j in found for family in TEXTS)
+    plans = [Plan(family, (j,)) for j in found for family in TEXTS]
+    return replace(evidence, blocks=tuple(blocks)), tuple(with_presence(plans))
 
 
-def _is_text(cells: Coded) -> bool:
-    texts = sorted(level for level in cells.levels[0] if isinstance(level, str))
-    if len(texts) < DIFFERENT * np.count_nonzero(cells.codes >= 0):
+def _is_text(counts: Counts, one: float) -> bool:
+    there = sum(w for w, level in zip(counts.table.value.sum(axis=0).tolist(), counts.levels[0], strict=True) if level)
+    texts = [level for level in counts.levels[0] if isinstance(level, str)]
+    if len(texts) * one < DIFFERENT * there:
         return False
     some = texts[:: max(1, len(texts) // LOOKED_AT)]
-    return bool(some) and sum(len(Text().terms(text)) for text in some) >= WORDS * len(some)
+    return bool(some) and sum(map(_words, some)) >= WORDS * len(some)
+
+
+def _words(text: str) -> int:
+    """Between spaces; where none are written, ideographs."""
+    return len(text.split()) if text.isascii() else max(len(text.split()), sum(c >= IDEOGRAPHS for c in text))
 
 
 def joint_plans(evidence: Generative, sample: Sample, pairs: int | None, trees: int, seed: int) -> tuple[Plan, ...]:
