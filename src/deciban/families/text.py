@@ -387,14 +387,14 @@ class _LeftOut:
         counts, documents, row, term = self.statistic.counts, self.statistic.documents, cells.row, cells.term
         n, v = cells.n, counts.shape[1]
         seen = counts.total().value  # (V) documents that have the term
-        rest = np.maximum(documents.value.sum() - weights, 1e-300)  # (n) documents without the row
+        rest = np.maximum(documents.total().less(weights), 1e-300)  # (n) documents without the row
         gone = cells.summed(~cells.kept)
         true_a = self.alpha + self.each * cells.left / rest[row]
         out = np.empty((n, len(counts.value)))
         for c in range(out.shape[1]):
             less = np.where(labels == c, weights, 0.0)
             size = documents.less(less, np.full(n, c))
-            missing = documents.value[c] - counts.value[c]  # (V) n − k
+            missing = documents.less(counts.value[c], np.full(v, c)) - counts.words[1:, c].sum(axis=0)  # (V) n − k
             absent = np.empty(n)  # over all terms, as if the row had none
             for weight, total in np.unique(np.stack([less, rest]), axis=1).T.tolist():
                 # a term that all documents have is in every row, and never absent
