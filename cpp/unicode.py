@@ -36,7 +36,8 @@ def main() -> None:
     print("// Made by cpp/unicode.py from Unicode", unicodedata.unidata_version, "and not to be changed by hand.")
     print("#pragma once\n#include <cstdint>\n\nnamespace deciban::unicode {\n")
     print("enum Kind : std::uint8_t { SEPARATOR, LETTER, DIGIT, ALONE, IGNORED, APOSTROPHE, POINT };\n")
-    _print_array("std::uint32_t RUNS", [f"{code << 3 | kinds[code]}u" for code in runs], "where a kind begins, · 8 + the kind")
+    begins = [f"{code << 3 | kinds[code]}u" for code in runs]
+    _print_array("std::uint32_t RUNS", begins, "where a kind begins, · 8 + the kind")
     folded = {chr(code): chr(code).casefold() for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000}
     folds = [(ord(a), [*map(ord, b)]) for a, b in folded.items() if a != b]
     cells = [f"{{{a}u, {{{', '.join(f'{c}u' for c in b + [0] * (3 - len(b)))}}}}}" for a, b in folds]

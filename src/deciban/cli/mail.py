@@ -73,6 +73,8 @@ def run(command: str, arguments: Sequence[str]) -> int:
         _say(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
     except MemoryError:
         _say("there is not enough memory for this")
+    except Exception as error:  # whatever it is, its exit code must not be that of a class
+        _say(f"{type(error).__name__}: {error}")
     else:
         return code
     return FAILED
@@ -98,7 +100,9 @@ def _parser(command: str) -> argparse.ArgumentParser:
     parser.add_argument("mails", metavar="MAIL", nargs="*", help="files of one mail each; standard input if none")
     parser.add_argument("--mbox", action="store_true", help="the input is an mbox: many mails")
     if command != "filter":
-        parser.add_argument("--as", dest="label", metavar="CLASS", required=True, help="the class of the mails")
+        parser.add_argument(
+            "--as", dest="label", type=_name_of_class, metavar="CLASS", required=True, help="the class of the mails"
+        )
         return parser
     parser.add_argument("--bulk", "-b", action="store_true", help="read names of files from standard input")
     parser.add_argument(
@@ -110,6 +114,12 @@ def _parser(command: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--exit-zero", action="store_true", help="exit with 0, whatever the class is, unless it fails")
     return parser
+
+
+def _name_of_class(text: str) -> str:
+    if not text.strip() or not text.isprintable():
+        raise argparse.ArgumentTypeError("a class needs a name, of one line")
+    return text
 
 
 def _share(text: str) -> float:
