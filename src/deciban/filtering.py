@@ -59,7 +59,8 @@ class Filter:
 
     def __post_init__(self) -> None:
         _require_kind(self.parts.kind)
-        names, families = self.evidence.schema.names, [plan.family for plan in self.evidence.plans]
+        names = self.evidence.schema.names
+        families = [plan.family for plan in self.evidence.plans if not plan.presence]
         if self._reads_documents and not all(isinstance(family, Text) for family in families):
             raise DecibanError(
                 f"the model reads the column {names[0]!r} as {type(families[0]).__name__}: fit it on --text"
@@ -193,7 +194,7 @@ class Filter:
             family: Any = plan.family
             texts = read(plan, frame, places, None, self.evidence.missing)
             rows, nats = family.cells(params, texts)
-            row, known = rows.rows, np.unique(rows.indices)
+            row, known = rows.rows, np.flatnonzero(np.bincount(rows.indices))  # np.unique imports more of numpy
             called = dict(zip(known.tolist(), family._names(params.terms, known, texts), strict=True))
             if weights is not None:  # evidence is less its mean over the classes
                 nats = (nats - nats.mean(axis=1, keepdims=True)) * weights

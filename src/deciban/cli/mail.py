@@ -117,8 +117,8 @@ def _parser(command: str) -> argparse.ArgumentParser:
 
 
 def _name_of_class(text: str) -> str:
-    if not text.strip() or not text.isprintable():
-        raise argparse.ArgumentTypeError("a class needs a name, of one line")
+    if not text.strip():
+        raise argparse.ArgumentTypeError("a class needs a name")
     return text
 
 

@@ -233,7 +233,7 @@ class Text(Family[Tokens, TextParams]):
         total = statistic.documents.value.sum() if self._once else share.sum()
         middle = (params.log_p * (share / max(total, 1e-300))).sum(axis=1)  # in an order that no alignment changes
         if self._once:
-            return replace(params, absent=params.absent - (middle + params.absent)), middle + params.absent
+            return replace(params, absent=-middle), middle + params.absent
         log_p = params.log_p - middle[:, np.newaxis]
         return replace(params, log_p=log_p, table=padded_table(log_p)), middle
 

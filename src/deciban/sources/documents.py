@@ -41,7 +41,6 @@ class TextFrame:
         return TextFrame(self.names, tuple([column[i] for i in places] for column in self.columns), self.kind)
 
     def numbers(self, columns: Sequence[int]) -> NDArray[Any]:
-        """Whether text is there can be told; no other number can be made of it."""
         raise DecibanError(f"column {self.names[columns[0]]!r} holds text, but its family needs numbers: use Text")
 
     def counts(self, columns: Sequence[int]) -> NDArray[Any]:
@@ -65,40 +64,33 @@ class TextFrame:
         return self.columns[column][row]
 
 
+LOOKED_AT = 1000  # cells of an array that may hold anything
+# what numpy, pandas, polars and pyarrow call text
+TEXT = ("<u", ">u", "str", "large_string", "dictionary<values=string", "dictionary<values=large_string")
+
+
 def is_documents(x: Any) -> bool:
     """Whether this is one column of text: a list of it, or an array or series with one dimension."""
     if isinstance(x, (list, tuple)):
-        first = next((cell for cell in x if cell is not None and cell == cell), None)
-        return isinstance(first, str) or (bool(x) and all(cell is None for cell in x))
+        first = next((cell for cell in x if not _is_missing(cell)), None)
+        return isinstance(first, str) or (first is None and None in x)
     if len(getattr(x, "shape", (0,))) != 1 or not hasattr(x, "__len__"):
         return False
     kind = str(getattr(x, "dtype", getattr(x, "type", ""))).lower()
-    if kind == "object":
-        return is_documents(x[:LOOKED_AT].tolist())
-    return kind.startswith(TEXT)
+    return is_documents(x[:LOOKED_AT].tolist()) if kind == "object" else kind.startswith(TEXT)
 
 
-LOOKED_AT = 1000  # cells of an array that may hold anything
-# what numpy, pandas, polars and pyarrow call text
-TEXT = (
-    "<u",
-    ">u",
-    "str",
-    "string",
-    "large_string",
-    "string_view",
-    "dictionary<values=string",
-    "dictionary<values=large",
-)
+def _is_missing(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, float) and cell != cell) or type(cell).__name__ == "NAType"  # of pandas
 
 
 def documents_frame(x: Any) -> Frame:
     """One column of text, without a name."""
     if not isinstance(x, (list, tuple)):
         return column_frame(x)
-    cells = x
-    if not all(cell is None or isinstance(cell, str) for cell in cells):
-        cells = [None if cell is None or cell != cell else cell for cell in cells]  # NaN is missing
+    if all(cell is None or isinstance(cell, str) for cell in x):
+        return TextFrame(range(1), (x,))
+    cells = [None if _is_missing(cell) else cell for cell in x]
     for row, cell in enumerate(cells):
         if not (cell is None or isinstance(cell, str)):
             raise DecibanError(f"row {row} is {cell!r}: documents are text, or None where there is none")
