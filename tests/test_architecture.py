@@ -25,6 +25,7 @@ ROOMS = [  # from the bottom up; a room imports from itself and from rooms below
     {"families"},
     {"priors"},
     {"plans"},
+    {"choices"},
     {"generative"},
     {"held_out"},
     {"weighing"},

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from deciban import _kernels, families
+from deciban.choices import Choice, Contest
 from deciban.errors import INFINITE, BadCell, DecibanWarning, cell_error
 from deciban.explain import DECIBANS
 from deciban.families.base import Context, Recalled
@@ -26,15 +27,6 @@ optimize = late("scipy.optimize")
 SMOOTHINGS = 10.0 ** np.arange(-3, 3.5, 0.5)  # then between the best one's neighbours
 SHRINKAGES = (0.0, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 0.6, 1.0)  # then between the best one's neighbours
 LEAST = float(np.log(np.finfo(np.float64).eps))  # of a log-probability, as in the log-loss
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A number that was chosen, and by how much it foretells a row better than another number would."""
-
-    value: float
-    other: float  # the default
-    decibans: float  # a row
 
 
 # Smoothing -----------------------------------------------------------------------------------------------------------
@@ -180,19 +172,6 @@ def _priors(counts: FloatArray, labels: Labels, weights: FloatArray | None) -> F
 
 
 # Families ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Contest:
-    """How well each family foretells the classes from one column alone."""
-
-    column: Level
-    decibans: dict[AnyFamily, float]  # mean 10 log₁₀ p(c|x) with the row left out; nearer to 0 is better
-
-    @property
-    def winner(self) -> AnyFamily:
-        """The best; of equals the simplest, which comes first."""
-        return max(self.decibans, key=lambda family: self.decibans[family])
 
 
 def hold_contests(schema: Schema, sample: Sample) -> tuple[Contest, ...]:

@@ -14,11 +14,11 @@ from deciban.errors import BadCell, DecibanError, NegativeEvidence, cell_error, 
 from deciban.families.base import Context
 from deciban.late import late
 from deciban.plans import (
-    BY_KIND,
     AnyFamily,
     Missing,
     Plan,
     alike,
+    by_kind,
     converts,
     read,
     replaced,
@@ -151,7 +151,7 @@ class Generative:
     @property
     def _free(self) -> set[int]:
         """Columns that were never present, and are read by the family of such: any other would have seen as much."""
-        default = [plan for plan in self.plans if plan.family == BY_KIND["empty"]]
+        default = [plan for plan in self.plans if plan.family == by_kind()["empty"]]
         return {j for plan in default for j in plan.columns if self.schema.kinds[j] == "empty"}
 
     @property

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 
 from deciban.batch import MISSING, UNSEEN, Coded, Frame, Kind
 from deciban.errors import DecibanError
-from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial, Text
+from deciban.families.base import Family
+from deciban.late import late
 from deciban.schema import Schema
 from deciban.sources import Sample, Streamed
 from deciban.sources.arrays import SparseFrame
 from deciban.types import FloatArray, Levels
+
+densities = late("deciban.families")  # each is imported when it is needed
 
 AnyFamily = Family[Any, Any]
 Families = AnyFamily | Mapping[Any, AnyFamily] | None
@@ -31,13 +35,16 @@ class Plan:
     lenient: bool = False  # a number that the family cannot have is taken for a missing cell
 
 
-BY_KIND: dict[Kind, AnyFamily] = {
-    "boolean": Bernoulli(),
-    "category": Categorical(),
-    "number": Gaussian(),
-    "text": Text(),
-    "empty": Categorical(),
-}
+@cache
+def by_kind() -> dict[Kind, AnyFamily]:
+    """The families of columns that none was given for."""
+    return {
+        "boolean": densities.Bernoulli(),
+        "category": densities.Categorical(),
+        "number": densities.Gaussian(),
+        "text": densities.Text(),
+        "empty": densities.Categorical(),
+    }
 
 
 def make_plans(schema: Schema, families: Families, missing: Missing, *, sparse: bool) -> tuple[Plan, ...]:
@@ -46,9 +53,9 @@ def make_plans(schema: Schema, families: Families, missing: Missing, *, sparse: 
     taken = {j for plan in plans for j in plan.columns}
     rest = [j for j in range(len(schema.names)) if j not in taken]
     if sparse and rest:
-        plans.append(Plan(Multinomial(), tuple(rest)))
+        plans.append(Plan(densities.Multinomial(), tuple(rest)))
     elif rest:
-        for kind, family in BY_KIND.items():
+        for kind, family in by_kind().items():
             plans.append(Plan(family, tuple(j for j in rest if schema.kinds[j] == kind)))
     plans = grouped(plans)
     return tuple(with_presence(plans) if missing == "category" and not sparse else plans)
@@ -61,7 +68,7 @@ def without_absent(plans: Sequence[Plan], sample: Sample | Streamed) -> tuple[Pl
     for plan in plans:
         if plan.family.joint:
             kept.append(Plan(plan.family, tuple(j for j in plan.columns if j not in absent)))
-            kept.append(Plan(Gaussian(), tuple(j for j in plan.columns if j in absent)))
+            kept.append(Plan(densities.Gaussian(), tuple(j for j in plan.columns if j in absent)))
     return tuple(grouped(kept))
 
 
@@ -124,7 +131,7 @@ def with_presence(plans: Sequence[Plan]) -> list[Plan]:
     """And one that reads whether cells are there, where that is no category among others."""
     apart = ("numbers", "counts", "texts")
     counted = sorted({j for plan in plans if plan.family.reads in apart for j in plan.columns})
-    return [*plans, Plan(Bernoulli(), tuple(counted), presence=True)] if counted else [*plans]
+    return [*plans, Plan(densities.Bernoulli(), tuple(counted), presence=True)] if counted else [*plans]
 
 
 def replaced(plans: Sequence[Plan], columns: set[int], others: Sequence[Plan]) -> tuple[Plan, ...]:

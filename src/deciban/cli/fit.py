@@ -163,8 +163,10 @@ def fit(
     elif label is None and reading.labels is not None:
         label = "label"
     path = output or resume
-    if path is None or (label is None and resume is None):
-        raise typer.BadParameter("a first fit needs one", param_hint="--output / -o" if path is None else "--label")
+    if path is None:
+        raise typer.BadParameter("a first fit needs one", param_hint="--output / -o")
+    if label is None and resume is None:
+        raise typer.BadParameter("a first fit needs one; of mail, --label-from-folder", param_hint="--label")
     scan = reading.scan(data)
     require_writable(path, [part.path for part in scan.parts])
     judged: dict[str, Evaluation] = {}

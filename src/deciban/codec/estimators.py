@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from deciban.choosing import Choice, Contest
+from deciban.choices import Choice, Contest
 from deciban.generative import ClassPrior, Generative, Unseen
 from deciban.plans import Families, Missing
 from deciban.types import Level

@@ -53,7 +53,7 @@ HOMES: dict[str, Home] = {
     **named("", "deciban.plans", "Plan"),
     **named("", "deciban.generative", "Block", "Generative"),
     **named("", "deciban.weighing.weights", "Weights"),
-    **named("", "deciban.choosing", "Choice", "Contest"),
+    **named("", "deciban.choices", "Choice", "Contest"),
     **named("", "deciban.design", "Numbers", "Indicators", "Sufficient", "Part", "Design"),
     **named("", "deciban.linear.predictor", "Predictor"),
     **named("", "deciban.linear.inference", "Inference"),

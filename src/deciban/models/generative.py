@@ -10,7 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from deciban.choosing import Choice, choose_shrinkages, columns_of, leaves_shrinkage
+from deciban.choices import Choice
+from deciban.choosing import choose_shrinkages, columns_of, leaves_shrinkage
 from deciban.errors import DecibanError
 from deciban.evaluation.evaluation import Evaluation
 from deciban.explain import Explanation

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from deciban.choosing import Choice, Contest, choose_smoothing, hold_contests
+from deciban.choices import Choice, Contest
+from deciban.choosing import choose_smoothing, hold_contests
 from deciban.generative import ClassPrior, Generative, Unseen
 from deciban.models.generative import GenerativeClassifier
 from deciban.plans import AnyFamily, Families, Missing, Plan, is_sparse, make_plans
