@@ -34,7 +34,10 @@ def small_batches(monkeypatch):
 
 
 def judged(model, x, y, weights=None):
-    return list(leave_one_out(model.estimate_, model._sample(x, y, weights, first=False)))
+    return [
+        leave_one_out(model.estimate_, batch)
+        for batch in model._sample(x, y, weights, first=False).batches(converts=True)
+    ]
 
 
 # Leave-one-out -------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -25,7 +26,7 @@ from deciban.plans import (
     wider,
 )
 from deciban.schema import Schema
-from deciban.sources import Sample, Streamed
+from deciban.sources import Labelled
 from deciban.sources.arrays import MatrixFrame
 from deciban.statistics.base import Statistic, require_not_negative
 from deciban.statistics.counts import Counts
@@ -81,15 +82,10 @@ class Generative:
         return cls(schema, batch.classes, class_counts(batch), tuple(blocks), missing)._without_empty_classes()
 
     @classmethod
-    def collect(cls, sample: Sample | Streamed, schema: Schema, plans: Sequence[Plan], missing: Missing) -> Generative:
-        """The evidence of all rows of a sample, batch by batch."""
-        total: Generative | None = None
-        with sample.located():
-            for batch in sample.batches(converts=converts(plans, sample.frame)):
-                part = cls.observe(batch, schema, plans, missing)
-                total = part if total is None else total + part
-        assert total is not None
-        return total
+    def collect(cls, rows: Labelled, schema: Schema, plans: Sequence[Plan], missing: Missing) -> Generative:
+        """The evidence of all rows, batch by batch, wherever they are."""
+        observe = partial(cls.observe, schema=schema, plans=plans, missing=missing)
+        return rows.summed(observe, converts=converts(plans, rows.frame))
 
     @property
     def plans(self) -> tuple[Plan, ...]:

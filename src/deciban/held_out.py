@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.batch import MISSING, UNSEEN, Batch
+from deciban.batch import MISSING, UNSEEN, Batch, Frame
 from deciban.errors import BadCell, DecibanError, DecibanWarning, NegativeEvidence, cell_error, warn_of_impossible
 from deciban.generative import Block, ClassPrior, Estimate, Generative, Settings, log_prior, named_cell
 from deciban.plans import Missing, Plan, is_sparse
@@ -33,12 +33,14 @@ class Judged:
     weights: FloatArray | None  # (n)
 
 
-def leave_one_out(estimate: Estimate, sample: Sample) -> Iterator[Judged]:
-    """Every row of a sample that was learned, judged by what was learned from all the others; batch by batch."""
-    # small runs of dense rows: the arithmetic of the row that is left out needs arrays of their size
-    small = not is_sparse(sample.frame) or estimate.converts(sample.frame)
-    for batch in sample.batches(converts=small):
-        yield Judged(*_left_out(estimate, batch), batch.weights)
+def leave_one_out(estimate: Estimate, batch: Batch) -> Judged:
+    """Rows that were learned, each judged by what was learned from all the others."""
+    return Judged(*_left_out(estimate, batch), batch.weights)
+
+
+def in_small_runs(estimate: Estimate, frame: Frame) -> bool:
+    """The arithmetic of the row that is left out needs arrays of the size of a batch of dense rows."""
+    return not is_sparse(frame) or estimate.converts(frame)
 
 
 def _left_out(estimate: Estimate, batch: Batch) -> tuple[Labels, FloatArray]:

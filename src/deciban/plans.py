@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 import numpy as np
 
-from deciban.batch import MISSING, UNSEEN, Coded, Frame, Kind
+from deciban.batch import MISSING, UNSEEN, Batch, Coded, Frame, Kind
 from deciban.errors import DecibanError
 from deciban.families.base import Family
 from deciban.late import late
 from deciban.schema import Schema
-from deciban.sources import Sample, Streamed
+from deciban.sources import Labelled
 from deciban.sources.arrays import SparseFrame
-from deciban.types import FloatArray, Levels
+from deciban.types import FloatArray, IntArray, Levels
 
 densities = late("deciban.families")  # each is imported when it is needed
 
@@ -61,9 +61,9 @@ def make_plans(schema: Schema, families: Families, missing: Missing, *, sparse: 
     return tuple(with_presence(plans) if missing == "category" and not sparse else plans)
 
 
-def without_absent(plans: Sequence[Plan], sample: Sample | Streamed) -> tuple[Plan, ...]:
+def without_absent(plans: Sequence[Plan], rows: Labelled) -> tuple[Plan, ...]:
     """Joint blocks without the columns that are never present, which would leave them no complete row."""
-    absent = _never_present(sample)
+    absent = _never_present(rows)
     kept = [plan for plan in plans if not plan.family.joint]
     for plan in plans:
         if plan.family.joint:
@@ -72,13 +72,17 @@ def without_absent(plans: Sequence[Plan], sample: Sample | Streamed) -> tuple[Pl
     return tuple(grouped(kept))
 
 
-def _never_present(sample: Sample | Streamed) -> set[int]:
+def _never_present(rows: Labelled) -> set[int]:
     """Columns of numbers without a single cell."""
-    numbers = [j for j, kind in enumerate(sample.frame.kinds) if kind != "category"]
-    seen = np.zeros(len(numbers), dtype=bool)
-    for batch in sample.batches(converts=True):
-        seen |= ~np.isnan(batch.frame.numbers(numbers)).all(axis=0)
+    numbers = [j for j, kind in enumerate(rows.frame.kinds) if kind != "category"]
+    seen = rows.summed(partial(_present, numbers), converts=True)
     return {j for j, present in zip(numbers, seen, strict=True) if not present}
+
+
+def _present(numbers: list[int], batch: Batch) -> IntArray:
+    """How many cells of each column are there."""
+    count: IntArray = (~np.isnan(batch.frame.numbers(numbers))).sum(axis=0)
+    return count
 
 
 def _given(schema: Schema, families: Families) -> list[Plan]:

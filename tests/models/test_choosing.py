@@ -488,7 +488,7 @@ def test_the_shrinkage_in_use_is_the_one_chosen(rng, covariance, weighted):
     given = db.GaussianDiscriminant(covariance, shrinkage=s).fit(x, y, w)
     np.testing.assert_array_equal(model.predict_log_proba(x), given.predict_log_proba(x))
     sample = model._sample(x, y, w, first=False)
-    found = np.concatenate([judged.proba for judged in leave_one_out(model.estimate_, sample)])
+    found = np.concatenate([leave_one_out(model.estimate_, batch).proba for batch in sample.batches(converts=True)])
     kept = refitted(db.GaussianDiscriminant(covariance, shrinkage=s), x, y, np.arange(len(y)), w)
     np.testing.assert_allclose(found, kept, rtol=1e-9, atol=1e-12)
     assert model.leave_one_out(x, y, w).log_loss == pytest.approx(log_loss(y, kept, sample_weight=w), rel=1e-9)

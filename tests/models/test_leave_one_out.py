@@ -42,7 +42,7 @@ OF_PAIRS = [
 def left_out(model, x, y, weights=None):
     """(n, K) p(c|x_i), row i left out, of the rows that weigh something."""
     sample = model._sample(x, y, weights, first=False)
-    return np.concatenate([judged.proba for judged in leave_one_out(model.estimate_, sample)])
+    return np.concatenate([leave_one_out(model.estimate_, batch).proba for batch in sample.batches(converts=True)])
 
 
 def without(x, i):

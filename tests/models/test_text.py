@@ -276,7 +276,7 @@ def test_a_table_in_batches_is_the_same_model(tmp_path):
 
 def left_out(model, x, y, weights=None):
     sample = model._sample(x, y, weights, first=False)
-    return np.concatenate([judged.proba for judged in leave_one_out(model.estimate_, sample)])
+    return np.concatenate([leave_one_out(model.estimate_, batch).proba for batch in sample.batches(converts=True)])
 
 
 @each_weighing

@@ -1,5 +1,8 @@
 """Keys of rows, and the rows with the lowest: the same rows whatever order, batches and types they come in."""
 
+import pickle
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,8 +14,8 @@ import deciban as db
 from deciban.schema import Schema
 from deciban.sources import Sample, Streamed, frame_of, stream_of
 from deciban.sources.labels import encode_labels
-from deciban.sources.sampling import Watched, row_keys, sampled
-from tests.sources.written import FILES, STREAMS, as_parquet, at, csv_text
+from deciban.sources.sampling import Few, row_keys, sampled
+from tests.sources.written import FILES, STREAMS, as_parquet
 
 N = 500
 RNG = np.random.default_rng(0)
@@ -208,9 +211,9 @@ WAYS = FILES | {name: make for name, make in STREAMS.items() if name != "polars"
 
 def watched(source, most, weights=None, label="y"):
     stream = stream_of(source)
-    rows = Watched.over(Streamed(stream, label, weights), Schema(tuple(COLUMNS), ("number",) * 4), most, 0)
-    read = sum(len(batch.labels) for batch in rows.batches(converts=True))
-    return rows.sample(), read
+    few = partial(Few.of, schema=Schema(tuple(COLUMNS), ("number",) * 4), most=most, seed=0)
+    found = Streamed(stream, label, weights).summed(few, converts=True)
+    return found.sample(), found.rows
 
 
 @each_table
@@ -238,12 +241,8 @@ def test_batches_that_know_other_classes_and_values_are_joined(tmp_path):
     ]
     parts.append(pa.table({"x": pa.nulls(2), "colour": pa.nulls(2), "y": ["class 0"] * 2}))
     paths = [as_parquet(tmp_path, f"{i}.parquet", part) for i, part in enumerate(parts)]
-    rows = Watched.over(
-        Streamed(stream_of(db.scan(paths)), "y", None), Schema(("x", "colour"), ("number", "category")), 6, 0
-    )
-    for _ in rows.batches(converts=True):
-        pass
-    sample = rows.sample()
+    few = partial(Few.of, schema=Schema(("x", "colour"), ("number", "category")), most=6, seed=0)
+    sample = Streamed(stream_of(db.scan(paths)), "y", None).summed(few, converts=True).sample()
     whole = pa.Table.from_pylist([row for part in parts for row in part.to_pylist()])
     rank = keys(whole.select(["x", "colour"]))
     assert sample.numbers.tolist() == [2 * i for i in np.argsort(rank[::2])]  # both rows of a file are one
@@ -255,20 +254,28 @@ def test_batches_that_know_other_classes_and_values_are_joined(tmp_path):
     assert labels == [whole["y"][i].as_py() for i in sample.numbers.tolist()]
 
 
-def test_a_second_pass_begins_anew(tmp_path):
-    stream = stream_of(db.scan(at(tmp_path, "t.csv", csv_text(TABLE)), block_size=3_000))
-    rows = Watched.over(Streamed(stream, "y", None), Schema(tuple(COLUMNS), ("number",) * 4), 50, 0)
-    for _ in range(2):
-        for _ in rows.batches(converts=True):
-            pass
-        assert contents(rows.sample()) == expected(TABLE, 50, None)
+@pytest.mark.parametrize("most", [1, 40, ALL])
+def test_they_are_a_sum_in_any_grouping_here_or_elsewhere(most):
+    schema = Schema(tuple(COLUMNS), ("number",) * 4)
+    rows = Streamed(stream_of(pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches(9))), "y", None)
+    parts = [pickle.loads(pickle.dumps(Few.of(batch, schema, most, 0))) for batch in rows.batches(converts=True)]
+    half = len(parts) // 2
+    one_by_one, halves = sum(parts[1:], parts[0]), sum(parts[1:half], parts[0]) + sum(parts[half + 1 :], parts[half])
+    assert contents(one_by_one.sample()) == contents(halves.sample()) == expected(TABLE, most, None)
+
+
+def test_what_is_sent_elsewhere_is_no_more_than_the_rows():
+    table = pa.table({"x": np.arange(100_000.0), "y": ["a"] * 100_000})
+    batch = next(Streamed(stream_of(table.slice(7, 5).to_reader()), "y", None).batches(converts=True))
+    assert len(pickle.dumps(Few.of(batch, Schema(("x",), ("number",)), 10, 0))) < 5_000
 
 
 def test_no_more_rows_are_held_than_twice_those_that_may_be_kept(tmp_path):
     stream = stream_of(db.scan(as_parquet(tmp_path, "t.parquet", TABLE, row_group_size=20)))
-    rows = Watched.over(Streamed(stream, "y", None), Schema(tuple(COLUMNS), ("number",) * 4), 30, 0)
-    held = []
-    for batch in rows.batches(converts=True):
-        held.append(sum(len(found) for _, found in rows.kept))
+    held, total = [], None
+    for batch in Streamed(stream, "y", None).batches(converts=True):
+        few = Few.of(batch, Schema(tuple(COLUMNS), ("number",) * 4), 30, 0)
+        total = few if total is None else total + few
+        held.append(sum(len(found) for _, found in total.kept))
         assert len(batch.labels) <= 20
     assert max(held) <= 2 * 30 * 2  # of each class

@@ -5,20 +5,23 @@ from __future__ import annotations
 import copy
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deciban.errors import DecibanError, warn
+from deciban.batch import Batch
+from deciban.errors import DecibanError, RowError, warn
 from deciban.evaluation.evaluation import Evaluation
 from deciban.evaluation.predictions import check_probabilities
 from deciban.evaluation.rows import Rows, classes_of, labelled, log_proba, proba, require_model
 from deciban.held_out import Foretold, rows_of_folds
-from deciban.sources import Streamed, is_stream, settled, stream_of
-from deciban.sources.arrow import TableFrame
+from deciban.sources import Labelled, Streamed, is_stream, settled, stream_of
+from deciban.sources.arrays import MatrixFrame
 from deciban.sources.cells import cells_of_classes
 from deciban.sources.labels import Encoded, check_weights, encode_labels
+from deciban.sources.parted import Parted
 from deciban.types import IntArray, Labels, Level, Levels
 
 
@@ -44,6 +47,8 @@ def evaluate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Evaluatio
            [ 0.,  2., 23.]])
     """
     require_model(model, type(model).__name__)
+    if isinstance(X, Parted):
+        return _of_batches(model, X, classes_of(model))
     if is_stream(X) and y is not None:
         return _of_stream(model, X, y, sample_weight)
     rows, known = labelled(X, y, sample_weight), classes_of(model)
@@ -67,25 +72,27 @@ def _of_stream(model: Any, X: Any, y: Any, sample_weight: Any) -> Evaluation:
     labels = y if isinstance(y, str) else encode_labels(y)
     weights = sample_weight if isinstance(sample_weight, str) else check_weights(sample_weight, np.size(sample_weight))
     rows = Streamed(stream.typed(types), labels, weights)
-    found, met = settled(lambda: _summed(model, rows, known, own=own))
-    _warn_of_strangers(met, known)
+    return settled(lambda: _of_batches(model, rows, known))
+
+
+def _of_batches(model: Any, rows: Labelled, known: Levels) -> Evaluation:
+    """The sum of the evaluations of all batches."""
+    found = rows.summed(partial(_judged, model, known), converts=False)
+    met = found.confusion.sum(axis=1) > 0
+    _warn_of_strangers([label for label, any_row in zip(found.classes, met, strict=True) if any_row], known)
     return found
 
 
-def _summed(model: Any, rows: Streamed, known: Levels, *, own: bool) -> tuple[Evaluation, set[Level]]:
-    """The evaluation of all rows, and the labels that were met."""
-    total: Evaluation | None = None
-    met: set[Level] = set()
-    with rows.located():
-        for _, sample in rows.samples():
-            assert isinstance(sample.frame, TableFrame)
-            x = sample.frame if own else sample.frame.table
-            truth = np.array(sample.labels.classes)[sample.labels.codes]
-            part = Evaluation.of(truth, proba(model, x), classes=known, sample_weight=sample.weights)
-            total = part if total is None else total + part
-            met |= {*sample.labels.classes}
-    assert total is not None
-    return total, met
+def _judged(model: Any, known: Levels, batch: Batch) -> Evaluation:
+    """What a model says of some rows, held against their classes. Rows are numbered as in the input."""
+    frame, own = batch.frame, hasattr(model, "_stream")
+    x = frame.x if isinstance(frame, MatrixFrame) else frame if own else frame.table  # type: ignore[attr-defined]
+    truth = np.array(batch.classes)[batch.labels]
+    try:
+        p = proba(model, x)
+    except RowError as error:
+        raise RowError(error.where, batch.row_number(error.row), error.problem) from None
+    return Evaluation.of(truth, p, classes=known, sample_weight=batch.weights)
 
 
 def cross_validate(

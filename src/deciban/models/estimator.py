@@ -24,6 +24,7 @@ from deciban.sources import Stream, frame_of, is_documents, is_stream, is_table,
 from deciban.sources.arrow import TableFrame, numbers_of
 from deciban.sources.cells import cells_like, cells_of_classes
 from deciban.sources.labels import check_weights, encode_labels
+from deciban.sources.parted import Parted
 from deciban.sources.stream import table_of
 from deciban.types import FloatArray, IntArray, Labels, Levels
 
@@ -151,6 +152,13 @@ class TableEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+    def _note_label(self, X: Any, y: Any) -> None:
+        """How the classes were given: by a column of that name, or an array of that type."""
+        given = X.label if isinstance(X, Parted) else y
+        self._label_name = given if isinstance(given, str) else None
+        dtype = X.label_dtype if isinstance(X, Parted) else y.dtype if isinstance(y, np.ndarray) else None
+        self._label_dtype = dtype
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

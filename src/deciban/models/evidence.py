@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
 
+from deciban.batch import Batch
 from deciban.errors import DecibanError, warn
 from deciban.evaluation.evaluation import Evaluation
 from deciban.explain import Explanation
@@ -21,9 +23,10 @@ from deciban.models.logistic import LogisticRegression
 from deciban.models.threads import one_thread
 from deciban.plans import Missing, Plan, columns_of_key, is_sparse, rank
 from deciban.schema import Schema
-from deciban.sources import Sample, Streamed, settled
+from deciban.sources import Labelled, Sample, Streamed, settled
 from deciban.sources.labels import Encoded
-from deciban.sources.sampling import Watched, row_keys, sampled
+from deciban.sources.parted import Parted
+from deciban.sources.sampling import Few, row_keys, sampled
 from deciban.summary import Summary, counted_word
 from deciban.table import Table
 from deciban.types import FloatArray, IntArray
@@ -106,7 +109,7 @@ class EvidenceClassifier(GenerativeClassifier):
         pairs = self._pairs()
         learned = settled(lambda: self._learned_and_weighed(self._sample(X, y, sample_weight, first=True), pairs))
         schema, fresh, readers, self._weights = learned
-        self._note_fit(schema, y)
+        self._note_fit(schema, X, y)
         self._replace(fresh)
         self._last_readers.append(readers)
         return self
@@ -123,9 +126,7 @@ class EvidenceClassifier(GenerativeClassifier):
             raise ValueError(f"pairs must be 'auto', or a whole number of 0 or more, not {self.pairs!r}")
         return int(self.pairs)
 
-    def _learned_and_weighed(
-        self, rows: Sample | Streamed, pairs: int | None
-    ) -> tuple[Schema, Generative, Readers, Weights]:
+    def _learned_and_weighed(self, rows: Labelled, pairs: int | None) -> tuple[Schema, Generative, Readers, Weights]:
         """First columns one by one; then those that are read together, in a second pass; then weights."""
         if isinstance(rows, Streamed) and rows.stream.once:
             rows = rows.read()
@@ -141,9 +142,9 @@ class EvidenceClassifier(GenerativeClassifier):
                 few = self._few(rows, schema)
                 seen = rows.frame.rows if rows.weights is None else int(np.count_nonzero(rows.weights))
             else:
-                watched = Watched.over(rows, schema, self.weigh_rows, self.seed)
-                single = Generative.collect(watched, schema, plans, self._missing())
-                few, seen = watched.sample(), watched.rows
+                observe = partial(Glance.of, schema, plans, self._missing(), self.weigh_rows, self.seed)
+                glance = rows.summed(observe, converts=True)
+                single, few, seen = glance.evidence, glance.few.sample(), glance.few.rows
             single, together = with_text(single, seen) if isinstance(self.text, str) else (single, ())
             whole = single
             if not is_sparse(rows.frame):
@@ -163,8 +164,8 @@ class EvidenceClassifier(GenerativeClassifier):
             return rows
         return sampled(rows, row_keys(rows.frame, schema.places(rows.frame), self.seed), self.weigh_rows)
 
-    def _plans(self, schema: Schema, sample: Sample | Streamed) -> tuple[Plan, ...]:
-        return first_plans(schema, sparse=is_sparse(sample.frame), text=self._texts(schema))
+    def _plans(self, schema: Schema, rows: Labelled) -> tuple[Plan, ...]:
+        return first_plans(schema, sparse=is_sparse(rows.frame), text=self._texts(schema))
 
     def _first_plans(self, schema: Schema) -> tuple[Plan, ...]:
         return first_plans(schema, sparse=False, text=self._texts(schema))
@@ -204,19 +205,18 @@ class EvidenceClassifier(GenerativeClassifier):
                 )
             return weigh(self.generative_, self._readers, rows, self.seed, learned=learned)
 
-    def _known(self, rows: Sample | Streamed) -> Sample | Streamed:
+    def _known(self, rows: Labelled) -> Labelled:
         """Rows, once their columns are known to be of the kinds that were learned."""
         self.generative_.schema.met_with(rows.frame)
         return rows
 
-    def _weighable(self, rows: Sample | Streamed) -> Sample:
+    def _weighable(self, rows: Labelled) -> Sample:
         """As many rows as weights need."""
+        schema = self.generative_.schema
         if isinstance(rows, Sample):
-            return self._few(rows, self.generative_.schema)
-        watched = Watched.over(rows, self.generative_.schema, self.weigh_rows, self.seed)
-        for _ in watched.batches(converts=True):
-            pass
-        return watched.sample()
+            return self._few(rows, schema)
+        look = partial(Few.of, schema=schema, most=self.weigh_rows, seed=self.seed)
+        return rows.summed(look, converts=True).sample()
 
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Unlearns rows that were learned: nothing is counted of them any more, exactly.
@@ -322,6 +322,8 @@ class EvidenceClassifier(GenerativeClassifier):
         were not grown from). So it is a little kinder than new rows are; `cross_validate` fits anew.
         """
         given = self._known(self._sample(X, y, sample_weight, first=False))
+        if isinstance(given, Parted):
+            raise DecibanError("an EvidenceClassifier leaves out rows in memory only: use cross_validate, or a sample")
         with given.located():
             judged = self.weighed_.left_out(in_memory(given), self.seed)
         return Evaluation.scored(self.generative_.classes, judged.labels, judged.proba, judged.weights)
@@ -376,6 +378,23 @@ class EvidenceClassifier(GenerativeClassifier):
         sizes = (counts.sum(), "row"), (len(counts), "class"), (self.n_features_in_, "column")
         counted = ", ".join(counted_word(n, word) for n, word in (*sizes, (self.n_parameters_, "parameter")))
         return Summary(f"{type(self).__name__}: {counted}", tuple(tables), tuple(notes))
+
+
+@dataclass(frozen=True)
+class Glance:
+    """What a first pass brings: the evidence of columns one by one, and some of the rows."""
+
+    evidence: Generative
+    few: Few
+
+    @classmethod
+    def of(
+        cls, schema: Schema, plans: tuple[Plan, ...], missing: Missing, most: int, seed: int, batch: Batch
+    ) -> Glance:
+        return cls(Generative.observe(batch, schema, plans, missing), Few.of(batch, schema, most, seed))
+
+    def __add__(self, other: Glance) -> Glance:
+        return Glance(self.evidence + other.evidence, self.few + other.few)
 
 
 def _pieces_beyond(model: EvidenceClassifier, shared: set[tuple[Any, ...]]) -> set[tuple[str, frozenset[Any]]]:

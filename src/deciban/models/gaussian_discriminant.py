@@ -11,7 +11,7 @@ from deciban.generative import ClassPrior
 from deciban.models.generative import GenerativeClassifier
 from deciban.plans import Plan
 from deciban.schema import Schema
-from deciban.sources import Sample, Streamed
+from deciban.sources import Labelled
 from deciban.types import FloatArray
 
 
@@ -61,7 +61,7 @@ class GaussianDiscriminant(GenerativeClassifier):
         self.class_prior = class_prior
         self.prior = prior
 
-    def _plans(self, schema: Schema, sample: Sample | Streamed) -> tuple[Plan, ...]:
+    def _plans(self, schema: Schema, rows: Labelled) -> tuple[Plan, ...]:
         text = [name for name, kind in zip(schema.names, schema.kinds, strict=True) if kind in ("category", "text")]
         if text:
             raise DecibanError(f"column {text[0]!r} holds text; GaussianDiscriminant takes numbers: use NaiveBayes")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
 
+from deciban.batch import Batch
 from deciban.choices import Choice
 from deciban.choosing import choose_shrinkages, columns_of, leaves_shrinkage
 from deciban.errors import DecibanError
@@ -17,7 +19,7 @@ from deciban.evaluation.evaluation import Evaluation
 from deciban.explain import Explanation
 from deciban.families import Table
 from deciban.generative import ClassPrior, Estimate, Generative, Settings, Unseen
-from deciban.held_out import Foretold, leave_one_out, out_of_fold
+from deciban.held_out import Foretold, in_small_runs, leave_one_out, out_of_fold
 from deciban.models.estimator import (
     ProbabilityClassifier,
     class_array,
@@ -30,9 +32,10 @@ from deciban.models.logistic import LogisticRegression
 from deciban.models.twin import twin_of
 from deciban.plans import Families, Missing, Plan, make_plans, without_absent
 from deciban.schema import Schema
-from deciban.sources import Sample, Streamed, is_stream, settled
+from deciban.sources import Labelled, Sample, Streamed, is_stream, settled
 from deciban.sources.cells import cells_of_classes
 from deciban.sources.labels import Encoded, check_weights, encode_labels
+from deciban.sources.parted import Parted
 from deciban.statistics import Counts, Scatter
 from deciban.summary import Summary, counted_word
 from deciban.types import FloatArray, IntArray, Level, Levels
@@ -50,8 +53,8 @@ class GenerativeClassifier(ProbabilityClassifier):
     }
 
     @abstractmethod
-    def _plans(self, schema: Schema, sample: Sample | Streamed) -> tuple[Plan, ...]:
-        """Which families read which columns. Only a model that chooses among families looks at the sample."""
+    def _plans(self, schema: Schema, rows: Labelled) -> tuple[Plan, ...]:
+        """Which families read which columns. Only a model that chooses among families looks at the rows."""
 
     def _smoothing(self, evidence: Generative) -> float:
         return 0.0
@@ -75,15 +78,14 @@ class GenerativeClassifier(ProbabilityClassifier):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learns from rows X and their classes y: an array, or the name of a column of X."""
         schema, fresh, shrinkages = settled(lambda: self._learned(self._sample(X, y, sample_weight, first=True)))
-        self._note_fit(schema, y)
+        self._note_fit(schema, X, y)
         self._shrinkages = shrinkages
         self._replace(fresh)
         return self
 
-    def _note_fit(self, schema: Schema, y: Any) -> None:
+    def _note_fit(self, schema: Schema, X: Any, y: Any) -> None:
         self._note_columns(schema)
-        self._label_name = y if isinstance(y, str) else None
-        self._label_dtype = getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None
+        self._note_label(X, y)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learns from more rows; new classes and categories are welcome. (`classes` is accepted and not needed.)"""
@@ -130,7 +132,9 @@ class GenerativeClassifier(ProbabilityClassifier):
     def __add__(self, other: Self) -> Self:
         return self.merge(other) if isinstance(other, GenerativeClassifier) else NotImplemented
 
-    def _sample(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> Sample | Streamed:
+    def _sample(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> Labelled:
+        if isinstance(X, Parted):
+            return X
         if is_stream(X) and y is not None:
             return self._streamed(X, y, sample_weight, first=first)
         frame, labels = self._frame_and_labels(X, y, first=first)
@@ -151,28 +155,31 @@ class GenerativeClassifier(ProbabilityClassifier):
             weights = check_weights(weights, np.size(weights))
         return Streamed(stream, labels, weights)
 
-    def _learned(self, sample: Sample | Streamed) -> tuple[Schema, Generative, dict[frozenset[Level], Choice]]:
-        """The columns and evidence of a first sample, and the shrinkage of each block that leaves it to be chosen."""
-        with sample.located():
+    def _learned(self, rows: Labelled) -> tuple[Schema, Generative, dict[frozenset[Level], Choice]]:
+        """The columns and evidence of the first rows, and the shrinkage of each block that leaves it to be chosen."""
+        with rows.located():
+            schema = Schema.of(rows.frame)
+            seen = rows
             if self._reads_to_choose():
-                sample = in_memory(sample)
-            schema = Schema.of(sample.frame)
-            plans = self._plans(schema, sample)
+                seen = in_memory(rows, schema)
+            plans = self._plans(schema, seen)
             if any(leaves_shrinkage(plan.family) for plan in plans):
-                sample = in_memory(sample)
-            fresh = Generative.collect(sample, schema, plans, self._missing())
+                seen = in_memory(seen, schema)
+            if not isinstance(rows, Parted):
+                rows = seen
+            fresh = Generative.collect(rows, schema, plans, self._missing())
             if any(isinstance(b.statistic, Scatter) and not b.statistic.count.value.any() for b in fresh.blocks):
-                fresh = Generative.collect(sample, schema, without_absent(plans, sample), self._missing())
-            return schema, fresh, choose_shrinkages(fresh, sample) if isinstance(sample, Sample) else {}
+                fresh = Generative.collect(rows, schema, without_absent(plans, rows), self._missing())
+            return schema, fresh, choose_shrinkages(fresh, seen) if isinstance(seen, Sample) else {}
 
     def _more(self, X: Any, y: Any, sample_weight: Any) -> Generative:
         """The evidence of more rows, read as the first ones were."""
         known = self.generative_
 
         def collect() -> Generative:
-            sample = self._sample(X, y, sample_weight, first=False)
-            schema = known.schema.met_with(sample.frame)
-            return Generative.collect(sample, schema, known.plans_for(lambda: self._first_plans(schema)), known.missing)
+            rows = self._sample(X, y, sample_weight, first=False)
+            schema = known.schema.met_with(rows.frame)
+            return Generative.collect(rows, schema, known.plans_for(lambda: self._first_plans(schema)), known.missing)
 
         return settled(collect)
 
@@ -216,15 +223,11 @@ class GenerativeClassifier(ProbabilityClassifier):
                [ 0., 48.,  2.],
                [ 0.,  1., 49.]])
         """
+        rows = self._sample(X, y, sample_weight, first=False)
+        if not isinstance(rows, Parted):
+            rows = in_memory(rows)
         estimate = self.estimate_
-        sample = in_memory(self._sample(X, y, sample_weight, first=False))
-        classes = estimate.evidence.classes
-        found = [
-            Evaluation.scored(classes, judged.labels, judged.proba, judged.weights)
-            for judged in leave_one_out(estimate, sample)
-            if len(judged.labels)
-        ]
-        return sum(found[1:], found[0])
+        return rows.summed(partial(_judged_left_out, estimate), converts=in_small_runs(estimate, rows.frame))
 
     def _out_of_fold(
         self, X: Any, labels: Encoded, weights: FloatArray | None, fold: IntArray
@@ -349,6 +352,11 @@ class GenerativeClassifier(ProbabilityClassifier):
         return Explanation(estimate.evidence.classes, ("prior", *names), np.stack([prior, *parts], axis=1))
 
 
+def _judged_left_out(estimate: Estimate, batch: Batch) -> Evaluation:
+    judged = leave_one_out(estimate, batch)
+    return Evaluation.scored(estimate.evidence.classes, judged.labels, judged.proba, judged.weights)
+
+
 def require_like_labels(known: Levels, new: Levels) -> None:
     """The class 1 of one file and the class "1" of another are one, read as two types: both models would be wrong."""
     by_text, by_value = {str(label): label for label in known}, {label: label for label in known}
@@ -361,9 +369,14 @@ def require_like_labels(known: Levels, new: Levels) -> None:
             )
 
 
-def in_memory(sample: Sample | Streamed) -> Sample:
-    """A sample that can be read again and again."""
-    return sample if isinstance(sample, Sample) else sample.read()
+def in_memory(rows: Labelled, schema: Schema | None = None) -> Sample:
+    """Rows that can be read again and again: all, or of those elsewhere some."""
+    if isinstance(rows, Parted):
+        return rows.sample(schema or Schema.of(rows.frame))
+    if isinstance(rows, Streamed):
+        return rows.read()
+    assert isinstance(rows, Sample)
+    return rows
 
 
 def _paired(columns: tuple[int, ...], tables: list[Table]) -> list[tuple[int, Table]]:

@@ -8,7 +8,6 @@ from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from deciban.codec.soundness import labels
 from deciban.design import Design
@@ -16,20 +15,20 @@ from deciban.errors import DecibanError, DecibanWarning
 from deciban.explain import DECIBANS, Explanation
 from deciban.families import Context, MultivariateGaussian
 from deciban.linear.firth import firth
-from deciban.linear.objective import Objective
+from deciban.linear.objective import Criterion, Objective
+from deciban.linear.parted import PartedObjective, PartedRows
 from deciban.linear.predictor import Predictor
 from deciban.linear.rows import DenseRows, SparseRows, rows_of
-from deciban.linear.solve import gradient_descent, newton
+from deciban.linear.solve import MODERATE, gradient_descent, newton
 from deciban.linear.status import Watch, require_units, status_of
 from deciban.models.estimator import Classified, ProbabilityClassifier, class_array
 from deciban.models.linear import LinearEstimator
-from deciban.responses import Bernoulli, Multinomial
+from deciban.responses import Bernoulli, Multinomial, Response
+from deciban.sources.parted import Parted
 from deciban.statistics.base import require
 from deciban.summary import Summary, counted_word
 from deciban.table import Table
-from deciban.types import FloatArray, Labels, Levels
-
-CELLS_AT_MOST = 1 << 27  # of sparse rows, written out
+from deciban.types import FloatArray, Levels
 
 
 class LogisticRegression(LinearEstimator, ProbabilityClassifier):
@@ -94,48 +93,80 @@ class LogisticRegression(LinearEstimator, ProbabilityClassifier):
     # Learning ------------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learns from rows X and their classes y: an array, or the name of a column of X."""
+        """Learns from rows X and their classes y: an array, or the name of a column of X.
+
+        Rows in parts elsewhere bring their classes and weights with them; every step is one pass over the parts.
+        """
         self._check_settings()
-        frame, labels = self._frame_and_labels(X, y, first=True)
-        data = self._classified(frame, labels, sample_weight)
-        if len(data.classes) < 2:
-            raise DecibanError(f"{type(self).__name__} needs two classes; y holds one class, {data.classes[0]!r}")
-        design = Design.of(data.frame, data.weights, data.rows)
-        x = design.learned_matrix(data.frame, data.rows)
-        rows = rows_of(x, design.origin, data.weights, design.spread)
-        objective = self._objective(design, data, len(data.classes), rows)
+        objective: Criterion
+        if isinstance(X, Parted):
+            self._forbid_firth()
+            parted = PartedRows.of(X)
+            design, classes, share = parted.design, parted.classes, parted.weight
+            self._require_two(classes)
+            objective = self._parted_objective(parted)
+        else:
+            frame, labels = self._frame_and_labels(X, y, first=True)
+            data = self._classified(frame, labels, sample_weight)
+            classes, share = data.classes, np.bincount(data.codes, weights=data.weights, minlength=len(data.classes))
+            self._require_two(classes)
+            design = Design.of(data.frame, data.weights, data.rows)
+            x = design.learned_matrix(data.frame, data.rows)
+            rows = rows_of(x, design.origin, data.weights, design.spread)
+            objective = self._objective(design, data, len(classes), rows)
         start = np.zeros(objective.shape)
-        share = np.bincount(data.codes, weights=data.weights, minlength=len(data.classes))
         start[:, -1] = np.log(share[1:] / share[0])
         if self.init == "generative":
-            start = _generative_start(objective, data.codes, start)
-        self._label_dtype = getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None
-        self._label_name = y if isinstance(y, str) else None
-        self._solve(design, objective, start, data.classes)
+            start = _generative_start(objective, start)
+        self._note_label(X, y)
+        self._solve(design, objective, start, classes)
         return self
 
     def polish(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Goes on from the present coefficients, by Newton on the conditional likelihood of these rows."""
         self._check_settings()
         self._require_fitted()
+        design, objective = self.predictor_.design, self._criterion_again(X, y, sample_weight)
+        theta = self.predictor_.theta(objective.rows)
+        self._solve(design, objective, theta[1:] - theta[0], self._classes)
+        return self
+
+    def _criterion_again(self, X: Any, y: Any, sample_weight: Any) -> Criterion:
+        """Of rows of a model that is there: its features, and its classes."""
+        schema, design = self.predictor_.schema, self.predictor_.design
+        if isinstance(X, Parted):
+            self._forbid_firth()
+            schema.met_with(X.frame)
+            parted = PartedRows.again(X, design)
+            self._require_same(parted.classes)
+            return self._parted_objective(parted.ordered(self._classes))
         frame, labels = self._frame_and_labels(X, y, first=False, weight=sample_weight)
-        self.predictor_.schema.met_with(frame)
+        schema.met_with(frame)
         data = self._classified(frame, labels, sample_weight)
-        unknown = [label for label in data.classes if label not in self._classes]
+        self._require_same(data.classes)
+        place = np.array([self._classes.index(label) for label in data.classes], dtype=np.int32)
+        design.forbid_infinite(data.frame, 0, data.rows)
+        rows = rows_of(design.matrix(data.frame, rows=data.rows), None, data.weights)
+        return self._objective(design, replace(data, codes=place[data.codes]), len(self._classes), rows)
+
+    def _require_two(self, classes: Levels) -> None:
+        if len(classes) < 2:
+            raise DecibanError(f"{type(self).__name__} needs two classes; y holds one class, {classes[0]!r}")
+
+    def _require_same(self, classes: Levels) -> None:
+        unknown = [label for label in classes if label not in self._classes]
         if unknown:
             raise DecibanError(f"class {unknown[0]!r} is not one of the model's: {list(self._classes)}")
-        absent = [label for label in self._classes if label not in data.classes]
+        absent = [label for label in self._classes if label not in classes]
         if absent:
             raise DecibanError(f"there is no row of class {absent[0]!r}: its score would fall for ever")
-        place = np.array([self._classes.index(label) for label in data.classes], dtype=np.int32)
-        predictor = self.predictor_
-        predictor.design.forbid_infinite(data.frame, 0, data.rows)
-        rows = rows_of(predictor.design.matrix(data.frame, rows=data.rows), None, data.weights)
-        data = replace(data, codes=place[data.codes])
-        objective = self._objective(predictor.design, data, len(self._classes), rows)
-        theta = predictor.theta(objective.rows)
-        self._solve(predictor.design, objective, theta[1:] - theta[0], self._classes)
-        return self
+
+    def _forbid_firth(self) -> None:
+        if self.firth:
+            raise DecibanError(
+                "firth=True needs the rows in memory, and these are in parts elsewhere: set l2 above 0 instead, or fit "
+                "a sample of the rows"
+            )
 
     def _check_settings(self) -> None:
         if self.solver not in ("newton", "gradient"):
@@ -149,18 +180,33 @@ class LogisticRegression(LinearEstimator, ProbabilityClassifier):
 
     def _objective(self, design: Design, data: Classified, classes: int, rows: DenseRows | SparseRows) -> Objective:
         require_units(rows, design)
-        pairwise = classes == 2 and self._pairwise
-        metric = None if pairwise else np.eye(classes - 1) - 1.0 / classes
-        response = Bernoulli() if classes == 2 else Multinomial(classes)
+        response, metric = self._response(classes)
         return Objective(rows, response, data.codes.astype(np.float64), data.weights, None, float(self.l2), metric)
 
-    def _solve(self, design: Design, objective: Objective, start: FloatArray, classes: Levels) -> None:
+    def _parted_objective(self, parted: PartedRows) -> PartedObjective:
+        require_units(parted.rows, parted.design)
+        response, metric = self._response(len(parted.classes))
+        parameters = (len(parted.classes) - 1) * (parted.rows.shape[1] + 1)
+        return PartedObjective(
+            parted, response, float(self.l2), metric, curved=self.solver == "newton" and parameters <= MODERATE
+        )
+
+    def _response(self, classes: int) -> tuple[Response, FloatArray | None]:
+        """Of so many classes, and the metric of the penalty."""
+        pairwise = classes == 2 and self._pairwise
+        metric = None if pairwise else np.eye(classes - 1) - 1.0 / classes
+        return Bernoulli() if classes == 2 else Multinomial(classes), metric
+
+    def _solve(self, design: Design, objective: Criterion, start: FloatArray, classes: Levels) -> None:
         first = self.solver == "gradient"
         tol = self.tol if self.tol is not None else (1e-20 if first else 1e-16 if self.firth else 1e-10)
         most = self.max_iter if self.max_iter is not None else (10_000 if first else 100)
         watch = Watch(objective, penalised=bool(self.l2) or self.firth)
-        method = firth if self.firth else gradient_descent if first else newton
-        solved = method(objective, start, tol=tol, max_iter=most, watch=watch.suspects)
+        if isinstance(objective, Objective) and self.firth:
+            solved = firth(objective, start, tol=tol, max_iter=most, watch=watch.suspects)
+        else:
+            method = gradient_descent if first else newton
+            solved = method(objective, start, tol=tol, max_iter=most, watch=watch.suspects)
         theta = solved.solution.theta
         watch.look_at(theta)
         full = np.vstack([np.zeros(theta.shape[1]), theta])
@@ -273,21 +319,16 @@ class SoftmaxRegression(LogisticRegression):
     _pairwise = False
 
 
-def _generative_start(objective: Objective, codes: Labels, otherwise: FloatArray) -> FloatArray:
+def _generative_start(objective: Criterion, otherwise: FloatArray) -> FloatArray:
     """θ of the twin of a shared-covariance fit: Σ⁻¹(μ_c − μ_0), and the intercepts that go with it.
 
     A singular covariance is no start: then it is `otherwise`.
     """
-    x: Any = objective.rows.x
-    if sp.issparse(x):
-        if x.shape[0] * x.shape[1] > CELLS_AT_MOST:
-            raise DecibanError("init='generative' fits a covariance, which these sparse rows are too wide for")
-        x = x.toarray()
-    family, classes = MultivariateGaussian(), objective.m + 1
-    statistic = family.collect(x, codes, objective.weights, classes)
+    statistic = objective.scatter()
+    context = Context(tuple(range(objective.m + 1)), tuple(range(objective.rows.shape[1])))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DecibanWarning)
-        params = family.estimate(statistic, Context(tuple(range(classes)), tuple(range(x.shape[1]))))
+        params = MultivariateGaussian().estimate(statistic, context)
     if params.status != "ok":
         return otherwise
     scale, origin = objective.rows.scale, objective.rows.origin  # about the rows' origin, in their scale

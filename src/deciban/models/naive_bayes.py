@@ -11,7 +11,7 @@ from deciban.generative import ClassPrior, Generative, Unseen
 from deciban.models.generative import GenerativeClassifier
 from deciban.plans import AnyFamily, Families, Missing, Plan, is_sparse, make_plans
 from deciban.schema import Schema
-from deciban.sources import Sample, Streamed
+from deciban.sources import Labelled, Sample
 from deciban.table import Table
 from deciban.types import Level
 
@@ -71,8 +71,8 @@ class NaiveBayes(GenerativeClassifier):
         self.missing = missing
         self.unseen = unseen
 
-    def _plans(self, schema: Schema, sample: Sample | Streamed) -> tuple[Plan, ...]:
-        sparse = is_sparse(sample.frame)
+    def _plans(self, schema: Schema, rows: Labelled) -> tuple[Plan, ...]:
+        sparse = is_sparse(rows.frame)
         self._contests = ()
         if not isinstance(self.families, str):
             return make_plans(schema, self.families, self._missing(), sparse=sparse)
@@ -80,7 +80,7 @@ class NaiveBayes(GenerativeClassifier):
             raise ValueError(
                 f"families must be 'auto', a family or a dict of columns and families, not {self.families!r}"
             )
-        self._contests = () if sparse or isinstance(sample, Streamed) else hold_contests(schema, sample)
+        self._contests = hold_contests(schema, rows) if isinstance(rows, Sample) and not sparse else ()
         chosen = {found.column: found.winner for found in self._contests}
         plans = make_plans(schema, chosen, self._missing(), sparse=sparse)
         # nobody asked for these families: a later cell that one cannot have is no evidence, and not an error

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,10 @@ CELLS_PER_BATCH = 1 << 22  # what is converted at a time: 32 MB of doubles
 CELLS_PER_VIEW = 1 << 26  # what is read in place at a time: only a family's masks are of this size
 IN_MEMORY = {"pandas", "polars", "deciban"}
 
+T = TypeVar("T")
+
 __all__ = [
+    "Labelled",
     "Sample",
     "Stream",
     "Streamed",
@@ -107,9 +111,45 @@ def slices(frame: Frame, *, converts: bool) -> Iterator[tuple[int, Frame]]:
         yield start, frame.slice(start, min(start + step, frame.rows))
 
 
+class Labelled(ABC):
+    """Rows to learn from or to judge by, with their classes and weights: in memory, in a stream, or elsewhere.
+
+    What is learned is a sum over batches, so rows need not be in one place: `summed` is all that learning asks of them.
+    """
+
+    if TYPE_CHECKING:  # a field, or a property
+
+        @property
+        def frame(self) -> Frame:
+            """What the rows look like; none of them need be in it."""
+
+    @abstractmethod
+    def located(self) -> AbstractContextManager[None]:
+        """Errors about a row say where it was read."""
+
+    @abstractmethod
+    def batches(self, *, converts: bool) -> Iterator[Batch]:
+        """Runs of rows; those of weight 0 are left out, as if they were not there."""
+
+    def summed(self, work: Callable[[Batch], T], *, converts: bool) -> T:
+        """Σ work(batch) over all rows; what work returns adds by +."""
+        total = self.summed_or_none(work, converts=converts)
+        assert total is not None
+        return total
+
+    def summed_or_none(self, work: Callable[[Batch], T], *, converts: bool) -> T | None:
+        """The same; None if there are no rows."""
+        total: T | None = None
+        with self.located():
+            for batch in self.batches(converts=converts):
+                part = work(batch)
+                total = part if total is None else total + part  # type: ignore[operator]
+        return total
+
+
 @dataclass(frozen=True)
-class Sample:
-    """Rows to learn from or to judge by, with their classes and weights."""
+class Sample(Labelled):
+    """Rows in memory."""
 
     frame: Frame
     labels: Encoded
@@ -134,6 +174,8 @@ class Sample:
             rows: NDArray[np.intp] | None = None
             if weights is not None and not weights.all():
                 rows = np.flatnonzero(weights)
+                if not len(rows):
+                    continue
                 part, codes, weights = part.take(rows), codes[rows], weights[rows]
             if self.numbers is not None:
                 numbers = self.numbers[first:stop]
@@ -142,8 +184,8 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Streamed:
-    """Rows of a stream, with their classes and weights: a sample that is never in memory as a whole."""
+class Streamed(Labelled):
+    """Rows of a stream: never in memory as a whole."""
 
     stream: Stream
     label: str | Encoded  # the name of a column, or those of all rows
@@ -172,7 +214,10 @@ class Streamed:
             yield first, sample
             first += frame.rows
         self._require_as_many(first, at_end=True)
-        if not first:
+        self._require_some(first, weight)
+
+    def _require_some(self, rows: int, weight: float) -> None:
+        if not rows:
             raise DecibanError(f"{self.stream.title} has no rows to learn from or to judge by")
         require_weight(weight)
 

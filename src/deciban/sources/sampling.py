@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deciban.batch import Batch, Frame
 from deciban.schema import Schema
-from deciban.sources import Sample, Streamed
-from deciban.sources.arrays import SparseFrame
+from deciban.sources import Sample
+from deciban.sources.arrays import MatrixFrame, SparseFrame
 from deciban.sources.arrow import TableFrame
 from deciban.sources.labels import Encoded
 from deciban.sources.stream import joined
@@ -104,42 +105,31 @@ def _different(
 
 
 @dataclass(frozen=True)
-class Watched(Streamed):
-    """Rows of a stream, of which those with the lowest keys are kept while it is read."""
+class Few:
+    """No more than about twice `most` of the rows that were met: those with the lowest keys.
 
-    schema: Schema = field(default_factory=lambda: Schema((), ()))  # the columns that keys are made of
-    most: int = 1
-    seed: int = 0
-    kept: list[tuple[Sample, Keys]] = field(default_factory=list)
-    thinned: list[bool] = field(default_factory=list)  # whether rows were left out
-    sizes: list[int] = field(default_factory=list)  # of the batches
+    a + b are those of the rows of both, so some of the rows of a stream, or of many parts elsewhere, are a sum as well.
+    """
+
+    kept: tuple[tuple[Sample, Keys], ...]
+    most: int
+    rows: int  # that were met, but for those of weight 0
 
     @classmethod
-    def over(cls, rows: Streamed, schema: Schema, most: int, seed: int) -> Watched:
-        return cls(rows.stream, rows.label, rows.weights, schema, most, seed)
-
-    def batches(self, *, converts: bool) -> Iterator[Batch]:
-        self.kept.clear()
-        self.thinned.clear()
-        self.sizes.clear()
-        for batch in super().batches(converts=converts):
-            yield batch
-            self._keep(batch)
-
-    @property
-    def rows(self) -> int:
-        """How many there were, but for those of weight 0."""
-        return sum(self.sizes)
-
-    def _keep(self, batch: Batch) -> None:
-        self.sizes.append(len(batch.labels))
+    def of(cls, batch: Batch, schema: Schema, most: int, seed: int) -> Few:
         labels = Encoded(batch.labels, batch.classes)
         numbers = batch.first + (np.arange(len(batch.labels)) if batch.rows is None else batch.rows)
-        keys = row_keys(batch.frame, self.schema.places(batch.frame), self.seed)
-        self.kept.append((Sample(batch.frame, labels, batch.weights, numbers), keys))
-        if sum(len(keys) for _, keys in self.kept) > 2 * self.most:
-            self.kept[:] = [self._thinned()]
-            self.thinned.append(True)
+        keys = row_keys(batch.frame, schema.places(batch.frame), seed)
+        rows = Sample(batch.frame, labels, batch.weights, numbers)
+        return cls(((rows, keys),), most, len(keys))._bounded()
+
+    def __add__(self, other: Few) -> Few:
+        return Few((*self.kept, *other.kept), self.most, self.rows + other.rows)._bounded()
+
+    def _bounded(self) -> Few:
+        if sum(len(keys) for _, keys in self.kept) <= 2 * self.most:
+            return self
+        return replace(self, kept=(self._thinned(),))
 
     def _all(self) -> tuple[Sample, Keys]:
         return _joined([sample for sample, _ in self.kept]), np.concatenate([keys for _, keys in self.kept])
@@ -151,7 +141,12 @@ class Watched(Streamed):
 
     def sample(self) -> Sample:
         """What `sampled` takes of all rows."""
-        return self._thinned()[0] if self.thinned else sampled(*self._all(), self.most)
+        return self._thinned()[0] if self.rows > self.most else self._all()[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """To be sent elsewhere: a batch may be a small part of buffers that would go along."""
+        whole = [(rows.take(np.arange(len(keys))), keys) for rows, keys in self.kept]
+        return {**self.__dict__, "kept": tuple(whole)}
 
 
 def _joined(samples: list[Sample]) -> Sample:
@@ -168,11 +163,16 @@ def _joined(samples: list[Sample]) -> Sample:
         numbers.append(sample.numbers)
     weighed = any(found is not None for found in weights)
     ones = [np.ones(len(c)) if w is None else w for c, w in zip(codes, weights, strict=True)]
-    frames = [sample.frame for sample in samples]
-    assert all(isinstance(frame, TableFrame) for frame in frames)
     return Sample(
-        joined(frames),  # type: ignore[arg-type]
+        _stacked([sample.frame for sample in samples]),
         Encoded(np.concatenate(codes), classes),
         np.concatenate(ones) if weighed else None,
         np.concatenate(numbers),
     )
+
+
+def _stacked(frames: list[Frame]) -> Frame:
+    """The rows of tables or of arrays, one after the other."""
+    tables = [frame for frame in frames if isinstance(frame, TableFrame)]
+    arrays = [frame.x for frame in frames if isinstance(frame, MatrixFrame)]
+    return joined(tables) if tables else MatrixFrame(np.concatenate(arrays))
