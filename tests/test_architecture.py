@@ -36,6 +36,7 @@ ROOMS = [  # from the bottom up; a room imports from itself and from rooms below
     {"codec"},
     {"evaluation"},
     {"models", "filtering"},
+    {"engines"},
     {"cli"},
 ]
 HEIGHT = {name: height for height, names in enumerate(ROOMS) for name in names}
@@ -84,7 +85,9 @@ def test_the_rooms_are_those_that_exist():
     [
         # the demo takes iris from scikit-learn's data sets
         ("sklearn", {"models", "cli"}),
-        ("pyarrow", {"sources", "cli", "table"}),
+        ("pyarrow", {"sources", "engines", "cli", "table"}),
+        ("dask", {"engines"}),
+        ("pyspark", {"engines"}),
         ("pandas", set()),
         ("polars", set()),
         ("duckdb", set()),

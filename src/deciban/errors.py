@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -75,8 +78,26 @@ class DecibanWarning(UserWarning):
     """
 
 
+_heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)
+
+
+@contextmanager
+def hearing() -> Iterator[list[str]]:
+    """Keeps warnings, of this thread alone, to be told where the caller is: work may be done elsewhere."""
+    messages: list[str] = []
+    token = _heard.set(messages)
+    try:
+        yield messages
+    finally:
+        _heard.reset(token)
+
+
 def warn(message: str) -> None:
     """A DecibanWarning that points at the caller's line, however deep in here it arose."""
+    messages = _heard.get()
+    if messages is not None:
+        messages.append(message)
+        return
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("deciban", "sklearn"):
         frame, level = frame.f_back, level + 1

@@ -227,7 +227,7 @@ def out_of_fold(
     """
     folds = rows_of_folds(fold)
     rests = list(sums_of_others(_by_fold(sample, fold, folds, schema, plans, missing)))
-    if any(isinstance(b.statistic, Scatter) and not b.statistic.count.value.any() for r in rests for b in r.blocks):
+    if any(map(lacks_whole_rows, rests)):
         return None
     found, impossible = [], 0
     for rows, rest in zip(folds, rests, strict=True):
@@ -241,6 +241,12 @@ def out_of_fold(
         found.append(Foretold.of(rows, log_p, rest.classes, sample.labels.classes))
     warn_of_impossible(impossible)
     return found
+
+
+def lacks_whole_rows(evidence: Generative) -> bool:
+    """Whether some joint block has not seen a single row without holes."""
+    scatters = [block.statistic for block in evidence.blocks if isinstance(block.statistic, Scatter)]
+    return any(not scatter.count.value.any() for scatter in scatters)
 
 
 def _by_fold(

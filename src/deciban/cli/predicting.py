@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.cli.data import columns_for, inner, require_able, require_rows
+from deciban.engines.answers import Answers
 from deciban.errors import DecibanError, RowError
-from deciban.models.estimator import ProbabilityClassifier
 from deciban.sources import CELLS_PER_BATCH
 from deciban.sources.arrow import TableFrame
 from deciban.sources.cells import Cells, arrow_types, cells_of_type, widened
@@ -22,7 +22,6 @@ from deciban.sources.delimited import Delimited
 from deciban.sources.files import Scan
 from deciban.sources.stream import settled
 from deciban.table import numbered
-from deciban.types import FloatArray, IntArray
 
 # what is written of cells, if it is not as in the files
 WRITTEN: dict[Cells, Any] = arrow_types() | dict.fromkeys(("empty", "text", "other"), pa.string())
@@ -36,7 +35,7 @@ class Predicting:
     model: Any
     stream: Scan
     kept: dict[str, Any]  # columns of the files and Arrow's types of them
-    probabilities: bool
+    answers: Answers
     reasons: int  # how many of each row, 0 for none
     flat: bool  # the format's cells hold no lists: reasons are text
 
@@ -52,18 +51,15 @@ class Predicting:
         # beyond 2^53 a whole number is kept as it is, though the model rounds it
         whole = [name for name, cells in types.items() if (cells, stream.columns[name]) == ("integer", "number")]
         stream = stream.typed(dict.fromkeys(whole, "integer"))
-        probable = probabilities and hasattr(model, "predict_proba")
-        return cls(model, stream, {name: _written_as(stream, name) for name in kept}, probable, reasons, flat)
+        answers = Answers(model, probabilities=probabilities)
+        return cls(model, stream, {name: _written_as(stream, name) for name in kept}, answers, reasons, flat)
 
     @property
     def schema(self) -> Any:
         """The columns that come out. A name that is taken by one that is kept gets a number."""
-        types = list(self.kept.values())
-        classes = self.model.classes_.tolist() if hasattr(self.model, "classes_") else [0.0]
-        probable = [f"p({level})" for level in classes] if self.probabilities else []
         why = ["why"] if self.reasons else []
-        types += [_type_of(classes), *(pa.float64() for _ in probable), *(self._type_of_reasons for _ in why)]
-        return pa.schema(zip(numbered([*self.kept, "prediction", *probable, *why]), types, strict=True))
+        types = [*self.kept.values(), *self.answers.types, *(self._type_of_reasons for _ in why)]
+        return pa.schema(zip(numbered([*self.kept, *self.answers.names, *why]), types, strict=True))
 
     def tables(self) -> Iterator[Any]:
         """Rows in their order, some at a time."""
@@ -88,13 +84,7 @@ class Predicting:
 
     def _columns(self, frame: TableFrame, schema: Any) -> list[Any]:
         found = [_cast(frame.table.column(name), schema.field(j)) for j, name in enumerate(self.kept)]
-        label = schema.field(len(self.kept)).type
-        if self.probabilities and isinstance(self.model, ProbabilityClassifier):
-            chosen, p = self.model._judged(frame)
-            found += [_chosen(self.model.classes_, chosen, label), *_apart(p)]
-        else:
-            found.append(_labels(self.model.predict(frame), label))
-            found += _apart(self.model.predict_proba(frame)) if self.probabilities else []
+        found += self.answers.columns(frame)
         if self.reasons:
             reasons = self._reasons(frame)
             found.append(pa.array([_text(row) for row in reasons] if self.flat else reasons, self._type_of_reasons))
@@ -160,35 +150,6 @@ def _cast(column: Any, field: Any) -> Any:
         return column.cast(field.type)
     except pa.ArrowInvalid as error:
         raise DecibanError(f"column {field.name!r} cannot be kept: {str(error).partition(chr(10))[0]}") from None
-
-
-def _type_of(classes: list[Any]) -> Any:
-    """Of the column of predictions; where classes are of several types it is text.
-
-    >>> _type_of([0, 1]), _type_of(["no", 1])
-    (DataType(int64), DictionaryType(dictionary<values=string, indices=int32, ordered=0>))
-    """
-    kind = pa.array(classes).type if len({type(level) for level in classes}) == 1 else pa.string()
-    return pa.dictionary(pa.int32(), kind) if pa.types.is_string(kind) else kind
-
-
-def _labels(predicted: Any, kind: Any) -> Any:
-    """Of classes of one type as they are; of several types, as text."""
-    if predicted.dtype == object:
-        return pa.array([str(value) for value in predicted.tolist()], kind)
-    return pa.array(predicted).cast(kind)
-
-
-def _chosen(classes: Any, places: IntArray, kind: Any) -> Any:
-    """The labels at some places; a dictionary's as they are."""
-    if not pa.types.is_dictionary(kind):
-        return _labels(classes, kind).take(pa.array(places))
-    return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), _labels(classes, kind.value_type))
-
-
-def _apart(p: FloatArray) -> list[Any]:
-    """(n, K) as K columns."""
-    return [pa.array(column) for column in np.ascontiguousarray(p.T)]
 
 
 def _value(cell: Any) -> str | None:

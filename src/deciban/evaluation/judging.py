@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deciban.batch import Batch
-from deciban.errors import DecibanError, RowError, warn
+from deciban.errors import DecibanError, warn
 from deciban.evaluation.evaluation import Evaluation
+from deciban.evaluation.parted import cross_validate_parts, judged
 from deciban.evaluation.predictions import check_probabilities
 from deciban.evaluation.rows import Rows, classes_of, labelled, log_proba, proba, require_model
 from deciban.held_out import Foretold, rows_of_folds
 from deciban.sources import Labelled, Streamed, is_stream, settled, stream_of
-from deciban.sources.arrays import MatrixFrame
 from deciban.sources.cells import cells_of_classes
 from deciban.sources.labels import Encoded, check_weights, encode_labels
 from deciban.sources.parted import Parted
@@ -77,22 +76,10 @@ def _of_stream(model: Any, X: Any, y: Any, sample_weight: Any) -> Evaluation:
 
 def _of_batches(model: Any, rows: Labelled, known: Levels) -> Evaluation:
     """The sum of the evaluations of all batches."""
-    found = rows.summed(partial(_judged, model, known), converts=False)
+    found = rows.summed(partial(judged, model, known), converts=False)
     met = found.confusion.sum(axis=1) > 0
     _warn_of_strangers([label for label, any_row in zip(found.classes, met, strict=True) if any_row], known)
     return found
-
-
-def _judged(model: Any, known: Levels, batch: Batch) -> Evaluation:
-    """What a model says of some rows, held against their classes. Rows are numbered as in the input."""
-    frame, own = batch.frame, hasattr(model, "_stream")
-    x = frame.x if isinstance(frame, MatrixFrame) else frame if own else frame.table  # type: ignore[attr-defined]
-    truth = np.array(batch.classes)[batch.labels]
-    try:
-        p = proba(model, x)
-    except RowError as error:
-        raise RowError(error.where, batch.row_number(error.row), error.problem) from None
-    return Evaluation.of(truth, p, classes=known, sample_weight=batch.weights)
 
 
 def cross_validate(
@@ -117,6 +104,8 @@ def cross_validate(
     (0.95, 5)
     """
     require_model(model, type(model).__name__)
+    if isinstance(X, Parted):
+        return cross_validate_parts(model, X, folds, seed)
     rows = labelled(X, y, sample_weight)
     fold = _dealt(folds, seed, rows, sample_weight)
     parts = []

@@ -17,19 +17,16 @@ from deciban.evaluation.evaluation import Evaluation
 from deciban.explain import Explanation
 from deciban.families import Text
 from deciban.generative import Block, ClassPrior, Generative
-from deciban.held_out import Foretold
 from deciban.models.generative import GenerativeClassifier, in_memory
 from deciban.models.logistic import LogisticRegression
 from deciban.models.threads import one_thread
 from deciban.plans import Missing, Plan, columns_of_key, is_sparse, rank
 from deciban.schema import Schema
 from deciban.sources import Labelled, Sample, Streamed, settled
-from deciban.sources.labels import Encoded
 from deciban.sources.parted import Parted
 from deciban.sources.sampling import Few, row_keys, sampled
 from deciban.summary import Summary, counted_word
 from deciban.table import Table
-from deciban.types import FloatArray, IntArray
 from deciban.weighing.left_out import places_of
 from deciban.weighing.readers import Readers, readers_of
 from deciban.weighing.structure import first_plans, joint_plans, with_text
@@ -328,9 +325,7 @@ class EvidenceClassifier(GenerativeClassifier):
             judged = self.weighed_.left_out(in_memory(given), self.seed)
         return Evaluation.scored(self.generative_.classes, judged.labels, judged.proba, judged.weights)
 
-    def _out_of_fold(
-        self, X: Any, labels: Encoded, weights: FloatArray | None, fold: IntArray
-    ) -> list[Foretold] | None:
+    def _plans_of_folds(self, rows: Labelled) -> None:
         return None
 
     def twin(self) -> LogisticRegression:

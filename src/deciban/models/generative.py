@@ -19,7 +19,7 @@ from deciban.evaluation.evaluation import Evaluation
 from deciban.explain import Explanation
 from deciban.families import Table
 from deciban.generative import ClassPrior, Estimate, Generative, Settings, Unseen
-from deciban.held_out import Foretold, in_small_runs, leave_one_out, out_of_fold
+from deciban.held_out import Foretold, in_small_runs, lacks_whole_rows, leave_one_out, out_of_fold
 from deciban.models.estimator import (
     ProbabilityClassifier,
     class_array,
@@ -36,7 +36,7 @@ from deciban.sources import Labelled, Sample, Streamed, is_stream, settled
 from deciban.sources.cells import cells_of_classes
 from deciban.sources.labels import Encoded, check_weights, encode_labels
 from deciban.sources.parted import Parted
-from deciban.statistics import Counts, Scatter
+from deciban.statistics import Counts
 from deciban.summary import Summary, counted_word
 from deciban.types import FloatArray, IntArray, Level, Levels
 
@@ -168,7 +168,7 @@ class GenerativeClassifier(ProbabilityClassifier):
             if not isinstance(rows, Parted):
                 rows = seen
             fresh = Generative.collect(rows, schema, plans, self._missing())
-            if any(isinstance(b.statistic, Scatter) and not b.statistic.count.value.any() for b in fresh.blocks):
+            if lacks_whole_rows(fresh):
                 fresh = Generative.collect(rows, schema, without_absent(plans, rows), self._missing())
             return schema, fresh, choose_shrinkages(fresh, seen) if isinstance(seen, Sample) else {}
 
@@ -233,14 +233,17 @@ class GenerativeClassifier(ProbabilityClassifier):
         self, X: Any, labels: Encoded, weights: FloatArray | None, fold: IntArray
     ) -> list[Foretold] | None:
         """Every fold foretold by the others; None where it takes refits."""
+        sample = Sample(self._frame(X, first=True), labels, weights)
+        found = self._plans_of_folds(sample)
+        return None if found is None else out_of_fold(sample, fold, *found, self._missing(), self._settings)
+
+    def _plans_of_folds(self, rows: Labelled) -> tuple[Schema, tuple[Plan, ...]] | None:
+        """How rows are read, if what the folds have learned can be added up; None where each fold takes a refit."""
         if self._reads_to_choose():
             return None
-        sample = Sample(self._frame(X, first=True), labels, weights)
-        schema = Schema.of(sample.frame)
-        plans = self._plans(schema, sample)
-        if any(leaves_shrinkage(plan.family) for plan in plans):
-            return None
-        return out_of_fold(sample, fold, schema, plans, self._missing(), self._settings)
+        schema = Schema.of(rows.frame)
+        plans = self._plans(schema, rows)
+        return None if any(leaves_shrinkage(plan.family) for plan in plans) else (schema, plans)
 
     # What was learned ----------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from deciban.batch import Batch, Frame
 from deciban.errors import DecibanError
 from deciban.schema import Schema
 from deciban.sources import Labelled, Sample
+from deciban.sources.arrow import TableFrame
 from deciban.sources.sampling import Few
 from deciban.types import IntArray
 
@@ -94,6 +95,7 @@ class PartedFold(Parted):
     fold: Folds
     number: int
     others: bool
+    hidden: str | None = None  # a column that names the fold, which is none to learn from
 
     @property
     def label(self) -> str | None:  # type: ignore[override]
@@ -101,7 +103,8 @@ class PartedFold(Parted):
 
     @property
     def frame(self) -> Frame:
-        return self.rows.frame
+        frame = self.rows.frame
+        return frame.split(self.hidden, "fold")[0] if self.hidden and isinstance(frame, TableFrame) else frame
 
     def total(self, work: Callable[[Labelled], T | None]) -> T | None:
         return self.rows.total(partial(_of_fold, work, self.fold, self.number, self.others))

@@ -1,0 +1,248 @@
+"""What all engines share: a part as rows, what comes back from it, and how that adds up.
+
+An engine is a `Collection`: it says what its columns are, and how work is mapped over its parts and added up.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any, Generic, TypeVar
+
+from deciban.batch import Frame, Kind
+from deciban.errors import DecibanError, RowError, hearing, warn
+from deciban.schema import Schema, require_unique
+from deciban.sources import Labelled, Sample, Streamed, frame_of
+from deciban.sources.arrow import TableFrame
+from deciban.sources.labels import encode_labels, weights_of
+from deciban.sources.parted import Parted
+from deciban.sources.stream import Stream, joined
+
+T = TypeVar("T")
+
+ROWS = 1 << 17  # of small tables that come one by one, taken together
+TOLD = 5  # warnings of parts that are passed on, at most
+
+
+# A part --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tables(Stream):
+    """The tables of one part, which come once."""
+
+    tables: Iterable[Any]
+    schema: Schema
+    number: int
+
+    @property
+    def once(self) -> bool:
+        return True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(map(str, self.schema.names))
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return self.schema.kinds
+
+    @property
+    def title(self) -> str:
+        return f"partition {self.number}"
+
+    def place(self, row: int) -> str:
+        return f"partition {self.number}, row {row}"
+
+    def frames(self) -> Iterator[TableFrame]:
+        """Each with the kinds of all parts: a part of an empty column does not know what it is."""
+        waiting: list[TableFrame] = []
+        for table in self.tables:
+            frame = frame_of(table)
+            assert isinstance(frame, TableFrame)
+            if not frame.rows:
+                continue
+            self.schema.met_with(frame)
+            columns = self.schema.places(frame)
+            waiting.append(TableFrame(frame.table.select(columns), self.names, self.kinds))
+            if sum(frame.rows for frame in waiting) >= ROWS:
+                yield joined(waiting)
+                waiting.clear()
+        if waiting:
+            yield joined(waiting)
+
+
+@dataclass(frozen=True)
+class Part(Streamed):
+    """Rows of one part; there may be none."""
+
+    def _require_some(self, rows: int, weight: float) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Block(Sample):
+    """Rows of one part that is an array."""
+
+    number: int = 0
+
+    def summed_or_none(self, work: Callable[[Any], T], *, converts: bool) -> T | None:
+        try:
+            return super().summed_or_none(work, converts=converts)
+        except RowError as error:
+            raise error.at(f"partition {self.number}, row {error.row}") from None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What each part is made of."""
+
+    schema: Schema  # of all columns of a table, or of the array
+    label: str | None  # None: the classes are an array of their own
+    weight: str | None
+    like: Frame | None = None  # no rows of the array
+
+    def table(self, number: int, tables: Iterable[Any]) -> Labelled:
+        assert self.label is not None
+        return Part(Tables(tables, self.schema, number), self.label, self.weight)
+
+    def block(self, number: int, x: Any, y: Any, weights: Any) -> Labelled:
+        frame = frame_of(x)
+        self.schema.met_with(frame)
+        try:
+            labels = encode_labels(y)
+            w = None if weights is None else weights_of(weights, frame.rows)
+        except RowError as error:
+            raise error.at(f"partition {number}, row {error.row}") from None
+        if len(labels.codes) != frame.rows:
+            raise DecibanError(f"there are {frame.rows} rows, and {len(labels.codes)} labels: chunk both alike")
+        return Block(frame, labels, w, number=number)
+
+    @property
+    def frame(self) -> Frame:
+        """No rows, of the columns to learn from."""
+        if self.like is not None:
+            return self.like
+        empty: Any = Tables((), self.schema, 0).empty
+        for name, use in ((self.label, "label"), (self.weight, "weight")):
+            if name is not None:
+                empty = empty.split(name, use)[0]
+        return empty  # type: ignore[no-any-return]
+
+
+# What comes back -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[T]):
+    """What work on some parts came to. Bad rows are an outcome too: engines try again what fails, and these would not
+    get better."""
+
+    value: T | None = None
+    error: tuple[int, DecibanError] | None = None  # that of the first part that has one
+    warnings: tuple[tuple[str, int, int], ...] = ()  # message, the first part that gave it, in how many
+
+    @classmethod
+    def of(cls, number: int, work: Callable[[], T | None]) -> Outcome[T]:
+        try:
+            with hearing() as heard:
+                value = work()
+        except DecibanError as error:
+            where = f"partition {number}"
+            told = error if where in str(error) else type(error)(f"{where}: {error}")
+            return cls(error=(number, told))
+        return cls(value, None, tuple((message, number, 1) for message in dict.fromkeys(heard))[:TOLD])
+
+    @property
+    def empty(self) -> bool:
+        """Whether there was nothing to say."""
+        return self.value is None and self.error is None and not self.warnings
+
+    def __add__(self, other: Outcome[T]) -> Outcome[T]:
+        errors = [found for found in (self.error, other.error) if found is not None]
+        if errors:
+            return Outcome(error=min(errors, key=lambda found: found[0]))
+        return Outcome(_added(self.value, other.value), None, _together(self.warnings + other.warnings))
+
+    def result(self) -> T | None:
+        """The value, once warnings are told; or the error is raised."""
+        if self.error is not None:
+            raise self.error[1]
+        for message, number, times in self.warnings:
+            more = f" and {times - 1} more" if times > 1 else ""
+            warn(f"{message} (partition {number}{more})")
+        return self.value
+
+
+def _added(a: T | None, b: T | None) -> T | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return a + b  # type: ignore[operator, no-any-return]
+
+
+def _together(warnings: tuple[tuple[str, int, int], ...]) -> tuple[tuple[str, int, int], ...]:
+    found: dict[str, tuple[str, int, int]] = {}
+    for message, number, times in warnings:
+        _, first, before = found.get(message, (message, number, 0))
+        found[message] = message, min(first, number), before + times
+    return tuple(found.values())[:TOLD]
+
+
+def add(outcomes: Iterable[Outcome[T]]) -> Outcome[T]:
+    """The sum of some, in their order."""
+    return reduce(lambda a, b: a + b, outcomes, Outcome[T]())
+
+
+# A collection --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Collection(Parted):
+    """Rows of an engine. What is to be written for another engine is `_mapped_and_added`, and how its parts are read.
+
+    Work is a function of a part, whatever the engine hands over as one; it can be pickled, and so can what it returns.
+    """
+
+    columns: Columns
+
+    @property
+    def label(self) -> str | None:  # type: ignore[override]
+        return self.columns.label
+
+    @property
+    def frame(self) -> Frame:
+        return self.columns.frame
+
+    @abstractmethod
+    def _mapped_and_added(self, work: Callable[[int, Any], Outcome[T]]) -> Outcome[T]:
+        """Σ work(number, part) over the parts, in a tree whose order is fixed."""
+
+    @abstractmethod
+    def _reader(self) -> Callable[[int, Any], Labelled]:
+        """What makes rows of a part: columns.table or columns.block, with what comes before."""
+
+    def total(self, work: Callable[[Labelled], T | None]) -> T | None:
+        return self._mapped_and_added(partial(_on_part, self._reader(), work)).result()
+
+
+def _on_part(
+    read: Callable[[int, Any], Labelled], work: Callable[[Labelled], T | None], number: int, part: Any
+) -> Outcome[T]:
+    return Outcome.of(number, lambda: work(read(number, part)))
+
+
+def columns_of(schema: Schema, label: Any, weight: Any) -> Columns:
+    """The columns of a table with a label, all of them there."""
+    if not isinstance(label, str):
+        raise DecibanError(f"label is the name of a column, not {type(label).__name__}")
+    if weight is not None and not isinstance(weight, str):
+        raise DecibanError(f"sample_weight is the name of a column, not {type(weight).__name__}")
+    require_unique(schema.names)
+    for name, use in ((label, "label"), (weight, "weight")):
+        if name is not None and name not in schema.names:
+            raise DecibanError(f"no column {name!r} to use as {use}; the table has {list(schema.names)}")
+    if label == weight:
+        raise DecibanError(f"label and sample_weight name the same column, {label!r}")
+    return Columns(schema, label, weight)
