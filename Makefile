@@ -5,13 +5,16 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp -name '*.?pp')
 
-.PHONY: demo test lint bench check-tools clean
+.PHONY: demo test test-spark lint bench bench-engines check-tools check-java clean
 
 demo: $(STAMP)
 	$(BIN)/deciban demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto -m 'not spark'
+
+test-spark: check-java $(VENV)/.spark
+	$(BIN)/python -m pytest -m spark tests/engines tests/cli tests/test_docs.py
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
@@ -20,6 +23,13 @@ lint: $(VENV)/.lint
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
+
+bench-engines: check-java $(VENV)/.bench $(VENV)/.spark
+	$(BIN)/python -m benchmarks.engines
+
+check-java:
+	@java -version 2>&1 | grep -q 'version "\(1[7-9]\|[2-9][0-9]\)' || \
+	  { echo 'Spark needs Java 17 or newer: apt-get install openjdk-17-jre-headless (and JAVA_HOME, if it is elsewhere)'; exit 1; }
 
 check-tools:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -39,6 +49,10 @@ $(STAMP): $(SOURCES)
 
 $(VENV)/.lint: $(STAMP)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[lint]'
+	touch $@
+
+$(VENV)/.spark: $(STAMP)
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[spark]' 'pyspark[connect]'
 	touch $@
 
 $(VENV)/.bench: $(STAMP)

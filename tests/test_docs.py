@@ -17,7 +17,7 @@ import deciban
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|console|python spark)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -51,12 +51,26 @@ def with_blank_lines(session: str) -> str:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_blocks_run(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Sessions (>>>, $) print what is written below them; plain blocks execute. Each document has a directory."""
+    run_document(document, monkeypatch, tmp_path, {"python", "console"})
+
+
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore::FutureWarning:pyspark")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_blocks_of_spark_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    run_document(ROOT / "docs" / "scale.md", monkeypatch, tmp_path, {"python", "python spark"})
+
+
+def run_document(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, languages: set[str]) -> None:
     monkeypatch.chdir(tmp_path)
     module = types.ModuleType("document_" + document.stem.lower())
     monkeypatch.setitem(sys.modules, module.__name__, module)  # dataclasses look their module up
     runner = doctest.DocTestRunner(optionflags=FLAGS)
     report: list[str] = []
     for first, language, block in blocks(document):
+        if language not in languages:
+            continue
         if language == "console":
             run_commands(block)
         elif not block.startswith(">>>"):

@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from deciban import engines as engines
     from deciban import families as families
     from deciban import priors as priors
     from deciban.errors import DecibanError, DecibanWarning, NegativeEvidence, NotInvertible, RowError
@@ -46,6 +47,7 @@ __all__ = [
     "RowError",
     "SoftmaxRegression",
     "cross_validate",
+    "engines",
     "evaluate",
     "families",
     "learning_curve",
@@ -77,7 +79,7 @@ _HOMES = {
     "load": "deciban.models",
     "scan": "deciban.sources.files",
 }
-_MODULES = {"families": "deciban.families", "priors": "deciban.priors"}
+_MODULES = {name: f"deciban.{name}" for name in ("engines", "families", "priors")}
 
 
 def __getattr__(name: str) -> Any:

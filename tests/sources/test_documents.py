@@ -236,7 +236,7 @@ def test_a_frame_of_documents():
         *([["a"], ["b"]], [1, 2], [], np.ones(3), np.array([["a"], ["b"]]), "text", pd.DataFrame({"x": ["a"]}), None),
         *(pa.table({"x": ["a"]}), pd.Series([1.0]), pl.Series([1]), pa.array([1]), {"x": ["a"]}, 5),
     ],
-    ids=repr,
+    ids=lambda value: f"{type(value).__module__}.{type(value).__name__}",  # the same in every process
 )
 def test_what_is_no_list_of_documents(x):
     assert not is_documents(x)
