@@ -233,12 +233,9 @@ class Design:
         `rows` are the numbers of the rows, for messages, if some were left out.
         """
         schema = Schema.of(frame)
-        if "text" in schema.kinds:
-            raise DecibanError("these are documents, and this model takes numbers and categories: use NaiveBayes")
         parts = []
-        makers: list[tuple[Any, set[Kind]]] = [(Numbers, {"number", "boolean"}), (Indicators, {"category"})]
-        for maker, kinds in makers:
-            columns = tuple(j for j, kind in enumerate(schema.kinds) if kind in kinds)
+        makers: tuple[Any, ...] = (Numbers, Indicators)
+        for maker, columns in zip(makers, columns_by_encoder(schema), strict=True):
             if columns:
                 labels = tuple(schema.names[j] for j in columns)
                 try:
@@ -309,6 +306,15 @@ class Design:
         return not (len(self.parts) == 1 and isinstance(self.parts[0].encoder, Numbers))
 
 
+def columns_by_encoder(schema: Schema) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The columns that are numbers, and those that are indicators."""
+    if "text" in schema.kinds:
+        raise DecibanError("these are documents, and this model takes numbers and categories: use NaiveBayes")
+    wanted: tuple[set[Kind], ...] = ({"number", "boolean"}, {"category"})
+    numbers, categories = (tuple(j for j, kind in enumerate(schema.kinds) if kind in kinds) for kinds in wanted)
+    return numbers, categories
+
+
 def _shares(weights: FloatArray | None, rows: int) -> FloatArray:
     """(n) each row's part of the whole."""
     if weights is None:
@@ -325,4 +331,4 @@ def _named(
 
 
 def _number(row: int, first_row: int, rows: IntArray | None) -> int:
-    return first_row + row if rows is None else int(rows[row])
+    return first_row + (row if rows is None else int(rows[row]))

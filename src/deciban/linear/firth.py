@@ -28,10 +28,10 @@ class Firth:
     @cached_property
     def basis(self) -> FloatArray | None:
         """(s, r) orthonormal directions in which the data vary; None if these are all."""
-        gram = Full.of(self.objective.rows.gram(self.objective.weight))
+        gram = Full.of(self.objective.gram())
         if not gram.flat.shape[1]:
             return None
-        values, vectors = np.linalg.eigh(self.objective.rows.gram(self.objective.weight))
+        values, vectors = np.linalg.eigh(self.objective.gram())
         kept = vectors[:, values > 1e-12 * values[-1]]
         return np.kron(np.eye(self.objective.m), kept)
 

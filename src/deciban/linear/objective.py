@@ -2,18 +2,161 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from deciban.errors import DecibanError
+from deciban.families import MultivariateGaussian
 from deciban.linear.rows import DenseRows, SparseRows
 from deciban.responses import Bernoulli, Multinomial, Response
-from deciban.types import FloatArray
+from deciban.statistics import Scatter
+from deciban.types import FloatArray, Labels
+
+CELLS_AT_MOST = 1 << 27  # of sparse rows, written out
+TOO_WIDE = "init='generative' fits a covariance, which these sparse rows are too wide for"
+
+
+class Criterion(ABC):
+    """J(θ) = loss + l2/2 Σ_ab M_ab w_a·w_b, as solvers see it: the loss is a sum over rows, here or elsewhere."""
+
+    rows: DenseRows | SparseRows  # the coordinates of θ; none of the rows need be in them
+    response: Response
+    l2: float
+    metric: FloatArray | None  # (m, m) M; the identity unless given
+
+    @cached_property
+    def m(self) -> int:
+        return int(self.response.sufficient(np.zeros(1)).shape[1])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of θ: (m, p + 1)."""
+        return self.m, self.rows.shape[1] + 1
+
+    @cached_property
+    def ridge(self) -> FloatArray:
+        """(p + 1) l2 in the coordinates of θ."""
+        with np.errstate(over="ignore"):
+            return np.append(self.l2 / self.rows.scale**2, 0.0) if self.l2 else np.zeros(self.shape[1])
+
+    @cached_property
+    def penalty_metric(self) -> FloatArray:
+        return np.eye(self.m) if self.metric is None else self.metric
+
+    def evaluate(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """J and its gradient (m, p + 1)."""
+        value, gradient = self.loss(theta)
+        if self.l2 and value < np.inf:
+            pull = self.penalty_metric @ theta * self.ridge
+            value += 0.5 * float((theta * pull).sum())
+            gradient = gradient + pull
+        return value, gradient
+
+    def hessian(self, theta: FloatArray) -> FloatArray:
+        """The second derivative of J."""
+        hessian = self.information(theta)
+        if self.l2:
+            hessian += np.kron(self.penalty_metric, np.diag(self.ridge))
+        return hessian
+
+    def diagonal(self, theta: FloatArray) -> FloatArray:
+        """(m, p + 1) the Hessian's diagonal, alone."""
+        return self.curvatures(theta) + np.diagonal(self.penalty_metric)[:, np.newaxis] * self.ridge
+
+    def mean_variance(self, theta: FloatArray) -> FloatArray:
+        """(m, m) a″(η), averaged over the rows."""
+        return self.variances(theta) / self.total
+
+    def null_start(self) -> FloatArray:
+        """(m, p + 1) η of the mean response as intercept, and nothing else."""
+        mean = self.response.inside(self.mean_statistic, 0.5 / (self.total + 1.0))
+        start = np.zeros(self.shape)
+        start[:, -1] = self.response.natural(mean[np.newaxis])[0]
+        return start
+
+    def constant(self, columns: Sequence[int]) -> list[int]:
+        """Those of the columns that hold the same in every row."""
+        if not columns:
+            return []
+        high, low = np.split(self.extremes(columns), 2)
+        return [j for j, same in zip(columns, high == -low, strict=True) if same]
+
+    # Sums over the rows ----------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def total(self) -> float:
+        """Σ w."""
+
+    @property
+    @abstractmethod
+    def mean_statistic(self) -> FloatArray:
+        """(m) the mean of T(y)."""
+
+    @abstractmethod
+    def loss(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """J without the penalty, and its gradient."""
+
+    @abstractmethod
+    def information(self, theta: FloatArray) -> FloatArray:
+        """(m(p + 1), m(p + 1)) Σ w a″(η) ⊗ (z, 1)(z, 1)ᵀ: the Hessian without the penalty."""
+
+    @abstractmethod
+    def curvatures(self, theta: FloatArray) -> FloatArray:
+        """(m, p + 1) the diagonal of that, alone."""
+
+    @abstractmethod
+    def variances(self, theta: FloatArray) -> FloatArray:
+        """(m, m) Σ w a″(η)."""
+
+    @abstractmethod
+    def gram(self) -> FloatArray:
+        """(p + 1, p + 1) Σ w (z, 1)(z, 1)ᵀ."""
+
+    @abstractmethod
+    def gram_times(self, vector: FloatArray) -> FloatArray:
+        """(1, p + 1) the same times a vector."""
+
+    @abstractmethod
+    def scatter(self) -> Scatter:
+        """The features about the means of their classes."""
+
+    @abstractmethod
+    def farthest(self, theta: FloatArray) -> float:
+        """The largest |η|."""
+
+    @abstractmethod
+    def errs(self, theta: FloatArray) -> bool:
+        """Whether θ gives some row another class, or one as high a score as its own."""
+
+    @abstractmethod
+    def extremes(self, columns: Sequence[int]) -> FloatArray:
+        """(2c) the largest cell of each column, and then minus the smallest."""
+
+    # What rows in memory do otherwise --------------------------------------------------------------------------------
+
+    @property
+    def makes_gram(self) -> bool:
+        """Whether the Gram matrix is cheaper than some tens of readings of the rows."""
+        return True
+
+    def sampled(self, rows: int, least: int) -> Objective | None:
+        """The same for so many rows or a few more, if these are no more than one in `least`."""
+        return None
+
+    def labelled_rows(self) -> tuple[Any, Labels] | None:
+        """(n, p) features and (n) classes."""
+        return None
 
 
 @dataclass(frozen=True)
-class Objective:
+class Objective(Criterion):
     """J(θ) = Σ w·loss(y, η) + l2/2 Σ_ab M_ab w_a·w_b, η = θ·(z, 1) + offset.
 
     The gradient is Σ w (a′(η) − T(y)) z, the Hessian Σ w a″(η) z zᵀ. Intercepts are not penalised. The loss is half of
@@ -34,37 +177,23 @@ class Objective:
         return self.response.sufficient(self.y)
 
     @cached_property
-    def m(self) -> int:
-        return int(self.response.sufficient(self.y[:1]).shape[1])
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Of θ: (m, p + 1)."""
-        return self.m, self.rows.shape[1] + 1
-
-    @cached_property
     def weight(self) -> FloatArray:
         return np.ones(self.rows.shape[0]) if self.weights is None else self.weights
 
-    @cached_property
-    def ridge(self) -> FloatArray:
-        """(p + 1) l2 in the coordinates of θ."""
-        with np.errstate(over="ignore"):
-            return np.append(self.l2 / self.rows.scale**2, 0.0) if self.l2 else np.zeros(self.shape[1])
+    @property
+    def total(self) -> float:
+        return float(self.weight.sum())
 
-    @cached_property
-    def penalty_metric(self) -> FloatArray:
-        return np.eye(self.m) if self.metric is None else self.metric
+    @property
+    def mean_statistic(self) -> FloatArray:
+        result: FloatArray = self.weight @ self.statistic / self.total
+        return result
 
     def null_start(self) -> FloatArray:
-        """(m, p + 1) η of the mean response as intercept, and nothing else."""
-        total = self.weight.sum()
-        mean = self.response.inside(self.weight @ self.statistic / total, 0.5 / (total + 1.0))
-        start = np.zeros(self.shape)
-        start[:, -1] = self.response.natural(mean[np.newaxis])[0]
+        start = super().null_start()
         if self.offset is not None:
             inside = start.copy()
-            start[:, -1] -= self.weight @ self.offset / total
+            start[:, -1] -= self.weight @ self.offset / self.total
             if not np.isfinite(self.evaluate(start)[0]):  # the domain is a half-line: below the largest offset
                 inside[:, -1] -= self.offset.max()
                 return inside
@@ -75,30 +204,22 @@ class Objective:
         eta = self.rows.predictors(theta)
         return eta if self.offset is None else eta + self.offset[:, np.newaxis]
 
-    def evaluate(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """J and its gradient (m, p + 1)."""
+    def loss(self, theta: FloatArray) -> tuple[float, FloatArray]:
         if self.offset is None and isinstance(self.response, (Bernoulli, Multinomial)):
-            value, gradient = self.rows.softmax(theta, self._codes, self.weights)
-        else:
-            eta = self.predictors(theta)
-            with np.errstate(over="ignore", invalid="ignore"):
-                value = float(self.weight @ self.response.loss(self.statistic, eta))
-            if not np.isfinite(value):  # outside the response's domain, or too far
-                return np.inf, np.zeros_like(theta)
-            residual = self.weight[:, np.newaxis] * (self.response.mean(eta) - self.statistic)
-            gradient = self.rows.returned(residual)
-        if self.l2:
-            pull = self.penalty_metric @ theta * self.ridge
-            value += 0.5 * float((theta * pull).sum())
-            gradient = gradient + pull
-        return value, gradient
+            return self.rows.softmax(theta, self._codes, self.weights)
+        eta = self.predictors(theta)
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = float(self.weight @ self.response.loss(self.statistic, eta))
+        if not np.isfinite(value):  # outside the response's domain, or too far
+            return np.inf, np.zeros_like(theta)
+        residual = self.weight[:, np.newaxis] * (self.response.mean(eta) - self.statistic)
+        return value, self.rows.returned(residual)
 
     @cached_property
-    def _codes(self) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    def _codes(self) -> Labels:
         return self.y.astype(np.int32)
 
     def information(self, theta: FloatArray) -> FloatArray:
-        """(m(p + 1), m(p + 1)) Σ w a″(η) ⊗ (z, 1)(z, 1)ᵀ: the Hessian without the penalty."""
         mean = self.response.mean(self.predictors(theta))
         m, width = self.shape
         blocks = np.empty((m, width, m, width))
@@ -108,26 +229,53 @@ class Objective:
                 blocks[i, :, j], blocks[j, :, i] = block, block
         return blocks.reshape(m * width, m * width)
 
-    def hessian(self, theta: FloatArray) -> FloatArray:
-        """The second derivative of J."""
-        hessian = self.information(theta)
-        if self.l2:
-            hessian += np.kron(self.penalty_metric, np.diag(self.ridge))
-        return hessian
-
-    def diagonal(self, theta: FloatArray) -> FloatArray:
-        """(m, p + 1) the Hessian's diagonal, alone."""
+    def curvatures(self, theta: FloatArray) -> FloatArray:
         mean = self.response.mean(self.predictors(theta))
-        blocks = [self.rows.squares(self.weight * self.response.variance(mean, i, i)) for i in range(self.m)]
-        return np.stack(blocks) + np.diagonal(self.penalty_metric)[:, np.newaxis] * self.ridge
+        return np.stack([self.rows.squares(self.weight * self.response.variance(mean, i, i)) for i in range(self.m)])
 
-    def mean_variance(self, theta: FloatArray) -> FloatArray:
-        """(m, m) a″(η), averaged over the rows."""
+    def variances(self, theta: FloatArray) -> FloatArray:
         mean = self.response.mean(self.predictors(theta))
         places = range(self.m)
-        average = [[float(self.weight @ self.response.variance(mean, i, j)) for j in places] for i in places]
-        result: FloatArray = np.array(average) / self.weight.sum()
-        return result
+        return np.array([[float(self.weight @ self.response.variance(mean, i, j)) for j in places] for i in places])
+
+    @property
+    def makes_gram(self) -> bool:
+        return isinstance(self.rows, DenseRows)
+
+    def gram(self) -> FloatArray:
+        return self.rows.gram(self.weight)
+
+    def gram_times(self, vector: FloatArray) -> FloatArray:
+        return self.rows.returned(self.weight[:, np.newaxis] * self.rows.predictors(vector))
+
+    def scatter(self) -> Scatter:
+        x: Any = self.rows.x
+        if sp.issparse(x):
+            if x.shape[0] * x.shape[1] > CELLS_AT_MOST:
+                raise DecibanError(TOO_WIDE)
+            x = x.toarray()
+        return MultivariateGaussian().collect(x, self._codes, self.weights, self.m + 1)
+
+    def farthest(self, theta: FloatArray) -> float:
+        return float(np.abs(self.predictors(theta)).max(initial=0.0))
+
+    def errs(self, theta: FloatArray) -> bool:
+        eta = self.predictors(theta)
+        scores = np.hstack([np.zeros((len(eta), 1)), eta])
+        own = np.take_along_axis(scores, self._codes[:, np.newaxis], axis=1)
+        return bool(((scores >= own).sum(axis=1) > 1).any())
+
+    def extremes(self, columns: Sequence[int]) -> FloatArray:
+        x: Any = self.rows.x
+        cells = [x[:, [j]].toarray() if sp.issparse(x) else x[:, j] for j in columns]
+        return np.array([float(column.max()) for column in cells] + [-float(column.min()) for column in cells])
+
+    def labelled_rows(self) -> tuple[Any, Labels]:
+        return self.rows.x, self._codes
+
+    def sampled(self, rows: int, least: int) -> Objective | None:
+        step = self.rows.shape[0] // rows
+        return self.thinned(step) if step >= least else None
 
     def thinned(self, step: int) -> Objective:
         """The same for every step-th row; it stands for all, so it is of the same size."""

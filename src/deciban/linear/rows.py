@@ -84,8 +84,7 @@ class DenseRows:
         weights: FloatArray | None = None,
         spread: FloatArray | None = None,
     ) -> DenseRows:
-        if x.strides[1] != x.itemsize and x.shape[1] > 1:
-            x = np.ascontiguousarray(x)  # read row by row, many times
+        x = _row_by_row(x)
         share = np.ones(len(x)) if weights is None else weights
         scale = spread
         if scale is None:
@@ -98,6 +97,10 @@ class DenseRows:
             origin = np.where(np.arange(len(origin)) == j, column[0] + middle, origin)
             scale[j] = _spread(apart, middle, share)[0]
         return cls(x, origin, scale_of(scale), scale > 0)
+
+    def over(self, x: NDArray[Any]) -> DenseRows:
+        """Other rows, in the same coordinates."""
+        return replace(self, x=_row_by_row(x))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -156,6 +159,10 @@ class SparseRows:
         squares = _kernels.sparse_returned((x.data / peak) ** 2, x.indices, x.indptr, p, share[:, np.newaxis])[0, :-1]
         return cls(x, np.zeros(p), scale_of(np.sqrt(squares) * peak), squares > 0)
 
+    def over(self, x: Any) -> SparseRows:
+        """Other rows, in the same coordinates."""
+        return replace(self, x=x)
+
     @property
     def shape(self) -> tuple[int, int]:
         return int(self.x.shape[0]), int(self.x.shape[1])
@@ -199,6 +206,11 @@ class SparseRows:
     def _scaled(self, gradient: FloatArray) -> FloatArray:
         gradient[:, :-1] /= self.scale
         return gradient
+
+
+def _row_by_row(x: NDArray[Any]) -> NDArray[Any]:
+    """Cells of a row side by side, as rows are read many times."""
+    return np.ascontiguousarray(x) if x.strides[1] != x.itemsize and x.shape[1] > 1 else x
 
 
 def scale_of(spread: FloatArray) -> FloatArray:

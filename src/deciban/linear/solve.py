@@ -10,8 +10,7 @@ import numpy as np
 from deciban.errors import DecibanError
 from deciban.linear.curvature import Diagonal, Full, Kronecker
 from deciban.linear.descent import Curvature, Solution, descend
-from deciban.linear.objective import Objective
-from deciban.linear.rows import DenseRows
+from deciban.linear.objective import Criterion, Objective
 from deciban.types import FloatArray
 
 MODERATE = 1000  # parameters whose Hessian is made and factored
@@ -31,10 +30,10 @@ class Solved:
     flat: tuple[int, ...] = ()
 
 
-def newton(objective: Objective, start: FloatArray, *, tol: float, max_iter: int, watch: Watch) -> Solved:
+def newton(objective: Criterion, start: FloatArray, *, tol: float, max_iter: int, watch: Watch) -> Solved:
     """Newton's method, or its nearest relative.
 
-    - Moderate m(p + 1), few rows: Newton, a Hessian at every step.
+    - Moderate m(p + 1), few rows, or rows elsewhere: Newton, a Hessian at every step.
     - Moderate m(p + 1), many rows: a sample is fitted by Newton; its solution is the start and its Hessian the fixed
       curvature of L-BFGS on all rows. A Hessian of all rows costs as much as p passes, and is not wanted that exactly.
     - More parameters, p moderate: the curvature is V ⊗ G with G the Gram matrix and V the mean of a″ (at θ = 0, for
@@ -52,13 +51,12 @@ def newton(objective: Objective, start: FloatArray, *, tol: float, max_iter: int
     return again if again.solution.objective < solved.solution.objective else solved
 
 
-def _newton(objective: Objective, start: FloatArray, *, tol: float, max_iter: int, watch: Watch) -> Solved:
+def _newton(objective: Criterion, start: FloatArray, *, tol: float, max_iter: int, watch: Watch) -> Solved:
     n, m, width = objective.rows.shape[0], *objective.shape
     if m * width <= MODERATE:
-        step = n // _sample_rows(n, m, width)
-        if step < 4:
+        sample = objective.sampled(_sample_rows(n, m, width), 4)
+        if sample is None:
             return exact_newton(objective, start, tol=tol, max_iter=max_iter, watch=watch)
-        sample = objective.thinned(step)
         found = exact_newton(sample, start, tol=1e-3, max_iter=12).solution.theta
         known = objective.evaluate(found)
         if not known[0] < 2.0 * sample.evaluate(start)[0]:  # the sample is separable, or lacks a class
@@ -71,9 +69,9 @@ def _newton(objective: Objective, start: FloatArray, *, tol: float, max_iter: in
         solved = _fixed(objective, found, full, tol=tol, max_iter=2 * max_iter, watch=watch, known=known)
         return replace(solved, flat=flat_columns(objective) if flat else ())
     if width - 1 <= WIDE:
-        step = n // max(SAMPLE_LEAST, 10 * width)
-        metric = kronecker(objective.thinned(step) if step > 1 else objective, start)
-        if step > 1 and metric.among_columns.flat.shape[1]:
+        sample = objective.sampled(max(SAMPLE_LEAST, 10 * width), 2)
+        metric = kronecker(objective if sample is None else sample, start)
+        if sample is not None and metric.among_columns.flat.shape[1]:
             metric = kronecker(objective, start)
         solved = _fixed(objective, start, metric, tol=tol, max_iter=10 * max_iter, watch=watch)
         return replace(
@@ -90,16 +88,16 @@ def _shows_all(sample: Objective) -> bool:
     return bool(((square > 0.25) & (square < 4.0) | ~np.asarray(varies)).all())
 
 
-def kronecker(objective: Objective, theta: FloatArray) -> Kronecker:
+def kronecker(objective: Criterion, theta: FloatArray) -> Kronecker:
     """M ⊗ (v G + ridge), v the mean of a″ in units of M."""
     metric = objective.penalty_metric
     v = float(np.trace(np.linalg.solve(metric, objective.mean_variance(theta)))) / objective.m
-    gram = objective.rows.gram(objective.weight) * v
+    gram = objective.gram() * v
     return Kronecker(Full.of(metric), Full.of(gram + np.diag(objective.ridge)))
 
 
 def exact_newton(
-    objective: Objective, start: FloatArray, *, tol: float, max_iter: int, watch: Watch = lambda iteration, theta: False
+    objective: Criterion, start: FloatArray, *, tol: float, max_iter: int, watch: Watch = lambda iteration, theta: False
 ) -> Solved:
     """A Hessian at every step."""
     last: list[Full] = []
@@ -121,7 +119,7 @@ def _sample_rows(n: int, m: int, width: int) -> int:
 
 
 def _fixed(
-    objective: Objective,
+    objective: Criterion,
     start: FloatArray,
     metric: Curvature,
     *,
@@ -144,21 +142,21 @@ def _fixed(
     return Solved(solution)
 
 
-def flat_columns(objective: Objective) -> tuple[int, ...]:
+def flat_columns(objective: Criterion) -> tuple[int, ...]:
     """Columns that take part in directions in which the data do not vary; none if a penalty decides between them."""
     if objective.l2:
         return ()
-    parts = np.abs(Full.of(objective.rows.gram(objective.weight)).flat)
+    parts = np.abs(Full.of(objective.gram()).flat)
     found = np.flatnonzero((parts > 0.1 * parts.max(axis=0, initial=0.0)).any(axis=1))
     return tuple(int(j) for j in found if j < objective.rows.shape[1])
 
 
-def rank_lost(objective: Objective) -> int:
+def rank_lost(objective: Criterion) -> int:
     """How many of the columns, with the intercept, are combinations of the others."""
-    return int(Full.of(objective.rows.gram(objective.weight)).flat.shape[1])
+    return int(Full.of(objective.gram()).flat.shape[1])
 
 
-def gradient_descent(objective: Objective, start: FloatArray, *, tol: float, max_iter: int, watch: Watch) -> Solved:
+def gradient_descent(objective: Criterion, start: FloatArray, *, tol: float, max_iter: int, watch: Watch) -> Solved:
     """θ ← θ − ∇J/L, with L no less than any curvature of J, so that J falls at every step.
 
     L is λ_max(ZᵀWZ)/4 for two classes, /2 for more (Böhning), and for each column its own ridge is added.
@@ -174,15 +172,15 @@ def gradient_descent(objective: Objective, start: FloatArray, *, tol: float, max
     return Solved(replace(solution, path=path), flat_columns(objective) if objective.rows.shape[1] <= WIDE else ())
 
 
-def largest(objective: Objective) -> float:
+def largest(objective: Criterion) -> float:
     """An upper bound of λ_max(ZᵀWZ): exact for a moderate width, by power iteration and a margin beyond."""
-    rows = objective.rows
-    if rows.shape[1] <= WIDE and isinstance(rows, DenseRows):
-        return float(np.linalg.eigvalsh(rows.gram(objective.weight))[-1]) * (1 + 1e-9)
-    vector = np.random.default_rng(0).standard_normal((1, rows.shape[1] + 1))
+    width = objective.rows.shape[1]
+    if width <= WIDE and objective.makes_gram:
+        return float(np.linalg.eigvalsh(objective.gram())[-1]) * (1 + 1e-9)
+    vector = np.random.default_rng(0).standard_normal((1, width + 1))
     value = 1.0
     for _ in range(50):
         vector = vector / np.sqrt((vector**2).sum())
-        vector = rows.returned(objective.weight[:, np.newaxis] * rows.predictors(vector))
+        vector = objective.gram_times(vector)
         value = float(np.sqrt((vector**2).sum()))
     return 1.1 * value

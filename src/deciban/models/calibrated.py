@@ -16,6 +16,7 @@ from deciban.errors import DecibanError
 from deciban.evaluation.judging import deal, out_of_fold
 from deciban.evaluation.rows import classes_of, labelled, log_proba, require_model
 from deciban.explain import Explanation
+from deciban.linear.parted import forbid_parted
 from deciban.models.calibration import Evidence, Isotonic, Temperature
 from deciban.models.estimator import one_dimensional
 from deciban.models.naive_bayes import NaiveBayes
@@ -97,6 +98,7 @@ class Calibrated(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, learn: Callable[..., Any]) -> Self:
         kind = self._kind()
+        forbid_parted(X, self)
         require_model(self._inner(), f"model={self._inner()!r}")
         model = clone(self._inner())
         y, name = one_dimensional(y), y if isinstance(y, str) else None
@@ -119,6 +121,7 @@ class Calibrated(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     @_as_inner
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Judges more rows by the model as it is, then learns them. Rows of a class not met before are only learned."""
+        forbid_parted(X, self)
         if not hasattr(self, "model_"):
             if classes is None:
                 return self.fit(X, y, sample_weight)

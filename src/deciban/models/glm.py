@@ -18,6 +18,7 @@ from deciban.design import Design
 from deciban.errors import DecibanError, warn
 from deciban.linear.inference import Inference, null_deviance
 from deciban.linear.objective import Objective
+from deciban.linear.parted import forbid_parted
 from deciban.linear.predictor import Predictor
 from deciban.linear.rows import rows_of
 from deciban.linear.solve import newton
@@ -111,6 +112,7 @@ class GeneralizedLinearModel(LinearEstimator):
         Both are arrays, or names of columns of X.
         """
         self._check_settings()
+        forbid_parted(X, self)
         frame, labels = self._frame_and_labels(X, y, first=True)
         shift = self._offset(frame, offset, exposure)
         for name in {name for name in (offset, exposure) if isinstance(name, str)}:

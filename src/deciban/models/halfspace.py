@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from deciban.codec.soundness import labels
 from deciban.design import Design
 from deciban.errors import DecibanError
+from deciban.linear.parted import forbid_parted
 from deciban.linear.predictor import Predictor
 from deciban.models.estimator import ScoringClassifier, class_array
 from deciban.models.linear import LinearEstimator
@@ -48,6 +49,7 @@ class Halfspace(LinearEstimator, ScoringClassifier):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learns from rows X and their two classes y: an array, or the name of a column of X."""
+        forbid_parted(X, self)
         frame, labels = self._frame_and_labels(X, y, first=True)
         data = self._classified(frame, labels, sample_weight)
         if len(data.classes) != 2:

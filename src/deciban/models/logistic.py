@@ -108,7 +108,8 @@ class LogisticRegression(LinearEstimator, ProbabilityClassifier):
         else:
             frame, labels = self._frame_and_labels(X, y, first=True)
             data = self._classified(frame, labels, sample_weight)
-            classes, share = data.classes, np.bincount(data.codes, weights=data.weights, minlength=len(data.classes))
+            classes = data.classes
+            share = np.bincount(data.codes, weights=data.weights, minlength=len(classes)).astype(np.float64)
             self._require_two(classes)
             design = Design.of(data.frame, data.weights, data.rows)
             x = design.learned_matrix(data.frame, data.rows)
