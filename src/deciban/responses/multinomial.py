@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from deciban import _kernels
 from deciban.responses.base import Response
 from deciban.responses.bernoulli import shares_inside
 from deciban.types import FloatArray
@@ -49,8 +50,9 @@ class Multinomial(Response):
         return shares_inside(mean, edge)
 
     def mean(self, eta: FloatArray) -> FloatArray:
-        result: FloatArray = np.exp(eta - self.log_partition(eta)[:, np.newaxis])
-        return result
+        scores = _with_first(eta)
+        _kernels.normalise(scores, np.zeros(self.classes), False)
+        return scores[:, 1:]
 
     def variance(self, mean: FloatArray, i: int, j: int) -> FloatArray:
         result: FloatArray = mean[:, i] * (float(i == j) - mean[:, j])
@@ -67,4 +69,6 @@ class Multinomial(Response):
 
 
 def _with_first(eta: FloatArray) -> FloatArray:
-    return np.hstack([np.zeros((len(eta), 1)), eta])
+    scores = np.zeros((eta.shape[0], eta.shape[1] + 1))
+    scores[:, 1:] = eta
+    return scores
