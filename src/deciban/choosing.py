@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from deciban import _kernels, families
 from deciban.choices import Choice, Contest
-from deciban.errors import INFINITE, BadCell, DecibanWarning, cell_error
+from deciban.errors import INFINITE, BadCell, cell_error, hearing
 from deciban.explain import DECIBANS
 from deciban.families.base import Context, Recalled
 from deciban.generative import Block, Generative, log_prior
@@ -131,8 +130,7 @@ def _block_shrinkage(evidence: Generative, block: Block, sample: Sample, index: 
             known[s] = total
         return known[s]
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DecibanWarning)  # a covariance that is singular until it is shrunk
+    with hearing():  # a covariance that is singular until it is shrunk
         none = family.estimate(block.statistic, context)
         tried = SHRINKAGES if getattr(none, "status", "ok") == "ok" else SHRINKAGES[1:]
         best = int(np.argmax([likelihood(s) for s in tried]))

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,9 @@ class RowError(DecibanError):
         super().__init__(f"{where}, row {row}: {problem}")
         self.where, self.row, self.problem = where, row, problem
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RowError, (self.where, self.row, self.problem)
+
     def at(self, place: str) -> DecibanError:
         """The same, for who knows the row by its file and line."""
         return DecibanError(f"{place}: {self.where}: {self.problem}")
@@ -78,25 +82,33 @@ class DecibanWarning(UserWarning):
     """
 
 
-_heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)
+@dataclass
+class Heard:
+    """Warnings that were kept."""
+
+    messages: list[str] = field(default_factory=list)
+    impossible: int = 0  # rows that are impossible under every class
+
+
+_heard: ContextVar[Heard | None] = ContextVar("heard", default=None)
 
 
 @contextmanager
-def hearing() -> Iterator[list[str]]:
-    """Keeps warnings, of this thread alone, to be told where the caller is: work may be done elsewhere."""
-    messages: list[str] = []
-    token = _heard.set(messages)
+def hearing() -> Iterator[Heard]:
+    """Keeps the warnings of this thread: to be told later, where the caller is, or not at all."""
+    heard = Heard()
+    token = _heard.set(heard)
     try:
-        yield messages
+        yield heard
     finally:
         _heard.reset(token)
 
 
 def warn(message: str) -> None:
     """A DecibanWarning that points at the caller's line, however deep in here it arose."""
-    messages = _heard.get()
-    if messages is not None:
-        messages.append(message)
+    heard = _heard.get()
+    if heard is not None:
+        heard.messages.append(message)
         return
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("deciban", "sklearn"):
@@ -105,7 +117,10 @@ def warn(message: str) -> None:
 
 
 def warn_of_impossible(rows: int) -> None:
-    if rows:
+    heard = _heard.get()
+    if heard is not None:
+        heard.impossible += rows
+    elif rows:
         which = "1 row is" if rows == 1 else f"{rows} rows are"
         warn(
             f"{which} impossible under every class and got the class prior: raise smoothing, "

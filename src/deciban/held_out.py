@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.batch import MISSING, UNSEEN, Batch, Frame
-from deciban.errors import BadCell, DecibanError, DecibanWarning, NegativeEvidence, cell_error, warn_of_impossible
+from deciban.errors import BadCell, DecibanError, NegativeEvidence, cell_error, hearing, warn_of_impossible
 from deciban.generative import Block, ClassPrior, Estimate, Generative, Settings, log_prior, named_cell
 from deciban.plans import Missing, Plan, is_sparse
 from deciban.schema import Schema
@@ -152,8 +151,7 @@ def _without_class(estimate: Estimate, batch: Batch, i: int) -> tuple[FloatArray
     if not isinstance(settings.class_prior, str):  # probabilities given for all classes: those that are left share them
         left = np.exp(estimate.log_prior)[kept]
         settings = replace(settings, class_prior=(left / left.sum()).tolist())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DecibanWarning)  # what all rows together deserve was said already
+    with hearing():  # what all rows together deserve was said already
         anew = rest.estimate(settings)
     found = np.empty((1, len(kept)))
     anew.joint(row.frame, found, batch.row_number(i))

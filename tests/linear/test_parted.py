@@ -321,7 +321,7 @@ def test_more_parameters_than_newton_takes():
     x, y = load_digits(return_X_y=True)
     x = np.hstack([x, np.sqrt(x)])
     parted, whole = both(db.LogisticRegression(l2=30.0, tol=1e-14), x, y)
-    same(parted, whole, rtol=1e-5)
+    same(parted, whole, rtol=1e-4)  # both stop by tolerance
 
 
 def test_wider_than_a_gram_matrix():
@@ -449,7 +449,7 @@ def test_documents_one_class_and_no_rows_are_refused():
         db.LogisticRegression().fit(Pieces((Sample(frame_of(["buy a book"]), encode_labels(["a"]), None),)))
     with pytest.raises(db.DecibanError, match="LogisticRegression needs two classes; y holds one class, 0"):
         db.LogisticRegression().fit(pieces_of(x[:50], y[:50]))
-    with pytest.raises(db.DecibanError, match="all partitions are empty"):
+    with pytest.raises(db.DecibanError, match="no rows to learn from"):
         db.LogisticRegression().fit(nothing(x, y))
 
 

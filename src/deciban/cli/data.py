@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from deciban.cli.options import label_named, require_column
 from deciban.errors import DecibanError
@@ -19,16 +19,21 @@ from deciban.sources.stream import table_of
 from deciban.storage import require_replaceable
 from deciban.types import FloatArray, Level
 
+if TYPE_CHECKING:
+    from deciban.engines.files import Files
 
-def prepared(scan: Scan, label: str, trim_label: str | None, weight: str | None) -> Scan:
+S = TypeVar("S", bound="Scan | Files")  # which have the same methods
+
+
+def prepared(scan: S, label: str, trim_label: str | None, weight: str | None) -> S:
     """The same files: labels without some characters at their end, weights read as numbers."""
-    scan = scan.trimmed(label, trim_label) if trim_label else scan
+    scan = scan.trimmed(label, trim_label) if trim_label else scan  # type: ignore[assignment]
     if weight is None:
         return scan
     require_column(scan.names, weight, "--weight")
     if weight == label:
         raise DecibanError(f"--weight and --label name the same column, {label!r}")
-    return scan.typed({weight: "number"})
+    return scan.typed({weight: "number"})  # type: ignore[return-value]
 
 
 def in_memory(scan: Scan, weight: str | None) -> tuple[TableFrame, FloatArray | None]:
@@ -46,12 +51,12 @@ def inner(model: Any) -> Any:
     return model.model_ if isinstance(model, Calibrated) else model
 
 
-def columns_for(model: Any, scan: Scan, also: Collection[str] = ()) -> Scan:
+def columns_for(model: Any, scan: S, also: Collection[str] = ()) -> S:
     """The columns that a model reads, typed as those that it learned from, and some others."""
     reader = inner(model)
     if reader._schema().positional:
         raise DecibanError("the model was learned from an array, whose columns have no names: fit it on a table")
-    stream: Scan = reader._stream(scan, first=False, also=also)
+    stream: S = reader._stream(scan, first=False, also=also)
     lacking = [name for name in reader._schema().names if name not in stream.names]
     if lacking:
         raise DecibanError(f"the table lacks {columns_named(lacking)}; it has {columns_named(scan.names)}")
@@ -64,7 +69,7 @@ def for_model(model: Any, scan: Scan, label: str, weight: str | None = None) -> 
     return stream.typed(cells_of_classes(label, tuple(model.classes_.tolist())))
 
 
-def label_for(model: Any, scan: Scan, given: str | None) -> str:
+def label_for(model: Any, scan: Scan | Files, given: str | None) -> str:
     """The column of classes: as given, or as it was called when the model was learned."""
     known = label_known(model)
     if given is not None:

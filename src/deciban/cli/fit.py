@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +10,6 @@ import typer
 
 from deciban.cli.kinds import DEFAULT, FAMILIES, KINDS, SETTINGS
 from deciban.cli.options import Data, Json, Label, Quiet, Reading, TrimLabel, Weight, choice, reads_files
-from deciban.cli.progress import watched
 
 if TYPE_CHECKING:
     from deciban.evaluation import Evaluation
@@ -41,6 +40,14 @@ def fit(
     ] = None,
     drop: Annotated[list[str] | None, typer.Option(metavar="COL,COL", help="Columns to leave out. Repeatable.")] = None,
     weight: Weight = None,
+    engine: Annotated[
+        str | None,
+        choice(
+            "--engine",
+            among=["dask", "spark"],
+            help="What reads DATA, here or on a cluster: also s3://..., hdfs://... and folders of csv, jsonl, parquet.",
+        ),
+    ] = None,
     model: Annotated[
         str | None,
         choice("--model", among=KINDS, help=f"The kind of model; {DEFAULT} if not given.", rich_help_panel=MODEL),
@@ -135,6 +142,8 @@ def fit(
 
     --resume adds rows to what was counted; the weights of evidence stay as they are: see reweigh.
 
+    --engine needs pip install deciban[dask] or deciban[spark]; Dask uses the scheduler of DASK_SCHEDULER_ADDRESS.
+
     Nothing is written if anything fails.
 
     \b
@@ -142,8 +151,7 @@ def fit(
       deciban fit people.csv --label evade -o people.deciban
       deciban fit more.csv --resume people.deciban
     """
-    from deciban.cli.data import require_writable
-    from deciban.cli.learning import learned, resumed
+    from deciban.cli.learning import learned, opened, resumed
     from deciban.cli.show import fitted
     from deciban.storage import locked
 
@@ -154,6 +162,10 @@ def fit(
         others |= {"--text": text}
         changed = [option for option, value in {**others, "--loo": loo}.items() if value]
         _refuse_changes([*changed, *(SETTINGS[name] for name in settings)])
+    if engine is not None:
+        from deciban.cli.engines import refuse
+
+        refuse({"--label-from-folder": label_from_folder, "--calibrate": calibrate, "--loo": loo})
     if label_from_folder:
         if label is not None:
             raise typer.BadParameter(
@@ -167,28 +179,28 @@ def fit(
         raise typer.BadParameter("a first fit needs one", param_hint="--output / -o")
     if label is None and resume is None:
         raise typer.BadParameter("a first fit needs one; of mail, --label-from-folder", param_hint="--label")
-    scan = reading.scan(data)
-    require_writable(path, [part.path for part in scan.parts])
     judged: dict[str, Evaluation] = {}
-    with watched(scan, quiet=quiet), locked(path) if resume is not None else nullcontext():
-        if resume is not None:
-            found = resumed(resume, scan, label, trim_label, weight)
-        else:
-            found, judged = learned(
-                scan,
-                str(label),
-                trim_label=trim_label,
-                weight=weight,
-                drop=drop,
-                columns=columns,
-                text=text,
-                kind=model or DEFAULT,
-                settings=settings,
-                calibrate=calibrate,
-                folds=folds,
-                loo=loo,
-            )
-        found.save(path)
+    with ExitStack() as held:
+        with opened(data, reading, path, engine, quiet=quiet) as scan:
+            if resume is not None:
+                held.enter_context(locked(path))
+                found = resumed(resume, scan, label, trim_label, weight)
+            else:
+                found, judged = learned(
+                    scan,
+                    str(label),
+                    trim_label=trim_label,
+                    weight=weight,
+                    drop=drop,
+                    columns=columns,
+                    text=text,
+                    kind=model or DEFAULT,
+                    settings=settings,
+                    calibrate=calibrate,
+                    folds=folds,
+                    loo=loo,
+                )
+        found.save(path)  # when a cluster is closed, which takes seconds: Ctrl-C until then leaves nothing
     fitted(found, path, judged, json=json)
 
 

@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from deciban.cli.data import for_model, in_memory, label_for, prepared, require_able
+from deciban.cli.data import for_model, in_memory, label_for, prepared, require_able, require_writable
 from deciban.cli.kinds import KINDS, READ_AS, model_of, words_of
-from deciban.cli.options import columns_named, label_named, require_column
+from deciban.cli.options import Reading, columns_named, label_named, require_column
+from deciban.cli.progress import watched
 from deciban.errors import DecibanError
 from deciban.evaluation import Evaluation, cross_validate
 from deciban.models import Calibrated, load
 from deciban.sources.files import Scan
 from deciban.sources.mailboxes import Mailboxes
 
+if TYPE_CHECKING:
+    from deciban.engines.files import Files
+
+
+@contextmanager
+def opened(
+    data: Sequence[str], reading: Reading, output: Path, engine: str | None, *, quiet: bool
+) -> Iterator[Scan | Files]:
+    """The rows of files, once it is clear that the result can be written; progress is shown while they are read."""
+    if engine is None:
+        scan = reading.scan(data)
+        require_writable(output, [part.path for part in scan.parts])
+        with watched(scan, quiet=quiet):
+            yield scan
+        return
+    from deciban.cli.engines import engine_files
+
+    require_writable(output, [path for path in data if Path(path).exists()])
+    with engine_files(engine, data, reading, quiet=quiet) as files:
+        yield files
+
 
 def learned(
-    scan: Scan,
+    scan: Scan | Files,
     label: str,
     *,
     trim_label: str | None,
@@ -47,10 +70,14 @@ def learned(
     for column in documents:
         if words.setdefault(column, "text") != "text":
             raise DecibanError(f"--columns and --text say different things of {column!r}")
-    if any(isinstance(part, Mailboxes) for part in scan.parts):
+    if any(isinstance(part, Mailboxes) for part in getattr(scan, "parts", ())):
         words = dict.fromkeys(features, "text") | words
     scan = scan.typed({column: READ_AS[word] for column, word in words.items() if word in READ_AS})
     model = model_of(kind, settings, words, calibrate)
+    if not isinstance(scan, Scan):
+        from deciban.cli.engines import fit_parts
+
+        return fit_parts(model, scan, label, weight, folds)
     if KINDS[kind].streams and not (calibrate or folds or loo):
         return model.fit(scan, label, sample_weight=weight), {}
     if loo:
@@ -72,12 +99,16 @@ def _fit_in_memory(
     return judged
 
 
-def resumed(path: Path, scan: Scan, label: str | None, trim_label: str | None, weight: str | None) -> Any:
+def resumed(path: Path, scan: Scan | Files, label: str | None, trim_label: str | None, weight: str | None) -> Any:
     """A model that has learned the rows beside those that it knew."""
     model = load(path)
     require_able(model, "partial_fit", "go on learning: fit again, with all files")
     label = label_for(model, scan, label)
     scan = prepared(scan, label, trim_label, weight)
+    if not isinstance(scan, Scan):
+        from deciban.cli.engines import resume_parts
+
+        return resume_parts(model, scan, label, weight)
     if not isinstance(model, Calibrated):
         return model.partial_fit(scan, label, sample_weight=weight)
     stream = for_model(model, scan, label, weight)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 if TYPE_CHECKING:
+    from deciban.sources.dialect import Asked
     from deciban.sources.files import Scan
 
 FILES = "How files are read"  # headline in the help
@@ -35,7 +36,7 @@ def choice(*decls: str, among: Iterable[str], help: str, **more: Any) -> Any:
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, made by `deciban fit`.")]
 Data = Annotated[
-    list[Path],
+    list[str],  # a Path would take a slash off s3://
     typer.Argument(
         metavar="DATA",
         help="Files of rows (csv, tsv, jsonl, parquet, arrow), folders of mail, patterns, or -: standard input.",
@@ -107,23 +108,31 @@ class Reading:
         typer.Option(help="The classes of mails: lines LABEL PATH, or csv with path,label.", rich_help_panel=FILES),
     ] = None
 
-    def scan(self, paths: Sequence[Path]) -> Scan:
-        """The files, columns of --category typed so."""
-        from deciban.sources.dialect import MISSING
-        from deciban.sources.files import scan
+    @property
+    def asked(self) -> Asked:
+        """What is said of the dialect of csv."""
+        from deciban.sources.dialect import MISSING, Asked
 
-        found = scan(
-            [str(path) for path in paths],
-            format=self.input_format,  # type: ignore[arg-type]
+        return Asked(
             delimiter="\t" if self.delimiter in ("tab", "\\t") else self.delimiter,
+            quote=self.quote,
             header=self.header,
             names=self.names.split(",") if self.names else None,
             missing=("", *(word for given in self.na for word in given.split(","))) if self.na else MISSING,
-            quote=self.quote,
             decimal=self.decimal,
-            encoding=self.encoding,
             skip=self.skip,
+        )
+
+    def scan(self, paths: Sequence[str | Path]) -> Scan:
+        """The files, columns of --category typed so."""
+        from deciban.sources.files import scan
+
+        found = scan(
+            paths,
+            format=self.input_format,  # type: ignore[arg-type]
+            encoding=self.encoding,
             labels=self.labels,
+            **vars(self.asked),
         )
         categories = columns_named(found.names, self.category, "--category")
         return found.typed(dict.fromkeys(categories, "text")) if categories else found

@@ -5,10 +5,16 @@ Whatever scheduler Dask uses does the work: threads, or the cluster that a `dask
 
 from __future__ import annotations
 
+import logging
+import os
 import uuid
-from collections.abc import Callable
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -29,18 +35,25 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from deciban.engines.answers import Answers
+    from deciban.engines.files import Files, Piece
     from deciban.evaluation import Evaluation
+    from deciban.sources.dialect import Asked
 
+pa = late("pyarrow")
 sp = late("scipy.sparse")
 # not needed where partitions are collected
 answering = late("deciban.engines.answers")
+files = late("deciban.engines.files")
+byte_ranges = late("dask.bytes")
+distributed = late("distributed")
+fsspec = late("fsspec.core")
 judging = late("deciban.evaluation.judging")
 
 T = TypeVar("T")
 
 ADDED = 8  # outcomes that one task adds up
 
-__all__ = ["cross_validate", "evaluate", "fit", "predict", "predict_proba", "rows"]
+__all__ = ["cross_validate", "evaluate", "fit", "predict", "predict_proba", "reading", "rows", "session"]
 
 
 def fit(model: Any, collection: Any, label: Any, sample_weight: Any = None) -> Any:
@@ -164,7 +177,7 @@ def _table(columns: Columns, number: int, table: Any) -> Labelled:
 
 
 def _block(columns: Columns, number: int, arrays: Any) -> Labelled:
-    return columns.block(number, *arrays)
+    return columns.block(*arrays)
 
 
 # DataFrames ----------------------------------------------------------------------------------------------------------
@@ -207,7 +220,9 @@ class _Kinds:
     schema: Schema
 
     def __add__(self, other: _Kinds) -> _Kinds:
-        return _Kinds(self.schema.widened(other.schema))
+        a, b = self.schema, other.schema
+        wide = zip(a.widened(b).kinds, b.widened(a).kinds, strict=True)  # true and false are numbers, where some are
+        return _Kinds(Schema(a.names, tuple("number" if x != y and "number" in (x, y) else x for x, y in wide)))
 
 
 def _kinds(number: int, table: Any) -> Outcome[_Kinds]:
@@ -265,8 +280,165 @@ def _along(x: Any, given: Any, what: str) -> list[Any]:
 
 
 def _labels(model: Any, block: Any) -> Any:
-    return model.predict(block) if len(block) else np.asarray(model.classes_)[:0]
+    return model.predict(block) if block.shape[0] else np.asarray(model.classes_)[:0]
 
 
 def _probabilities(model: Any, block: Any) -> Any:
-    return model.predict_proba(block) if len(block) else np.empty((0, len(model.classes_)))
+    return model.predict_proba(block) if block.shape[0] else np.empty((0, len(model.classes_)))
+
+
+# Files ---------------------------------------------------------------------------------------------------------------
+
+BLOCK = 1 << 26  # bytes of text that are a partition
+
+
+def reading(paths: Sequence[str], format: str, asked: Asked, encoding: str = "utf-8", block_size: int = BLOCK) -> Files:
+    """Files of csv, JSON lines or parquet, wherever fsspec finds them; its `rows` are what a model learns from."""
+    urls = _found(paths, folders=format == "parquet")
+    if format == "parquet":
+        frame = dd.read_parquet(urls, dtype_backend="pyarrow", index=False)
+        return files.table_files(  # type: ignore[no-any-return]
+            table_frame(frame._meta).table.schema, lambda names, label, weight: rows(frame[names], label, weight)
+        )
+    files.require_lines(encoding)
+    opened = fsspec.open_files(urls, "rb", compression="infer")
+    packed = any(file.compression for file in opened)  # which cannot be cut
+    _, blocks, _ = byte_ranges.read_bytes(
+        urls,
+        delimiter=b"\n",
+        blocksize=None if packed else block_size,
+        sample=False,
+        compression="infer" if packed else None,
+        include_path=True,
+    )
+    parts = tuple(
+        (_plain(url), encoding, place, block)
+        for url, of_file in zip(urls, blocks, strict=True)
+        for place, block in enumerate(of_file)
+    )
+    start = next((head for head in map(_head, opened) if head.strip()), b"")
+    sample = files.Piece(_plain(urls[0]), encoding, data=start)
+    return files.text_files(sample, format, asked, partial(_read, parts), _pieces)  # type: ignore[no-any-return]
+
+
+def _found(paths: Sequence[str], *, folders: bool) -> list[str]:
+    """The URLs of files that paths and patterns name, or those in a folder."""
+    urls: list[str] = []
+    for path in paths:
+        system, _, found = fsspec.get_fs_token_paths(path if "://" in path else os.path.expanduser(path))
+        if fsspec.has_magic(path):
+            found = sorted(each for each in system.glob(path) if folders or not system.isdir(each))
+        if not found or not system.exists(found[0]):
+            raise DecibanError(f"no file matches {path!r}" if fsspec.has_magic(path) else f"there is no file {path!r}")
+        for each in found:
+            inside = sorted(system.find(each)) if not folders and system.isdir(each) else [each]
+            urls += map(system.unstrip_protocol, inside)
+    twice = [url for url, times in Counter(urls).items() if times > 1]
+    if twice:
+        raise DecibanError(f"{_plain(twice[-1])!r} is given twice: its rows would count twice")
+    return urls
+
+
+def _plain(url: str) -> str:
+    return url.removeprefix("file://")
+
+
+def _head(opened: Any) -> bytes:
+    """The first lines of a file."""
+    from deciban.sources.text import SAMPLE
+
+    with opened as file:
+        head: bytes = file.read(SAMPLE)
+        while not head.endswith(b"\n") and (more := file.readline()):
+            head += more
+    return head
+
+
+@dataclass(frozen=True)
+class Read(Partitions):
+    """Partitions that are read as somebody says."""
+
+    reader: Any = None
+
+    def _reader(self) -> Callable[[int, Any], Labelled]:
+        return self.reader  # type: ignore[no-any-return]
+
+
+def _read(parts: tuple[Any, ...], columns: Columns, reader: Callable[[int, Any], Labelled]) -> Read:
+    return Read(columns, parts, reader=reader)
+
+
+def _pieces(number: int, part: tuple[str, str, int, bytes]) -> Iterator[Piece]:
+    path, encoding, place, data = part
+    called = f"{path}, block {place}" if place else path
+    yield files.Piece(path, encoding, called=called, data=data, begins=place == 0)
+
+
+# A cluster -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Session:
+    """A cluster that works for this process."""
+
+    client: Any
+    dashboard: str | None = None
+
+    def progress(self) -> tuple[str, int, int] | None:
+        """The pass that is going on, how many partitions are done in it, and of how many; None between passes."""
+        found: tuple[str, int, int] | None = self.client.run_on_scheduler(_progress)
+        return found
+
+
+def _progress(dask_scheduler: Any) -> tuple[str, int, int] | None:
+    for name, group in dask_scheduler.task_groups.items():
+        if str(name).startswith("deciban-collect-") and any(group.states.values()):
+            waiting = sum(group.states[state] for state in ("waiting", "queued", "no-worker", "processing"))
+            return str(name), len(group) - waiting, len(group)
+    return None
+
+
+@contextmanager
+def session(*, shown: bool = False) -> Iterator[Session]:
+    """The cluster of the scheduler that Dask's settings name ("scheduler-address"), or one of local processes.
+
+    - `shown`: whether somebody looks: a local cluster then has a dashboard, if bokeh is there.
+
+    What goes wrong with files or the cluster is an error in one line.
+    """
+    failures = OSError, ImportError, pa.ArrowException, distributed.KilledWorker
+    visible = shown and find_spec("bokeh") is not None
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(_unlogged("asyncio"))  # of what it waited for when it was interrupted
+            with files.uninterrupted(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a port that is in use, a dashboard that cannot start
+                address = dask.config.get("scheduler-address", None)
+                if address is None:
+                    place = "127.0.0.1:8787" if visible else None
+                    local = distributed.LocalCluster(dashboard_address=place, silence_logs="CRITICAL")
+                    address = stack.enter_context(local)
+                client = stack.enter_context(distributed.Client(address))
+            yield Session(client, client.dashboard_link if visible else None)
+        except DecibanError:
+            raise
+        except failures as error:
+            raise DecibanError(f"dask: {_one_line(error)}") from error
+
+
+@contextmanager
+def _unlogged(name: str) -> Iterator[None]:
+    logger = logging.getLogger(name)
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def _one_line(error: BaseException) -> str:
+    """What went wrong in the first place."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

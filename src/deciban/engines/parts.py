@@ -12,7 +12,7 @@ from functools import partial, reduce
 from typing import Any, Generic, TypeVar
 
 from deciban.batch import Frame, Kind
-from deciban.errors import DecibanError, RowError, hearing, warn
+from deciban.errors import DecibanError, RowError, hearing, warn, warn_of_impossible
 from deciban.schema import Schema, require_unique
 from deciban.sources import Labelled, Sample, Streamed, frame_of
 from deciban.sources.arrow import TableFrame
@@ -83,19 +83,6 @@ class Part(Streamed):
 
 
 @dataclass(frozen=True)
-class Block(Sample):
-    """Rows of one part that is an array."""
-
-    number: int = 0
-
-    def summed_or_none(self, work: Callable[[Any], T], *, converts: bool) -> T | None:
-        try:
-            return super().summed_or_none(work, converts=converts)
-        except RowError as error:
-            raise error.at(f"partition {self.number}, row {error.row}") from None
-
-
-@dataclass(frozen=True)
 class Columns:
     """What each part is made of."""
 
@@ -108,17 +95,13 @@ class Columns:
         assert self.label is not None
         return Part(Tables(tables, self.schema, number), self.label, self.weight)
 
-    def block(self, number: int, x: Any, y: Any, weights: Any) -> Labelled:
+    def block(self, x: Any, y: Any, weights: Any) -> Labelled:
         frame = frame_of(x)
         self.schema.met_with(frame)
-        try:
-            labels = encode_labels(y)
-            w = None if weights is None else weights_of(weights, frame.rows)
-        except RowError as error:
-            raise error.at(f"partition {number}, row {error.row}") from None
+        labels = encode_labels(y)
         if len(labels.codes) != frame.rows:
             raise DecibanError(f"there are {frame.rows} rows, and {len(labels.codes)} labels: chunk both alike")
-        return Block(frame, labels, w, number=number)
+        return Sample(frame, labels, None if weights is None else weights_of(weights, frame.rows))
 
     @property
     def frame(self) -> Frame:
@@ -143,17 +126,21 @@ class Outcome(Generic[T]):
     value: T | None = None
     error: tuple[int, DecibanError] | None = None  # that of the first part that has one
     warnings: tuple[tuple[str, int, int], ...] = ()  # message, the first part that gave it, in how many
+    impossible: int = 0  # rows that are impossible under every class
 
     @classmethod
     def of(cls, number: int, work: Callable[[], T | None]) -> Outcome[T]:
         try:
             with hearing() as heard:
                 value = work()
+        except RowError as error:
+            return cls(error=(number, error.at(f"partition {number}, row {error.row}")))
         except DecibanError as error:
             where = f"partition {number}"
             told = error if where in str(error) else type(error)(f"{where}: {error}")
             return cls(error=(number, told))
-        return cls(value, None, tuple((message, number, 1) for message in dict.fromkeys(heard))[:TOLD])
+        messages = tuple((message, number, 1) for message in dict.fromkeys(heard.messages))
+        return cls(value, None, messages[:TOLD], heard.impossible)
 
     @property
     def empty(self) -> bool:
@@ -164,7 +151,8 @@ class Outcome(Generic[T]):
         errors = [found for found in (self.error, other.error) if found is not None]
         if errors:
             return Outcome(error=min(errors, key=lambda found: found[0]))
-        return Outcome(_added(self.value, other.value), None, _together(self.warnings + other.warnings))
+        both = _together(self.warnings + other.warnings)
+        return Outcome(_added(self.value, other.value), None, both, self.impossible + other.impossible)
 
     def result(self) -> T | None:
         """The value, once warnings are told; or the error is raised."""
@@ -173,6 +161,7 @@ class Outcome(Generic[T]):
         for message, number, times in self.warnings:
             more = f" and {times - 1} more" if times > 1 else ""
             warn(f"{message} (partition {number}{more})")
+        warn_of_impossible(self.impossible)
         return self.value
 
 

@@ -15,7 +15,7 @@ from deciban.errors import DecibanError, warn
 from deciban.evaluation.evaluation import Evaluation
 from deciban.evaluation.parted import cross_validate_parts, judged
 from deciban.evaluation.predictions import check_probabilities
-from deciban.evaluation.rows import Rows, classes_of, labelled, log_proba, proba, require_model
+from deciban.evaluation.rows import Rows, classes_of, labelled, log_proba, proba, require_model, weights_given
 from deciban.held_out import Foretold, rows_of_folds
 from deciban.sources import Labelled, Streamed, is_stream, settled, stream_of
 from deciban.sources.cells import cells_of_classes
@@ -107,7 +107,8 @@ def cross_validate(
     if isinstance(X, Parted):
         return cross_validate_parts(model, X, folds, seed)
     rows = labelled(X, y, sample_weight)
-    fold = _dealt(folds, seed, rows, sample_weight)
+    given = weights_given(X, sample_weight)
+    fold = _dealt(folds, seed, rows, given)
     parts = []
     for found in out_of_fold(model, rows, fold):
         weights = None if rows.weights is None else rows.weights[found.rows]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from deciban.errors import DecibanError, DecibanWarning
+from deciban.errors import DecibanError, hearing
 from deciban.evaluation.rows import Rows, classes_of, labelled, log_proba, require_model
 from deciban.table import Table, numbered
 from deciban.types import IntArray, Labels
@@ -156,8 +155,7 @@ def _try(name: str, model: Any, sample: Rows, test: Rows) -> tuple[float, float]
     weights = {} if sample.weights is None else {"sample_weight": sample.weights}
     try:
         fresh = copy.deepcopy(model)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DecibanWarning)  # small samples are separable and singular: that is shown
+        with hearing():  # small samples are separable and singular: that is shown
             fresh.fit(sample.x, sample.labels, **weights)
         return _judged(fresh, test)
     except Exception as error:

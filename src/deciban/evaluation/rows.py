@@ -41,6 +41,11 @@ class Rows:
         return Rows(self.x, codes, tuple(self.classes[i] for i in kept), self.weights)
 
 
+def weights_given(X: Any, sample_weight: Any) -> Any:
+    """Those of all rows; a column of X may hold them."""
+    return numbers_of(_without(X, sample_weight, "weight")[1]) if isinstance(sample_weight, str) else sample_weight
+
+
 def labelled(X: Any, y: Any, sample_weight: Any) -> Rows:
     """X: an array, sparse rows or a table; y: labels, or the name of a column of X. Rows of weight 0 are left out."""
     if y is None:
@@ -48,8 +53,7 @@ def labelled(X: Any, y: Any, sample_weight: Any) -> Rows:
     if isinstance(y, str):
         X, y = _without(X, y, "label")
     if isinstance(sample_weight, str):
-        X, column = _without(X, sample_weight, "weight")
-        sample_weight = numbers_of(column)
+        X, sample_weight = _without(X, sample_weight, "weight")[0], weights_given(X, sample_weight)
     x = _readable(X)
     n = x.shape[0]
     encoded = encode_labels(y)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.batch import Coded
-from deciban.errors import DecibanError, DecibanWarning, forbid_infinite
+from deciban.errors import DecibanError, forbid_infinite, hearing
 from deciban.late import issparse
 from deciban.statistics.base import Statistic
 from deciban.table import Table as Table
@@ -146,8 +145,7 @@ class Family(ABC, Generic[S, P]):
             key = (label.item(), None if weight is None else weight.item(), content(row))
             if key not in known:
                 rest = statistic.without(self.collect(row, label, weight, len(context.classes)))
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", DecibanWarning)  # what all rows together deserve was said already
+                with hearing():  # what all rows together deserve was said already
                     params = self.estimate(rest, context)
                 known[key] = self.log_density(params, self.coded_for(rest, row), len(context.classes))
             out[i] += known[key][0]

@@ -95,6 +95,8 @@ class TableEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return {}
 
     def _frame(self, X: Any, *, first: bool) -> Frame:
+        if isinstance(X, Parted):
+            raise DecibanError("these rows are in parts elsewhere: use predict of deciban.engines, on the collection")
         if is_stream(X):
             return table_of(self._stream(X, first=first))
         if is_documents(X) or is_table(X):

@@ -128,8 +128,6 @@ class EvidenceClassifier(GenerativeClassifier):
         if isinstance(rows, Streamed) and rows.stream.once:
             rows = rows.read()
         with rows.located(), one_thread():
-            if isinstance(rows, Sample) and rows.weights is not None and rows.weights.sum() < 0.1 * len(rows.weights):
-                warn("the weights of rows count rows, but sum to less than a tenth of them: multiply them")
             schema = Schema.of(rows.frame)
             if is_sparse(rows.frame) and self._texts(schema):
                 raise DecibanError("text names columns of documents, and these rows are counts")
@@ -142,6 +140,8 @@ class EvidenceClassifier(GenerativeClassifier):
                 observe = partial(Glance.of, schema, plans, self._missing(), self.weigh_rows, self.seed)
                 glance = rows.summed(observe, converts=True)
                 single, few, seen = glance.evidence, glance.few.sample(), glance.few.rows
+            if single.counts.value.sum() < 0.1 * seen:
+                warn("the weights of rows count rows, but sum to less than a tenth of them: multiply them")
             single, together = with_text(single, seen) if isinstance(self.text, str) else (single, ())
             whole = single
             if not is_sparse(rows.frame):

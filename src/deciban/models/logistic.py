@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Literal, Self
@@ -11,7 +10,7 @@ import numpy as np
 
 from deciban.codec.soundness import labels
 from deciban.design import Design
-from deciban.errors import DecibanError, DecibanWarning
+from deciban.errors import DecibanError, hearing
 from deciban.explain import DECIBANS, Explanation
 from deciban.families import Context, MultivariateGaussian
 from deciban.linear.firth import firth
@@ -327,8 +326,7 @@ def _generative_start(objective: Criterion, otherwise: FloatArray) -> FloatArray
     """
     statistic = objective.scatter()
     context = Context(tuple(range(objective.m + 1)), tuple(range(objective.rows.shape[1])))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DecibanWarning)
+    with hearing():
         params = MultivariateGaussian().estimate(statistic, context)
     if params.status != "ok":
         return otherwise

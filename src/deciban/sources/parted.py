@@ -37,7 +37,9 @@ class Parted(Labelled):
     def summed(self, work: Callable[[Batch], T], *, converts: bool) -> T:
         total = self.summed_or_none(work, converts=converts)
         if total is None:
-            raise DecibanError("there are no rows to learn from or to judge by: all partitions are empty")
+            raise DecibanError(
+                "there are no rows to learn from or to judge by: partitions are empty, or all weights are zero"
+            )
         return total
 
     def summed_or_none(self, work: Callable[[Batch], T], *, converts: bool) -> T | None:

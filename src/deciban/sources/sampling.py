@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.batch import Batch, Frame
+from deciban.late import late
 from deciban.schema import Schema
 from deciban.sources import Sample
 from deciban.sources.arrays import MatrixFrame, SparseFrame
@@ -18,6 +19,8 @@ from deciban.sources.arrow import TableFrame
 from deciban.sources.labels import Encoded
 from deciban.sources.stream import joined
 from deciban.types import FloatArray, Labels, Level, sorted_levels
+
+sp = late("scipy.sparse")
 
 Keys = NDArray[np.uint64]
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -172,7 +175,10 @@ def _joined(samples: list[Sample]) -> Sample:
 
 
 def _stacked(frames: list[Frame]) -> Frame:
-    """The rows of tables or of arrays, one after the other."""
+    """The rows of tables, arrays or sparse rows, one after the other."""
     tables = [frame for frame in frames if isinstance(frame, TableFrame)]
     arrays = [frame.x for frame in frames if isinstance(frame, MatrixFrame)]
-    return joined(tables) if tables else MatrixFrame(np.concatenate(arrays))
+    sparse = [frame.x for frame in frames if isinstance(frame, SparseFrame)]
+    if tables:
+        return joined(tables)
+    return MatrixFrame(np.concatenate(arrays)) if arrays else SparseFrame(sp.csr_array(sp.vstack(sparse)))

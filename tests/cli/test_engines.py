@@ -1,0 +1,336 @@
+"""`deciban fit --engine`: the model of the same files without an engine; what cannot be read is one line."""
+
+import importlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import deciban as db
+from deciban.engines import dask as by_dask
+from deciban.engines.files import format_of
+from deciban.errors import DecibanError
+from deciban.sources.dialect import Asked
+from tests.cli.runs import FEATURES, NAIVE_BAYES, command, people, run
+
+spark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(find_spec("pyspark") is None, reason="PySpark is not installed"),
+    pytest.mark.skipif(not (os.environ.get("JAVA_HOME") or shutil.which("java")), reason="there is no Java"),
+]
+ENGINES = ["dask", pytest.param("spark", marks=spark)]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A table with holes in every column but the label, in all formats."""
+    monkeypatch.chdir(tmp_path)
+    table = people(600).drop(columns="id")
+    table["member"] = table.member.astype(object).where(np.arange(600) % 7 > 0, None)
+    table.to_csv("people.csv", index=False)
+    table.to_parquet("people.parquet")
+    table.to_json("people.jsonl", orient="records", lines=True)
+    return tmp_path
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Dask in threads of this process: a cluster takes seconds, and its errors are those of the reading."""
+
+    @contextmanager
+    def session(*, shown=False):
+        yield by_dask.Session(None)
+
+    monkeypatch.setattr(by_dask, "session", session)
+
+
+def fit(*args, code=0):
+    return run("fit", *args, "-o", "m.deciban", code=code)
+
+
+def refused(*args):
+    """The one line of an error; no model is written."""
+    done = fit(*args, code=1)
+    assert not os.path.exists("m.deciban")
+    assert done.stderr.startswith("deciban: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr.removeprefix("deciban: ").rstrip()
+
+
+def same_model(engine, *args):
+    fit(*args, "--engine", engine)
+    run("fit", *args, "-o", "alone.deciban")
+    rows = people(80, 1)[FEATURES]
+    found, alone = (db.load(path).predict_proba(rows) for path in ("m.deciban", "alone.deciban"))
+    np.testing.assert_allclose(found, alone, rtol=1e-9, atol=1e-12)
+
+
+# Clusters ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_cluster_learns_what_one_process_does(engine, files):
+    args = ["people.csv", "--label", "evade", *NAIVE_BAYES]
+    done = command("fit", *args, "--engine", engine, "-o", "m.deciban", cwd=files)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("m.deciban: NaiveBayes, 600 rows, 2 classes, 4 columns, ")
+    run("fit", *args, "-o", "alone.deciban")
+    assert (files / "m.deciban").read_bytes() == (files / "alone.deciban").read_bytes()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_bad_cell_on_a_cluster_is_one_line(engine, files):
+    (files / "bad.csv").write_text("a,y\n" + "1,no\n2,yes\n" * 40_000 + "much,no\n")  # beyond what is looked at first
+    done = command("fit", "bad.csv", "--label", "y", "--engine", engine, "-o", "m.deciban", cwd=files)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert "line 80002: column 'a' is read as numbers, and 'much' is not" in done.stderr
+    assert "--category a" in done.stderr
+    assert not (files / "m.deciban").exists()
+
+
+@pytest.mark.parametrize(
+    ("engine", "format"),
+    [("dask", "parquet"), pytest.param("spark", "jsonl", marks=spark), pytest.param("spark", "parquet", marks=spark)],
+)
+def test_a_cluster_reads_other_formats_and_tells_nothing(engine, format, files):
+    args = [f"people.{format}", "--label", "evade", *NAIVE_BAYES]
+    done = command("fit", *args, "--engine", engine, "-o", "m.deciban", cwd=files)
+    assert (done.returncode, done.stderr) == (0, "")
+    run("fit", *args, "-o", "alone.deciban")
+    rows = people(80, 1)[FEATURES]
+    np.testing.assert_array_equal(
+        db.load("m.deciban").predict_proba(rows), db.load("alone.deciban").predict_proba(rows)
+    )
+
+
+@pytest.mark.skipif(find_spec("pyspark") is None, reason="PySpark is not installed")
+def test_without_java_there_is_one_line(files):
+    env = {**os.environ, "JAVA_HOME": str(files / "nowhere")}
+    done = command("fit", "people.csv", "--label", "evade", "--engine", "spark", "-o", "m.deciban", cwd=files, env=env)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "deciban: spark needs Java 17 or newer: install it, or say where it is by JAVA_HOME\n"
+
+
+CLOSING = """
+import sys, time
+from contextlib import contextmanager
+from deciban.engines import dask
+
+@contextmanager
+def session(*, shown):
+    yield dask.Session(None)
+    print("closing", file=sys.stderr, flush=True)
+    time.sleep(600)
+
+dask.session = session
+from deciban.cli import main; main()
+"""
+
+
+def test_an_interruption_while_a_cluster_closes_leaves_no_model(files):
+    line = [
+        sys.executable,
+        "-c",
+        CLOSING,
+        "fit",
+        "people.csv",
+        "--label",
+        "evade",
+        "--engine",
+        "dask",
+        "-o",
+        "m.deciban",
+    ]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr.readline() == "closing\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "deciban: interrupted\n")
+    assert not (files / "m.deciban").exists()
+
+
+# The same model ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        [],
+        NAIVE_BAYES,
+        ["--model", "logistic"],
+        [*NAIVE_BAYES, "--columns", "age=poisson,income=binned"],
+        [*NAIVE_BAYES, "--category", "age", "--drop", "income"],
+        [*NAIVE_BAYES, "--text", "status"],
+        [*NAIVE_BAYES, "--weight", "age"],
+    ],
+    ids=" ".join,
+)
+def test_csv(args, files, here):
+    if "--drop" in args or "--weight" in args:
+        fit("people.csv", "--label", "evade", "--engine", "dask", *args)
+        run("fit", "people.csv", "--label", "evade", *args, "-o", "alone.deciban")
+        assert (files / "m.deciban").read_bytes() == (files / "alone.deciban").read_bytes()
+    else:
+        same_model("dask", "people.csv", "--label", "evade", *args)
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # which Dask uses, and pandas 3.1 would rather not have
+@pytest.mark.parametrize("name", ["people.parquet", "people.jsonl"])
+def test_other_formats(name, files, here):
+    same_model("dask", name, "--label", "-1")
+
+
+def test_dialects(files, here):
+    table = pd.read_csv("people.csv")
+    table.assign(evade=table.evade + ".").to_csv("odd.csv", sep=";", decimal=",", na_rep="none", index=False)
+    text = (files / "odd.csv").read_text().partition("\n")[2]
+    (files / "odd.csv").write_bytes(text.replace("single", "ledig ä").encode("latin-1"))
+    dialect = ["--delimiter", ";", "--decimal", ",", "--na", "none", "--no-header", "--encoding", "latin-1"]
+    dialect += ["--names", ",".join(table.columns), "--trim-label", "."]
+    same_model("dask", "odd.csv", "--label", "evade", *dialect)
+    assert db.load("m.deciban").classes_.tolist() == ["no", "yes"]
+
+
+def test_patterns_urls_folders_and_packed_files(files, here):
+    (files / "parts").mkdir()
+    table = pd.read_csv("people.csv")
+    table[:200].to_csv("parts/a.csv", index=False)
+    table[200:].to_csv("parts/b.csv", index=False)
+    (files / "parts" / "c.csv").touch()  # clusters write empty files
+    same_model("dask", "parts/[ab].csv", "--label", "evade")
+    expected = (files / "alone.deciban").read_bytes()
+    for given in ([f"file://{files}/parts/*.csv"], ["parts/a.csv", "parts/b.csv"], ["parts", "--input-format", "csv"]):
+        fit(*given, "--label", "evade", "--engine", "dask", *NAIVE_BAYES)
+        assert db.load("m.deciban").class_count_.sum() == 600
+    table.to_csv("people.csv.gz", index=False)
+    same_model("dask", "people.csv.gz", "--label", "evade")
+    assert db.load("m.deciban").class_count_.sum() == 600
+    assert expected
+
+
+def test_other_file_systems_and_blocks(files):
+    """memory:// stands for s3://: every read goes through fsspec."""
+    fsspec = importlib.import_module("fsspec")
+    data = (files / "people.csv").read_bytes()
+    with fsspec.open("memory://bucket/people.csv", "wb") as file:
+        file.write(data)
+    found = by_dask.reading(["memory://bucket/*.csv"], "csv", Asked(), block_size=1000).rows("evade")
+    assert len(found.parts) > 10
+    model, alone = db.NaiveBayes().fit(found), db.NaiveBayes().fit(db.scan("people.csv"), "evade")
+    rows = people(80, 1)[FEATURES]
+    np.testing.assert_array_equal(model.predict_proba(rows), alone.predict_proba(rows))
+
+
+def test_keys_of_json_may_come_late(files, here):
+    with open("late.jsonl", "w") as file:
+        file.writelines(f'{{"a": {i % 5}, "y": "{"no" if i % 3 else "yes"}"}}\n' for i in range(20_000))
+        file.write('{"a": 1, "b": 2.5, "y": "no"}\n')
+    fit("late.jsonl", "--label", "y", "--engine", "dask", *NAIVE_BAYES)
+    assert db.load("m.deciban").feature_names_in_.tolist() == ["a", "b"]
+
+
+def test_folds_judge_every_row(files, here):
+    made = fit("people.csv", "--label", "evade", "--engine", "dask", "--folds", "3", "--json", *NAIVE_BAYES)
+    judged = json.loads(made.stdout)["folds"]
+    assert judged["metrics"]["rows"] == 600
+
+
+def test_learning_goes_on(files, here):
+    table = pd.read_csv("people.csv")
+    table[:250].to_csv("a.csv", index=False)
+    table[250:].to_csv("b.csv", index=False)
+    fit("a.csv", "--label", "evade", "--engine", "dask", *NAIVE_BAYES)
+    run("fit", "b.csv", "--resume", "m.deciban", "--engine", "dask")
+    run("fit", "people.csv", "--label", "evade", *NAIVE_BAYES, "-o", "alone.deciban")
+    rows = people(80, 1)[FEATURES]
+    np.testing.assert_array_equal(
+        db.load("m.deciban").predict_proba(rows), db.load("alone.deciban").predict_proba(rows)
+    )
+
+
+# What is refused -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["nothere.csv"], "there is no file 'nothere.csv'"),
+        (["no*.parquet"], "no file matches 'no*.parquet'"),
+        (["people.csv", "people.csv"], "given twice"),
+        (["people.csv", "people.parquet"], "all files must be of one format"),
+        (["people"], "--input-format"),
+        (["-"], "standard input"),
+        (["people.csv", "--skip", "1"], "--skip: leave out --engine"),
+        (["people.csv", "--loo"], "--loo: leave out --engine"),
+        (["people.csv", "--calibrate", "isotonic"], "--calibrate: leave out --engine"),
+        (["people.csv", "--input-format", "mail"], "--input-format mail: leave out --engine"),
+        (["people.csv", "--encoding", "utf-16"], "convert it to utf-8"),
+        (["people.csv", "--drop", "nope"], "--drop: there is no column 'nope'"),
+        (["people.parquet", "--category", "age"], "column 'age' holds whole numbers, and is to be text"),
+        (["people.parquet", "--trim-label", "."], "only the cells of csv can be trimmed"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_what_an_engine_does_not_do(args, words, files, here):
+    assert words in refused(*args, "--label", "evade", "--engine", "dask")
+
+
+def test_a_column_that_is_not_there(files, here):
+    assert "--label: there is no column 'nope'" in refused("people.csv", "--label", "nope", "--engine", "dask")
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "words"),
+    [
+        ("1", "much", "column 'a' is read as numbers, and 'much' is not, unlike its first rows: say --category a"),
+        ("", "5", "say --category a or --columns a=number"),
+        ("true", "1", "column 'a' is true or false in its first rows, and here it is not: say --category a"),
+    ],
+)
+def test_a_later_cell_that_does_not_fit(first, later, words, files, here):
+    (files / "bad.csv").write_text("a,b,y\n" + f"{first},1,no\n{first},2,yes\n" * 40_000 + f"{later},3,no\n")
+    assert words in refused("bad.csv", "--label", "y", "--engine", "dask")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,y\n1,no\ninf,yes\n2,no\n", "inf is infinite"),
+        ("a,y\n1,no\n2,yes\n3\n", "1 cells, where there are 2 columns"),
+        ('a,y\n1,no\n2,yes\n3,"no\n', "an engine cuts files at line breaks"),
+        ("", "is empty"),
+    ],
+)
+def test_files_that_cannot_be_learned(text, words, files, here):
+    (files / "bad.csv").write_text(text)
+    assert words in refused("bad.csv", "--label", "y", "--engine", "dask", *NAIVE_BAYES)
+
+
+def test_files_with_other_columns(files, here):
+    (files / "a.csv").write_text("a,b,y\n1,2,no\n3,4,yes\n")
+    (files / "b.csv").write_text("b,a,y\n1,2,no\n")
+    assert "b.csv has the columns b, a, y, and not a, b, y" in refused(
+        "a.csv", "b.csv", "--label", "y", "--engine", "dask"
+    )
+
+
+def test_an_engine_that_is_not_there(files, monkeypatch):
+    assert "none of dask, spark" in fit("people.csv", "--label", "evade", "--engine", "dusk", code=2).stderr
+    monkeypatch.setitem(sys.modules, "dask", None)
+    monkeypatch.delitem(sys.modules, "deciban.engines.dask")
+    assert "pip install deciban[dask]" in refused("people.csv", "--label", "evade", "--engine", "dask")
+
+
+def test_the_format_is_that_of_the_names():
+    assert format_of(["x/*.tsv"]) == "csv"
+    assert format_of(["x"], "jsonl") == "jsonl"
+    with pytest.raises(DecibanError, match=r"x\.arrow is arrow"):
+        format_of(["x.arrow"])
