@@ -87,6 +87,7 @@ def test_the_rooms_are_those_that_exist():
         ("sklearn", {"models", "cli"}),
         ("pyarrow", {"sources", "engines", "cli", "table"}),
         ("dask", {"engines"}),
+        ("distributed", {"engines"}),
         ("pyspark", {"engines"}),
         ("pandas", set()),
         ("polars", set()),

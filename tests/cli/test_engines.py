@@ -10,12 +10,13 @@ import sys
 from contextlib import contextmanager
 from importlib.util import find_spec
 
+import dask
 import numpy as np
 import pandas as pd
 import pytest
 
 import deciban as db
-from deciban.engines import dask as by_dask
+from deciban.engines import dask_cluster as by_dask
 from deciban.engines.files import format_of
 from deciban.errors import DecibanError
 from deciban.sources.dialect import Asked
@@ -50,6 +51,8 @@ def here(monkeypatch):
         yield by_dask.Session(None)
 
     monkeypatch.setattr(by_dask, "session", session)
+    with dask.config.set(scheduler="threads"):  # also if a client is left of other tests
+        yield
 
 
 def fit(*args, code=0):
@@ -122,7 +125,7 @@ def test_without_java_there_is_one_line(files):
 CLOSING = """
 import sys, time
 from contextlib import contextmanager
-from deciban.engines import dask
+from deciban.engines import dask_cluster as dask
 
 @contextmanager
 def session(*, shown):
@@ -216,7 +219,7 @@ def test_patterns_urls_folders_and_packed_files(files, here):
     assert expected
 
 
-def test_other_file_systems_and_blocks(files):
+def test_other_file_systems_and_blocks(files, here):
     """memory:// stands for s3://: every read goes through fsspec."""
     fsspec = importlib.import_module("fsspec")
     data = (files / "people.csv").read_bytes()
@@ -325,7 +328,7 @@ def test_files_with_other_columns(files, here):
 def test_an_engine_that_is_not_there(files, monkeypatch):
     assert "none of dask, spark" in fit("people.csv", "--label", "evade", "--engine", "dusk", code=2).stderr
     monkeypatch.setitem(sys.modules, "dask", None)
-    monkeypatch.delitem(sys.modules, "deciban.engines.dask")
+    monkeypatch.delitem(sys.modules, "deciban.engines.dask_cluster")
     assert "pip install deciban[dask]" in refused("people.csv", "--label", "evade", "--engine", "dask")
 
 

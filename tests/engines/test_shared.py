@@ -3,6 +3,7 @@
 import inspect
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -357,10 +358,10 @@ def test_a_part_that_lacks_a_column_is_named():
     whole = toy.rows(parts, "class", "weight")
     parts[7] = [parts[7][0].drop(["age"])]
     with pytest.raises(db.DecibanError, match=r"partition 7: .*lacks.*'age'"):
-        db.NaiveBayes().fit(toy.Toy(whole.columns, tuple(map(tuple, parts))))
+        db.NaiveBayes().fit(replace(whole, parts=tuple(map(tuple, parts))))
     parts[7] = [parts[7][0].append_column("age", pa.array(["old"] * parts[7][0].num_rows))]
     with pytest.raises(db.DecibanError, match=r"partition 7: .*'age'.*text"):
-        db.NaiveBayes().fit(toy.Toy(whole.columns, tuple(map(tuple, parts))))
+        db.NaiveBayes().fit(replace(whole, parts=tuple(map(tuple, parts))))
 
 
 def test_columns_of_a_part_are_matched_by_name():
@@ -368,7 +369,7 @@ def test_columns_of_a_part_are_matched_by_name():
     parts = cut(table)
     parts[3] = parts[3].select(parts[3].column_names[::-1])
     whole = toy.rows([[part] for part in cut(table)], "class", "weight")
-    model = db.NaiveBayes().fit(toy.Toy(whole.columns, tuple((part,) for part in parts)))
+    model = db.NaiveBayes().fit(replace(whole, parts=tuple((part,) for part in parts)))
     assert evidence(model) == evidence(db.NaiveBayes().fit(table, "class", sample_weight="weight"))
 
 

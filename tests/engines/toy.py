@@ -17,9 +17,6 @@ class Toy(Collection):
     parts: tuple
     seed: int = 0
 
-    def _reader(self):
-        return self.columns.table
-
     def _mapped_and_added(self, work):
         sent, found, lot = pickle.dumps(work), {}, random.Random(self.seed)
         order = [*range(len(self.parts)), *lot.sample(range(len(self.parts)), len(self.parts) // 3)]
@@ -34,4 +31,5 @@ class Toy(Collection):
 def rows(parts, label, sample_weight=None, seed=0):
     """Parts as X; each is a list of tables."""
     schema = reduce(Schema.widened, (Schema.of(table_frame(table)) for part in parts for table in part))
-    return Toy(columns_of(schema, label, sample_weight), tuple(map(tuple, parts)), seed)
+    columns = columns_of(schema, label, sample_weight)
+    return Toy(columns, columns.table, tuple(map(tuple, parts)), seed)

@@ -38,7 +38,7 @@ def engine_files(engine: str, data: Sequence[str], reading: Reading, *, quiet: b
     except DecibanError as error:
         raise DecibanError(f"{error}: --input-format") from None
     try:
-        works = import_module(f"deciban.engines.{engine}")
+        works = import_module(f"deciban.engines.{engine}_cluster")
         shown = not quiet and sys.stderr.isatty()
         with works.session(shown=shown) as session, _watched(session, shown=shown):
             found: Files = works.reading(data, format, reading.asked, reading.encoding)

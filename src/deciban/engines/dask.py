@@ -5,16 +5,10 @@ Whatever scheduler Dask uses does the work: threads, or the cluster that a `dask
 
 from __future__ import annotations
 
-import logging
-import os
 import uuid
-import warnings
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -35,25 +29,18 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from deciban.engines.answers import Answers
-    from deciban.engines.files import Files, Piece
     from deciban.evaluation import Evaluation
-    from deciban.sources.dialect import Asked
 
-pa = late("pyarrow")
 sp = late("scipy.sparse")
 # not needed where partitions are collected
 answering = late("deciban.engines.answers")
-files = late("deciban.engines.files")
-byte_ranges = late("dask.bytes")
-distributed = late("distributed")
-fsspec = late("fsspec.core")
 judging = late("deciban.evaluation.judging")
 
 T = TypeVar("T")
 
 ADDED = 8  # outcomes that one task adds up
 
-__all__ = ["cross_validate", "evaluate", "fit", "predict", "predict_proba", "reading", "rows", "session"]
+__all__ = ["cross_validate", "evaluate", "fit", "predict", "predict_proba", "rows"]
 
 
 def fit(model: Any, collection: Any, label: Any, sample_weight: Any = None) -> Any:
@@ -151,9 +138,6 @@ class Partitions(Collection):
     parts: tuple[Any, ...]
     label_dtype: Any = None
 
-    def _reader(self) -> Callable[[int, Any], Labelled]:
-        return partial(_table if self.columns.like is None else _block, self.columns)
-
     def _mapped_and_added(self, work: Callable[[int, Any], Outcome[T]]) -> Outcome[T]:
         """Partitions are read, and eight outcomes at a time added up, where they are; what comes here is one."""
         mark, collect = uuid.uuid4().hex, dask.delayed(work, pure=False)
@@ -192,7 +176,7 @@ def _require_frame(collection: Any) -> None:
 def _of_frame(frame: Any, label: Any, weight: Any) -> Partitions:
     parts = tuple(frame.to_delayed())
     columns = columns_of(_schema(frame), label, weight)
-    return Partitions(columns, parts)
+    return Partitions(columns, partial(_table, columns), parts)
 
 
 def _schema(frame: Any) -> Schema:
@@ -202,8 +186,8 @@ def _schema(frame: Any) -> Schema:
     if not unsure:
         return declared
     some = frame.iloc[:, unsure]
-    met = Partitions(Columns(declared, None, None), tuple(some.to_delayed()))
-    found = met._mapped_and_added(_kinds).result()
+    met = Columns(declared, None, None)
+    found = Partitions(met, met.table, tuple(some.to_delayed()))._mapped_and_added(_kinds).result()
     kinds = list(declared.kinds)
     for place, kind in zip(unsure, found.schema.kinds if found else ["empty"] * len(unsure), strict=True):
         kinds[place] = kind  # type: ignore[call-overload]
@@ -249,12 +233,9 @@ def _of_array(x: Any, y: Any, weights: Any) -> Partitions:
     x = _by_rows(x)
     sparse = sp.issparse(x._meta)
     like = frame_of(sp.csr_array((0, x.shape[1])) if sparse else np.empty((0, x.shape[1]), x.dtype))
-    blocks = [
-        x.to_delayed().ravel(),
-        *(_along(x, given, what) for given, what in ((y, "y"), (weights, "sample_weight"))),
-    ]
+    parts = zip(x.to_delayed().ravel(), _along(x, y, "y"), _along(x, weights, "sample_weight"), strict=True)
     columns = Columns(Schema.of(like), None, None, like)
-    return Partitions(columns, tuple(zip(*blocks, strict=True)), getattr(y, "dtype", None))
+    return Partitions(columns, partial(_block, columns), tuple(parts), getattr(y, "dtype", None))
 
 
 def _along(x: Any, given: Any, what: str) -> list[Any]:
@@ -285,160 +266,3 @@ def _labels(model: Any, block: Any) -> Any:
 
 def _probabilities(model: Any, block: Any) -> Any:
     return model.predict_proba(block) if block.shape[0] else np.empty((0, len(model.classes_)))
-
-
-# Files ---------------------------------------------------------------------------------------------------------------
-
-BLOCK = 1 << 26  # bytes of text that are a partition
-
-
-def reading(paths: Sequence[str], format: str, asked: Asked, encoding: str = "utf-8", block_size: int = BLOCK) -> Files:
-    """Files of csv, JSON lines or parquet, wherever fsspec finds them; its `rows` are what a model learns from."""
-    urls = _found(paths, folders=format == "parquet")
-    if format == "parquet":
-        frame = dd.read_parquet(urls, dtype_backend="pyarrow", index=False)
-        return files.table_files(  # type: ignore[no-any-return]
-            table_frame(frame._meta).table.schema, lambda names, label, weight: rows(frame[names], label, weight)
-        )
-    files.require_lines(encoding)
-    opened = fsspec.open_files(urls, "rb", compression="infer")
-    packed = any(file.compression for file in opened)  # which cannot be cut
-    _, blocks, _ = byte_ranges.read_bytes(
-        urls,
-        delimiter=b"\n",
-        blocksize=None if packed else block_size,
-        sample=False,
-        compression="infer" if packed else None,
-        include_path=True,
-    )
-    parts = tuple(
-        (_plain(url), encoding, place, block)
-        for url, of_file in zip(urls, blocks, strict=True)
-        for place, block in enumerate(of_file)
-    )
-    start = next((head for head in map(_head, opened) if head.strip()), b"")
-    sample = files.Piece(_plain(urls[0]), encoding, data=start)
-    return files.text_files(sample, format, asked, partial(_read, parts), _pieces)  # type: ignore[no-any-return]
-
-
-def _found(paths: Sequence[str], *, folders: bool) -> list[str]:
-    """The URLs of files that paths and patterns name, or those in a folder."""
-    urls: list[str] = []
-    for path in paths:
-        system, _, found = fsspec.get_fs_token_paths(path if "://" in path else os.path.expanduser(path))
-        if fsspec.has_magic(path):
-            found = sorted(each for each in system.glob(path) if folders or not system.isdir(each))
-        if not found or not system.exists(found[0]):
-            raise DecibanError(f"no file matches {path!r}" if fsspec.has_magic(path) else f"there is no file {path!r}")
-        for each in found:
-            inside = sorted(system.find(each)) if not folders and system.isdir(each) else [each]
-            urls += map(system.unstrip_protocol, inside)
-    twice = [url for url, times in Counter(urls).items() if times > 1]
-    if twice:
-        raise DecibanError(f"{_plain(twice[-1])!r} is given twice: its rows would count twice")
-    return urls
-
-
-def _plain(url: str) -> str:
-    return url.removeprefix("file://")
-
-
-def _head(opened: Any) -> bytes:
-    """The first lines of a file."""
-    from deciban.sources.text import SAMPLE
-
-    with opened as file:
-        head: bytes = file.read(SAMPLE)
-        while not head.endswith(b"\n") and (more := file.readline()):
-            head += more
-    return head
-
-
-@dataclass(frozen=True)
-class Read(Partitions):
-    """Partitions that are read as somebody says."""
-
-    reader: Any = None
-
-    def _reader(self) -> Callable[[int, Any], Labelled]:
-        return self.reader  # type: ignore[no-any-return]
-
-
-def _read(parts: tuple[Any, ...], columns: Columns, reader: Callable[[int, Any], Labelled]) -> Read:
-    return Read(columns, parts, reader=reader)
-
-
-def _pieces(number: int, part: tuple[str, str, int, bytes]) -> Iterator[Piece]:
-    path, encoding, place, data = part
-    called = f"{path}, block {place}" if place else path
-    yield files.Piece(path, encoding, called=called, data=data, begins=place == 0)
-
-
-# A cluster -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Session:
-    """A cluster that works for this process."""
-
-    client: Any
-    dashboard: str | None = None
-
-    def progress(self) -> tuple[str, int, int] | None:
-        """The pass that is going on, how many partitions are done in it, and of how many; None between passes."""
-        found: tuple[str, int, int] | None = self.client.run_on_scheduler(_progress)
-        return found
-
-
-def _progress(dask_scheduler: Any) -> tuple[str, int, int] | None:
-    for name, group in dask_scheduler.task_groups.items():
-        if str(name).startswith("deciban-collect-") and any(group.states.values()):
-            waiting = sum(group.states[state] for state in ("waiting", "queued", "no-worker", "processing"))
-            return str(name), len(group) - waiting, len(group)
-    return None
-
-
-@contextmanager
-def session(*, shown: bool = False) -> Iterator[Session]:
-    """The cluster of the scheduler that Dask's settings name ("scheduler-address"), or one of local processes.
-
-    - `shown`: whether somebody looks: a local cluster then has a dashboard, if bokeh is there.
-
-    What goes wrong with files or the cluster is an error in one line.
-    """
-    failures = OSError, ImportError, pa.ArrowException, distributed.KilledWorker
-    visible = shown and find_spec("bokeh") is not None
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(_unlogged("asyncio"))  # of what it waited for when it was interrupted
-            with files.uninterrupted(), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a port that is in use, a dashboard that cannot start
-                address = dask.config.get("scheduler-address", None)
-                if address is None:
-                    place = "127.0.0.1:8787" if visible else None
-                    local = distributed.LocalCluster(dashboard_address=place, silence_logs="CRITICAL")
-                    address = stack.enter_context(local)
-                client = stack.enter_context(distributed.Client(address))
-            yield Session(client, client.dashboard_link if visible else None)
-        except DecibanError:
-            raise
-        except failures as error:
-            raise DecibanError(f"dask: {_one_line(error)}") from error
-
-
-@contextmanager
-def _unlogged(name: str) -> Iterator[None]:
-    logger = logging.getLogger(name)
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
-
-
-def _one_line(error: BaseException) -> str:
-    """What went wrong in the first place."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, Protocol, Self
 
 from deciban.batch import Kind
 from deciban.engines import parts
-from deciban.engines.parts import Columns, Outcome, columns_of
+from deciban.engines.parts import Columns, Outcome, Reader, columns_of
 from deciban.errors import DecibanError
 from deciban.schema import Schema, require_unique
 from deciban.sources import Labelled
@@ -33,7 +33,6 @@ from deciban.sources.text import BOM, Block, TextFile
 
 FORMATS = ("csv", "jsonl", "parquet")
 
-Reader = Callable[[int, Any], Labelled]
 Pieces = Callable[[int, Any], Iterator["Piece"]]  # those of a part
 Collect = Callable[[Columns, Reader], parts.Collection]  # an engine's rows, given what makes rows of a part
 

@@ -187,14 +187,18 @@ def add(outcomes: Iterable[Outcome[T]]) -> Outcome[T]:
 # A collection --------------------------------------------------------------------------------------------------------
 
 
+Reader = Callable[[int, Any], Labelled]  # what makes rows of a part: columns.table, or the like
+
+
 @dataclass(frozen=True)
 class Collection(Parted):
-    """Rows of an engine. What is to be written for another engine is `_mapped_and_added`, and how its parts are read.
+    """Rows of an engine. What is to be written for another engine is `_mapped_and_added`, and what its columns are.
 
     Work is a function of a part, whatever the engine hands over as one; it can be pickled, and so can what it returns.
     """
 
     columns: Columns
+    reader: Reader
 
     @property
     def label(self) -> str | None:  # type: ignore[override]
@@ -208,17 +212,11 @@ class Collection(Parted):
     def _mapped_and_added(self, work: Callable[[int, Any], Outcome[T]]) -> Outcome[T]:
         """Σ work(number, part) over the parts, in a tree whose order is fixed."""
 
-    @abstractmethod
-    def _reader(self) -> Callable[[int, Any], Labelled]:
-        """What makes rows of a part: columns.table or columns.block, with what comes before."""
-
     def total(self, work: Callable[[Labelled], T | None]) -> T | None:
-        return self._mapped_and_added(partial(_on_part, self._reader(), work)).result()
+        return self._mapped_and_added(partial(_on_part, self.reader, work)).result()
 
 
-def _on_part(
-    read: Callable[[int, Any], Labelled], work: Callable[[Labelled], T | None], number: int, part: Any
-) -> Outcome[T]:
+def _on_part(read: Reader, work: Callable[[Labelled], T | None], number: int, part: Any) -> Outcome[T]:
     return Outcome.of(number, lambda: work(read(number, part)))
 
 
