@@ -11,7 +11,7 @@ demo: $(STAMP)
 	$(BIN)/deciban demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto -m 'not spark'
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m 'not spark'
 
 test-spark: check-java $(VENV)/.spark
 	$(BIN)/python -m pytest -m spark tests/engines tests/cli tests/test_docs.py

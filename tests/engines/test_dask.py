@@ -41,7 +41,10 @@ ALL = (*NUMBERS, *CELLS)
 ROOT = str(Path(__file__).parents[2])
 
 
-@pytest.fixture(scope="session")
+pytestmark = pytest.mark.xdist_group("dask")  # one cluster at a time
+
+
+@pytest.fixture(scope="module")
 def cluster():
     """Three worker processes, each with a nanny that starts it again."""
     with (
