@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 import deciban as db
@@ -30,9 +32,10 @@ from tests.engines.data import (
 pytest.importorskip("pyspark", reason="PySpark is not installed: pip install deciban[spark]")
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from deciban.engines import spark as engine
+from deciban.engines.parquet_scans import pieces_of_scan
 from deciban.engines.parts import Outcome
 
 
@@ -174,6 +177,112 @@ def test_labels_keep_their_type(spark):
         assert type(said[0]) is type(labels[0])
 
 
+# How rows come to Python ---------------------------------------------------------------------------------------------
+
+
+def written(table, folder, groups=37):
+    """A file for each part of the table, of several row groups."""
+    for number, part in enumerate(cut(table, (0, 100, 101, 340))):
+        pq.write_table(part, folder / f"part {number}.parquet", row_group_size=groups)
+    return str(folder)
+
+
+def is_read_by_tasks(frame):
+    return bool(pieces_of_scan(frame, to_arrow_schema(frame.schema)))
+
+
+@pytest.mark.parametrize("kind", SEVERAL)
+def test_tasks_read_plain_parquet_by_themselves(kind, spark, tmp_path):
+    make, columns = SEVERAL[kind]
+    table = of(columns)
+    frame = spark.read.parquet(written(table, tmp_path))
+    assert is_read_by_tasks(frame)
+    model = engine.fit(make(), frame, "class", "weight")
+    assert evidence(model) == evidence(make().fit(table, "class", sample_weight="weight"))
+
+
+def test_columns_may_be_chosen_and_the_rest_is_for_spark(spark, tmp_path):
+    table = of(ALL)
+    frame = spark.read.parquet(written(table, tmp_path))
+    some = frame.select("city", "class", "height")
+    assert is_read_by_tasks(some)
+    expected = db.NaiveBayes().fit(table.select(["city", "class", "height"]), "class")
+    assert evidence(engine.fit(db.NaiveBayes(), some, "class")) == evidence(expected)
+    others = {
+        "fewer rows": frame.where("height > 0"),
+        "some rows": frame.limit(7),
+        "a sample": frame.sample(0.5, seed=1),
+        "twice": frame.union(frame),
+        "other cells": frame.withColumn("height", -frame["height"]),
+        "other names": frame.withColumnRenamed("height", "size"),
+        "a value": frame.selectExpr("class", "1.5 as height"),
+        "in order": frame.orderBy("height"),
+        "made": spark.range(3),
+        "no files": frame_of(spark, cut(table, ENDS)),
+    }
+    assert {name for name, other in others.items() if is_read_by_tasks(other)} == set()
+    fewer = others["fewer rows"]
+    expected = db.NaiveBayes().fit(table.filter(pc.greater(table["height"], 0.0)), "class", sample_weight="weight")
+    assert evidence(engine.fit(db.NaiveBayes(), fewer, "class", "weight")) == evidence(expected)
+
+
+def test_what_is_cached_is_what_counts(spark, tmp_path):
+    frame = spark.read.parquet(written(of(ALL), tmp_path)).cache()
+    rows = frame.count()
+    for path in tmp_path.iterdir():
+        path.unlink()
+    assert not is_read_by_tasks(frame)
+    model = engine.fit(db.NaiveBayes(), frame.drop("weight"), "class")
+    frame.unpersist()
+    assert model.class_count_.sum() == rows
+
+
+def test_folders_that_are_a_column_and_files_that_differ_are_for_spark(spark, tmp_path):
+    for day in (1, 2):
+        (tmp_path / "days" / f"day={day}").mkdir(parents=True)
+        table = pa.table({"x": [1.0 * day, 2.0], "y": ["a", "b"]})
+        pq.write_table(table, tmp_path / "days" / f"day={day}" / "0.parquet")
+    days = spark.read.parquet(str(tmp_path / "days"))
+    assert not is_read_by_tasks(days)
+    model = engine.fit(db.NaiveBayes(), days, "y")
+    assert model.feature_names_in_.tolist() == ["x", "day"]
+    (tmp_path / "files").mkdir()
+    pq.write_table(pa.table({"x": [1.0, 2.0], "y": ["a", "b"]}), tmp_path / "files" / "0.parquet")
+    pq.write_table(pa.table({"y": ["a", "b"]}), tmp_path / "files" / "1.parquet")
+    differ = spark.read.schema("x double, y string").parquet(str(tmp_path / "files"))
+    assert not is_read_by_tasks(differ)
+    assert engine.fit(db.NaiveBayes(), differ, "y").class_count_.tolist() == [2.0, 2.0]
+
+
+def test_a_bad_cell_of_a_file_is_named(spark, tmp_path):
+    table = pa.table({"x": [1.0, 2.0, np.inf], "y": ["a", "b", "a"]})
+    pq.write_table(table, tmp_path / "0.parquet")
+    with pytest.raises(db.DecibanError, match=r"partition 0, row 2: column 'x': inf is infinite"):
+        engine.fit(db.NaiveBayes(), spark.read.parquet(str(tmp_path)), "y")
+
+
+def test_numbers_go_as_arrays_with_holes_and_any_names(spark):
+    """Of each type, also where names hold dots and quotes; a hole is a hole, and a whole number stays one."""
+    rng = np.random.default_rng(0)
+    holes = rng.random((60, 3)) < 0.2
+    whole = rng.integers(0, 4, (60, 2))
+    table = pa.table(
+        {
+            "a.b": pa.array(rng.normal(size=60), mask=holes[:, 0]),
+            "`c`": pa.array(np.where(holes[:, 1], np.nan, rng.normal(size=60))),
+            "n": pa.array(whole[:, 0], mask=holes[:, 2]),
+            "m": pa.array(whole[:, 1] + 2**40),
+            "short": pa.array(whole[:, 0].astype(np.int8)),
+            "numbers of double": pa.array(rng.choice(["x", "y"], 60)),
+            "class": pa.array(rng.choice(["yes", "no"], 60)),
+        }
+    )
+    families = {name: f.Categorical() for name in ("n", "m", "short")}
+    for given in (None, families):
+        model = engine.fit(db.NaiveBayes(given), frame_of(spark, cut(table, (0, 7, 7, 60))), "class")
+        assert evidence(model) == evidence(db.NaiveBayes(given).fit(table, "class"))
+
+
 # Tasks that fail, and tasks that are run twice -----------------------------------------------------------------------
 
 
@@ -215,9 +324,10 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 import pyspark
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 import deciban as db
 from deciban.engines import spark as engine
+from deciban.engines.parquet_scans import pieces_of_scan
 from tests.engines.data import cut, evidence, of
 
 home = os.path.dirname(pyspark.__file__)
@@ -435,6 +545,7 @@ sys.path.insert(0, {root!r})
 from pyspark.sql import SparkSession
 import deciban as db
 from deciban.engines import spark as engine
+from deciban.engines.parquet_scans import pieces_of_scan
 from tests.engines.data import evidence, of
 
 session = SparkSession.builder.remote("local[2]").getOrCreate()

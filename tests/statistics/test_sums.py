@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deciban.statistics import Sum
+from deciban.statistics.sums import BLOCK
 from tests.exact import exact, words_of
 
 doubles = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
@@ -65,6 +66,17 @@ def test_place_and_take_undo_each_other_along_any_axis():
 def test_take_forgets_words_that_nothing_needs():
     s = Sum.of([[1e16, 2.0]]) + Sum.of([[1.0, 0.0]])
     assert s.take([1], axis=1) == Sum.of([[2.0]])
+
+
+@pytest.mark.parametrize("place", [0, BLOCK - 1, BLOCK, 2 * BLOCK])
+def test_long_sums_are_exact_wherever_a_double_does_not_hold_one(place):
+    one = np.ones(2 * BLOCK + 1)
+    large = one.copy()
+    large[place] = 2.0**53
+    assert np.array_equal((Sum.of(one) + Sum.of(3 * one)).words, [4 * one])
+    for sum_, sign in ((Sum.of(large) + Sum.of(one), 1), (Sum.of(one) - Sum.of(large), -1)):
+        assert sum(map(int, sum_.words[:, place])) == 1 + sign * 2**53
+        assert np.array_equal(np.delete(sum_.value, place), np.full(2 * BLOCK, 1.0 + sign))
 
 
 def test_sums_of_different_shape_do_not_add():

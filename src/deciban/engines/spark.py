@@ -7,19 +7,23 @@ added up by two shuffles, so the driver meets one statistic, however many partit
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
-from deciban.engines.parts import Collection, Outcome, add, columns_of
+from deciban.engines.parquet_scans import pieces_of_scan, read_pieces
+from deciban.engines.parts import Collection, Columns, Outcome, add, columns_of
 from deciban.errors import DecibanError
 from deciban.late import late
 from deciban.schema import Schema
+from deciban.sources import Labelled
 from deciban.sources.arrow import kind_of, table_frame
+from deciban.table import numbered
 
 try:
     from pyspark import TaskContext
@@ -105,7 +109,12 @@ def rows(collection: Any, label: str, sample_weight: str | None = None) -> Colle
     fields = to_arrow_schema(collection.schema)
     schema = Schema(tuple(fields.names), tuple(kind_of(field.name, field.type) for field in fields))
     columns = columns_of(schema, label, sample_weight)
-    return Partitions(columns, columns.table, collection)
+    pieces = pieces_of_scan(collection, fields)
+    if pieces:
+        numbers = collection.sparkSession.range(0, len(pieces), 1, len(pieces))  # one for each task
+        return Partitions(columns, partial(read_pieces, columns, pieces), numbers)
+    packs = _packs(fields)
+    return Partitions(columns, partial(_read, columns, packs), _packed(collection, fields.names, packs))
 
 
 # How Spark maps and adds ---------------------------------------------------------------------------------------------
@@ -169,6 +178,48 @@ def _sent(number: int, outcome: Outcome[Any]) -> Iterator[Any]:
 def _unpickled(pieces: list[bytes]) -> Outcome[Any]:
     found: Outcome[Any] = pickle.loads(b"".join(pieces))
     return found
+
+
+# Many columns as one -------------------------------------------------------------------------------------------------
+
+Packs = dict[str, list[str]]  # the columns that are cells of an array, by its name
+
+
+def _packs(fields: Any) -> Packs:
+    """Numbers of one type go as one array: Spark hands over a cell of an array in half the time of one of a column."""
+    found: dict[Any, list[str]] = {}
+    for field in fields:
+        if pa.types.is_floating(field.type) or pa.types.is_integer(field.type):
+            found.setdefault(field.type, []).append(field.name)
+    names = numbered([*fields.names, *(f"numbers of {kind}" for kind in found)])[len(fields.names) :]
+    return {name: members for name, members in zip(names, found.values(), strict=True) if len(members) > 1}
+
+
+def _packed(collection: Any, names: Sequence[str], packs: Packs) -> Any:
+    inside = {name for members in packs.values() for name in members}
+    arrays = [functions.array(*map(_quoted, members)).alias(name) for name, members in packs.items()]
+    return collection.select(*(_quoted(name) for name in names if name not in inside), *arrays)
+
+
+def _quoted(name: str) -> str:
+    """A dot in a name is no field of a structure."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def _read(columns: Columns, packs: Packs, number: int, batches: Iterable[Any]) -> Labelled:
+    return columns.table(number, (_unpacked(packs, batch) for batch in batches))
+
+
+def _unpacked(packs: Packs, batch: Any) -> Any:
+    found = dict(zip(batch.schema.names, batch.columns, strict=True))
+    for name, members in packs.items():
+        cells = found.pop(name).flatten()
+        values, width = np.asarray(cells.fill_null(0)).reshape(batch.num_rows, -1), len(members)
+        absent = None if not cells.null_count else np.asarray(cells.is_null()).reshape(-1, width)
+        for j, member in enumerate(members):
+            mask = None if absent is None else absent[:, j]
+            found[member] = pa.array(np.ascontiguousarray(values[:, j]), mask=mask)
+    return pa.table(found)
 
 
 # DataFrames ----------------------------------------------------------------------------------------------------------

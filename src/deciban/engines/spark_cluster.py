@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any
 
 from deciban.engines.files import Files, Piece, require_lines, table_files, text_files, uninterrupted
-from deciban.engines.spark import Partitions, rows  # which says what is missing, if it is
+from deciban.engines.spark import Partitions, _quoted, rows  # which says what is missing, if it is
 from deciban.errors import DecibanError
 from deciban.sources.dialect import Asked
 
@@ -49,11 +49,6 @@ def reading(paths: Sequence[str], format: str, asked: Asked, encoding: str = "ut
     sample = Piece(paths[0], encoding, data=b"\n".join(head))
     pieces = partial(_pieces, encoding)
     return text_files(sample, format, asked, lambda columns, reader: Partitions(columns, reader, lines), pieces)
-
-
-def _quoted(name: str) -> str:
-    """A dot in a name is no field of a structure."""
-    return f"`{name.replace('`', '``')}`"
 
 
 def _pieces(encoding: str, number: int, batches: Iterable[Any]) -> Iterator[Piece]:

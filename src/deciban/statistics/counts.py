@@ -137,15 +137,18 @@ class Counts(Statistic):
     def _on_common_levels(self, other: Self) -> tuple[Self, Self]:
         if self.levels == other.levels:
             return self, other
-        wanted = tuple(
-            a if a == b else sorted_levels(set(a) | set(b)) for a, b in zip(self.levels, other.levels, strict=True)
-        )
+        wanted = tuple(a if a == b else _union(a, b) for a, b in zip(self.levels, other.levels, strict=True))
         return self._on(wanted), other._on(wanted)
 
 
 def is_in_order(levels: Levels) -> bool:
     """Whether values are all different, and in the one order that they have."""
     return len(set(levels)) == len(levels) and sorted_levels(levels) == levels
+
+
+def _union(a: Levels, b: Levels) -> Levels:
+    """The values of both, which are in order each. (A set would lose that: sorting two runs is a mere merge.)"""
+    return sorted_levels(dict.fromkeys(a + b))
 
 
 def _ends(sizes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -15,6 +15,7 @@ from deciban.errors import DecibanError
 from deciban.types import FloatArray, Index
 
 MOST_WORDS = 41  # each begins below the last bit of the one before, and doubles span 2,098 bits
+BLOCK = 1 << 15  # cells added at a time: what comes between stays in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,7 @@ class Sum:
         if self.shape != other.shape:
             raise ValueError(f"sums of shape {self.shape} and {other.shape} do not add")
         if len(self.words) == len(other.words) == 1:
-            fast = _whole_numbers(self.words, sign * other.words)
+            fast = _whole_numbers(self.words, other.words, sign)
             if fast is not None:
                 return Sum(fast)
         words = _kernels.add_sums(_flat(self.words), _flat(other.words), sign)
@@ -144,12 +145,18 @@ def _flat(words: FloatArray) -> FloatArray:
     return np.ascontiguousarray(words.reshape(len(words), -1))
 
 
-def _whole_numbers(a: FloatArray, b: FloatArray) -> FloatArray | None:
-    """a + b when a double holds every sum exactly, which counts always are; else None."""
-    high: FloatArray = a + b
-    part = high - a
-    low = (a - (high - part)) + (b - part)
-    return None if low.any() else high
+def _whole_numbers(a: FloatArray, b: FloatArray, sign: float) -> FloatArray | None:
+    """a ± b when a double holds every sum exactly, which counts always are; else None."""
+    sums = np.empty(a.shape)
+    first, second, out = a.reshape(-1), b.reshape(-1), sums.reshape(-1)
+    for start in range(0, len(out), BLOCK):
+        some = slice(start, start + BLOCK)
+        x, y = first[some], sign * second[some]
+        high = np.add(x, y, out=out[some])
+        part = high - x
+        if ((x - (high - part)) + (y - part)).any():
+            return None
+    return sums
 
 
 def _adds_exactly(a: FloatArray) -> bool:
