@@ -31,9 +31,13 @@ def sorted_levels(levels: Iterable[Level]) -> Levels:
     (1, 2, 'a', 'b', None)
     """
 
+    known = list(levels)
+    if {*map(type, known)} <= {str}:  # the usual case, ten times as fast without a key
+        return tuple(sorted(known))  # type: ignore[type-var]
+
     def order(level: Level) -> tuple[int, Any]:
         if level is None:
             return (2, 0)
         return (0, level) if isinstance(level, (bool, int, float)) else (1, level)
 
-    return tuple(sorted(levels, key=order))
+    return tuple(sorted(known, key=order))

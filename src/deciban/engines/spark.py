@@ -1,7 +1,7 @@
 """Spark: DataFrames, learned from where their partitions are; needs `pip install deciban[spark]`, and Java 17.
 
 Rows go through mapInArrow, which Spark Connect has too. What a partition comes to travels as a binary column and is
-added up by two shuffles, so the driver meets one statistic, however many partitions there are.
+added up by three shuffles, so the driver meets one statistic, however many partitions there are.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ judging = late("deciban.evaluation.judging")
 
 T = TypeVar("T")
 
-GROUPS = 32  # sums that partitions are added up to, before these are added
+GROUPS = (1024, 32, 1)  # sums that partitions are added up to, one after the other
 PIECE = 1 << 26  # bytes of a statistic in one cell, which Spark bounds at 2 GB
 TRAVELS = "number long, piece int, outcome binary"
 
@@ -127,10 +127,11 @@ class Partitions(Collection):
     collection: Any
 
     def _mapped_and_added(self, work: Callable[[int, Any], Outcome[T]]) -> Outcome[T]:
-        """Each partition's outcome is pickled; some thirty sums of them are made at once, then the sum of these."""
+        """Each partition's outcome is pickled; sums of some are made in parallel, then sums of these."""
         found = self.collection.mapInArrow(partial(_outcomes, work), TRAVELS)
-        found = _added(found.withColumn("group", functions.col("number") % GROUPS).repartition("group"))
-        found = _added(found.withColumn("group", functions.lit(0)).repartition(1))
+        for groups in GROUPS:
+            grouped = found.withColumn("group", functions.col("number") % groups)
+            found = _added(grouped.repartition("group") if groups > 1 else grouped.repartition(1))
         pieces = sorted(found.collect(), key=lambda row: row["piece"])
         return _unpickled([row["outcome"] for row in pieces]) if pieces else Outcome()
 
