@@ -145,10 +145,11 @@ def test_linear_models(kind, spark):
     same_probabilities(model.predict_proba(table), expected.predict_proba(table), 1e-8)
 
 
-def test_more_partitions_than_groups(spark):
+@pytest.mark.parametrize("groups", [(1,), (7, 1), (16, 5, 1)], ids=str)
+def test_more_partitions_than_groups(groups, spark, monkeypatch):
+    monkeypatch.setattr(engine, "GROUPS", groups)
     table = of(("height", "city"))
     parts = cut(table, (*range(0, 340, 10), 340))
-    assert len(parts) > engine.GROUPS
     expected = db.NaiveBayes().fit(table, "class", sample_weight="weight")
     model = engine.fit(db.NaiveBayes(), frame_of(spark, parts), "class", "weight")
     assert evidence(model) == evidence(expected)
