@@ -24,11 +24,11 @@ lint: $(VENV)/.lint
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
 
-bench-engines: check-java $(VENV)/.bench $(VENV)/.spark
+bench-engines: check-java $(VENV)/.bench-engines
 	$(BIN)/python -m benchmarks.engines
 
 check-java:
-	@java -version 2>&1 | grep -q 'version "\(1[7-9]\|[2-9][0-9]\)' || \
+	@$${JAVA_HOME:+$$JAVA_HOME/bin/}java -version 2>&1 | grep -q 'version "\(1[7-9]\|[2-9][0-9]\)' || \
 	  { echo 'Spark needs Java 17 or newer: apt-get install openjdk-17-jre-headless (and JAVA_HOME, if it is elsewhere)'; exit 1; }
 
 check-tools:
@@ -53,6 +53,10 @@ $(VENV)/.lint: $(STAMP)
 
 $(VENV)/.spark: $(STAMP)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[spark]' 'pyspark[connect]'
+	touch $@
+
+$(VENV)/.bench-engines: $(VENV)/.bench $(VENV)/.spark
+	$(BIN)/python -m pip install --quiet 'dask-ml>=2025.1'
 	touch $@
 
 $(VENV)/.bench: $(STAMP)

@@ -446,7 +446,7 @@ def test_a_bad_cell_to_be_predicted_is_named(cluster):
     x = pd.DataFrame({"x": np.arange(40.0), "y": ["a", "b"] * 20})
     model = db.NaiveBayes().fit(x, "y")
     x.loc[33, "x"] = np.inf
-    with pytest.raises(db.DecibanError, match="column 'x', row 3: inf is infinite"):
+    with pytest.raises(db.DecibanError, match="partition 3, row 3: column 'x': inf is infinite"):
         engine.predict(model, dd.from_pandas(x, npartitions=4)).compute()
 
 
@@ -529,3 +529,47 @@ except ImportError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert "pip install deciban[dask]" in done.stdout
+
+
+def test_work_travels_once(monkeypatch):
+    """And not with every partition: a model may be large."""
+    seen = []
+    monkeypatch.setattr(engine.Delayed, "compute", lambda self: seen.append(dict(self.dask)) or engine.Outcome())
+    frame = dd.from_pandas(pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "y": ["a", "b"] * 2}), npartitions=4)
+    large = np.zeros(1 << 20)
+    engine.rows(frame, "y")._mapped_and_added(lambda number, part: large)
+    (graph,) = seen
+    assert sum(len(dask.base.tokenize(task)) > 0 and _size(task) > large.nbytes for task in graph.values()) == 1
+
+
+def _size(task):
+    return len(distributed.protocol.pickle.dumps(task))
+
+
+def test_columns_that_a_model_does_not_read_are_kept_whatever_they_are():
+    table = pd.DataFrame({"x": [1.0, 2.0], "when": pd.to_datetime(["2020-01-01", "2021-01-01"]), "y": ["a", "b"]})
+    model = db.NaiveBayes().fit(table[["x", "y"]], "y")
+    with threads():
+        found = engine.predict(model, dd.from_pandas(table, npartitions=2)).compute()
+    assert found.columns.tolist() == ["x", "when", "y", "prediction", "p(a)", "p(b)"]
+    assert found["prediction"].tolist() == ["a", "b"]
+
+
+def test_a_bad_cell_met_by_predict_is_named():
+    model = db.NaiveBayes().fit(pd.DataFrame({"x": [1.0, 2.0], "y": ["a", "b"]}), "y")
+    far = dd.from_pandas(pd.DataFrame({"x": [1.0, 1.0, 1.0, np.inf]}), npartitions=2)
+    with threads(), pytest.raises(db.DecibanError, match="partition 1, row 1: column 'x': inf"):
+        engine.predict(model, far).compute()
+
+
+def test_numbers_in_one_partition_and_text_in_another():
+    parts = [pd.DataFrame({"x": pd.Series(x, dtype=object), "y": ["a", "b"]}) for x in ([1, 2], [3, 4], ["u", "v"])]
+    with threads(), pytest.raises(db.DecibanError, match=r"partition 2: column 'x' held numbers"):
+        engine.fit(db.NaiveBayes(), of_parts(parts), "y")
+
+
+def test_labels_may_be_a_series():
+    with threads():
+        y = dd.from_pandas(pd.Series(Y), npartitions=3)
+        model = engine.fit(db.NaiveBayes(), da.from_array(X, chunks=(17, X.shape[1])), y)
+    assert model.class_count_.tolist() == db.NaiveBayes().fit(X, Y).class_count_.tolist()

@@ -32,10 +32,10 @@ from tests.engines.data import (
 pytest.importorskip("pyspark", reason="PySpark is not installed: pip install deciban[spark]")
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from deciban.engines import spark as engine
-from deciban.engines.parquet_scans import pieces_of_scan
+from deciban.engines.handing_over import groups_of_scan
 from deciban.engines.parts import Outcome
 
 
@@ -156,7 +156,7 @@ def test_more_partitions_than_groups(groups, spark, monkeypatch):
 
 
 def test_an_outcome_travels_in_pieces(monkeypatch):
-    monkeypatch.setattr(engine, "PIECE", 100)
+    monkeypatch.setattr(engine, "CELL", 100)
     sent = [*engine._sent(7, Outcome(np.arange(99.0))), *engine._sent(9, Outcome(np.ones(99)))]
     assert len(sent) > 10
     grouped = [batch.append_column("group", pa.array([0])) for batch in sent]
@@ -189,7 +189,7 @@ def written(table, folder, groups=37):
 
 
 def is_read_by_tasks(frame):
-    return bool(pieces_of_scan(frame, to_arrow_schema(frame.schema)))
+    return bool(groups_of_scan(frame, engine.arrow_schema(frame.schema)))
 
 
 @pytest.mark.parametrize("kind", SEVERAL)
@@ -258,8 +258,61 @@ def test_folders_that_are_a_column_and_files_that_differ_are_for_spark(spark, tm
 def test_a_bad_cell_of_a_file_is_named(spark, tmp_path):
     table = pa.table({"x": [1.0, 2.0, np.inf], "y": ["a", "b", "a"]})
     pq.write_table(table, tmp_path / "0.parquet")
-    with pytest.raises(db.DecibanError, match=r"partition 0, row 2: column 'x': inf is infinite"):
+    with pytest.raises(db.DecibanError, match=r"partition 0, .*0.parquet, row 2: column 'x': inf is infinite"):
         engine.fit(db.NaiveBayes(), spark.read.parquet(str(tmp_path)), "y")
+
+
+def test_a_file_that_is_read_twice_counts_twice(spark, tmp_path):
+    pq.write_table(pa.table({"x": [1.0, 2.0], "y": ["a", "b"]}), tmp_path / "0.parquet")
+    path = str(tmp_path / "0.parquet")
+    for frame in (spark.read.parquet(path, path), spark.read.schema("x double, y string").parquet(str(tmp_path), path)):
+        assert frame.count() == 4
+        assert not is_read_by_tasks(frame)
+        assert engine.fit(db.NaiveBayes(), frame, "y").class_count_.tolist() == [2.0, 2.0]
+
+
+def test_files_that_are_gone_or_changed(spark, tmp_path):
+    for name in ("0", "1"):
+        pq.write_table(pa.table({"x": [1.0, 2.0], "y": ["a", "b"]}), tmp_path / f"{name}.parquet")
+    frame = spark.read.option("ignoreMissingFiles", "true").parquet(str(tmp_path))
+    rows = engine.rows(frame, "y")
+    (tmp_path / "1.parquet").unlink()
+    assert not is_read_by_tasks(frame)
+    assert engine.fit(db.NaiveBayes(), frame, "y").class_count_.tolist() == [1.0, 1.0]
+    pq.write_table(pa.table({"x": [1.0, 2.0, 3.0], "y": ["a", "b", "b"]}), tmp_path / "1.parquet")
+    with pytest.raises(db.DecibanError, match=r"partition 1: .*1\.parquet has changed"):
+        db.NaiveBayes().fit(rows)
+
+
+def test_files_of_large_strings_and_dictionaries_are_read_too(spark, tmp_path):
+    table = pa.table({"x": [1.0, 2.0], "c": pa.array(["u", "v"]).dictionary_encode(), "y": ["a", "b"]})
+    pq.write_table(table.set_column(2, "y", table["y"].cast(pa.large_string())), tmp_path / "0.parquet")
+    frame = spark.read.parquet(str(tmp_path)).select("c", "x", "y").select("y", "c", "x")
+    assert is_read_by_tasks(frame)
+    expected = db.NaiveBayes().fit(table.select(["y", "c", "x"]), "y")
+    assert evidence(engine.fit(db.NaiveBayes(), frame, "y")) == evidence(expected)
+
+
+def test_names_that_differ_in_case_and_columns_of_time(spark):
+    """Spark takes a for A where a name is given; times are refused by name, and predict keeps them."""
+    frame = spark.createDataFrame([(1.0, 2.0, "u"), (2.0, 1.0, "v")], ["a", "A", "y"])
+    assert engine.fit(db.NaiveBayes(), frame, "y").feature_names_in_.tolist() == ["a", "A"]
+    timed = spark.createDataFrame([(1.0, "u"), (2.0, "v")], ["a", "y"]).selectExpr(
+        "a", "y", "timestamp'2020-01-01' as t", "array(a) as l", "'x' as Prediction"
+    )
+    with pytest.raises(db.DecibanError, match="column 't' is of type timestamp"):
+        engine.fit(db.NaiveBayes(), timed, "y")
+    model = engine.fit(db.NaiveBayes(), timed.select("a", "y"), "y")
+    found = engine.predict(model, timed)
+    assert found.columns == ["a", "y", "t", "l", "Prediction", "prediction 2", "p(u)", "p(v)"]
+    assert [row["prediction 2"] for row in found.orderBy("a").collect()] == ["u", "v"]
+
+
+def test_a_bad_cell_met_by_predict_is_named(spark):
+    model = db.NaiveBayes().fit(pa.table({"x": [1.0, 2.0], "y": ["a", "b"]}), "y")
+    parts = cut(pa.table({"x": [1.0] * 120 + [np.inf]}), (0, 1, 121))
+    with pytest.raises(Exception, match="partition 1, row 119: column 'x'"):
+        engine.predict(model, frame_of(spark, parts)).collect()
 
 
 def test_numbers_go_as_arrays_with_holes_and_any_names(spark):
@@ -325,10 +378,10 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 import pyspark
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 import deciban as db
 from deciban.engines import spark as engine
-from deciban.engines.parquet_scans import pieces_of_scan
+from deciban.engines.handing_over import groups_of_scan
 from tests.engines.data import cut, evidence, of
 
 home = os.path.dirname(pyspark.__file__)
@@ -546,7 +599,7 @@ sys.path.insert(0, {root!r})
 from pyspark.sql import SparkSession
 import deciban as db
 from deciban.engines import spark as engine
-from deciban.engines.parquet_scans import pieces_of_scan
+from deciban.engines.handing_over import groups_of_scan
 from tests.engines.data import evidence, of
 
 session = SparkSession.builder.remote("local[2]").getOrCreate()

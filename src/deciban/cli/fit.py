@@ -125,7 +125,9 @@ def fit(
     folds: Annotated[
         int | None,
         typer.Option(
-            help="Cross-validate by so many folds; reads all rows into memory.", min=2, rich_help_panel=JUDGED
+            help="Cross-validate by so many folds; reads all rows into memory, unless an --engine does it.",
+            min=2,
+            rich_help_panel=JUDGED,
         ),
     ] = None,
     loo: Annotated[

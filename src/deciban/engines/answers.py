@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.models.estimator import ProbabilityClassifier
-from deciban.table import numbered
 from deciban.types import FloatArray, IntArray
 
 
@@ -45,8 +44,21 @@ class Answers:
         return [_type_of(self._classes), *(pa.float64() for _ in self.names[1:])]
 
     def beside(self, kept: list[str]) -> list[str]:
-        """The names, with a number where one is taken by a column that is kept."""
-        return list(numbered([*kept, *self.names]))[len(kept) :]
+        """The names, with a number where one is taken by a column that is kept; a and A are one name to Spark."""
+        taken, found = {name.lower() for name in kept}, list[str]()
+        for name in self.names:
+            tries = (name, *(f"{name} {number}" for number in range(2, len(kept) + len(self.names) + 2)))
+            found.append(next(free for free in tries if free.lower() not in taken))
+            taken.add(found[-1].lower())
+        return found
+
+    def needed(self, table: Any) -> Any:
+        """The columns of a table, of Arrow or pandas, that the model reads: others may be of any type."""
+        names = getattr(getattr(self.model, "model_", self.model), "feature_names_in_", None)
+        there = set(map(str, getattr(table, "column_names", None) or table.columns))
+        if names is None or not there.issuperset(names.tolist()):
+            return table
+        return table.select(names.tolist()) if hasattr(table, "column_names") else table[names.tolist()]
 
     def columns(self, rows: Any) -> list[Any]:
         """Of some rows, as Arrow's arrays."""

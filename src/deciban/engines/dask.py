@@ -6,14 +6,14 @@ Whatever scheduler Dask uses does the work: threads, or the cluster that a `dask
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from deciban.engines.parts import Collection, Columns, Outcome, add, columns_of
+from deciban.engines.parts import Collection, Columns, Outcome, add, columns_of, located
 from deciban.errors import DecibanError
 from deciban.late import late
 from deciban.schema import Schema
@@ -21,9 +21,9 @@ from deciban.sources import Labelled, frame_of
 from deciban.sources.arrow import table_frame
 
 try:
-    import dask
     import dask.array as da
     import dask.dataframe as dd
+    from dask.delayed import Delayed
 except ImportError as error:
     raise ImportError(f"deciban.engines.dask needs Dask: pip install deciban[dask] ({error})") from error
 
@@ -139,21 +139,53 @@ class Partitions(Collection):
     label_dtype: Any = None
 
     def _mapped_and_added(self, work: Callable[[int, Any], Outcome[T]]) -> Outcome[T]:
-        """Partitions are read, and eight outcomes at a time added up, where they are; what comes here is one."""
-        mark, collect = uuid.uuid4().hex, dask.delayed(work, pure=False)
-        layer: list[Any] = [
-            collect(i, part, dask_key_name=(f"deciban-collect-{mark}", i))  # the dashboard shows deciban-collect
-            for i, part in enumerate(self.parts)
-        ]
+        """Partitions are read, and eight outcomes at a time added up, where they are; what comes here is one.
+
+        The graph is written out, since thousands of delayed calls are slow to merge, and so that work is in it once.
+        """
+        if not self.parts:
+            return Outcome()
+        mark = uuid.uuid4().hex
+        collect, adds, given = (f"deciban-{what}-{mark}" for what in ("collect", "add", "work"))
+        graph: dict[Any, Any] = {given: (_itself, work)}
+        graphs = {id(part.dask): part.dask for part in _delayed(self.parts)}
+        for each in graphs.values():
+            graph.update(each)
+        layer: list[Any] = []
+        for number, part in enumerate(self.parts):
+            layer.append((collect, number))  # the dashboard shows deciban-collect
+            graph[layer[-1]] = (_collected, given, number, _keys(part))
         depth = 0
         while len(layer) > 1:
-            depth += 1
-            layer = [
-                dask.delayed(add, pure=False)(layer[i : i + ADDED], dask_key_name=(f"deciban-add-{mark}", depth, i))
-                for i in range(0, len(layer), ADDED)
-            ]
-        total: Outcome[T] = layer[0].compute() if layer else Outcome()
+            depth, below = depth + 1, layer
+            layer = [(adds, depth, i) for i in range(0, len(below), ADDED)]
+            graph |= {key: (add, below[key[2] : key[2] + ADDED]) for key in layer}
+        total: Outcome[T] = Delayed(layer[0], graph).compute()
         return total
+
+
+def _itself(work: T) -> T:
+    return work
+
+
+def _collected(work: Callable[[int, Any], Outcome[T]], number: int, part: Any) -> Outcome[T]:
+    return work(number, part)
+
+
+def _delayed(parts: Any) -> Iterator[Any]:
+    """What a part, or one of several things, is still to be made of."""
+    for part in parts:
+        if isinstance(part, tuple):
+            yield from _delayed(part)
+        elif isinstance(part, Delayed):
+            yield part
+
+
+def _keys(part: Any) -> Any:
+    """A part as a graph refers to it."""
+    if isinstance(part, tuple):
+        return [_keys(each) for each in part]
+    return part.key if isinstance(part, Delayed) else part
 
 
 def _table(columns: Columns, number: int, table: Any) -> Labelled:
@@ -213,9 +245,10 @@ def _kinds(number: int, table: Any) -> Outcome[_Kinds]:
     return Outcome.of(number, lambda: _Kinds(Schema.of(table_frame(table))) if len(table) else None)
 
 
-def _answered(answers: Answers, table: Any) -> Any:
+def _answered(answers: Answers, table: Any, partition_info: Any = None) -> Any:
     names = answers.beside([str(name) for name in table.columns])
-    found = answers.columns(table) if len(table) else answers.no_rows()
+    with located(0 if partition_info is None else partition_info["number"]):
+        found = answers.columns(answers.needed(table)) if len(table) else answers.no_rows()
     return table.assign(**{name: column.to_pandas().array for name, column in zip(names, found, strict=True)})
 
 
@@ -246,7 +279,9 @@ def _along(x: Any, given: Any, what: str) -> list[Any]:
         raise DecibanError(f"of an array {what} is an array too, with a value for each row; it is {given!r}")
     known = not np.isnan(x.shape[0])
     if not isinstance(given, da.Array):
-        given = given.to_dask_array() if hasattr(given, "to_dask_array") else da.from_array(np.asarray(given))
+        given = (
+            given.to_dask_array(lengths=True) if hasattr(given, "to_dask_array") else da.from_array(np.asarray(given))
+        )
     if not known or np.isnan(given.shape[0]):
         if given.numblocks[0] != x.numblocks[0]:
             raise DecibanError(f"X and {what} have chunks of unknown sizes: call compute_chunk_sizes() on both")

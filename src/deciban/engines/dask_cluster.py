@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from deciban.engines.dask import Partitions, rows  # which says what is missing, if it is
-from deciban.engines.files import Files, Piece, require_lines, table_files, text_files, uninterrupted
+from deciban.engines.files import Files, Piece, require_lines, require_once, table_files, text_files, uninterrupted
 from deciban.errors import DecibanError
 from deciban.sources.arrow import table_frame
 from deciban.sources.dialect import Asked
@@ -72,12 +71,15 @@ def _found(paths: Sequence[str], *, folders: bool) -> list[str]:
         if not found or not system.exists(found[0]):
             raise DecibanError(f"no file matches {path!r}" if has_magic(path) else f"there is no file {path!r}")
         for each in found:
-            inside = sorted(system.find(each)) if not folders and system.isdir(each) else [each]
+            inside = _inside(system, each) if not folders and system.isdir(each) else [each]
             urls += map(system.unstrip_protocol, inside)
-    twice = [url for url, times in Counter(urls).items() if times > 1]
-    if twice:
-        raise DecibanError(f"{_plain(twice[-1])!r} is given twice: its rows would count twice")
+    require_once([_plain(url) for url in urls])
     return urls
+
+
+def _inside(system: Any, folder: str) -> list[str]:
+    """The files of a folder, but for those that engines write beside their rows: .part-0.csv.crc, _SUCCESS."""
+    return sorted(path for path in system.find(folder) if path.rpartition("/")[2][:1] not in (".", "_"))
 
 
 def _plain(url: str) -> str:

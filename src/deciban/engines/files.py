@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -209,6 +210,13 @@ def text_files(
     found = survey._mapped_and_added(partial(_keys_of, pieces)).result()
     columns = found.columns if found is not None else {}
     return TextFiles(columns, Objects(columns), sample, collect, pieces)
+
+
+def require_once(paths: Sequence[str]) -> None:
+    """Rows of a file that is given twice would count twice."""
+    twice = [path for path, times in Counter(paths).items() if times > 1]
+    if twice:
+        raise DecibanError(f"{twice[-1]!r} is given twice: its rows would count twice")
 
 
 def require_lines(encoding: str) -> None:

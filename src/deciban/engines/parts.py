@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, Generic, TypeVar
@@ -14,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from deciban.batch import Frame, Kind
 from deciban.errors import DecibanError, RowError, hearing, warn, warn_of_impossible
 from deciban.schema import Schema, require_unique
-from deciban.sources import Labelled, Sample, Streamed, frame_of
+from deciban.sources import CELLS_PER_BATCH, Labelled, Sample, Streamed, frame_of
 from deciban.sources.arrow import TableFrame
 from deciban.sources.labels import encode_labels, weights_of
 from deciban.sources.parted import Parted
@@ -22,7 +23,7 @@ from deciban.sources.stream import Stream, joined
 
 T = TypeVar("T")
 
-ROWS = 1 << 17  # of small tables that come one by one, taken together
+ROWS = 1 << 17  # of small tables that come one by one, taken together; fewer of wide ones
 TOLD = 5  # warnings of parts that are passed on, at most
 
 
@@ -67,11 +68,15 @@ class Tables(Stream):
             self.schema.met_with(frame)
             columns = self.schema.places(frame)
             waiting.append(TableFrame(frame.table.select(columns), self.names, self.kinds))
-            if sum(frame.rows for frame in waiting) >= ROWS:
+            if sum(frame.rows for frame in waiting) >= rows_at_a_time(self.schema):
                 yield joined(waiting)
                 waiting.clear()
         if waiting:
             yield joined(waiting)
+
+
+def rows_at_a_time(schema: Schema) -> int:
+    return max(1, min(ROWS, CELLS_PER_BATCH // max(1, len(schema.names))))
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,20 @@ class Columns:
         return empty  # type: ignore[no-any-return]
 
 
+@contextmanager
+def located(number: int, first: int = 0) -> Iterator[None]:
+    """Errors about a row of a part, which are numbered from the first one here, say where it is."""
+    where = f"partition {number}"
+    try:
+        yield
+    except RowError as error:
+        raise error.at(f"{where}, row {first + error.row}") from None
+    except DecibanError as error:
+        if where in str(error):
+            raise
+        raise type(error)(f"{where}: {error}") from None
+
+
 # What comes back -----------------------------------------------------------------------------------------------------
 
 
@@ -127,32 +146,35 @@ class Outcome(Generic[T]):
     error: tuple[int, DecibanError] | None = None  # that of the first part that has one
     warnings: tuple[tuple[str, int, int], ...] = ()  # message, the first part that gave it, in how many
     impossible: int = 0  # rows that are impossible under every class
+    number: int = 0  # of the first part
 
     @classmethod
     def of(cls, number: int, work: Callable[[], T | None]) -> Outcome[T]:
         try:
-            with hearing() as heard:
+            with hearing() as heard, located(number):
                 value = work()
-        except RowError as error:
-            return cls(error=(number, error.at(f"partition {number}, row {error.row}")))
         except DecibanError as error:
-            where = f"partition {number}"
-            told = error if where in str(error) else type(error)(f"{where}: {error}")
-            return cls(error=(number, told))
+            return cls(error=(number, error), number=number)
         messages = tuple((message, number, 1) for message in dict.fromkeys(heard.messages))
-        return cls(value, None, messages[:TOLD], heard.impossible)
+        return cls(value, None, messages[:TOLD], heard.impossible, number)
 
     @property
     def empty(self) -> bool:
         """Whether there was nothing to say."""
-        return self.value is None and self.error is None and not self.warnings
+        return self.value is None and self.error is None and not self.warnings and not self.impossible
 
     def __add__(self, other: Outcome[T]) -> Outcome[T]:
         errors = [found for found in (self.error, other.error) if found is not None]
         if errors:
             return Outcome(error=min(errors, key=lambda found: found[0]))
+        try:
+            with located(other.number):  # what does not go with the parts before
+                value = _added(self.value, other.value)
+        except DecibanError as error:
+            return Outcome(error=(other.number, error))
+        number = min(outcome.number for outcome in (self, other) if not outcome.empty or self.empty)
         both = _together(self.warnings + other.warnings)
-        return Outcome(_added(self.value, other.value), None, both, self.impossible + other.impossible)
+        return Outcome(value, None, both, self.impossible + other.impossible, number)
 
     def result(self) -> T | None:
         """The value, once warnings are told; or the error is raised."""

@@ -7,23 +7,20 @@ added up by three shuffles, so the driver meets one statistic, however many part
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
-from deciban.engines.parquet_scans import pieces_of_scan, read_pieces
-from deciban.engines.parts import Collection, Columns, Outcome, add, columns_of
+from deciban.engines.handing_over import Packing, groups_of_scan, read_groups
+from deciban.engines.parts import Collection, Outcome, add, columns_of, located
 from deciban.errors import DecibanError
 from deciban.late import late
 from deciban.schema import Schema
-from deciban.sources import Labelled
 from deciban.sources.arrow import kind_of, table_frame
-from deciban.table import numbered
 
 try:
     from pyspark import TaskContext
@@ -44,7 +41,7 @@ judging = late("deciban.evaluation.judging")
 T = TypeVar("T")
 
 GROUPS = (1024, 32, 1)  # sums that partitions are added up to, one after the other
-PIECE = 1 << 26  # bytes of a statistic in one cell, which Spark bounds at 2 GB
+CELL = 1 << 22  # bytes of a statistic in one cell: Java holds some of them at a time
 TRAVELS = "number long, piece int, outcome binary"
 
 __all__ = ["cross_validate", "evaluate", "fit", "predict", "rows"]
@@ -106,15 +103,15 @@ def predict(model: Any, collection: Any, *, probabilities: bool = True) -> Any:
 def rows(collection: Any, label: str, sample_weight: str | None = None) -> Collection:
     """A DataFrame as X, for every method that learns rows or judges by them: `model.partial_fit(rows(more, "y"))`."""
     _require_frame(collection)
-    fields = to_arrow_schema(collection.schema)
+    fields = arrow_schema(collection.schema)
     schema = Schema(tuple(fields.names), tuple(kind_of(field.name, field.type) for field in fields))
     columns = columns_of(schema, label, sample_weight)
-    pieces = pieces_of_scan(collection, fields)
-    if pieces:
-        numbers = collection.sparkSession.range(0, len(pieces), 1, len(pieces))  # one for each task
-        return Partitions(columns, partial(read_pieces, columns, pieces), numbers)
-    packs = _packs(fields)
-    return Partitions(columns, partial(_read, columns, packs), _packed(collection, fields.names, packs))
+    groups = groups_of_scan(collection, fields)
+    if groups:
+        numbers = collection.sparkSession.range(0, len(groups), 1, len(groups))  # one for each task
+        return Partitions(columns, partial(read_groups, columns, groups), numbers)
+    packing = Packing.of(fields)
+    return Partitions(columns, partial(packing.read, columns), packing.packed(collection))
 
 
 # How Spark maps and adds ---------------------------------------------------------------------------------------------
@@ -138,9 +135,14 @@ class Partitions(Collection):
 
 def _outcomes(work: Callable[[int, Any], Outcome[Any]], batches: Iterable[Any]) -> Iterator[Any]:
     """One partition: its batches in, its outcome out. An empty one says nothing."""
-    context = TaskContext.get()
-    number = context.partitionId() if context is not None else 0
+    number = _number()
     yield from _sent(number, work(number, batches))
+
+
+def _number() -> int:
+    """That of the partition which this task works on."""
+    context = TaskContext.get()
+    return context.partitionId() if context is not None else 0
 
 
 def _added(grouped: Any) -> Any:
@@ -170,57 +172,15 @@ def _sent(number: int, outcome: Outcome[Any]) -> Iterator[Any]:
     if outcome.empty:
         return
     data = pickle.dumps(outcome, protocol=5)
-    for piece, start in enumerate(range(0, len(data), PIECE)):
+    for piece, start in enumerate(range(0, len(data), CELL)):
         cells = [pa.array([number], pa.int64()), pa.array([piece], pa.int32())]
-        cells.append(pa.array([data[start : start + PIECE]], pa.binary()))
+        cells.append(pa.array([data[start : start + CELL]], pa.binary()))
         yield pa.RecordBatch.from_arrays(cells, names=["number", "piece", "outcome"])
 
 
 def _unpickled(pieces: list[bytes]) -> Outcome[Any]:
     found: Outcome[Any] = pickle.loads(b"".join(pieces))
     return found
-
-
-# Many columns as one -------------------------------------------------------------------------------------------------
-
-Packs = dict[str, list[str]]  # the columns that are cells of an array, by its name
-
-
-def _packs(fields: Any) -> Packs:
-    """Numbers of one type go as one array: Spark hands over a cell of an array in half the time of one of a column."""
-    found: dict[Any, list[str]] = {}
-    for field in fields:
-        if pa.types.is_floating(field.type) or pa.types.is_integer(field.type):
-            found.setdefault(field.type, []).append(field.name)
-    names = numbered([*fields.names, *(f"numbers of {kind}" for kind in found)])[len(fields.names) :]
-    return {name: members for name, members in zip(names, found.values(), strict=True) if len(members) > 1}
-
-
-def _packed(collection: Any, names: Sequence[str], packs: Packs) -> Any:
-    inside = {name for members in packs.values() for name in members}
-    arrays = [functions.array(*map(_quoted, members)).alias(name) for name, members in packs.items()]
-    return collection.select(*(_quoted(name) for name in names if name not in inside), *arrays)
-
-
-def _quoted(name: str) -> str:
-    """A dot in a name is no field of a structure."""
-    return f"`{name.replace('`', '``')}`"
-
-
-def _read(columns: Columns, packs: Packs, number: int, batches: Iterable[Any]) -> Labelled:
-    return columns.table(number, (_unpacked(packs, batch) for batch in batches))
-
-
-def _unpacked(packs: Packs, batch: Any) -> Any:
-    found = dict(zip(batch.schema.names, batch.columns, strict=True))
-    for name, members in packs.items():
-        cells = found.pop(name).flatten()
-        values, width = np.asarray(cells.fill_null(0)).reshape(batch.num_rows, -1), len(members)
-        absent = None if not cells.null_count else np.asarray(cells.is_null()).reshape(-1, width)
-        for j, member in enumerate(members):
-            mask = None if absent is None else absent[:, j]
-            found[member] = pa.array(np.ascontiguousarray(values[:, j]), mask=mask)
-    return pa.table(found)
 
 
 # DataFrames ----------------------------------------------------------------------------------------------------------
@@ -232,8 +192,25 @@ def _require_frame(collection: Any) -> None:
         raise DecibanError(f"collection is {kind}: pass a DataFrame of Spark")
 
 
+def arrow_schema(schema: Any) -> Any:
+    """Arrow's types of the columns; those that Spark has no word for are structures without fields."""
+    return pa.schema([(field.name, _arrow_type(field)) for field in schema.fields])
+
+
+def _arrow_type(field: Any) -> Any:
+    if field.dataType.typeName() == "timestamp":  # which asks for a time zone, in some versions
+        return pa.timestamp("us", tz="UTC")
+    try:
+        return to_arrow_schema(StructType([field])).field(0).type
+    except Exception:  # one that is dropped, or kept by predict, is none of our business
+        return pa.struct([])
+
+
 def _answered(answers: Answers, names: list[str], types: list[Any], batches: Iterable[Any]) -> Iterator[Any]:
+    first = 0
     for batch in batches:
-        found = answers.columns(table_frame(pa.Table.from_batches([batch])))
+        with located(_number(), first):
+            found = answers.columns(table_frame(answers.needed(pa.Table.from_batches([batch]))))
+        first += batch.num_rows
         added = [column.cast(kind) for column, kind in zip(found, types, strict=True)]
         yield pa.RecordBatch.from_arrays([*batch.columns, *added], names=[*batch.schema.names, *names])

@@ -14,8 +14,8 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from deciban.engines.files import Files, Piece, require_lines, table_files, text_files, uninterrupted
-from deciban.engines.spark import Partitions, _quoted, rows  # which says what is missing, if it is
+from deciban.engines.files import Files, Piece, require_lines, require_once, table_files, text_files, uninterrupted
+from deciban.engines.spark import Partitions, arrow_schema, rows  # which says what is missing, if it is
 from deciban.errors import DecibanError
 from deciban.sources.dialect import Asked
 
@@ -23,7 +23,6 @@ try:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
-    from pyspark.sql.pandas.types import to_arrow_schema
 except ImportError as error:
     raise ImportError(f"a session of Spark needs PySpark: pip install deciban[spark] ({error})") from error
 
@@ -32,11 +31,12 @@ FIRST = 5000  # lines that dialect and types are guessed from, at most
 
 def reading(paths: Sequence[str], format: str, asked: Asked, encoding: str = "utf-8") -> Files:
     """Files of csv, JSON lines or parquet, wherever Spark finds them; its `rows` are what a model learns from."""
+    require_once(paths)
     read = SparkSession.builder.getOrCreate().read
     if format == "parquet":
         frame = read.parquet(*paths)
         return table_files(
-            to_arrow_schema(frame.schema),
+            arrow_schema(frame.schema),
             lambda names, label, weight: rows(frame.select(*map(_quoted, names)), label, weight),
         )
     require_lines(encoding)
@@ -49,6 +49,11 @@ def reading(paths: Sequence[str], format: str, asked: Asked, encoding: str = "ut
     sample = Piece(paths[0], encoding, data=b"\n".join(head))
     pieces = partial(_pieces, encoding)
     return text_files(sample, format, asked, lambda columns, reader: Partitions(columns, reader, lines), pieces)
+
+
+def _quoted(name: str) -> str:
+    """A dot in a name is no field of a structure."""
+    return f"`{name.replace('`', '``')}`"
 
 
 def _pieces(encoding: str, number: int, batches: Iterable[Any]) -> Iterator[Piece]:
