@@ -125,7 +125,7 @@ def fit(
     folds: Annotated[
         int | None,
         typer.Option(
-            help="Cross-validate by so many folds; reads all rows into memory, unless an --engine does it.",
+            help="Cross-validate by so many folds; reads all rows into memory, but with --engine.",
             min=2,
             rich_help_panel=JUDGED,
         ),
