@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from sklearn.naive_bayes import GaussianNB
 
 import deciban as db
 from tests.engines.data import (
@@ -573,3 +574,13 @@ def test_labels_may_be_a_series():
         y = dd.from_pandas(pd.Series(Y), npartitions=3)
         model = engine.fit(db.NaiveBayes(), da.from_array(X, chunks=(17, X.shape[1])), y)
     assert model.class_count_.tolist() == db.NaiveBayes().fit(X, Y).class_count_.tolist()
+
+
+def test_what_is_no_model_or_no_engine_is_said():
+    frame = dd.from_pandas(pd.DataFrame({"x": [1.0, 2.0], "y": ["a", "b"]}), npartitions=1)
+    with pytest.raises(db.DecibanError, match=r"NaiveBayes is a class of models: pass a model, NaiveBayes\(\)"):
+        engine.fit(db.NaiveBayes, frame, "y")
+    with pytest.raises(db.DecibanError, match="a GaussianNB cannot learn from parts"):
+        engine.fit(GaussianNB(), frame, "y")
+    with pytest.raises(db.DecibanError, match=r"use deciban\.engines\.dask\.fit\(model, X, 'y'\)"):
+        db.NaiveBayes().fit(frame, "y")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from deciban.engines.parts import Collection, Columns, Outcome, add, columns_of, located
+from deciban.engines.parts import Collection, Columns, Outcome, add, columns_of, fitted, located
 from deciban.errors import DecibanError
 from deciban.late import late
 from deciban.schema import Schema
@@ -62,7 +62,7 @@ def fit(model: Any, collection: Any, label: Any, sample_weight: Any = None) -> A
     >>> model.class_count_
     array([3., 3.])
     """
-    return model.fit(rows(collection, label, sample_weight))
+    return fitted(model, rows(collection, label, sample_weight))
 
 
 def evaluate(model: Any, collection: Any, label: Any, sample_weight: Any = None) -> Evaluation:

@@ -242,6 +242,15 @@ def _on_part(read: Reader, work: Callable[[Labelled], T | None], number: int, pa
     return Outcome.of(number, lambda: work(read(number, part)))
 
 
+def fitted(model: Any, rows: Collection) -> Any:
+    """The model, once it has learned the rows."""
+    if isinstance(model, type):
+        raise DecibanError(f"{model.__name__} is a class of models: pass a model, {model.__name__}()")
+    if not any(base.__module__.startswith("deciban.") for base in type(model).__mro__):
+        raise DecibanError(f"a {type(model).__name__} cannot learn from parts: pass a model of deciban")
+    return model.fit(rows)
+
+
 def columns_of(schema: Schema, label: Any, weight: Any) -> Columns:
     """The columns of a table with a label, all of them there."""
     if not isinstance(label, str):

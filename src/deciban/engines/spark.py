@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from deciban.engines.handing_over import Packing, groups_of_scan, read_groups
-from deciban.engines.parts import Collection, Outcome, add, columns_of, located
+from deciban.engines.parts import Collection, Outcome, add, columns_of, fitted, located
 from deciban.errors import DecibanError
 from deciban.late import late
 from deciban.schema import Schema
@@ -56,7 +56,7 @@ def fit(model: Any, collection: Any, label: str, sample_weight: str | None = Non
     Every pass runs the DataFrame's plan once: generative models take one, an EvidenceClassifier two, Newton one a step.
     What is read again and again is best cached.
     """
-    return model.fit(rows(collection, label, sample_weight))
+    return fitted(model, rows(collection, label, sample_weight))
 
 
 def evaluate(model: Any, collection: Any, label: str, sample_weight: str | None = None) -> Evaluation:

@@ -24,6 +24,7 @@ from deciban.types import FloatArray
 CELLS_PER_BATCH = 1 << 22  # what is converted at a time: 32 MB of doubles
 CELLS_PER_VIEW = 1 << 26  # what is read in place at a time: only a family's masks are of this size
 IN_MEMORY = {"pandas", "polars", "deciban"}
+ENGINES = {"dask": "dask", "pyspark": "spark"}  # libraries whose tables lie elsewhere
 
 T = TypeVar("T")
 
@@ -89,6 +90,12 @@ def split_column(x: Any, name: str, use: str) -> tuple[TableFrame, Any]:
     """A table without a column that is used as something else, and that column."""
     if not is_table(x):
         what = "y" if use == "label" else "sample_weight"
+        home = type(x).__module__.partition(".")[0]
+        if home in ENGINES:
+            engine = ENGINES[home]
+            raise DecibanError(
+                f"X is a {type(x).__name__} of {home}: use deciban.engines.{engine}.fit(model, X, {name!r})"
+            )
         raise DecibanError(f"{what}={name!r} names a column, so X must be a table; it is {type(x).__name__}")
     frame = frame_of(x)
     assert isinstance(frame, TableFrame)
