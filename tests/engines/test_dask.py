@@ -564,8 +564,10 @@ def test_a_bad_cell_met_by_predict_is_named():
 
 
 def test_numbers_in_one_partition_and_text_in_another():
-    parts = [pd.DataFrame({"x": pd.Series(x, dtype=object), "y": ["a", "b"]}) for x in ([1, 2], [3, 4], ["u", "v"])]
-    with threads(), pytest.raises(db.DecibanError, match=r"partition 2: column 'x' held numbers"):
+    """Text begins with the second task that adds: it is named also where sums are added."""
+    cells = [[1, 2]] * 8 + [["u", "v"]] * 4
+    parts = [pd.DataFrame({"x": pd.Series(x, dtype=object), "y": ["a", "b"]}) for x in cells]
+    with threads(), pytest.raises(db.DecibanError, match=r"partition 8: column 'x' held numbers"):
         engine.fit(db.NaiveBayes(), of_parts(parts), "y")
 
 

@@ -172,7 +172,7 @@ class Outcome(Generic[T]):
                 value = _added(self.value, other.value)
         except DecibanError as error:
             return Outcome(error=(other.number, error))
-        number = min(outcome.number for outcome in (self, other) if not outcome.empty or self.empty)
+        number = min((outcome.number for outcome in (self, other) if not outcome.empty), default=0)
         both = _together(self.warnings + other.warnings)
         return Outcome(value, None, both, self.impossible + other.impossible, number)
 
