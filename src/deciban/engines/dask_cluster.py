@@ -166,6 +166,6 @@ def _unlogged(name: str) -> Iterator[None]:
 
 def _one_line(error: BaseException) -> str:
     """What went wrong in the first place."""
-    while error.__cause__ is not None:
+    while error.__cause__ is not None and not isinstance(error, ImportError):  # which says what to install
         error = error.__cause__
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
