@@ -162,3 +162,24 @@ def test_one_class_alone_needs_no_evidence():
     explanation = db.NaiveBayes().fit([[1.0], [2.0]], ["only", "only"]).explain([[1.0]])
     assert explanation.log_odds().tolist() == [0.0]
     assert explanation.text() == "row 0: only, the only class there is"
+
+
+def test_html_bars_lie_on_the_side_of_their_sign(evade):
+    """Of 50% for each side, as much as the share of the strongest part."""
+    table = pd.DataFrame({"Refund": ["No"], "Status": ["D"], "Income": [np.nan]})
+    explanation = evade.explain(table)
+    page = explanation._repr_html_()
+    values = explanation.decibans()[0]
+    scale = np.abs(values).max()
+    for name, value in zip(explanation.names, values, strict=True):
+        row = next(line for line in page.splitlines() if f">{name}</th>" in line)
+        width = 50 * abs(value) / scale
+        assert f"width:{width:.1f}%;margin-left:{50 if value >= 0 else 50 - width:.1f}%" in row
+        assert f"<td>{value:+.2f}</td>" in row
+    assert "odds" in page
+
+
+def test_html_shows_as_many_rows_as_text(evade):
+    page = evade.explain(pd.concat([EVADE[:1]] * 7, ignore_index=True))._repr_html_()
+    assert page.count("<table>") == 5
+    assert "… and 2 more rows" in page

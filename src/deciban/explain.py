@@ -14,6 +14,7 @@ html = late("html")
 
 DECIBANS = 10.0 / np.log(10.0)  # in one nat
 MOST_ROWS, MOST_PARTS = 5, 15  # that are printed; the arrays hold all
+FOR, AGAINST = "#0072B2", "#D55E00"  # of bars: told apart by colour-blind readers too
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,29 +72,37 @@ class Explanation:
         total: FloatArray = values.sum(axis=1)
         return total
 
+    def lines(
+        self, row: int = 0, target: Level = None, against: Level = None, most: int = MOST_PARTS
+    ) -> list[tuple[str, float]]:
+        """One row as names and decibans: the prior, the strongest parts, what all others add, and the log-odds."""
+        values = self.decibans(target, against)[row]
+        order = [0, *(1 + np.argsort(-np.abs(values[1:]), kind="stable"))]
+        shown, rest = order[: 1 + most], order[1 + most :]
+        found = [(self.names[i], float(values[i])) for i in shown]
+        if rest:
+            found.append((f"{len(rest)} others", _sum(values[rest])))
+        return [*found, ("log-odds", float(self.log_odds(target, against)[row]))]
+
     def text(self, row: int = 0, target: Level = None, against: Level = None) -> str:
         """One row as lines: the strongest evidence first, a bar for each."""
         if len(self.classes) == 1:
             return f"row {row}: {self.classes[0]}, the only class there is"
-        chosen, other = self.sides(target, against)
-        values = self.decibans(target, against)[row]
-        finite = np.abs(values[np.isfinite(values)])
-        scale = max(1.0, float(finite.max())) if len(finite) else 1.0
-        order = [0, *(1 + np.argsort(-np.abs(values[1:]), kind="stable"))]
-        shown, rest = order[: 1 + MOST_PARTS], order[1 + MOST_PARTS :]
-        lines = [(self.names[i], values[i], _bar(values[i], scale)) for i in shown]
-        if rest:
-            lines.append((f"{len(rest)} others", _sum(values[rest]), ""))
-        total = self.log_odds(target, against)[row]
-        lines.append(("log-odds", total, _odds(total)))
-        wide = max(len(name) for name, _, _ in lines)
-        numbers = [f"{value:+.2f}" for _, value, _ in lines]
+        lines = self.lines(row, target, against)
+        scale = _scale(lines)
+        wide = max(len(name) for name, _ in lines)
+        numbers = [f"{value:+.2f}" for _, value in lines]
         broad = max(9, *map(len, numbers))
-        title = f"row {row}: {self.classes[chosen[row]]} against {self.classes[other[row]]}, in decibans"
+        ends = ["+-"[value < 0] * round(20 * _share(value, scale)) for _, value in lines[:-1]]
         body = [
-            f"  {name:<{wide}}  {x:>{broad}}  {end}".rstrip() for (name, _, end), x in zip(lines, numbers, strict=True)
+            f"  {name:<{wide}}  {x:>{broad}}  {end}".rstrip()
+            for (name, _), x, end in zip(lines, numbers, [*ends, odds(lines[-1][1])], strict=True)
         ]
-        return "\n".join([title, *body])
+        return "\n".join([self._title(row, target, against), *body])
+
+    def _title(self, row: int, target: Level, against: Level) -> str:
+        chosen, other = (self.classes[int(side[row])] for side in self.sides(target, against))
+        return f"row {row}: {chosen} against {other}, in decibans"
 
     def __str__(self) -> str:
         shown = [self.text(i) for i in range(min(len(self), MOST_ROWS))]
@@ -104,7 +113,25 @@ class Explanation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        """Of each row that is printed a table, with a bar for each part: right of the middle for the class."""
+        if len(self.classes) == 1:
+            return f"<pre>{html.escape(str(self))}</pre>"
+        shown = [self._html_table(i) for i in range(min(len(self), MOST_ROWS))]
+        if len(self) > MOST_ROWS:
+            shown.append(f"<p>… and {len(self) - MOST_ROWS} more rows: text(row) shows one</p>")
+        return "\n".join(shown)
+
+    def _html_table(self, row: int) -> str:
+        lines = self.lines(row)
+        scale = _scale(lines)
+        ends = [*(_html_bar(value, scale) for _, value in lines[:-1]), html.escape(odds(lines[-1][1]))]
+        body = [
+            f'<tr><th style="text-align:left">{html.escape(name)}</th><td>{value:+.2f}</td>'
+            f'<td style="text-align:left;min-width:14em">{end}</td></tr>'
+            for (name, value), end in zip(lines, ends, strict=True)
+        ]
+        caption = f"<caption>{html.escape(self._title(row, None, None))}</caption>"
+        return "\n".join(["<table>", caption, "<tbody>", *body, "</tbody>", "</table>"])
 
     def _place(self, label: Level) -> int:
         if label not in self.classes:
@@ -118,7 +145,12 @@ def _sum(values: FloatArray) -> float:
     return 0.0 if len(set(infinite.tolist())) == 2 else float(values.sum())
 
 
-def _odds(decibans: float) -> str:
+def odds(decibans: float) -> str:
+    """Decibans in words.
+
+    >>> odds(10.0), odds(-3.0103), odds(float("inf"))
+    ('odds 10.0 to 1', 'odds 1 to 2.0', 'certain')
+    """
     if np.isinf(decibans):
         return "certain" if decibans > 0 else "impossible"
     bans = abs(decibans) / 10.0
@@ -127,6 +159,18 @@ def _odds(decibans: float) -> str:
     return f"odds {shown} to 1" if decibans >= 0 else f"odds 1 to {shown}"
 
 
-def _bar(value: float, scale: float) -> str:
-    share = 1.0 if np.isinf(value) else abs(value) / scale
-    return ("+" if value > 0 else "-") * round(20 * share)
+def _scale(lines: list[tuple[str, float]]) -> float:
+    """The longest bar: of all lines but the last, which is their sum."""
+    return max([1.0, *(abs(value) for _, value in lines[:-1] if np.isfinite(value))])
+
+
+def _share(value: float, scale: float) -> float:
+    return 1.0 if np.isinf(value) else abs(value) / scale
+
+
+def _html_bar(value: float, scale: float) -> str:
+    """Half of the width is for each side."""
+    width = 50.0 * _share(value, scale)
+    colour, left = (FOR, 50.0) if value >= 0 else (AGAINST, 50.0 - width)
+    style = f"height:0.8em;width:{width:.1f}%;margin-left:{left:.1f}%;background:{colour}"
+    return f'<div style="{style}"></div>'

@@ -29,7 +29,11 @@ class Summary:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        parts = [f"<p><b>{html.escape(self.title)}</b></p>"]
+        parts += [table._repr_html_() for table in self.tables[:MOST_TABLES]]
+        if len(self.tables) > MOST_TABLES:
+            parts.append(f"<p>… and {len(self.tables) - MOST_TABLES} more tables, in summary().tables</p>")
+        return "\n".join([*parts, *(f"<p>{html.escape(note)}</p>" for note in self.notes)])
 
 
 def counted_word(n: float, word: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -304,9 +303,7 @@ class Evaluation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        summary = self.summary()
-        notes = [f"<p>{html.escape(note)}</p>" for note in summary.notes]
-        return "\n".join([f"<p>{html.escape(summary.title)}</p>", *(t._repr_html_() for t in summary.tables), *notes])
+        return self.summary()._repr_html_()
 
     def plot_roc(self, of: Level = None) -> Any:
         """The ROC curve as an altair chart; of more than two classes and without `of`, one line for each."""

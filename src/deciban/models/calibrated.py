@@ -21,6 +21,7 @@ from deciban.models.calibration import Evidence, Isotonic, Temperature
 from deciban.models.estimator import one_dimensional
 from deciban.models.naive_bayes import NaiveBayes
 from deciban.models.saving import Savable, kept_of
+from deciban.models.shown import Shown
 from deciban.sources import Stream, is_stream, stream_of
 from deciban.sources.cells import cells_of_classes
 from deciban.statistics.base import require
@@ -37,7 +38,7 @@ def _as_inner(method: F) -> F:
     return decorated
 
 
-class Calibrated(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class Calibrated(Shown, Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """p'(c|x) = a correction of p(c|x), learned from what a model says of rows that it has not learned.
 
     Naive Bayes is often too sure: columns that repeat each other count as independent evidence. The correction is

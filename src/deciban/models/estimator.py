@@ -19,6 +19,7 @@ from deciban import _kernels
 from deciban.batch import Frame
 from deciban.errors import DecibanError, warn_of_impossible
 from deciban.models.saving import Savable
+from deciban.models.shown import Shown
 from deciban.schema import Schema
 from deciban.sources import Stream, frame_of, is_documents, is_stream, is_table, slices, split_label, stream_of
 from deciban.sources.arrow import TableFrame, numbers_of
@@ -40,7 +41,7 @@ class Classified:
     rows: IntArray  # (n) their numbers among the rows that were passed
 
 
-class TableEstimator(Savable, BaseEstimator):  # type: ignore[misc]
+class TableEstimator(Shown, Savable, BaseEstimator):  # type: ignore[misc]
     """Takes X as it is: an array, sparse rows, or a table; y may be the name of one of its columns."""
 
     _label_name: str | None = None
