@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import deciban
-from deciban.cli import combine, demo, evaluate, explain, fit, mail, predict, show
+from deciban.cli import combine, demo, evaluate, explain, fit, mail, predict, report, show
 from deciban.cli.reporting import reported
 
 app = typer.Typer(
@@ -37,6 +37,7 @@ app.command()(reported(fit.fit))
 app.command(cls=predict.Predict)(reported(predict.predict))
 app.command()(reported(explain.explain))
 app.command()(reported(evaluate.evaluate))
+app.command()(reported(report.report))
 app.command()(reported(combine.merge))
 app.command()(reported(combine.forget))
 app.command()(reported(combine.reweigh))
