@@ -35,6 +35,7 @@ ROOMS = [  # from the bottom up; a room imports from itself and from rooms below
     {"choosing"},
     {"codec"},
     {"evaluation"},
+    {"report"},
     {"models", "filtering"},
     {"engines"},
     {"cli"},

@@ -1,0 +1,147 @@
+"""Reports: figures first, a page second."""
+
+from __future__ import annotations
+
+import html as markup
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import deciban
+from deciban.errors import DecibanError, hearing
+from deciban.report.evidence import evidence
+from deciban.report.figures import Figures
+from deciban.report.head import head
+from deciban.report.quality import quality, seems_learned
+from deciban.report.rows import Given, gives_numbers, read, shown
+from deciban.storage import FilePath, replacing
+from deciban.table import numbered
+
+FORMAT = 1
+HEIGHT = 800  # pixels, in a notebook
+LEARNED = (
+    "the rows have exactly the class counts that the model learned: if they are the rows that were learned, pass "
+    "learned=True (--learned), which judges each by all the others"
+)
+
+__all__ = ["Report", "report_of"]
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """What a model learned and how good it is, as plain figures; `html()` is one page that needs nothing else.
+
+    >>> import deciban as db
+    >>> from deciban.report import report_of
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], ["no", "no", "yes", "yes"]
+    >>> report = report_of(db.NaiveBayes().fit(X, y), X, y, learned=True)
+    >>> report.figures["quality"]["how"], report.figures["classes"]
+    ('leave-one-out', ['no', 'yes'])
+    """
+
+    figures: Figures
+
+    def html(self) -> str:
+        """One page, which holds all figures."""
+        page: str = import_module("deciban.report.page").html(self.figures)
+        return page
+
+    def json(self) -> str:
+        """The figures."""
+        return json.dumps(self.figures, ensure_ascii=False, allow_nan=False)
+
+    def save(self, path: FilePath) -> None:
+        """Writes .html or .json, as the name ends; the file is there as a whole, or as it was."""
+        suffix = Path(path).suffix.lower()
+        if suffix not in (".html", ".htm", ".json"):
+            raise DecibanError(f"{str(path)!r}: a report is written to a file that ends in .html or .json")
+        text = self.json() if suffix == ".json" else self.html()
+        with replacing(path) as file:
+            file.write(text.encode("utf-8", "replace"))
+
+    def __str__(self) -> str:
+        quality, told = self.figures["quality"], self.figures["evidence"]
+        lines = [self.figures["title"], quality["sentence"]]
+        lines += [f"  {found['title']:<24} {_number(found['value'])}" for found in quality["metrics"]]
+        if told and told["ranking"]:
+            lines.append("most telling: " + ", ".join(part["name"] for part in told["ranking"][:5]))
+        lines += [f"note: {note}" for note in self.figures["head"]["notes"]]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        page = markup.escape(self.html(), quote=True)
+        return f'<iframe srcdoc="{page}" style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+
+
+def _number(value: Any) -> str:
+    return "–" if value is None else value if isinstance(value, str) else f"{value:.6g}"
+
+
+def report_of(
+    model: Any, X: Any, y: Any, *, sample_weight: Any = None, learned: bool = False, rows: int = 200, seed: int = 0
+) -> Report:
+    """A report of a fitted model on rows with known labels.
+
+    - `X`, `y`, `sample_weight`: as for `fit`. A stream is read batch by batch; what is explained is a sample of it.
+    - `learned`: the rows are those that the model learned from. Then each is judged by all the others, where the model
+      can do that; otherwise the report says that new rows would do worse.
+    - `rows`: how many rows, at most, are shown as they are.
+    - `seed`: for the choice of rows.
+    """
+    with hearing() as heard:
+        of = read(model, X, y, sample_weight, seed)
+        judged = quality(model, of, learned=learned)
+        told = evidence(model, of)
+        few = shown(model, of, rows, seed)
+        notes = _notes(model, of, judged, learned=learned)
+    if heard.impossible:
+        notes.append(f"{heard.impossible} times a row was impossible under every class, and got the class prior")
+    numbers = gives_numbers(model)
+    counts = None if numbers else _by_class(judged)
+    classes = [] if numbers else numbered(np.asarray(model.classes_).tolist())
+    by_class = None if counts is None else [counts.get(name, 0) for name in classes]
+    top = head(model, of, told, by_class, [*notes, *heard.messages])
+    found = {
+        "format": FORMAT,
+        "version": deciban.__version__,
+        "title": f"{top['model']} of {top['label']}" if top["label"] else top["model"],
+        "kind": "numbers" if numbers else "classes",
+        "classes": classes,
+        "head": top,
+        "quality": judged,
+        "evidence": told,
+        "linear": None,
+        "boundary": None,
+        "rows": few,
+        "scoring": _scoring(model),
+    }
+    return Report(found)
+
+
+def _by_class(quality: Figures) -> Figures:
+    """Σ w of the rows of each class."""
+    sums = [sum(row) for row in quality["confusion"]]
+    return dict(zip(quality["classes"], sums, strict=True))
+
+
+def _notes(model: Any, of: Given, quality: Figures, *, learned: bool) -> list[str]:
+    if gives_numbers(model):
+        return []
+    counts = _by_class(quality)
+    notes = []
+    if not learned and seems_learned(model, counts):
+        notes.append(LEARNED)
+    return notes
+
+
+def _scoring(model: Any) -> Any:
+    with suppress(ImportError):
+        return import_module("deciban.report.scoring").scoring(model)
+    return None

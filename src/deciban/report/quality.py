@@ -1,0 +1,315 @@
+"""How good a model's predictions are: metrics beside those of the prior, curves at all thresholds, calibration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from deciban.errors import DecibanError
+from deciban.evaluation.contours import thinned
+from deciban.evaluation.evaluation import Evaluation
+from deciban.evaluation.judging import evaluate
+from deciban.evaluation.report import by_class, mean_auc
+from deciban.evaluation.roc import Roc
+from deciban.evaluation.scores import EPS
+from deciban.late import late
+from deciban.report.figures import Figures, counted, plain, table
+from deciban.report.rows import Given, given, gives_numbers, inner, labels_of, weights_of
+from deciban.table import numbered
+from deciban.types import FloatArray, Level
+
+special = late("scipy.special")
+
+STEPS, FEWER_STEPS = 1000, 100  # thresholds of a curve; fewer where there are many classes
+MANY = 10  # classes
+DRAWN = 400  # points of a curve
+BINS = 10
+LEVEL = 0.95
+RESIDUALS = 2000  # rows
+SHORT = {"accuracy": "share of rows whose most probable class is the true one"}
+
+
+def quality(model: Any, of: Given, *, learned: bool) -> Figures:
+    """What a report says of how well rows are foretold."""
+    if gives_numbers(model):
+        return of_numbers(model, of, learned=learned)
+    how, evaluation = judged(model, of, learned=learned)
+    return figures(evaluation, how, _sentence(model, of, how), prior=prior_of(model, evaluation), share=of.effective)
+
+
+def judged(model: Any, of: Given, *, learned: bool) -> tuple[str, Evaluation]:
+    """ "held-out", "leave-one-out" or "learned", and the evaluation that goes with it."""
+    if learned and hasattr(model, "leave_one_out"):
+        return "leave-one-out", model.leave_one_out(of.X, of.y, of.sample_weight)
+    if not hasattr(model, "predict_proba"):
+        raise DecibanError(f"{type(model).__name__} gives no probabilities: a report needs predict_proba")
+    return "learned" if learned else "held-out", evaluate(model, of.X, of.y, of.sample_weight)
+
+
+def figures(
+    evaluation: Evaluation, how: str, sentence: str, *, prior: FloatArray | None = None, share: float = 1.0
+) -> Figures:
+    """Of an evaluation. `share` is the number of rows that a unit of weight counts for, in intervals."""
+    classes = evaluation.classes
+    names = numbered(classes)
+    shares = _shares(evaluation) if prior is None else prior
+    return {
+        "how": how,
+        "sentence": sentence,
+        "classes": names,
+        "metrics": metrics(evaluation, shares, share),
+        "confusion": plain(evaluation.confusion),
+        "by_class": _by_class(evaluation, names),
+        "curves": [curve(evaluation, label) for label in wanted(evaluation)],
+        "calibration": calibrations(evaluation, share),
+    }
+
+
+def wanted(evaluation: Evaluation) -> tuple[Level, ...]:
+    """The classes that have a curve: the second of two, or each of more."""
+    classes = evaluation.classes
+    return classes[1:] if len(classes) == 2 else classes if len(classes) > 2 else ()
+
+
+# Metrics -------------------------------------------------------------------------------------------------------------
+
+
+def metrics(evaluation: Evaluation, prior: FloatArray, share: float = 1.0) -> list[Figures]:
+    """Each with its interval, where there is one, and with what the class prior alone would reach."""
+    alone = _of_prior(evaluation, prior)
+    low, high = wilson(evaluation.accuracy, evaluation.rows * share)
+    found = [
+        _metric("accuracy", "accuracy", evaluation.accuracy, alone["accuracy"], SHORT["accuracy"], low, high),
+        _metric("log_loss", "log-loss", evaluation.log_loss, alone["log_loss"], "mean −log p(true class), in nats"),
+        _metric("brier", "Brier score", evaluation.brier, alone["brier"], "mean squared error of the probabilities"),
+    ]
+    if len(evaluation.classes) == 2:
+        curve, name = evaluation.roc(), str(evaluation.classes[1])
+        positive = _shares(evaluation)[1]
+        area = f"chance that a row of {name} has a higher probability of it than another row; 95% by DeLong"
+        mean = f"mean precision over all recalls of {name}"
+        found.append(_metric("auc", "AUC", curve.area, 0.5, area, *curve.interval(LEVEL)))
+        found.append(_metric("average_precision", "average precision", curve.precision_area, positive, mean))
+    elif len(evaluation.classes) > 2:
+        each = "mean over the classes, each against all others"
+        found.append(_metric("mean_auc", "mean AUC", mean_auc(evaluation), 0.5, each))
+    if len(evaluation.classes) > 1:
+        off = "mean distance of probabilities from shares, over 10 bins"
+        found.append(_metric("ece", "calibration error", evaluation.ece(), None, off))
+    return found
+
+
+def _metric(
+    name: str,
+    title: str,
+    value: float,
+    prior: float | None,
+    meaning: str,
+    low: float | None = None,
+    high: float | None = None,
+) -> Figures:
+    found = {"name": name, "title": title, "value": value, "low": low, "high": high, "prior": prior, "meaning": meaning}
+    return {key: plain(cell) for key, cell in found.items()}
+
+
+def _shares(evaluation: Evaluation) -> FloatArray:
+    """(K) of the classes among the rows."""
+    count = evaluation.count
+    return count / count.sum() if count.sum() else np.full(len(count), np.nan)
+
+
+def _of_prior(evaluation: Evaluation, prior: FloatArray) -> dict[str, float]:
+    """Accuracy, log-loss and Brier score of probabilities that are the same for every row."""
+    share, classes = _shares(evaluation), len(prior)
+    if not classes:
+        return dict.fromkeys(("accuracy", "log_loss", "brier"), float("nan"))
+    squares = 1 - 2 * prior + (prior**2).sum()  # Σₖ (πₖ − yₖ)² of a row of each class
+    return {
+        "accuracy": float(share[int(np.argmax(prior))]),
+        "log_loss": float(-share @ np.log(np.clip(prior, EPS, 1 - EPS))),
+        "brier": float(share @ squares) / (2 if classes <= 2 else 1),
+    }
+
+
+def prior_of(model: Any, evaluation: Evaluation) -> FloatArray | None:
+    """(K) the class prior of a generative model, in the order of an evaluation; None for others."""
+    own = inner(model)
+    source = own.weighed_ if hasattr(own, "weighed_") else getattr(own, "estimate_", None)
+    if source is None:
+        return None
+    known = dict(zip(source.evidence.classes, np.exp(source.log_prior).tolist(), strict=True))
+    return np.array([known.get(label, 0.0) for label in evaluation.classes])
+
+
+def wilson(share: Any, rows: Any, level: float = LEVEL) -> tuple[Any, Any]:
+    """(p + z²/2n ± z √(p(1 − p)/n + z²/4n²)) / (1 + z²/n): Wilson's interval (1927) of a share of n rows.
+
+    >>> low, high = wilson(0.5, 100)
+    >>> round(low, 4), round(high, 4)
+    (0.4038, 0.5962)
+    """
+    p, n = np.asarray(share, np.float64), np.asarray(rows, np.float64)
+    z = float(special.ndtri(0.5 + level / 2))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        middle, wide = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+        low, high = (middle - wide) / (1 + z**2 / n), (middle + wide) / (1 + z**2 / n)
+    return np.clip(low, 0.0, 1.0)[()], np.clip(high, 0.0, 1.0)[()]
+
+
+def _by_class(evaluation: Evaluation, names: list[str]) -> Figures:
+    found = by_class(evaluation)
+    return table(found.header, [(name, *row[1:]) for name, row in zip(names, found.rows, strict=True)])
+
+
+# Curves --------------------------------------------------------------------------------------------------------------
+
+
+def curve(evaluation: Evaluation, of: Level = None) -> Figures:
+    """What calling class `of` at each of many thresholds does: tp and fp are exact, the lines are for drawing."""
+    classes = evaluation.classes
+    place = len(classes) - 1 if of is None else classes.index(of)
+    roc = evaluation.roc(classes[place])
+    steps = STEPS if len(classes) <= MANY else FEWER_STEPS
+    tp, fp = at_thresholds(roc, np.arange(steps + 1) / steps)
+    low, high = roc.interval(LEVEL)
+    exact = {
+        "class": numbered(classes)[place],
+        "place": place,
+        "auc": roc.area,
+        "auc_low": low,
+        "auc_high": high,
+        "average_precision": roc.precision_area,
+        "positives": roc.positives,
+        "negatives": roc.negatives,
+        "steps": steps,
+        "tp": tp,
+        "fp": fp,
+    }
+    return {**plain(exact), "roc": roc_line(roc), "precision_recall": precision_line(roc)}
+
+
+def at_thresholds(roc: Roc, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(m) Σ w of positives and of negatives with a score at each threshold or above: `Roc.at` of many.
+
+    >>> roc = Roc.of([0, 1, 0, 1], [0.1, 0.35, 0.4, 0.8])
+    >>> at_thresholds(roc, np.array([0.0, 0.4, 0.41, 1.0]))
+    (array([2., 1., 1., 0.]), array([2., 1., 0., 0.]))
+    """
+    place = len(roc.thresholds) - 1 - np.searchsorted(roc.thresholds[:0:-1], thresholds)
+    return roc.tp[place], roc.fp[place]
+
+
+def roc_line(roc: Roc) -> Figures:
+    """(false positive rate, sensitivity, threshold) at points enough to draw the curve; +inf is the first threshold."""
+    x, y = roc.false_positive_rate, roc.sensitivity
+    kept = _kept(x, y)
+    return table(
+        ("false_positive_rate", "sensitivity", "threshold"), zip(x[kept], y[kept], roc.thresholds[kept], strict=True)
+    )
+
+
+def precision_line(roc: Roc) -> Figures:
+    """(recall, precision, threshold), by falling thresholds; the point where no row is called positive is left out."""
+    x, y = roc.sensitivity[1:], roc.precision[1:]
+    kept = _kept(x, y)
+    return table(("recall", "precision", "threshold"), zip(x[kept], y[kept], roc.thresholds[1:][kept], strict=True))
+
+
+def _kept(x: FloatArray, y: FloatArray) -> Any:
+    """Places of points that draw the line; all of them, up to DRAWN, where there is none."""
+    if not len(x) or np.isnan(x).any() or np.isnan(y).any():
+        return np.arange(min(len(x), DRAWN))
+    return thinned(np.column_stack([x, y]))
+
+
+# Calibration ---------------------------------------------------------------------------------------------------------
+
+
+def calibrations(evaluation: Evaluation, share: float = 1.0) -> list[Figures]:
+    """Of the second of two classes; of more, of the predicted class first, and then of each."""
+    classes = evaluation.classes
+    if len(classes) < 2:
+        return []
+    return [calibration(evaluation, of, share=share) for of in (None, *(classes if len(classes) > 2 else ()))]
+
+
+def calibration(evaluation: Evaluation, of: Level = None, bins: int = BINS, *, share: float = 1.0) -> Figures:
+    """Shares of rows of a class against the probabilities that it was given, by bins, with Wilson's 95% intervals."""
+    classes = evaluation.classes
+    top = of is None and len(classes) > 2
+    name = None if top else numbered(classes)[1 if of is None else classes.index(of)]
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    found = evaluation.calibration(of, bins).rows
+    predicted, observed, rows = np.array(found, np.float64).reshape(-1, 3).T
+    place = np.searchsorted(edges[1:-1], predicted)
+    low, high = wilson(observed, rows * share)
+    columns = (edges[place], edges[place + 1], predicted, observed, low, high, rows)
+    fields = ("low", "high", "predicted", "observed", "observed_low", "observed_high", "rows")
+    return {
+        "class": name,
+        "title": "the predicted class" if name is None else name,
+        "ece": plain(evaluation.ece(of, bins)),
+        "bins": table(fields, zip(*columns, strict=True)),
+    }
+
+
+# Numbers -------------------------------------------------------------------------------------------------------------
+
+
+def of_numbers(model: Any, of: Given, *, learned: bool) -> Figures:
+    """Errors of predicted means: their mean, their spread, and the share of the deviance that is explained."""
+    rows = of.known
+    weights, observed = weights_of(rows), labels_of(rows).astype(np.float64)
+    predicted = np.asarray(model.predict_mean(given(rows.frame)), np.float64)
+    error = observed - predicted
+    mean = float(np.average(observed, weights=weights))
+    with np.errstate(invalid="ignore", over="ignore"):
+        rmse, spread = (float(np.sqrt(np.average(e**2, weights=weights))) for e in (error, observed - mean))
+        off, apart = (float(np.average(np.abs(e), weights=weights)) for e in (error, observed - mean))
+        bias = float(np.average(error, weights=weights))
+        explained = float(model.score(given(rows.frame), observed, weights))
+    found = [
+        _metric("deviance_explained", "deviance explained", explained, 0.0, "1 − deviance / that of one mean for all"),
+        _metric("rmse", "root mean squared error", rmse, spread, "in the units of the response"),
+        _metric("mean_absolute_error", "mean absolute error", off, apart, "in the units of the response"),
+        _metric("mean_error", "mean error", bias, 0.0, "observed less predicted; far from 0 is bias"),
+    ]
+    some = of.sample
+    pairs = zip(model.predict_mean(given(some.frame)), labels_of(some), strict=True)
+    residuals = table(("predicted", "observed"), [pair for pair, _ in zip(pairs, range(RESIDUALS), strict=False)])
+    how = "learned" if learned else "held-out"
+    return {"how": how, "sentence": _sentence(model, of, how), "metrics": found, "residuals": residuals}
+
+
+# Words ---------------------------------------------------------------------------------------------------------------
+
+
+def _sentence(model: Any, of: Given, how: str) -> str:
+    rows = counted(of.rows, "row")
+    if how == "held-out":
+        said = f"Judged on {rows} that the model is said not to have learned from."
+    elif how == "leave-one-out":
+        said = f"Judged on the {rows} that were learned, each by what was learned from all the others"
+        said += (
+            ": exact, without refits."
+            if not hasattr(inner(model), "weighed_")
+            else "; weights, pairs and cuts that all rows chose stay, so it is a little kinder than new rows would be."
+        )
+    else:
+        said = f"Judged on the {rows} that were learned: new rows would do worse. Cross-validate, or hold rows out."
+    if of.weighted:
+        said += (
+            f" Rows are weighted: Σw is {of.weight:,.6g}, which tells as much as (Σw)²/Σw² ="
+            f" {of.weight * of.effective:,.6g} rows that count alike; intervals are made by that number."
+        )
+    return said
+
+
+def seems_learned(model: Any, counts: Figures) -> bool:
+    """Whether the rows have exactly the classes, by name and Σ w, that the model learned."""
+    own = inner(model)
+    if not hasattr(own, "class_count_"):
+        return False
+    learned = dict(zip(numbered(own.generative_.classes), own.class_count_.tolist(), strict=True))
+    return learned == {name: n for name, n in counts.items() if n}

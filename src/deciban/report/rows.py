@@ -1,0 +1,239 @@
+"""Rows of a report: all of them where they are in memory, a sample to explain, and a few to show as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.batch import Batch, Frame
+from deciban.errors import DecibanError
+from deciban.evaluation.rows import classes_of
+from deciban.report.figures import Figures, counted, plain
+from deciban.schema import Schema
+from deciban.sources import Sample, Streamed, frame_of, is_stream, settled, split_column, split_label, stream_of
+from deciban.sources.arrays import MatrixFrame, SparseFrame
+from deciban.sources.arrow import TableFrame, numbers_of
+from deciban.sources.cells import cells_of_classes
+from deciban.sources.documents import TextFrame
+from deciban.sources.labels import Encoded, check_weights, encode_labels
+from deciban.sources.parted import Parted
+from deciban.sources.sampling import Few, row_keys, sampled
+from deciban.types import FloatArray, IntArray, Labels, Levels
+
+EXPLAINED = 2000  # rows, at most, that evidence is told from
+MOST_BYTES = 500_000  # of the rows that are shown
+MOST_CELLS = 100_000  # of them: sparse rows are wide
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a report is made from."""
+
+    X: Any  # as it was given, but for a reader that can be read once
+    y: Any
+    sample_weight: Any
+    schema: Schema  # the columns that the model has learned from
+    label: str | None  # the name of the label's column
+    sample: Sample  # EXPLAINED rows or not many more; equal ones are one, with the weight of all
+    whole: Sample | None  # all rows, where they are in memory
+    rows: int  # of weight above 0
+    weight: float  # Σ w
+    squares: float  # Σ w²
+
+    @property
+    def known(self) -> Sample:
+        """All rows if they are in memory, otherwise the sample."""
+        return self.sample if self.whole is None else self.whole
+
+    @property
+    def weighted(self) -> bool:
+        return self.sample_weight is not None
+
+    @property
+    def effective(self) -> float:
+        """(Σw)²/Σw² over Σw: of how many rows that count alike each unit of weight tells as much."""
+        return self.weight / self.squares
+
+
+def read(model: Any, X: Any, y: Any, sample_weight: Any, seed: int) -> Given:
+    """Rows as for `fit`: arrays, tables, documents, a stream."""
+    if isinstance(X, Parted):
+        raise DecibanError("a report reads rows here, and these are in parts elsewhere: pass a sample of them")
+    if y is None:
+        raise DecibanError("y is missing: pass the labels, or the name of a column of X")
+    schema = schema_of(model)
+    label = y if isinstance(y, str) else None
+    numbers = gives_numbers(model)
+    if is_stream(X) and not numbers and not stream_of(X).once:
+        return settled(lambda: _streamed(model, schema, X, y, sample_weight, seed))
+    whole = _in_memory(model, X, y, sample_weight, numbers=numbers)
+    schema.met_with(whole.frame)
+    keys = row_keys(whole.frame, schema.places(whole.frame), seed)
+    weights = np.ones(whole.frame.rows) if whole.weights is None else whole.weights
+    X, y, w = given(whole.frame), labels_of(whole), whole.weights
+    few = sampled(whole, keys, EXPLAINED)
+    return Given(X, y, w, schema, label, few, whole, len(weights), float(weights.sum()), float(weights @ weights))
+
+
+def _in_memory(model: Any, X: Any, y: Any, sample_weight: Any, *, numbers: bool) -> Sample:
+    """All rows of weight above 0."""
+    if is_stream(X):
+        named = [name for name in (y, sample_weight) if isinstance(name, str)]
+        X = model._stream(X, first=False, also=named) if hasattr(model, "_stream") else X
+    if isinstance(X, (list, tuple)) and X and not isinstance(X[0], str) and np.asarray(X).dtype.kind in "US":
+        X = np.array(X, dtype=object)  # numbers beside text stay numbers
+    frame, labels = split_label(X, y) if isinstance(y, str) else (frame_of(X), y)
+    if isinstance(sample_weight, str):
+        frame, column = split_column(frame, sample_weight, "weight")
+        sample_weight = numbers_of(column)
+    encoded = _encoded_numbers(model, labels) if numbers else encode_labels(labels)
+    if len(encoded.codes) != frame.rows:
+        raise DecibanError(f"X has {frame.rows} rows, but y has {len(encoded.codes)} labels")
+    if not frame.rows:
+        raise DecibanError("there are no rows to report on")
+    weights = check_weights(sample_weight, frame.rows)
+    whole = Sample(frame, encoded, weights)
+    return whole if weights is None or weights.all() else whole.take(np.flatnonzero(weights))
+
+
+def _encoded_numbers(model: Any, labels: Any) -> Encoded:
+    """Responses that are numbers, each different one as a class."""
+    values, codes = np.unique(model.response_.check(labels), return_inverse=True)
+    return Encoded(codes.astype(np.int32), tuple(values.tolist()))
+
+
+def _streamed(model: Any, schema: Schema, X: Any, y: Any, sample_weight: Any, seed: int) -> Given:
+    """A sample of a stream, in one pass."""
+    named = [name for name in (y, sample_weight) if isinstance(name, str)]
+    stream = model._stream(X, first=False, also=named) if hasattr(model, "_stream") else stream_of(X).knowing(named)
+    types = cells_of_classes(y, classes_of(model)) if isinstance(y, str) else {}
+    if isinstance(sample_weight, str):
+        types |= {sample_weight: "number"}
+    labels = y if isinstance(y, str) else encode_labels(y)
+    weights = sample_weight if isinstance(sample_weight, str) else check_weights(sample_weight, np.size(sample_weight))
+    rows = Streamed(stream.typed(types), labels, weights)
+    met = rows.summed(partial(_Met.of, schema=schema, seed=seed), converts=True)
+    few, label = met.few.sample(), y if isinstance(y, str) else None
+    return Given(X, y, sample_weight, schema, label, few, None, met.few.rows, met.weight, met.squares)
+
+
+@dataclass(frozen=True)
+class _Met:
+    """What a pass over a stream brings."""
+
+    few: Few
+    weight: float  # Σ w
+    squares: float  # Σ w²
+
+    @classmethod
+    def of(cls, batch: Batch, schema: Schema, seed: int) -> _Met:
+        w = np.ones(len(batch.labels)) if batch.weights is None else batch.weights
+        return cls(Few.of(batch, schema, EXPLAINED, seed), float(w.sum()), float(w @ w))
+
+    def __add__(self, other: _Met) -> _Met:
+        return _Met(self.few + other.few, self.weight + other.weight, self.squares + other.squares)
+
+
+# Models --------------------------------------------------------------------------------------------------------------
+
+
+def inner(model: Any) -> Any:
+    """The model that was corrected, where this is a correction of one."""
+    return model.model_ if hasattr(model, "model_") else model
+
+
+def schema_of(model: Any) -> Schema:
+    """The columns that a model has learned from."""
+    own = inner(model)
+    if hasattr(own, "_schema"):
+        schema: Schema = own._schema()
+        return schema
+    if hasattr(own, "generative_"):
+        return own.generative_.schema  # type: ignore[no-any-return]
+    raise DecibanError(f"{type(own).__name__} is not a fitted model of deciban: a report shows what such a one learned")
+
+
+def gives_numbers(model: Any) -> bool:
+    """Whether the response is a number, not a class."""
+    return hasattr(model, "response_") and not hasattr(model, "predict_proba")
+
+
+def given(frame: Frame) -> Any:
+    """A frame as the models take X."""
+    if isinstance(frame, (MatrixFrame, SparseFrame)):
+        return frame.x
+    if isinstance(frame, TextFrame):
+        return list(frame.columns[0])
+    if isinstance(frame, TableFrame) and isinstance(frame.names, range) and frame.kinds == ("text",):
+        return frame.table.column(0).to_pylist()
+    return frame
+
+
+def places_in(classes: Levels, labels: Encoded) -> Labels:
+    """(n) the place of each row's class in other classes; −1 where it is not among them."""
+    place = {label: k for k, label in enumerate(classes)}
+    known = np.array([*(place.get(label, -1) for label in labels.classes), -1], np.int32)
+    return known[labels.codes]
+
+
+def labels_of(sample: Sample) -> NDArray[Any]:
+    """(n) the label of each row."""
+    classes = np.empty(len(sample.labels.classes), dtype=object)
+    classes[:] = sample.labels.classes
+    return classes[sample.labels.codes]
+
+
+def weights_of(sample: Sample) -> FloatArray:
+    return np.ones(sample.frame.rows) if sample.weights is None else sample.weights
+
+
+# Rows to show --------------------------------------------------------------------------------------------------------
+
+
+def shown(model: Any, of: Given, most: int, seed: int) -> Figures:
+    """Up to `most` rows as they are: of each class in turn, and of each those that were wrong before the others."""
+    sample, schema = of.sample, of.schema
+    chosen = _chosen(model, sample, most, seed)
+    places = schema.places(sample.frame)
+    most_rows = MOST_CELLS // max(1, len(places))
+    numbers, labels, cells, size = [], [], [], 0
+    for row in chosen[:most_rows].tolist():
+        found = [plain(_cell(sample.frame, row, j)) for j in places]
+        size += sum(len(cell.encode("utf-8", "replace")) + 3 if isinstance(cell, str) else 8 for cell in found)
+        if size > MOST_BYTES:
+            break
+        numbers.append(row if sample.numbers is None else int(sample.numbers[row]))
+        labels.append(plain(sample.labels.classes[sample.labels.codes[row]]))
+        cells.append(found)
+    right = "of each class, those judged wrongly first" if not gives_numbers(model) else "spread over what is predicted"
+    count = f"{counted(len(cells), 'row')} of {of.rows:,}"
+    sentence = f"{count}: {right}; rows count from 0." if len(cells) < of.rows else f"All {counted(of.rows, 'row')}."
+    return {"sentence": sentence, "numbers": numbers, "labels": labels, "cells": cells}
+
+
+def _cell(frame: Frame, row: int, column: int) -> Any:
+    if isinstance(frame, SparseFrame):
+        return float(frame.x[row, column])
+    cell = frame.cell(row, column)
+    return None if isinstance(cell, float) and np.isnan(cell) else cell
+
+
+def _chosen(model: Any, sample: Sample, most: int, seed: int) -> IntArray:
+    """Rows in the order in which they are shown: dealt from groups (class, right or wrong) in turn."""
+    order = np.random.default_rng(seed).permutation(sample.frame.rows)
+    x = given(sample.frame)
+    if gives_numbers(model):
+        by_mean = np.argsort(model.predict_mean(x), kind="stable")
+        return by_mean[np.unique(np.linspace(0, len(by_mean) - 1, max(1, min(most, len(by_mean)))).astype(np.intp))]
+    predicted = encode_labels(model.predict(x))
+    classes = np.array(predicted.classes, dtype=object)[predicted.codes]
+    group = 2 * sample.labels.codes + (classes == labels_of(sample))  # those that are wrong come first
+    group = group[order]
+    turn = np.empty(len(order), np.intp)
+    for g in np.unique(group):
+        turn[group == g] = np.arange(np.count_nonzero(group == g))
+    return order[np.lexsort((group, turn))][: max(0, most)]
