@@ -17,8 +17,9 @@ from deciban.errors import DecibanError, hearing
 from deciban.report.evidence import evidence
 from deciban.report.figures import Figures
 from deciban.report.head import head
+from deciban.report.linear import boundary, linear
 from deciban.report.quality import quality, seems_learned
-from deciban.report.rows import Given, gives_numbers, read, shown
+from deciban.report.rows import gives_numbers, read, shown
 from deciban.storage import FilePath, replacing
 from deciban.table import numbered
 
@@ -99,8 +100,10 @@ def report_of(
         of = read(model, X, y, sample_weight, seed)
         judged = quality(model, of, learned=learned)
         told = evidence(model, of)
+        coefficients = linear(model, of)
+        plane, notes = boundary(model, of, seed)
         few = shown(model, of, rows, seed)
-        notes = _notes(model, of, judged, learned=learned)
+        notes += _notes(model, judged, learned=learned)
     if heard.impossible:
         notes.append(f"{heard.impossible} times a row was impossible under every class, and got the class prior")
     numbers = gives_numbers(model)
@@ -117,8 +120,8 @@ def report_of(
         "head": top,
         "quality": judged,
         "evidence": told,
-        "linear": None,
-        "boundary": None,
+        "linear": coefficients,
+        "boundary": plane,
         "rows": few,
         "scoring": _scoring(model),
     }
@@ -131,14 +134,10 @@ def _by_class(quality: Figures) -> Figures:
     return dict(zip(quality["classes"], sums, strict=True))
 
 
-def _notes(model: Any, of: Given, quality: Figures, *, learned: bool) -> list[str]:
+def _notes(model: Any, quality: Figures, *, learned: bool) -> list[str]:
     if gives_numbers(model):
         return []
-    counts = _by_class(quality)
-    notes = []
-    if not learned and seems_learned(model, counts):
-        notes.append(LEARNED)
-    return notes
+    return [LEARNED] if not learned and seems_learned(model, _by_class(quality)) else []
 
 
 def _scoring(model: Any) -> Any:

@@ -1,139 +1,29 @@
-"""What columns say: how much in the mean, and what each of their values says for the classes."""
+"""Evidence: which columns, pairs and terms tell most, and what they say."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from deciban.batch import Frame
-from deciban.explain import DECIBANS
-from deciban.families.cuts import bins_of, cut_values, equal_frequency
+from deciban.families.mixed import Coding
+from deciban.families.text import Text
 from deciban.generative import title
-from deciban.late import late
+from deciban.report.columns import MISSING, charts
 from deciban.report.figures import Figures, counted, plain, table
-from deciban.report.rows import Given, given, gives_numbers, inner, places_in, weights_of
-from deciban.schema import Schema
-from deciban.sources.arrays import MatrixFrame, SparseFrame
-from deciban.sources.arrow import TableFrame
-from deciban.sources.documents import TextFrame
-from deciban.statistics import Counts, Histogram
-from deciban.table import Table, numbered
-from deciban.types import FloatArray, IntArray, Level, Levels
+from deciban.report.parts import Told, against_others, told
+from deciban.report.reading import Reading
+from deciban.report.rows import Given, gives_numbers
+from deciban.statistics.tokens import Terms
+from deciban.types import FloatArray
+from deciban.weighing.tables import Paired
+from deciban.weighing.words import Words
 
-sp = late("scipy.sparse")
-
-CELLS = 1 << 23  # numbers that are explained at a time
-DOCUMENTS = 200  # that are explained at a time: their terms are many
-WIDE, FEWER = 2000, 200  # columns from which on only so many rows are explained
 RANKED = 300  # parts, and columns with a chart
-GRID = 65  # points of a curve
-LEVELS = 30  # of a category that are shown by themselves
-BINS = 20  # of numbers, where evidence is a mean over rows
-LOW, HIGH = 0.1, 0.9  # of the rows: the range beside a mean
-MISSING = "(missing)"
-ENDS = ("from", "to")
-CURVE = ("value", "class", "decibans", "low", "high", "rows")
-STEPS = (*ENDS, "class", "decibans", "low", "high", "rows")
-BY_MODEL, BY_ROWS = "p(x | class) by the model", "share of the rows of each class"
-
-
-# Parts ---------------------------------------------------------------------------------------------------------------
-
-
-def explained(model: Any, frame: Frame) -> tuple[list[str], FloatArray]:
-    """Names, and (n, parts, K) nats, of which the first part is the prior: those of `explain`.
-
-    Of a GLM with a number for a response K is 1, and the parts are those of η.
-    """
-    if hasattr(model, "predictor_"):
-        return _linear_parts(model, frame)
-    found = model.explain(given(frame))
-    return list(found.names), found.nats
-
-
-def _linear_parts(model: Any, frame: Frame) -> tuple[list[str], FloatArray]:
-    """The same as `Predictor.parts`, in time that grows with the features, not their square."""
-    predictor = model.predictor_
-    x = predictor.design.matrix(frame)
-    predictor.design.forbid_infinite(frame, 0)
-    distance = (x.toarray() if sp.issparse(x) else np.asarray(x, np.float64)) - predictor.origin
-    owners = np.array(predictor.design.owners, dtype=np.intp)
-    order = np.argsort(owners, kind="stable")
-    columns, starts = np.unique(owners[order], return_index=True)
-    terms = distance[:, order, np.newaxis] * predictor.coefficients.T[order]
-    parts = np.add.reduceat(terms, starts, axis=1) if len(starts) else terms
-    constant = np.broadcast_to(predictor.constant, (frame.rows, 1, len(predictor.constant)))
-    nats = np.concatenate([constant, parts], axis=1)
-    if hasattr(model, "predict_proba") and nats.shape[2] < len(model.classes_):  # the first class is at 0
-        nats = np.concatenate([np.zeros((*nats.shape[:2], 1)), nats], axis=2)
-    return ["average row", *(str(predictor.schema.names[j]) for j in columns.tolist())], nats
-
-
-def against_others(nats: FloatArray) -> FloatArray:
-    """(…, K) decibans for each class: 10 log₁₀ e · (its nats − the mean of the other classes').
-
-    What is impossible under a class and under others too tells nothing; K = 1 stays as it is.
-
-    >>> against_others(np.log([[1.0, 10.0]])).round(12)
-    array([[-10.,  10.]])
-    """
-    classes = nats.shape[-1]
-    if classes == 1:
-        return nats
-    with np.errstate(invalid="ignore"):
-        others = (nats.sum(axis=-1, keepdims=True) - nats) / (classes - 1)
-        found: FloatArray = (nats - others) * DECIBANS
-    if np.isfinite(found).all():
-        return found
-    impossible = np.isneginf(nats)
-    elsewhere = impossible.sum(axis=-1, keepdims=True) - impossible
-    found = np.where(elsewhere > 0, np.inf, np.nan_to_num(found, nan=0.0, neginf=-np.inf, posinf=np.inf))
-    return np.where(impossible, np.where(elsewhere > 0, 0.0, -np.inf), found)
-
-
-@dataclass(frozen=True)
-class Told:
-    """What the parts of explanations say of some rows."""
-
-    means: dict[str, float]  # mean |decibans| of each part but the prior
-    columns: dict[int, FloatArray]  # (n, K) decibans of columns, where they were kept
-    rows: int
-    weights: FloatArray  # (n)
-
-
-def told(model: Any, of: Given, kept: Iterable[int]) -> Told:
-    """Every part of the sample's explanations; those of the columns `kept` row by row."""
-    sample = of.sample
-    width = len(of.schema.names)
-    if width > WIDE:
-        sample = sample.take(np.arange(min(FEWER, sample.frame.rows)))
-    weights, classes = weights_of(sample), 1 if gives_numbers(model) else len(model.classes_)
-    step = max(1, CELLS // ((width + 1) * classes))
-    if any(kind in ("text", "category") for kind in of.schema.kinds):
-        step = min(step, DOCUMENTS)
-    names = {str(of.schema.names[j]): j for j in kept}
-    sums, found = dict[str, float](), {j: list[FloatArray]() for j in names.values()}
-    for at in range(0, sample.frame.rows, step):
-        some = slice(at, min(at + step, sample.frame.rows))
-        titles, nats = explained(model, sample.frame.slice(some.start, some.stop))
-        decibans = against_others(nats[:, 1:])
-        with np.errstate(invalid="ignore"):
-            absolute = weights[some] @ np.abs(decibans).mean(axis=2)
-        for i, name in enumerate(titles[1:]):
-            sums[name] = sums.get(name, 0.0) + float(absolute[i])
-            if name in names:
-                found[names[name]].append(decibans[:, i])
-    means = {name: total / float(weights.sum()) for name, total in sums.items()}
-    rows = {j: np.concatenate(parts) for j, parts in found.items() if parts}
-    return Told(means, rows, sample.frame.rows, weights)
-
-
-# Evidence ------------------------------------------------------------------------------------------------------------
+PAIRS = 6  # that are shown, the most telling
+TERMS = 200  # that are shown, of all classes together
+EACH = 20  # of each class, at most
 
 
 def evidence(model: Any, of: Given) -> Figures | None:
@@ -148,7 +38,7 @@ def evidence(model: Any, of: Given) -> Figures | None:
     owners = reading.owners
     ranked = sorted(found.means.items(), key=lambda pair: -pair[1])
     ranking = [
-        {"name": name, "value": plain(value), "what": what(owners.get(name), len(of.schema.names))}
+        {"name": name, "value": plain(value), "what": what(reading, owners.get(name))}
         for name, value in ranked[:RANKED]
     ]
     telling = [owners[name][0] for name, _ in ranked if len(owners.get(name, ())) == 1][:RANKED]
@@ -159,16 +49,16 @@ def evidence(model: Any, of: Given) -> Figures | None:
         "unit": "predictor" if numbers else "decibans",
         "ranking": ranking,
         "columns": charts(reading, found, telling),
-        "pairs": [],
-        "terms": [],
+        "pairs": pairs(reading, found.means),
+        "terms": terms(reading),
     }
 
 
-def what(owner: tuple[int, ...] | None, columns: int) -> str:
+def what(reading: Reading, owner: tuple[int, ...] | None) -> str:
     """What a part is of: a column, a pair, columns together, or a term."""
     if owner is None:
         return "term"
-    return "column" if len(owner) == 1 else "pair" if len(owner) == 2 and columns > 2 else "joint"
+    return "column" if len(owner) == 1 else "pair" if reading.weighed is not None else "joint"
 
 
 def _sentence(reading: Reading, found: Told) -> str:
@@ -181,456 +71,115 @@ def _sentence(reading: Reading, found: Told) -> str:
     return said
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How a model reads its columns, as far as charts ask for it."""
-
-    model: Any
-    of: Given
-
-    @cached_property
-    def own(self) -> Any:
-        return inner(self.model)
-
-    @property
-    def schema(self) -> Schema:
-        return self.of.schema
-
-    @property
-    def numbers(self) -> bool:
-        return gives_numbers(self.model)
-
-    @cached_property
-    def names(self) -> list[str]:
-        """Of the classes."""
-        return [""] if self.numbers else numbered(np.asarray(self.model.classes_).tolist())
-
-    @cached_property
-    def classes(self) -> Levels:
-        if self.numbers:
-            return ()
-        return tuple(np.asarray(self.model.classes_).tolist())
-
-    @property
-    def shown(self) -> range:
-        """The places of classes that tables hold: of two the second only."""
-        return range(1, 2) if len(self.names) == 2 else range(len(self.names))
-
-    @cached_property
-    def estimate(self) -> Any:
-        """Parameters of a generative model whose evidence is not weighed; None for others."""
-        return None if hasattr(self.own, "weighed_") else getattr(self.own, "estimate_", None)
-
-    @cached_property
-    def weighed(self) -> Any:
-        return getattr(self.own, "weighed_", None)
-
-    @cached_property
-    def design(self) -> Any:
-        return self.own.predictor_.design if hasattr(self.own, "predictor_") else None
-
-    @cached_property
-    def blocks(self) -> list[tuple[Any, Any]]:
-        """The blocks of a generative model, with the parameters of those that are not weighed."""
-        if self.estimate is not None:
-            return list(zip(self.estimate.evidence.blocks, self.estimate.params, strict=True))
-        return [(block, None) for block in self.weighed.evidence.blocks] if self.weighed is not None else []
-
-    @cached_property
-    def owners(self) -> dict[str, tuple[int, ...]]:
-        """The columns of every part that is no term, by the part's name."""
-        places = range(len(self.schema.names))
-        groups: list[tuple[int, ...]] = [(j,) for j in places if j not in self.documents]
-        if self.estimate is not None:
-            groups += [b.plan.columns for b, _ in self.blocks if b.plan.family.joint and not _by_column(b)]
-        if self.weighed is not None:
-            groups += [piece.columns for _, reader, _ in self.weighed.readers for piece in reader.pieces]
-        names = self.schema.names
-        return {title(columns, names): columns for columns in groups if not {*columns} <= self.documents}
-
-    @cached_property
-    def documents(self) -> set[int]:
-        """Columns of which terms speak."""
-        return {j for b, _ in self.blocks if b.plan.family.reads == "texts" for j in b.plan.columns}
-
-    @cached_property
-    def together(self) -> set[int]:
-        """Columns of which one says something else where another holds something else."""
-        if self.estimate is not None:
-            return {j for b, _ in self.blocks if b.plan.family.joint and not _by_column(b) for j in b.plan.columns}
-        if self.weighed is not None:
-            many = [
-                piece.columns
-                for _, reader, weights in self.weighed.readers
-                for piece, weight in zip(reader.pieces, weights, strict=True)
-                if len(piece.columns) > 1 and piece.kind not in ("pair", "words") and weight.any()
-            ]
-            return {j for columns in many for j in columns} - self.documents
-        if self.design is not None:
-            joint = [p.columns for p in self.design.parts if getattr(_family(p), "joint", False)]
-            return {j for columns in joint for j in columns}
-        return set()
-
-    @property
-    def mixed(self) -> list[int]:
-        """Columns whose evidence is a mean over rows: with others, yet with a part of their own."""
-        return [] if self.estimate is not None else sorted(self.together)
-
-    @property
-    def marginal(self) -> list[int]:
-        """Columns of joint normals, which have no part of their own."""
-        return sorted(self.together - self.documents) if self.estimate is not None else []
-
-    @cached_property
-    def levels(self) -> dict[int, Levels]:
-        """The values that were learned of columns, where they are values."""
-        found: dict[int, Levels] = {}
-        for block, _ in self.blocks:
-            name, columns = type(block.plan.family).__name__, block.plan.columns
-            if isinstance(block.statistic, Counts):
-                found |= dict(zip(columns, block.statistic.levels, strict=True))
-            elif name == "Bernoulli" and not block.plan.presence and block.plan.family.threshold is None:
-                found |= {j: (False, True) if self.schema.kinds[j] == "boolean" else (0, 1) for j in columns}
-        for part in self.design.parts if self.design is not None else ():
-            levels = getattr(part.encoder, "levels", None)
-            if levels is not None and not hasattr(part.encoder, "plan"):
-                found |= dict(zip(part.columns, levels, strict=True))
-        for j, kind in enumerate(self.schema.kinds):
-            if kind == "boolean":
-                found[j] = (False, True)
-        return found
-
-    def block(self, j: int) -> tuple[Any, Any, int]:
-        """The block that reads a column's cells, its parameters, and the column's place in it; of several, counts."""
-        for block, params in self.blocks:
-            mine = params is not None or isinstance(block.statistic, (Counts, Histogram))
-            if j in block.plan.columns and not block.plan.presence and mine:
-                return block, params, block.plan.columns.index(j)
-        return None, None, 0
-
-    def place(self, j: int) -> int:
-        """Where a column stands in the rows."""
-        return self._places[j]
-
-    @cached_property
-    def _places(self) -> list[int]:
-        return self.schema.places(self.of.sample.frame)
-
-    def column(self, j: int) -> FloatArray:
-        """(n) the numbers of a column in the sample."""
-        frame = self.of.sample.frame
-        found = frame.counts([self.place(j)])
-        return np.asarray(found.toarray() if sp.issparse(found) else found, np.float64)[:, 0]
-
-    @cached_property
-    def labels(self) -> IntArray:
-        """(n) the class of each row of the sample; −1 where the model does not know it."""
-        known = places_in(self.classes, self.of.sample.labels) if self.classes else np.zeros(self.of.sample.frame.rows)
-        return known.astype(np.intp)
-
-    def is_levels(self, j: int) -> bool:
-        return j in self.levels or self.schema.kinds[j] in ("category", "empty")
+# Pairs ---------------------------------------------------------------------------------------------------------------
 
 
-def _by_column(block: Any) -> bool:
-    """Whether a joint block adds column by column after all."""
-    return type(block.plan.family).__name__ == "Multinomial"
+def pairs(reading: Reading, means: dict[str, float]) -> list[Figures]:
+    """What the cells of the most telling pairs of columns say, by the tables that the model has counted."""
+    if reading.weighed is None:
+        return []
+    found: list[tuple[float, Figures]] = []
+    for _, reader, weights in reading.weighed.readers:
+        if not isinstance(reader, Paired):
+            continue
+        logs, ends = reader.logs(), reader.offsets
+        for p, piece in enumerate(reader.pieces):
+            tells = means.get(title(piece.columns, reading.schema.names), 0.0)
+            if weights[p].any():
+                cells = slice(ends[p], ends[p + 1])
+                decibans = against_others(logs[cells] * weights[p])
+                sides = [codes_called(reader.family.reading, i) for i in reader.family.pairs[p]]
+                found.append((tells, _pair(reading, piece.columns, sides, decibans, reader.counts[cells])))
+    found.sort(key=lambda pair: -pair[0])
+    return [figures for _, figures in found[:PAIRS]]
 
 
-def _family(part: Any) -> Any:
-    return getattr(getattr(part.encoder, "plan", None), "family", None)
+def _pair(
+    reading: Reading, columns: tuple[int, ...], sides: list[list[str]], decibans: FloatArray, counts: FloatArray
+) -> Figures:
+    """The cells that some row was in, each side in its order; what is missing comes last."""
+    a, b = sides
+    rows = []
+    for k in reading.shown:
+        for i in (*range(1, len(a)), 0):
+            for j in (*range(1, len(b)), 0):
+                cell = i * len(b) + j
+                if counts[cell].any():
+                    rows.append((a[i], b[j], reading.names[k], decibans[cell, k], counts[cell].sum()))
+    names = [str(reading.schema.names[j]) for j in columns]
+    return {"names": names, "cells": table(("a", "b", "class", "decibans", "rows"), rows)}
 
 
-# Charts --------------------------------------------------------------------------------------------------------------
+def codes_called(coding: Coding, column: int) -> list[str]:
+    """What the codes of a column stand for.
+
+    >>> codes_called(Coding((None, (1.5, 4.0)), (("red",), None)), 1)
+    ['(missing)', 'below 1.5', '1.5 to 4', '4 and above']
+    >>> codes_called(Coding((None,), (("red", None),)), 0)
+    ['(missing)', 'red', '(missing)', '(other)']
+    """
+    cuts, levels = coding.cuts[column], coding.levels[column]
+    if cuts is None:
+        return [MISSING, *(MISSING if level is None else str(level) for level in levels or ()), "(other)"]
+    if not cuts:
+        return [MISSING, "any number"]
+    between = [f"{low:.6g} to {high:.6g}" for low, high in pairwise(cuts)]
+    return [MISSING, f"below {cuts[0]:.6g}", *between, f"{cuts[-1]:.6g} and above"]
 
 
-@dataclass(frozen=True)
-class Points:
-    """Where a column is asked: values, and what they are called; of steps, the ends of each."""
-
-    chart: str  # "levels", "numbers" or "steps"
-    values: list[Any]
-    rows: FloatArray  # (m) Σ w of rows of the sample; NaN where they were not counted
-    others: tuple[int, float] = (0, 0.0)  # values that are not shown by themselves, and Σ w of their rows
-    edges: FloatArray | None = None  # (m + 1)
-
-    def keys(self, i: int) -> tuple[Any, ...]:
-        if self.edges is not None:
-            return self.edges[i], self.edges[i + 1]
-        return (called(self.values[i]) if self.chart == "levels" else self.values[i],)
+# Terms ---------------------------------------------------------------------------------------------------------------
 
 
-def called(level: Level) -> str:
-    return MISSING if level is None else str(level)
+def terms(reading: Reading) -> list[Figures]:
+    """The most telling terms of each class, of every block of documents: what one occurrence says.
+
+    Terms are chosen by decibans times their share of the class, so that rare ones do not come first. Counts are of all
+    classes together.
+    """
+    found: dict[tuple[int, ...], tuple[Terms, FloatArray, FloatArray]] = {}
+    for columns, words, nats, counts in _vocabularies(reading):
+        if columns in found:  # whether words are there, beside how often
+            both, mine, theirs = found[columns][0].union(words)
+            total = np.zeros((len(nats), len(both)))
+            total[:, mine] += found[columns][1]
+            total[:, theirs] += nats
+            most = np.zeros((len(nats), len(both)))
+            most[:, mine] = found[columns][2]
+            most[:, theirs] = np.maximum(most[:, theirs], counts)
+            found[columns] = both, total, most
+        else:
+            found[columns] = words, nats, counts
+    return [_terms(reading, columns, *of) for columns, of in found.items() if len(of[0])]
 
 
-def charts(reading: Reading, found: Told, columns: Sequence[int]) -> list[Figures]:
-    """A chart of each column: exact where it speaks by itself, otherwise the mean over rows."""
-    alone = [j for j in columns if j not in reading.together]
-    asked = {j: points(reading, j) for j in alone}
-    asked = {j: at for j, at in asked.items() if at.values}
-    scored = _scored(reading, asked)
-    made = []
-    for j in columns:
-        if j in scored:
-            made.append(_exact(reading, j, asked[j], *scored[j]))
-        elif j in found.columns:
-            made.append(_mean(reading, j, found))
-        elif j in reading.marginal:
-            chart = _marginal(reading, j)
-            made += [] if chart is None else [chart]
-    return made
-
-
-def points(reading: Reading, j: int) -> Points:
-    """Where to ask a column that speaks by itself."""
-    if reading.is_levels(j):
-        return _levels(reading, j)
-    x = reading.column(j)
-    there = x[~np.isnan(x)]
-    if not len(there):
-        return Points("numbers", [], np.zeros(0))
-    low, high = float(there.min()), float(there.max())
-    block, params, at = reading.block(j)
-    name = type(block.plan.family).__name__ if block is not None else ""
-    if name == "Binned" and params is not None:
-        cuts = params.cuts[at]
-        first, last = (min(low, cuts[0]), max(high, cuts[-1])) if len(cuts) else (low, high)
-        edges = np.array([first, *cuts, last])
-        values = [np.nextafter(cuts[0], -np.inf) if len(cuts) else low, *cuts]
-        counts = np.bincount(np.searchsorted(cuts, x[~np.isnan(x)], side="right"), minlength=len(values))
-        return Points("steps", [float(v) for v in values], counts.astype(np.float64), edges=edges)
-    grid = np.unique(np.linspace(low, high, GRID))
-    if name == "Poisson":
-        grid = np.unique(np.round(grid))
-    return Points("numbers", grid.tolist(), np.full(len(grid), np.nan))
-
-
-def _levels(reading: Reading, j: int) -> Points:
-    """The values that most rows have, then those that were learned; a missing cell is one where some are missing."""
-    sample = reading.of.sample
-    weights = weights_of(sample)
-    known = reading.levels.get(j, ())
-    if isinstance(sample.frame, SparseFrame):
-        x = reading.column(j)
-        held, places = np.unique(x, return_inverse=True)
-        codes = places.astype(np.int32)
-        levels: Levels = tuple(int(v) if float(v).is_integer() else float(v) for v in held.tolist())
-    else:
-        coded = sample.frame.coded([reading.place(j)])
-        codes, levels = coded.codes[:, 0], coded.levels[0]
-    counts = np.bincount(codes + 1, weights=weights, minlength=len(levels) + 1)
-    rows: dict[Level, float] = {level: float(n) for level, n in zip(levels, counts[1:], strict=True) if n}
-    if counts[0] or None in known:
-        rows[None] = float(counts[0])
-    for level in known:
-        rows.setdefault(level, 0.0)
-    order = sorted(rows, key=lambda level: -rows[level])
-    shown, rest = order[:LEVELS], order[LEVELS:]
-    if len(rest) == 1:
-        shown, rest = order, []
-    others = len(rest), sum(rows[level] for level in rest)
-    return Points("levels", shown, np.array([rows[level] for level in shown]), others)
-
-
-def _scored(reading: Reading, asked: dict[int, Points]) -> dict[int, tuple[FloatArray, FloatArray]]:
-    """Of each column (m, K) decibans at its points, and (m, K) nats of the model before any correction."""
-    if not asked or isinstance(reading.of.sample.frame, TextFrame):
-        return {}
-    frame = grid(reading, {j: at.values for j, at in asked.items()})
-    names, nats = explained(reading.model, frame)
-    plainly = nats if reading.own is reading.model else explained(reading.own, frame)[1]
-    place = {name: i for i, name in enumerate(names)}
-    decibans = against_others(nats)
-    found = {}
-    for j, at in asked.items():
-        i = place.get(str(reading.schema.names[j]))
-        if i is not None:
-            found[j] = decibans[: len(at.values), i], plainly[: len(at.values), i]
+def _vocabularies(reading: Reading) -> list[tuple[tuple[int, ...], Terms, FloatArray, FloatArray]]:
+    """Of every block of documents: columns, terms, (K, V) nats of a term that is there, and (K, V) counts."""
+    found = []
+    if reading.weighed is not None:
+        for _, reader, weights in reading.weighed.readers:
+            if isinstance(reader, Words) and reader.by_lines and weights.any():
+                log_p, counts = reader.params.log_p, reader.statistic.counts.value
+                nats = (log_p - log_p.mean(axis=0)) * weights[0][:, np.newaxis]
+                found.append((reader.columns, reader.params.terms, nats * reading.correction, counts))
+    for block, params in reading.blocks:
+        family: Any = block.plan.family
+        if params is not None and isinstance(family, Text):
+            counts = block.statistic.counts.value[:, family._kept(block.statistic)]
+            found.append((block.plan.columns, params.terms, params.log_p * reading.correction, counts))
     return found
 
 
-def grid(reading: Reading, values: dict[int, list[Any]]) -> Frame:
-    """Rows of which row i holds the i-th value of every column; shorter columns end in missing cells."""
-    schema, frame = reading.schema, reading.of.sample.frame
-    rows, width = max(map(len, values.values())), len(schema.names)
-    if isinstance(frame, SparseFrame):
-        at = [(i, j) for j, column in values.items() for i in range(len(column))]
-        data = np.array([float(value) for column in values.values() for value in column])
-        x = sp.csr_array((data, np.array(at, np.intp).reshape(-1, 2).T), shape=(rows, width))
-        x.eliminate_zeros()
-        return SparseFrame(x)
-    if isinstance(frame, MatrixFrame):
-        x = np.full((rows, width), np.nan)
-        for j, column in values.items():
-            x[: len(column), j] = [np.nan if value is None else float(value) for value in column]
-        return MatrixFrame(x)
-    padded = [[*values.get(j, ()), *[None] * (rows - len(values.get(j, ())))] for j in range(width)]
-    names = tuple(str(name) for name in schema.names)
-    made = Table("grid", names, tuple(zip(*padded, strict=True))).to_frame()
-    return TableFrame(made, schema.names, schema.kinds)
-
-
-def _exact(reading: Reading, j: int, at: Points, decibans: FloatArray, nats: FloatArray) -> Figures:
-    """What a column says at its points, by itself."""
-    rows = [
-        (*at.keys(i), reading.names[k], decibans[i, k], None, None, at.rows[i])
-        for k in reading.shown
-        for i in range(len(at.values))
-    ]
-    if at.others[0]:
-        rows += [(f"({at.others[0]} others)", reading.names[k], None, None, None, at.others[1]) for k in reading.shown]
-    evidence = table(STEPS if at.edges is not None else CURVE, rows)
-    if reading.estimate is not None and nats.any():
-        density, of = _by_model(reading, at, nats), BY_MODEL
-    else:
-        density, of = density_of(reading, j, at)
-    return _chart(reading, j, at.chart, evidence, density, of, exact=True)
-
-
-def _chart(
-    reading: Reading, j: int, chart: str, evidence: Figures, density: Figures, of: str, *, exact: bool
-) -> Figures:
-    name = str(reading.schema.names[j])
-    told = {"name": name, "chart": chart, "exact": exact, "evidence": evidence}
-    return {**told, "density": density, "density_title": of}
-
-
-def _by_model(reading: Reading, at: Points, nats: FloatArray) -> Figures:
-    """p(x|c) at the points: of steps, the mass over the width. Where a missing cell is skipped it has no density."""
-    wide = np.diff(at.edges)[:, np.newaxis] if at.edges is not None else 1.0
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        density = np.exp(nats) / wide
-    kept = [i for i, value in enumerate(at.values) if value is not None or nats[i].any()]
-    rows = [(*at.keys(i), name, density[i, k]) for k, name in enumerate(reading.names) for i in kept]
-    return table((*(("value",) if at.edges is None else ENDS), "class", "density"), rows)
-
-
-def density_of(reading: Reading, j: int, at: Points) -> tuple[Figures, str]:
-    """How the cells of a column are spread in each class: as a weighed model has counted them, or among these rows."""
-    if at.chart == "levels":
-        counts, of = _level_counts(reading, j, at.values)
-        share = counts / np.maximum(counts.sum(axis=0), 1e-300)
-        pairs = [(i, k) for k in range(len(reading.names)) for i in range(len(at.values))]
-        levels = [(called(at.values[i]), reading.names[k], share[i, k]) for i, k in pairs]
-        return table(("value", "class", "density"), levels), of
-    edges, counts, of = _bin_counts(reading, j)
-    wide = np.diff(edges)[:, np.newaxis]
-    with np.errstate(divide="ignore", invalid="ignore"):  # a constant has no width, and so no density
-        density = np.where(wide > 0, counts / np.maximum(counts.sum(axis=0), 1e-300) / wide, np.nan)
-    rows = [
-        (low, high, name, density[i, k])
-        for k, name in enumerate(reading.names)
-        for i, (low, high) in enumerate(pairwise(edges.tolist()))
-    ]
-    return table(("from", "to", "class", "density"), rows), of
-
-
-def _level_counts(reading: Reading, j: int, levels: Sequence[Level]) -> tuple[FloatArray, str]:
-    """(levels, K) Σ w."""
-    if reading.weighed is not None:
-        block, _, at = reading.block(j)
-        if block is not None and isinstance(block.statistic, Counts):
-            statistic = block.statistic
-            counts = statistic.table.value[:, statistic.offsets[at] : statistic.offsets[at + 1]].T
-            place = {level: i for i, level in enumerate(statistic.levels[at])}
-            known = [counts[place[v]] if v in place else np.zeros(len(reading.names)) for v in levels]
-            return np.array(known).reshape(len(levels), -1), BY_MODEL
-    sample = reading.of.sample
-    coded = sample.frame.coded([reading.place(j)])
-    place = {level: i for i, level in enumerate(coded.levels[0])}
-    found = np.zeros((len(levels), len(reading.names)))
-    weights = weights_of(sample)
-    for i, level in enumerate(levels):
-        mine = coded.codes[:, 0] == (-1 if level is None else place.get(level, len(place)))
-        for k in range(len(reading.names)):
-            found[i, k] = weights[mine & (reading.labels == k)].sum()
-    return found, BY_ROWS
-
-
-def _bin_counts(reading: Reading, j: int) -> tuple[FloatArray, FloatArray, str]:
-    """(m + 1) edges of no more than BINS bins of equally many rows, and (m, K) Σ w in them."""
-    block, _, at = reading.block(j) if reading.weighed is not None else (None, None, 0)
-    if block is not None and isinstance(block.statistic, Histogram) and len(block.statistic.keys[at]):
-        lower, upper, counts = block.statistic.lower(at), block.statistic.upper(at), block.statistic.table(at)
-        after = equal_frequency(counts.value.sum(axis=0), BINS) if len(lower) > 1 else np.zeros(0, np.intp)
-        edges = np.array([lower[0], *cut_values(lower, upper, after), upper[-1]])
-        return edges, counts.group(bins_of(after, len(lower)), len(after) + 1).value.T, BY_MODEL
-    x, weights = reading.column(j), weights_of(reading.of.sample)
-    edges = _quantiles(x)
-    found = np.zeros((len(edges) - 1, len(reading.names)))
-    there = ~np.isnan(x) & (reading.labels >= 0)
-    np.add.at(found, (_bins(x[there], edges), reading.labels[there]), weights[there])
-    return edges, found, BY_ROWS
-
-
-def _quantiles(x: FloatArray) -> FloatArray:
-    """Edges of no more than BINS bins of about equally many numbers."""
-    there = x[~np.isnan(x)]
-    if not len(there):
-        return np.zeros(1)
-    edges = np.unique(np.quantile(there, np.linspace(0, 1, BINS + 1)))
-    return edges if len(edges) > 1 else np.repeat(edges, 2)
-
-
-def _bins(x: FloatArray, edges: FloatArray) -> IntArray:
-    """The bin of each number; those beyond the ends are in the first and the last."""
-    return np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(edges) - 2)
-
-
-# Means over rows -----------------------------------------------------------------------------------------------------
-
-
-def _mean(reading: Reading, j: int, found: Told) -> Figures:
-    """The mean of what rows with each value, or in each bin, were told by a column, and where most of them lie."""
-    decibans, weights = found.columns[j], found.weights
-    if reading.is_levels(j):
-        at = _levels(reading, j)
-        coded = reading.of.sample.frame.coded([reading.place(j)])
-        place = {level: i for i, level in enumerate(coded.levels[0])}
-        groups = [coded.codes[:, 0] == (-1 if v is None else place.get(v, len(place))) for v in at.values]
-        keys = [at.keys(i) for i in range(len(at.values))]
-        if at.others[0]:
-            groups.append(~np.any(groups, axis=0))
-            keys.append((f"({at.others[0]} others)",))
-    else:
-        edges, _, _ = _bin_counts(reading, j)
-        x = reading.column(j)
-        at = Points("steps", edges[:-1].tolist(), np.zeros(len(edges) - 1), edges=edges)
-        bins = np.where(np.isnan(x), -1, _bins(np.where(np.isnan(x), 0.0, x), edges))
-        groups, keys = [bins == i for i in range(len(edges) - 1)], [at.keys(i) for i in range(len(edges) - 1)]
-    rows = []
-    for k in reading.shown:
-        for key, mine in zip(keys, groups, strict=True):
-            rows.append((*key, reading.names[k], *_spread(decibans[mine, k], weights[mine]), weights[mine].sum()))
-    density, of = density_of(reading, j, at)
-    fields = STEPS if at.edges is not None else CURVE
-    return _chart(reading, j, at.chart, table(fields, rows), density, of, exact=False)
-
-
-def _spread(values: FloatArray, weights: FloatArray) -> tuple[float | None, float | None, float | None]:
-    """Mean, and the values below which a tenth and nine tenths of the weight lie."""
-    if not len(values):
-        return None, None, None
-    order = np.argsort(values, kind="stable")
-    reached = np.cumsum(weights[order])
-    low, high = (values[order][np.searchsorted(reached, share * reached[-1])] for share in (LOW, HIGH))
+def _terms(reading: Reading, columns: tuple[int, ...], words: Terms, nats: FloatArray, counts: FloatArray) -> Figures:
+    decibans = against_others(np.ascontiguousarray(nats.T)).T  # (K, V)
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
     with np.errstate(invalid="ignore"):
-        return float(np.average(values, weights=weights)), float(low), float(high)
-
-
-def _marginal(reading: Reading, j: int) -> Figures | None:
-    """A column of a joint normal by itself: N(x; μ_c, Σ_c,jj). What it says beside others is another matter."""
-    _, params, at = reading.block(j)
-    x = reading.column(j)
-    there = x[~np.isnan(x)]
-    if not len(there) or not hasattr(params, "covariance"):
-        return None
-    values = np.unique(np.linspace(there.min(), there.max(), GRID))
-    variance = np.broadcast_to(params.covariance[:, at, at], len(params.mean))
-    if not (variance > 0).all():
-        return None
-    nats = -0.5 * (values[:, np.newaxis] - params.mean[:, at]) ** 2 / variance - 0.5 * np.log(2 * np.pi * variance)
-    points = Points("numbers", values.tolist(), np.full(len(values), np.nan))
-    beta = getattr(reading.model, "beta_", 1.0) if reading.model is not reading.own else 1.0
-    return _exact(reading, j, points, against_others(nats * beta), nats)
+        telling = np.nan_to_num(share * decibans)
+    most = max(1, min(EACH, TERMS // len(nats)))
+    total, rows = counts.sum(axis=0), []
+    for k in range(len(nats)):
+        of = 1 if len(nats) == 2 else k  # of two classes all is told for the second
+        best = np.argsort(-telling[k], kind="stable")[:most]
+        rows += [(words[t], reading.names[of], decibans[of, t], total[t]) for t in best[telling[k, best] > 0].tolist()]
+    positional = reading.schema.positional and len(reading.schema.names) == 1
+    name = "" if positional else title(columns, reading.schema.names)
+    return {"name": name, "terms": table(("term", "class", "decibans", "count"), rows)}

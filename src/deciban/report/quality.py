@@ -145,9 +145,8 @@ def prior_of(model: Any, evaluation: Evaluation) -> FloatArray | None:
 def wilson(share: Any, rows: Any, level: float = LEVEL) -> tuple[Any, Any]:
     """(p + z²/2n ± z √(p(1 − p)/n + z²/4n²)) / (1 + z²/n): Wilson's interval (1927) of a share of n rows.
 
-    >>> low, high = wilson(0.5, 100)
-    >>> round(low, 4), round(high, 4)
-    (0.4038, 0.5962)
+    >>> [round(float(end), 4) for end in wilson(0.5, 100)]
+    [0.4038, 0.5962]
     """
     p, n = np.asarray(share, np.float64), np.asarray(rows, np.float64)
     z = float(special.ndtri(0.5 + level / 2))

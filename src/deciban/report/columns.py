@@ -1,0 +1,327 @@
+"""Charts of columns, as figures: what each of their values says, and how often it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from deciban.batch import Frame
+from deciban.families.cuts import bins_of, cut_values, equal_frequency
+from deciban.late import late
+from deciban.report.figures import Figures, table
+from deciban.report.parts import Told, against_others, explained
+from deciban.report.reading import Reading
+from deciban.report.rows import weights_of
+from deciban.sources.arrays import MatrixFrame, SparseFrame
+from deciban.sources.arrow import TableFrame
+from deciban.sources.documents import TextFrame
+from deciban.statistics import Counts, Histogram
+from deciban.table import Table
+from deciban.types import FloatArray, IntArray, Level, Levels
+
+sp = late("scipy.sparse")
+
+GRID = 65  # points of a curve
+LEVELS = 30  # of a category that are shown by themselves
+BINS = 20  # of numbers, where evidence is a mean over rows
+LOW, HIGH = 0.1, 0.9  # of the rows: the range beside a mean
+MISSING = "(missing)"
+ENDS = ("from", "to")
+CURVE = ("value", "class", "decibans", "low", "high", "rows")
+STEPS = (*ENDS, "class", "decibans", "low", "high", "rows")
+BY_MODEL, BY_ROWS = "p(x | class) by the model", "share of the rows of each class"
+
+
+@dataclass(frozen=True)
+class Points:
+    """Where a column is asked: values, and what they are called; of steps, the ends of each."""
+
+    chart: str  # "levels", "numbers" or "steps"
+    values: list[Any]
+    rows: FloatArray  # (m) Σ w of rows of the sample; NaN where they were not counted
+    others: tuple[int, float] = (0, 0.0)  # values that are not shown by themselves, and Σ w of their rows
+    edges: FloatArray | None = None  # (m + 1)
+
+    def keys(self, i: int) -> tuple[Any, ...]:
+        if self.edges is not None:
+            return self.edges[i], self.edges[i + 1]
+        return (called(self.values[i]) if self.chart == "levels" else self.values[i],)
+
+
+def called(level: Level) -> str:
+    return MISSING if level is None else str(level)
+
+
+def charts(reading: Reading, found: Told, columns: Sequence[int]) -> list[Figures]:
+    """A chart of each column: exact where it speaks by itself, otherwise the mean over rows."""
+    alone = [j for j in columns if j not in reading.together]
+    asked = {j: points(reading, j) for j in alone}
+    asked = {j: at for j, at in asked.items() if at.values}
+    scored = _scored(reading, asked)
+    made = []
+    for j in columns:
+        if j in scored:
+            made.append(_exact(reading, j, asked[j], *scored[j]))
+        elif j in found.columns:
+            made.append(_mean(reading, j, found))
+        elif j in reading.marginal:
+            chart = _marginal(reading, j)
+            made += [] if chart is None else [chart]
+    return made
+
+
+def points(reading: Reading, j: int) -> Points:
+    """Where to ask a column that speaks by itself."""
+    if reading.is_levels(j):
+        return _levels(reading, j)
+    x = reading.column(j)
+    there = x[~np.isnan(x)]
+    if not len(there):
+        return Points("numbers", [], np.zeros(0))
+    low, high = float(there.min()), float(there.max())
+    block, params, at = reading.block(j)
+    name = type(block.plan.family).__name__ if block is not None else ""
+    if name == "Binned" and params is not None:
+        cuts = params.cuts[at]
+        first, last = (min(low, cuts[0]), max(high, cuts[-1])) if len(cuts) else (low, high)
+        edges = np.array([first, *cuts, last])
+        values = [np.nextafter(cuts[0], -np.inf) if len(cuts) else low, *cuts]
+        counts = np.bincount(np.searchsorted(cuts, x[~np.isnan(x)], side="right"), minlength=len(values))
+        return Points("steps", [float(v) for v in values], counts.astype(np.float64), edges=edges)
+    grid = np.unique(np.linspace(low, high, GRID))
+    if name == "Poisson":
+        grid = np.unique(np.round(grid))
+    return Points("numbers", grid.tolist(), np.full(len(grid), np.nan))
+
+
+def _levels(reading: Reading, j: int) -> Points:
+    """The values that most rows have, then those that were learned; a missing cell is one where some are missing."""
+    sample = reading.of.sample
+    weights = weights_of(sample)
+    known = reading.levels.get(j, ())
+    if isinstance(sample.frame, SparseFrame):
+        x = reading.column(j)
+        held, places = np.unique(x, return_inverse=True)
+        codes = places.astype(np.int32)
+        levels: Levels = tuple(int(v) if float(v).is_integer() else float(v) for v in held.tolist())
+    else:
+        coded = sample.frame.coded([reading.place(j)])
+        codes, levels = coded.codes[:, 0], coded.levels[0]
+    counts = np.bincount(codes + 1, weights=weights, minlength=len(levels) + 1)
+    rows: dict[Level, float] = {level: float(n) for level, n in zip(levels, counts[1:], strict=True) if n}
+    if counts[0] or None in known:
+        rows[None] = float(counts[0])
+    for level in known:
+        rows.setdefault(level, 0.0)
+    order = sorted(rows, key=lambda level: -rows[level])
+    shown, rest = order[:LEVELS], order[LEVELS:]
+    if len(rest) == 1:
+        shown, rest = order, []
+    others = len(rest), sum(rows[level] for level in rest)
+    return Points("levels", shown, np.array([rows[level] for level in shown]), others)
+
+
+def _scored(reading: Reading, asked: dict[int, Points]) -> dict[int, tuple[FloatArray, FloatArray]]:
+    """Of each column (m, K) decibans at its points, and (m, K) nats of the model before any correction."""
+    if not asked or isinstance(reading.of.sample.frame, TextFrame):
+        return {}
+    frame = grid(reading, {j: at.values for j, at in asked.items()})
+    names, nats = explained(reading.model, frame)
+    plainly = nats if reading.own is reading.model else explained(reading.own, frame)[1]
+    place = {name: i for i, name in enumerate(names)}
+    decibans = against_others(nats)
+    found = {}
+    for j, at in asked.items():
+        i = place.get(str(reading.schema.names[j]))
+        if i is not None:
+            found[j] = decibans[: len(at.values), i], plainly[: len(at.values), i]
+    return found
+
+
+def grid(reading: Reading, values: dict[int, list[Any]]) -> Frame:
+    """Rows of which row i holds the i-th value of every column; shorter columns end in missing cells."""
+    schema, frame = reading.schema, reading.of.sample.frame
+    rows, width = max(map(len, values.values())), len(schema.names)
+    if isinstance(frame, SparseFrame):
+        at = [(i, j) for j, column in values.items() for i in range(len(column))]
+        data = np.array([float(value) for column in values.values() for value in column])
+        x = sp.csr_array((data, np.array(at, np.intp).reshape(-1, 2).T), shape=(rows, width))
+        x.eliminate_zeros()
+        return SparseFrame(x)
+    if isinstance(frame, MatrixFrame):
+        x = np.full((rows, width), np.nan)
+        for j, column in values.items():
+            x[: len(column), j] = [np.nan if value is None else float(value) for value in column]
+        return MatrixFrame(x)
+    padded = [[*values.get(j, ()), *[None] * (rows - len(values.get(j, ())))] for j in range(width)]
+    names = tuple(str(name) for name in schema.names)
+    made = Table("grid", names, tuple(zip(*padded, strict=True))).to_frame()
+    return TableFrame(made, schema.names, schema.kinds)
+
+
+def _exact(reading: Reading, j: int, at: Points, decibans: FloatArray, nats: FloatArray) -> Figures:
+    """What a column says at its points, by itself."""
+    rows = [
+        (*at.keys(i), reading.names[k], decibans[i, k], None, None, at.rows[i])
+        for k in reading.shown
+        for i in range(len(at.values))
+    ]
+    if at.others[0]:
+        rows += [(f"({at.others[0]} others)", reading.names[k], None, None, None, at.others[1]) for k in reading.shown]
+    evidence = table(STEPS if at.edges is not None else CURVE, rows)
+    if reading.estimate is not None and nats.any():
+        density, of = _by_model(reading, at, nats), BY_MODEL
+    else:
+        density, of = density_of(reading, j, at)
+    return _chart(reading, j, at.chart, evidence, density, of, exact=True)
+
+
+def _chart(
+    reading: Reading, j: int, chart: str, evidence: Figures, density: Figures, of: str, *, exact: bool
+) -> Figures:
+    name = str(reading.schema.names[j])
+    told = {"name": name, "chart": chart, "exact": exact, "evidence": evidence}
+    return {**told, "density": density, "density_title": of}
+
+
+def _by_model(reading: Reading, at: Points, nats: FloatArray) -> Figures:
+    """p(x|c) at the points: of steps, the mass over the width. Where a missing cell is skipped it has no density."""
+    wide = np.diff(at.edges)[:, np.newaxis] if at.edges is not None else 1.0
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        density = np.exp(nats) / wide
+    kept = [i for i, value in enumerate(at.values) if value is not None or nats[i].any()]
+    rows = [(*at.keys(i), name, density[i, k]) for k, name in enumerate(reading.names) for i in kept]
+    return table((*(("value",) if at.edges is None else ENDS), "class", "density"), rows)
+
+
+def density_of(reading: Reading, j: int, at: Points) -> tuple[Figures, str]:
+    """How the cells of a column are spread in each class: as a weighed model has counted them, or among these rows."""
+    if at.chart == "levels":
+        counts, of = _level_counts(reading, j, at.values)
+        share = counts / np.maximum(counts.sum(axis=0), 1e-300)
+        pairs = [(i, k) for k in range(len(reading.names)) for i in range(len(at.values))]
+        levels = [(called(at.values[i]), reading.names[k], share[i, k]) for i, k in pairs]
+        return table(("value", "class", "density"), levels), of
+    edges, counts, of = _bin_counts(reading, j)
+    wide = np.diff(edges)[:, np.newaxis]
+    with np.errstate(divide="ignore", invalid="ignore"):  # a constant has no width, and so no density
+        density = np.where(wide > 0, counts / np.maximum(counts.sum(axis=0), 1e-300) / wide, np.nan)
+    rows = [
+        (low, high, name, density[i, k])
+        for k, name in enumerate(reading.names)
+        for i, (low, high) in enumerate(pairwise(edges.tolist()))
+    ]
+    return table(("from", "to", "class", "density"), rows), of
+
+
+def _level_counts(reading: Reading, j: int, levels: Sequence[Level]) -> tuple[FloatArray, str]:
+    """(levels, K) Σ w."""
+    if reading.weighed is not None:
+        block, _, at = reading.block(j)
+        if block is not None and isinstance(block.statistic, Counts):
+            statistic = block.statistic
+            counts = statistic.table.value[:, statistic.offsets[at] : statistic.offsets[at + 1]].T
+            place = {level: i for i, level in enumerate(statistic.levels[at])}
+            known = [counts[place[v]] if v in place else np.zeros(len(reading.names)) for v in levels]
+            return np.array(known).reshape(len(levels), -1), BY_MODEL
+    sample = reading.of.sample
+    coded = sample.frame.coded([reading.place(j)])
+    place = {level: i for i, level in enumerate(coded.levels[0])}
+    found = np.zeros((len(levels), len(reading.names)))
+    weights = weights_of(sample)
+    for i, level in enumerate(levels):
+        mine = coded.codes[:, 0] == (-1 if level is None else place.get(level, len(place)))
+        for k in range(len(reading.names)):
+            found[i, k] = weights[mine & (reading.labels == k)].sum()
+    return found, BY_ROWS
+
+
+def _bin_counts(reading: Reading, j: int) -> tuple[FloatArray, FloatArray, str]:
+    """(m + 1) edges of no more than BINS bins of equally many rows, and (m, K) Σ w in them."""
+    block, _, at = reading.block(j) if reading.weighed is not None else (None, None, 0)
+    if block is not None and isinstance(block.statistic, Histogram) and len(block.statistic.keys[at]):
+        lower, upper, counts = block.statistic.lower(at), block.statistic.upper(at), block.statistic.table(at)
+        after = equal_frequency(counts.value.sum(axis=0), BINS) if len(lower) > 1 else np.zeros(0, np.intp)
+        edges = np.array([lower[0], *cut_values(lower, upper, after), upper[-1]])
+        return edges, counts.group(bins_of(after, len(lower)), len(after) + 1).value.T, BY_MODEL
+    x, weights = reading.column(j), weights_of(reading.of.sample)
+    edges = _quantiles(x)
+    found = np.zeros((len(edges) - 1, len(reading.names)))
+    there = ~np.isnan(x) & (reading.labels >= 0)
+    np.add.at(found, (_bins(x[there], edges), reading.labels[there]), weights[there])
+    return edges, found, BY_ROWS
+
+
+def _quantiles(x: FloatArray) -> FloatArray:
+    """Edges of no more than BINS bins of about equally many numbers."""
+    there = x[~np.isnan(x)]
+    if not len(there):
+        return np.zeros(1)
+    edges = np.unique(np.quantile(there, np.linspace(0, 1, BINS + 1)))
+    return edges if len(edges) > 1 else np.repeat(edges, 2)
+
+
+def _bins(x: FloatArray, edges: FloatArray) -> IntArray:
+    """The bin of each number; those beyond the ends are in the first and the last."""
+    return np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(edges) - 2)
+
+
+# Means over rows -----------------------------------------------------------------------------------------------------
+
+
+def _mean(reading: Reading, j: int, found: Told) -> Figures:
+    """The mean of what rows with each value, or in each bin, were told by a column, and where most of them lie."""
+    decibans, weights = found.columns[j], found.weights
+    if reading.is_levels(j):
+        at = _levels(reading, j)
+        coded = reading.of.sample.frame.coded([reading.place(j)])
+        place = {level: i for i, level in enumerate(coded.levels[0])}
+        groups = [coded.codes[:, 0] == (-1 if v is None else place.get(v, len(place))) for v in at.values]
+        keys = [at.keys(i) for i in range(len(at.values))]
+        if at.others[0]:
+            groups.append(~np.any(groups, axis=0))
+            keys.append((f"({at.others[0]} others)",))
+    else:
+        edges, _, _ = _bin_counts(reading, j)
+        x = reading.column(j)
+        at = Points("steps", edges[:-1].tolist(), np.zeros(len(edges) - 1), edges=edges)
+        bins = np.where(np.isnan(x), -1, _bins(np.where(np.isnan(x), 0.0, x), edges))
+        groups, keys = [bins == i for i in range(len(edges) - 1)], [at.keys(i) for i in range(len(edges) - 1)]
+    rows = []
+    for k in reading.shown:
+        for key, mine in zip(keys, groups, strict=True):
+            rows.append((*key, reading.names[k], *_spread(decibans[mine, k], weights[mine]), weights[mine].sum()))
+    density, of = density_of(reading, j, at)
+    fields = STEPS if at.edges is not None else CURVE
+    return _chart(reading, j, at.chart, table(fields, rows), density, of, exact=False)
+
+
+def _spread(values: FloatArray, weights: FloatArray) -> tuple[float | None, float | None, float | None]:
+    """Mean, and the values below which a tenth and nine tenths of the weight lie."""
+    if not len(values):
+        return None, None, None
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weights[order])
+    low, high = (values[order][np.searchsorted(reached, share * reached[-1])] for share in (LOW, HIGH))
+    with np.errstate(invalid="ignore"):
+        return float(np.average(values, weights=weights)), float(low), float(high)
+
+
+def _marginal(reading: Reading, j: int) -> Figures | None:
+    """A column of a joint normal by itself: N(x; μ_c, Σ_c,jj). What it says beside others is another matter."""
+    _, params, at = reading.block(j)
+    x = reading.column(j)
+    there = x[~np.isnan(x)]
+    if not len(there) or not hasattr(params, "covariance"):
+        return None
+    values = np.unique(np.linspace(there.min(), there.max(), GRID))
+    variance = np.broadcast_to(params.covariance[:, at, at], len(params.mean))
+    if not (variance > 0).all():
+        return None
+    nats = -0.5 * (values[:, np.newaxis] - params.mean[:, at]) ** 2 / variance - 0.5 * np.log(2 * np.pi * variance)
+    points = Points("numbers", values.tolist(), np.full(len(values), np.nan))
+    return _exact(reading, j, points, against_others(nats * reading.correction), nats)

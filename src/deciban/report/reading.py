@@ -1,0 +1,184 @@
+"""Reading: how a model reads its columns, as far as a report asks for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from deciban.generative import title
+from deciban.late import late
+from deciban.report.rows import Given, gives_numbers, inner, places_in
+from deciban.schema import Schema
+from deciban.statistics import Counts, Histogram
+from deciban.table import numbered
+from deciban.types import FloatArray, IntArray, Levels
+
+sp = late("scipy.sparse")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a model reads its columns, as far as charts ask for it."""
+
+    model: Any
+    of: Given
+
+    @cached_property
+    def own(self) -> Any:
+        return inner(self.model)
+
+    @property
+    def schema(self) -> Schema:
+        return self.of.schema
+
+    @property
+    def numbers(self) -> bool:
+        return gives_numbers(self.model)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Of the classes."""
+        return [""] if self.numbers else numbered(np.asarray(self.model.classes_).tolist())
+
+    @cached_property
+    def classes(self) -> Levels:
+        if self.numbers:
+            return ()
+        return tuple(np.asarray(self.model.classes_).tolist())
+
+    @property
+    def shown(self) -> range:
+        """The places of classes that tables hold: of two the second only."""
+        return range(1, 2) if len(self.names) == 2 else range(len(self.names))
+
+    @cached_property
+    def estimate(self) -> Any:
+        """Parameters of a generative model whose evidence is not weighed; None for others."""
+        return None if hasattr(self.own, "weighed_") else getattr(self.own, "estimate_", None)
+
+    @property
+    def correction(self) -> float:
+        """What decibans are multiplied by: β of a corrected model, otherwise 1."""
+        return 1.0 if self.model is self.own else float(self.model.beta_)
+
+    @cached_property
+    def weighed(self) -> Any:
+        return getattr(self.own, "weighed_", None)
+
+    @cached_property
+    def design(self) -> Any:
+        return self.own.predictor_.design if hasattr(self.own, "predictor_") else None
+
+    @cached_property
+    def blocks(self) -> list[tuple[Any, Any]]:
+        """The blocks of a generative model, with the parameters of those that are not weighed."""
+        if self.estimate is not None:
+            return list(zip(self.estimate.evidence.blocks, self.estimate.params, strict=True))
+        return [(block, None) for block in self.weighed.evidence.blocks] if self.weighed is not None else []
+
+    @cached_property
+    def owners(self) -> dict[str, tuple[int, ...]]:
+        """The columns of every part that is no term, by the part's name."""
+        places = range(len(self.schema.names))
+        groups: list[tuple[int, ...]] = [(j,) for j in places if j not in self.documents]
+        if self.estimate is not None:
+            groups += [b.plan.columns for b, _ in self.blocks if b.plan.family.joint and not _by_column(b)]
+        if self.weighed is not None:
+            groups += [piece.columns for _, reader, _ in self.weighed.readers for piece in reader.pieces]
+        names = self.schema.names
+        return {title(columns, names): columns for columns in groups if not {*columns} <= self.documents}
+
+    @cached_property
+    def documents(self) -> set[int]:
+        """Columns of which terms speak."""
+        return {j for b, _ in self.blocks if b.plan.family.reads == "texts" for j in b.plan.columns}
+
+    @cached_property
+    def together(self) -> set[int]:
+        """Columns of which one says something else where another holds something else."""
+        if self.estimate is not None:
+            return {j for b, _ in self.blocks if b.plan.family.joint and not _by_column(b) for j in b.plan.columns}
+        if self.weighed is not None:
+            many = [
+                piece.columns
+                for _, reader, weights in self.weighed.readers
+                for piece, weight in zip(reader.pieces, weights, strict=True)
+                if len(piece.columns) > 1 and piece.kind not in ("pair", "words") and weight.any()
+            ]
+            return {j for columns in many for j in columns} - self.documents
+        if self.design is not None:
+            joint = [p.columns for p in self.design.parts if getattr(_family(p), "joint", False)]
+            return {j for columns in joint for j in columns}
+        return set()
+
+    @property
+    def mixed(self) -> list[int]:
+        """Columns whose evidence is a mean over rows: with others, yet with a part of their own."""
+        return [] if self.estimate is not None else sorted(self.together)
+
+    @property
+    def marginal(self) -> list[int]:
+        """Columns of joint normals, which have no part of their own."""
+        return sorted(self.together - self.documents) if self.estimate is not None else []
+
+    @cached_property
+    def levels(self) -> dict[int, Levels]:
+        """The values that were learned of columns, where they are values."""
+        found: dict[int, Levels] = {}
+        for block, _ in self.blocks:
+            name, columns = type(block.plan.family).__name__, block.plan.columns
+            if isinstance(block.statistic, Counts):
+                found |= dict(zip(columns, block.statistic.levels, strict=True))
+            elif name == "Bernoulli" and not block.plan.presence and block.plan.family.threshold is None:
+                found |= {j: (False, True) if self.schema.kinds[j] == "boolean" else (0, 1) for j in columns}
+        for part in self.design.parts if self.design is not None else ():
+            levels = getattr(part.encoder, "levels", None)
+            if levels is not None and not hasattr(part.encoder, "plan"):
+                found |= dict(zip(part.columns, levels, strict=True))
+        for j, kind in enumerate(self.schema.kinds):
+            if kind == "boolean":
+                found[j] = (False, True)
+        return found
+
+    def block(self, j: int) -> tuple[Any, Any, int]:
+        """The block that reads a column's cells, its parameters, and the column's place in it; of several, counts."""
+        for block, params in self.blocks:
+            mine = params is not None or isinstance(block.statistic, (Counts, Histogram))
+            if j in block.plan.columns and not block.plan.presence and mine:
+                return block, params, block.plan.columns.index(j)
+        return None, None, 0
+
+    def place(self, j: int) -> int:
+        """Where a column stands in the rows."""
+        return self._places[j]
+
+    @cached_property
+    def _places(self) -> list[int]:
+        return self.schema.places(self.of.sample.frame)
+
+    def column(self, j: int) -> FloatArray:
+        """(n) the numbers of a column in the sample."""
+        frame = self.of.sample.frame
+        found = frame.counts([self.place(j)])
+        return np.asarray(found.toarray() if sp.issparse(found) else found, np.float64)[:, 0]
+
+    @cached_property
+    def labels(self) -> IntArray:
+        """(n) the class of each row of the sample; −1 where the model does not know it."""
+        known = places_in(self.classes, self.of.sample.labels) if self.classes else np.zeros(self.of.sample.frame.rows)
+        return known.astype(np.intp)
+
+    def is_levels(self, j: int) -> bool:
+        return j in self.levels or self.schema.kinds[j] in ("category", "empty")
+
+
+def _by_column(block: Any) -> bool:
+    """Whether a joint block adds column by column after all."""
+    return type(block.plan.family).__name__ == "Multinomial"
+
+
+def _family(part: Any) -> Any:
+    return getattr(getattr(part.encoder, "plan", None), "family", None)
