@@ -15,6 +15,7 @@ ROOMS = [  # from the bottom up; a room imports from itself and from rooms below
     {"late"},
     {"types", "errors"},
     {"table"},
+    {"charts"},
     {"storage"},
     {"_kernels"},
     {"batch"},

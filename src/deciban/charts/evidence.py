@@ -1,0 +1,245 @@
+"""Charts of evidence, in decibans: of columns, pairs and terms, and of one prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from deciban.charts.parts import (
+    AGAINST,
+    FOR,
+    GREY,
+    INK,
+    SIDE,
+    STEP,
+    ZERO,
+    Figure,
+    Rows,
+    altair,
+    data,
+    drawable,
+    names_axis,
+    rows_of,
+    signed,
+    title,
+    whole,
+    zero,
+)
+
+MOST_BARS, MOST_TERMS = 20, 15  # that are drawn; figures hold all
+CHOSEN = "datum.class === chosen"
+
+
+def ranking(figures: Sequence[Figure], unit: str = "decibans") -> Any:
+    """Mean absolute evidence of columns, pairs and terms: the most telling 20 of `{"name", "value", "what"}`.
+
+    >>> chart = ranking([{"name": "age", "value": 3.2, "what": "column"}])
+    >>> chart.to_dict()["datasets"]["ranking"]
+    [{'name': 'age', 'value': 3.2, 'what': 'column'}]
+    """
+    alt = altair()
+    bars = alt.Chart(data("ranking")).encode(
+        y=names_axis("name"),
+        x=alt.X("value:Q", title=f"mean |{unit}|", axis=alt.Axis(grid=True, tickCount=5)),
+        tooltip=["name:N", "what:N", alt.Tooltip("value:Q", format=".4~g", title=f"mean |{unit}|")],
+    )
+    drawn = bars.mark_bar(color=FOR).properties(width=SIDE, height=alt.Step(STEP), title=title("Evidence by column"))
+    return whole(drawn, ranking=[dict(row) for row in figures[:MOST_BARS]])
+
+
+def column(figure: Figure, of: str | None = None, unit: str = "decibans") -> Any:
+    """What the values of a column say for a class, with how common they are in each class.
+
+    `of` is a class of the figure's table, by default the first there.
+    """
+    evidence, density = rows_of(figure["evidence"]), rows_of(figure["density"])
+    chosen = of if of is not None else next((row["class"] for row in evidence), "")
+    draw = {"levels": levels, "numbers": numbers, "steps": steps}[figure["chart"]]
+    drawn = draw(chosen, figure["density_title"], unit).properties(
+        title=title(f"{figure['name']}: evidence for {chosen}")
+    )
+    return whole(drawn, evidence=drawable(evidence, "decibans", "low", "high"), density=density, zero=ZERO)
+
+
+def levels(chosen: str, density_title: str, unit: str = "decibans") -> Any:
+    """Bars of decibans by value; beside them, the share of each value in the class and in the others."""
+    alt = altair()
+    base = alt.Chart(data("evidence")).transform_filter(CHOSEN).encode(y=names_axis("value", limit=120))
+    bars = base.mark_bar(height={"band": 0.8}).encode(
+        x=alt.X("decibans:Q", title=unit, axis=alt.Axis(tickCount=5)),
+        color=signed("decibans"),
+        tooltip=["value:N", "class:N", alt.Tooltip("decibans:Q", format="+.4~g"), alt.Tooltip("rows:Q", format=",")],
+    )
+    ranges = base.mark_rule(color=INK).encode(x=alt.X("low:Q", title=unit), x2="high:Q")
+    said = alt.layer(bars, ranges, zero()).properties(width=SIDE * 0.6, height=alt.Step(STEP))
+    shares = alt.Chart(data("density")).mark_point(filled=True, size=45, opacity=0.9)
+    common = shares.encode(
+        y=names_axis("value", shown=False),
+        x=alt.X("density:Q", title="share", axis=alt.Axis(tickCount=3, format="~p")),
+        color=alt.condition(CHOSEN, alt.value(FOR), alt.value(AGAINST)),
+        shape=alt.condition(CHOSEN, alt.value("circle"), alt.value("triangle-up")),
+        tooltip=["value:N", "class:N", alt.Tooltip("density:Q", format=".4~g", title=density_title)],
+    )
+    beside = common.properties(width=SIDE * 0.4, height=alt.Step(STEP))
+    return alt.hconcat(said, beside, spacing=12).resolve_scale(y="shared").add_params(_chosen(chosen))
+
+
+def numbers(chosen: str, density_title: str, unit: str = "decibans") -> Any:
+    """A line of decibans over the numbers, and behind it the densities of the classes."""
+    alt = altair()
+    across = alt.X(
+        "value:Q", title=None, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(grid=False, tickCount=6)
+    )
+    common = _behind(alt, density_title, x=across)
+    outline = common.mark_line(strokeWidth=1, opacity=0.7).encode(strokeDash=_dashes(alt))
+    behind = common.mark_area(opacity=0.18), outline
+    base = alt.Chart(data("evidence")).transform_filter(CHOSEN).encode(x=across)
+    up = alt.Y("decibans:Q", title=unit, axis=alt.Axis(tickCount=5))
+    band = base.mark_area(color=INK, opacity=0.15).encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
+    line = base.mark_line(color=INK, strokeWidth=2, interpolate="linear").encode(y=up)
+    tips = [alt.Tooltip(f"{field}:Q", format=".4~g") for field in ("value", "decibans", "rows")]
+    points = base.mark_point(opacity=0, size=80).encode(y=up, tooltip=tips)
+    return _over(alt, behind, alt.layer(band, zero("y"), line, points), chosen)
+
+
+def steps(chosen: str, density_title: str, unit: str = "decibans") -> Any:
+    """As `numbers`, with one number of decibans from each cut to the next."""
+    alt = altair()
+    across = alt.X(
+        "from:Q", title=None, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(grid=False, tickCount=6)
+    )
+    common = _behind(alt, density_title, x=across, x2="to:Q")
+    tops = common.mark_rule(strokeWidth=1, opacity=0.7).encode(strokeDash=_dashes(alt))
+    behind = common.mark_rect(opacity=0.15).encode(y2=alt.datum(0)), tops
+    base = alt.Chart(data("evidence")).transform_filter(CHOSEN).encode(x=across, x2="to:Q")
+    up = alt.Y("decibans:Q", title=unit, axis=alt.Axis(tickCount=5))
+    band = base.mark_rect(color=INK, opacity=0.1).encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
+    tips = [alt.Tooltip(f"{field}:Q", format=".4~g") for field in ("from", "to", "decibans", "rows")]
+    line = base.mark_rule(color=INK, strokeWidth=2.5).encode(y=up, tooltip=tips)
+    return _over(alt, behind, alt.layer(band, zero("y"), line), chosen)
+
+
+def _across(alt: Any, field: str) -> Any:
+    plain = alt.Axis(grid=False, tickCount=6)
+    return alt.X(field, type="quantitative", title=None, scale=alt.Scale(zero=False, nice=False), axis=plain)
+
+
+def _over(alt: Any, behind: Any, evidence: Any, chosen: str) -> Any:
+    """Evidence over densities, each with its own scale."""
+    drawn = alt.layer(alt.layer(*behind), evidence).resolve_scale(y="independent")
+    return drawn.add_params(_chosen(chosen)).properties(width=SIDE, height=SIDE * 0.6)
+
+
+def _behind(alt: Any, density_title: str, **sides: Any) -> Any:
+    """Densities of the class that is explained, and of the others."""
+    return alt.Chart(data("density")).encode(
+        y=alt.Y("density:Q", stack=None, axis=None, title=None),
+        color=alt.condition(CHOSEN, alt.value(FOR), alt.value(AGAINST)),
+        detail="class:N",
+        tooltip=["class:N", alt.Tooltip("density:Q", format=".4~g", title=density_title)],
+        **sides,
+    )
+
+
+def _dashes(alt: Any) -> Any:
+    """Classes that are not explained are dashed: told apart in print, too."""
+    return alt.condition(CHOSEN, alt.value([1, 0]), alt.value([4, 3]))
+
+
+def _chosen(value: str) -> Any:
+    """The class that is explained; a page sets it."""
+    return altair().param(name="chosen", value=value)
+
+
+def pair(figure: Figure, of: str | None = None) -> Any:
+    """Decibans of two columns read together, as a map: blue is for the class, and the stronger the deeper."""
+    cells = rows_of(figure["cells"])
+    chosen = of if of is not None else next((row["class"] for row in cells), "")
+    drawn = pair_map(chosen, *figure["names"])
+    heading = title(f"{' and '.join(figure['names'])}: evidence for {chosen}")
+    return whole(drawn.properties(title=heading), cells=drawable(cells, "decibans"))
+
+
+def pair_map(chosen: str, across: str | None = None, up: str | None = None) -> Any:
+    """The map without its cells."""
+    alt = altair()
+    base = alt.Chart(data("cells")).transform_filter(CHOSEN).transform_calculate(size="abs(datum.decibans)")
+    base = base.encode(
+        x=alt.X(
+            "a:N", sort=None, title=across, axis=alt.Axis(labelLimit=90, labelAngle=-45, ticks=False, domain=False)
+        ),
+        y=alt.Y("b:N", sort=None, title=up, axis=alt.Axis(labelLimit=110, ticks=False, domain=False)),
+        tooltip=["a:N", "b:N", "class:N", alt.Tooltip("decibans:Q", format="+.4~g"), alt.Tooltip("rows:Q", format=",")],
+    )
+    tiles = base.mark_rect(stroke=GREY, strokeOpacity=0.25).encode(
+        fill=alt.condition("datum.decibans >= 0", alt.value(FOR), alt.value(AGAINST)),
+        fillOpacity=alt.FillOpacity("size:Q", scale=alt.Scale(range=[0, 0.85], zero=True), legend=None),
+    )
+    text = base.mark_text(fontSize=10, color=INK).encode(text=alt.Text("decibans:Q", format="+.0f"))
+    return alt.layer(tiles, text).add_params(_chosen(chosen)).properties(width=SIDE, height=SIDE * 0.8)
+
+
+def terms(figure: Figure, of: str | None = None) -> Any:
+    """The terms that say most for a class and against it, in decibans."""
+    rows = rows_of(figure["terms"])
+    chosen = of if of is not None else next((row["class"] for row in rows), "")
+    mine = drawable([row for row in rows if row["class"] == chosen], "decibans")
+    mine.sort(key=lambda row: -row["decibans"])
+    telling = mine if len(mine) <= 2 * MOST_TERMS else mine[:MOST_TERMS] + mine[-MOST_TERMS:]
+    return whole(term_bars().properties(title=title(f"Terms for {chosen}")), terms=telling, zero=ZERO)
+
+
+def term_bars() -> Any:
+    """Bars of decibans without their terms."""
+    alt = altair()
+    bars = alt.Chart(data("terms")).mark_bar(height={"band": 0.8})
+    drawn = bars.encode(
+        y=names_axis("term"),
+        x=alt.X("decibans:Q", title="decibans", axis=alt.Axis(tickCount=5)),
+        color=signed("decibans"),
+        tooltip=["term:N", "class:N", alt.Tooltip("decibans:Q", format="+.4~g"), alt.Tooltip("count:Q", format=",")],
+    )
+    return alt.layer(drawn, zero()).properties(width=SIDE, height=alt.Step(STEP))
+
+
+def waterfall(parts: Rows, heading: str, unit: str = "decibans") -> Any:
+    """One prediction from its prior to its sum: floating bars, each beginning where the last one ended.
+
+    `parts` are `{"name", "value"}` in the order they are drawn; the sum is added.
+
+    >>> chart = waterfall([{"name": "prior", "value": -5.0}, {"name": "age", "value": 7.0}], "row 0")
+    >>> [(row["name"], row["start"], row["end"]) for row in chart.to_dict()["datasets"]["parts"]]
+    [('prior', 0.0, -5.0), ('age', -5.0, 2.0), ('sum', 0.0, 2.0)]
+    """
+    finite = drawable([dict(row) for row in parts], "value")
+    rows: Rows = []
+    end = 0.0
+    for row in finite:
+        start, end = end, end + row["value"]
+        rows.append(row | {"start": start, "end": end, "text": f"{row['value']:+.1f}", "what": "part"})
+    rows.append({"name": "sum", "value": end, "start": 0.0, "end": end, "text": f"{end:+.1f}", "what": "sum"})
+    for given, row in zip(parts, rows, strict=False):
+        row["text"] = {"inf": "+∞", "-inf": "−∞"}.get(str(given["value"]), row["text"])
+    return whole(floating(unit).properties(title=title(heading)), parts=rows, zero=ZERO)
+
+
+def floating(unit: str = "decibans") -> Any:
+    """Floating bars without their parts; `text` stands at the far end."""
+    alt = altair()
+    base = alt.Chart(data("parts")).encode(y=names_axis("name"))
+    numbers = alt.Tooltip("value:Q", format="+.4~g", title=unit), alt.Tooltip("end:Q", format="+.4~g", title="so far")
+    bars = base.mark_bar(height={"band": 0.75}).encode(
+        x=alt.X("start:Q", title=unit, axis=alt.Axis(tickCount=6)),
+        x2="end:Q",
+        color=signed("value"),
+        opacity=alt.condition("datum.what === 'sum'", alt.value(1), alt.value(0.75)),
+        tooltip=[
+            "name:N",
+            alt.Tooltip("value:Q", format="+.4~g", title=unit),
+            alt.Tooltip("end:Q", format="+.4~g", title="so far"),
+        ],
+    )
+    right = base.transform_filter("datum.value >= 0").mark_text(align="left", dx=4, color=INK, fontSize=11)
+    left = base.transform_filter("datum.value < 0").mark_text(align="right", dx=-4, color=INK, fontSize=11)
+    texts = (mark.encode(x="end:Q", text="text:N") for mark in (right, left))
+    return alt.layer(zero(), bars, *texts).properties(width=1.4 * SIDE, height=alt.Step(STEP))

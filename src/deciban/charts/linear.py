@@ -1,0 +1,81 @@
+"""Charts of linear models: coefficients with their intervals, and the way to the optimum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deciban.charts.parts import (
+    FOR,
+    INK,
+    SIDE,
+    STEP,
+    ZERO,
+    Figure,
+    altair,
+    data,
+    names_axis,
+    rows_of,
+    title,
+    whole,
+    zero,
+)
+
+MOST_COEFFICIENTS = 40  # that are drawn, the largest; figures hold all
+
+
+def coefficients(figure: Figure, unit: str = "coefficient") -> Any:
+    """Estimates as points, their 95% intervals as lines; those that are not known are left out.
+
+    >>> rows = {"fields": ["name", "estimate", "low", "high"], "rows": [["age", 0.5, None, None]]}
+    >>> coefficients({"title": "log-odds", "rows": rows}).to_dict()["title"]["text"]
+    'log-odds'
+    """
+    rows = sorted(rows_of(figure["rows"]), key=lambda row: -abs(row["estimate"] or 0.0))[:MOST_COEFFICIENTS]
+    return whole(interval_points(unit).properties(title=title(figure["title"])), coefficients=rows, zero=ZERO)
+
+
+def interval_points(unit: str = "coefficient") -> Any:
+    """Points with intervals, without their rows."""
+    alt = altair()
+    tips = [alt.Tooltip(f"{field}:Q", format=".4~g") for field in ("estimate", "error", "low", "high", "p")]
+    base = alt.Chart(data("coefficients")).encode(y=names_axis("name"), tooltip=["name:N", *tips])
+    ranges = base.mark_rule(color=INK, strokeWidth=1.5).encode(x=alt.X("low:Q", title=unit), x2="high:Q")
+    across = alt.X("estimate:Q", title=unit, axis=alt.Axis(tickCount=5))
+    points = base.mark_point(filled=True, size=55, color=FOR, opacity=1).encode(x=across)
+    return alt.layer(zero(), ranges, points).properties(width=SIDE, height=alt.Step(STEP))
+
+
+def path(table: Figure) -> Any:
+    """The objective above its last value, and the length of its gradient, by iteration; both logarithmic."""
+    rows = rows_of(table)
+    last = min((row["objective"] for row in rows), default=0.0)
+    for row in rows:
+        above = row["objective"] - last
+        row["above"] = above if above > 0 else None
+        row["gradient"] = row["gradient"] if row["gradient"] and row["gradient"] > 0 else None
+    return whole(descent().properties(title=title("Descent")), path=rows)
+
+
+def descent() -> Any:
+    """Two lines, without their points."""
+    alt = altair()
+    across = alt.X("iteration:Q", title="iteration", axis=alt.Axis(grid=False, tickMinStep=1))
+    tips = [
+        "iteration:Q",
+        alt.Tooltip("objective:Q", format=".8~g"),
+        alt.Tooltip("gradient:Q", format=".3~g"),
+        "step:Q",
+    ]
+    base = alt.Chart(data("path")).encode(x=across, tooltip=tips)
+
+    def line(field: str, text: str) -> Any:
+        scale = alt.Scale(type="log", nice=False)
+        up = alt.Y(f"{field}:Q", title=text, scale=scale, axis=alt.Axis(tickCount=4, format=".0e"))
+        marks = base.transform_filter(f"datum.{field} !== null")
+        return (
+            marks.mark_line(color=FOR, point={"color": FOR, "size": 35}).encode(y=up).properties(width=SIDE, height=120)
+        )
+
+    return alt.vconcat(
+        line("above", "objective above its least"), line("gradient", "length of the gradient"), spacing=8
+    )

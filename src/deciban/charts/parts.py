@@ -1,0 +1,119 @@
+"""What charts are made of: data sets with names, colours, sides and titles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from math import isfinite
+from textwrap import wrap
+from typing import Any
+
+from deciban.errors import DecibanError
+
+Rows = list[dict[str, Any]]  # of a data set
+Figure = Mapping[str, Any]  # what a chart is made from
+
+SIDE = 360  # of a square chart, in pixels
+STEP = 20  # of a row of bars, in pixels
+# Okabe and Ito (2008): told apart by colour-blind readers too
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
+FOR, AGAINST = "#0072B2", "#D55E00"  # evidence; its direction says the same without colour
+GREY, MAGENTA, INK = "#888888", "#B5006E", "#222222"
+MARGIN = 1.1  # an infinite number is drawn this many times as far out as the farthest finite one
+INFINITE = {"inf": 1.0, "-inf": -1.0}  # as figures spell them
+
+
+def altair() -> Any:
+    """The library, imported when a chart is asked for."""
+    try:
+        return import_module("altair")
+    except ModuleNotFoundError:
+        raise DecibanError("plots need altair: pip install 'deciban[plot]'") from None
+
+
+def rows_of(table: Figure) -> Rows:
+    """
+    >>> rows_of({"fields": ["term", "count"], "rows": [["free", 3], ["call", 2]]})
+    [{'term': 'free', 'count': 3}, {'term': 'call', 'count': 2}]
+    """
+    return [dict(zip(table["fields"], row, strict=True)) for row in table["rows"]]
+
+
+def drawable(rows: Rows, *fields: str) -> Rows:
+    """Rows whose infinite numbers lie a little farther out than all finite ones, where they can be drawn.
+
+    >>> drawable([{"x": 10.0}, {"x": "-inf"}], "x")
+    [{'x': 10.0}, {'x': -11.0}]
+    """
+    numbers = [row[field] for row in rows for field in fields if isinstance(row.get(field), int | float)]
+    far = MARGIN * max((abs(x) for x in numbers if isfinite(x)), default=1.0)
+
+    def within(value: Any) -> Any:
+        infinite = INFINITE.get(value) if isinstance(value, str) else None
+        return value if infinite is None else infinite * far
+
+    return [row | {field: within(row[field]) for field in fields if field in row} for row in rows]
+
+
+def data(name: str) -> Any:
+    """A data set by its name; `whole` gives the rows."""
+    return altair().NamedData(name=name)
+
+
+def whole(chart: Any, **datasets: Rows) -> Any:
+    """The chart with the rows of its data sets."""
+    chart.datasets = dict(datasets)
+    return chart
+
+
+def side(field: str, title: str, domain: Iterable[float]) -> dict[str, Any]:
+    """What alt.X and alt.Y are made of."""
+    alt = altair()
+    scale = alt.Scale(domain=list(map(float, domain)), nice=False, zero=False)
+    axis = alt.Axis(grid=False, tickCount=6)
+    return {"shorthand": field, "type": "quantitative", "title": title, "scale": scale, "axis": axis}
+
+
+def colour(field: str, names: Sequence[str], title: str, symbol: str, *, shown: bool = True) -> Any:
+    """A colour for each name."""
+    alt = altair()
+    colours = {"range": list(COLOURS[: len(names)])} if len(names) <= len(COLOURS) else {"scheme": "turbo"}
+    legend = alt.Legend(title=title, labelLimit=300, symbolType=symbol) if shown else None
+    return alt.Color(field, type="nominal", scale=alt.Scale(domain=list(names), **colours), legend=legend)
+
+
+def diagonal() -> Any:
+    """From (0, 0) to (1, 1): the data set `diagonal`."""
+    line = altair().Chart(data("diagonal")).mark_line(color=GREY, strokeDash=[4, 4], strokeWidth=1)
+    return line.encode(x="x:Q", y="y:Q")
+
+
+DIAGONAL: Rows = [{"x": 0, "y": 0}, {"x": 1, "y": 1}]
+
+
+def title(text: str, notes: Iterable[str] = ()) -> Any:
+    """Above a chart, from its left edge; notes are wrapped."""
+    lines = [line for note in notes for line in wrap(note, 80)]
+    return altair().TitleParams(text, subtitle=lines, anchor="start", fontSize=14, subtitleColor=GREY)
+
+
+def names_axis(field: str, title: str | None = None, *, shown: bool = True, limit: int = 180) -> Any:
+    """Names down the left side, in the order of the rows."""
+    alt = altair()
+    axis = alt.Axis(labelLimit=limit, ticks=False, domain=False, labelPadding=6) if shown else None
+    return alt.Y(field, type="nominal", sort=None, title=title, axis=axis, scale=alt.Scale(paddingInner=0.25))
+
+
+def signed(field: str) -> Any:
+    """Blue where a number is for, vermilion where it is against."""
+    alt = altair()
+    return alt.condition(f"datum.{field} >= 0", alt.value(FOR), alt.value(AGAINST))
+
+
+def zero(channel: str = "x") -> Any:
+    """A line at 0."""
+    alt = altair()
+    return alt.Chart(data("zero")).mark_rule(color=INK, strokeWidth=1).encode(**{channel: alt.datum(0)})
+
+
+ZERO: Rows = [{}]

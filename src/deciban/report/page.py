@@ -1,0 +1,109 @@
+"""The page: figures as one HTML file that asks for nothing from anywhere."""
+
+from __future__ import annotations
+
+import html as escaping
+import json
+import re
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from typing import Any
+
+from deciban.charts import boundary, evidence, linear, quality
+from deciban.charts.parts import AGAINST, FOR, GREY, INK, MAGENTA
+from deciban.errors import DecibanError
+
+# colours that the page gives by its style, so that light, dark and print are the same drawing
+STYLED = {FOR: "var(--for)", AGAINST: "var(--against)", INK: "var(--ink)", GREY: "var(--faint)"}
+STYLED |= {MAGENTA: "var(--twin)", "white": "var(--paper)"}
+
+
+def html(figures: dict[str, Any]) -> str:
+    """A whole page: figures, charts, style and scripts inside."""
+    parts = {
+        "title": escaping.escape(figures["title"]),
+        "style": _asset("page.css"),
+        "vega": _script(_vega()),
+        "figures": _json(figures),
+        "charts": _json(_charts(figures)),
+        "scripts": _script("\n".join(map(_asset, _scripts(figures)))),
+    }
+    # in one go, so that no part is looked into
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _asset("page.html"))
+
+
+def _scripts(figures: dict[str, Any]) -> list[str]:
+    """The tokenizer goes along with models that read text."""
+    scoring = figures.get("scoring") or {}
+    reads_text = any(column["kind"] == "text" for column in scoring.get("columns", ()))
+    return [*(["terms.js"] if reads_text else []), *(["scoring.js"] if scoring else []), "page.js"]
+
+
+def _asset(name: str) -> str:
+    return files("deciban.report").joinpath("page", name).read_text(encoding="utf-8")
+
+
+@cache
+def _vega() -> str:
+    """Vega and Vega-Lite; made anew it takes seconds."""
+    try:
+        bundle: str = import_module("vl_convert").javascript_bundle()
+    except ModuleNotFoundError:
+        raise DecibanError("a report needs vl-convert-python: pip install 'deciban[plot]'") from None
+    return bundle
+
+
+def _json(value: Any) -> str:
+    r"""JSON that can stand in a script element, whatever names it holds.
+
+    >>> _json("</script>")
+    '"\\u003c/script\\u003e"'
+    """
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    return re.sub("[<>&\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _script(source: str) -> str:
+    r"""A script that its element cannot end before its end; in strings and regular expressions \x3c is <.
+
+    >>> _script('"</script>"')
+    '"\\x3c/script>"'
+    """
+    return re.sub(r"<(?=/?script|!--)", r"\\x3c", source, flags=re.IGNORECASE)
+
+
+def _charts(figures: dict[str, Any]) -> dict[str, Any]:
+    """The charts without their data, by name."""
+    unit = (figures.get("evidence") or {}).get("unit", "decibans")
+    chart = {
+        "roc": quality.roc_lines([""], marked=True),
+        "precision_recall": quality.precision_lines([""], marked=True),
+        "calibration": quality.calibration_bins("probability given", "share observed", intervals=True),
+        "residuals": quality.scatter(),
+        "ranking": evidence.ranking([], unit),
+        "levels": evidence.levels("", "share", unit),
+        "numbers": evidence.numbers("", "density", unit),
+        "steps": evidence.steps("", "density", unit),
+        "pair": evidence.pair_map(""),
+        "terms": evidence.term_bars(),
+        "waterfall": evidence.floating(unit),
+        "coefficients": linear.interval_points((figures.get("linear") or {}).get("unit", "coefficient")),
+        "path": linear.descent(),
+    }
+    if figures.get("boundary"):
+        chart["boundary"] = boundary.boundary(figures["boundary"], "")
+    return {name: _styled(_bare(found.to_dict())) for name, found in chart.items()}
+
+
+def _bare(spec: dict[str, Any]) -> dict[str, Any]:
+    """Without data, which the page puts in, and without the looks of other papers."""
+    return {key: value for key, value in spec.items() if key not in {"datasets", "config", "title", "$schema"}}
+
+
+def _styled(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _styled(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_styled(inner) for inner in value]
+    return STYLED.get(value, value) if isinstance(value, str) else value
