@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,10 +13,16 @@ from deciban import _kernels
 from deciban.batch import MISSING, UNSEEN, Frame, Kind
 from deciban.errors import BadCell, DecibanError, cell_error, forbid_infinite, forbid_stored
 from deciban.families import Natural
+from deciban.late import late
 from deciban.plans import Missing, Plan, is_sparse, read
 from deciban.schema import Schema
 from deciban.table import numbered
 from deciban.types import FloatArray, IntArray, Level, Levels, sorted_levels
+
+if TYPE_CHECKING:
+    from deciban.families.formulas import Formula
+
+formulas = late("deciban.families.formulas")  # only a report asks for them
 
 NOT_SPARSE = "is missing or infinite, which cells of sparse rows cannot be here"
 DENSE_AT_MOST = 512  # indicators that stand in a full matrix, beside numbers or alone
@@ -37,6 +43,9 @@ class Encoder(Protocol):
 
     def features(self, frame: Frame, places: Sequence[int]) -> Any:
         """(n, m) float64 or float32 matrix, or sparse rows; `places` are the columns' positions in the frame."""
+
+    def formula(self, weights: FloatArray, origin: FloatArray) -> list[Formula]:
+        """Σ weights (k, m) · (features − origin), as formulas that need no library; columns count from 0."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +105,16 @@ class Numbers:
         missing = np.isnan(x)
         return np.hstack([np.where(missing, self.fill, x), missing[:, list(self.marked)].astype(np.float64)])
 
+    def formula(self, weights: FloatArray, origin: FloatArray) -> list[Formula]:
+        """A line for each column; the indicator adds a constant to it, and to what a missing cell adds."""
+        d, (columns, marked) = len(self.labels), (list(range(len(self.labels))), list(self.marked))
+        there, slope = np.zeros((d, len(weights))), weights[:, :d].T
+        missing = (self.fill - origin[:d])[:, np.newaxis] * slope
+        there[marked] = -(weights[:, d:] * origin[d:]).T
+        missing[marked] += (weights[:, d:] * (1.0 - origin[d:])).T
+        middle = np.repeat(origin[:d, np.newaxis], len(weights), axis=1)
+        return [formulas.Curve(tuple(columns), middle, there if marked else None, slope, missing=missing)]
+
 
 @dataclass(frozen=True)
 class Indicators:
@@ -151,6 +170,19 @@ class Indicators:
         place = np.concatenate(at), np.concatenate(features)
         return sp.csr_array((np.concatenate(cells), place), shape=(len(codes), int(starts[-1])))
 
+    def formula(self, weights: FloatArray, origin: FloatArray) -> list[Formula]:
+        """A table for each column: of its values, and last of one never seen."""
+        found: list[Formula] = []
+        first = 0
+        for j, levels in enumerate(self.levels):
+            own = slice(first, first := first + max(0, len(levels) - 1))
+            size = len(levels)
+            held = np.vstack([np.eye(size)[:, 1:], self.origin[own]]) - origin[own]
+            missing = size - 1 if size and levels[-1] is None else UNSEEN
+            code = formulas.Code(j, size + 1, levels=levels, missing=missing, unseen=size)
+            found.append(formulas.Lookup((j,), (code,), held @ weights[:, own].T))
+        return found
+
 
 @dataclass(frozen=True)
 class Sufficient:
@@ -201,6 +233,27 @@ class Sufficient:
             return found
         dense = found.toarray() if sp.issparse(found) else found
         return np.where(self.natural.presence, 1.0 - dense, dense)
+
+    def formula(self, weights: FloatArray, origin: FloatArray) -> list[Formula]:
+        """The family's, and for each column what turned statistics and the origin make of it."""
+        presence = self.natural.presence
+        turned = np.where(presence, -weights, weights)
+        always = weights * (presence - origin)  # (k, m) w(1 − T − o) is −wT and this, w(T − o) is wT and this
+        owners = np.array(self.owners, dtype=np.intp)
+        constants = [formulas.Always((j,), always[:, owners == j].sum(axis=1)) for j in sorted(set(self.owners))]
+        found = [self._read(formula) for formula in self.plan.family.linear_formula(self.params, turned)]
+        return [*found, *constants]
+
+    def _read(self, formula: Any) -> Any:
+        """As the plan reads cells."""
+        if not isinstance(formula, formulas.Lookup):
+            return formula
+        codes = formula.codes
+        if self.plan.presence:
+            codes = tuple(code.present() for code in codes)
+        elif self.missing == "category":
+            codes = tuple(code.counting_missing() for code in codes)
+        return replace(formula, codes=codes)
 
 
 @dataclass(frozen=True)
@@ -281,6 +334,15 @@ class Design:
     def origin(self) -> FloatArray:
         """(p) what explanations count from; the means of the features, unless this is a twin's design."""
         return np.concatenate([np.zeros(0), *(part.encoder.origin for part in self.parts)])
+
+    def formula(self, weights: FloatArray, origin: FloatArray) -> list[Formula]:
+        """Σ weights (k, p) · (features − origin), as formulas over the columns of the table."""
+        found: list[Formula] = []
+        first = 0
+        for part in self.parts:
+            own = slice(first, first := first + len(part.encoder.owners))
+            found += [formulas.placed(f, part.columns) for f in part.encoder.formula(weights[:, own], origin[own])]
+        return found
 
     @property
     def of_twin(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from deciban.late import issparse
 from deciban.statistics.base import Statistic
 from deciban.table import Table as Table
 from deciban.types import FloatArray, Labels, Level
+
+if TYPE_CHECKING:
+    from deciban.families.formulas import Formula
 
 S = TypeVar("S", bound=Statistic)
 Reads = Literal["numbers", "counts", "codes", "texts", "mixed"]
@@ -207,6 +210,17 @@ class Family(ABC, Generic[S, P]):
     @abstractmethod
     def describe(self, params: P, context: Context) -> list[Table]:
         """The conditional tables, for people."""
+
+    def formula(self, params: P) -> list[Formula]:
+        """The log-density as formulas that need no library; their owners are the columns that `parts` are of."""
+        raise DecibanError(f"{type(self).__name__} has no formula: rows are scored in Python alone")
+
+    def linear_formula(self, params: P, weights: FloatArray) -> list[Formula]:
+        """Σ_m weights (K, m) · T_m(x), T(x) being `sufficient`, as formulas; a column owns what `natural` says it does.
+
+        A missing cell adds nothing (but for Bernoulli's "is missing").
+        """
+        raise DecibanError(f"{type(self).__name__} has no linear formula: rows are scored in Python alone")
 
     def log_density(self, params: P, values: Any, classes: int) -> FloatArray:
         """(n, K) log p(x | class)."""

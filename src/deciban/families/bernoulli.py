@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,11 @@ from deciban.statistics.moments import Moments
 from deciban.statistics.sums import Sum
 from deciban.statistics.totals import Totals
 from deciban.types import FloatArray, Labels
+
+if TYPE_CHECKING:
+    from deciban.families.formulas import Code, Domain, Formula
+
+formulas = late("deciban.families.formulas")  # only a report asks for them
 
 sp = late("scipy.sparse")
 
@@ -217,6 +222,26 @@ class Bernoulli(Family[Moments, BernoulliParams]):
 
     def n_parameters(self, params: BernoulliParams) -> int:
         return int(params.informative.size) * len(params.log_p)
+
+    def formula(self, params: BernoulliParams) -> list[Formula]:
+        """A table of false and true for each column."""
+        return [formulas.Lookup((j,), (self._code(j),), params.log_p[:, j].T) for j in range(len(params.informative))]
+
+    def linear_formula(self, params: BernoulliParams, weights: FloatArray) -> list[Formula]:
+        """A table of false, true and missing."""
+        found: list[Formula] = []
+        for i, j in enumerate(np.flatnonzero(params.informative).tolist()):
+            true, missing = weights[:, 2 * i], weights[:, 2 * i + 1]
+            code = replace(self._code(j), size=3, missing=2)
+            found.append(formulas.Lookup((j,), (code,), np.stack([np.zeros_like(true), true, missing])))
+        return found
+
+    def _code(self, column: int) -> Code:
+        """0 if false, 1 if true, which is any number above the threshold."""
+        above = 0.5 if self.threshold is None else np.nextafter(self.threshold, np.inf)
+        domains: tuple[Domain, ...] = ("binary",) if self.threshold is None else ()
+        code: Code = formulas.Code(column, 2, cuts=np.array([above]), domains=domains)
+        return code
 
     def describe(self, params: BernoulliParams, context: Context) -> list[Table]:
         p = np.exp(params.log_p)

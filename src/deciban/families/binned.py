@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,11 +24,17 @@ from deciban.families.cuts import (
     supervised_cuts,
     supervised_cuts_without,
 )
-from deciban.families.natural import by_value, indicators
+from deciban.families.natural import by_value, indicators, tables_of
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
 from deciban.families.tally import Cells, log_frequencies_without
+from deciban.late import late
 from deciban.statistics.histogram import Histogram, keys_of
 from deciban.types import FloatArray, IntArray, Labels, Level
+
+if TYPE_CHECKING:
+    from deciban.families.formulas import Formula
+
+formulas = late("deciban.families.formulas")  # only a report asks for them
 
 # The last cuts found of each histogram, each of its cells left out; they go when it goes.
 _CUTTINGS: WeakKeyDictionary[Histogram, tuple[object, list[tuple[IntArray, IntArray]]]] = WeakKeyDictionary()
@@ -198,6 +204,16 @@ class Binned(Family[Histogram, BinnedParams]):
 
     def n_parameters(self, params: BinnedParams) -> int:
         return sum(log_p.shape[0] * len(cuts) for cuts, log_p in zip(params.cuts, params.log_p, strict=True))
+
+    def formula(self, params: BinnedParams) -> list[Formula]:
+        """A table of the bins of each column."""
+        pairs = enumerate(zip(params.cuts, params.log_p, strict=True))
+        return [
+            formulas.Lookup((j,), (formulas.Code(j, len(cuts) + 1, cuts=cuts),), log_p.T) for j, (cuts, log_p) in pairs
+        ]
+
+    def linear_formula(self, params: BinnedParams, weights: FloatArray) -> list[Formula]:
+        return self.formula(replace(params, log_p=tables_of(weights, params.log_p, self.silent(params))))
 
     def describe(self, params: BinnedParams, context: Context) -> list[Table]:
         tables = []

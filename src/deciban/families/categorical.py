@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,17 @@ from numpy.typing import NDArray
 from deciban import _kernels
 from deciban.batch import MISSING, UNSEEN, Coded
 from deciban.families.base import Context, Family, Natural, Reads, Recalled, Table, class_rows, padded_table, rows_of
-from deciban.families.natural import by_value, indicators
+from deciban.families.natural import by_value, indicators, tables_of
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
 from deciban.families.tally import Tally, add_with_own, equal_weights
+from deciban.late import late
 from deciban.statistics.counts import Counts
 from deciban.types import FloatArray, Labels, Levels
+
+if TYPE_CHECKING:
+    from deciban.families.formulas import Code, Formula
+
+formulas = late("deciban.families.formulas")  # only a report asks for them
 
 
 @dataclass(frozen=True)
@@ -155,6 +161,17 @@ class Categorical(Family[Counts, CategoricalParams]):
     def n_parameters(self, params: CategoricalParams) -> int:
         return sum(len(table) * max(0, table.shape[1] - 1) for table in params.log_p)
 
+    def formula(self, params: CategoricalParams) -> list[Formula]:
+        """A table for each column; a value never seen has the last place, if one is kept for it."""
+        pairs = enumerate(zip(params.levels, params.log_p, strict=True))
+        return [
+            formulas.Lookup((j,), (_code(j, levels, log_p.shape[1], reserve=params.reserve),), log_p.T)
+            for j, (levels, log_p) in pairs
+        ]
+
+    def linear_formula(self, params: CategoricalParams, weights: FloatArray) -> list[Formula]:
+        return self.formula(replace(params, log_p=tables_of(weights, params.log_p, self.silent(params))))
+
     def describe(self, params: CategoricalParams, context: Context) -> list[Table]:
         tables = []
         for name, levels, log_p in zip(context.columns, params.levels, params.log_p, strict=True):
@@ -171,6 +188,11 @@ def _tables(tally: Tally, log_p: FloatArray, weight: float) -> list[FloatArray]:
     """
     reserve = log_p[:, tally.counts.shape[1] :]
     return [np.hstack([np.where(np.isnan(table), 0.0, table), reserve]) for table in tally.without(weight)]
+
+
+def _code(column: int, levels: Levels, size: int, *, reserve: bool) -> Code:
+    code: Code = formulas.Code(column, size, levels=levels, unseen=len(levels) if reserve else MISSING)
+    return code
 
 
 class _Never:

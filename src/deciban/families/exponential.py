@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from deciban.families.base import Context, Natural
 from deciban.families.natural import Term, by_column, plain, there
 from deciban.families.rates import RateFamily, RateParams
 from deciban.types import FloatArray
+
+if TYPE_CHECKING:
+    from deciban.families.formulas import Domain
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class Exponential(RateFamily):
     >>> family.estimate(evidence, Context(("all",), ("x",))).rate.item()
     0.5
     """
+
+    domain: ClassVar[Domain] = "positive"
 
     def allowed(self, values: NDArray[Any]) -> NDArray[Any]:
         return np.where(values > 0, values, np.where(np.isinf(values), values, np.nan))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,14 @@ from deciban import _kernels
 from deciban.families.base import FLOOR, Context, Family, Natural, Table, class_rows
 from deciban.families.natural import Term, by_column, origins, plain, powers, shifted, squarable, squared, there
 from deciban.families.priors import InverseGamma, Normal
+from deciban.late import late
 from deciban.statistics.moments import Moments
 from deciban.types import FloatArray, Labels
+
+if TYPE_CHECKING:
+    from deciban.families.formulas import Formula
+
+formulas = late("deciban.families.formulas")  # only a report asks for them
 
 LEAST = 1e-4  # of a class's squares or count: where leaving a cell out leaves less, too few digits are left as well
 
@@ -83,9 +89,15 @@ class Gaussian(Family[Moments, GaussianParams]):
         return mean, variance
 
     def add_log_density(self, params: GaussianParams, values: NDArray[Any], out: FloatArray) -> None:
+        factor, constant = self._terms(params)
+        _kernels.add_quadratic(values, np.ascontiguousarray(params.mean), factor, constant, out)
+
+    @staticmethod
+    def _terms(params: GaussianParams) -> tuple[FloatArray, FloatArray]:
+        """(K, d) −1/2σ² and −½ log 2πσ²; 0 where not informative."""
         factor = np.where(params.informative, -0.5 / params.variance, 0.0)
         constant = np.where(params.informative, -0.5 * np.log(2 * np.pi * params.variance), 0.0)
-        _kernels.add_quadratic(values, np.ascontiguousarray(params.mean), factor, constant, out)
+        return factor, constant
 
     def leave_one_out(
         self,
@@ -203,6 +215,19 @@ class Gaussian(Family[Moments, GaussianParams]):
 
     def n_parameters(self, params: GaussianParams) -> int:
         return 2 * params.mean.size
+
+    def formula(self, params: GaussianParams) -> list[Formula]:
+        """A parabola for each column, about the mean."""
+        factor, constant = self._terms(params)
+        columns = tuple(range(params.mean.shape[1]))
+        return [formulas.Curve(columns, params.mean.T, constant=constant.T, square=factor.T)]
+
+    def linear_formula(self, params: GaussianParams, weights: FloatArray) -> list[Formula]:
+        """A parabola about the origin."""
+        kept = np.flatnonzero(params.informative)
+        middle = np.repeat(_origin(params)[kept, np.newaxis], len(weights), axis=1)
+        constant, slope, square = (weights[:, i::3].T for i in range(3))
+        return [formulas.Curve(tuple(kept.tolist()), middle, constant, slope, square, domains=("squarable",))]
 
     def describe(self, params: GaussianParams, context: Context) -> list[Table]:
         return [

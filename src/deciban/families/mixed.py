@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deciban.batch import MISSING, UNSEEN, Frame
+from deciban.late import late
 from deciban.types import FloatArray, IntArray, Levels
+
+if TYPE_CHECKING:
+    from deciban.families.formulas import Code, Listed, Scaled
+
+formulas = late("deciban.families.formulas")  # only a report asks for them
 
 Codes = NDArray[np.uint8]
 MOST_CODES = 256  # of a column, with those of missing cells and of what is in no list
@@ -43,6 +50,15 @@ class Coding:
     def ordered(self) -> NDArray[np.bool_]:
         """(d) whether codes stand in an order: those of numbers."""
         return np.array([cuts is not None for cuts in self.cuts], np.bool_)
+
+    def formula(self) -> tuple[Code, ...]:
+        """The codes of each column, as formulas."""
+        found = []
+        for j, (cuts, levels, size) in enumerate(zip(self.cuts, self.levels, self.sizes.tolist(), strict=True)):
+            places = None if levels is None else np.arange(1, len(levels) + 1)
+            at = None if cuts is None else np.array(cuts)
+            found.append(formulas.Code(j, size, at, levels, places, int(cuts is not None), missing=0, unseen=size - 1))
+        return tuple(found)
 
     def some(self, columns: Sequence[int]) -> Coding:
         """That of some of the columns."""
@@ -88,6 +104,18 @@ class Encoding:
         """(m) the column that each entry belongs to."""
         widths = [1 if levels is None else len(levels) for levels in self.levels]
         return np.repeat(np.arange(len(widths)), widths)
+
+    def formula(self) -> tuple[Scaled | Listed, ...]:
+        """The entries of each column, as formulas."""
+        found: list[Scaled | Listed] = []
+        for j, levels in enumerate(self.levels):
+            entry = int(np.searchsorted(self.owner, j))
+            if levels is None:
+                low, high = self.range[j] or (-np.inf, np.inf)
+                found.append(formulas.Scaled(j, entry, self.middle[j], self.spread[j], low, high, FARTHEST))
+            else:
+                found.append(formulas.Listed(formulas.Code(j, len(levels), levels=levels), entry))
+        return tuple(found)
 
     def some(self, columns: Sequence[int]) -> Encoding:
         """That of some of the columns."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,11 @@ from deciban.families.tally import Tally
 from deciban.late import issparse, late
 from deciban.statistics.totals import NOT_A_COUNT, Totals
 from deciban.types import FloatArray, IntArray, Labels
+
+if TYPE_CHECKING:
+    from deciban.families.formulas import Formula
+
+formulas = late("deciban.families.formulas")  # only a report asks for them
 
 sp = late("scipy.sparse")
 
@@ -144,6 +149,13 @@ class Multinomial(Family[Totals, MultinomialParams]):
 
     def n_parameters(self, params: MultinomialParams) -> int:
         return len(params.log_p) * (int(params.log_p.shape[1]) - 1)
+
+    def formula(self, params: MultinomialParams) -> list[Formula]:
+        """x_v log θ_v, a line for each word."""
+        return self.linear_formula(params, params.log_p)
+
+    def linear_formula(self, params: MultinomialParams, weights: FloatArray) -> list[Formula]:
+        return [formulas.Curve(tuple(range(weights.shape[1])), slope=weights.T, domains=("amount",))]
 
     def describe(self, params: MultinomialParams, context: Context) -> list[Table]:
         rows = tuple((name, *np.exp(params.log_p[:, j]).tolist()) for j, name in enumerate(context.columns))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,11 @@ from deciban.families.priors import InverseWishart
 from deciban.late import late
 from deciban.statistics.scatter import Scatter
 from deciban.types import FloatArray, Labels
+
+if TYPE_CHECKING:
+    from deciban.families.formulas import Domain, Formula
+
+formulas = late("deciban.families.formulas")  # only a report asks for them
 
 linalg = late("scipy.linalg")
 
@@ -241,6 +246,22 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
     def n_parameters(self, params: MultivariateGaussianParams) -> int:
         matrices, d, _ = params.covariance.shape
         return int(params.mean.size + matrices * d * (d + 1) // 2)
+
+    def formula(self, params: MultivariateGaussianParams) -> list[Formula]:
+        """The triangle T for whole rows, and Σ, of which a row with holes has a part."""
+        whiten, sigma = formulas.rows_of_triangle(params.whiten), formulas.rows_of_triangle(params.covariance)
+        return [formulas.Joint(tuple(range(params.mean.shape[1])), params.mean, whiten, sigma, params.constant)]
+
+    def linear_formula(self, params: MultivariateGaussianParams, weights: FloatArray) -> list[Formula]:
+        """Lines of the columns and, where each class has its own covariance, products of any two."""
+        kept, origin, *_ = self._about_origin(params)
+        columns, d = tuple(kept.tolist()), len(kept)
+        whole: tuple[Domain, ...] = ("squarable", "there")
+        if self.covariance == "shared":
+            return [formulas.Curve(columns, slope=weights.T, domains=whole)]
+        middle = np.repeat(origin[:, np.newaxis], len(weights), axis=1)
+        lines = formulas.Curve(columns, middle, slope=weights[:, :d].T, domains=whole)
+        return [lines, formulas.Products(columns, origin, weights[:, d:].T)]
 
     def describe(self, params: MultivariateGaussianParams, context: Context) -> list[Table]:
         header = ("class", *map(str, context.columns))

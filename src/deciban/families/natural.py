@@ -102,6 +102,16 @@ def indicators(codes: NDArray[np.int32], log_p: Sequence[FloatArray], silent: Se
     return sparse.toarray() if shape[1] <= FEW else sparse
 
 
+def tables_of(weights: FloatArray, log_p: Sequence[FloatArray], silent: Sequence[int]) -> tuple[FloatArray, ...]:
+    """Weights (K, m) of the entries of `by_value`, as tables (K, V) of the columns; of silent ones 0."""
+    quiet, found, first = set(silent), [], 0
+    for j, table in enumerate(log_p):
+        size = 0 if j in quiet else table.shape[1]
+        found.append(weights[:, first : first + size] if size else np.zeros((len(weights), table.shape[1])))
+        first += size
+    return tuple(found)
+
+
 def require_finite(log_p: FloatArray, columns: Sequence[int] | NDArray[Any], context: Context, family: Any) -> None:
     """log p (K, m), the entries belonging to `columns`: none may be that of a probability 0."""
     bad = np.isneginf(log_p).any(axis=0)

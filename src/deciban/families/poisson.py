@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from math import lgamma, log, pi
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from deciban.families.base import FLOOR, Context, Natural
 from deciban.families.natural import Term, by_column, plain, there
 from deciban.families.rates import RateFamily, RateParams
 from deciban.types import FloatArray
+
+if TYPE_CHECKING:
+    from deciban.families.formulas import Domain
 
 FEW = 4096  # numbers whose factorials are looked up
 
@@ -32,6 +35,9 @@ class Poisson(RateFamily):
     >>> family.estimate(evidence, Context(("all",), ("x",))).rate.item()
     3.0
     """
+
+    domain: ClassVar[Domain] = "count"
+    factorial: ClassVar[bool] = True
 
     def allowed(self, values: NDArray[Any]) -> NDArray[Any]:
         return np.where((values >= 0) & (values == np.floor(values)) | np.isinf(values), values, np.nan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,14 @@ from deciban import _kernels
 from deciban.families.base import FLOOR, Context, Family, Table, class_rows
 from deciban.families.natural import powers
 from deciban.families.priors import Virtual
+from deciban.late import late
 from deciban.statistics.moments import Moments
 from deciban.types import FloatArray, IntArray, Labels
+
+if TYPE_CHECKING:
+    from deciban.families.formulas import Domain, Formula
+
+formulas = late("deciban.families.formulas")  # only a report asks for them
 
 CHUNK = 2**19  # cells, times classes, that are worked on together
 
@@ -31,6 +37,8 @@ class RateFamily(Family[Moments, RateParams]):
     """log p(x|c) = h(x) + s(λ)·x + t(λ), with a rate λ that follows from the mean."""
 
     prior: Virtual | None = None
+    domain: ClassVar[Domain]
+    factorial: ClassVar[bool] = False  # whether h(x) is −log x!, and not 0
 
     @abstractmethod
     def check(self, values: NDArray[Any]) -> None:
@@ -60,9 +68,14 @@ class RateFamily(Family[Moments, RateParams]):
 
     def add_log_density(self, params: RateParams, values: NDArray[Any], out: FloatArray) -> None:
         self.check(values)
-        slope, constant = (np.where(params.informative, part, 0.0) for part in self.line(params.rate))
+        slope, constant = self._lines(params)
         _kernels.add_linear(values, slope, constant, out)
         out += self.common(values[:, params.informative].astype(np.float64))
+
+    def _lines(self, params: RateParams) -> tuple[FloatArray, FloatArray]:
+        """(K, d) s(λ) and t(λ); 0 where not informative."""
+        slope, constant = (np.where(params.informative, part, 0.0) for part in self.line(params.rate))
+        return slope, constant
 
     def leave_one_out(
         self,
@@ -127,6 +140,19 @@ class RateFamily(Family[Moments, RateParams]):
 
     def n_parameters(self, params: RateParams) -> int:
         return params.rate.size
+
+    def formula(self, params: RateParams) -> list[Formula]:
+        """A line for each column, and −log x! of counts."""
+        slope, constant = self._lines(params)
+        factorial = params.informative if self.factorial else None
+        columns = tuple(range(len(params.informative)))
+        domains = (self.domain,)
+        return [formulas.Curve(columns, None, constant.T, slope.T, factorial=factorial, domains=domains)]
+
+    def linear_formula(self, params: RateParams, weights: FloatArray) -> list[Formula]:
+        kept = tuple(np.flatnonzero(params.informative).tolist())
+        constant, slope = weights[:, ::2].T, weights[:, 1::2].T
+        return [formulas.Curve(kept, constant=constant, slope=slope, domains=(self.domain,))]
 
     def describe(self, params: RateParams, context: Context) -> list[Table]:
         kind = type(self).__name__

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,14 @@ from deciban.families.base import Context, Family, Natural, Reads, Recalled, Tab
 from deciban.families.left_out_terms import LeftOut
 from deciban.families.natural import require_finite
 from deciban.families.priors import Background, DiscretePrior, Laplace, Virtual, log_frequencies
+from deciban.late import late
 from deciban.statistics.tokens import Cut, TermRows, Terms, Tokens
 from deciban.types import FloatArray, IntArray, Labels
+
+if TYPE_CHECKING:
+    from deciban.families.formulas import Formula
+
+formulas = late("deciban.families.formulas")  # only a report asks for them
 
 Events = Literal["multinomial", "bernoulli", "complement"]
 Range = tuple[int, int]
@@ -316,6 +322,17 @@ class Text(Family[Tokens, TextParams]):
         starts = rows.indptr[:-1][there > 0]
         indices, indptr = np.insert(rows.indices + 1, starts, 0), rows.indptr + np.append(0, np.cumsum(there))
         return csr_array((np.ones(len(indices)), indices, indptr), shape=(len(rows), 1 + len(params.terms)))
+
+    def formula(self, params: TextParams) -> list[Formula]:
+        """A table of terms, of which every one is a line; and what there is where none is there."""
+        certain = params.certain.T if params.certain.any() else None
+        absent = params.absent if self._once else None
+        return [formulas.Bag((), params.terms, self.cut, self._once, params.log_p.T, absent, certain)]
+
+    def linear_formula(self, params: TextParams, weights: FloatArray) -> list[Formula]:
+        absent = weights[:, 0] if self._once else None
+        table = weights[:, 1:] if self._once else weights
+        return [formulas.Bag((), params.terms, self.cut, self._once, table.T, absent, owner=(0,))]
 
     def describe(self, params: TextParams, context: Context) -> list[Table]:
         """Of each class the terms that tell most for it, by how often they do."""

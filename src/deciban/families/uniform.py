@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,14 @@ from numpy.typing import NDArray
 from deciban.errors import forbid_infinite
 from deciban.families.base import FLOOR, Context, Family, Table, class_rows
 from deciban.families.priors import Laplace
+from deciban.late import late
 from deciban.statistics.extrema import Extrema, Least
 from deciban.types import FloatArray, Labels
+
+if TYPE_CHECKING:
+    from deciban.families.formulas import Formula, Lookup
+
+formulas = late("deciban.families.formulas")  # only a report asks for them
 
 
 @dataclass(frozen=True)
@@ -91,6 +97,13 @@ class Uniform(Family[Extrema, UniformParams]):
     def n_parameters(self, params: UniformParams) -> int:
         return 2 * params.low.size
 
+    def formula(self, params: UniformParams) -> list[Formula]:
+        """A table for each column: between any two ends, be it of the same class or not, nothing changes."""
+        found: list[Formula] = []
+        for j, (low, high) in enumerate(zip(params.low.T, params.high.T, strict=True)):
+            found.append(_steps(j, low, high) if params.informative[j] else formulas.Always((j,), np.zeros(len(low))))
+        return found
+
     def describe(self, params: UniformParams, context: Context) -> list[Table]:
         return [
             Table(
@@ -132,6 +145,15 @@ def log_density_within(low: FloatArray, high: FloatArray, x: FloatArray) -> Floa
     """−log(high − low) where low <= x <= high, −inf beside it, and 0 where x is missing; elementwise."""
     inside = np.where((x >= low) & (x <= high), -np.log(high - low), -np.inf)
     return np.where(np.isnan(x), 0.0, inside)
+
+
+def _steps(column: int, low: FloatArray, high: FloatArray) -> Lookup:
+    """[low, high] of each class (K) as bins: one begins at each low, and one behind each high."""
+    cuts = np.unique(np.concatenate([low, np.nextafter(high, np.inf)]))
+    firsts = np.append(np.nextafter(cuts[0], -np.inf), cuts)  # a number of each bin
+    table = log_density_within(low, high, firsts[:, np.newaxis])
+    steps: Lookup = formulas.Lookup((column,), (formulas.Code(column, len(firsts), cuts=cuts),), table)
+    return steps
 
 
 def _without(

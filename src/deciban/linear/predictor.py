@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,9 @@ from deciban.families.base import padded_table
 from deciban.linear.rows import DenseRows, SparseRows
 from deciban.schema import Schema
 from deciban.types import FloatArray
+
+if TYPE_CHECKING:
+    from deciban.families.formulas import Formula
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,15 @@ class Predictor:
             out[:] = _kernels.predictors(x, w, self.constant, self.origin)
         if not np.isfinite(out.sum()):
             self.design.forbid_infinite(frame, first_row)
+
+    @property
+    def start(self) -> str:
+        """What explanations call the constant."""
+        return "intercept" if self.design.of_twin or not self.origin.any() else "average row"
+
+    def formula(self) -> list[Formula]:
+        """η less its constant, as formulas that need no library."""
+        return self.design.formula(self.coefficients, self.origin)
 
     def parts(self, frame: Frame) -> tuple[list[str], list[FloatArray]]:
         """What each column adds, as (n, k) arrays, with the columns' names."""

@@ -298,8 +298,7 @@ class LogisticRegression(LinearEstimator, ProbabilityClassifier):
         predictor = self.predictor_
         names, parts = predictor.parts(frame)
         constant = np.broadcast_to(predictor.constant, (frame.rows, len(predictor.constant)))
-        first = "intercept" if predictor.design.of_twin or not predictor.origin.any() else "average row"
-        return Explanation(self._classes, (first, *names), np.stack([constant, *parts], axis=1))
+        return Explanation(self._classes, (predictor.start, *names), np.stack([constant, *parts], axis=1))
 
 
 class SoftmaxRegression(LogisticRegression):

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deciban.families.normals import TOWARDS, Normals, NormalsParams
+from deciban.late import late
 from deciban.statistics import Moments, Scatter
 from deciban.types import FloatArray
 from deciban.weighing.reader import Piece, Reader, Rows, Share, bounded, centred
+
+if TYPE_CHECKING:
+    from deciban.families.formulas import Formula
+
+formulas = late("deciban.families.formulas")  # only a report asks for them
 
 MOST = 30.0  # nats, that columns tell together, however far from all classes a row is
 
@@ -61,6 +68,14 @@ class Normal(Reader):
     @property
     def n_parameters(self) -> int:
         return 2 * self.mean.size
+
+    def formula(self, weights: FloatArray) -> list[Formula]:
+        """A parabola for each column, bounded and weighed."""
+        columns = tuple(self.kept.tolist())
+        variance = self._variance(self.count, self.squares, self.spread[:, np.newaxis])
+        constant, square = -0.5 * np.log(variance), -0.5 / variance
+        held = {"low": self.low, "high": self.high, "most": self.most, "weights": weights}
+        return [formulas.Curve(columns, self.mean, constant, square=square, **held)]
 
     @staticmethod
     def _variance(count: FloatArray, squares: FloatArray, spread: FloatArray) -> FloatArray:
@@ -128,6 +143,14 @@ class Jointly(Reader):
                     found += logs - 0.5 * (np.log(rest) - d * np.log((size - less) / size))
                 out[n, piece, k] = found
         return out
+
+    def formula(self, weights: FloatArray) -> list[Formula]:
+        """Means and triangles of both; each column has its share, as `split` gives it."""
+        reading, params = self.family.reading, self.params
+        vector = tuple(range(len(self.columns))), reading.formula(), reading.owner
+        means = self.count @ params.mean / self.count.sum(), params.mean
+        triangles = formulas.rows_of_triangle(params.shared), formulas.rows_of_triangle(params.own)
+        return [formulas.Mixed(*vector, *means, *triangles, weights, MOST)]
 
     @property
     def width(self) -> int:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deciban.families.base import rows_of
 from deciban.types import FloatArray, Labels
+
+if TYPE_CHECKING:
+    from deciban.families.formulas import Formula
 
 Adder = Callable[[Any, FloatArray], None]
 Share = tuple[tuple[int, ...], FloatArray]  # columns, and (n, K) what they contribute; no columns: what none does
@@ -70,6 +73,13 @@ class Reader(ABC):
     def width(self) -> int:
         """How many numbers it makes of a row on the way, about."""
         return 1 + 4 * len(self.pieces)
+
+    @abstractmethod
+    def formula(self, weights: FloatArray) -> list[Formula]:
+        """What is added, as formulas that need no library; their owners are the columns that `split` gives shares to.
+
+        Columns are numbered as the block has them.
+        """
 
     def lines(self, values: Any, weights: FloatArray) -> Iterator[tuple[str, FloatArray]]:
         """What is added, by parts with names of their own, where it has such: `by_lines`; they sum to it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,17 @@ from deciban.families.celled import Pairs
 from deciban.families.cuts import bins_of, cut_values, equal_frequency, supervised_cuts
 from deciban.families.forest import Forest
 from deciban.families.mixed import Codes
+from deciban.late import late
 from deciban.statistics import Counts, Histogram
 from deciban.statistics.cells import Cells
 from deciban.statistics.moments import Moments
 from deciban.types import FloatArray, IntArray
 from deciban.weighing.reader import Adder, Piece, Reader, Rows, Share, centred
+
+if TYPE_CHECKING:
+    from deciban.families.formulas import Code, Formula
+
+formulas = late("deciban.families.formulas")  # only a report asks for them
 
 VIRTUAL = 2.0  # rows that every cell has more, spread over the classes as all rows are
 RARE = 5.0  # rows: values with fewer are one
@@ -46,6 +52,21 @@ class Tables(Reader):
     def codes(self, values: Any) -> NDArray[np.int32]:
         """(n, pieces) places in the tables; −1 is missing."""
         raise NotImplementedError
+
+    def coding(self, piece: int) -> tuple[Code, ...]:
+        """How a piece's codes are made of cells: `codes`, for one row elsewhere."""
+        raise NotImplementedError
+
+    def formula(self, weights: FloatArray) -> list[Formula]:
+        """The table of each piece, weighed."""
+        found: list[Formula] = []
+        logs = self.logs()
+        for p in range(len(self.pieces)):
+            codes, table = self.coding(p), logs[self.offsets[p] : self.offsets[p + 1]] * weights[p]
+            owner = tuple(code.column for code in codes)
+            counts = bool(weights[p].any())
+            found.append(formulas.Lookup(owner, codes, table) if counts else formulas.Always(owner, weights[p]))
+        return found
 
     def evidence(self, rows: Rows) -> FloatArray:
         codes = self.codes(rows.values)
@@ -77,7 +98,7 @@ class Values(Tables):
     """The values of columns of categories; a missing cell is a value, and so are all rare ones together."""
 
     def __init__(self, columns: Sequence[int], statistic: Counts, prior: FloatArray) -> None:
-        self.places, tables = [], []
+        self.places, self.levels, tables = [], statistic.levels, []
         for j in range(len(columns)):
             counts = statistic.table.value[:, statistic.offsets[j] : statistic.offsets[j + 1]].T
             place = _without_rare(counts, statistic.levels[j])
@@ -90,6 +111,11 @@ class Values(Tables):
     def codes(self, values: Coded) -> NDArray[np.int32]:
         found = [place[column] for place, column in zip(self.places, values.codes.T, strict=True)]
         return np.stack(found, axis=1).astype(np.int32)
+
+    def coding(self, piece: int) -> tuple[Code, ...]:
+        place = self.places[piece]
+        size, unseen = int(place.max(initial=-1)) + 1, int(place[UNSEEN])
+        return (formulas.Code(piece, size, levels=self.levels[piece], places=place[:-2], unseen=unseen),)
 
 
 def _without_rare(counts: FloatArray, levels: Sequence[Any]) -> NDArray[np.int32]:
@@ -115,6 +141,9 @@ class Present(Tables):
 
     def codes(self, values: FloatArray) -> NDArray[np.int32]:
         return np.ascontiguousarray(values[:, self.kept].astype(np.int32))
+
+    def coding(self, piece: int) -> tuple[Code, ...]:
+        return (formulas.Code(int(self.kept[piece]), 2, cuts=np.zeros(0), missing=1),)
 
 
 class Scales(Tables):
@@ -165,6 +194,10 @@ class Scales(Tables):
         for p, (j, cuts) in enumerate(self.cuts):
             out[:, p] = _binned(values[:, j], cuts)
         return out
+
+    def coding(self, piece: int) -> tuple[Code, ...]:
+        j, cuts = self.cuts[piece]
+        return (formulas.Code(j, len(cuts) + 1, cuts=cuts),)
 
     def evidence(self, rows: Rows) -> FloatArray:
         out = super().evidence(rows)
@@ -236,6 +269,10 @@ class Paired(Tables):
     def codes(self, values: Codes) -> NDArray[np.int32]:
         return self.family.cells(values)
 
+    def coding(self, piece: int) -> tuple[Code, ...]:
+        codes = self.family.reading.formula()
+        return tuple(codes[j] for j in self.family.pairs[piece])
+
 
 class Leaves(Reader):
     """The mean over trees of log (N_c(leaf) + sπ_c) − log π_c, with s = ½.
@@ -280,6 +317,13 @@ class Leaves(Reader):
             _kernels.add_table(self.family.cells(values), self.family.offsets, table, out.shape[1], out)
 
         return add
+
+    def formula(self, weights: FloatArray) -> list[Formula]:
+        """The trees, and the counts of their leaves."""
+        columns, family = tuple(range(len(self.columns))), self.family
+        nodes = family.starts, family.column, family.code, np.where(family.column < 0, 0, family.left)
+        leaves = self.counts, self.prior, self.virtual, weights[0]
+        return [formulas.Trees(columns, family.reading.formula(), family.reading.ordered, *nodes, *leaves)]
 
     def split(self, values: Codes, weights: FloatArray) -> Iterator[Share]:
         logs = self._logs(self.family.sums(self.counts)) * weights[0]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from deciban.families.base import Context
 from deciban.families.text import Text
 from deciban.types import FloatArray
 from deciban.weighing.reader import Piece, Reader, Rows, Share, centred
+
+if TYPE_CHECKING:
+    from deciban.families.formulas import Formula
 
 
 class Words(Reader):
@@ -37,6 +41,14 @@ class Words(Reader):
     @property
     def n_parameters(self) -> int:
         return int(self.family.n_parameters(self.params))
+
+    def formula(self, weights: FloatArray) -> list[Formula]:
+        """What each word adds, less its mean over the classes, weighed."""
+        (whole,) = self.family.formula(self.params)
+        if not self.by_lines:
+            return [replace(whole, slope=centred(whole.slope) * weights[0])]
+        absent = None if whole.absent is None else centred(whole.absent) * weights[0]
+        return [replace(whole, table=centred(whole.table) * weights[0], absent=absent)]
 
     def lines(self, values: Any, weights: FloatArray) -> Iterator[tuple[str, FloatArray]]:
         for name, part in self.family.lines(self.params, values, len(self.context.classes)):
