@@ -91,8 +91,8 @@ def numbers(chosen: str, density_title: str, unit: str = "decibans") -> Any:
         "value:Q", title=None, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(grid=False, tickCount=6)
     )
     common = _behind(alt, density_title, x=across)
-    outline = common.mark_line(strokeWidth=1, opacity=0.7).encode(strokeDash=_dashes(alt))
-    behind = common.mark_area(opacity=0.18), outline
+    outline = common.mark_line(strokeWidth=1.5, opacity=0.9).encode(strokeDash=_dashes(alt))
+    behind = common.transform_filter(CHOSEN).mark_area(opacity=0.18), outline
     base = alt.Chart(data("evidence")).transform_filter(CHOSEN).encode(x=across)
     up = alt.Y("decibans:Q", title=unit, axis=alt.Axis(tickCount=5))
     band = base.mark_area(color=INK, opacity=0.15).encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
@@ -109,14 +109,17 @@ def steps(chosen: str, density_title: str, unit: str = "decibans") -> Any:
         "from:Q", title=None, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(grid=False, tickCount=6)
     )
     common = _behind(alt, density_title, x=across, x2="to:Q")
-    tops = common.mark_rule(strokeWidth=1, opacity=0.7).encode(strokeDash=_dashes(alt))
-    behind = common.mark_rect(opacity=0.15).encode(y2=alt.datum(0)), tops
-    base = alt.Chart(data("evidence")).transform_filter(CHOSEN).encode(x=across, x2="to:Q")
+    tops = common.mark_rule(strokeWidth=1.5, opacity=0.9).encode(strokeDash=_dashes(alt))
+    behind = common.transform_filter(CHOSEN).mark_rect(opacity=0.15).encode(y2=alt.datum(0)), tops
+    mine = alt.Chart(data("evidence")).transform_filter(CHOSEN).encode(x=across)
+    base = mine.encode(x2="to:Q")
     up = alt.Y("decibans:Q", title=unit, axis=alt.Axis(tickCount=5))
     band = base.mark_rect(color=INK, opacity=0.1).encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
     tips = [alt.Tooltip(f"{field}:Q", format=".4~g") for field in ("from", "to", "decibans", "rows")]
     line = base.mark_rule(color=INK, strokeWidth=2.5).encode(y=up, tooltip=tips)
-    return _over(alt, behind, alt.layer(band, zero("y"), line), chosen)
+    single = mine.transform_filter("datum.from === datum.to")  # a value of its own, such as 0
+    dots = single.mark_point(filled=True, color=INK, size=40, opacity=1).encode(y=up, tooltip=tips)
+    return _over(alt, behind, alt.layer(band, zero("y"), line, dots), chosen)
 
 
 def _across(alt: Any, field: str) -> Any:
@@ -229,15 +232,13 @@ def floating(unit: str = "decibans") -> Any:
     base = alt.Chart(data("parts")).encode(y=names_axis("name"))
     numbers = alt.Tooltip("value:Q", format="+.4~g", title=unit), alt.Tooltip("end:Q", format="+.4~g", title="so far")
     bars = base.mark_bar(height={"band": 0.75}).encode(
-        x=alt.X("start:Q", title=unit, axis=alt.Axis(tickCount=6)),
+        x=alt.X(
+            "start:Q", title=unit, axis=alt.Axis(tickCount=6), scale=alt.Scale(padding=40, nice=False)
+        ),  # for numbers
         x2="end:Q",
         color=signed("value"),
         opacity=alt.condition("datum.what === 'sum'", alt.value(1), alt.value(0.75)),
-        tooltip=[
-            "name:N",
-            alt.Tooltip("value:Q", format="+.4~g", title=unit),
-            alt.Tooltip("end:Q", format="+.4~g", title="so far"),
-        ],
+        tooltip=["name:N", *numbers],
     )
     right = base.transform_filter("datum.value >= 0").mark_text(align="left", dx=4, color=INK, fontSize=11)
     left = base.transform_filter("datum.value < 0").mark_text(align="right", dx=-4, color=INK, fontSize=11)

@@ -54,7 +54,7 @@ function tableOf(fields, rows, { caption = null, className = null } = {}) {
   const numeric = fields.map((_, j) => rows.length > 0 && rows.every((row) => row[j] === null || isNumber(row[j])));
   const head = fields.map((name, j) => element("th", { scope: "col", class: numeric[j] ? "number" : null }, name));
   const body = rows.map((row) => element("tr", {}, row.map((value, j) =>
-    j === 0 && !numeric[0] ? element("th", { scope: "row" }, shown(value)) : element("td", { class: numeric[j] ? "number" : null }, shown(value)))));
+    j === 0 && !numeric[0] ? element("th", { scope: "row" }, shown(value)) : element("td", { class: numeric[j] ? "number" : String(value).length > 24 ? "long" : null }, shown(value)))));
   return element("table", { class: className }, caption ? element("caption", {}, caption) : null,
     element("thead", {}, element("tr", {}, head)), element("tbody", {}, body));
 }
@@ -84,7 +84,7 @@ const PLAIN = getComputedStyle(document.documentElement).getPropertyValue("--pla
 const CONFIG = {
   aria: false, background: "transparent", font: PLAIN, view: { stroke: null },
   axis: { labelColor: "var(--soft)", titleColor: "var(--soft)", titleFontWeight: "normal", domainColor: "var(--faint)", tickColor: "var(--faint)",
-    gridColor: "var(--rule)", labelFontSize: 11, titleFontSize: 11, titlePadding: 8 },
+    gridColor: "var(--rule)", labelFontSize: 12, titleFontSize: 12, titlePadding: 8, labelSeparation: 6 },
   legend: { labelColor: "var(--soft)", titleColor: "var(--soft)", titleFontWeight: "normal" },
 };
 
@@ -206,6 +206,7 @@ function columnsTable(columns) {
 }
 
 function valuesOf(column) {
+  if (column.kind === "boolean") return "";
   if (column.low !== null && column.high !== null) return `${shown(column.low)} to ${shown(column.high)}`;
   return column.levels === null ? "" : `${shown(column.levels)} different`;
 }
@@ -227,10 +228,10 @@ function quality() {
 
 function metricsTable(metrics) {
   const some = metrics.some((m) => m.prior !== null && m.prior !== undefined);
-  const head = ["", "model", ...(some ? ["prior alone"] : []), "95% interval", ""];
+  const head = ["", "model", "95% interval", ...(some ? ["prior alone"] : []), ""];
   const rows = metrics.map((m) => element("tr", {}, element("th", { scope: "row" }, m.title),
-    element("td", { class: "number strong" }, shown(m.value)), some ? element("td", { class: "number" }, shown(m.prior)) : null,
-    element("td", { class: "number" }, m.low === null || m.low === undefined ? "" : `${shown(m.low)} to ${shown(m.high)}`), element("td", { class: "meaning" }, m.meaning ?? "")));
+    element("td", { class: "number strong" }, shown(m.value)), element("td", { class: "number" }, m.low === null || m.low === undefined ? "" : `${shown(m.low)} to ${shown(m.high)}`),
+    some ? element("td", { class: "number" }, m.prior === null || m.prior === undefined ? "" : shown(m.prior)) : null, element("td", { class: "meaning" }, m.meaning ?? "")));
   return boxed(element("table", { class: "short", id: "metrics" }, element("thead", {}, element("tr", {}, head.map((name, j) => element("th", { scope: "col", class: j && j < head.length - 1 ? "number" : null }, name)))), element("tbody", {}, rows)), "Metrics");
 }
 
@@ -378,7 +379,7 @@ function evidence() {
   state.chosen = figures.classes[figures.classes.length === 2 ? 1 : 0] ?? "";
   section.append(element("p", {}, e.sentence), rankingPicture(e));
   section.append(...classKey());
-  if (e.columns.length) section.append(element("h3", {}, "Columns"), element("div", { class: "grid" }, e.columns.slice(0, MOST_CHARTS).map(columnPicture)));
+  if (e.columns.length) section.append(element("h3", {}, "Columns"), ...columnNotes(e.columns), element("div", { class: "grid" }, e.columns.slice(0, MOST_CHARTS).map(columnPicture)));
   if (e.columns.length > MOST_CHARTS) section.append(otherColumns(e.columns));
   if (e.pairs?.length) section.append(element("h3", {}, "Pairs"), element("p", { class: "quiet" }, "What two columns say together, in decibans, beyond each by itself or instead of it; the stronger, the deeper."), element("div", { class: "grid" }, e.pairs.map(pairPicture)));
   if (e.terms?.length) section.append(element("h3", {}, "Terms"), element("div", { class: "grid" }, e.terms.map(termsPicture)));
@@ -415,13 +416,25 @@ function remembered(made) {
   return made;
 }
 
+// Said once if it holds for all, else beside each.
+function columnNotes(columns) {
+  const notes = [...new Set(columns.map(columnNote))];
+  state.notesApart = notes.length > 1;
+  return state.notesApart || !notes[0] ? [] : [element("p", { class: "quiet" }, notes[0])];
+}
+
+function columnNote({ exact, density_title: common }) {
+  const mean = exact ? "" : "Means over rows, which other columns move; ranges hold 10% to 90% of them. ";
+  return `${mean}${common ? `Behind or beside: ${common}.` : ""}`;
+}
+
 function columnPicture(column) {
-  const rows = column.evidence.rows, levels = column.chart === "levels";
-  const longest = () => Math.min(120, 12 + 6.2 * Math.max(3, ...rows.map((row) => String(row[0]).length)));
-  const note = column.exact ? null : `Mean over rows, which other columns move${rows.some((row) => row[column.evidence.fields.indexOf("low")] !== null) ? "; 10% to 90% as a range" : ""}.`;
-  return remembered(picture({ title: column.name, note: [note, column.density_title ? `Behind: ${column.density_title}.` : null].filter(Boolean).join(" ").replace("Behind", levels ? "Beside" : "Behind"),
-    label: `What the values of ${column.name} say, in decibans`, least: levels ? AXIS + BAR * new Set(rows.map((row) => row[0])).size : 230, table: column.evidence,
-    make: (width) => filled(column.chart, width, { evidence: drawable(rowsOf(column.evidence), "decibans", "low", "high"), density: rowsOf(column.density) }, { chosen: classIn(column.evidence), height: levels ? null : 210, labels: levels ? longest() : 0 }) }));
+  const { name, chart, evidence: table, density } = column, levels = chart === "levels";
+  const values = new Set(table.rows.map((row) => String(row[0])));
+  const labels = levels ? Math.min(120, 12 + 6.5 * [...values].reduce((most, value) => Math.max(most, value.length), 3)) : 0;
+  const data = () => ({ evidence: drawable(rowsOf(table), "decibans", "low", "high"), density: rowsOf(density) });
+  return remembered(picture({ title: name, note: state.notesApart ? columnNote(column) : null, label: `What the values of ${name} say, in decibans`, table,
+    least: levels ? AXIS + BAR * values.size : 230, make: (width) => filled(chart, width, data(), { chosen: classIn(table), height: levels ? null : 210, labels }) }));
 }
 
 function otherColumns(columns) {
