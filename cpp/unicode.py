@@ -1,16 +1,31 @@
-"""Writes cpp/kernels/unicode.hpp: what each character is to a word, and how it is folded.
+"""Writes what each character is to a word, and how it is folded: for the kernels, and for the page of a report.
 
-    python cpp/unicode.py > cpp/kernels/unicode.hpp
+    python cpp/unicode.py
 
-The tables are kept in the sources, so that a text has the same terms wherever deciban was built.
+The tables are kept in the sources (cpp/kernels/unicode.hpp, and a part of src/deciban/report/page/terms.js), so that a
+text has the same terms wherever deciban was built, and in any browser.
 """
 
+import re
 import sys
 import unicodedata
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from textwrap import wrap
+
+HEADER = Path(__file__).parent / "kernels" / "unicode.hpp"
+SCRIPT = Path(__file__).parents[1] / "src" / "deciban" / "report" / "page" / "terms.js"
+PART_OF_SCRIPT = re.compile(r" *// Made by cpp/unicode\.py.*// Up to here made by cpp/unicode\.py\.\n", re.DOTALL)
+WIDTH = 116  # of lines
 
 SEPARATOR, LETTER, DIGIT, ALONE, IGNORED, APOSTROPHE, POINT = range(7)
+SIGNS = "SLDAI'."  # of the kinds, in the script
 IDEOGRAPHS = ("CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA")  # names of what is written without spaces
-VARIANTS = (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))  # they choose among shapes of a character
+VARIANTS = {*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}  # they choose among shapes of a character
+
+Runs = list[tuple[int, int, int]]  # of one kind: where it begins, how many characters, the kind
+Folds = dict[int, tuple[int, ...]]  # what a character becomes, if it does not stay
 
 
 def kind_of(code: int) -> int:
@@ -30,32 +45,105 @@ def kind_of(code: int) -> int:
     return LETTER if category[0] in "LMN" or character == "_" else SEPARATOR
 
 
-def main() -> None:
-    kinds = [kind_of(code) for code in range(sys.maxunicode + 1)]
-    runs = [code for code in range(len(kinds)) if code == 0 or kinds[code] != kinds[code - 1]]
-    print("// Made by cpp/unicode.py from Unicode", unicodedata.unidata_version, "and not to be changed by hand.")
-    print("#pragma once\n#include <cstdint>\n\nnamespace deciban::unicode {\n")
-    print("enum Kind : std::uint8_t { SEPARATOR, LETTER, DIGIT, ALONE, IGNORED, APOSTROPHE, POINT };\n")
-    begins = [f"{code << 3 | kinds[code]}u" for code in runs]
-    _print_array("std::uint32_t RUNS", begins, "where a kind begins, · 8 + the kind")
-    folded = {chr(code): chr(code).casefold() for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000}
-    folds = [(ord(a), [*map(ord, b)]) for a, b in folded.items() if a != b]
-    cells = [f"{{{a}u, {{{', '.join(f'{c}u' for c in b + [0] * (3 - len(b)))}}}}}" for a, b in folds]
-    print("struct Fold {\n    std::uint32_t from;\n    std::uint32_t to[3];  // 0: no more\n};\n")
-    _print_array("Fold FOLDS", cells, "full case folding, by what it is of")
-    print("}  // namespace deciban::unicode")
+def runs_of_kinds() -> Runs:
+    grouped = ((kind, list(codes)) for kind, codes in groupby(range(sys.maxunicode + 1), kind_of))
+    return [(codes[0], len(codes), kind) for kind, codes in grouped]
 
 
-def _print_array(name: str, cells: list[str], note: str) -> None:
-    print(f"constexpr {name}[] = {{  // {note}")
+def full_folds() -> Folds:
+    """Full case folding, by what it is of."""
+    folded = {code: chr(code).casefold() for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000}
+    return {code: tuple(map(ord, to)) for code, to in folded.items() if to != chr(code)}
+
+
+# The header ----------------------------------------------------------------------------------------------------------
+
+
+def header(runs: Runs, folds: Folds) -> str:
+    """unicode.hpp."""
+    begins = (f"{code << 3 | kind}u" for code, _, kind in runs)
+    cells = (f"{{{a}u, {{{', '.join(f'{c}u' for c in (*b, 0, 0)[:3])}}}}}" for a, b in folds.items())
+    return "\n".join(
+        [
+            f"// Made by cpp/unicode.py from Unicode {unicodedata.unidata_version} and not to be changed by hand.",
+            "#pragma once\n#include <cstdint>\n\nnamespace deciban::unicode {\n",
+            "enum Kind : std::uint8_t { SEPARATOR, LETTER, DIGIT, ALONE, IGNORED, APOSTROPHE, POINT };\n",
+            *_array("std::uint32_t RUNS", begins, "where a kind begins, · 8 + the kind"),
+            "struct Fold {\n    std::uint32_t from;\n    std::uint32_t to[3];  // 0: no more\n};\n",
+            *_array("Fold FOLDS", cells, "full case folding, by what it is of"),
+            "}  // namespace deciban::unicode\n",
+        ]
+    )
+
+
+def _array(name: str, cells: Iterable[str], note: str) -> Iterator[str]:
+    yield f"constexpr {name}[] = {{  // {note}"
     line = "   "
     for cell in cells:
-        if len(line) + len(cell) > 116:
-            print(line)
+        if len(line) + len(cell) > WIDTH:
+            yield line
             line = "   "
         line += f" {cell},"
-    print(line)
-    print("};\n")
+    yield line
+    yield "};\n"
+
+
+# The script ----------------------------------------------------------------------------------------------------------
+
+
+def part_of_script(runs: Runs, folds: Folds) -> str:
+    """The tables in terms.js. Numbers have base 36."""
+    kinds = (f"{_base_36(count) if count > 1 else ''}{SIGNS[kind]}" for _, count, kind in runs)
+    shifts = (",".join(map(_base_36, run)) for run in _shifts(folds))
+    spelled = (",".join(map(_base_36, (code, *to))) for code, to in folds.items() if len(to) > 1)
+    return "\n".join(
+        [
+            f"  // Made by cpp/unicode.py from Unicode {unicodedata.unidata_version} and not to be changed by hand.",
+            "  // All characters in order: how many (one, if not said) are of a kind. All numbers have base 36.",
+            *_string("KINDS", "".join(kinds)),
+            "  // Folds to one character: the first, how many, how far apart, what is added.",
+            *_string("SHIFTS", " ".join(shifts)),
+            "  // Folds to several: the character, those it becomes.",
+            *_string("SPELLED", " ".join(spelled)),
+            "  // Up to here made by cpp/unicode.py.\n",
+        ]
+    )
+
+
+def _shifts(folds: Folds) -> list[tuple[int, int, int, int]]:
+    """Folds to one character, as runs of one shift and one step: first, how many, step, shift."""
+    runs: list[tuple[int, int, int, int]] = []
+    for code, to in folds.items():
+        if len(to) > 1:
+            continue
+        first, count, step, shift = runs[-1] if runs else (code, 0, 0, 0)
+        away = code - first - step * (count - 1)
+        if count and shift == to[0] - code and away in ((1, 2) if count == 1 else (step,)):
+            runs[-1] = (first, count + 1, away, shift)
+        else:
+            runs.append((code, 1, 1, to[0] - code))
+    return runs
+
+
+def _base_36(number: int) -> str:
+    if number < 0:
+        return "-" + _base_36(-number)
+    digit = "0123456789abcdefghijklmnopqrstuvwxyz"[number % 36]
+    return _base_36(number // 36) + digit if number >= 36 else digit
+
+
+def _string(name: str, text: str) -> Iterator[str]:
+    """A constant over several lines; where they break says nothing."""
+    yield f"  const {name} = `"
+    yield from wrap(text, WIDTH, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
+    yield "  `;"
+
+
+def main() -> None:
+    runs, folds = runs_of_kinds(), full_folds()
+    HEADER.write_text(header(runs, folds))
+    part = part_of_script(runs, folds)
+    SCRIPT.write_text(PART_OF_SCRIPT.sub(lambda _: part, SCRIPT.read_text()))
 
 
 if __name__ == "__main__":
