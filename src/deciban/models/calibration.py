@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from scipy.integrate import simpson
@@ -37,6 +37,9 @@ class Evidence(Protocol):
 
     def corrected(self, log_p: FloatArray, classes: Levels) -> FloatArray:
         """(n, K) log-probabilities, corrected."""
+
+    def formula(self, classes: Levels) -> dict[str, Any]:
+        """The correction of log-probabilities of these classes, as plain numbers and arrays."""
 
     def tables(self) -> list[Table]:
         """The correction, for people."""
@@ -95,6 +98,9 @@ class Temperature:
             scaled = self.beta * log_p
         result: FloatArray = scaled - logsumexp(scaled, axis=1, keepdims=True)
         return result
+
+    def formula(self, classes: Levels) -> dict[str, Any]:
+        return {"beta": self.beta}
 
     def tables(self) -> list[Table]:
         rows = ((self.beta, 1.0 / self.beta),)
@@ -177,6 +183,15 @@ class Isotonic:
         p = np.maximum(p, np.finfo(np.float64).tiny)
         result: FloatArray = np.log(p) - np.log(p.sum(axis=1, keepdims=True))
         return result
+
+    def formula(self, classes: Levels) -> dict[str, Any]:
+        """β, the curve of each class that has one, and whether the first of two classes has what is left."""
+        curves = [
+            {"place": classes.index(self.classes[k]), "odds": curve.odds, "become": curve.become, "trust": curve.trust}
+            for k, curve in self.curves.items()
+            if self.classes[k] in classes
+        ]
+        return {"beta": self.temperature.beta, "curves": curves, "two": len(self.classes) == 2 == len(classes)}
 
     def tables(self) -> list[Table]:
         header = ("log-odds", "p of the curve")

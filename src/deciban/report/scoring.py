@@ -43,7 +43,7 @@ def scoring(model: Any) -> dict[str, Any]:
         corrections, inner = _uncorrected(model)
         found = _scored(inner)
     except DecibanError as error:
-        return {"columns": [], "classes": [], "why": str(error)}
+        return {"why": str(error)}
     return _packed_model(found, corrections)
 
 
@@ -162,7 +162,7 @@ def _packed_model(model: Scored, corrections: list[dict[str, Any]]) -> dict[str,
     pack = Pack(_levels(model), {(): 0, **{owner: 1 + i for i, owner in enumerate(model.owners)}})
     names = model.schema.names
     found = {
-        "columns": _columns(model.schema, pack.levels),
+        "columns": _columns(model, pack.levels),
         "classes": numbered(model.classes),
         "parts": [model.first, *(title(owner, names) for owner in model.owners)],
         "start": pack.value(model.start),
@@ -181,13 +181,14 @@ def _nothing(formula: Formula) -> bool:
     return isinstance(formula, Always) and not formula.nats.any()
 
 
-def _columns(schema: Schema, levels: Mapping[int, Levels]) -> list[dict[str, Any]]:
+def _columns(model: Scored, levels: Mapping[int, Levels]) -> list[dict[str, Any]]:
     """What people need to know to fill in a row."""
     found = []
-    for j, (name, kind) in enumerate(zip(numbered(schema.names), schema.kinds, strict=True)):
+    texts = {j for formula in model.formulas if isinstance(formula, Bag) for j in formula.columns}
+    for j, (name, kind) in enumerate(zip(numbered(model.schema.names), model.schema.kinds, strict=True)):
         known = [_plain(level) for level in levels[j]] if j in levels else None
         whole = bool(known) and all(isinstance(level, int) and not isinstance(level, bool) for level in levels[j])
-        found.append({"name": name, "kind": kind, "levels": known, "integers": whole})
+        found.append({"name": name, "kind": "text" if j in texts else kind, "levels": known, "integers": whole})
     return found
 
 

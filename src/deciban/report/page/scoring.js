@@ -367,7 +367,7 @@ const Scoring = (() => {
 
   function addBag(formula, row) {
     const { there, names, places, times } = termsOf(formula, row);
-    const add = (name, nats) => (formula.part === undefined ? row.line(formula.title + name, nats) : row.add(formula.part, nats));
+    const add = (name, nats) => (formula.part === undefined ? row.line((formula.title ?? "") + name, nats) : row.add(formula.part, nats));
     if (formula.absent) {
       const lacks = row.each((k) => there && formula.certain && formula.certain.some((of, place) => of[k] && !times.has(place)));
       add("absent terms", formula.absent.map((v, k) => (!there ? 0 : lacks[k] ? -Infinity : v)));
