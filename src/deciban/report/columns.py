@@ -25,7 +25,8 @@ from deciban.types import FloatArray, IntArray, Level, Levels
 
 sp = late("scipy.sparse")
 
-GRID = 65  # points of a curve
+GRID, LEAST = 65, 17  # points of a curve, at most and at least
+POINTS = 20_000  # of the curves of all columns and classes, about
 LEVELS = 30  # of a category that are shown by themselves
 BINS = 20  # of numbers, where evidence is a mean over rows
 LOW, HIGH = 0.1, 0.9  # of the rows: the range beside a mean
@@ -59,7 +60,8 @@ def called(level: Level) -> str:
 def charts(reading: Reading, found: Told, columns: Sequence[int]) -> list[Figures]:
     """A chart of each column: exact where it speaks by itself, otherwise the mean over rows."""
     alone = [j for j in columns if j not in reading.together]
-    asked = {j: points(reading, j) for j in alone}
+    fine = max(LEAST, min(GRID, POINTS // max(1, len(columns) * len(reading.names))))
+    asked = {j: points(reading, j, fine) for j in alone}
     asked = {j: at for j, at in asked.items() if at.values}
     scored = _scored(reading, asked)
     made = []
@@ -69,13 +71,13 @@ def charts(reading: Reading, found: Told, columns: Sequence[int]) -> list[Figure
         elif j in found.columns:
             made.append(_mean(reading, j, found))
         elif j in reading.marginal:
-            chart = _marginal(reading, j)
+            chart = _marginal(reading, j, fine)
             made += [] if chart is None else [chart]
     return made
 
 
-def points(reading: Reading, j: int) -> Points:
-    """Where to ask a column that speaks by itself."""
+def points(reading: Reading, j: int, fine: int) -> Points:
+    """Where to ask a column that speaks by itself: its values, its bins, or so many numbers."""
     if reading.is_levels(j):
         return _levels(reading, j)
     x = reading.column(j)
@@ -92,7 +94,7 @@ def points(reading: Reading, j: int) -> Points:
         values = [np.nextafter(cuts[0], -np.inf) if len(cuts) else low, *cuts]
         counts = np.bincount(np.searchsorted(cuts, x[~np.isnan(x)], side="right"), minlength=len(values))
         return Points("steps", [float(v) for v in values], counts.astype(np.float64), edges=edges)
-    grid = np.unique(np.linspace(low, high, GRID))
+    grid = np.unique(np.linspace(low, high, fine))
     if name == "Poisson":
         grid = np.unique(np.round(grid))
     return Points("numbers", grid.tolist(), np.full(len(grid), np.nan))
@@ -311,14 +313,14 @@ def _spread(values: FloatArray, weights: FloatArray) -> tuple[float | None, floa
         return float(np.average(values, weights=weights)), float(low), float(high)
 
 
-def _marginal(reading: Reading, j: int) -> Figures | None:
+def _marginal(reading: Reading, j: int, fine: int) -> Figures | None:
     """A column of a joint normal by itself: N(x; μ_c, Σ_c,jj). What it says beside others is another matter."""
     _, params, at = reading.block(j)
     x = reading.column(j)
     there = x[~np.isnan(x)]
     if not len(there) or not hasattr(params, "covariance"):
         return None
-    values = np.unique(np.linspace(there.min(), there.max(), GRID))
+    values = np.unique(np.linspace(there.min(), there.max(), fine))
     variance = np.broadcast_to(params.covariance[:, at, at], len(params.mean))
     if not (variance > 0).all():
         return None

@@ -40,6 +40,7 @@ FAMILIES = {
     "MultivariateGaussian": "jointly normal in each class, with the other columns",
     "Multinomial": "counts, one share of all in each class",
 }
+TERMS = "terms of documents"
 PIECES = {
     "value": "a probability for each value",
     "present": "whether it is missing",
@@ -257,7 +258,7 @@ def _weighed(model: Any, of: Given) -> dict[int, tuple[str, str]]:
                 if piece.kind == "pair":
                     pairs[j] = pairs.get(j, 0) + 1
                 else:
-                    said.setdefault(j, []).append(_of_piece(piece))
+                    said.setdefault(j, []).append(_of_piece(piece, reader))
     found = {}
     for j in {*said, *pairs}:
         words = list(dict.fromkeys(said.get(j, [])))
@@ -266,18 +267,18 @@ def _weighed(model: Any, of: Given) -> dict[int, tuple[str, str]]:
     return found
 
 
-def _of_piece(piece: Any) -> str:
+def _of_piece(piece: Any, reader: Any) -> str:
+    if reader.by_lines:
+        return TERMS
     if piece.kind in PIECES:
         return PIECES[piece.kind]
     if piece.kind.endswith("bins"):
         return "bins at several scales"
-    if len(piece.columns) > 1 and "words" not in piece.kind:
-        return "jointly normal with other columns"
-    return "normal density in each class" if "words" not in piece.kind else "terms of documents"
+    return "jointly normal with other columns" if len(piece.columns) > 1 else FAMILIES["Gaussian"]
 
 
 def _why_weighed(model: Any, name: Any, kind: str, words: list[str]) -> str:
-    if "terms of documents" in words:
+    if TERMS in words:
         return "text= said so" if not isinstance(model.text, str) else "long text, a third or more of it different"
     return WHY[kind]
 
@@ -287,6 +288,7 @@ def _linear(model: Any, of: Given) -> dict[int, tuple[str, str]]:
     found: dict[int, tuple[str, str]] = {}
     for part in model.predictor_.design.parts:
         encoder = part.encoder
+        marked = getattr(encoder, "marked", ())
         for i, j in enumerate(part.columns):
             if hasattr(encoder, "plan"):
                 said = f"sufficient statistics of {type(encoder.plan.family).__name__}"
@@ -298,7 +300,7 @@ def _linear(model: Any, of: Given) -> dict[int, tuple[str, str]]:
                 why = WHY[kinds[j]]
             else:
                 said, why = "multiplied by a coefficient", WHY[kinds[j]]
-                if i in encoder.marked:
+                if i in marked:
                     said += "; a missing cell is the mean, beside an indicator"
             found[j] = said, why
     if gives_numbers(model):

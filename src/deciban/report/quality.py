@@ -35,7 +35,12 @@ def quality(model: Any, of: Given, *, learned: bool) -> Figures:
     if gives_numbers(model):
         return of_numbers(model, of, learned=learned)
     how, evaluation = judged(model, of, learned=learned)
-    return figures(evaluation, how, _sentence(model, of, how), prior=prior_of(model, evaluation), share=of.effective)
+    sentence = _sentence(model, of, how)
+    if evaluation.unknown:
+        sentence += (
+            f" {counted(evaluation.unknown, 'row')} of a class that the model does not know: its probability is 0."
+        )
+    return figures(evaluation, how, sentence, prior=prior_of(model, evaluation), share=of.effective)
 
 
 def judged(model: Any, of: Given, *, learned: bool) -> tuple[str, Evaluation]:

@@ -202,7 +202,7 @@ def shown(model: Any, of: Given, most: int, seed: int) -> Figures:
     most_rows = MOST_CELLS // max(1, len(places))
     numbers, labels, cells, size = [], [], [], 0
     for row in chosen[:most_rows].tolist():
-        found = [plain(_cell(sample.frame, row, j)) for j in places]
+        found = _row(sample.frame, row, places)
         size += sum(len(cell.encode("utf-8", "replace")) + 3 if isinstance(cell, str) else 8 for cell in found)
         if size > MOST_BYTES:
             break
@@ -215,11 +215,10 @@ def shown(model: Any, of: Given, most: int, seed: int) -> Figures:
     return {"sentence": sentence, "numbers": numbers, "labels": labels, "cells": cells}
 
 
-def _cell(frame: Frame, row: int, column: int) -> Any:
+def _row(frame: Frame, row: int, places: list[int]) -> list[Any]:
     if isinstance(frame, SparseFrame):
-        return float(frame.x[row, column])
-    cell = frame.cell(row, column)
-    return None if isinstance(cell, float) and np.isnan(cell) else cell
+        return [float(cell) for cell in frame.x[[row]].toarray()[0][places]]
+    return [plain(frame.cell(row, j)) for j in places]
 
 
 def _chosen(model: Any, sample: Sample, most: int, seed: int) -> IntArray:
