@@ -94,6 +94,7 @@ def test_the_rooms_are_those_that_exist():
         ("pandas", set()),
         ("polars", set()),
         ("duckdb", set()),
+        ("altair", {"charts"}),
         ("typer", {"cli"}),
     ],
 )

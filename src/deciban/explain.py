@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -99,6 +100,18 @@ class Explanation:
             for (name, _), x, end in zip(lines, numbers, [*ends, odds(lines[-1][1])], strict=True)
         ]
         return "\n".join([self._title(row, target, against), *body])
+
+    def plot(self, row: int = 0, target: Level = None, against: Level = None) -> Any:
+        """One row as a waterfall, from the prior to the log-odds: an altair chart.
+
+        Needs `pip install 'deciban[plot]'`.
+        """
+        from deciban.charts.evidence import waterfall
+
+        if len(self.classes) == 1:
+            raise DecibanError(f"there is nothing to draw: {self.classes[0]!r} is the only class there is")
+        lines = self.lines(row, target, against)
+        return waterfall(lines, f"{self._title(row, target, against)}: {odds(lines[-1][1])}")
 
     def _title(self, row: int, target: Level, against: Level) -> str:
         chosen, other = (self.classes[int(side[row])] for side in self.sides(target, against))

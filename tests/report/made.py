@@ -53,8 +53,7 @@ def made(classes, seed=0, columns=("age", "colour", "size"), levels=4, steps=100
             "labels": classes[:1] * 3,
             "cells": [[None] * len(columns)] * 3,
         },
-        "scoring": None,
-        "why": "it was made by hand",
+        "scoring": {"why": "it was made by hand"},
     }
 
 

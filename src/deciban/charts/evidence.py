@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 from deciban.charts.parts import (
@@ -25,8 +26,10 @@ from deciban.charts.parts import (
     whole,
     zero,
 )
+from deciban.table import numbered
 
 MOST_BARS, MOST_TERMS = 20, 15  # that are drawn; figures hold all
+KNOWN = "isValid(datum.low) && isValid(datum.high)"
 CHOSEN = "datum.class === chosen"
 
 
@@ -58,7 +61,17 @@ def column(figure: Figure, of: str | None = None, unit: str = "decibans") -> Any
     drawn = draw(chosen, figure["density_title"], unit).properties(
         title=title(f"{figure['name']}: evidence for {chosen}")
     )
-    return whole(drawn, evidence=drawable(evidence, "decibans", "low", "high"), density=density, zero=ZERO)
+    common = outline(density) if figure["chart"] == "numbers" else density
+    return whole(drawn, evidence=drawable(evidence, "decibans", "low", "high"), density=common, zero=ZERO)
+
+
+def outline(density: Rows) -> Rows:
+    """A density in steps as points of a line, two for each step; other densities are lines already.
+
+    >>> [row["value"] for row in outline([{"from": 0, "to": 2, "class": "yes", "density": 0.5}])]
+    [0, 2]
+    """
+    return [row | {"value": row[end]} for row in density for end in (("from", "to") if "from" in row else ("value",))]
 
 
 def levels(chosen: str, density_title: str, unit: str = "decibans") -> Any:
@@ -70,7 +83,7 @@ def levels(chosen: str, density_title: str, unit: str = "decibans") -> Any:
         color=signed("decibans"),
         tooltip=["value:N", "class:N", alt.Tooltip("decibans:Q", format="+.4~g"), alt.Tooltip("rows:Q", format=",")],
     )
-    ranges = base.mark_rule(color=INK).encode(x=alt.X("low:Q", title=unit), x2="high:Q")
+    ranges = base.transform_filter(KNOWN).mark_rule(color=INK).encode(x=alt.X("low:Q", title=unit), x2="high:Q")
     said = alt.layer(bars, ranges, zero()).properties(width=SIDE * 0.6, height=alt.Step(STEP))
     shares = alt.Chart(data("density")).mark_point(filled=True, size=45, opacity=0.9)
     common = shares.encode(
@@ -95,7 +108,8 @@ def numbers(chosen: str, density_title: str, unit: str = "decibans") -> Any:
     behind = common.transform_filter(CHOSEN).mark_area(opacity=0.18), outline
     base = alt.Chart(data("evidence")).transform_filter(CHOSEN).encode(x=across)
     up = alt.Y("decibans:Q", title=unit, axis=alt.Axis(tickCount=5))
-    band = base.mark_area(color=INK, opacity=0.15).encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
+    ranges = base.transform_filter(KNOWN).mark_area(color=INK, opacity=0.15)
+    band = ranges.encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
     line = base.mark_line(color=INK, strokeWidth=2, interpolate="linear").encode(y=up)
     tips = [alt.Tooltip(f"{field}:Q", format=".4~g") for field in ("value", "decibans", "rows")]
     points = base.mark_point(opacity=0, size=80).encode(y=up, tooltip=tips)
@@ -114,7 +128,8 @@ def steps(chosen: str, density_title: str, unit: str = "decibans") -> Any:
     mine = alt.Chart(data("evidence")).transform_filter(CHOSEN).encode(x=across)
     base = mine.encode(x2="to:Q")
     up = alt.Y("decibans:Q", title=unit, axis=alt.Axis(tickCount=5))
-    band = base.mark_rect(color=INK, opacity=0.1).encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
+    ranges = base.transform_filter(KNOWN).mark_rect(color=INK, opacity=0.1)
+    band = ranges.encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
     tips = [alt.Tooltip(f"{field}:Q", format=".4~g") for field in ("from", "to", "decibans", "rows")]
     line = base.mark_rule(color=INK, strokeWidth=2.5).encode(y=up, tooltip=tips)
     single = mine.transform_filter("datum.from === datum.to")  # a value of its own, such as 0
@@ -205,24 +220,26 @@ def term_bars() -> Any:
     return alt.layer(drawn, zero()).properties(width=SIDE, height=alt.Step(STEP))
 
 
-def waterfall(parts: Rows, heading: str, unit: str = "decibans") -> Any:
+def waterfall(lines: Sequence[tuple[str, float]], heading: str, unit: str = "decibans") -> Any:
     """One prediction from its prior to its sum: floating bars, each beginning where the last one ended.
 
-    `parts` are `{"name", "value"}` in the order they are drawn; the sum is added.
+    `lines` are names and numbers, in the order in which they are drawn; the last is the sum.
 
-    >>> chart = waterfall([{"name": "prior", "value": -5.0}, {"name": "age", "value": 7.0}], "row 0")
+    >>> chart = waterfall([("prior", -5.0), ("age", 7.0), ("log-odds", 2.0)], "row 0")
     >>> [(row["name"], row["start"], row["end"]) for row in chart.to_dict()["datasets"]["parts"]]
-    [('prior', 0.0, -5.0), ('age', -5.0, 2.0), ('sum', 0.0, 2.0)]
+    [('prior', 0.0, -5.0), ('age', -5.0, 2.0), ('log-odds', 0.0, 2.0)]
     """
-    finite = drawable([dict(row) for row in parts], "value")
+    finite = drawable([{"value": value} for _, value in lines], "value")
     rows: Rows = []
     end = 0.0
-    for row in finite:
-        start, end = end, end + row["value"]
-        rows.append(row | {"start": start, "end": end, "text": f"{row['value']:+.1f}", "what": "part"})
-    rows.append({"name": "sum", "value": end, "start": 0.0, "end": end, "text": f"{end:+.1f}", "what": "sum"})
-    for given, row in zip(parts, rows, strict=False):
-        row["text"] = {"inf": "+∞", "-inf": "−∞"}.get(str(given["value"]), row["text"])
+    for (_, value), name, row in zip(lines, numbered(name for name, _ in lines), finite, strict=True):
+        last = len(rows) == len(lines) - 1
+        start = 0.0 if last else end
+        # where a part is infinite, so is the sum, which is drawn as far as its parts are
+        end = end if last and not isfinite(value) else start + row["value"]
+        text = f"{value:+.1f}" if isfinite(value) else "+∞" if value > 0 else "−∞"
+        what = "sum" if last else "part"
+        rows.append({"name": name, "value": row["value"], "start": start, "end": end, "text": text, "what": what})
     return whole(floating(unit).properties(title=title(heading)), parts=rows, zero=ZERO)
 
 

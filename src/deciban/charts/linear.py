@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from deciban.charts.parts import (
@@ -11,6 +12,7 @@ from deciban.charts.parts import (
     STEP,
     ZERO,
     Figure,
+    Rows,
     altair,
     data,
     names_axis,
@@ -20,28 +22,40 @@ from deciban.charts.parts import (
     zero,
 )
 
+KNOWN = "isValid(datum.low) && isValid(datum.high)"
 MOST_COEFFICIENTS = 40  # that are drawn, the largest; figures hold all
 
 
-def coefficients(figure: Figure, unit: str = "coefficient") -> Any:
-    """Estimates as points, their 95% intervals as lines; those that are not known are left out.
+def coefficients(figures: Sequence[Figure], unit: str = "coefficient") -> Any:
+    """Estimates as points, their 95% intervals as lines where they are known; a chart for each figure, stacked.
+
+    A figure is `{"title", "rows": table(name, estimate, low, high, …)}`.
 
     >>> rows = {"fields": ["name", "estimate", "low", "high"], "rows": [["age", 0.5, None, None]]}
-    >>> coefficients({"title": "log-odds", "rows": rows}).to_dict()["title"]["text"]
+    >>> coefficients([{"title": "log-odds", "rows": rows}]).to_dict()["vconcat"][0]["title"]["text"]
     'log-odds'
     """
-    rows = sorted(rows_of(figure["rows"]), key=lambda row: -abs(row["estimate"] or 0.0))[:MOST_COEFFICIENTS]
-    return whole(interval_points(unit).properties(title=title(figure["title"])), coefficients=rows, zero=ZERO)
+    data_sets = {f"coefficients {k}": _largest(figure["rows"]) for k, figure in enumerate(figures)}
+    drawn = [
+        interval_points(unit, name).properties(title=title(figure["title"]))
+        for name, figure in zip(data_sets, figures, strict=True)
+    ]
+    return whole(altair().vconcat(*drawn), **data_sets, zero=ZERO)
 
 
-def interval_points(unit: str = "coefficient") -> Any:
+def _largest(table: Figure) -> Rows:
+    return sorted(rows_of(table), key=lambda row: -abs(row["estimate"] or 0.0))[:MOST_COEFFICIENTS]
+
+
+def interval_points(unit: str = "coefficient", name: str = "coefficients") -> Any:
     """Points with intervals, without their rows."""
     alt = altair()
-    tips = [alt.Tooltip(f"{field}:Q", format=".4~g") for field in ("estimate", "error", "low", "high", "p")]
-    base = alt.Chart(data("coefficients")).encode(y=names_axis("name"), tooltip=["name:N", *tips])
-    ranges = base.mark_rule(color=INK, strokeWidth=1.5).encode(x=alt.X("low:Q", title=unit), x2="high:Q")
+    tips = [alt.Tooltip(f"{field}:Q", format=".4~g") for field in ("estimate", "low", "high")]
+    base = alt.Chart(data(name)).encode(y=names_axis("name"))
+    known = base.transform_filter(KNOWN).mark_rule(color=INK, strokeWidth=1.5)
+    ranges = known.encode(x=alt.X("low:Q", title=unit), x2="high:Q")
     across = alt.X("estimate:Q", title=unit, axis=alt.Axis(tickCount=5))
-    points = base.mark_point(filled=True, size=55, color=FOR, opacity=1).encode(x=across)
+    points = base.mark_point(filled=True, size=55, color=FOR, opacity=1).encode(x=across, tooltip=["name:N", *tips])
     return alt.layer(zero(), ranges, points).properties(width=SIDE, height=alt.Step(STEP))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from math import isfinite
+from math import copysign, inf, isfinite
 from textwrap import wrap
 from typing import Any
 
@@ -20,7 +20,7 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 FOR, AGAINST = "#0072B2", "#D55E00"  # evidence; its direction says the same without colour
 GREY, MAGENTA, INK = "#888888", "#B5006E", "#222222"
 MARGIN = 1.1  # an infinite number is drawn this many times as far out as the farthest finite one
-INFINITE = {"inf": 1.0, "-inf": -1.0}  # as figures spell them
+INFINITE = {"inf": inf, "-inf": -inf}  # as figures spell them
 
 
 def altair() -> Any:
@@ -49,8 +49,8 @@ def drawable(rows: Rows, *fields: str) -> Rows:
     far = MARGIN * max((abs(x) for x in numbers if isfinite(x)), default=1.0)
 
     def within(value: Any) -> Any:
-        infinite = INFINITE.get(value) if isinstance(value, str) else None
-        return value if infinite is None else infinite * far
+        known = INFINITE.get(value) if isinstance(value, str) else value
+        return value if known is None or isfinite(known) else copysign(far, known)
 
     return [row | {field: within(row[field]) for field in fields if field in row} for row in rows]
 

@@ -311,6 +311,12 @@ class Evaluation:
 
         return plots.roc(self, of=of)
 
+    def plot_precision_recall(self, of: Level = None) -> Any:
+        """Precision against recall as an altair chart; of more than two classes and without `of`, one line for each."""
+        from deciban.evaluation import plots
+
+        return plots.precision_recall(self, of=of)
+
     def plot_calibration(self, of: Level = None, bins: int = 10) -> Any:
         """The reliability diagram as an altair chart."""
         from deciban.evaluation import plots

@@ -254,6 +254,14 @@ class GeneralizedLinearModel(LinearEstimator):
         rows = zip(names, *(column.tolist() for column in columns.values()), strict=True)
         return Table(f"coefficients{owner}", ("", *columns), tuple(rows))
 
+    def _coefficient_tables(self) -> list[tuple[str, list[str], FloatArray, FloatArray | None]]:
+        found, names = self.inference_, ["(intercept)", *self.feature_names_]
+        classes: Levels = getattr(self, "_classes", ())  # a response of numbers has none
+        owners = [f" of {label} against {classes[0]}" for label in classes[1:]] or [""]
+        intervals = [None] * len(owners) if self.l2 else list(found.intervals(0.95))
+        parts = zip(owners, found.estimates, intervals, strict=True)
+        return [(f"coefficients{owner}", names, row, interval) for owner, row, interval in parts]
+
     def _notes(self) -> list[str]:
         found = self.inference_
         freedom = f"{found.residual_df:.15g} degrees of freedom"

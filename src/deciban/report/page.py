@@ -35,9 +35,9 @@ def html(figures: dict[str, Any]) -> str:
 
 def _scripts(figures: dict[str, Any]) -> list[str]:
     """The tokenizer goes along with models that read text."""
-    scoring = figures.get("scoring") or {}
-    reads_text = any(column["kind"] == "text" for column in scoring.get("columns", ()))
-    return [*(["terms.js"] if reads_text else []), *(["scoring.js"] if scoring else []), "page.js"]
+    columns = (figures["scoring"] or {}).get("columns", ())
+    reads_text = any(column["kind"] == "text" for column in columns)
+    return [*(["terms.js"] if reads_text else []), *(["scoring.js"] if columns else []), "page.js"]
 
 
 def _asset(name: str) -> str:
@@ -75,7 +75,7 @@ def _script(source: str) -> str:
 
 def _charts(figures: dict[str, Any]) -> dict[str, Any]:
     """The charts without their data, by name."""
-    unit = (figures.get("evidence") or {}).get("unit", "decibans")
+    unit = (figures["evidence"] or {}).get("unit", "decibans")
     chart = {
         "roc": quality.roc_lines([""], marked=True),
         "precision_recall": quality.precision_lines([""], marked=True),
@@ -88,10 +88,10 @@ def _charts(figures: dict[str, Any]) -> dict[str, Any]:
         "pair": evidence.pair_map(""),
         "terms": evidence.term_bars(),
         "waterfall": evidence.floating(unit),
-        "coefficients": linear.interval_points((figures.get("linear") or {}).get("unit", "coefficient")),
+        "coefficients": linear.interval_points((figures["linear"] or {}).get("unit", "coefficient")),
         "path": linear.descent(),
     }
-    if figures.get("boundary"):
+    if figures["boundary"]:
         chart["boundary"] = boundary.boundary(figures["boundary"], "")
     return {name: _styled(_bare(found.to_dict())) for name, found in chart.items()}
 

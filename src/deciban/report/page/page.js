@@ -190,6 +190,7 @@ function head() {
     ...(about.settings.length ? [element("p", {}, changed.length ? `Settings: ${changed.map((s) => `${s.name} = ${s.value}`).join(", ")}; all others are defaults.` : "All settings are defaults."), foldedTable("All settings", settings)] : []),
     columnsTable(about.columns),
   );
+  byId(figures.kind === "numbers" ? "reading-classes" : "reading-numbers").remove();
   byId("version").textContent = `Made by deciban ${figures.version}.`;
 }
 
@@ -331,11 +332,11 @@ function movePoint(name) {
 
 // Confusion and calibration
 
-function confusion({ confusion: counted, by_class: each }) {
-  const names = figures.classes;
+// Of all classes that were judged, known to the model or not.
+function confusion({ confusion: counted, by_class: each, classes: names = figures.classes }) {
   const rows = counted.map((row, i) => {
     const total = row.reduce((a, b) => a + b, 0);
-    return element("tr", {}, element("th", { scope: "row" }, names[i] ?? ""), row.map((n) => {
+    return element("tr", {}, element("th", { scope: "row" }, names[i]), row.map((n) => {
       const cell = element("td", {}, shown(n));
       cell.style.setProperty("--share", total ? n / total : 0);
       return cell;
@@ -351,7 +352,7 @@ function calibration(all) {
   const title = (c) => c.title || (c.class === null ? "the predicted class" : c.class);
   const which = element("select", { id: "calibration-class" }, options(all.map(title), all.map((_, i) => i)));
   const note = element("p", { id: "calibration-note" });
-  const say = () => { note.textContent = `${title(all[place])}: expected calibration error ${shown(all[place].ece)}. A calibrated model lies on the diagonal; bars are 95% intervals, rows are counted below.`; };
+  const say = () => { note.textContent = `Of ${title(all[place])}: expected calibration error ${shown(all[place].ece)}. A calibrated model lies on the diagonal; bars are 95% intervals, rows are counted below.`; };
   const made = picture({ label: "Share of rows that are of the class, against the probability given to it, with rows below", least: 420, make: (width) => {
     const fitted = Math.min(width, 420);
     return filled("calibration", fitted, { bins: rowsOf(all[place].bins), diagonal: [{ x: 0, y: 0 }, { x: 1, y: 1 }] }, { height: Math.min(330, fitted * 0.85) });
@@ -432,10 +433,13 @@ function columnPicture(column) {
   const { name, chart, evidence: table, density } = column, levels = chart === "levels";
   const values = new Set(table.rows.map((row) => String(row[0])));
   const labels = levels ? Math.min(120, 12 + 6.5 * [...values].reduce((most, value) => Math.max(most, value.length), 3)) : 0;
-  const data = () => ({ evidence: drawable(rowsOf(table), "decibans", "low", "high"), density: rowsOf(density) });
+  const data = () => ({ evidence: drawable(rowsOf(table), "decibans", "low", "high"), density: chart === "numbers" ? outline(rowsOf(density)) : rowsOf(density) });
   return remembered(picture({ title: name, note: state.notesApart ? columnNote(column) : null, label: `What the values of ${name} say, in decibans`, table,
     least: levels ? AXIS + BAR * values.size : 230, make: (width) => filled(chart, width, data(), { chosen: classIn(table), height: levels ? null : 210, labels }) }));
 }
+
+// A density in steps as points of a line, two for each step; other densities are lines already.
+const outline = (density) => density.flatMap((row) => ("from" in row ? [{ ...row, value: row.from }, { ...row, value: row.to }] : [row]));
 
 function otherColumns(columns) {
   const rest = columns.slice(MOST_CHARTS), place = element("div", { class: "grid" });
@@ -488,7 +492,7 @@ let scorer = null;
 
 async function prediction() {
   const section = byId("prediction"), { scoring } = figures;
-  if (!scoring?.columns) return section.append(element("p", {}, `This model is not scored inside the page${scoring?.why || figures.why ? `: ${scoring?.why ?? figures.why}` : "."}`));
+  if (!scoring?.columns) return section.append(element("p", {}, `This model is not scored inside the page${scoring?.why ? `: ${scoring.why}` : "."}`));
   scorer = await Scoring.load(scoring);
   section.append(element("p", {}, figures.rows?.sentence ?? "", " Change a cell and see what it says; an empty cell is missing."), rowControls(), form(scoring.columns), result());
   reset();
