@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp -name '*.?pp')
 
-.PHONY: demo test test-spark lint bench bench-engines check-tools check-java clean
+.PHONY: demo test test-spark lint docs pictures bench bench-engines check-tools check-java clean
 
 demo: $(STAMP)
 	$(BIN)/deciban demo
@@ -20,6 +20,12 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(STAMP)
+	$(BIN)/python tools/site.py build/site
+
+pictures: $(STAMP)
+	$(BIN)/python tools/pictures.py
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 import os
 import re
 import subprocess
@@ -16,8 +17,9 @@ import pytest
 import deciban
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(python|console|python spark)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -48,7 +50,10 @@ def with_blank_lines(session: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+RUNNING = [document for document in DOCUMENTS if any(blocks(document))]
+
+
+@pytest.mark.parametrize("document", RUNNING, ids=lambda path: str(path.relative_to(ROOT)))
 def test_blocks_run(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Sessions (>>>, $) print what is written below them; plain blocks execute. Each document has a directory."""
     run_document(document, monkeypatch, tmp_path, {"python", "console"})
@@ -86,9 +91,41 @@ def run_document(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 def test_documents_hold_sessions() -> None:
-    docs = ROOT / "docs"
-    for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", docs / "lectures.md", docs / "evidence.md"):
-        assert any(block.startswith(">>>") for _, _, block in blocks(document)), document
+    """The blocks are found: documents that are all text by design are named."""
+    text = {ROOT / "docs" / f"{name}.md" for name in ("architecture", "benchmarks", "design", "evidence")}
+    assert {path for path in DOCUMENTS if path not in RUNNING and path.parent.name != "reference"} == text
+
+
+def test_links_between_files_lead_somewhere() -> None:
+    """In the repository; test_site.py has those of the site, with their places."""
+    lost = [
+        (document.name, link)
+        for document in [*DOCUMENTS, ROOT / "CHANGELOG.md", ROOT / "benchmarks" / "README.md"]
+        for link in LINK.findall(document.read_text(encoding="utf-8"))
+        if "://" not in link and not link.startswith("#") and not (document.parent / link.partition("#")[0]).exists()
+    ]
+    assert not lost
+
+
+def test_what_r_found_is_in_the_references() -> None:
+    """The comments in blocks of R are those of the files that the models are tested by."""
+    page = (ROOT / "docs" / "from-r.md").read_text(encoding="utf-8")
+    found = {path.stem: json.loads(path.read_text()) for path in (ROOT / "tests" / "references").glob("*.json")}
+    bayes, lda = found["naive_bayes"]["iris"], found["discriminant"]["iris"]["lda"]
+    glm, left_out = found["linear"]["binomial"]["breast_cancer"], found["leave_one_out"]["iris"]["lda"]["moment"]
+    petals = zip(bayes["classes"], bayes["mean"], bayes["sd"], strict=True)
+    coefficients = zip(glm["names"], glm["coefficients"], glm["standard_errors"], strict=True)
+    likeliest = [row.index(max(row)) for row in left_out]  # 50 rows of each class
+    lines = [
+        *(f"# {name} {mean[2]:.3f} {sd[2]:.7f}" for name, mean, sd in petals),
+        *(f"# versicolor {row[1]:.7f}, virginica {row[2]:.7f}" for row in (bayes["posterior"][70], lda[70])),
+        *(f"# {name} {estimate:.7g} {error:.7g}" for name, estimate, error in coefficients),
+    ]
+    for i, name in enumerate(bayes["classes"]):
+        mine = likeliest[50 * i : 50 * i + 50]
+        lines.append(f"# {name} {mine.count(0)} {mine.count(1)} {mine.count(2)}")
+    spaced = re.sub(" +", " ", page)
+    assert not [line for line in lines if line not in spaced]
 
 
 @pytest.mark.parametrize("name", deciban.__all__)

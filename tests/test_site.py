@@ -1,0 +1,202 @@
+"""The site builds without a warning and without a network, and its reference leaves nothing public out."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from html.parser import HTMLParser
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import deciban
+from deciban import cli
+from deciban.explain import Explanation
+from deciban.summary import Summary
+from deciban.table import Table
+
+ROOT = Path(__file__).resolve().parents[1]
+ABSENT = [name for name in ("mkdocs", "material", "mkdocstrings", "griffe_inherited_docstrings") if not find_spec(name)]
+pytestmark = [
+    pytest.mark.skipif(bool(ABSENT), reason=f"the site needs pip install '.[docs]': there is no {ABSENT}"),
+    pytest.mark.xdist_group("site"),  # one worker builds it, once
+]
+ANSWERS = {"deciban.explain.Explanation": Explanation, "deciban.summary.Summary": Summary, "deciban.table.Table": Table}
+OFFLINE = """
+import runpy, sys
+def refuse(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"):
+        raise SystemExit(f"the build asks for {arguments}")
+sys.addaudithook(refuse)
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+# public, and without a docstring yet: a member that gets one has to leave this list
+SILENT = {
+    "deciban.Evaluation.from_arrays",
+    "deciban.Roc.from_cells",
+    "deciban.Roc.negatives",
+    "deciban.Roc.positives",
+    *(f"deciban.priors.{prior}.pseudo_counts" for prior in ("Beta", "Dirichlet", "Laplace", "Virtual")),
+    *(f"deciban.priors.{prior}.mode" for prior in ("InverseGamma", "InverseWishart", "Normal")),
+    "deciban.priors.Virtual.follows",
+}
+
+
+LOADING = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("object", "data")}
+
+
+class Page(HTMLParser):
+    """What a page links to, what it loads, and the places in it that can be linked to."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.places: set[str] = set()
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.places |= {given[name] for name in ("id", "name") if name in given}
+        self.loads += [given[name] for kind, name in LOADING if kind == tag and name in given]
+        if tag == "a" and "href" in given:
+            self.links.append(given["href"])
+        if tag == "link" and given.get("rel") != "canonical":
+            self.loads.append(given["href"])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built by a process that may not open a connection."""
+    target = tmp_path_factory.mktemp("build") / "site"
+    command = [sys.executable, "-c", OFFLINE, str(ROOT / "tools" / "site.py"), str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "WARNING" not in done.stdout + done.stderr
+    return target
+
+
+@cache
+def page(path: Path) -> Page:
+    return Page(path.read_text(encoding="utf-8"))
+
+
+def is_elsewhere(address: str) -> bool:
+    return bool(urlsplit(address).netloc)
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 20
+    for path in pages:
+        assert not [address for address in page(path).loads if is_elsewhere(address)], path
+    for path in site.rglob("*.css"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.findall(r"@import[^;]*//[^;]*|url\([\"']?(?:https?:)?//[^)]*", text), path
+
+
+def test_links_within_the_site_lead_somewhere(site: Path) -> None:
+    lost = []
+    for path in site.rglob("*.html"):
+        if path.name == "404.html":  # its links begin with a slash
+            continue
+        for address in [*page(path).links, *page(path).loads]:
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            fragment = unquote(parts.fragment)
+            if not target.is_file() or (fragment and target.suffix == ".html" and fragment not in page(target).places):
+                lost.append((str(path.relative_to(site)), address))
+    assert not lost
+
+
+def places(site: Path) -> set[str]:
+    return set().union(*(page(path).places for path in (site / "reference").glob("*.html")))
+
+
+def public_things() -> Iterator[tuple[str, Any]]:
+    """Names that users may use, and what they stand for; a name that is one for another only once."""
+    yield from ANSWERS.items()
+    for module in (deciban, deciban.families, deciban.priors):
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if not isinstance(thing, ModuleType) and thing not in ANSWERS.values():
+                yield f"{module.__name__}.{name}", thing
+
+
+def public_members(kind: type) -> Iterator[str]:
+    """Methods and properties that this library gives a class; what scikit-learn adds is described there."""
+    for name in dir(kind):
+        owner = next(base for base in kind.__mro__ if name in vars(base))
+        member = inspect.getattr_static(kind, name)
+        called = inspect.isfunction(member) or isinstance(member, (property, classmethod, staticmethod))
+        if called and not name.startswith("_") and owner.__module__.startswith("deciban"):
+            yield name
+
+
+def home_of(name: str, kind: type, member: str) -> str:
+    """Where a member is described: what every family has, in Family."""
+    family = deciban.families.Family
+    shared = issubclass(kind, family) and hasattr(family, member)
+    return f"deciban.families.Family.{member}" if shared else f"{name}.{member}"
+
+
+def test_every_public_name_is_in_the_reference(site: Path) -> None:
+    lacking = {name for name, _ in public_things()} - places(site)
+    assert not lacking, "add them to a page in docs/reference"
+
+
+def test_every_public_member_is_in_the_reference(site: Path) -> None:
+    members = {
+        home_of(name, kind, member)
+        for name, kind in public_things()
+        if inspect.isclass(kind)
+        for member in public_members(kind)
+    }
+    lacking = members - places(site)
+    assert lacking == SILENT, "what has no docstring is not in the reference"
+
+
+@pytest.mark.parametrize("engine", ["dask", "spark"])
+def test_every_function_of_an_engine_is_in_the_reference(site: Path, engine: str) -> None:
+    source = (ROOT / "src" / "deciban" / "engines" / f"{engine}.py").read_text(encoding="utf-8")
+    functions = re.search(r"^__all__ = \[(.*?)\]", source, re.MULTILINE | re.DOTALL)
+    assert functions is not None
+    lacking = {f"deciban.engines.{engine}.{name}" for name in re.findall(r"\"(\w+)\"", functions[1])} - places(site)
+    assert not lacking
+
+
+def helps() -> Iterator[tuple[str, str]]:
+    """Every command, and the help that it prints."""
+    root = typer.main.get_command(cli.app)
+    wide = {"COLUMNS": "200", "TERMINAL_WIDTH": "200"}
+    yield "", CliRunner().invoke(cli.app, ["--help"], env=wide).output
+    for name in root.commands:  # type: ignore[attr-defined]
+        yield name, CliRunner().invoke(cli.app, [name, "--help"], env=wide).output
+    yield "forget", CliRunner().invoke(cli.app, ["forget", "--as", "x", "--help"], env=wide).output
+
+
+def test_every_command_and_option_is_in_the_reference(site: Path) -> None:
+    """Each in a table of its command: a mention in the text is not enough."""
+    html = (site / "reference" / "commands.html").read_text(encoding="utf-8")
+    first, *named = re.split(r"<h2 id=\"deciban-(\w+)\"", html)
+    sections = {"": first, **dict(zip(named[::2], named[1::2], strict=True))}
+    asked = 0
+    for name, help_ in helps():
+        options = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", help_)) - {"--help"}
+        asked += len(options)
+        cells = " ".join(re.findall(r"<td><code>(.*?)</code></td>", sections[name]))
+        assert not options - set(re.findall(r"--[a-z][\w-]*", cells)), f"deciban {name}"
+    assert asked > 100

@@ -1,0 +1,146 @@
+"""The pictures of the documents, each made from a model that is fitted here: `make pictures`."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.datasets import load_breast_cancer, load_iris
+
+import deciban as db
+
+PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+INK, SOFT, FOR, AGAINST = "#1f2937", "#eef2ff", "#0072B2", "#D55E00"  # the bars: told apart by colour-blind readers too
+LINE = 22  # from one line of text to the next
+
+
+def main() -> None:
+    """Writes all of them."""
+    PICTURES.mkdir(exist_ok=True)
+    for name, text in {"mark.svg": mark(), "one-idea.svg": one_idea()}.items():
+        (PICTURES / name).write_text(text, encoding="utf-8")
+    for name, chart in charts().items():
+        chart.save(str(PICTURES / f"{name}.svg"))
+
+
+def charts() -> dict[str, Any]:
+    """What the plot methods draw."""
+    X, y = load_breast_cancer(return_X_y=True)
+    names = np.array(["malignant", "benign"])[y]
+    judged = db.GaussianDiscriminant().fit(X, names).leave_one_out(X, names)
+    iris = load_iris(as_frame=True)
+    two = iris.target > 0  # setosa lies apart: no likelihood has a maximum there
+    petals = iris.data[two].iloc[:, 2:].rename(columns=lambda name: name.removesuffix(" (cm)"))
+    species = iris.target_names[iris.target[two]]
+    model = db.GaussianDiscriminant("per-class").fit(petals, species)
+    return {
+        "roc": judged.plot_roc(),
+        "calibration": judged.plot_calibration(),
+        "confusion": judged.plot_confusion(),
+        "boundary": model.plot_boundary(petals, species),
+    }
+
+
+def mark() -> str:
+    """Two weights that are added."""
+    bars = [(6, 14, FOR), (13, 22, FOR), (20, 8, AGAINST)]
+    drawn = "".join(f'<rect x="{x}" y="{28 - h}" width="6" height="{h}" fill="{fill}"/>' for x, h, fill in bars)
+    return _svg(32, 32, drawn)
+
+
+def one_idea() -> str:
+    """Statistics add, parameters are estimated from their sum, decibans add: with the numbers of a model."""
+    fever = [38.9, 37.2, 39.4, 37.5, 36.8, 38.6, 36.9]
+    cough = ["dry", "wet", "dry", "none", "wet", "wet", "none"]
+    ill = ["flu", "cold", "flu", "cold", "cold", "flu", "cold"]
+    visits = pd.DataFrame({"fever": fever, "cough": cough, "ill": ill})
+    monday, tuesday = visits[:4], visits[4:]
+    both = db.NaiveBayes().fit(monday, "ill") + db.NaiveBayes().fit(tuesday, "ill")
+    told = both.explain(pd.DataFrame({"fever": [38.0], "cough": ["dry"]}))
+    day = [
+        _box(20, 50, 210, "Monday, here", _sums(monday)),
+        _box(20, 190, 210, "Tuesday, elsewhere", _sums(tuesday)),
+        _word(125, 178, "+", size=24),
+    ]
+    total = _box(300, 120, 210, "all rows", _sums(visits))
+    fitted = _box(580, 120, 190, "parameters", _parameters(both))
+    return _svg(
+        1060,
+        310,
+        _word(125, 28, "1  statistics add", bold=True)
+        + _word(540, 28, "2  parameters are made from the sum", bold=True)
+        + _word(930, 28, "3  decibans add", bold=True)
+        + "".join(day)
+        + _arrow(235, 150, 292, 172)
+        + _arrow(235, 230, 292, 198)
+        + total
+        + _arrow(516, 185, 572, 185)
+        + fitted
+        + _arrow(776, 185, 822, 185)
+        + _decibans(835, 100, told)
+        + _word(405, 268, "forgetting is −", size=13)
+        + _word(675, 268, "smoothing and priors enter here", size=13),
+    )
+
+
+def _sums(rows: pd.DataFrame) -> list[str]:
+    """What is kept of the fever, by class: Σ1, Σx and Σx²."""
+    lines = []
+    for label in ("cold", "flu"):
+        x = rows["fever"][rows["ill"] == label]
+        lines.append(f"{label}: {len(x)}, {x.sum():.1f}, {(x**2).sum():.1f}")
+    return ["fever: Σ1, Σx, Σx²", *lines]
+
+
+def _parameters(model: db.NaiveBayes) -> list[str]:
+    table = next(table for table in model.summary().tables if table.title.startswith("fever"))
+    return ["fever: mean, sd", *(f"{label}: {mean:.2f}, {sd:.2f}" for label, mean, sd in table.rows)]
+
+
+def _decibans(left: float, top: float, told: Any) -> str:
+    """One prediction as bars, and their sum."""
+    lines = told.lines()
+    scale = 60 / max(abs(value) for _, value in lines)
+    drawn = [_word(left + 95, top - 18, "fever 38.0, cough dry", size=13)]
+    for i, (name, value) in enumerate(lines):
+        y = top + 40 * i
+        fill = FOR if value > 0 else AGAINST
+        width = abs(value) * scale
+        x = left + 125 - (width if value < 0 else 0)
+        drawn.append(_word(left + 60, y + 16, name, anchor="end", bold=name == "log-odds"))
+        drawn.append(f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="22" fill="{fill}"/>')
+        drawn.append(_word(left + 122 if value > 0 else x - 4, y + 16, f"{value:+.1f}", anchor="end", size=13))
+    return "".join(drawn)
+
+
+def _box(x: float, y: float, width: float, title: str, lines: list[str]) -> str:
+    height = LINE * (len(lines) + 1) + 22
+    frame = f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="8" fill="{SOFT}" stroke="{INK}"/>'
+    words = [_word(x + 14, y + 26, title, anchor="start", bold=True)]
+    words += [_word(x + 14, y + 26 + LINE * (i + 1), line, anchor="start") for i, line in enumerate(lines)]
+    return frame + "".join(words)
+
+
+def _arrow(x0: float, y0: float, x1: float, y1: float) -> str:
+    return f'<line x1="{x0}" y1="{y0}" x2="{x1}" y2="{y1}" stroke="{INK}" stroke-width="2" marker-end="url(#tip)"/>'
+
+
+def _word(x: float, y: float, text: str, *, anchor: str = "middle", size: int = 15, bold: bool = False) -> str:
+    weight = ' font-weight="bold"' if bold else ""
+    return f'<text x="{x:.1f}" y="{y}" text-anchor="{anchor}" font-size="{size}"{weight}>{escape(text)}</text>'
+
+
+def _svg(width: int, height: int, body: str) -> str:
+    tip = f'<path d="M0 0L8 4L0 8z" fill="{INK}"/>'
+    marker = f'<marker id="tip" markerWidth="8" markerHeight="8" refX="6" refY="4" orient="auto">{tip}</marker>'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'font-family="sans-serif" fill="{INK}"><defs>{marker}</defs>{body}</svg>\n'
+    )
+
+
+if __name__ == "__main__":
+    main()

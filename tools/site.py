@@ -1,0 +1,145 @@
+"""Puts the pages of the site together and builds it: `python tools/site.py [SITE]`, or `make docs`.
+
+Pages are those in docs/, two files of the root, and the commands, which the program itself describes. They are put
+together before the builder sees them, so that any builder of Markdown will do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+ELSEWHERE = ("CONTRIBUTING.md", "CHANGELOG.md")  # files of the root that are pages, too; there in small letters
+SESSION = re.compile(r"^```python(?: spark)?\n(?=>>>)", re.MULTILINE)
+BAR = "\\|"  # in a cell of a table
+
+
+def assemble(pages: Path) -> None:
+    """All pages of the site, in a folder that is made anew."""
+    shutil.rmtree(pages, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", pages)
+    for name in ELSEWHERE:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        (pages / name.lower()).write_text(text.replace("](docs/", "]("), encoding="utf-8")
+    (pages / "reference" / "commands.md").write_text(commands_page(), encoding="utf-8")
+    for page in pages.rglob("*.md"):
+        page.write_text(for_the_site(page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def for_the_site(markdown: str) -> str:
+    """Links to files of the root become links to their pages; sessions are coloured as sessions."""
+    for name in ELSEWHERE:
+        markdown = re.sub(rf"\]\(((?:\.\./)*)\.\./{re.escape(name)}", rf"](\1{name.lower()}", markdown)
+    return SESSION.sub("```pycon\n", markdown)
+
+
+def build(pages: Path, site: Path) -> None:
+    """The site, from its pages; a warning is an error."""
+    os.environ["NO_MKDOCS_2_WARNING"] = "1"  # a note on what comes after mkdocs-material: docs/architecture.md has it
+    from mkdocs.commands.build import build
+    from mkdocs.config import load_config
+
+    build(load_config(str(ROOT / "mkdocs.yml"), docs_dir=str(pages), site_dir=str(site), strict=True))
+
+
+def commands_page() -> str:
+    """Every command with its options, as the program itself knows them."""
+    import typer
+
+    from deciban.cli import app
+
+    root = typer.main.get_command(app)
+    parts = ["# Command line", root.help or "", "Every command says this itself: `deciban COMMAND --help`."]
+    parts += _options(root.params)
+    for name, command in sorted(root.commands.items()):
+        parts += _mail(name) if name in _mail_commands() else _command(name, command)
+        if name == "forget":  # of rows, and of mail
+            parts += ["### Mail: `forget --as`", *list(_mail("forget"))[1:]]
+    return "\n\n".join(parts) + "\n"
+
+
+def _mail_commands() -> dict[str, str]:
+    from deciban.cli import mail
+
+    return mail.COMMANDS
+
+
+def _command(name: str, command: Any) -> Iterator[str]:
+    text, _, examples = (command.help or "").partition("\b\n")
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    yield f"## deciban {name}"
+    yield f"    deciban {name} {' '.join(_place(p) for p in arguments)} [OPTIONS]".replace("  [", " [")
+    yield _plain(text.strip())
+    yield from _examples(examples.partition("\n")[2])
+    if arguments:
+        yield _table("argument", [(_place(p), p.help) for p in arguments])
+    yield from _options([p for p in command.params if p.param_type_name == "option"])
+
+
+def _place(argument: Any) -> str:
+    name = argument.metavar or argument.name.upper()
+    return f"{name}…" if argument.nargs == -1 else name
+
+
+def _options(params: list[Any]) -> Iterator[str]:
+    """A table for each headline of the help, in its order."""
+    panels: dict[str, list[tuple[str, str]]] = {}
+    for p in params:
+        names = ", ".join([*p.opts, *p.secondary_opts])
+        value = "" if p.is_flag else f" {p.metavar or p.name.upper()}"
+        panels.setdefault(getattr(p, "rich_help_panel", None) or "", []).append((names + value, p.help or ""))
+    for panel, rows in panels.items():
+        yield _table((panel or "option").lower(), rows)
+
+
+def _mail(name: str) -> Iterator[str]:
+    """A command of mail, which argparse reads."""
+    from deciban.cli import mail
+
+    parser = mail._parser(name)
+    yield f"## deciban {name}"
+    yield "    " + " ".join(parser.format_usage().removeprefix("usage: ").split())
+    yield _plain(parser.description or "")
+    yield from _examples((parser.epilog or "").partition("\n")[2])
+    given: list[tuple[str, str]] = []
+    asked: list[tuple[str, str]] = []
+    for action in parser._actions:
+        text = (action.help or "").replace("%(default)s", str(action.default))
+        if isinstance(action, argparse._HelpAction):
+            continue
+        if action.option_strings:
+            value = f" {action.metavar}" if action.nargs != 0 else ""
+            asked.append((", ".join(action.option_strings) + value, text))
+        else:
+            given.append((str(action.metavar), text))
+    yield _table("argument", given)
+    yield _table("option", asked)
+
+
+def _examples(lines: str) -> Iterator[str]:
+    commands = [line.strip() for line in lines.splitlines() if line.strip()]
+    if commands:
+        yield "\n".join(["```sh", *commands, "```"])
+
+
+def _table(head: str, rows: list[tuple[str, str]]) -> str:
+    lines = [f"| `{name}` | {_plain(text)} |" for name, text in rows]
+    return "\n".join([f"| {head} | |", "|---|---|", *lines])
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown leaves as it is."""
+    return re.sub(r"([*_<\[])", r"\\\1", text).replace("|", BAR) if "`" not in text else text.replace("|", BAR)
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build" / "site").resolve()
+    assemble(target.with_name("docs"))
+    build(target.with_name("docs"), target)
