@@ -148,8 +148,9 @@ const Terms = (() => {
     return grams;
   }
 
+  // A unit of a JavaScript string takes three bytes at most: most words need not be encoded to know.
   function tooLong(word) {
-    return word.length > LONGEST || encoder.encode(word).length > LONGEST;
+    return 3 * word.length > LONGEST && encoder.encode(word).length > LONGEST;
   }
 
   // Words, folded; those that are too long as well.
