@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import html as markup
 import json
-from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +12,8 @@ import numpy as np
 
 import deciban
 from deciban.errors import DecibanError, hearing
-from deciban.report.evidence import evidence
+from deciban.report import evidence, head, linear, quality, scoring
 from deciban.report.figures import Figures
-from deciban.report.head import head
-from deciban.report.linear import boundary, linear
-from deciban.report.quality import quality, seems_learned
 from deciban.report.rows import gives_numbers, read, shown
 from deciban.storage import FilePath, replacing
 from deciban.table import numbered
@@ -49,8 +44,9 @@ class Report:
 
     def html(self) -> str:
         """One page, which holds all figures."""
-        page: str = import_module("deciban.report.page").html(self.figures)
-        return page
+        from deciban.report.page import html  # which needs altair
+
+        return html(self.figures)
 
     def json(self) -> str:
         """The figures."""
@@ -66,9 +62,9 @@ class Report:
             file.write(text.encode("utf-8", "replace"))
 
     def __str__(self) -> str:
-        quality, told = self.figures["quality"], self.figures["evidence"]
-        lines = [self.figures["title"], quality["sentence"]]
-        lines += [f"  {found['title']:<24} {_number(found['value'])}" for found in quality["metrics"]]
+        judged, told = self.figures["quality"], self.figures["evidence"]
+        lines = [self.figures["title"], judged["sentence"]]
+        lines += [f"  {found['title']:<24} {_number(found['value'])}" for found in judged["metrics"]]
         if told and told["ranking"]:
             lines.append("most telling: " + ", ".join(part["name"] for part in told["ranking"][:5]))
         lines += [f"note: {note}" for note in self.figures["head"]["notes"]]
@@ -98,10 +94,10 @@ def report_of(
     """
     with hearing() as heard:
         of = read(model, X, y, sample_weight, seed)
-        judged = quality(model, of, learned=learned)
-        told = evidence(model, of)
-        coefficients = linear(model, of)
-        plane, notes = boundary(model, of, seed)
+        judged = quality.quality(model, of, learned=learned)
+        told = evidence.evidence(model, of)
+        coefficients = linear.linear(model, of)
+        plane, notes = linear.boundary(model, of, seed)
         few = shown(model, of, rows, seed)
         notes += _notes(model, judged, learned=learned)
     if heard.impossible:
@@ -110,7 +106,7 @@ def report_of(
     counts = None if numbers else _by_class(judged)
     classes = [] if numbers else numbered(np.asarray(model.classes_).tolist())
     by_class = None if counts is None else [counts.get(name, 0) for name in classes]
-    top = head(model, of, told, by_class, [*notes, *heard.messages])
+    top = head.head(model, of, told, by_class, [*notes, *heard.messages])
     found = {
         "format": FORMAT,
         "version": deciban.__version__,
@@ -123,24 +119,18 @@ def report_of(
         "linear": coefficients,
         "boundary": plane,
         "rows": few,
-        "scoring": _scoring(model),
+        "scoring": scoring.scoring(model),
     }
     return Report(found)
 
 
-def _by_class(quality: Figures) -> Figures:
+def _by_class(judged: Figures) -> Figures:
     """Σ w of the rows of each class."""
-    sums = [sum(row) for row in quality["confusion"]]
-    return dict(zip(quality["classes"], sums, strict=True))
+    sums = [sum(row) for row in judged["confusion"]]
+    return dict(zip(judged["classes"], sums, strict=True))
 
 
-def _notes(model: Any, quality: Figures, *, learned: bool) -> list[str]:
+def _notes(model: Any, judged: Figures, *, learned: bool) -> list[str]:
     if gives_numbers(model):
         return []
-    return [LEARNED] if not learned and seems_learned(model, _by_class(quality)) else []
-
-
-def _scoring(model: Any) -> Any:
-    with suppress(ImportError):
-        return import_module("deciban.report.scoring").scoring(model)
-    return None
+    return [LEARNED] if not learned and quality.seems_learned(model, _by_class(judged)) else []

@@ -38,7 +38,7 @@ class Given:
     sample_weight: Any
     schema: Schema  # the columns that the model has learned from
     label: str | None  # the name of the label's column
-    sample: Sample  # EXPLAINED rows or not many more; equal ones are one, with the weight of all
+    sample: Sample  # EXPLAINED rows at most; equal ones are one, with the weight of all
     whole: Sample | None  # all rows, where they are in memory
     rows: int  # of weight above 0
     weight: float  # Σ w
@@ -75,8 +75,13 @@ def read(model: Any, X: Any, y: Any, sample_weight: Any, seed: int) -> Given:
     keys = row_keys(whole.frame, schema.places(whole.frame), seed)
     weights = np.ones(whole.frame.rows) if whole.weights is None else whole.weights
     X, y, w = given(whole.frame), labels_of(whole), whole.weights
-    few = sampled(whole, keys, EXPLAINED)
+    few = _first(sampled(whole, keys, EXPLAINED))
     return Given(X, y, w, schema, label, few, whole, len(weights), float(weights.sum()), float(weights @ weights))
+
+
+def _first(sample: Sample) -> Sample:
+    """No more than EXPLAINED rows: of equal rows, those of different classes are still apart."""
+    return sample if sample.frame.rows <= EXPLAINED else sample.take(np.arange(EXPLAINED))
 
 
 def _in_memory(model: Any, X: Any, y: Any, sample_weight: Any, *, numbers: bool) -> Sample:
@@ -117,7 +122,7 @@ def _streamed(model: Any, schema: Schema, X: Any, y: Any, sample_weight: Any, se
     weights = sample_weight if isinstance(sample_weight, str) else check_weights(sample_weight, np.size(sample_weight))
     rows = Streamed(stream.typed(types), labels, weights)
     met = rows.summed(partial(_Met.of, schema=schema, seed=seed), converts=True)
-    few, label = met.few.sample(), y if isinstance(y, str) else None
+    few, label = _first(met.few.sample()), y if isinstance(y, str) else None
     return Given(X, y, sample_weight, schema, label, few, None, met.few.rows, met.weight, met.squares)
 
 
@@ -207,7 +212,8 @@ def shown(model: Any, of: Given, most: int, seed: int) -> Figures:
         if size > MOST_BYTES:
             break
         numbers.append(row if sample.numbers is None else int(sample.numbers[row]))
-        labels.append(plain(sample.labels.classes[sample.labels.codes[row]]))
+        label = sample.labels.classes[sample.labels.codes[row]]
+        labels.append(plain(label) if gives_numbers(model) else str(label))
         cells.append(found)
     right = "of each class, those judged wrongly first" if not gives_numbers(model) else "spread over what is predicted"
     count = f"{counted(len(cells), 'row')} of {of.rows:,}"
