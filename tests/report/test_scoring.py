@@ -14,6 +14,7 @@ from deciban.families import (
     Binned,
     Categorical,
     Exponential,
+    Family,
     Gaussian,
     Multinomial,
     MultivariateGaussian,
@@ -21,7 +22,8 @@ from deciban.families import (
     Text,
     Uniform,
 )
-from deciban.report.scoring import scoring
+from deciban.report.scoring import Pack, scoring
+from deciban.weighing.tables import Tables
 from tests.report.browser import browser_page
 
 __all__ = ["browser_page"]
@@ -325,3 +327,208 @@ def test_models_of_other_libraries_say_why_not():
 
     model = db.Calibrated(GaussianNB(), folds=2).fit([[0.0], [1.0], [2.0], [3.0]] * 5, [0, 0, 1, 1] * 5)
     assert scoring(model) == {"why": "a GaussianNB is a model of another library, which is known by its answers alone"}
+
+
+# What is possible, and what is refused -------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("family", [Categorical(), Uniform(), Binned("equal-width", count=4), Bernoulli(threshold=2.5)])
+def test_impossible_rows_have_the_prior(page, family):
+    X = pd.DataFrame({"a": [1.0, 1.0, 2.0, 3.0, 4.0], "b": [2.0, 2.0, 3.0, 1.0, 0.0]})
+    model = db.NaiveBayes(family, smoothing=0.0).fit(X, ["x", "x", "y", "y", "y"])
+    rows = pd.DataFrame([[a, b] for a in (0.0, 1.0, 2.0, 2.5, 4.0, None) for b in (0.0, 1.0, 2.0, 3.0, 9.0)])
+    assert_same(page, model, rows.set_axis(["a", "b"], axis=1).astype(float))
+
+
+@pytest.mark.usefixtures("quiet")
+def test_chosen_families_take_cells_that_they_cannot_have_for_missing(page):
+    rng = np.random.default_rng(27)
+    y = rng.integers(0, 2, 300)
+    X = pd.DataFrame({"calls": rng.poisson(1 + 4 * y), "wait": rng.exponential(1 + 9 * y), "bit": rng.random(300) < y})
+    X = X.astype(float)
+    model = db.NaiveBayes("auto").fit(X, y)
+    assert {type(family) for family in model.families_.values()} == {Poisson, Exponential, Bernoulli}
+    values = rng.choice([-1.0, 0.0, 0.5, 1.0, 7.0, 4095.0, 4096.0, 1e6, np.nan], (60, 3))
+    assert_same(page, model, pd.DataFrame(values, columns=list(X)))
+
+
+REFUSED = {
+    "infinite": (Gaussian(), np.inf),
+    "not a number": (Gaussian(), "many"),
+    "below 0": (Poisson(), -1.0),
+    "a fraction": (Poisson(), 0.5),
+    "a wait of 0": (Exponential(), 0.0),
+    "neither true nor false": (Bernoulli(), 2.0),
+    "less than none": (Multinomial(), -1.0),
+    "never seen": (Categorical(), 5.0),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_python_refuses_is_a_problem(page, case):
+    family, cell = REFUSED[case]
+    X, y = pd.DataFrame({"size": [1.0, 1.0, 0.0, 1.0] if case != "a wait of 0" else [1.0, 2.0, 3.0, 4.0]}), [0, 0, 1, 1]
+    model = db.NaiveBayes(family, unseen="error").fit(X, y)
+    with pytest.raises(db.DecibanError, match="size"):
+        model.predict(pd.DataFrame({"size": [cell]}))
+    (found,) = in_page(page, model, [["inf" if cell == np.inf else cell]])
+    assert found["problem"].startswith("column size: ")
+    assert (found["proba"], found["names"], found["predicted"]) == ([], [], -1)
+
+
+def test_a_missing_cell_never_met_is_refused_as_a_value(page):
+    X = pd.DataFrame({"colour": ["red", "blue", "red"]})
+    model = db.NaiveBayes(unseen="error", missing="category").fit(X, [0, 1, 1])
+    with pytest.raises(db.DecibanError, match="never seen"):
+        model.predict(pd.DataFrame({"colour": pd.Series([None], dtype="str")}))
+    found = in_page(page, model, [[None], ["red"]])
+    assert "never seen" in found[0]["problem"]
+    assert "problem" not in found[1]
+
+
+def test_bad_rows_are_problems_too(page):
+    model = db.NaiveBayes().fit(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}), [0, 1])
+    rows = [None, 3, "row", [], [1.0], [1.0, "x", 2.0], [[], "x"], [{}, "x"], [1.0, 2.0], ["toString", "x"]]
+    assert all(one["problem"] for one in in_page(page, model, rows))
+
+
+def test_cells_typed_by_people(page):
+    X = pd.DataFrame(
+        {
+            "number": [1.5, 2.0, 3.0],
+            "flag": [True, False, True],
+            "text": ["a", "b", "3"],
+            "code": pd.Categorical([3, 4, 3]),
+            "long": pd.Categorical([2**60 + 1, 2**60 + 2, 2**60 + 1]),
+        }
+    )
+    columns = {one["name"]: one for one in scoring(db.NaiveBayes().fit(X, [0, 1, 1]))["columns"]}
+    typed = {
+        "number": {"3.5": 3.5, "1e3": 1000, " 7 ": 7, "-.5": -0.5, "+2.": 2, "": None, "  ": None, "nan": None},
+        "flag": {"true": True, "FALSE": False, " True ": True, "1": 1, "0": 0, "": None},
+        "text": {"3": "3", " a": " a", "": None, "new": "new"},
+        "code": {"3": 3, " 4 ": 4, "x": "x", "": None},
+        "long": {str(2**60 + 1): str(2**60 + 1), "7": 7},
+    }
+    for name, cells in typed.items():
+        assert page.evaluate(READ, [columns[name], list(cells)]) == list(cells.values()), name
+    for name, wrong in (("number", ["1,5", "0x10", "x", "inf", "1e999"]), ("flag", ["maybe", "constructor"])):
+        for found in page.evaluate(READ, [columns[name], wrong]):
+            assert found["problem"].startswith(f"column {name}: ")
+
+
+@pytest.mark.usefixtures("quiet")
+def test_typed_cells_are_scored_as_those_of_the_table(page):
+    X, y = mixed_table(28, rows=200)
+    X["long"] = pd.Categorical(2**60 + np.random.default_rng(28).integers(0, 3, 200))
+    model = db.NaiveBayes(ONE_EACH).fit(X, y)
+    rows = X[:60]
+    texts = [[None if cell is None else str(cell) for cell in row] for row in cells_of(rows)]
+    found = in_page(page, model, texts)
+    np.testing.assert_allclose([one["proba"] for one in found], model.predict_proba(rows), rtol=0, atol=1e-9)
+
+
+# All that there is ---------------------------------------------------------------------------------------------------
+
+
+def families_of(cases):
+    return {type(family) for case in cases if isinstance(case, dict) for family in case.values()}
+
+
+def test_every_family_has_a_formula_and_is_tested():
+    found = [getattr(db.families, name) for name in db.families.__all__]
+    concrete = {one for one in found if issubclass(one, Family) and one is not Family}
+    assert concrete == families_of(FAMILIES.values()) | families_of([TEXTS])
+    for family in concrete:
+        assert family.formula is not Family.formula
+        assert (family.linear_formula is Family.linear_formula) == (family.natural is Family.natural)
+
+
+def test_every_reader_of_tables_has_codes():
+    assert all(kind.coding is not Tables.coding for kind in Tables.__subclasses__())
+
+
+def test_every_model_has_scores():
+    rng = np.random.default_rng(29)
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
+    found = [getattr(db, name) for name in db.__all__]
+    models = [one for one in found if isinstance(one, type) and hasattr(one, "predict")]
+    assert len(models) >= 8
+    keys = {"columns", "classes", "parts", "start", "formulas", "finish", "arrays"}
+    for model in models:
+        assert scoring(model().fit(X, y)).keys() == keys
+
+
+@pytest.mark.usefixtures("quiet")
+def test_arrays_have_positions_for_names(page):
+    rng = np.random.default_rng(30)
+    X, y = rng.normal(size=(100, 5)), rng.integers(0, 2, 100)
+    for model in (db.NaiveBayes(), db.EvidenceClassifier(), db.GaussianDiscriminant(), db.LogisticRegression()):
+        found = in_page(page, model.fit(X, y), X[:50].tolist())
+        np.testing.assert_allclose([one["proba"] for one in found], model.predict_proba(X[:50]), rtol=0, atol=1e-9)
+        assert found[0]["names"] == list(model.explain(X[:1]).names)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_sparse_rows_are_counts_of_words(page):
+    from scipy.sparse import csr_array
+
+    rng = np.random.default_rng(31)
+    y = rng.integers(0, 2, 150)
+    X = rng.poisson(0.4 + np.outer(y, rng.random(30))).astype(float)
+    for model in (db.NaiveBayes(), db.EvidenceClassifier(), db.LogisticRegression(l2=1.0)):
+        model.fit(csr_array(X), y)
+        found = in_page(page, model, X[:50].tolist())
+        np.testing.assert_allclose(
+            [one["proba"] for one in found], model.predict_proba(csr_array(X[:50])), rtol=0, atol=1e-9
+        )
+
+
+@pytest.mark.usefixtures("quiet")
+def test_one_class_and_merged_models(page):
+    X, y = mixed_table(32, rows=200)
+    rows = mixed_table(33, new=True)[0]
+    assert_same(page, db.NaiveBayes().fit(X, ["only"] * 200), rows)
+    whole = db.EvidenceClassifier(trees=4).fit(X, y)
+    assert_same(page, whole + whole.blank().partial_fit(*mixed_table(34, rows=100)), rows)
+
+
+# Packing -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "size"),
+    [
+        ([0, 255], "u1", 2),
+        ([True, False], "u1", 2),
+        ([0.0, 256.0], "u2", 4),
+        ([0, 65536], "u4", 8),
+        ([-1, 2], "i4", 8),
+        ([0.5], "f8", 8),
+        ([2.0**32], "f8", 8),
+        ([-np.inf, 1.0], "f8", 16),
+        ([], "u1", 0),
+    ],
+)
+def test_arrays_are_as_small_as_they_can_be(values, kind, size):
+    found = Pack({}, {}).array(np.array(values))
+    assert (found["type"], found["bytes"]) == (kind, size)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_large_models_are_deflated_and_tables_share_rows(page):
+    rng = np.random.default_rng(35)
+    y = rng.integers(0, 2, 30000)
+    X = pd.DataFrame(
+        {"id": (rng.integers(0, 5000, 30000) + 5000 * (y & 1)).astype(str), "x": rng.normal(size=30000) + y}
+    )
+    model = db.EvidenceClassifier(trees=30).fit(X, y)
+    packed = scoring(model)
+    assert packed["arrays"]["deflated"]
+    assert len(json.dumps(packed)) < 600_000
+    assert_same(page, model, X[:50])
+    named = db.NaiveBayes().fit(X, y)
+    (table,) = [one["table"] for one in scoring(named)["formulas"] if one["kind"] == "lookup"]
+    assert table["type"] == "rows"
+    assert_same(page, named, X[:50])

@@ -96,6 +96,20 @@ class Forest(Celled):
             found[nodes] = found[children] + found[children + 1]
         return found
 
+    def by_level(self) -> IntArray:
+        """(nodes) all trees at once, level by level: the roots, then the two children of each inner node, and so on.
+
+        In this order the children of the i-th inner node (from 0) are the nodes trees + 2i and trees + 2i + 1.
+        """
+        first = np.repeat(self.starts[:-1], np.diff(self.starts))
+        found, nodes = list[IntArray](), self.starts[:-1]
+        while len(nodes):
+            found.append(nodes)
+            inner = nodes[self.column[nodes] >= 0]
+            children = first[inner] + self.left[inner]
+            nodes = np.stack([children, children + 1], axis=1).reshape(-1)
+        return np.concatenate([np.zeros(0, np.intp), *found])
+
     def steps(self, codes: Codes) -> Iterator[tuple[IntArray, IntArray, IntArray, IntArray]]:
         """Level by level: rows, the nodes that they are at, the nodes that they go to, and the columns that say so."""
         n, trees = len(codes), len(self.starts) - 1

@@ -139,11 +139,10 @@ class Trees:
     columns: tuple[int, ...]
     codes: tuple[Code, ...]
     ordered: NDArray[np.bool_]  # (d) whether codes up to that of a node go left, or this one alone
-    starts: IntArray  # (trees + 1) the first node of each
-    column: IntArray  # (nodes) −1 of a leaf
-    code: IntArray
-    left: IntArray  # the left child within the tree, which the right one follows
-    counts: FloatArray  # (leaves, K)
+    trees: int
+    asked: IntArray  # (nodes) 1 + the column that each asks for, 0 of a leaf; in the order of Forest.by_level
+    code: IntArray  # (nodes) what goes left
+    counts: FloatArray  # (leaves, K) in the same order
     prior: FloatArray  # (K) π
     virtual: float  # s
     weights: FloatArray  # (K)

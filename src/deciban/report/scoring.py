@@ -229,7 +229,7 @@ class Pack:
     def arrays(self) -> dict[str, Any]:
         data = b"".join(self.held)
         deflated = len(data) > LARGE
-        packed = zlib.compress(data, 9) if deflated else data
+        packed = zlib.compress(data) if deflated else data
         return {"deflated": deflated, "data": b64encode(packed).decode()}
 
     def formula(self, formula: Formula) -> dict[str, Any]:
@@ -283,7 +283,7 @@ class Pack:
 
     def array(self, array: NDArray[Any]) -> dict[str, Any]:
         """An array; where most rows of a table are there more than once, its different rows and which each is."""
-        if array.ndim == 2 and len(array) > 256:
+        if array.ndim == 2 and len(array) > 256 and not _fits(array, np.uint32):
             rows, which = np.unique(array, axis=0, return_inverse=True)
             if 2 * len(rows) < len(array):
                 return {"type": "rows", "rows": self._plain_array(rows), "which": self._plain_array(which.reshape(-1))}

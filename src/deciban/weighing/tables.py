@@ -320,10 +320,12 @@ class Leaves(Reader):
 
     def formula(self, weights: FloatArray) -> list[Formula]:
         """The trees, and the counts of their leaves."""
-        columns, family = tuple(range(len(self.columns))), self.family
-        nodes = family.starts, family.column, family.code, np.where(family.column < 0, 0, family.left)
-        leaves = self.counts, self.prior, self.virtual, weights[0]
-        return [formulas.Trees(columns, family.reading.formula(), family.reading.ordered, *nodes, *leaves)]
+        reading, order = self.family.reading, self.family.by_level()
+        column, code = self.family.column[order], self.family.code[order]
+        leaf = np.cumsum(self.family.column < 0) - 1  # (nodes) the place of each in the counts
+        counts = self.counts[leaf[order[column < 0]]]
+        trees = len(self.family.starts) - 1, column + 1, code, counts, self.prior, self.virtual, weights[0]
+        return [formulas.Trees(tuple(range(len(self.columns))), reading.formula(), reading.ordered, *trees)]
 
     def split(self, values: Codes, weights: FloatArray) -> Iterator[Share]:
         logs = self._logs(self.family.sums(self.counts)) * weights[0]

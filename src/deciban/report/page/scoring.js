@@ -7,9 +7,7 @@ const Scoring = (() => {
   "use strict";
 
   const MISSING = -1, UNSEEN = -2; // codes of cells that hold nothing, or a value that is not in the list
-  const SURE = 1e4; // log-odds beyond which nothing is told apart
-  const TINY = 2.2250738585072014e-308;
-  const WORDS = { true: true, True: true, TRUE: true, false: false, False: false, FALSE: false };
+  const SURE = 1e4, TINY = 2 ** -1022; // log-odds beyond which nothing is told apart; the least probability
   const TYPES = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f8: Float64Array };
 
   // What a number must be, and what is said of one that is not.
@@ -22,8 +20,7 @@ const Scoring = (() => {
     there: [(x) => !Number.isNaN(x), "is missing: this model needs whole rows"],
   };
 
-  // A cell that cannot be read, or that the model refuses.
-  class Refused extends Error {}
+  class Refused extends Error {} // a cell that cannot be read, or that the model refuses
 
   function refuse(column, cell, problem) {
     const shown = typeof cell === "string" ? JSON.stringify(cell) : cell === null ? "the cell" : String(cell);
@@ -33,7 +30,8 @@ const Scoring = (() => {
   // ---- arrays ------------------------------------------------------------------------------------------------------
 
   async function bytesOf(arrays) {
-    const packed = Uint8Array.from(atob(arrays.data), (character) => character.charCodeAt(0));
+    const text = atob(arrays.data), packed = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; i++) packed[i] = text.charCodeAt(i);
     if (!arrays.deflated) return packed.buffer;
     const whole = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Response(whole).arrayBuffer();
@@ -52,69 +50,66 @@ const Scoring = (() => {
       return Array.from(unpacked(value.which, buffer), (which) => rows[which]);
     }
     if (value.type in TYPES) {
-      const Type = TYPES[value.type];
+      const Type = TYPES[value.type], [count, width] = value.shape;
       const flat = new Type(buffer, value.at, value.bytes / Type.BYTES_PER_ELEMENT);
-      if (value.shape.length < 2) return flat;
-      const [count, width] = value.shape;
-      return Array.from({ length: count }, (_, i) => flat.subarray(i * width, (i + 1) * width));
+      return width === undefined ? flat : range(count).map((i) => flat.subarray(i * width, (i + 1) * width));
     }
     return Object.fromEntries(Object.entries(value).map(([name, held]) => [name, unpacked(held, buffer)]));
   }
 
   // ---- cells -------------------------------------------------------------------------------------------------------
 
-  // A number as people write it; undefined if it is none.
-  function numberIn(text) {
-    const trimmed = text.trim();
-    if (/^[+-]?inf(inity)?$/i.test(trimmed)) return trimmed.startsWith("-") ? -Infinity : Infinity;
-    if (/^nan$/i.test(trimmed)) return NaN;
-    return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(trimmed) ? Number(trimmed) : undefined;
+  // A number as people write it; undefined if it is none. Whole numbers too long for one are listed by their digits.
+  function numberIn(column, text) {
+    if (/^[+-]?inf(inity)?$/i.test(text)) return text.startsWith("-") ? -Infinity : Infinity;
+    if (/^nan$/i.test(text)) return NaN;
+    if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) return undefined;
+    const x = Number(text), listed = column.integers && /^[+-]?\d+$/.test(text);
+    return listed && !Number.isSafeInteger(x) ? String(BigInt(text)) : x;
   }
 
   function ofNumbers(column) {
-    return column.levels !== null && column.levels.length > 0 && column.levels.every((level) => typeof level !== "string");
+    return column.integers || (column.levels?.length > 0 && column.levels.every((level) => typeof level !== "string"));
+  }
+
+  // Text as the cell of a column of numbers or booleans.
+  function parsed(column, text) {
+    const trimmed = text.trim();
+    if (trimmed === "") return null;
+    if (column.kind === "boolean" && /^(true|false)$/i.test(trimmed)) return trimmed.toLowerCase() === "true";
+    const cell = numberIn(column, trimmed);
+    if (cell === undefined) refuse(column, text, column.kind === "number" ? "is not a number" : "is neither true nor false");
+    return cell;
   }
 
   // A raw cell as the column has them: null, a number, a boolean or text.
   function cellOf(column, raw) {
-    if (raw === null || raw === undefined || Number.isNaN(raw)) return null;
-    if (!["number", "string", "boolean"].includes(typeof raw)) refuse(column, String(raw), "is no cell");
+    if (raw === null || raw === undefined) return null;
+    if (!["number", "string", "boolean"].includes(typeof raw)) refuse(column, String(typeof raw), "is no cell");
     const numbers = column.kind === "number" || column.kind === "boolean";
+    const text = typeof raw === "string";
     let cell = raw;
-    if (typeof raw === "string" && numbers) {
-      if (raw.trim() === "") return null;
-      cell = column.kind === "boolean" && raw.trim() in WORDS ? WORDS[raw.trim()] : numberIn(raw);
-      if (cell === undefined) refuse(column, raw, column.kind === "number" ? "is not a number" : "is neither true nor false");
-      if (column.integers && !Number.isSafeInteger(cell) && /^\s*[+-]?\d+\s*$/.test(raw)) return String(BigInt(raw));
-    } else if (typeof raw === "string" && column.kind === "category" && ofNumbers(column)) {
-      cell = numberIn(raw) ?? raw;
-    } else if (typeof raw !== "string" && !numbers && column.kind !== "empty" && !ofNumbers(column) && column.levels?.length !== 0) {
+    if (text && numbers) cell = parsed(column, raw);
+    else if (text && column.kind === "category" && ofNumbers(column)) cell = numberIn(column, raw.trim()) ?? raw;
+    else if (!text && (column.kind === "text" || (column.kind === "category" && !ofNumbers(column)))) {
       refuse(column, raw, "is not text, which this column holds");
     }
-    if (Number.isNaN(cell)) return null;
     if (cell === Infinity || cell === -Infinity) refuse(column, raw, "is infinite");
-    return cell;
+    return Number.isNaN(cell) ? null : cell;
   }
 
-  // What a person has typed, as a raw cell, or {problem}.
-  function read(column, text) {
-    try {
-      return text === "" ? null : cellOf(column, text);
-    } catch (error) {
-      if (error instanceof Refused) return { problem: error.message };
-      throw error;
-    }
-  }
+  // What a person has typed, as a raw cell, or {problem}; nothing typed is a missing cell.
+  const read = (column, text) => guarded(() => (text === "" ? null : cellOf(column, text)), (problem) => ({ problem }));
 
   // The cell of a column as a number within its domains; NaN if it is missing.
   function numberOf(row, j, domains, lenient) {
-    const cell = row.cells[j], column = row.columns[j];
-    const x = cell === null ? NaN : Number(cell);
+    const cell = row.cells[j], x = cell === null ? NaN : Number(cell);
+    if (cell !== null && Number.isNaN(x)) refuse(row.columns[j], cell, "is not a number");
     for (const name of domains ?? []) {
       const [inside, problem] = DOMAINS[name];
       if (inside(x) || (cell === null && name !== "there")) continue;
       if (lenient) return NaN;
-      refuse(column, cell, problem);
+      refuse(row.columns[j], cell, problem);
     }
     return x;
   }
@@ -136,14 +131,11 @@ const Scoring = (() => {
     if (cell !== null && code.places) {
       const known = row.places[code.column].get(typeof cell === "boolean" ? Number(cell) : cell);
       place = known === undefined ? UNSEEN : code.places[known];
-    } else if (cell !== null && code.cuts.length === 0) {
-      place = 0;
     } else if (cell !== null) {
-      const x = numberOf(row, code.column, code.domains, code.lenient);
-      if (!Number.isNaN(x)) place = cutsBelow(code.cuts, x);
-      else return place;
+      const x = code.cuts.length ? numberOf(row, code.column, code.domains, code.lenient) : 0;
+      if (!Number.isNaN(x)) place = (code.first ?? 0) + cutsBelow(code.cuts, x);
     }
-    if (place !== UNSEEN) return cell === null || place < 0 ? place : place + (code.first ?? 0);
+    if (place !== UNSEEN) return place;
     if (code.refused) refuse(row.columns[code.column], cell, "was never seen in training");
     return code.unseen ?? MISSING;
   }
@@ -153,11 +145,8 @@ const Scoring = (() => {
   const range = (n) => Array.from({ length: n }, (_, i) => i);
   const zeros = (n) => new Float64Array(n);
   const sum = (values) => values.reduce((total, x) => total + x, 0);
-
-  function centred(nats) {
-    const mean = sum(nats) / nats.length;
-    return nats.map((x) => x - mean);
-  }
+  const squares = (values) => values.reduce((total, x) => total + x * x, 0);
+  const centred = (nats, mean = sum(nats) / nats.length) => nats.map((x) => x - mean);
 
   function addLookup(formula, row) {
     let place = 0;
@@ -183,7 +172,7 @@ const Scoring = (() => {
         const t = middle ? x - middle[j][k] : x;
         let value = constant ? constant[j][k] : 0;
         if (slope && t !== 0) value += slope[j][k] * t; // 0 · −∞ is 0 here
-        if (square) value += t * t * square[j][k];
+        if (square && square[j][k] !== 0) value += t * t * square[j][k];
         return value + common;
       });
       if (most !== undefined) nats = centred(nats).map((v, k) => Math.min(Math.max(v, -most), most) * weights[j][k]);
@@ -203,8 +192,7 @@ const Scoring = (() => {
     return (x + 0.5) * Math.log(x) - x + 0.5 * Math.log(2 * Math.PI) + series;
   }
 
-  // Lower triangles lie row by row.
-  const at = (i, j) => (i * (i + 1)) / 2 + j;
+  const at = (i, j) => (i * (i + 1)) / 2 + j; // lower triangles lie row by row
 
   function triangleTimes(triangle, vector) {
     return vector.map((_, i) => {
@@ -221,8 +209,6 @@ const Scoring = (() => {
     });
     return found;
   }
-
-  const squares = (vector) => vector.reduce((total, x) => total + x * x, 0);
 
   function addJoint(formula, row) {
     const x = Float64Array.from(formula.columns, (column) => numberOf(row, column));
@@ -243,18 +229,16 @@ const Scoring = (() => {
   // The columns of some that vary, the triangle L with LLᵀ their part of Σ, and −½ log |2πLLᵀ|.
   function marginal(sigma, there) {
     const kept = there.filter((j) => sigma[at(j, j)] !== 0);
-    const unit = kept.map((j) => Math.sqrt(sigma[at(j, j)]));
     const lower = zeros(at(kept.length, 0));
     let constant = -0.5 * kept.length * Math.log(2 * Math.PI);
     for (let i = 0; i < kept.length; i++) {
       for (let j = 0; j <= i; j++) {
-        let rest = sigma[at(kept[i], kept[j])] / unit[i] / unit[j]; // columns ascend, so this is in the triangle
+        let rest = sigma[at(kept[i], kept[j])]; // columns ascend, so this is in the triangle
         for (let k = 0; k < j; k++) rest -= lower[at(i, k)] * lower[at(j, k)];
         lower[at(i, j)] = i === j ? Math.sqrt(rest) : rest / lower[at(j, j)];
       }
-      constant -= Math.log(lower[at(i, i)] * unit[i]);
+      constant -= Math.log(lower[at(i, i)]);
     }
-    for (let i = 0; i < kept.length; i++) for (let j = 0; j <= i; j++) lower[at(i, j)] *= unit[i];
     return { kept, lower, constant };
   }
 
@@ -304,56 +288,55 @@ const Scoring = (() => {
     });
   }
 
-  // The counts of all nodes, from those of the leaves: children come after their parents.
+  // What every node says, from the counts of the leaves: pairs of children come after their parents, in the same order.
   function prepareTrees(formula, classes) {
-    const { starts, column, left, counts } = formula;
-    const sums = zeros(column.length * classes);
-    let leaf = counts.length;
-    for (let tree = starts.length - 2; tree >= 0; tree--) {
-      for (let node = starts[tree + 1] - 1; node >= starts[tree]; node--) {
-        if (column[node] < 0) {
-          sums.set(counts[--leaf], node * classes);
-          continue;
-        }
-        const child = (starts[tree] + left[node]) * classes;
-        for (let k = 0; k < classes; k++) sums[node * classes + k] = sums[child + k] + sums[child + classes + k];
+    const { trees, asked, counts, prior, virtual, weights } = formula;
+    const said = zeros(asked.length * classes), left = new Uint32Array(asked.length);
+    let leaf = counts.length, child = asked.length;
+    for (let node = asked.length - 1; node >= 0; node--) {
+      if (asked[node] === 0) {
+        said.set(counts[--leaf], node * classes);
+        continue;
+      }
+      left[node] = child -= 2;
+      for (let k = 0; k < classes; k++) {
+        said[node * classes + k] = said[child * classes + k] + said[(child + 1) * classes + k];
       }
     }
-    return { ...formula, sums };
+    for (let first = 0; first < said.length; first += classes) {
+      let mean = 0;
+      for (let k = 0; k < classes; k++) {
+        said[first + k] = Math.log(said[first + k] + virtual * prior[k]) - Math.log(prior[k]);
+        mean += said[first + k] / classes;
+      }
+      for (let k = 0; k < classes; k++) said[first + k] = ((said[first + k] - mean) / trees) * weights[k];
+    }
+    return { ...formula, said, left };
   }
 
+  // A tree says what its leaf says: the sum of what each step down to it changes.
   function addTrees(formula, row) {
-    const { starts, column, left, code, ordered, prior, virtual, weights, sums, parts } = formula;
+    const { trees, asked, left, code, ordered, said, parts } = formula;
     const codes = formula.codes.map((one) => codeOf(row, one));
-    const trees = starts.length - 1;
-    const said = (node) =>
-      centred(row.each((k) => Math.log(sums[node * row.classes + k] + virtual * prior[k]) - Math.log(prior[k])));
-    for (let tree = 0; tree < trees; tree++) {
-      let node = starts[tree], before = said(node);
-      while (column[node] >= 0) {
-        const asked = column[node], value = codes[asked];
-        const goesLeft = ordered[asked] ? value <= code[node] : value === code[node];
-        node = starts[tree] + left[node] + (goesLeft ? 0 : 1);
-        const after = said(node);
-        row.add(parts[asked], after.map((v, k) => ((v - before[k]) / trees) * weights[k]));
-        before = after;
+    const shares = codes.map(() => zeros(row.classes));
+    for (let root = 0; root < trees; root++) {
+      let node = root;
+      while (asked[node] > 0) {
+        const column = asked[node] - 1, before = node * row.classes;
+        const goesLeft = ordered[column] ? codes[column] <= code[node] : codes[column] === code[node];
+        node = left[node] + (goesLeft ? 0 : 1);
+        for (let k = 0; k < row.classes; k++) shares[column][k] += said[node * row.classes + k] - said[before + k];
       }
     }
-  }
-
-  function prepareBag(formula) {
-    return { ...formula, places: new Map(formula.terms.map((term, place) => [term, place])) };
+    shares.forEach((share, column) => row.add(parts[column], share));
   }
 
   // The terms of a row: how often each is there, and how it is called.
   function termsOf(formula, row) {
-    const times = new Map(), names = new Map();
-    const plain = [...formula.cut.slice(0, -1), 0];
-    let there = false;
-    for (const column of formula.columns) {
-      if (row.cells[column] === null) continue;
-      there = true;
-      const text = String(row.cells[column]), terms = Terms.cut(text, formula.cut);
+    const times = new Map(), names = new Map(), plain = [...formula.cut.slice(0, -1), 0];
+    const texts = Array.from(formula.columns, (column) => row.cells[column]).filter((cell) => cell !== null);
+    for (const text of texts.map(String)) {
+      const terms = Terms.cut(text, formula.cut);
       const called = formula.cut[5] ? Terms.cut(text, plain) : terms; // terms that became numbers: by the first that did
       terms.forEach((term, i) => {
         const place = formula.places.get(term);
@@ -362,15 +345,16 @@ const Scoring = (() => {
         if (!names.has(place)) names.set(place, called[i]);
       });
     }
-    return { there, names, places: [...times.keys()].sort((a, b) => a - b), times };
+    return { there: texts.length > 0, names, places: [...times.keys()].sort((a, b) => a - b), times };
   }
 
   function addBag(formula, row) {
     const { there, names, places, times } = termsOf(formula, row);
-    const add = (name, nats) => (formula.part === undefined ? row.line((formula.title ?? "") + name, nats) : row.add(formula.part, nats));
-    if (formula.absent) {
-      const lacks = row.each((k) => there && formula.certain && formula.certain.some((of, place) => of[k] && !times.has(place)));
-      add("absent terms", formula.absent.map((v, k) => (!there ? 0 : lacks[k] ? -Infinity : v)));
+    const { absent, certain, part, title = "" } = formula;
+    const add = (name, nats) => (part === undefined ? row.line(title + name, nats) : row.add(part, nats));
+    if (absent) {
+      const lacks = (k) => certain && certain.some((of, place) => of[k] && !times.has(place));
+      add("absent terms", absent.map((v, k) => (!there ? 0 : lacks(k) ? -Infinity : v)));
     }
     for (const place of places) {
       const often = formula.once ? 1 : times.get(place);
@@ -388,13 +372,12 @@ const Scoring = (() => {
     }
   }
 
-  const addAlways = (formula, row) => row.add(formula.part, formula.nats);
-
   const ADD = {
     lookup: addLookup, curve: addCurve, joint: addJoint, mixed: addMixed, trees: addTrees, bag: addBag,
-    products: addProducts, always: addAlways,
+    products: addProducts, always: (formula, row) => row.add(formula.part, formula.nats),
   };
-  const PREPARE = { trees: prepareTrees, bag: prepareBag };
+  const numbered = (bag) => ({ ...bag, places: new Map(bag.terms.map((term, place) => [term, place])) });
+  const PREPARE = { trees: prepareTrees, bag: numbered };
 
   // ---- from scores to probabilities ----------------------------------------------------------------------------------
 
@@ -414,7 +397,7 @@ const Scoring = (() => {
   const sigmoid = (z) => (z < 0 ? Math.exp(z) / (1 + Math.exp(z)) : 1 / (1 + Math.exp(-z)));
 
   function logOdds(logP, k) {
-    const odds = logP[k] - logSum(Array.from(logP).filter((_, other) => other !== k));
+    const odds = logP[k] - logSum(logP.filter((_, other) => other !== k));
     return Number.isNaN(odds) ? 0 : Math.min(Math.max(odds, -SURE), SURE);
   }
 
@@ -443,17 +426,14 @@ const Scoring = (() => {
     return kept.map((x) => Math.log(x) - total);
   }
 
-  const MEANS = {
-    gaussian: (eta) => eta,
-    poisson: (eta) => Math.exp(eta),
-    exponential: (eta) => (eta < 0 ? -1 / eta : Infinity),
-  };
+  const MEANS = { gaussian: (eta) => eta, poisson: Math.exp, exponential: (eta) => (eta < 0 ? -1 / eta : Infinity) };
 
   // What is made of the scores: probabilities and the most probable class, or a mean.
   function finished(joint, finish) {
     if (finish.mean) return { proba: [], predicted: 0, mean: MEANS[finish.mean](joint[0]) };
     if (!finish.probable) return { proba: undefined, predicted: largest(joint) };
-    let logP = logProba(joint, finish.prior), predicted = largest(joint.every((x) => x === -Infinity) ? finish.prior : joint);
+    let logP = logProba(joint, finish.prior);
+    let predicted = largest(joint.some((x) => x > -Infinity) ? joint : finish.prior);
     for (const correction of finish.corrections) {
       logP = corrected(logP, correction);
       if (correction.curves) predicted = largest(logP);
@@ -478,47 +458,41 @@ const Scoring = (() => {
   }
 
   function scored(model, raw) {
-    if (!Array.isArray(raw) || raw.length !== model.columns.length) {
-      throw new Refused(`a row has ${model.columns.length} cells`);
-    }
+    const size = model.columns.length;
+    if (!Array.isArray(raw) || raw.length !== size) throw new Refused(`a row of this model has ${size} cells`);
     const row = rowOf(model, model.columns.map((column, j) => cellOf(column, raw[j])));
     for (const formula of model.formulas) ADD[formula.kind](formula, row);
     const nats = [...row.parts, ...row.lines.values()];
     const joint = row.each((k) => sum(nats.map((part) => part[k])));
-    const found = finished(joint, model.finish);
     const scale = model.finish.corrections.reduce((product, { beta, curves }) => (curves ? product : product * beta), 1);
     return {
       names: [...model.parts, ...row.lines.keys()],
       nats: nats.map((part) => Array.from(part, (x) => x * scale)),
       joint: Array.from(joint, (x) => x * scale),
-      ...found,
+      ...finished(joint, model.finish),
     };
   }
 
-  function refused(model, problem) {
-    return { names: [], nats: [], joint: [], proba: [], predicted: -1, mean: undefined, problem };
+  // What a function makes of a row, or what is wrong with the row.
+  function guarded(work, otherwise) {
+    try {
+      return work();
+    } catch (error) {
+      if (error instanceof Refused) return otherwise(error.message);
+      throw error;
+    }
   }
+
+  const refused = (problem) => ({ names: [], nats: [], joint: [], proba: [], predicted: -1, mean: undefined, problem });
 
   async function load(scoring) {
-    if (scoring.why !== undefined) {
-      return { columns: [], classes: [], score: () => refused(scoring, scoring.why) };
-    }
-    const model = unpacked(scoring, await bytesOf(scoring.arrays));
-    model.columns = scoring.columns;
-    model.places = scoring.columns.map((column) => {
-      const key = (level) => (typeof level === "boolean" ? Number(level) : level);
-      return column.levels && new Map(column.levels.map((level, place) => [key(level), place]));
-    });
+    const { columns, classes, why } = scoring;
+    if (why !== undefined) return { columns: [], classes: [], score: () => refused(why) };
+    const model = { ...unpacked({ ...scoring, columns: [] }, await bytesOf(scoring.arrays)), columns };
+    const key = (level) => (typeof level === "boolean" ? Number(level) : level);
+    model.places = columns.map(({ levels }) => levels && new Map(levels.map((level, place) => [key(level), place])));
     model.formulas = model.formulas.map((formula) => PREPARE[formula.kind]?.(formula, model.start.length) ?? formula);
-    const score = (cells) => {
-      try {
-        return scored(model, cells);
-      } catch (error) {
-        if (error instanceof Refused) return refused(model, error.message);
-        throw error;
-      }
-    };
-    return { columns: scoring.columns, classes: scoring.classes, score };
+    return { columns, classes, score: (cells) => guarded(() => scored(model, cells), refused) };
   }
 
   return { load, read };
