@@ -135,6 +135,19 @@ def require_rows(model: Any, purpose: str) -> None:
         raise DecibanError(f"every row was forgotten: there is nothing {purpose} until fit --resume")
 
 
+def require_known(labels: list[Level], known: list[Level]) -> None:
+    """Labels of which the model knows none are most likely those of another column."""
+    if not {*labels} & {*known}:
+        raise DecibanError(
+            f"none of the labels is a class of the model: the labels are {_some(labels)}; the classes are "
+            f"{_some(known)}. Is --label the right column? --trim-label takes characters off the end of labels"
+        )
+
+
+def _some(levels: list[Level]) -> str:
+    return ", ".join(repr(level) for level in levels[:10]) + ("" if len(levels) <= 10 else ", …")
+
+
 def blocks_together(model: Any) -> list[Block]:
     """What a generative model knows of several columns together."""
     evidence: Generative | None = getattr(inner(model), "generative_", None)

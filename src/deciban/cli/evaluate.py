@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
 
 import typer
 
 from deciban.cli.options import Data, Json, Label, Model, Quiet, Reading, TrimLabel, Weight, reads_files
 from deciban.cli.progress import watched
-
-if TYPE_CHECKING:
-    from deciban.evaluation import Evaluation
-    from deciban.types import Level
 
 
 @reads_files
@@ -35,7 +30,7 @@ def evaluate(
       deciban evaluate people.deciban later.csv
       deciban evaluate people.deciban later.csv --label evade --json
     """
-    from deciban.cli.data import for_model, label_for, prepared, require_rows
+    from deciban.cli.data import for_model, label_for, prepared, require_known, require_rows
     from deciban.cli.objects import evaluation_object, print_object
     from deciban.evaluation.judging import evaluate as judged
     from deciban.evaluation.rows import require_model
@@ -50,23 +45,9 @@ def evaluate(
         column = label_for(found, scan, label)
         stream = for_model(found, prepared(scan, column, trim_label, weight), column, weight)
         result = judged(found, stream, column, weight)
-    _require_known(result, found.classes_.tolist())
+    labels = [level for level, count in zip(result.classes, result.count, strict=True) if count]
+    require_known(labels, found.classes_.tolist())
     if json:
         print_object(evaluation_object(result))
     else:
         typer.echo(str(result))
-
-
-def _require_known(evaluation: Evaluation, known: list[Level]) -> None:
-    from deciban.errors import DecibanError
-
-    labels = [level for level, count in zip(evaluation.classes, evaluation.count, strict=True) if count]
-    if not {*labels} & {*known}:
-        raise DecibanError(
-            f"none of the labels is a class of the model: the labels are {_some(labels)}; the classes are "
-            f"{_some(known)}. Is --label the right column? --trim-label takes characters off the end of labels"
-        )
-
-
-def _some(levels: list[Level]) -> str:
-    return ", ".join(repr(level) for level in levels[:10]) + ("" if len(levels) <= 10 else ", …")

@@ -46,7 +46,7 @@ def report(
       deciban report people.deciban people.csv --learned
       deciban report people.deciban later.csv --json > figures.json
     """
-    from deciban.cli.data import label_for, prepared, require_rows, require_writable
+    from deciban.cli.data import label_for, prepared, require_known, require_rows, require_writable
     from deciban.models import load
     from deciban.report import report_of
 
@@ -62,6 +62,10 @@ def report(
         column = label_for(found, scan, label)
         stream = _for_model(found, prepared(scan, column, trim_label, weight), column, weight)
         made = report_of(found, stream, column, sample_weight=weight, learned=learned, rows=rows, seed=seed)
+    quality = made.figures["quality"]
+    if "confusion" in quality:
+        met = [name for name, rows in zip(quality["classes"], quality["confusion"], strict=True) if any(rows)]
+        require_known(met, made.figures["classes"])
     if page is not None:
         made.save(page)
     typer.echo(made.json() if json else f"{made}\n\nwritten: {page}")

@@ -1,0 +1,125 @@
+"""`deciban report`."""
+
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import confusion_matrix, log_loss
+
+import deciban as db
+from tests.cli.runs import FEATURES, NAIVE_BAYES, people, run
+
+
+@pytest.fixture
+def office(tmp_path, monkeypatch):
+    """A model, and rows that it has not learned."""
+    monkeypatch.chdir(tmp_path)
+    people(300).drop(columns="id").to_csv("people.csv", index=False)
+    people(150, seed=3).to_csv("later.csv", index=False)
+    run("fit", "people.csv", "--label", "evade", *NAIVE_BAYES, "-o", "m.deciban")
+    return tmp_path
+
+
+def figures(*args):
+    return json.loads(run("report", "m.deciban", *args, "--json").stdout)
+
+
+def test_a_page_is_written_and_said(office):
+    said = run("report", "m.deciban", "later.csv", "-o", "page.html").stdout
+    assert "NaiveBayes of evade" in said
+    assert "written: page.html" in said
+    page = (office / "page.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "<title>NaiveBayes of evade</title>" in page
+
+
+def test_the_page_has_a_name_if_none_is_given(office):
+    run("report", "m.deciban", "later.csv")
+    assert (office / "report.html").exists()
+
+
+def test_json_holds_the_figures_and_writes_no_page(office):
+    found = figures("later.csv")
+    later, model = pd.read_csv("later.csv"), db.load("m.deciban")
+    proba = model.predict_proba(later[FEATURES])
+    metrics = {metric["name"]: metric["value"] for metric in found["quality"]["metrics"]}
+    assert metrics["log_loss"] == pytest.approx(log_loss(later.evade, proba, labels=["no", "yes"]), rel=1e-9)
+    assert found["quality"]["confusion"] == confusion_matrix(later.evade, model.predict(later[FEATURES])).tolist()
+    assert found["quality"]["how"] == "held-out"
+    assert [column["name"] for column in found["head"]["columns"]] == FEATURES
+    assert not (office / "report.html").exists()
+
+
+def test_json_and_page_are_the_same_figures(office):
+    printed = run("report", "m.deciban", "later.csv", "--json", "-o", "figures.json").stdout
+    assert json.loads(printed) == json.loads((office / "figures.json").read_text(encoding="utf-8"))
+
+
+def test_learned_rows_are_left_out(office):
+    found = figures("people.csv", "--learned")
+    rows = pd.read_csv("people.csv")
+    model = db.load("m.deciban")
+    judged = model.leave_one_out(rows[FEATURES], rows.evade.to_numpy(dtype=object))
+    metrics = {metric["name"]: metric["value"] for metric in found["quality"]["metrics"]}
+    assert found["quality"]["how"] == "leave-one-out"
+    assert metrics["log_loss"] == pytest.approx(judged.log_loss, rel=1e-12)
+    assert any("--learned" in note for note in figures("people.csv")["head"]["notes"])
+
+
+def test_rows_may_stay_out_of_the_page(office):
+    assert figures("later.csv", "--rows", "0")["rows"]["cells"] == []
+    assert len(figures("later.csv", "--rows", "7")["rows"]["cells"]) == 7
+    chosen = [figures("later.csv", "--rows", "7", "--seed", seed)["rows"]["numbers"] for seed in (1, 1, 2)]
+    assert chosen[0] == chosen[1] != chosen[2]
+
+
+def test_weights_count(office):
+    later = pd.read_csv("later.csv")
+    later["w"] = np.arange(len(later)) % 3
+    later.to_csv("weighted.csv", index=False)
+    found = figures("weighted.csv", "--weight", "w")
+    assert np.sum(found["quality"]["confusion"]) == later.w.sum()
+
+
+def test_a_response_that_is_a_number(office):
+    rows = people(200).drop(columns=["id", "evade"])
+    rows["claims"] = np.random.default_rng(1).poisson(2 + rows.member)
+    rows.to_csv("claims.csv", index=False)
+    db.GeneralizedLinearModel("poisson").fit(rows, "claims").save("m.deciban")
+    found = figures("claims.csv")
+    assert found["kind"] == "numbers"
+    assert found["linear"]["coefficients"][0]["rows"]["rows"]
+    run("report", "m.deciban", "claims.csv", "-o", "page.html")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["later.csv", "-o", "page.pdf"], "page.pdf: end its name with .html, for a page, or with .json"),
+        (["later.csv", "--label", "nothing"], "--label: there is no column 'nothing'"),
+        (["later.csv", "--label", "income"], "--label: 'income' is a column that the model predicts from"),
+        (["later.csv", "-o", "nowhere/page.html"], "nowhere"),
+        (["missing.csv"], "missing.csv"),
+    ],
+)
+def test_what_is_wrong_is_said_before_long_work(office, args, message):
+    done = run("report", "m.deciban", *args, code=1)
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_labels_that_the_model_does_not_know(office):
+    pd.read_csv("later.csv").assign(evade="other").to_csv("other.csv", index=False)
+    done = run("report", "m.deciban", "other.csv", code=1)
+    assert "none of the labels is a class of the model" in done.stderr
+
+
+def test_without_altair_the_figures_are_still_there(office, monkeypatch):
+    for name in ("altair", "vl_convert"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert figures("later.csv")["quality"]["how"] == "held-out"
+    done = run("report", "m.deciban", "later.csv", code=1)
+    assert "pip install 'deciban[plot]'" in done.stderr
+    assert not (office / "report.html").exists()
