@@ -113,6 +113,8 @@ def _levels(reading: Reading, j: int) -> Points:
     else:
         coded = sample.frame.coded([reading.place(j)])
         codes, levels = coded.codes[:, 0], coded.levels[0]
+    if reading.schema.kinds[j] == "boolean":
+        levels = tuple(bool(level) for level in levels)
     counts = np.bincount(codes + 1, weights=weights, minlength=len(levels) + 1)
     rows: dict[Level, float] = {level: float(n) for level, n in zip(levels, counts[1:], strict=True) if n}
     if counts[0] or None in known:

@@ -82,7 +82,7 @@ def sentence(model: Any) -> str:
     own = inner(model)
     name = type(own).__name__
     if name == "GeneralizedLinearModel":
-        said = f"A {own.family} response whose {own.response_.link} link is linear in the columns."
+        said = f"A {own.family} response: its mean, through the {own.response_.link} link, is linear in the columns."
     elif name == "GaussianDiscriminant":
         said = COVARIANCES[own.covariance]
     else:

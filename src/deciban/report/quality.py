@@ -23,11 +23,10 @@ special = late("scipy.special")
 
 STEPS, FEWER_STEPS = 1000, 100  # thresholds of a curve; fewer where there are many classes
 MANY = 10  # classes
-DRAWN = 400  # points of a curve
+DRAWN = 400  # points of a curve that has no rates
 BINS = 10
 LEVEL = 0.95
 RESIDUALS = 2000  # rows
-SHORT = {"accuracy": "share of rows whose most probable class is the true one"}
 
 
 def quality(model: Any, of: Given, *, learned: bool) -> Figures:
@@ -84,8 +83,9 @@ def metrics(evaluation: Evaluation, prior: FloatArray, share: float = 1.0) -> li
     """Each with its interval, where there is one, and with what the class prior alone would reach."""
     alone = _of_prior(evaluation, prior)
     low, high = wilson(evaluation.accuracy, evaluation.rows * share)
+    right = "share of rows whose most probable class is the true one; 95% by Wilson"
     found = [
-        _metric("accuracy", "accuracy", evaluation.accuracy, alone["accuracy"], SHORT["accuracy"], low, high),
+        _metric("accuracy", "accuracy", evaluation.accuracy, alone["accuracy"], right, low, high),
         _metric("log_loss", "log-loss", evaluation.log_loss, alone["log_loss"], "mean −log p(true class), in nats"),
         _metric("brier", "Brier score", evaluation.brier, alone["brier"], "mean squared error of the probabilities"),
     ]
