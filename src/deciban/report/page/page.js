@@ -34,6 +34,9 @@ function control(label, input, attributes = {}) {
   return element("div", { class: "control", ...attributes }, element("label", { for: input.id }, label), input);
 }
 
+// A cell or a label as Python writes it.
+const written = (value) => (value === true ? "True" : value === false ? "False" : String(value));
+
 // A number for people: four digits, thousands parted.
 function shown(value) {
   if (value === null || value === undefined) return "–";
@@ -100,9 +103,10 @@ async function draw(box) {
   near.unobserve(box);
   drawing.view?.finalize();
   drawing.view = null;
-  const { view } = await vegaEmbed(box, drawing.make(Math.min(width, 760)), EMBED);
+  const inside = element("div"); // Vega gives its container a role and a name of its own
+  box.replaceChildren(inside);
+  const { view } = await vegaEmbed(inside, drawing.make(Math.min(width, 760)), EMBED);
   if (drawing.width === width) drawing.view = view;
-  drawing.drawn?.();
 }
 
 function again(box) {
@@ -203,7 +207,7 @@ function columnsTable(columns) {
   const unit = figures.evidence?.unit ?? "decibans";
   const fields = ["column", "kind", "missing", "values", "what the model did with it", "why", `mean |${unit}|`];
   const rows = columns.map((c) => [c.name, c.kind, percent(c.missing), valuesOf(c), c.treatment, c.why, c.decibans]);
-  return element("div", { class: "block" }, element("h3", {}, "Columns"), boxed(tableOf(fields, rows), "Columns", columns.length > 14));
+  return element("div", { class: "block" }, element("h2", { class: "small" }, "Columns"), boxed(tableOf(fields, rows), "Columns", columns.length > 14));
 }
 
 function valuesOf(column) {
@@ -508,7 +512,10 @@ function rowControls() {
   return element("div", { class: "controls" }, control("Row", which), button);
 }
 
-const rowName = (number, label, word = "") => `${number}${label === null || label === undefined ? "" : `: ${label}`}${word ? `, ${word}` : ""}`;
+const rowName = (number, label, word = "") => `${number}${label === null || label === undefined ? "" : `: ${written(label)}`}${word ? `, ${word}` : ""}`;
+
+// 1.0 is 1 in JSON, and the class "1.0".
+const isLabel = (name, label) => name === written(label) || (typeof label === "number" && Number(name) === label);
 
 // Right or wrong, where the label is known; when there is time for it.
 function labelRows() {
@@ -517,7 +524,7 @@ function labelRows() {
     for (let i = first; i < Math.min(first + 20, numbers.length); i++) {
       if (labels[i] === null || figures.kind === "numbers") continue;
       const found = scorer.score(cells[i]);
-      if (!found.problem) select.options[i].textContent = rowName(numbers[i], labels[i], figures.classes[found.predicted] === String(labels[i]) ? "right" : "wrong");
+      if (!found.problem) select.options[i].textContent = rowName(numbers[i], labels[i], isLabel(figures.classes[found.predicted], labels[i]) ? "right" : "wrong");
     }
     if (first + 20 < numbers.length) setTimeout(() => some(first + 20));
   };
@@ -567,7 +574,7 @@ function writtenField(input, column) {
 
 // A value that is not among the levels, such as one never seen, is added when a row has it.
 function chosenField(column, levels) {
-  const known = [null, ...levels], input = element("select", {}, options(["(missing)", ...levels.map(String)], known.map((_, i) => i)));
+  const known = [null, ...levels], input = element("select", {}, options(["(missing)", ...levels.map(written)], known.map((_, i) => i)));
   const write = (cell) => {
     let at = known.findIndex((level) => level === (cell ?? null));
     if (at < 0) {

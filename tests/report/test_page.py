@@ -1,0 +1,477 @@
+"""The page in a browser: what it shows, what it does by keyboard, on a phone and in print, and what it never does."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import deciban as db
+from deciban.report import report_of
+from deciban.report.page import html
+from tests.report import made
+from tests.report.browser import browser_page
+
+__all__ = ["browser_page"]
+pytestmark = pytest.mark.xdist_group("browser")
+
+WIDE, PHONE = (1280, 900), (375, 812)
+
+
+@pytest.fixture(scope="module")
+def browser(browser_page):
+    """The page, with what it says on the console, asks for or opens."""
+    browser_page.heard = []
+    browser_page.on("console", lambda message: browser_page.heard.append(f"{message.type}: {message.text}"))
+    browser_page.on("pageerror", lambda error: browser_page.heard.append(str(error)))
+    browser_page.on("dialog", lambda dialog: (browser_page.heard.append(dialog.message), dialog.dismiss()))
+    browser_page.on("request", lambda request: browser_page.heard.append(request.url))
+    return browser_page
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Opens figures. After the test nothing may have been heard but the request for the page itself."""
+    browser.heard.clear()
+    path = tmp_path / "report.html"
+
+    def show(figures, size=WIDE, drawn=False):
+        path.write_text(figures if isinstance(figures, str) else html(figures), encoding="utf-8")
+        browser.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+        browser.goto(path.as_uri())
+        browser.evaluate("deciban.ready")
+        if drawn:
+            browser.evaluate("deciban.drawAll()")
+        return browser
+
+    yield show
+    assert set(browser.heard) <= {path.as_uri()}
+    browser.emulate_media(media="screen", color_scheme="light")
+
+
+def text(page, selector):
+    return page.locator(selector).text_content()
+
+
+def field(page, name):
+    """The input of a column, whose label begins so."""
+    return page.locator("#cells .control").filter(has=page.locator(f"label:text('{name}')")).locator("input, select")
+
+
+def views(page, label, asked):
+    """What the charts whose label holds some words have to say."""
+    return page.evaluate(f"""[...deciban.drawings].filter(([box]) => box.ariaLabel.includes("{label}"))
+        .map(([, {{ view }}]) => {asked})""")
+
+
+# Models --------------------------------------------------------------------------------------------------------------
+
+
+def people(n=300, seed=3):
+    rng = np.random.default_rng(seed)
+    age = rng.integers(18, 80, n).astype(float)
+    age[::17] = np.nan
+    trade = rng.choice(["baker", "smith", "miller"], n)
+    member = rng.random(n) < 0.4
+    score = 0.05 * (np.nan_to_num(age, nan=45) - 45) + (trade == "smith") + member
+    table = pd.DataFrame({"age": age, "trade": trade, "member": member})
+    return table, np.where(score + rng.logistic(size=n) > 0.7, "yes", "no")
+
+
+def plane():
+    rng = np.random.default_rng(4)
+    y = rng.integers(3, size=200)
+    return rng.normal(size=(200, 2)) + 1.2 * np.column_stack([y == 1, y == 2]), np.array(["a", "b", "c"])[y]
+
+
+def mails():
+    rng = np.random.default_rng(5)
+    y = rng.random(200) < 0.4
+    words = np.array(["free", "win", "call", "now", "meeting", "lunch", "report", "thanks"])
+    return [" ".join(rng.choice(words[:5] if spam else words[3:], 6)) for spam in y], np.where(y, "spam", "ham")
+
+
+def counts():
+    table, _ = people()
+    table = table.assign(age=table.age.fillna(45.0))
+    return table, np.random.default_rng(6).poisson(np.exp(0.02 * (table.age - 45) + 0.5 * table.member))
+
+
+MODELS = {
+    "evidence": lambda: (db.EvidenceClassifier(), *people()),
+    "naive Bayes": lambda: (db.NaiveBayes(), *people()),
+    "logistic": lambda: (db.LogisticRegression(l2=1.0), *people()),
+    "normal, two columns": lambda: (db.GaussianDiscriminant("per-class"), *plane()),
+    "text": lambda: (db.NaiveBayes(families=db.families.Text()), *mails()),
+    "poisson": lambda: (db.GeneralizedLinearModel("poisson"), *counts()),
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def fitted(request):
+    model, x, y = MODELS[request.param]()
+    return model.fit(x, y), x, y
+
+
+@pytest.fixture(scope="module")
+def judged(fitted):
+    model, x, y = fitted
+    return report_of(model, x, y, learned=True).figures
+
+
+def test_models_are_shown_whole(opened, judged):
+    page = opened(judged, drawn=True)
+    shown = [section for section in ("quality", "evidence", "linear", "boundary") if judged[section]]
+    sections = page.eval_on_selector_all("main section", "all => all.map((one) => one.id)")
+    order = ["quality", "evidence", "prediction", "linear", "boundary", "reading"]
+    assert sections == [name for name in order if name in {*shown, "prediction", "reading"}]
+    links = page.eval_on_selector_all("#contents a", "all => all.map((one) => one.hash.slice(1))")
+    assert links == sections
+    assert text(page, "h1") == judged["title"]
+    drawn = page.eval_on_selector_all(".chart", "all => all.map((one) => one.querySelectorAll('svg').length)")
+    assert set(drawn) == {1}
+    assert "NaN" not in page.locator("main").inner_html()
+    assert "undefined" not in text(page, "main")
+
+
+def test_models_are_shown_on_a_phone(opened, judged):
+    page = opened(judged, PHONE, drawn=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+
+
+# One prediction ------------------------------------------------------------------------------------------------------
+
+
+def row_shown(page, figures):
+    return figures["rows"]["numbers"][int(page.input_value("#row"))]
+
+
+def test_a_row_is_scored_as_in_python(opened, fitted, judged):
+    model, x, _ = fitted
+    page = opened(judged)
+    for place in (0, len(judged["rows"]["numbers"]) // 2):
+        page.select_option("#row", str(place))
+        row = row_shown(page, judged)
+        cells = x.iloc[[row]] if hasattr(x, "iloc") else x[row : row + 1]
+        if judged["kind"] == "numbers":
+            assert abs(float(text(page, "#result").split()[1]) - model.predict_mean(cells)[0]) < 1e-3
+            continue
+        given = page.eval_on_selector_all("#probabilities .number", "all => all.map((one) => one.textContent)")
+        for said, p in zip(given, model.predict_proba(cells)[0], strict=True):
+            whole, _, less = said.partition(" − ")
+            assert abs((float(whole) - float(less or 0)) - p) < 1e-4
+        decibans = model.explain(cells).log_odds()[0]
+        assert f": {abs(decibans):.1f} decibans" in text(page, "#waterfall-note").replace("+", "").replace("−", "")
+
+
+@pytest.fixture(scope="module")
+def bayes():
+    table, y = people()
+    model = db.NaiveBayes().fit(table, y)
+    return model, table, report_of(model, table, y, learned=True).figures
+
+
+def test_a_changed_cell_is_scored_and_can_be_reset(opened, bayes):
+    model, _, figures = bayes
+    page = opened(figures)
+    before = text(page, "#result")
+    field(page, "age").fill("77.5")
+    field(page, "trade").select_option("smith")
+    field(page, "member").select_option("(missing)")
+    cells = pd.DataFrame({"age": [77.5], "trade": ["smith"], "member": pd.array([None], dtype="boolean")})
+    (proba,), told = model.predict_proba(cells), model.explain(cells)
+    assert text(page, "#result") == f"{model.classes_[proba.argmax()]}, with probability {proba.max():.4f}"
+    assert f"{abs(told.log_odds()[0]):.1f} decibans" in text(page, "#waterfall-note")
+    page.locator("#target").select_option("no")
+    page.locator("#against").select_option("yes")
+    decibans = told.log_odds("no", "yes")[0]
+    assert text(page, "#waterfall-note").startswith(
+        f"no against yes: {'−' if decibans < 0 else '+'}{abs(decibans):.1f} "
+    )
+    page.click("#parts summary")
+    parts = page.eval_on_selector_all("#parts tbody tr", "all => all.map((row) => row.innerText.split('\\t'))")
+    expected = dict(zip(told.names, told.decibans("no", "yes")[0], strict=True)) | {"log-odds": decibans}
+    assert {name: float(value.replace("−", "-")) for name, value in parts} == pytest.approx(expected, rel=1e-3)
+    page.locator("#target").select_option("-1")
+    page.click("#reset")
+    assert text(page, "#result") == before
+
+
+def test_a_cell_that_is_no_number_is_said(opened, bayes):
+    page = opened(bayes[2])
+    before = text(page, "#result")
+    field(page, "age").fill("old")
+    assert "age" in text(page, "#problem")
+    assert text(page, "#result") == before
+    field(page, "age").fill("")
+    assert text(page, "#problem") == ""
+
+
+def test_rows_say_whether_they_were_right(opened, bayes):
+    model, table, figures = bayes
+    page = opened(figures)
+    page.wait_for_function("[...document.querySelectorAll('#row option')].every((one) => /right|wrong/.test(one.text))")
+    said = page.eval_on_selector_all("#row option", "all => all.map((one) => one.text)")
+    rows = figures["rows"]
+    given = model.predict(table.iloc[rows["numbers"]])
+    assert said == [
+        f"{row}: {label}, {'right' if label == c else 'wrong'}"
+        for row, label, c in zip(rows["numbers"], rows["labels"], given, strict=True)
+    ]
+
+
+def test_why_there_is_no_scoring_is_said(opened):
+    page = opened(made.binary())
+    assert "it was made by hand" in text(page, "#prediction")
+
+
+# Threshold -----------------------------------------------------------------------------------------------------------
+
+
+def rates_shown(page):
+    counted = [int(text(page, f"#confusion-{name}").replace(",", "")) for name in ("tp", "fp", "tn", "fn")]
+    return counted, [text(page, f"#rate-{name}") for name in ("sensitivity", "specificity", "precision", "f1")]
+
+
+def rates_at(curve, step):
+    tp, fp = curve["tp"][step], curve["fp"][step]
+    fn, tn = curve["positives"] - tp, curve["negatives"] - fp
+    pairs = [(tp, tp + fn), (tn, tn + fp), (tp, tp + fp), (2 * tp, 2 * tp + fp + fn)]
+    return [tp, fp, tn, fn], [f"{100 * a / b:.1f}%" if b else "–" for a, b in pairs]
+
+
+@pytest.mark.parametrize("step", [0, 137, 500, 1000])
+def test_the_slider_moves_counts_rates_and_points(opened, step):
+    figures = made.binary()
+    curve = figures["quality"]["curves"][0]
+    page = opened(figures, drawn=True)
+    page.fill("#threshold", str(step / 1000))
+    assert rates_shown(page) == rates_at(curve, step)
+    assert page.input_value("#threshold-number") == f"{step / 1000:g}"
+    points = views(page, "threshold", 'view.data("threshold").map(({ x, y }) => [x, y])')
+    (tp, fp, tn, fn), _ = rates_at(curve, step)
+    expected = [[[fp / (fp + tn), tp / (tp + fn)]], [[tp / (tp + fn), tp / (tp + fp)]] if tp + fp else []]
+    for found, wanted in zip(points, expected, strict=True):
+        np.testing.assert_allclose(np.ravel(found), np.ravel(wanted))
+
+
+def test_the_slider_goes_by_keyboard_and_by_number(opened):
+    figures = made.binary()
+    curve = figures["quality"]["curves"][0]
+    page = opened(figures)
+    page.focus("#threshold")
+    page.keyboard.press("ArrowRight")
+    assert rates_shown(page) == rates_at(curve, 501)
+    page.keyboard.press("Home")
+    assert rates_shown(page) == rates_at(curve, 0)
+    page.fill("#threshold-number", "0.25")
+    page.keyboard.press("Tab")
+    assert rates_shown(page) == rates_at(curve, 250)
+    assert page.input_value("#threshold") == "0.25"
+    assert page.evaluate("deciban.threshold(900).tp") == curve["tp"][900]
+
+
+def test_each_of_five_classes_has_its_curve(opened):
+    figures = made.five()
+    page = opened(figures)
+    page.select_option("#curve", label="dogwood")
+    assert rates_shown(page) == rates_at(figures["quality"]["curves"][3], 500)
+    assert text(page, "#roc-note").startswith("dogwood: area ")
+
+
+def test_metrics_and_confusion_are_in_tables(opened):
+    figures = made.five()
+    page = opened(figures)
+    assert "0.4123" in text(page, "#metrics")
+    assert "Held-out rows." in text(page, "#how")
+    cells = page.eval_on_selector_all("#confusion tbody td", "all => all.map((one) => Number(one.textContent))")
+    assert cells == np.ravel(figures["quality"]["confusion"]).tolist()
+
+
+# Evidence ------------------------------------------------------------------------------------------------------------
+
+
+def test_evidence_follows_the_class(opened):
+    page = opened(made.five(), drawn=True)
+    page.select_option("#evidence-class", "elm")
+    page.evaluate("deciban.drawAll()")
+    chosen = views(page, "What the values", 'view.signal("chosen")')
+    assert chosen == ["elm"] * 3
+    assert "for elm" in text(page, "#evidence-key")
+
+
+def test_a_page_of_300_columns_and_10000_levels_draws_what_is_near(opened):
+    names = [f"column {i}" for i in range(300)]
+    figures = made.made(["no", "yes"], columns=names, levels=10_000)
+    page = opened(figures)
+    assert page.locator(".chart svg").count() < 6
+    page.focus("#other-column")
+    assert page.locator("#other-column-names option").count() == 294
+    page.fill("#other-column", "column 217")
+    assert page.locator("h4", has_text="column 217").count() == 1
+
+
+def test_a_column_of_10000_levels_is_typed_and_one_of_few_is_chosen(opened):
+    rng = np.random.default_rng(7)
+    towns = [f"town {i % 10_000}" for i in range(12_000)]
+    table = pd.DataFrame({"town": towns, "sort": rng.choice(["a", "b"], 12_000)})
+    y = np.where(rng.random(12_000) < 0.5, "no", "yes")
+    model = db.NaiveBayes().fit(table, y)
+    page = opened(report_of(model, table, y, learned=True).figures)
+    town = field(page, "town")
+    assert town.evaluate("one => one.tagName") == "INPUT"
+    town.fill("town 17")
+    field(page, "sort").select_option("b")
+    (proba,) = model.predict_proba(pd.DataFrame({"town": ["town 17"], "sort": ["b"]}))
+    assert text(page, "#result") == f"{model.classes_[proba.argmax()]}, with probability {proba.max():.4f}"
+    assert page.locator("datalist option").count() == 10_000  # made when the input is entered
+
+
+def test_columns_beyond_40_are_behind_a_button(opened):
+    rng = np.random.default_rng(8)
+    x, y = rng.normal(size=(80, 45)), rng.integers(2, size=80)
+    model = db.NaiveBayes().fit(x, y)
+    figures = report_of(model, x, y, learned=True).figures
+    page = opened(figures)
+    assert page.locator("#cells input").count() == 40
+    before = text(page, "#result")
+    page.click("text=Show all: 5 more columns")
+    assert page.locator("#cells input").count() == 45
+    assert page.locator("#cells input").evaluate_all("all => all.every((one) => one.value !== '')")
+    page.locator("#cells input").last.fill("3")
+    page.click("#reset")
+    assert text(page, "#result") == before
+
+
+# What never happens --------------------------------------------------------------------------------------------------
+
+
+def test_hostile_names_are_text(opened):
+    names = made.HOSTILE
+    figures = made.made(names[:2] + names[-1:], columns=names)
+    for column in figures["evidence"]["columns"]:
+        if column["chart"] == "levels":
+            for table in (column["evidence"], column["density"]):
+                for row in table["rows"]:
+                    row[0] = names[int(row[0].removeprefix("level "))]
+    figures["title"] = figures["head"]["sentence"] = names[0]
+    page = opened(figures, drawn=True)
+    assert page.title() == text(page, "h1") == names[0]
+    assert page.locator("img").count() == 0
+    rows = page.eval_on_selector_all("#head table tbody th", "all => all.map((one) => one.textContent)")
+    assert rows == names
+    drawn = page.eval_on_selector_all(".chart svg text", "all => all.map((one) => one.textContent)")
+    assert {names[1], names[2]} <= set(drawn)
+    assert (
+        page.eval_on_selector_all("#evidence-class option", "all => all.map((one) => one.value)") == figures["classes"]
+    )
+    page.locator("#evidence .mark-rect path").first.hover()  # the longest bar of the ranking
+    assert names[0] in text(page, "#tip")
+    assert page.locator("#tip *").count() == 0
+
+
+def test_hostile_names_are_scored(opened):
+    rng = np.random.default_rng(9)
+    table = pd.DataFrame({made.HOSTILE[0]: rng.normal(size=90), made.HOSTILE[4]: rng.choice(made.HOSTILE, 90)})
+    y = rng.choice(made.HOSTILE[:3], 90)
+    model = db.NaiveBayes().fit(table, y)
+    figures = report_of(model, table, y, learned=True).figures
+    page = opened(figures, drawn=True)
+    row = row_shown(page, figures)
+    (proba,) = model.predict_proba(table.iloc[[row]])
+    assert text(page, "#result") == f"{model.classes_[proba.argmax()]}, with probability {proba.max():.4f}"
+    assert page.locator("img").count() == 0
+
+
+def test_the_file_holds_the_figures_and_forbids_requests():
+    figures = made.made(made.HOSTILE[:3], columns=made.HOSTILE)
+    page = html(figures)
+    found = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.DOTALL)
+    assert json.loads(found[1]) == figures
+    assert "default-src 'none'" in page
+    assert page.count("</script>") == page.count("<script") == 4
+    markup = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+    assert not re.search(r"<(?:link|img|iframe|object|embed|script[^>]* src)", markup)
+
+
+# For everyone --------------------------------------------------------------------------------------------------------
+
+REACHED = """() => [...document.querySelectorAll("a[href], input, select, textarea, button, summary, [tabindex='0']")]
+    .filter((one) => one.checkVisibility()).length"""
+
+
+def test_everything_is_reached_by_the_tab_key(opened, bayes):
+    page = opened(bayes[2])
+    there = page.evaluate(REACHED)
+    page.evaluate("window.seen = new Set()")
+    for _ in range(there):
+        page.keyboard.press("Tab")
+        page.evaluate("window.seen.add(document.activeElement)")
+    assert page.evaluate("window.seen.has(document.body)") is False
+    assert page.evaluate("window.seen.size") == there
+
+
+def test_inputs_charts_and_headings_have_names_and_order(opened, judged):
+    page = opened(judged)
+    unnamed = page.eval_on_selector_all(
+        "input, select, textarea", "all => all.filter((one) => !one.labels.length).map((one) => one.id)"
+    )
+    assert unnamed == []
+    labels = page.eval_on_selector_all(".chart", "all => all.map((one) => one.role + one.ariaLabel)")
+    assert all(label.startswith("img") and len(label) > 10 for label in labels)
+    levels = page.eval_on_selector_all("h1, h2, h3, h4", "all => all.map((one) => Number(one.tagName[1]))")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert max(np.diff(levels)) <= 1
+    assert page.evaluate("document.documentElement.lang") == "en"
+    ids = page.eval_on_selector_all("[id]", "all => all.map((one) => one.id)")
+    assert len(ids) == len(set(ids))
+
+
+def test_targets_are_large_enough_for_a_finger(opened, bayes):
+    page = opened(bayes[2], PHONE)
+    heights = page.eval_on_selector_all(
+        "nav a, input, select, textarea, button, summary",
+        "all => all.filter((one) => one.checkVisibility()).map((one) => one.getBoundingClientRect().height)",
+    )
+    assert min(heights) >= 44
+
+
+@pytest.mark.parametrize("figures", [made.binary, made.five])
+def test_nothing_is_wider_than_a_phone(opened, figures):
+    long = figures()
+    long["title"] = long["head"]["label"] = "x" * 200
+    long["head"]["columns"][0]["name"] = long["evidence"]["columns"][0]["name"] = "y" * 200
+    page = opened(long, PHONE, drawn=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+
+
+def test_light_and_dark_are_the_same_drawing(opened):
+    page = opened(made.binary(), drawn=True)
+    page.evaluate("window.mark = document.querySelector('#evidence .mark-rect path')")
+    colour = "getComputedStyle(window.mark).fill"
+    light = page.evaluate(colour)
+    page.emulate_media(color_scheme="dark")
+    dark = page.evaluate(colour)
+    assert light != dark
+    page.select_option("#theme", "light")
+    assert page.evaluate(colour) == light
+    page.select_option("#theme", "auto")
+    assert page.evaluate(colour) == dark
+    page.emulate_media(media="print")
+    assert page.evaluate(colour) == light
+    assert page.evaluate("window.mark.isConnected")
+
+
+def test_a_print_has_all_charts_and_no_controls(opened, bayes):
+    page = opened(bayes[2])
+    assert page.locator(".chart:not(:has(svg))").count() > 0
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    assert page.locator(".chart:not(:has(svg))").count() == 0
+    page.emulate_media(media="print")
+    seen = page.eval_on_selector_all(
+        "input, select, button, summary, nav", "all => all.filter((one) => one.checkVisibility()).length"
+    )
+    assert seen == 0
+    assert page.locator("#result").is_visible()
