@@ -55,7 +55,7 @@ def commands_page() -> str:
 
     from deciban.cli import app
 
-    root = typer.main.get_command(app)
+    root: Any = typer.main.get_command(app)
     parts = ["# Command line", root.help or "", "Every command says this itself: `deciban COMMAND --help`."]
     parts += _options(root.params)
     for name, command in sorted(root.commands.items()):

@@ -1,0 +1,39 @@
+"""Three hospitals learn apart and show each other no rows; one withdraws; nothing is fitted again."""
+
+import numpy as np
+import pandas as pd
+from sklearn.datasets import load_breast_cancer
+
+import deciban as db
+
+cells = load_breast_cancer(as_frame=True)
+table = cells.data.assign(kind=cells.target_names[cells.target])
+parts = [table[i::3] for i in range(3)]
+
+# Each makes a model file from its own rows. Files hold sums, not rows.
+for i, part in enumerate(parts):
+    db.NaiveBayes().fit(part, "kind").save(f"hospital-{i}.deciban")
+
+# Whoever has the files adds them up: this is the model of all rows, to the last bit.
+first, second, third = (db.load(f"hospital-{i}.deciban") for i in range(3))
+together = first + second + third
+whole = db.NaiveBayes().fit(table, "kind")
+print("merged is fitted in one place:", bool((together.predict_proba(table) == whole.predict_proba(table)).all()))
+
+# The third withdraws its rows. What is left is as if it had never been there.
+together.forget(parts[2], "kind")
+pair = db.NaiveBayes().fit(pd.concat(parts[:2]), "kind")
+print("forgotten is never learned:", bool((together.predict_proba(table) == pair.predict_proba(table)).all()))
+
+# More than was learned cannot be forgotten, and the model stays as it was.
+try:
+    together.forget(table, "kind")
+except db.NegativeEvidence as error:
+    print(f"refused: {error}")
+print("rows now:", int(together.class_count_.sum()))
+
+# Weighed evidence merges too, if all count in one layout: lay it out once, and hand out blanks.
+model = db.EvidenceClassifier().fit(parts[0], "kind")
+merged = model + model.blank().partial_fit(parts[1], "kind")
+back = merged.forget(parts[1], "kind")
+print("and back again:", np.allclose(back.predict_proba(table), model.predict_proba(table), rtol=0, atol=1e-9))

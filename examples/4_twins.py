@@ -1,0 +1,32 @@
+"""Generative against discriminative: two twins, few rows and many, with densities that are right and wrong."""
+
+import warnings
+
+import numpy as np
+
+import deciban as db
+
+SIZES = [20, 80, 320, 1280]
+rng = np.random.default_rng(0)
+y = rng.integers(0, 2, 3000)
+DATA = {
+    "normal, one covariance (what the generative model assumes)": rng.normal(size=(3000, 8)) + 0.6 * y[:, np.newaxis],
+    "counts (which it takes for normal)": rng.poisson(np.where(y[:, np.newaxis], 4, 1), size=(3000, 2)),
+}
+TWINS = {"GaussianDiscriminant": db.GaussianDiscriminant(), "LogisticRegression": db.LogisticRegression()}
+
+for name, X in DATA.items():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", db.DecibanWarning)  # 20 rows are often separable
+        curve = db.learning_curve(TWINS, X, y, sizes=SIZES, repeats=5).to_frame().to_pandas()
+    losses = curve.pivot_table("log_loss", "rows", "model")
+    print(f"log-loss on other rows: {name}\n{losses.round(2).to_string()}\n")
+
+# The twin starts where the generative model is, and goes on to the likelihood of the classes.
+X = DATA["counts (which it takes for normal)"]
+model = db.GaussianDiscriminant().fit(X[:1500], y[:1500])
+twin = model.twin()
+print("the twin says the same:", np.allclose(twin.predict_proba(X), model.predict_proba(X), rtol=0, atol=1e-12))
+before = db.evaluate(twin, X[1500:], y[1500:]).log_loss
+after = db.evaluate(twin.polish(X[:1500], y[:1500]), X[1500:], y[1500:]).log_loss
+print(f"log-loss on other rows {before:.3f}, polished {after:.3f}")
