@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
 import inspect
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -151,6 +153,14 @@ def home_of(name: str, kind: type, member: str) -> str:
     family = deciban.families.Family
     shared = issubclass(kind, family) and hasattr(family, member)
     return f"deciban.families.Family.{member}" if shared else f"{name}.{member}"
+
+
+def test_docstrings_are_put_into_sections() -> None:
+    names = runpy.run_path(str(ROOT / "tools" / "docstrings.py"))
+    finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
+    for found in finder.find(names["in_sections"], globs=names):
+        runner.run(found)
+    assert (runner.tries, runner.failures) == (1, 0)
 
 
 def test_every_public_name_is_in_the_reference(site: Path) -> None:
