@@ -94,6 +94,31 @@ def test_a_response_that_is_a_number(office):
     run("report", "m.deciban", "claims.csv", "-o", "page.html")
 
 
+def test_exposure_is_counted_in(office):
+    """With twice the years twice the claims: as `predict_mean` says."""
+    rng = np.random.default_rng(1)
+    rows = people(200)[["age", "member"]].assign(years=rng.integers(1, 9, 200))
+    rows["claims"] = rng.poisson(rows.years * (0.3 + 0.5 * rows.member))
+    rows.to_csv("claims.csv", index=False)
+    model = db.GeneralizedLinearModel("poisson").fit(rows, "claims", exposure="years")
+    model.save("m.deciban")
+    error = rows.claims - model.predict_mean(rows[["age", "member"]], exposure=rows.years)
+    for found in (
+        figures("claims.csv", "--exposure", "years"),
+        model.report(rows, "claims", exposure="years").figures,
+        model.report(rows[["age", "member"]], rows.claims, exposure=rows.years.to_numpy()).figures,
+    ):
+        metrics = {metric["name"]: metric["value"] for metric in found["quality"]["metrics"]}
+        assert metrics["rmse"] == pytest.approx(np.sqrt((error**2).mean()), rel=1e-9)
+        assert metrics["deviance_explained"] == pytest.approx(model.score(rows, "claims", exposure="years"), rel=1e-9)
+        assert "exposure is counted in" in found["quality"]["sentence"]
+    weights = np.arange(200) % 2
+    found = model.report(rows, "claims", exposure=rows.years.to_numpy(), sample_weight=weights).figures
+    metrics = {metric["name"]: metric["value"] for metric in found["quality"]["metrics"]}
+    assert metrics["rmse"] == pytest.approx(np.sqrt((error[weights > 0] ** 2).mean()), rel=1e-9)
+    assert "there is no column 'x'" in run("report", "m.deciban", "claims.csv", "--offset", "x", code=1).stderr
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -101,6 +126,7 @@ def test_a_response_that_is_a_number(office):
         (["later.csv", "--label", "nothing"], "--label: there is no column 'nothing'"),
         (["later.csv", "--label", "income"], "--label: 'income' is a column that the model predicts from"),
         (["later.csv", "-o", "nowhere/page.html"], "nowhere"),
+        (["later.csv", "--exposure", "age"], "a report of classes takes no offset and no exposure"),
         (["missing.csv"], "missing.csv"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deciban.cli.options import Data, Label, Model, Quiet, Reading, TrimLabel, Weight, reads_files
+from deciban.cli.options import Data, Label, Model, Quiet, Reading, TrimLabel, Weight, reads_files, require_column
 from deciban.cli.progress import watched
 
 if TYPE_CHECKING:
@@ -33,6 +33,10 @@ def report(
     ] = False,
     rows: Annotated[int, typer.Option(help="How many rows the page keeps, to pick one from; 0 for none.", min=0)] = 200,
     seed: Annotated[int, typer.Option(help="Chooses the rows that are kept and explained.", min=0)] = 0,
+    offset: Annotated[str | None, typer.Option(metavar="COL", help="A column that is added to the predictor.")] = None,
+    exposure: Annotated[
+        str | None, typer.Option(metavar="COL", help="A column that a poisson model counts rates by.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print every figure of the page as an object.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -60,8 +64,9 @@ def report(
     with watched(scan, quiet=quiet), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "no label is among")  # here that is an error
         column = label_for(found, scan, label)
-        stream = _for_model(found, prepared(scan, column, trim_label, weight), column, weight)
-        made = report_of(found, stream, column, sample_weight=weight, learned=learned, rows=rows, seed=seed)
+        shift = {"offset": offset, "exposure": exposure}
+        stream = _for_model(found, prepared(scan, column, trim_label, weight), column, weight, shift)
+        made = report_of(found, stream, column, sample_weight=weight, learned=learned, rows=rows, seed=seed, **shift)
     quality = made.figures["quality"]
     if "confusion" in quality:
         met = [name for name, rows in zip(quality["classes"], quality["confusion"], strict=True) if any(rows)]
@@ -78,11 +83,14 @@ def _require_page(path: Path) -> None:
         raise DecibanError(f"{path}: end its name with .html, for a page, or with .json, for its figures")
 
 
-def _for_model(model: Any, scan: Scan, label: str, weight: str | None) -> Scan:
-    """The columns that it reads, and the label as it was learned: classes, or numbers."""
+def _for_model(model: Any, scan: Scan, label: str, weight: str | None, shift: dict[str, str | None]) -> Scan:
+    """The columns that it reads, and the label as it was learned: classes, or numbers, with what shifts them."""
     from deciban.cli.data import columns_for, for_model
 
     if hasattr(model, "classes_"):
         return for_model(model, scan, label, weight)
-    stream = columns_for(model, scan, [name for name in (label, weight) if name is not None])
-    return stream.typed({label: "number"})
+    named = {option: name for option, name in shift.items() if name is not None}
+    for option, name in named.items():
+        require_column(scan.names, name, f"--{option}")
+    stream = columns_for(model, scan, [label, *named.values(), *([] if weight is None else [weight])])
+    return stream.typed(dict.fromkeys([label, *named.values()], "number"))

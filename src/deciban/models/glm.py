@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ from deciban.statistics.base import require
 from deciban.summary import Summary, counted_word
 from deciban.table import Table
 from deciban.types import FloatArray, IntArray, Levels
+
+if TYPE_CHECKING:
+    from deciban.report import Report
 
 NUMBERS: dict[str, Response] = {r.name: r for r in (Gaussian(), Poisson(), Exponential())}
 CLASSES = (Bernoulli.name, Multinomial.name)
@@ -325,6 +328,24 @@ class GeneralizedLinearModel(LinearEstimator):
             self.predictor_.joint(part, eta[first : first + part.rows], first)
         shift = self._offset(frame, offset, exposure)
         return eta if shift is None else eta + shift[:, np.newaxis]
+
+    def report(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        learned: bool = False,
+        rows: int = 200,
+        seed: int = 0,
+        offset: PerRow = None,
+        exposure: PerRow = None,
+    ) -> Report:
+        """The model in one page, as of any other; `offset` and `exposure` of its rows are as for `fit`."""
+        from deciban.report import report_of
+
+        shift = {"offset": offset, "exposure": exposure}
+        return report_of(self, X, y, sample_weight=sample_weight, learned=learned, rows=rows, seed=seed, **shift)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -82,7 +82,15 @@ def _number(value: Any) -> str:
 
 
 def report_of(
-    model: Any, X: Any, y: Any, *, sample_weight: Any = None, learned: bool = False, rows: int = 200, seed: int = 0
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    learned: bool = False,
+    rows: int = 200,
+    seed: int = 0,
+    **shift: Any,
 ) -> Report:
     """A report of a fitted model on rows with known labels.
 
@@ -91,10 +99,11 @@ def report_of(
       can do that; otherwise the report says that new rows would do worse.
     - `rows`: how many rows, at most, are shown as they are.
     - `seed`: for the choice of rows.
+    - `shift`: `offset` and `exposure` of a model of numbers, as for `fit`.
     """
     with hearing() as heard:
-        of = read(model, X, y, sample_weight, seed)
-        judged = quality.quality(model, of, learned=learned)
+        of = read(model, X, y, sample_weight, seed, [name for name in shift.values() if isinstance(name, str)])
+        judged = quality.quality(model, of, learned=learned, shift=shift)
         told = evidence.evidence(model, of)
         coefficients = linear.linear(model, of)
         plane, notes = linear.boundary(model, of, seed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from deciban.evaluation.scores import EPS
 from deciban.late import late
 from deciban.report.figures import Figures, counted, plain, table
 from deciban.report.rows import Given, given, gives_numbers, inner, labels_of, weights_of
+from deciban.sources import Sample
 from deciban.table import numbered
 from deciban.types import FloatArray, Level
 
@@ -27,12 +30,15 @@ DRAWN = 400  # points of a curve that has no rates
 BINS = 10
 LEVEL = 0.95
 RESIDUALS = 2000  # rows
+NONE: Mapping[str, Any] = MappingProxyType({})
 
 
-def quality(model: Any, of: Given, *, learned: bool) -> Figures:
+def quality(model: Any, of: Given, *, learned: bool, shift: Mapping[str, Any] = NONE) -> Figures:
     """What a report says of how well rows are foretold."""
     if gives_numbers(model):
-        return of_numbers(model, of, learned=learned)
+        return of_numbers(model, of, learned=learned, shift=shift)
+    if any(value is not None for value in shift.values()):
+        raise DecibanError("a report of classes takes no offset and no exposure")
     how, evaluation = judged(model, of, learned=learned)
     sentence = _sentence(model, of, how)
     if evaluation.unknown:
@@ -261,29 +267,42 @@ def calibration(evaluation: Evaluation, of: Level = None, bins: int = BINS, *, s
 # Numbers -------------------------------------------------------------------------------------------------------------
 
 
-def of_numbers(model: Any, of: Given, *, learned: bool) -> Figures:
-    """Errors of predicted means: their mean, their spread, and the share of the deviance that is explained."""
+def of_numbers(model: Any, of: Given, *, learned: bool, shift: Mapping[str, Any] = NONE) -> Figures:
+    """Errors of predicted means: their mean, their spread, and the share of the deviance that is explained.
+
+    `shift` is the offset or the exposure of rows, where a model has such: an array, or the name of a column.
+    """
     rows = of.known
-    weights, observed = weights_of(rows), labels_of(rows).astype(np.float64)
-    predicted = np.asarray(model.predict_mean(given(rows.frame)), np.float64)
+    x, weights, observed = given(rows.frame), weights_of(rows), labels_of(rows).astype(np.float64)
+    shift = {name: _of_rows(rows, value) for name, value in shift.items() if value is not None}
+    predicted = np.asarray(model.predict_mean(x, **shift), np.float64)
     error = observed - predicted
     mean = float(np.average(observed, weights=weights))
     with np.errstate(invalid="ignore", over="ignore"):
         rmse, spread = (float(np.sqrt(np.average(e**2, weights=weights))) for e in (error, observed - mean))
         off, apart = (float(np.average(np.abs(e), weights=weights)) for e in (error, observed - mean))
         bias = float(np.average(error, weights=weights))
-        explained = float(model.score(given(rows.frame), observed, weights))
+        explained = float(model.score(x, observed, weights, **shift))
     found = [
         _metric("deviance_explained", "deviance explained", explained, 0.0, "1 − deviance / that of one mean for all"),
         _metric("rmse", "root mean squared error", rmse, spread, "in the units of the response"),
         _metric("mean_absolute_error", "mean absolute error", off, apart, "in the units of the response"),
         _metric("mean_error", "mean error", bias, 0.0, "observed less predicted; far from 0 is bias"),
     ]
-    some = of.sample
-    pairs = zip(model.predict_mean(given(some.frame)), labels_of(some), strict=True)
-    residuals = table(("predicted", "observed"), [pair for pair, _ in zip(pairs, range(RESIDUALS), strict=False)])
+    some = np.unique(np.linspace(0, len(observed) - 1, min(RESIDUALS, len(observed))).astype(np.intp))
+    residuals = table(("predicted", "observed"), zip(predicted[some], observed[some], strict=True))
     how = "learned" if learned else "held-out"
-    return {"how": how, "sentence": _sentence(model, of, how), "metrics": found, "residuals": residuals}
+    sentence = _sentence(model, of, how)
+    if shift:
+        sentence += f" Their {' and '.join(shift)} is counted in; one prediction, below, is made without."
+    return {"how": how, "sentence": sentence, "metrics": found, "residuals": residuals}
+
+
+def _of_rows(rows: Sample, value: Any) -> Any:
+    """A number for each of some rows; the name of a column stays one."""
+    if isinstance(value, str) or np.ndim(value) == 0 or rows.numbers is None:
+        return value
+    return np.asarray(value)[rows.numbers]
 
 
 # Words ---------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -59,8 +60,8 @@ class Given:
         return self.weight / self.squares
 
 
-def read(model: Any, X: Any, y: Any, sample_weight: Any, seed: int) -> Given:
-    """Rows as for `fit`: arrays, tables, documents, a stream."""
+def read(model: Any, X: Any, y: Any, sample_weight: Any, seed: int, also: Sequence[str] = ()) -> Given:
+    """Rows as for `fit`: arrays, tables, documents, a stream. `also` are columns of it that the model does not read."""
     if isinstance(X, Parted):
         raise DecibanError("a report reads rows here, and these are in parts elsewhere: pass a sample of them")
     if y is None:
@@ -70,7 +71,7 @@ def read(model: Any, X: Any, y: Any, sample_weight: Any, seed: int) -> Given:
     numbers = gives_numbers(model)
     if is_stream(X) and not numbers and not stream_of(X).once:
         return settled(lambda: _streamed(model, schema, X, y, sample_weight, seed))
-    whole = _in_memory(model, X, y, sample_weight, numbers=numbers)
+    whole = _in_memory(model, X, y, sample_weight, also, numbers=numbers)
     schema.met_with(whole.frame)
     keys = row_keys(whole.frame, schema.places(whole.frame), seed)
     weights = np.ones(whole.frame.rows) if whole.weights is None else whole.weights
@@ -84,10 +85,10 @@ def _first(sample: Sample) -> Sample:
     return sample if sample.frame.rows <= EXPLAINED else sample.take(np.arange(EXPLAINED))
 
 
-def _in_memory(model: Any, X: Any, y: Any, sample_weight: Any, *, numbers: bool) -> Sample:
+def _in_memory(model: Any, X: Any, y: Any, sample_weight: Any, also: Sequence[str], *, numbers: bool) -> Sample:
     """All rows of weight above 0."""
     if is_stream(X):
-        named = [name for name in (y, sample_weight) if isinstance(name, str)]
+        named = [name for name in (y, sample_weight, *also) if isinstance(name, str)]
         X = model._stream(X, first=False, also=named) if hasattr(model, "_stream") else X
     if isinstance(X, (list, tuple)) and X and not isinstance(X[0], str) and np.asarray(X).dtype.kind in "US":
         X = np.array(X, dtype=object)  # numbers beside text stay numbers
