@@ -34,7 +34,7 @@ MISSING = "(missing)"
 ENDS = ("from", "to")
 CURVE = ("value", "class", "decibans", "low", "high", "rows")
 STEPS = (*ENDS, "class", "decibans", "low", "high", "rows")
-BY_MODEL, BY_ROWS = "p(x | class) by the model", "share of the rows of each class"
+BY_MODEL, BY_ROWS, OF_ALL = "p(x | class) by the model", "share of the rows of each class", "share of the rows"
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ def _level_counts(reading: Reading, j: int, levels: Sequence[Level]) -> tuple[Fl
         mine = coded.codes[:, 0] == (-1 if level is None else place.get(level, len(place)))
         for k in range(len(reading.names)):
             found[i, k] = weights[mine & (reading.labels == k)].sum()
-    return found, BY_ROWS
+    return found, OF_ALL if reading.numbers else BY_ROWS
 
 
 def _bin_counts(reading: Reading, j: int) -> tuple[FloatArray, FloatArray, str]:
@@ -257,7 +257,7 @@ def _bin_counts(reading: Reading, j: int) -> tuple[FloatArray, FloatArray, str]:
     found = np.zeros((len(edges) - 1, len(reading.names)))
     there = ~np.isnan(x) & (reading.labels >= 0)
     np.add.at(found, (_bins(x[there], edges), reading.labels[there]), weights[there])
-    return edges, found, BY_ROWS
+    return edges, found, OF_ALL if reading.numbers else BY_ROWS
 
 
 def _quantiles(x: FloatArray) -> FloatArray:

@@ -63,8 +63,9 @@ def head(model: Any, of: Given, evidence: Figures | None, judged: list[float] | 
     notes = [*_status(model), *notes]
     if len(columns) < len(names):
         notes.append(f"of {len(names):,} columns the {len(columns)} that tell most are listed")
-    if of.whole is None:
-        notes.append("the rows are a stream: columns, evidence and rows are told from a sample of them")
+    if of.whole is None and of.sample.frame.rows < of.rows:
+        some = f"{of.sample.frame.rows:,} of the {of.rows:,} rows"
+        notes.append(f"files are read batch by batch: what columns hold and say is told from {some}")
     return {
         "model": type(model).__name__,
         "sentence": sentence(model),
@@ -280,7 +281,7 @@ def _of_piece(piece: Any, reader: Any) -> str:
 def _why_weighed(model: Any, name: Any, kind: str, words: list[str]) -> str:
     if TERMS in words:
         return "text= said so" if not isinstance(model.text, str) else "long text, a third or more of it different"
-    return WHY[kind]
+    return f"{WHY[kind]}; other evidence of it was given no weight"
 
 
 def _linear(model: Any, of: Given) -> dict[int, tuple[str, str]]:
