@@ -6,6 +6,7 @@ import doctest
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import types
@@ -126,6 +127,15 @@ def test_what_r_found_is_in_the_references() -> None:
         lines.append(f"# {name} {mine.count(0)} {mine.count(1)} {mine.count(2)}")
     spaced = re.sub(" +", " ", page)
     assert not [line for line in lines if line not in spaced]
+
+
+def test_pictures_are_those_of_their_script() -> None:
+    """Those that are drawn by hand; what altair draws depends on its version, so that only its size is looked at."""
+    draw = runpy.run_path(str(ROOT / "tools" / "pictures.py"))
+    pictures = ROOT / "docs" / "pictures"
+    assert (pictures / "one-idea.svg").read_text(encoding="utf-8") == draw["one_idea"]()
+    assert (pictures / "mark.svg").read_text(encoding="utf-8") == draw["mark"]()
+    assert {path.name: path.stat().st_size for path in pictures.iterdir() if path.stat().st_size > 60_000} == {}
 
 
 @pytest.mark.parametrize("name", deciban.__all__)
