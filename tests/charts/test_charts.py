@@ -97,6 +97,14 @@ def test_only_the_most_telling_are_drawn():
     assert shown == [*range(49, 34, -1), *range(-36, -51, -1)]
 
 
+@pytest.mark.parametrize("name", ["__proto__", "constructor", "toString"])
+def test_names_that_every_object_of_javascript_has_are_drawn(name):
+    figures = made.made(["no", name], columns=(name, "colour", "size"))
+    figures["evidence"]["terms"][0]["terms"]["rows"][0][0] = name
+    pictures = [drawn(chart)[1] for chart in charts_of(figures)]
+    assert sum(name in picture for picture in pictures) > 3
+
+
 def test_densities_in_steps_are_lines_too():
     rows = [{"from": 0.0, "to": 1.0, "density": 0.5}, {"from": 1.0, "to": 3.0, "density": 0.25}]
     points = evidence.outline(rows)

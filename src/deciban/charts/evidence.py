@@ -17,6 +17,7 @@ from deciban.charts.parts import (
     Figure,
     Rows,
     altair,
+    apart,
     data,
     drawable,
     names_axis,
@@ -166,7 +167,7 @@ def _dashes(alt: Any) -> Any:
 
 def _chosen(value: str) -> Any:
     """The class that is explained; a page sets it."""
-    return altair().param(name="chosen", value=value)
+    return altair().param(name="chosen", value=apart(value))
 
 
 def pair(figure: Figure, of: str | None = None) -> Any:
@@ -182,11 +183,10 @@ def pair_map(chosen: str, across: str | None = None, up: str | None = None) -> A
     """The map without its cells."""
     alt = altair()
     base = alt.Chart(data("cells")).transform_filter(CHOSEN).transform_calculate(size="abs(datum.decibans)")
+    leaning = alt.Axis(labelLimit=90, labelAngle=-45, ticks=False, domain=False)
     base = base.encode(
-        x=alt.X(
-            "a:N", sort=None, title=across, axis=alt.Axis(labelLimit=90, labelAngle=-45, ticks=False, domain=False)
-        ),
-        y=alt.Y("b:N", sort=None, title=up, axis=alt.Axis(labelLimit=110, ticks=False, domain=False)),
+        x=alt.X("a:N", sort=None, title=apart(across), axis=leaning),
+        y=alt.Y("b:N", sort=None, title=apart(up), axis=alt.Axis(labelLimit=110, ticks=False, domain=False)),
         tooltip=["a:N", "b:N", "class:N", alt.Tooltip("decibans:Q", format="+.4~g"), alt.Tooltip("rows:Q", format=",")],
     )
     tiles = base.mark_rect(stroke=GREY, strokeOpacity=0.25).encode(

@@ -21,6 +21,9 @@ FOR, AGAINST = "#0072B2", "#D55E00"  # evidence; its direction says the same wit
 GREY, MAGENTA, INK = "#888888", "#B5006E", "#222222"
 MARGIN = 1.1  # an infinite number is drawn this many times as far out as the farthest finite one
 INFINITE = {"inf": inf, "-inf": -inf}  # as figures spell them
+# what every object of JavaScript has: Vega groups rows in objects, and would find these there
+TAKEN = {"__proto__", "constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString"}
+TAKEN |= {"toString", "valueOf", "__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__"}
 
 
 def altair() -> Any:
@@ -62,8 +65,19 @@ def data(name: str) -> Any:
 
 def whole(chart: Any, **datasets: Rows) -> Any:
     """The chart with the rows of its data sets."""
-    chart.datasets = dict(datasets)
+    chart.datasets = {
+        name: [{key: apart(x) for key, x in row.items()} for row in rows] for name, rows in datasets.items()
+    }
     return chart
+
+
+def apart(value: Any) -> Any:
+    """A value that is not TAKEN: those that are end in a space of no width.
+
+    >>> apart("constructor") == "constructor", apart("age") == "age"
+    (False, True)
+    """
+    return f"{value}\u200b" if isinstance(value, str) and value in TAKEN else value
 
 
 def side(field: str, title: str, domain: Iterable[float]) -> dict[str, Any]:
@@ -71,7 +85,7 @@ def side(field: str, title: str, domain: Iterable[float]) -> dict[str, Any]:
     alt = altair()
     scale = alt.Scale(domain=list(map(float, domain)), nice=False, zero=False)
     axis = alt.Axis(grid=False, tickCount=6)
-    return {"shorthand": field, "type": "quantitative", "title": title, "scale": scale, "axis": axis}
+    return {"shorthand": field, "type": "quantitative", "title": apart(title), "scale": scale, "axis": axis}
 
 
 def colour(field: str, names: Sequence[str], title: str, symbol: str, *, shown: bool = True) -> Any:
@@ -79,7 +93,7 @@ def colour(field: str, names: Sequence[str], title: str, symbol: str, *, shown: 
     alt = altair()
     colours = {"range": list(COLOURS[: len(names)])} if len(names) <= len(COLOURS) else {"scheme": "turbo"}
     legend = alt.Legend(title=title, labelLimit=300, symbolType=symbol) if shown else None
-    return alt.Color(field, type="nominal", scale=alt.Scale(domain=list(names), **colours), legend=legend)
+    return alt.Color(field, type="nominal", scale=alt.Scale(domain=[*map(apart, names)], **colours), legend=legend)
 
 
 def diagonal() -> Any:
@@ -94,7 +108,7 @@ DIAGONAL: Rows = [{"x": 0, "y": 0}, {"x": 1, "y": 1}]
 def title(text: str, notes: Iterable[str] = ()) -> Any:
     """Above a chart, from its left edge; notes are wrapped."""
     lines = [line for note in notes for line in wrap(note, 80)]
-    return altair().TitleParams(text, subtitle=lines, anchor="start", fontSize=14, subtitleColor=GREY)
+    return altair().TitleParams(apart(text), subtitle=lines, anchor="start", fontSize=14, subtitleColor=GREY)
 
 
 def names_axis(field: str, title: str | None = None, *, shown: bool = True, limit: int = 180) -> Any:

@@ -13,6 +13,7 @@ from deciban.charts.parts import (
     SIDE,
     Figure,
     altair,
+    apart,
     colour,
     data,
     diagonal,
@@ -132,7 +133,7 @@ def confusion(names: Sequence[str], counts: Sequence[Sequence[float]], heading: 
     cell = min(64, max(10, 480 // len(names)))
     size = cell * len(names)
     above = alt.Axis(orient="top", labelAngle=_angle(names, cell))
-    sides: dict[str, Any] = {"sort": list(names), "type": "nominal"}
+    sides: dict[str, Any] = {"sort": [*map(apart, names)], "type": "nominal"}
     base = alt.Chart(data("confusion")).encode(
         x=alt.X("predicted", title="predicted class", axis=above, **sides),
         y=alt.Y("true", title="true class", **sides),

@@ -141,8 +141,8 @@ function picture({ title = null, level = "h4", note = null, label, least = 200, 
 // A chart with data put in, for a width in pixels.
 function filled(name, width, datasets, { chosen, height, labels = 60 } = {}) {
   const spec = structuredClone(charts[name]);
-  spec.datasets = { zero: [{}], ...datasets };
-  for (const param of spec.params ?? []) if (param.name === "chosen") param.value = chosen;
+  spec.datasets = { zero: [{}], ...Object.fromEntries(Object.entries(datasets).map(([key, rows]) => [key, apart(rows)])) };
+  for (const param of spec.params ?? []) if (param.name === "chosen") [{ chosen: param.value }] = apart([{ chosen }]);
   if (spec.hconcat) {
     const inside = Math.max(120, width - labels - 30);
     spec.hconcat.forEach((part, i) => { part.width = Math.round(inside * (i ? 0.36 : 0.64)); });
@@ -154,6 +154,10 @@ function filled(name, width, datasets, { chosen, height, labels = 60 } = {}) {
   }
   return spec;
 }
+
+// Vega groups rows in objects, and would find there what every object has: such names end in a space of no width.
+const taken = (value) => typeof value === "string" && value in Object.prototype;
+const apart = (rows) => rows.map((row) => (Object.values(row).some(taken) ? Object.fromEntries(Object.entries(row).map(([key, value]) => [key, taken(value) ? `${value}\u200b` : value])) : row));
 
 const rowsOf = (table) => table.rows.map((row) => Object.fromEntries(table.fields.map((field, j) => [field, row[j]])));
 
@@ -631,7 +635,7 @@ function showResult(found) {
   const { box } = state.waterfall, drawing = drawings.get(box);
   box.setAttribute("aria-label", `Waterfall: ${parts.map((p) => `${p.name} ${signed(p.value)}`).join(", ")}`);
   box.style.setProperty("--least", `${AXIS + BAR * parts.length}px`);
-  if (drawing.view && drawing.bars === parts.length) drawing.view.data("parts", barsOf(parts)).run();
+  if (drawing.view && drawing.bars === parts.length) drawing.view.data("parts", apart(barsOf(parts))).run();
   else again(box);
 }
 
