@@ -180,6 +180,20 @@ def test_evidence_classifier(page, settings):
     assert_same(page, model, mixed_table(5, new=True)[0])
 
 
+@pytest.mark.usefixtures("quiet")
+def test_pairs_of_columns_with_different_numbers_of_codes(page):
+    def table(seed, rows):
+        rng = np.random.default_rng(seed)
+        colour, x = rng.integers(0, 3, rows), rng.normal(size=rows)
+        X = pd.DataFrame({"colour": holed(np.array(["red", "blue", "green"])[colour], rng), "x": holed(x, rng)})
+        return X.astype({"x": float}), (colour == 1) ^ (x > 0)
+
+    X, y = table(36, 600)
+    model = db.EvidenceClassifier(pairs=1, trees=0).fit(X, y)
+    assert "pair" in model.weights_.kinds
+    assert_same(page, model, table(37, 60)[0])
+
+
 # Texts ---------------------------------------------------------------------------------------------------------------
 
 
@@ -339,6 +353,24 @@ def test_impossible_rows_have_the_prior(page, family):
     model = db.NaiveBayes(family, smoothing=0.0).fit(X, ["x", "x", "y", "y", "y"])
     rows = pd.DataFrame([[a, b] for a in (0.0, 1.0, 2.0, 2.5, 4.0, None) for b in (0.0, 1.0, 2.0, 3.0, 9.0)])
     assert_same(page, model, rows.set_axis(["a", "b"], axis=1).astype(float))
+
+
+@pytest.mark.usefixtures("quiet")
+def test_words_that_a_class_never_had(page):
+    X = pd.DataFrame({"a": [1.0, 2.0, 0.0, 0.0], "b": [1.0, 0.0, 3.0, 1.0]})
+    model = db.NaiveBayes(Multinomial(), smoothing=0.0).fit(X, [0, 0, 1, 1])
+    rows = pd.DataFrame([[a, b] for a in (0.0, 1.0, 5.0, np.nan) for b in (0.0, 2.0, np.nan)], columns=["a", "b"])
+    assert_same(page, model, rows)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_joint_evidence_is_bounded(page):
+    rng = np.random.default_rng(38)
+    y = rng.integers(0, 2, 400)
+    X = pd.DataFrame(rng.normal(size=(400, 4)) + 6.0 * y[:, np.newaxis], columns=list("abcd"))
+    model = db.EvidenceClassifier(pairs=0, trees=0).fit(X, y)
+    assert {"linear", "quadratic"} & set(model.weights_.kinds)
+    assert_same(page, model, X[:50] * 3.0)
 
 
 @pytest.mark.usefixtures("quiet")
