@@ -390,7 +390,7 @@ function evidence() {
   section.append(...classKey());
   if (e.columns.length) section.append(element("h3", {}, "Columns"), ...columnNotes(e.columns), element("div", { class: "grid" }, e.columns.slice(0, MOST_CHARTS).map(columnPicture)));
   if (e.columns.length > MOST_CHARTS) section.append(otherColumns(e.columns));
-  if (e.pairs?.length) section.append(element("h3", {}, "Pairs"), element("p", { class: "quiet" }, "What two columns say together, in decibans, beyond each by itself or instead of it; the stronger, the deeper."), element("div", { class: "grid" }, e.pairs.map(pairPicture)));
+  if (e.pairs?.length) section.append(element("h3", {}, "Pairs"), element("p", { class: "quiet" }, "What two columns say together, in decibans: the stronger, the deeper the colour."), element("div", { class: "grid" }, e.pairs.map(pairPicture)));
   if (e.terms?.length) section.append(element("h3", {}, "Terms"), element("div", { class: "grid" }, e.terms.map(termsPicture)));
 }
 
