@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from html import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ def main() -> None:
         (PICTURES / name).write_text(text, encoding="utf-8")
     for name, chart in charts().items():
         chart.save(str(PICTURES / f"{name}.svg"))
+    photograph()
 
 
 def charts() -> dict[str, Any]:
@@ -42,6 +45,45 @@ def charts() -> dict[str, Any]:
         "confusion": judged.plot_confusion(),
         "boundary": model.plot_boundary(petals, species),
     }
+
+
+def photograph() -> None:
+    """Parts of a report, as a browser shows them."""
+    from playwright.sync_api import sync_playwright
+
+    with TemporaryDirectory() as folder, sync_playwright() as playwright:
+        path = Path(folder) / "report.html"
+        learn, ask = customers()
+        db.EvidenceClassifier().fit(learn, "leaves").report(ask, "leaves").save(path)
+        chromium = shutil.which("chromium") or shutil.which("google-chrome")
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1120, "height": 1000})
+        page.goto(path.as_uri())
+        page.evaluate("window.deciban.ready")
+        page.evaluate("window.deciban.drawAll()")
+        box = page.locator("#quality").bounding_box()
+        whole = {"full_page": True, "clip": {**box, "height": 1010}}
+        page.screenshot(path=PICTURES / "report.png", **whole)
+        page.locator("#prediction").screenshot(path=PICTURES / "explanation.png")
+        browser.close()
+
+
+def customers() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Those of the first page of the documents: rows to learn, and rows to ask about."""
+    rng, n = np.random.default_rng(1), 1000
+    months, calls = rng.exponential(20, n).round(), rng.poisson(2, n)
+    plan = rng.choice(["basic", "family", "plus"], n)
+    leaves = rng.logistic(size=n) < 0.7 * calls - 0.05 * months - 1.5 * (plan == "family") - 0.6
+    table = pd.DataFrame(
+        {
+            "plan": plan,
+            "months": np.where(rng.random(n) < 0.1, np.nan, months),
+            "calls": calls,
+            "region": rng.choice(["north", "south"], n),
+            "leaves": np.where(leaves, "yes", "no"),
+        }
+    )
+    return table[:700], table[700:]
 
 
 def mark() -> str:

@@ -82,7 +82,7 @@ class Explanation:
         shown, rest = order[: 1 + most], order[1 + most :]
         found = [(self.names[i], float(values[i])) for i in shown]
         if rest:
-            found.append((f"{len(rest)} others", _sum(values[rest])))
+            found.append((f"{len(rest)} other{'s' if len(rest) > 1 else ''}", _sum(values[rest])))
         return [*found, ("log-odds", float(self.log_odds(target, against)[row]))]
 
     def text(self, row: int = 0, target: Level = None, against: Level = None) -> str:

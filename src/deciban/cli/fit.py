@@ -144,7 +144,7 @@ def fit(
 
     --resume adds rows to what was counted; the weights of evidence stay as they are: see reweigh.
 
-    --engine needs pip install deciban[dask] or deciban[spark]; Dask uses the scheduler of DASK_SCHEDULER_ADDRESS.
+    --engine needs deciban's extra dask or spark to be installed; Dask uses the scheduler of DASK_SCHEDULER_ADDRESS.
 
     Nothing is written if anything fails.
 

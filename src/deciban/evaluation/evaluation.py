@@ -337,6 +337,7 @@ class Evaluation:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
+        """The evaluation that `to_arrays` made these from."""
         scores = Scores.from_arrays({key: array for key, array in arrays.items() if key != "classes"})
         return cls(tuple(json.loads(str(arrays["classes"]))), (), scores, scores.cap)
 

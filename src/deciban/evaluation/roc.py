@@ -62,14 +62,17 @@ class Roc:
 
     @classmethod
     def from_cells(cls, cells: Cells) -> Roc:
+        """The curve of scores that were counted in cells."""
         return cls(_led_by(np.inf, cells.values), _summed(cells.positive), _summed(cells.negative))
 
     @property
     def positives(self) -> float:
+        """P: Σ w of the rows of the class."""
         return float(self.tp[-1])
 
     @property
     def negatives(self) -> float:
+        """N: Σ w of the other rows."""
         return float(self.fp[-1])
 
     @property

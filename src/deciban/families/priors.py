@@ -58,6 +58,7 @@ class Laplace:
         _require(self.alpha >= 0, f"Laplace: alpha must be 0 or more, not {self.alpha}")
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
+        """(…, K, V) what to add to the counts: α everywhere."""
         return np.full(counts.shape, float(self.alpha))
 
 
@@ -80,6 +81,7 @@ class Beta:
         )
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
+        """(…, K, 2) what to add to the counts: t − 1 to false, h − 1 to true."""
         _require(len(levels) == 2, f"Beta is for two values; this column has {len(levels)}: use Dirichlet")
         return np.broadcast_to([self.tails - 1.0, self.heads - 1.0], counts.shape).copy()
 
@@ -96,6 +98,7 @@ class Dirichlet:
     follows: ClassVar[float] = 0.0
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
+        """(…, K, V) what to add to the counts: a_v − 1."""
         a = self.concentration
         if isinstance(a, Mapping):
             lacking = [v for v in levels if v not in a]
@@ -133,9 +136,11 @@ class Virtual:
 
     @property
     def follows(self) -> float:
+        """How many virtual rows are spread as the rows of all classes are: all, or none if Q is given."""
         return self.m if self.q is None else 0.0
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
+        """(…, K, V) what to add to the counts: m·Q(v, c)."""
         if self.q is None:
             classes_in, values = counts.shape[-2:]
             pooled = counts.sum(axis=-2, keepdims=True)
@@ -164,6 +169,7 @@ class Background:
         _require(self.m >= 0 and self.alpha >= 0, f"Background: m and alpha must be 0 or more, not {self}")
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
+        """(…, K, V) what to add to the counts: α + m·Q(v)/K."""
         return Virtual(self.m).pseudo_counts(counts, levels, classes) + self.alpha
 
 
@@ -182,6 +188,7 @@ class Normal:
         _require(self.sd > 0, f"Normal: sd must be above 0, not {self.sd}")
 
     def mode(self, count: FloatArray, total: FloatArray, variance: FloatArray) -> FloatArray:
+        """The mean, from n, Σx and σ²."""
         precision = 1.0 / self.sd**2
         mode: FloatArray = (total / variance + self.mean * precision) / (count / variance + precision)
         return mode
@@ -202,6 +209,7 @@ class InverseGamma:
         _require(self.shape > 0 and self.scale > 0, "InverseGamma: shape and scale must be above 0")
 
     def mode(self, count: FloatArray, squares: FloatArray) -> FloatArray:
+        """The variance, from n and Σ(x − mean)²."""
         mode: FloatArray = (self.scale + 0.5 * squares) / (self.shape + 0.5 * count + 1.0)
         return mode
 
@@ -224,6 +232,7 @@ class InverseWishart:
         object.__setattr__(self, "scale", _as_tuples(self.scale))
 
     def mode(self, count: FloatArray, scatter: FloatArray) -> FloatArray:
+        """The covariance, from n and S."""
         d = scatter.shape[-1]
         _require(self.dof > d - 1, f"InverseWishart: dof must be above {d - 1} for {d} columns")
         scale = np.asarray(self.scale, dtype=np.float64)
