@@ -1,4 +1,5 @@
-// Scores rows as the model does, from the numbers that scoring.py has packed. Formulas are those of families/formulas.py.
+// Scores rows as the model does, from the numbers that scoring.py has packed. Formulas are those of
+// families/formulas.py.
 //
 //   const scorer = await Scoring.load(figures.scoring);
 //   scorer.score(cells)               cells in the order of scorer.columns: number, text, boolean or null
@@ -6,8 +7,10 @@
 const Scoring = (() => {
   "use strict";
 
-  const MISSING = -1, UNSEEN = -2; // codes of cells that hold nothing, or a value that is not in the list
-  const SURE = 1e4, TINY = 2 ** -1022; // log-odds beyond which nothing is told apart; the least probability
+  const MISSING = -1; // the code of a cell that holds nothing
+  const UNSEEN = -2; // and of a value that is not in the list
+  const SURE = 1e4; // log-odds beyond which nothing is told apart
+  const TINY = 2 ** -1022; // the least probability
   const TYPES = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f8: Float64Array };
 
   // What a number must be, and what is said of one that is not.
@@ -27,10 +30,11 @@ const Scoring = (() => {
     throw new Refused(`column ${column.name}: ${shown} ${problem}`);
   }
 
-  // ---- arrays ------------------------------------------------------------------------------------------------------
+  // ---- arrays -----------------------------------------------------------------------------------------------------
 
   async function bytesOf(arrays) {
-    const text = atob(arrays.data), packed = new Uint8Array(text.length);
+    const text = atob(arrays.data);
+    const packed = new Uint8Array(text.length);
     for (let i = 0; i < text.length; i++) packed[i] = text.charCodeAt(i);
     if (!arrays.deflated) return packed.buffer;
     const whole = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
@@ -50,21 +54,23 @@ const Scoring = (() => {
       return Array.from(unpacked(value.which, buffer), (which) => rows[which]);
     }
     if (value.type in TYPES) {
-      const Type = TYPES[value.type], [count, width] = value.shape;
+      const Type = TYPES[value.type];
+      const [count, width] = value.shape;
       const flat = new Type(buffer, value.at, value.bytes / Type.BYTES_PER_ELEMENT);
       return width === undefined ? flat : range(count).map((i) => flat.subarray(i * width, (i + 1) * width));
     }
     return Object.fromEntries(Object.entries(value).map(([name, held]) => [name, unpacked(held, buffer)]));
   }
 
-  // ---- cells -------------------------------------------------------------------------------------------------------
+  // ---- cells ------------------------------------------------------------------------------------------------------
 
   // A number as people write it; undefined if it is none. Whole numbers too long for one are listed by their digits.
   function numberIn(column, text) {
     if (/^[+-]?inf(inity)?$/i.test(text)) return text.startsWith("-") ? -Infinity : Infinity;
     if (/^nan$/i.test(text)) return NaN;
     if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) return undefined;
-    const x = Number(text), listed = column.integers && /^[+-]?\d+$/.test(text);
+    const x = Number(text);
+    const listed = column.integers && /^[+-]?\d+$/.test(text);
     return listed && !Number.isSafeInteger(x) ? String(BigInt(text)) : x;
   }
 
@@ -78,7 +84,8 @@ const Scoring = (() => {
     if (trimmed === "") return null;
     if (column.kind === "boolean" && /^(true|false)$/i.test(trimmed)) return trimmed.toLowerCase() === "true";
     const cell = numberIn(column, trimmed);
-    if (cell === undefined) refuse(column, text, column.kind === "number" ? "is not a number" : "is neither true nor false");
+    if (cell === undefined)
+      refuse(column, text, column.kind === "number" ? "is not a number" : "is neither true nor false");
     return cell;
   }
 
@@ -99,11 +106,16 @@ const Scoring = (() => {
   }
 
   // What a person has typed, as a raw cell, or {problem}; nothing typed is a missing cell.
-  const read = (column, text) => guarded(() => (text === "" ? null : cellOf(column, text)), (problem) => ({ problem }));
+  const read = (column, text) =>
+    guarded(
+      () => (text === "" ? null : cellOf(column, text)),
+      (problem) => ({ problem }),
+    );
 
   // The cell of a column as a number within its domains; NaN if it is missing.
   function numberOf(row, j, domains, lenient) {
-    const cell = row.cells[j], x = cell === null ? NaN : Number(cell);
+    const cell = row.cells[j];
+    const x = cell === null ? NaN : Number(cell);
     if (cell !== null && Number.isNaN(x)) refuse(row.columns[j], cell, "is not a number");
     for (const name of domains ?? []) {
       const [inside, problem] = DOMAINS[name];
@@ -116,7 +128,8 @@ const Scoring = (() => {
 
   // How many cuts are at or below x.
   function cutsBelow(cuts, x) {
-    let low = 0, high = cuts.length;
+    let low = 0;
+    let high = cuts.length;
     while (low < high) {
       const middle = (low + high) >> 1;
       if (x >= cuts[middle]) low = middle + 1;
@@ -140,7 +153,7 @@ const Scoring = (() => {
     return code.unseen ?? MISSING;
   }
 
-  // ---- formulas: each adds to the parts of a row ---------------------------------------------------------------------
+  // ---- formulas: each adds to the parts of a row ------------------------------------------------------------------
 
   const range = (n) => Array.from({ length: n }, (_, i) => i);
   const zeros = (n) => new Float64Array(n);
@@ -187,7 +200,8 @@ const Scoring = (() => {
       for (let i = 2; i <= x; i++) product *= i;
       return Math.log(product);
     }
-    const r = 1 / x, s = r * r;
+    const r = 1 / x;
+    const s = r * r;
     const series = r * (1 / 12 - s * (1 / 360 - s * (1 / 1260 - s / 1680)));
     return (x + 0.5) * Math.log(x) - x + 0.5 * Math.log(2 * Math.PI) + series;
   }
@@ -221,7 +235,8 @@ const Scoring = (() => {
       const away = x.map((value, j) => value - formula.mean[k][j]);
       if (whole) return formula.constant[one] - 0.5 * squares(triangleTimes(formula.whiten[one], away));
       const { kept, lower, constant } = marginals[one];
-      return constant - 0.5 * squares(solved(lower, kept.map((j) => away[j])));
+      const known = kept.map((j) => away[j]);
+      return constant - 0.5 * squares(solved(lower, known));
     });
     row.add(formula.parts[0], nats);
   }
@@ -275,15 +290,19 @@ const Scoring = (() => {
       const terms = row.each((k) => {
         const triangle = triangles[Math.min(k, triangles.length - 1)];
         const mean = formula.mean[k].map((value, i) => value - formula.middle[i]);
-        const half = transposedTimes(triangle, triangleTimes(triangle, mean.map((value, i) => value - 0.5 * x[i])));
+        const away = mean.map((value, i) => value - 0.5 * x[i]);
+        const half = transposedTimes(triangle, triangleTimes(triangle, away));
         const roots = piece ? sum(range(x.length).map((i) => Math.log(triangle[at(i, i)]))) : 0;
         return [...x.map((value, i) => value * half[i]), roots - 0.5 * squares(triangleTimes(triangle, mean))];
       }, Array);
       const byEntry = range(x.length + 1).map((i) => centred(terms.map((of_class) => of_class[i])));
       const whole = row.each((k) => sum(byEntry.map((nats) => nats[k])));
-      const scale = whole.map((v, k) => (formula.most / Math.max(Math.abs(v), formula.most)) * formula.weights[piece][k]);
+      const scale = whole.map(
+        (v, k) => (formula.most / Math.max(Math.abs(v), formula.most)) * formula.weights[piece][k],
+      );
       byEntry.forEach((nats, i) => {
-        row.add(i < x.length ? formula.parts[formula.owner[i]] : 0, nats.map((v, k) => v * scale[k]));
+        const scaled = nats.map((v, k) => v * scale[k]);
+        row.add(i < x.length ? formula.parts[formula.owner[i]] : 0, scaled);
       });
     });
   }
@@ -291,8 +310,10 @@ const Scoring = (() => {
   // What every node says, from the counts of the leaves: pairs of children come after their parents, in the same order.
   function prepareTrees(formula, classes) {
     const { trees, asked, counts, prior, virtual, weights } = formula;
-    const said = zeros(asked.length * classes), left = new Uint32Array(asked.length);
-    let leaf = counts.length, child = asked.length;
+    const said = zeros(asked.length * classes);
+    const left = new Uint32Array(asked.length);
+    let leaf = counts.length;
+    let child = asked.length;
     for (let node = asked.length - 1; node >= 0; node--) {
       if (asked[node] === 0) {
         said.set(counts[--leaf], node * classes);
@@ -322,7 +343,8 @@ const Scoring = (() => {
     for (let root = 0; root < trees; root++) {
       let node = root;
       while (asked[node] > 0) {
-        const column = asked[node] - 1, before = node * row.classes;
+        const column = asked[node] - 1;
+        const before = node * row.classes;
         const goesLeft = ordered[column] ? codes[column] <= code[node] : codes[column] === code[node];
         node = left[node] + (goesLeft ? 0 : 1);
         for (let k = 0; k < row.classes; k++) shares[column][k] += said[node * row.classes + k] - said[before + k];
@@ -333,11 +355,14 @@ const Scoring = (() => {
 
   // The terms of a row: how often each is there, and how it is called.
   function termsOf(formula, row) {
-    const times = new Map(), names = new Map(), plain = [...formula.cut.slice(0, -1), 0];
+    const times = new Map();
+    const names = new Map();
+    const plain = [...formula.cut.slice(0, -1), 0];
     const texts = Array.from(formula.columns, (column) => row.cells[column]).filter((cell) => cell !== null);
     for (const text of texts.map(String)) {
       const terms = Terms.cut(text, formula.cut);
-      const called = formula.cut[5] ? Terms.cut(text, plain) : terms; // terms that became numbers: by the first that did
+      // terms that became numbers are called by the first that did
+      const called = formula.cut[5] ? Terms.cut(text, plain) : terms;
       terms.forEach((term, i) => {
         const place = formula.places.get(term);
         if (place === undefined) return;
@@ -354,11 +379,13 @@ const Scoring = (() => {
     const add = (name, nats) => (part === undefined ? row.line(title + name, nats) : row.add(part, nats));
     if (absent) {
       const lacks = (k) => certain && certain.some((of, place) => of[k] && !times.has(place));
-      add("absent terms", absent.map((v, k) => (!there ? 0 : lacks(k) ? -Infinity : v)));
+      const nats = absent.map((v, k) => (!there ? 0 : lacks(k) ? -Infinity : v));
+      add("absent terms", nats);
     }
     for (const place of places) {
       const often = formula.once ? 1 : times.get(place);
-      add(names.get(place), formula.table[place].map((v) => often * v));
+      const nats = formula.table[place].map((v) => often * v);
+      add(names.get(place), nats);
     }
   }
 
@@ -367,19 +394,26 @@ const Scoring = (() => {
     let place = 0;
     for (let i = 0; i < away.length; i++) {
       for (let j = i; j < away.length; j++, place++) {
-        row.add(formula.parts[i], formula.table[place].map((v) => v * away[i] * away[j]));
+        const nats = formula.table[place].map((v) => v * away[i] * away[j]);
+        row.add(formula.parts[i], nats);
       }
     }
   }
 
   const ADD = {
-    lookup: addLookup, curve: addCurve, joint: addJoint, mixed: addMixed, trees: addTrees, bag: addBag,
-    products: addProducts, always: (formula, row) => row.add(formula.part, formula.nats),
+    lookup: addLookup,
+    curve: addCurve,
+    joint: addJoint,
+    mixed: addMixed,
+    trees: addTrees,
+    bag: addBag,
+    products: addProducts,
+    always: (formula, row) => row.add(formula.part, formula.nats),
   };
   const numbered = (bag) => ({ ...bag, places: new Map(bag.terms.map((term, place) => [term, place])) });
   const PREPARE = { trees: prepareTrees, bag: numbered };
 
-  // ---- from scores to probabilities ----------------------------------------------------------------------------------
+  // ---- from scores to probabilities -------------------------------------------------------------------------------
 
   const largest = (values) => values.reduce((best, x, k) => (x > values[best] ? k : best), 0); // the first among equals
 
@@ -422,7 +456,8 @@ const Scoring = (() => {
       p[place] = sigmoid(trust * curve + (1 - trust) * beta * z[place]);
     }
     if (two) p[0] = 1 - p[1];
-    const kept = p.map((x) => Math.max(x, TINY)), total = Math.log(sum(kept));
+    const kept = p.map((x) => Math.max(x, TINY));
+    const total = Math.log(sum(kept));
     return kept.map((x) => Math.log(x) - total);
   }
 
@@ -448,7 +483,10 @@ const Scoring = (() => {
     const lines = new Map();
     const into = (nats, more) => more.forEach((x, k) => (nats[k] += x));
     return {
-      cells, classes, parts, lines,
+      cells,
+      classes,
+      parts,
+      lines,
       columns: model.columns,
       places: model.places,
       each: (of, Kind = Float64Array) => Kind.from({ length: classes }, (_, k) => of(k)),
@@ -460,11 +498,15 @@ const Scoring = (() => {
   function scored(model, raw) {
     const size = model.columns.length;
     if (!Array.isArray(raw) || raw.length !== size) throw new Refused(`a row of this model has ${size} cells`);
-    const row = rowOf(model, model.columns.map((column, j) => cellOf(column, raw[j])));
+    const cells = model.columns.map((column, j) => cellOf(column, raw[j]));
+    const row = rowOf(model, cells);
     for (const formula of model.formulas) ADD[formula.kind](formula, row);
     const nats = [...row.parts, ...row.lines.values()];
     const joint = row.each((k) => sum(nats.map((part) => part[k])));
-    const scale = model.finish.corrections.reduce((product, { beta, curves }) => (curves ? product : product * beta), 1);
+    const scale = model.finish.corrections.reduce(
+      (product, { beta, curves }) => (curves ? product : product * beta),
+      1,
+    );
     return {
       names: [...model.parts, ...row.lines.keys()],
       nats: nats.map((part) => Array.from(part, (x) => x * scale)),

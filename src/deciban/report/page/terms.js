@@ -112,7 +112,10 @@ const Terms = (() => {
   }
 
   function numbersOf(table) {
-    return table.trim().split(/\s+/).map((row) => row.split(",").map((number) => parseInt(number, 36)));
+    return table
+      .trim()
+      .split(/\s+/)
+      .map((row) => row.split(",").map((number) => parseInt(number, 36)));
   }
 
   function folded(code) {
@@ -158,7 +161,7 @@ const Terms = (() => {
     const finished = shapes ? withZeros : (word) => word;
     let word = "";
     let last = SEPARATOR; // the kind of the word's last character
-    for (let at = 0; at < text.length; ) {
+    for (let at = 0; at < text.length;) {
       const shape = shapes && !word ? shapeAt(text, at) : null;
       if (shape) {
         yield shape.name;
