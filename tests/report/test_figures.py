@@ -172,7 +172,18 @@ def test_a_stream_is_as_its_rows(tmp_path):
         whole = report_of(model, table, "income").figures
         assert streamed["quality"] == whole["quality"]
         assert streamed["evidence"]["ranking"] == whole["evidence"]["ranking"]
-        assert any("stream" in note for note in streamed["head"]["notes"])
+        assert not any("told from" in note for note in streamed["head"]["notes"])
+
+
+def test_of_a_long_file_some_rows_are_explained(tmp_path):
+    """What is told from a sample is said to be."""
+    x = np.arange(3000)
+    pd.DataFrame({"x": x, "y": np.where(x % 7 < 3, "a", "b")}).to_csv(tmp_path / "long.csv", index=False)
+    model = db.NaiveBayes().fit(db.scan(tmp_path / "long.csv"), "y")
+    figures = report_of(model, db.scan(tmp_path / "long.csv"), "y").figures
+    assert figures["evidence"]["rows"] == 2000
+    assert any("told from 2,000 of the 3,000 rows" in note for note in figures["head"]["notes"])
+    assert np.sum(figures["quality"]["confusion"]) == 3000
 
 
 def test_a_reader_can_be_read_once():

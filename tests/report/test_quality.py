@@ -7,6 +7,7 @@ from sklearn import metrics as sk
 from sklearn.datasets import load_breast_cancer, load_iris
 
 import deciban as db
+from deciban.evaluation import lines
 from deciban.report import quality, report_of
 
 
@@ -116,7 +117,7 @@ def test_lines_lie_on_the_curves(judged, halves):
 @pytest.mark.parametrize(("right", "rows"), [(0, 5), (3, 10), (50, 100), (7, 7), (999, 1000)])
 def test_intervals_are_wilsons(right, rows):
     expected = stats.binomtest(right, rows).proportion_ci(0.95, method="wilson")
-    assert quality.wilson(right / rows, rows) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert lines.wilson(right / rows, rows) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
 def test_calibration_has_bins_shares_and_their_intervals(judged, halves):

@@ -98,27 +98,24 @@ def _square(*layers: Any) -> Any:
 def calibration(figure: Figure, heading: str, across: str, up: str) -> Any:
     """Share of rows that are of the class, against the probability given, in bins; below, the rows.
 
-    A calibrated model lies on the diagonal. `figure["bins"]` may have 95% intervals, observed_low and observed_high.
+    A calibrated model lies on the diagonal; bars are intervals, from observed_low to observed_high.
     """
-    rows = rows_of(figure["bins"])
-    known = "observed_low" in figure["bins"]["fields"]
-    drawn = calibration_bins(across, up, intervals=known)
+    drawn = calibration_bins(across, up)
     drawn.vconcat[0].title = title(heading)
-    return whole(drawn, diagonal=DIAGONAL, bins=rows)
+    return whole(drawn, diagonal=DIAGONAL, bins=rows_of(figure["bins"]))
 
 
-def calibration_bins(across: str, up: str, *, intervals: bool) -> Any:
+def calibration_bins(across: str, up: str) -> Any:
     """The chart without its bins."""
     alt = altair()
-    shown = ("predicted", "observed", *(("observed_low", "observed_high") if intervals else ()), "rows")
+    shown = ("predicted", "observed", "observed_low", "observed_high", "rows")
     base = alt.Chart(data("bins")).encode(tooltip=[alt.Tooltip(f"{field}:Q", format=PERCENT) for field in shown])
     curve = base.encode(x=alt.X(**side("predicted", across, (0, 1))), y=alt.Y(**side("observed", up, (0, 1))))
     line = curve.mark_line(color=FOR, strokeWidth=2, point=alt.OverlayMarkDef(color=FOR, size=60))
     ranges = base.mark_rule(color=FOR, strokeWidth=1.5, opacity=0.6).encode(
         x="predicted:Q", y="observed_low:Q", y2="observed_high:Q"
     )
-    layers = [diagonal(), line, *([ranges] if intervals else [])]
-    above = alt.layer(*layers).properties(width=SIDE, height=SIDE)
+    above = alt.layer(diagonal(), line, ranges).properties(width=SIDE, height=SIDE)
     below = base.mark_bar(color=FOR, opacity=0.6, stroke="white").encode(
         x=alt.X("low:Q", bin="binned", scale=alt.Scale(domain=[0, 1]), title=None, axis=None),
         x2="high:Q",

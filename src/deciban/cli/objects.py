@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 import json
-from math import isfinite, isnan
 from typing import Any
 
-import numpy as np
 import typer
 
+from deciban.charts.figures import plain
 from deciban.evaluation import Evaluation
 from deciban.summary import Summary
 from deciban.table import Table
-
-
-def plain(value: Any) -> Any:
-    """As JSON has it: NaN is null, an infinite number is text.
-
-    >>> plain({"auc": float("nan"), "odds": -np.inf, 3: (np.float64(0.5), np.arange(2))})
-    {'auc': None, 'odds': '-inf', '3': [0.5, [0, 1]]}
-    """
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
-    if isinstance(value, float) and not isfinite(value):
-        return None if isnan(value) else str(value)
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def print_object(value: Any) -> None:

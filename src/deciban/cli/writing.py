@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from deciban.cli.objects import plain
+from deciban.charts.figures import plain
 from deciban.errors import DecibanError
 from deciban.storage import replacing
 

@@ -13,11 +13,10 @@ from deciban.charts import boundary as planes
 from deciban.charts import quality
 from deciban.errors import DecibanError
 from deciban.evaluation.boundary import Row, boundary_of
-from deciban.evaluation.contours import thinned
-from deciban.table import Table, numbered
-from deciban.types import FloatArray, level_of
+from deciban.evaluation.lines import LEVEL, calibration_bins, precision_line, roc_line
+from deciban.table import numbered
+from deciban.types import level_of
 
-LEVEL = 0.95  # of intervals
 Figure = dict[str, Any]
 
 # Judgements ----------------------------------------------------------------------------------------------------------
@@ -37,7 +36,7 @@ def roc(evaluation: Any, of: Any = None) -> Any:
     names, curves, each = _curves(evaluation, of)
     areas = [_area(curve, "" if each else "95% interval ") for curve in curves]
     figures = [
-        {"line": f"{name}: {area}", "roc": _line(curve, curve.false_positive_rate, curve.sensitivity)}
+        {"line": f"{name}: {area}", "roc": roc_line(curve)}
         for name, area, curve in zip(names, areas, curves, strict=True)
     ]
     heading = "ROC of each class against the others" if each else f"ROC of {names[0]}: AUC {areas[0]}"
@@ -57,7 +56,7 @@ def precision_recall(evaluation: Any, of: Any = None) -> Any:
     names, curves, each = _curves(evaluation, of)
     means = [_mean_precision(curve) for curve in curves]
     figures = [
-        {"line": f"{name}: {mean}", "precision_recall": _line(curve, curve.sensitivity, curve.precision)}
+        {"line": f"{name}: {mean}", "precision_recall": precision_line(curve)}
         for name, mean, curve in zip(names, means, curves, strict=True)
     ]
     one = f"Precision and recall of {names[0]}: average precision {means[0]}"
@@ -67,15 +66,16 @@ def precision_recall(evaluation: Any, of: Any = None) -> Any:
 def calibration(evaluation: Any, of: Any = None, bins: int = 10) -> Any:
     """Share of rows that are of the class, against the probability the model gave them, in bins; below, the rows.
 
-    A calibrated model lies on the diagonal. The title holds the expected calibration error Σ_bins rows/n·|observed −
-    predicted|. `of` is by default the second of two classes; of more, the class that the model gave the most to.
+    A calibrated model lies on the diagonal; bars are 95% intervals (Wilson's). The title holds the expected calibration
+    error Σ_bins rows/n·|observed − predicted|. `of` is by default the second of two classes; of more, the class that
+    the model gave the most to.
 
     >>> import deciban as db
     >>> judged = db.Evaluation.of([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.85])
     >>> calibration(judged).to_dict()["vconcat"][0]["title"]["text"]
     'Calibration of 1: ECE 0.125'
     """
-    found = _bins(evaluation.calibration(of, bins), bins)
+    found = calibration_bins(evaluation.calibration(of, bins), bins)
     classes = evaluation.classes
     top = of is None and len(classes) > 2
     name = "the predicted class" if top else str(classes[-1] if of is None else of)
@@ -118,30 +118,6 @@ def _area(curve: Any, word: str) -> str:
 def _mean_precision(curve: Any) -> str:
     mean = curve.average_precision
     return "not defined (no row of the class)" if np.isnan(mean) else f"{mean:.3f}"
-
-
-def _line(curve: Any, across: FloatArray, up: FloatArray) -> Figure:
-    """Points (x, y, threshold), thinned to what can be seen; none where a rate is 0/0 throughout."""
-    points = np.column_stack([across, up])
-    known = np.isfinite(points).all(axis=1)  # above all scores there is no precision
-    points, thresholds = points[known], np.asarray(curve.thresholds)[known]
-    if len(points) < 2:
-        return {"fields": ["x", "y", "threshold"], "rows": []}
-    kept = thinned(points)
-    rows = [
-        [x, y, t if np.isfinite(t) else None]
-        for (x, y), t in zip(points[kept].tolist(), thresholds[kept].tolist(), strict=True)
-    ]
-    return {"fields": ["x", "y", "threshold"], "rows": rows}
-
-
-def _bins(table: Table, bins: int) -> Figure:
-    """With the ends of each bin, which its mean lies in; a mean on an edge belongs to the bin below."""
-    edges = np.linspace(0, 1, bins + 1)
-    places = [int(np.searchsorted(edges[1:-1], float(row[table.header.index("predicted")]))) for row in table.rows]
-    ends = [edges[place : place + 2].tolist() for place in places]
-    rows = [[*map(float, row), *pair] for row, pair in zip(table.rows, ends, strict=True)]
-    return {"fields": [*table.header, "low", "high"], "rows": rows}
 
 
 def _require_rows(evaluation: Any) -> None:

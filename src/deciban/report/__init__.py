@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 import deciban
+from deciban.charts.figures import Figures
 from deciban.errors import DecibanError, hearing
 from deciban.report import evidence, head, linear, quality, scoring
-from deciban.report.figures import Figures
 from deciban.report.rows import gives_numbers, read, shown
 from deciban.storage import FilePath, replacing
 from deciban.table import numbered

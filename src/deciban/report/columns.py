@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from deciban.batch import Frame
+from deciban.charts.figures import Figures, table
 from deciban.families.cuts import bins_of, cut_values, equal_frequency
 from deciban.late import late
-from deciban.report.figures import Figures, table
 from deciban.report.parts import Told, against_others, explained
 from deciban.report.reading import Reading
 from deciban.report.rows import weights_of

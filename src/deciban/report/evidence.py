@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from deciban.charts.figures import Figures, counted, plain, table
 from deciban.families.mixed import Coding
 from deciban.families.text import Text
 from deciban.generative import title
 from deciban.report.columns import MISSING, charts
-from deciban.report.figures import Figures, counted, plain, table
 from deciban.report.parts import Told, against_others, told
 from deciban.report.reading import Reading
 from deciban.report.rows import Given, gives_numbers

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from deciban.batch import Frame
+from deciban.charts.figures import Figures, counted, plain, rounded
 from deciban.late import issparse
-from deciban.report.figures import Figures, counted, plain, rounded
 from deciban.report.rows import Given, gives_numbers, inner, weights_of
 from deciban.table import numbered
 from deciban.types import FloatArray

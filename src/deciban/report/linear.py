@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from deciban.charts.figures import Figures, counted, plain, table
 from deciban.errors import DecibanError
 from deciban.evaluation.boundary import Row, boundary_of
 from deciban.late import late
 from deciban.linear.inference import Inference
 from deciban.linear.objective import Objective
-from deciban.report.figures import Figures, counted, plain, table
 from deciban.report.rows import Given, given, gives_numbers, inner, labels_of
 from deciban.table import numbered
 from deciban.types import FloatArray

@@ -79,7 +79,7 @@ def _charts(figures: dict[str, Any]) -> dict[str, Any]:
     chart = {
         "roc": quality.roc_lines([""], marked=True),
         "precision_recall": quality.precision_lines([""], marked=True),
-        "calibration": quality.calibration_bins("probability given", "share observed", intervals=True),
+        "calibration": quality.calibration_bins("probability given", "share observed"),
         "residuals": quality.scatter(),
         "ranking": evidence.ranking([], unit),
         "levels": evidence.levels("", "share", unit),

@@ -8,27 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from deciban.charts.figures import Figures, counted, plain, table
 from deciban.errors import DecibanError
-from deciban.evaluation.contours import thinned
 from deciban.evaluation.evaluation import Evaluation
 from deciban.evaluation.judging import evaluate
+from deciban.evaluation.lines import LEVEL, at_thresholds, calibration_bins, precision_line, roc_line, wilson
 from deciban.evaluation.report import by_class, mean_auc
-from deciban.evaluation.roc import Roc
 from deciban.evaluation.scores import EPS
-from deciban.late import late
-from deciban.report.figures import Figures, counted, plain, table
 from deciban.report.rows import Given, given, gives_numbers, inner, labels_of, weights_of
 from deciban.sources import Sample
 from deciban.table import numbered
 from deciban.types import FloatArray, Level
 
-special = late("scipy.special")
-
 STEPS, FEWER_STEPS = 1000, 100  # thresholds of a curve; fewer where there are many classes
 MANY = 10  # classes
-DRAWN = 400  # points of a curve that has no rates
 BINS = 10
-LEVEL = 0.95
 RESIDUALS = 2000  # rows
 NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -153,20 +147,6 @@ def prior_of(model: Any, evaluation: Evaluation) -> FloatArray | None:
     return np.array([known.get(label, 0.0) for label in evaluation.classes])
 
 
-def wilson(share: Any, rows: Any, level: float = LEVEL) -> tuple[Any, Any]:
-    """(p + z²/2n ± z √(p(1 − p)/n + z²/4n²)) / (1 + z²/n): Wilson's interval (1927) of a share of n rows.
-
-    >>> [round(float(end), 4) for end in wilson(0.5, 100)]
-    [0.4038, 0.5962]
-    """
-    p, n = np.asarray(share, np.float64), np.asarray(rows, np.float64)
-    z = float(special.ndtri(0.5 + level / 2))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        middle, wide = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-        low, high = (middle - wide) / (1 + z**2 / n), (middle + wide) / (1 + z**2 / n)
-    return np.clip(low, 0.0, 1.0)[()], np.clip(high, 0.0, 1.0)[()]
-
-
 def _by_class(evaluation: Evaluation, names: list[str]) -> Figures:
     found = by_class(evaluation)
     return table(found.header, [(name, *row[1:]) for name, row in zip(names, found.rows, strict=True)])
@@ -196,41 +176,7 @@ def curve(evaluation: Evaluation, of: Level = None) -> Figures:
         "tp": tp,
         "fp": fp,
     }
-    return {**plain(exact), "roc": roc_line(roc), "precision_recall": precision_line(roc)}
-
-
-def at_thresholds(roc: Roc, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(m) Σ w of positives and of negatives with a score at each threshold or above: `Roc.at` of many.
-
-    >>> roc = Roc.of([0, 1, 0, 1], [0.1, 0.35, 0.4, 0.8])
-    >>> at_thresholds(roc, np.array([0.0, 0.4, 0.41, 1.0]))
-    (array([2., 1., 1., 0.]), array([2., 1., 0., 0.]))
-    """
-    place = len(roc.thresholds) - 1 - np.searchsorted(roc.thresholds[:0:-1], thresholds)
-    return roc.tp[place], roc.fp[place]
-
-
-def roc_line(roc: Roc) -> Figures:
-    """(false positive rate, sensitivity, threshold) at points enough to draw the curve; +inf is the first threshold."""
-    x, y = roc.false_positive_rate, roc.sensitivity
-    kept = _kept(x, y)
-    return table(
-        ("false_positive_rate", "sensitivity", "threshold"), zip(x[kept], y[kept], roc.thresholds[kept], strict=True)
-    )
-
-
-def precision_line(roc: Roc) -> Figures:
-    """(recall, precision, threshold), by falling thresholds; the point where no row is called positive is left out."""
-    x, y = roc.sensitivity[1:], roc.precision[1:]
-    kept = _kept(x, y)
-    return table(("recall", "precision", "threshold"), zip(x[kept], y[kept], roc.thresholds[1:][kept], strict=True))
-
-
-def _kept(x: FloatArray, y: FloatArray) -> Any:
-    """Places of points that draw the line; all of them, up to DRAWN, where there is none."""
-    if not len(x) or np.isnan(x).any() or np.isnan(y).any():
-        return np.arange(min(len(x), DRAWN))
-    return thinned(np.column_stack([x, y]))
+    return {**plain(exact), "roc": table(**roc_line(roc)), "precision_recall": table(**precision_line(roc))}
 
 
 # Calibration ---------------------------------------------------------------------------------------------------------
@@ -249,18 +195,11 @@ def calibration(evaluation: Evaluation, of: Level = None, bins: int = BINS, *, s
     classes = evaluation.classes
     top = of is None and len(classes) > 2
     name = None if top else numbered(classes)[1 if of is None else classes.index(of)]
-    edges = np.linspace(0.0, 1.0, bins + 1)
-    found = evaluation.calibration(of, bins).rows
-    predicted, observed, rows = np.array(found, np.float64).reshape(-1, 3).T
-    place = np.searchsorted(edges[1:-1], predicted)
-    low, high = wilson(observed, rows * share)
-    columns = (edges[place], edges[place + 1], predicted, observed, low, high, rows)
-    fields = ("low", "high", "predicted", "observed", "observed_low", "observed_high", "rows")
     return {
         "class": name,
         "title": "the predicted class" if name is None else name,
         "ece": plain(evaluation.ece(of, bins)),
-        "bins": table(fields, zip(*columns, strict=True)),
+        "bins": table(**calibration_bins(evaluation.calibration(of, bins), bins, share)),
     }
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.batch import Batch, Frame
+from deciban.charts.figures import Figures, counted, plain
 from deciban.errors import DecibanError
 from deciban.evaluation.rows import classes_of
-from deciban.report.figures import Figures, counted, plain
 from deciban.schema import Schema
 from deciban.sources import Sample, Streamed, frame_of, is_stream, settled, split_column, split_label, stream_of
 from deciban.sources.arrays import MatrixFrame, SparseFrame
