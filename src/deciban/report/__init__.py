@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 import deciban
+from deciban.charts import evidence as charts
 from deciban.charts.figures import Figures
+from deciban.charts.quality import residuals
 from deciban.errors import DecibanError, hearing
 from deciban.report import evidence, head, linear, quality, scoring
 from deciban.report.rows import gives_numbers, read, shown
@@ -61,6 +63,55 @@ class Report:
         with replacing(path) as file:
             file.write(text.encode("utf-8", "replace"))
 
+    # The charts of its evidence, one by one; those of quality are methods of an Evaluation
+
+    def plot_evidence(self) -> Any:
+        """Mean size of what columns, pairs and terms say, the most telling first, as an altair chart."""
+        told = self._evidence()
+        return charts.ranking(told["ranking"], told["unit"])
+
+    def plot_column(self, name: str, of: str | None = None) -> Any:
+        """What each value of a column says for a class, and how common it is in each class, as an altair chart.
+
+        `of` is the class: by default the second of two, or the first of more.
+        """
+        told = self._evidence()
+        return charts.column(_named(told["columns"], "name", name, "column"), self._class(of), told["unit"])
+
+    def plot_pair(self, a: str, b: str, of: str | None = None) -> Any:
+        """What two columns say together for a class, as a map: a pair that an EvidenceClassifier has a table of."""
+        pairs = [{**pair, "both": " + ".join(sorted(pair["names"]))} for pair in self._evidence()["pairs"]]
+        return charts.pair(_named(pairs, "both", " + ".join(sorted((a, b))), "pair"), self._class(of))
+
+    def plot_terms(self, name: str | None = None, of: str | None = None) -> Any:
+        """The terms of a column of documents that say most for a class and against it; by default of the first such."""
+        found = self._evidence()["terms"]
+        if name is None and found:
+            name = found[0]["name"]
+        return charts.terms(_named(found, "name", name, "column of documents"), self._class(of))
+
+    def plot_residuals(self) -> Any:
+        """Observed against predicted, of a model of numbers, as an altair chart."""
+        if "residuals" not in self.figures["quality"]:
+            raise DecibanError("classes have no residuals: see plot_confusion of an evaluation")
+        return residuals(self.figures["quality"]["residuals"])
+
+    def _evidence(self) -> Figures:
+        found: Figures | None = self.figures["evidence"]
+        if found is None:
+            raise DecibanError("this model tells no evidence by columns")
+        return found
+
+    def _class(self, of: str | None) -> str | None:
+        classes = self.figures["classes"]
+        if of is not None and of not in classes:
+            raise DecibanError(f"no class {of!r}; there are {classes}")
+        if len(classes) == 2 and of == classes[0]:
+            raise DecibanError(
+                f"of two classes evidence is told for the second, {classes[1]!r}, and so against the first"
+            )
+        return of
+
     def __str__(self) -> str:
         judged, told = self.figures["quality"], self.figures["evidence"]
         lines = [self.figures["title"], judged["sentence"]]
@@ -75,6 +126,14 @@ class Report:
     def _repr_html_(self) -> str:
         page = markup.escape(self.html(), quote=True)
         return f'<iframe srcdoc="{page}" style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+
+
+def _named(figures: list[Figures], key: str, name: str | None, what: str) -> Figures:
+    found = [figure for figure in figures if figure[key] == name]
+    if not found:
+        there = ", ".join(repr(figure[key]) for figure in figures[:20]) or "none"
+        raise DecibanError(f"there is no chart of a {what} {name!r}; there are {there}")
+    return found[0]
 
 
 def _number(value: Any) -> str:
