@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 import deciban
 from deciban import cli
 from deciban.explain import Explanation
+from deciban.report import Report
 from deciban.summary import Summary
 from deciban.table import Table
 
@@ -33,7 +34,12 @@ pytestmark = [
     pytest.mark.skipif(bool(ABSENT), reason=f"the site needs pip install '.[docs]': there is no {ABSENT}"),
     pytest.mark.xdist_group("site"),  # one worker builds it, once
 ]
-ANSWERS = {"deciban.explain.Explanation": Explanation, "deciban.summary.Summary": Summary, "deciban.table.Table": Table}
+ANSWERS = {
+    "deciban.explain.Explanation": Explanation,
+    "deciban.summary.Summary": Summary,
+    "deciban.table.Table": Table,
+    "deciban.report.Report": Report,
+}
 OFFLINE = """
 import runpy, sys
 def refuse(event, arguments):

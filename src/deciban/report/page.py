@@ -17,6 +17,8 @@ from deciban.errors import DecibanError
 # colours that the page gives by its style, so that light, dark and print are the same drawing
 STYLED = {FOR: "var(--for)", AGAINST: "var(--against)", INK: "var(--ink)", GREY: "var(--faint)"}
 STYLED |= {MAGENTA: "var(--twin)", "white": "var(--paper)"}
+# of the page, each of which may use those before it
+SCRIPTS = ("parts", "charts", "head", "quality", "threshold", "evidence", "form", "prediction", "linear", "page")
 
 
 def html(figures: dict[str, Any]) -> str:
@@ -37,7 +39,8 @@ def _scripts(figures: dict[str, Any]) -> list[str]:
     """The tokenizer goes along with models that read text."""
     columns = (figures["scoring"] or {}).get("columns", ())
     reads_text = any(column["kind"] == "text" for column in columns)
-    return [*(["terms.js"] if reads_text else []), *(["scoring.js"] if columns else []), "page.js"]
+    scoring = [*(["terms"] if reads_text else []), *(["scoring"] if columns else [])]
+    return [f"{name}.js" for name in (*scoring, *SCRIPTS)]
 
 
 def _asset(name: str) -> str:
