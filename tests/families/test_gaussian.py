@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import deciban as db
 from deciban.errors import BadCell
 from deciban.families import Context, Gaussian
 from deciban.families.priors import InverseGamma, Normal
@@ -161,3 +162,14 @@ def test_there_are_2kd_parameters():
 def test_the_table_shows_mean_and_sd():
     table = Gaussian().describe(fit(Gaussian(), [[1.0], [3.0]], [0, 0], classes=1), Context(("all",), ("x",)))[0]
     assert (table.header, table.rows) == (("class", "mean", "sd"), (("all", 2.0, 1.0),))
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
+def test_a_constant_column_is_silent_whatever_it_holds_later(kind):
+    """Also where the square of a number is infinite; a constant column says nothing, so the other one decides."""
+    x = np.column_stack([np.ones(6), [0, 1, 2, 8, 9, 10]]).astype(kind)
+    y = [0, 0, 0, 1, 1, 1]
+    model, alone = db.NaiveBayes().fit(x, y), db.NaiveBayes().fit(x[:, 1:], y)
+    far = np.array([[1e200, 3.0], [-1e300, 7.0], [np.nan, 1.0]])
+    np.testing.assert_allclose(model.predict_proba(far), alone.predict_proba(far[:, 1:]), rtol=1e-12)
+    assert model.explain(far).decibans()[:, 1].tolist() == [0, 0, 0]

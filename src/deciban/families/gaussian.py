@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 formulas = late("deciban.families.formulas")  # only a report asks for them
 
+HUGE = 1e150  # its square is about as large as a double can be
 LEAST = 1e-4  # of a class's squares or count: where leaving a cell out leaves less, too few digits are left as well
 
 
@@ -90,6 +91,10 @@ class Gaussian(Family[Moments, GaussianParams]):
 
     def add_log_density(self, params: GaussianParams, values: NDArray[Any], out: FloatArray) -> None:
         factor, constant = self._terms(params)
+        silent = np.flatnonzero(~params.informative)
+        if (np.abs(values[:, silent], dtype=np.float64) > HUGE).any():  # 0·∞ is no number
+            values = values.copy()
+            values[:, silent] = 0.0
         _kernels.add_quadratic(values, np.ascontiguousarray(params.mean), factor, constant, out)
 
     @staticmethod
