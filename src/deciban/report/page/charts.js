@@ -1,0 +1,159 @@
+// Charts: specifications of Vega-Lite with data put in, drawn when they come near.
+
+const charts = JSON.parse(byId("charts").textContent);
+const printing = matchMedia("print");
+const BAR = 20; // pixels of a row of bars
+const AXIS = 45; // and of the axis below
+const FAR = 1.1; // an infinite number is drawn so many times as far out as the farthest finite one
+const WIDEST = 760; // pixels
+
+const CONFIG = {
+  aria: false,
+  background: "transparent",
+  font: getComputedStyle(document.documentElement).getPropertyValue("--plain").trim(),
+  view: { stroke: null },
+  axis: {
+    labelColor: "var(--soft)",
+    titleColor: "var(--soft)",
+    domainColor: "var(--faint)",
+    tickColor: "var(--faint)",
+    gridColor: "var(--rule)",
+    titleFontWeight: "normal",
+    labelFontSize: 12,
+    titleFontSize: 12,
+    titlePadding: 8,
+    labelSeparation: 6,
+  },
+  legend: { labelColor: "var(--soft)", titleColor: "var(--soft)", titleFontWeight: "normal" },
+};
+
+const EMBED = {
+  mode: "vega-lite",
+  renderer: "svg",
+  actions: false,
+  defaultStyle: false,
+  tooltip: tip,
+  hover: true,
+  logLevel: 1,
+  config: CONFIG,
+};
+
+// Drawing -------------------------------------------------------------------------------------------------------------
+
+const drawings = new Map(); // box → {make, view, width, done}; view is null until it is drawn
+const near = new IntersectionObserver(
+  (entries) => entries.forEach(({ isIntersecting, target }) => isIntersecting && draw(target)),
+  { rootMargin: "500px" },
+);
+
+// Draws what is not drawn at this width, or being drawn; done when it is.
+function draw(box) {
+  const drawing = drawings.get(box);
+  const width = box.clientWidth;
+  if (width && drawing.width !== width) {
+    drawing.width = width;
+    near.unobserve(box);
+    drawing.done = drawInto(box, drawing);
+  }
+  return drawing.done;
+}
+
+async function drawInto(box, drawing) {
+  drawing.view?.finalize();
+  drawing.view = null;
+  const inside = element("div"); // Vega gives its container a role and a name of its own
+  box.replaceChildren(inside);
+  const { view } = await vegaEmbed(inside, drawing.make(Math.min(drawing.width, WIDEST)), EMBED);
+  if (inside.parentNode === box) drawing.view = view;
+  else view.finalize(); // another was begun meanwhile
+}
+
+function again(box) {
+  const drawing = drawings.get(box);
+  if (!drawing) return;
+  drawing.width = 0;
+  near.unobserve(box);
+  near.observe(box);
+}
+
+const drawAll = () => Promise.all([...drawings.keys()].map(draw));
+addEventListener("beforeprint", drawAll);
+
+let resizing = 0;
+addEventListener("resize", () => {
+  clearTimeout(resizing);
+  if (!printing.matches) resizing = setTimeout(drawResized, 150);
+});
+
+function drawResized() {
+  drawings.forEach((drawing, box) => Math.abs(drawing.width - box.clientWidth) > 8 && again(box));
+}
+
+// A figure: what it shows in words, the chart when it comes near, and its data as a table.
+function picture({ title = null, level = "h4", note = null, label, least = 200, make, table = null }) {
+  const box = element("div", { class: "chart", role: "img", "aria-label": label });
+  box.style.setProperty("--least", `${least}px`);
+  drawings.set(box, { make, view: null, width: 0, done: null });
+  near.observe(box);
+  const words = [title ? element(level, {}, title) : null, note ? element("p", {}, note) : null];
+  const caption = title || note ? element("figcaption", {}, words) : null;
+  const made = element("figure", {}, caption, box, table ? foldedTable("Data", table) : null);
+  made.box = box;
+  return made;
+}
+
+// Vega's tooltips, as text.
+function tip(_, event, item, value) {
+  const box = byId("tip");
+  box.hidden = !there(value) || value === "";
+  if (box.hidden) return;
+  const lines = typeof value === "object" ? Object.entries(value).map(([name, inner]) => `${name}: ${inner}`) : [value];
+  box.textContent = lines.join("\n");
+  const { width, height } = box.getBoundingClientRect();
+  const { clientX: x, clientY: y } = event;
+  box.style.left = `${Math.max(4, Math.min(x + 12, innerWidth - width - 4))}px`;
+  box.style.top = `${y + 14 + height > innerHeight ? y - height - 10 : y + 14}px`;
+}
+
+// Data ----------------------------------------------------------------------------------------------------------------
+
+const mapped = (object, change) =>
+  Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value)]));
+
+// A chart with data put in, for a width in pixels.
+function filled(name, width, datasets, { chosen, height, labels = 60 } = {}) {
+  const spec = structuredClone(charts[name]);
+  spec.datasets = { zero: [{}], ...mapped(datasets, apart) };
+  for (const param of spec.params ?? []) if (param.name === "chosen") param.value = freed(chosen);
+  if (spec.hconcat) {
+    const inside = Math.max(120, width - labels - 30);
+    spec.hconcat.forEach((part, i) => (part.width = Math.round(inside * (i ? 0.36 : 0.64))));
+  } else if (spec.vconcat) {
+    spec.vconcat.forEach((part) => (part.width = width - labels));
+    if (height) spec.vconcat[0].height = height;
+  } else {
+    Object.assign(spec, { width, autosize: { type: "fit-x", contains: "padding" } }, height ? { height } : {});
+  }
+  return spec;
+}
+
+// Vega groups rows in objects, and would find there what every object has: such names end in a space of no width.
+const taken = (value) => typeof value === "string" && value in Object.prototype;
+const freed = (value) => (taken(value) ? `${value}\u200b` : value);
+const apart = (rows) => rows.map((row) => (Object.values(row).some(taken) ? mapped(row, freed) : row));
+
+// Infinite numbers a little farther out than all finite ones, where they can be drawn.
+function drawable(rows, ...names) {
+  const numbers = rows.flatMap((row) => names.map((name) => row[name]));
+  const far = FAR * numbers.filter(Number.isFinite).reduce((most, x) => Math.max(most, Math.abs(x)), 1);
+  const ends = new Map([
+    ["inf", far],
+    ["-inf", -far],
+    [Infinity, far],
+    [-Infinity, -far],
+  ]);
+  return rows.map((row) => {
+    const within = names.filter((name) => name in row).map((name) => [name, ends.get(row[name]) ?? row[name]]);
+    return { ...row, ...Object.fromEntries(within) };
+  });
+}

@@ -1,0 +1,189 @@
+// Evidence: which columns tell most, and what the values of each say for a class.
+
+const MOST_BARS = 20;
+const MOST_CHARTS = 6;
+const MOST_TERMS = 15;
+const MOST_OPTIONS = 30;
+const explained = []; // boxes that show evidence for the chosen class
+let chosenClass = null;
+
+function evidence() {
+  const e = figures.evidence;
+  const section = byId("evidence");
+  if (!e) return section.remove();
+  chosenClass = figures.classes[figures.classes.length === 2 ? 1 : 0] ?? "";
+  section.append(element("p", {}, e.sentence), rankingPicture(e), ...classKey());
+  if (e.columns.length) section.append(...columnPictures(e.columns));
+  if (e.pairs?.length) section.append(...pairPictures(e.pairs));
+  if (e.terms?.length) section.append(element("h3", {}, "Terms"), grid(e.terms.map(termsPicture)));
+}
+
+function rankingPicture({ ranking, unit, rows }) {
+  const top = ranking.slice(0, MOST_BARS);
+  const some = ranking.length > top.length ? `; the first ${top.length} of ${ranking.length}` : "";
+  const five = top.slice(0, 5).map(({ name, value }) => `${name} ${shown(value)}`);
+  const height = BAR * top.length;
+  const made = picture({
+    title: "What tells most",
+    level: "h3",
+    note: `Mean |${unit}| over ${shown(rows)} rows${some}.`,
+    label: `Bars of the most telling columns: ${five.join(", ")}`,
+    least: AXIS + height,
+    make: (width) => filled("ranking", width, { ranking: drawable(top, "value") }, { height }),
+  });
+  const all = ranking.map(({ name, value, what }) => [name, value, what]);
+  made.append(foldedTable(`All ${ranking.length}`, { fields: ["name", `mean |${unit}|`, "what"], rows: all }));
+  return made;
+}
+
+// The class explained -------------------------------------------------------------------------------------------------
+
+function classKey() {
+  if (figures.kind === "numbers") return [];
+  const which = element("select", { id: "evidence-class" }, options(figures.classes));
+  const key = element("p", { class: "key", id: "evidence-key" });
+  which.value = chosenClass;
+  which.addEventListener("change", () => {
+    chosenClass = which.value;
+    key.replaceChildren(...keyMarks());
+    explained.forEach(again);
+  });
+  key.replaceChildren(...keyMarks());
+  return [block(figures.classes.length > 2 ? controls(control("Evidence for class", which)) : null, key)];
+}
+
+function keyMarks() {
+  const other = figures.classes.length === 2 ? figures.classes[0] : "the other classes";
+  const mark = (text, colour) => element("span", { style: `--mark: var(${colour})` }, text);
+  return [
+    mark(`for ${chosenClass}, and how common values are in it`, "--for"),
+    mark(`against it, and how common values are in ${other}`, "--against"),
+  ];
+}
+
+// The chosen class if the table speaks of it: of two classes only the second is there.
+function classIn(table) {
+  const place = table.fields.indexOf("class");
+  return table.rows.some((row) => row[place] === chosenClass) ? chosenClass : (table.rows[0]?.[place] ?? "");
+}
+
+// A picture that is drawn again for another class.
+function explaining(about) {
+  const made = picture(about);
+  explained.push(made.box);
+  return made;
+}
+
+// Columns -------------------------------------------------------------------------------------------------------------
+
+// What is said of all columns is said once, else beside each.
+function columnPictures(columns) {
+  const said = [...new Set(columns.map(columnNote))];
+  const each = said.length > 1;
+  const first = columns.slice(0, MOST_CHARTS).map((column) => columnPicture(column, each));
+  const made = [element("h3", {}, "Columns"), !each && said[0] ? quiet(said[0]) : null, grid(first)];
+  if (columns.length > MOST_CHARTS) made.push(otherColumns(columns.slice(MOST_CHARTS), each));
+  return made.filter(there);
+}
+
+function columnNote({ exact, density_title: common }) {
+  const mean = exact ? "" : "Means over rows, which other columns move; ranges hold 10% to 90% of them. ";
+  return `${mean}${common ? `Behind or beside: ${common}.` : ""}`;
+}
+
+function columnPicture(column, noted) {
+  const { name, chart, evidence: table } = column;
+  const values = chart === "levels" ? new Set(table.rows.map((row) => String(row[0]))) : null;
+  return explaining({
+    title: name,
+    note: noted ? columnNote(column) : null,
+    label: `What the values of ${name} say, in decibans`,
+    table,
+    least: values ? AXIS + BAR * values.size : 230,
+    make: (width) => columnChart(column, values, width),
+  });
+}
+
+function columnChart({ chart, evidence: table, density }, values, width) {
+  const rows = rowsOf(density);
+  const data = {
+    evidence: drawable(rowsOf(table), "decibans", "low", "high"),
+    density: chart === "numbers" ? outline(rows) : rows,
+  };
+  const longest = [...(values ?? [])].reduce((most, value) => Math.max(most, value.length), 3);
+  const size = values ? { labels: Math.min(120, 12 + 6.5 * longest) } : { height: 210 };
+  return filled(chart, width, data, { chosen: classIn(table), ...size });
+}
+
+// A density in steps as points of a line, two for each step; other densities are lines already.
+function outline(density) {
+  return density.flatMap((row) => ("from" in row ? [row.from, row.to].map((value) => ({ ...row, value })) : [row]));
+}
+
+function otherColumns(columns, noted) {
+  const place = grid();
+  const show = (name) => {
+    const column = columns.find((one) => one.name === name);
+    if (column) place.replaceChildren(columnPicture(column, noted));
+  };
+  const names = columns.map(({ name }) => name);
+  const input = searchable(names, "other-column", show);
+  show(names[0]);
+  return block(controls(control(`Another of ${shown(columns.length)} columns`, input)), place);
+}
+
+// A select, or with many names an input that finds them.
+function searchable(names, id, choose) {
+  const few = names.length <= MOST_OPTIONS;
+  const attributes = { id, value: names[0], autocomplete: "off", placeholder: "a column's name" };
+  const input = few ? element("select", { id }, options(names)) : listed(element("input", attributes), names);
+  input.addEventListener(few ? "change" : "input", () => choose(input.value));
+  return input;
+}
+
+// Pairs and terms -----------------------------------------------------------------------------------------------------
+
+function pairPictures(pairs) {
+  const said = quiet("What two columns say together, in decibans: the stronger, the deeper the colour.");
+  return [element("h3", {}, "Pairs"), said, grid(pairs.map(pairPicture))];
+}
+
+function pairPicture({ names, cells }) {
+  const [across, down] = [0, 1].map((side) => new Set(cells.rows.map((row) => row[side])).size);
+  const height = Math.max(90, Math.min(320, 28 * down));
+  return explaining({
+    title: names.join(" × "),
+    note: `${names[0]} across, ${names[1]} down.`,
+    label: `Decibans of ${names.join(" and ")} together`,
+    least: height + AXIS,
+    table: cells,
+    make: (width) => {
+      const data = { cells: drawable(rowsOf(cells), "decibans") };
+      const spec = filled("pair", width, data, { chosen: classIn(cells), height });
+      if ((width - 110) / across < 26) spec.layer.pop(); // numbers would not fit
+      return spec;
+    },
+  });
+}
+
+function termsPicture({ name, terms }) {
+  return explaining({
+    title: name || null,
+    label: "Terms for and against the class, in decibans",
+    least: AXIS,
+    table: terms,
+    make: (width) => termsChart(terms, width),
+  });
+}
+
+function termsChart(table, width) {
+  const chosen = classIn(table);
+  const mine = drawable(
+    rowsOf(table).filter((row) => row.class === chosen),
+    "decibans",
+  );
+  mine.sort((a, b) => b.decibans - a.decibans);
+  const few = mine.length <= 2 * MOST_TERMS;
+  const terms = few ? mine : [...mine.slice(0, MOST_TERMS), ...mine.slice(-MOST_TERMS)];
+  return filled("terms", width, { terms }, { height: BAR * terms.length });
+}

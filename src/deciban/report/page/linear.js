@@ -1,0 +1,66 @@
+// Coefficients, how they were found, and the boundary in the plane.
+
+const MOST_COEFFICIENTS = 40;
+
+function linear() {
+  const l = figures.linear;
+  const section = byId("linear");
+  if (!l) return section.remove();
+  const path = l.path?.rows.length ? pathPicture(l.path) : null;
+  const parts = [
+    element("p", {}, l.sentence),
+    notes(l.notes ?? []),
+    grid(l.coefficients.map(coefficientsPicture), path),
+  ];
+  section.append(...parts.filter(there));
+}
+
+function coefficientsPicture({ title, rows: table }) {
+  const all = drawable(rowsOf(table), "estimate", "low", "high");
+  all.sort((a, b) => Math.abs(b.estimate) - Math.abs(a.estimate));
+  const coefficients = all.slice(0, MOST_COEFFICIENTS);
+  const height = BAR * coefficients.length;
+  const some = `The largest ${coefficients.length} of ${shown(all.length)}.`;
+  return picture({
+    title,
+    level: "h3",
+    note: all.length > coefficients.length ? some : null,
+    label: `Coefficients of ${title}`,
+    least: AXIS + height,
+    table,
+    make: (width) => filled("coefficients", width, { coefficients }, { height }),
+  });
+}
+
+function pathPicture(table) {
+  const rows = rowsOf(table);
+  const least = Math.min(...rows.map((row) => row.objective));
+  const above = (x, floor) => (x > floor ? x - floor : null); // null where it has no logarithm
+  const path = rows.map((row) => ({ ...row, above: above(row.objective, least), gradient: above(row.gradient, 0) }));
+  return picture({
+    title: "The way to the optimum",
+    level: "h3",
+    note: "By iteration; both sides logarithmic.",
+    label: "Objective and gradient by iteration",
+    least: 300,
+    table,
+    make: (width) => filled("path", width, { path }, { labels: 70 }),
+  });
+}
+
+function boundary() {
+  const b = figures.boundary;
+  const section = byId("boundary");
+  if (!b) return section.remove();
+  const data = { points: rowsOf(b.points), densities: rowsOf(b.densities), ties: rowsOf(b.ties) };
+  const made = picture({
+    label: `Where the most probable class changes, over ${b.names.join(" and ")}`,
+    least: 380,
+    table: b.points,
+    make: (width) => {
+      const spec = filled("boundary", width, data, { height: Math.min(420, width * 0.8) });
+      return width < 500 ? { ...spec, config: { legend: { orient: "bottom", direction: "vertical" } } } : spec;
+    },
+  });
+  section.append(...[notes(b.notes), made].filter(there));
+}

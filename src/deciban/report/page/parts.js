@@ -1,0 +1,120 @@
+// Parts: elements, numbers and tables. Every name goes in as text (textContent), never as markup.
+
+const figures = JSON.parse(document.getElementById("figures").textContent);
+const MOST_TABLE_ROWS = 1000;
+const byId = (id) => document.getElementById(id);
+const there = (value) => value !== null && value !== undefined;
+
+// Elements ------------------------------------------------------------------------------------------------------------
+
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (there(value) && value !== false) made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.flat().filter(there));
+  return made;
+}
+
+function options(names, values = names) {
+  return names.map((name, i) => element("option", { value: values[i] }, String(name)));
+}
+
+// A select of names whose values are their places.
+const placesOf = (id, names) => element("select", { id }, options(names, [...names.keys()]));
+
+let labelled = 0;
+
+// A label above its control.
+function control(label, input, attributes = {}) {
+  input.id = input.id || `control-${++labelled}`;
+  return element("div", { class: "control", ...attributes }, element("label", { for: input.id }, label), input);
+}
+
+const controls = (...all) => element("div", { class: "controls" }, ...all);
+const block = (...all) => element("div", { class: "block" }, ...all);
+const grid = (...all) => element("div", { class: "grid" }, ...all);
+const quiet = (text, attributes = {}) => element("p", { class: "quiet", ...attributes }, text);
+
+function notes(all) {
+  const lines = all.map((note) => element("li", {}, note));
+  return lines.length ? element("ul", { class: "notes" }, lines) : null;
+}
+
+// What a summary hides is made when it is opened.
+function folded(summary, make) {
+  const details = element("details", {}, element("summary", {}, summary));
+  details.addEventListener("toggle", () => details.append(make()), { once: true });
+  return details;
+}
+
+// Many names: a list of them, made when the input is first entered.
+function listed(input, names) {
+  const id = `${input.id}-names`;
+  const option = (name) => element("option", { value: String(name) });
+  const list = () => element("datalist", { id }, names.map(option));
+  input.setAttribute("list", id);
+  input.addEventListener("focus", () => input.after(list()), { once: true });
+  return input;
+}
+
+// Numbers -------------------------------------------------------------------------------------------------------------
+
+// A cell or a label as Python writes it.
+const written = (value) => (value === true ? "True" : value === false ? "False" : String(value));
+
+// A number for people: four digits, thousands parted.
+function shown(value) {
+  if (!there(value) || Number.isNaN(value)) return "–";
+  if (value === "inf" || value === Infinity) return "∞";
+  if (value === "-inf" || value === -Infinity) return "−∞";
+  if (typeof value !== "number") return String(value);
+  const size = Math.abs(value);
+  if (Number.isInteger(value) && size < 1e15) return value.toLocaleString("en-US");
+  if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(2);
+  return value.toLocaleString("en-US", { maximumSignificantDigits: size >= 1000 ? 6 : 4 });
+}
+
+function signed(value) {
+  if (!Number.isFinite(value)) return shown(value);
+  return (value < 0 ? "−" : "+") + Math.abs(value).toFixed(1);
+}
+
+const percent = (share) => (share === null || Number.isNaN(share) ? "–" : `${(100 * share).toFixed(1)}%`);
+const span = (low, high) => `${shown(low)} to ${shown(high)}`;
+const isNumber = (value) => typeof value === "number" || value === "inf" || value === "-inf";
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+
+// Tables --------------------------------------------------------------------------------------------------------------
+
+function headed(cells, body, attributes = {}) {
+  return element("table", attributes, element("thead", {}, element("tr", {}, cells)), element("tbody", {}, body));
+}
+
+function tableOf(fields, rows) {
+  const numeric = fields.map((_, j) => rows.length > 0 && rows.every((row) => row[j] === null || isNumber(row[j])));
+  const head = fields.map((name, j) => element("th", { scope: "col", class: numeric[j] ? "number" : null }, name));
+  const cell = (value, j) => {
+    if (j === 0 && !numeric[0]) return element("th", { scope: "row" }, shown(value));
+    const long = String(value).length > 24 ? "long" : null;
+    return element("td", { class: numeric[j] ? "number" : long }, shown(value));
+  };
+  const body = rows.map((row) => element("tr", {}, row.map(cell)));
+  return headed(head, body);
+}
+
+// A wide table scrolls in its own box, which the keyboard reaches.
+function boxed(table, label, tall = false) {
+  const attributes = { class: tall ? "scroll tall" : "scroll", tabindex: 0, role: "region", "aria-label": label };
+  return element("div", attributes, table);
+}
+
+function foldedTable(summary, table) {
+  return folded(summary, () => {
+    const more = table.rows.length - MOST_TABLE_ROWS;
+    const part = boxed(tableOf(table.fields, table.rows.slice(0, MOST_TABLE_ROWS)), summary, true);
+    return more > 0 ? element("div", {}, part, quiet(`… and ${shown(more)} more rows.`)) : part;
+  });
+}
+
+const rowsOf = (table) => table.rows.map((row) => Object.fromEntries(table.fields.map((field, j) => [field, row[j]])));

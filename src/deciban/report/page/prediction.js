@@ -1,0 +1,197 @@
+// One prediction: scored anew whenever a cell changes, and explained part by part.
+
+const MOST_PARTS = 15;
+const MOST_CLASSES = 12;
+const DECIBANS = 10 / Math.LN10; // in one nat
+let scorer = null;
+let explanation = []; // the parts that are shown
+let waterfall = null; // their figure
+
+async function prediction() {
+  const section = byId("prediction");
+  const { scoring } = figures;
+  if (!scoring?.columns) {
+    const why = scoring?.why ? `: ${scoring.why}` : ".";
+    return section.append(element("p", {}, `This model is not scored inside the page${why}`));
+  }
+  scorer = await Scoring.load(scoring);
+  const said = `${figures.rows?.sentence ?? ""} Change a cell and see what it says; an empty cell is missing.`;
+  section.append(element("p", {}, said), rowControls(), form(scoring.columns), result());
+  reset();
+  judgeRows();
+}
+
+function result() {
+  waterfall = picture({
+    label: "Waterfall of evidence, from the prior to the log-odds",
+    least: 240,
+    make: (width) => {
+      drawings.get(waterfall.box).bars = explanation.length;
+      return filled("waterfall", width, { parts: barsOf(explanation) }, { height: BAR * explanation.length });
+    },
+  });
+  const all = element("summary", {}, "All parts as a table");
+  return block(
+    element("p", { class: "problem", id: "problem", role: "alert" }),
+    element("p", { class: "result", id: "result", "aria-live": "polite" }),
+    element("div", { class: "bars", id: "probabilities" }),
+    figures.classes.length > 1 ? sideControls() : null,
+    quiet("", { id: "waterfall-note" }),
+    waterfall,
+    element("details", { id: "parts" }, all, element("div", { id: "parts-table" })),
+  );
+}
+
+function sideControls() {
+  const side = (id, first) => {
+    const values = [-1, ...figures.classes.keys()];
+    const select = element("select", { id }, options([first, ...figures.classes], values));
+    select.addEventListener("change", rescore);
+    return select;
+  };
+  const target = side("target", "the class predicted");
+  return controls(control("Explain", target), control("against", side("against", "the next likely")));
+}
+
+// Scoring -------------------------------------------------------------------------------------------------------------
+
+function rescore() {
+  const { cells, problem } = cellsRead();
+  const found = problem ? { problem } : scorer.score(cells);
+  byId("problem").textContent = found.problem ?? "";
+  if (!found.problem) showResult(found);
+}
+
+// The cells of the form, and what is wrong with the first that cannot be read.
+function cellsRead() {
+  const cells = new Array(fields.length).fill(null);
+  let problem = "";
+  for (const one of fields) {
+    const cell = one.read();
+    const bad = cell !== null && typeof cell === "object";
+    one.control?.toggleAttribute("data-problem", bad);
+    if (bad) problem = problem || cell.problem;
+    else cells[one.place] = cell;
+  }
+  return { cells, problem };
+}
+
+function showResult(found) {
+  const { classes, kind } = figures;
+  const numbers = kind === "numbers";
+  const sides = numbers ? [0, 0] : sidesOf(found);
+  const all = allParts(found, sides);
+  const total = all[all.length - 1].value;
+  if (numbers) {
+    byId("result").textContent = `Mean ${shown(found.mean)}`;
+    byId("waterfall-note").textContent = `The linear predictor is ${shown(total)}.`;
+  } else {
+    const { predicted, proba } = found;
+    const [target, against] = sides.map((k) => classes[k]);
+    byId("result").textContent = `${classes[predicted]}, with probability ${probability(proba[predicted])}`;
+    byId("waterfall-note").textContent = `${target} against ${against}: ${signed(total)} decibans, ${odds(total)}.`;
+    showProbabilities(proba);
+  }
+  const rows = all.map(({ name, value }) => [name, value]);
+  const table = tableOf(["", numbers ? "predictor" : "decibans"], rows);
+  byId("parts-table").replaceChildren(boxed(table, "All parts", true));
+  showWaterfall(telling(all));
+}
+
+// Bars move where there are as many of them as before.
+function showWaterfall(parts) {
+  explanation = parts;
+  const { box } = waterfall;
+  const { view, bars } = drawings.get(box);
+  box.setAttribute("aria-label", `Waterfall: ${parts.map(({ name, value }) => `${name} ${signed(value)}`).join(", ")}`);
+  box.style.setProperty("--least", `${AXIS + BAR * parts.length}px`);
+  if (view && bars === parts.length) view.data("parts", apart(barsOf(parts))).run();
+  else again(box);
+}
+
+// Probabilities -------------------------------------------------------------------------------------------------------
+
+// Close to 0 and 1 with the digits that tell them from it.
+function probability(p) {
+  if (p > 0.9999) return p === 1 ? "1" : `1 − ${(1 - p).toPrecision(2)}`;
+  return p >= 0.0001 ? p.toFixed(4) : p.toPrecision(2);
+}
+
+// Of many classes the likeliest.
+function showProbabilities(proba) {
+  const order = [...proba.keys()];
+  if (order.length > MOST_CLASSES) order.sort((a, b) => proba[b] - proba[a]).splice(MOST_CLASSES);
+  const first = proba.indexOf(Math.max(...proba));
+  byId("probabilities").replaceChildren(...order.flatMap((k) => probabilityBar(k, proba[k], k === first)));
+}
+
+function probabilityBar(k, p, first) {
+  const name = figures.classes[k];
+  const strong = first ? " first" : "";
+  const bar = element("i");
+  bar.style.width = `${100 * p}%`;
+  return [
+    element("span", { class: `name${strong}`, title: name }, name),
+    element("span", { class: "bar" }, bar),
+    element("span", { class: `number${strong}` }, probability(p)),
+  ];
+}
+
+function odds(decibans) {
+  if (Number.isNaN(decibans)) return "undecided";
+  if (!Number.isFinite(decibans)) return decibans > 0 ? "certain" : "impossible";
+  const times = timesLikelier(Math.abs(decibans) / 10);
+  return decibans >= 0 ? `odds ${times} to 1` : `odds 1 to ${times}`;
+}
+
+function timesLikelier(bans) {
+  if (bans > 300) return `10^${bans.toFixed(1)}`;
+  if (bans >= 6) return (10 ** bans).toExponential(1);
+  return (10 ** bans).toLocaleString("en-US", { maximumFractionDigits: 1, minimumFractionDigits: 1 });
+}
+
+// Parts ---------------------------------------------------------------------------------------------------------------
+
+// The class explained and the one it is weighed against: by default the one predicted, and the next likely.
+function sidesOf({ joint, predicted }) {
+  const [first, second] = [byId("target"), byId("against")].map((select) => Number(select?.value ?? -1));
+  const target = first < 0 ? predicted : first;
+  if (second >= 0) return [target, second];
+  const others = joint.map((value, k) => (k === target ? -Infinity : value));
+  const best = others.indexOf(Math.max(...others));
+  return [target, best === target ? (target + 1) % joint.length : best];
+}
+
+// Prior, parts from the strongest on, and their sum.
+function allParts({ names, nats, joint }, [target, against]) {
+  const numbers = figures.kind === "numbers";
+  const neither = (row) => !numbers && row[target] === -Infinity && row[against] === -Infinity;
+  const decibans = (row) => (neither(row) ? 0 : (row[target] - row[against]) * DECIBANS);
+  const [first, ...rest] = names.map((name, i) => ({ name, value: numbers ? nats[i][0] : decibans(nats[i]) }));
+  rest.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+  // where neither is possible the prior alone is left
+  const total = neither(joint) ? first.value : first.value + sum(rest.map(({ value }) => value));
+  return [first, ...rest, { name: numbers ? "predictor" : "log-odds", value: total, total: true }];
+}
+
+// The strongest parts, the others as one.
+function telling(all) {
+  const rest = all.slice(1, -1);
+  if (rest.length <= MOST_PARTS + 1) return all;
+  const others = rest.slice(MOST_PARTS);
+  const one = { name: `${others.length} others`, value: sum(others.map(({ value }) => value)) };
+  return [all[0], ...rest.slice(0, MOST_PARTS), one, all[all.length - 1]];
+}
+
+// Each bar begins where the last one ended. Where a part is infinite, the sum is drawn as far as its parts are.
+function barsOf(parts) {
+  const times = new Map();
+  let end = 0;
+  return drawable(parts, "value").map(({ name, value, total }, i) => {
+    const start = total ? 0 : end;
+    end = total && !Number.isFinite(parts[i].value) ? end : start + value;
+    times.set(name, (times.get(name) ?? 0) + 1);
+    const called = times.get(name) > 1 ? `${name} ${times.get(name)}` : name;
+    return { name: called, value, start, end, text: signed(parts[i].value), what: total ? "sum" : "part" };
+  });
+}

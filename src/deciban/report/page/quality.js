@@ -1,0 +1,124 @@
+// Quality: metrics, residuals, confusion and calibration. Thresholds have a file of their own.
+
+const HOW = { "held-out": "Held-out rows.", "leave-one-out": "Leave-one-out.", learned: "Rows that were learned." };
+const DIAGONAL = [
+  { x: 0, y: 0 },
+  { x: 1, y: 1 },
+];
+
+function quality() {
+  const q = figures.quality;
+  const section = byId("quality");
+  if (!q) return section.remove();
+  const how = element("p", { class: "how", id: "how" }, element("strong", {}, HOW[q.how] ?? q.how), ` ${q.sentence}`);
+  section.append(how, metricsTable(q.metrics));
+  if (q.residuals) section.append(residuals(q.residuals));
+  if (q.curves?.length) section.append(...curves(q.curves));
+  if (q.confusion) section.append(confusion(q));
+  if (q.calibration?.length) section.append(calibration(q.calibration));
+}
+
+// Metrics -------------------------------------------------------------------------------------------------------------
+
+function metricsTable(metrics) {
+  const compared = metrics.some(({ prior }) => there(prior));
+  const numbers = ["model", "95% interval", ...(compared ? ["prior alone"] : [])];
+  const head = [
+    element("th", { scope: "col" }),
+    numbers.map((name) => element("th", { scope: "col", class: "number" }, name)),
+    element("th", { scope: "col" }),
+  ];
+  const body = metrics.map((metric) => metricRow(metric, compared));
+  return boxed(headed(head.flat(), body, { class: "short", id: "metrics" }), "Metrics");
+}
+
+function metricRow({ title, value, low, high, prior, meaning }, compared) {
+  return element(
+    "tr",
+    {},
+    element("th", { scope: "row" }, title),
+    element("td", { class: "number strong" }, shown(value)),
+    element("td", { class: "number" }, there(low) ? span(low, high) : ""),
+    compared ? element("td", { class: "number" }, there(prior) ? shown(prior) : "") : null,
+    element("td", { class: "meaning" }, meaning ?? ""),
+  );
+}
+
+function residuals(table) {
+  const numbers = table.rows.flat().filter(Number.isFinite);
+  const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
+  const diagonal = [low, high].map((x) => ({ x, y: x }));
+  const made = picture({
+    title: "Observed against predicted",
+    level: "h3",
+    note: "A perfect model lies on the diagonal.",
+    label: "Scatter of observed numbers against predicted means",
+    least: 340,
+    table,
+    make: (width) => filled("residuals", width, { residuals: rowsOf(table), diagonal }, { height: 340 }),
+  });
+  return element("div", { class: "block grid" }, made);
+}
+
+// Confusion -----------------------------------------------------------------------------------------------------------
+
+// Of all classes that were judged, known to the model or not.
+function confusion({ confusion: counted, by_class: each, classes: names = figures.classes }) {
+  const corner = element("td", { class: "corner" });
+  const head = [corner, ...names.map((name) => element("th", { scope: "col", title: name }, name))];
+  const body = counted.map((row, i) => confusionRow(names[i], row));
+  const table = headed(head, body, { class: names.length > 12 ? "matrix" : "matrix short", id: "confusion" });
+  return block(
+    element("h3", {}, "Confusion"),
+    quiet("Rows are true classes, columns the most probable ones."),
+    boxed(table, "Confusion", names.length > 20),
+    each ? foldedTable("Each class against the others", each) : null,
+  );
+}
+
+function confusionRow(name, row) {
+  const total = sum(row);
+  const cells = row.map((n) => shaded(element("td", {}, shown(n)), total ? n / total : 0));
+  return element("tr", {}, element("th", { scope: "row" }, name), cells);
+}
+
+// The more, the deeper its colour.
+function shaded(cell, share) {
+  cell.style.setProperty("--share", share);
+  return cell;
+}
+
+// Calibration ---------------------------------------------------------------------------------------------------------
+
+const ofWhom = ({ title, class: name }) => title || (name ?? "the predicted class");
+
+function calibration(all) {
+  let at = all[0];
+  const which = placesOf("calibration-class", all.map(ofWhom));
+  const note = element("p", { id: "calibration-note" });
+  const made = picture({
+    label: "Share of rows that are of the class, against the probability given to it, with rows below",
+    least: 420,
+    make: (width) => calibrationChart(at, Math.min(width, 420)),
+  });
+  const choose = () => {
+    at = all[Number(which.value)];
+    note.textContent = calibrationNote(at);
+    again(made.box);
+  };
+  which.addEventListener("change", choose);
+  choose();
+  made.prepend(element("figcaption", {}, note));
+  made.append(folded("Data", () => boxed(tableOf(at.bins.fields, at.bins.rows), "Data", true)));
+  return block(element("h3", {}, "Calibration"), all.length > 1 ? controls(control("Of", which)) : null, made);
+}
+
+function calibrationChart({ bins }, width) {
+  const data = { bins: rowsOf(bins), diagonal: DIAGONAL };
+  return filled("calibration", width, data, { height: Math.min(330, width * 0.85) });
+}
+
+function calibrationNote(at) {
+  const how = "A calibrated model lies on the diagonal; bars are 95% intervals, rows are counted below.";
+  return `Of ${ofWhom(at)}: expected calibration error ${shown(at.ece)}. ${how}`;
+}

@@ -1,0 +1,149 @@
+// Threshold: the counts and rates where a class is called at a probability or more, and the curves of all of them.
+
+const COUNTS = ["tp", "fp", "tn", "fn"];
+const RATES = ["sensitivity", "specificity", "precision", "f1"];
+const CURVES = ["roc", "precision_recall"];
+const now = { curve: 0, step: 0 }; // the threshold is step / steps of the curve
+const curveBoxes = {}; // by the curve's name
+const curveAt = () => figures.quality.curves[now.curve];
+
+function curves(all) {
+  const range = element("input", {
+    type: "range",
+    id: "threshold",
+    min: 0,
+    max: 1,
+    "aria-describedby": "threshold-note",
+  });
+  const number = element("input", { type: "number", id: "threshold-number", min: 0, max: 1, inputmode: "decimal" });
+  const which = placesOf(
+    "curve",
+    all.map((curve) => curve.class),
+  );
+  const set = (value) => threshold(Math.round(value * curveAt().steps));
+  range.addEventListener("input", () => set(range.value));
+  number.addEventListener("change", () => set(Math.min(1, Math.max(0, Number(number.value) || 0))));
+  which.addEventListener("change", () => threshold(undefined, Number(which.value)));
+  const above = controls(
+    all.length > 1 ? control("Class", which) : null,
+    control("A row is called positive from this probability on", range, { class: "control slider" }),
+    control("Threshold", number),
+  );
+  const pictures = [
+    curvePicture("roc", "ROC", "Sensitivity against the false positive rate, for every threshold"),
+    curvePicture("precision_recall", "Precision and recall", "Precision against recall, for every threshold"),
+  ];
+  const note = quiet("", { id: "threshold-note" });
+  return [
+    block(element("h3", {}, "Threshold"), note, above, rates()),
+    element("div", { class: "grid block" }, pictures),
+  ];
+}
+
+function rates() {
+  const cell = (id) => element("td", { id: `confusion-${id}` });
+  const called = [
+    element("th", { scope: "col", id: "called-positive" }),
+    element("th", { scope: "col" }, "others called"),
+  ];
+  const body = [
+    element("tr", {}, element("th", { scope: "row", id: "is-positive" }), cell("tp"), cell("fn")),
+    element("tr", {}, element("th", { scope: "row" }, "are others"), cell("fp"), cell("tn")),
+  ];
+  const matrix = headed([element("td", { class: "corner" }), ...called], body, { class: "matrix short" });
+  const list = RATES.flatMap((name) => [
+    element("dt", {}, name === "f1" ? "F1" : name),
+    element("dd", { id: `rate-${name}` }),
+  ]);
+  const beside = element("dl", { class: "rates-list" }, list);
+  return element("div", { class: "rates", role: "status" }, boxed(matrix, "Rows at this threshold"), beside);
+}
+
+// Curves --------------------------------------------------------------------------------------------------------------
+
+function curvePicture(name, title, label) {
+  const made = picture({ title, level: "h3", label, least: 340, make: (width) => curveChart(name, width) });
+  made.querySelector("figcaption").append(element("p", { id: `${name}-note` }));
+  made.append(folded("Data", () => boxed(tableOf(curveAt()[name].fields, curveAt()[name].rows), "Data", true)));
+  curveBoxes[name] = made.box;
+  return made;
+}
+
+function curveChart(name, width) {
+  const curve = curveAt()[name].rows.map(([x, y, t], order) => ({ line: "", order, x, y, threshold: t }));
+  const data = { curve, diagonal: DIAGONAL, threshold: pointsAt(name) };
+  return filled(name, Math.min(width, 400), data, { height: Math.min(340, width * 0.92) });
+}
+
+// The point of the threshold on a curve; none where a rate has no rows.
+function pointsAt(name) {
+  const { sensitivity, specificity, precision } = ratesAt(now.step, now.curve);
+  const [x, y] = name === "roc" ? [1 - specificity, sensitivity] : [sensitivity, precision];
+  return Number.isNaN(x) || Number.isNaN(y) ? [] : [{ x, y }];
+}
+
+// The counts and rates where a class is called at probabilities of step/steps or more.
+function ratesAt(step, place) {
+  const { positives, negatives, ...curve } = figures.quality.curves[place];
+  const tp = curve.tp[step];
+  const fp = curve.fp[step];
+  const fn = positives - tp;
+  const tn = negatives - fp;
+  const share = (part, all) => (all ? part / all : NaN);
+  return {
+    ...{ tp, fp, tn, fn },
+    sensitivity: share(tp, tp + fn),
+    specificity: share(tn, tn + fp),
+    precision: share(tp, tp + fp),
+    f1: share(2 * tp, 2 * tp + fp + fn),
+  };
+}
+
+// Moving it -----------------------------------------------------------------------------------------------------------
+
+function threshold(step, place = now.curve) {
+  const curve = figures.quality.curves[place];
+  const moved = place !== now.curve;
+  now.step = step ?? Math.round((now.step / curveAt().steps) * curve.steps);
+  now.curve = place;
+  const found = ratesAt(now.step, place);
+  showThreshold(curve, found);
+  showCounts(curve, found);
+  showCurveNotes(curve);
+  for (const name of CURVES) moved ? again(curveBoxes[name]) : movePoint(name);
+  return found;
+}
+
+function showThreshold(curve, { sensitivity, specificity }) {
+  const value = now.step / curve.steps;
+  for (const input of [byId("threshold"), byId("threshold-number")]) {
+    input.step = 1 / curve.steps;
+    input.value = value;
+  }
+  const said = `${value}: sensitivity ${percent(sensitivity)}, specificity ${percent(specificity)}`;
+  byId("threshold").setAttribute("aria-valuetext", said);
+  if (byId("curve")) byId("curve").value = now.curve;
+  const { class: name, positives, negatives } = curve;
+  byId("threshold-note").textContent = `Positive is ${name}: ${shown(positives)} rows against ${shown(negatives)}.`;
+}
+
+function showCounts(curve, found) {
+  byId("called-positive").textContent = `${curve.class} called`;
+  byId("is-positive").textContent = `are ${curve.class}`;
+  for (const name of COUNTS) {
+    const whole = name === "tp" || name === "fn" ? curve.positives : curve.negatives;
+    const cell = shaded(byId(`confusion-${name}`), whole ? found[name] / whole : 0);
+    cell.textContent = shown(found[name]);
+  }
+  for (const name of RATES) byId(`rate-${name}`).textContent = percent(found[name]);
+}
+
+function showCurveNotes({ class: name, auc, auc_low: low, auc_high: high, average_precision: precision }) {
+  const interval = low === null ? "" : ` (95% interval ${span(low, high)})`;
+  byId("roc-note").textContent = `${name}: area ${shown(auc)}${interval}.`;
+  byId("precision_recall-note").textContent = `${name}: average precision ${shown(precision)}.`;
+}
+
+function movePoint(name) {
+  drawings.get(curveBoxes[name]).view?.data("threshold", pointsAt(name)).run();
+}
