@@ -18,6 +18,7 @@ from deciban.charts.parts import (
     Rows,
     altair,
     apart,
+    axis,
     data,
     drawable,
     names_axis,
@@ -44,7 +45,7 @@ def ranking(figures: Sequence[Figure], unit: str = "decibans") -> Any:
     alt = altair()
     bars = alt.Chart(data("ranking")).encode(
         y=names_axis("name"),
-        x=alt.X("value:Q", title=f"mean |{unit}|", axis=alt.Axis(grid=True, tickCount=5)),
+        x=alt.X("value:Q", title=f"mean |{unit}|", axis=axis(grid=True, tickCount=5)),
         tooltip=["name:N", "what:N", alt.Tooltip("value:Q", format=".4~g", title=f"mean |{unit}|")],
     )
     drawn = bars.mark_bar(color=FOR).properties(width=SIDE, height=alt.Step(STEP), title=title("Evidence by column"))
@@ -58,12 +59,16 @@ def column(figure: Figure, of: str | None = None, unit: str = "decibans") -> Any
     """
     evidence, density = rows_of(figure["evidence"]), rows_of(figure["density"])
     chosen = of if of is not None else next((row["class"] for row in evidence), "")
-    draw = {"levels": levels, "numbers": numbers, "steps": steps}[figure["chart"]]
-    drawn = draw(chosen, figure["density_title"], unit).properties(
-        title=title(f"{figure['name']}: evidence for {chosen}")
-    )
+    drawn = _drawn(figure, chosen, unit).properties(title=title(f"{figure['name']}: evidence for {chosen}"))
     common = outline(density) if figure["chart"] == "numbers" else density
     return whole(drawn, evidence=drawable(evidence, "decibans", "low", "high"), density=common, zero=ZERO)
+
+
+def _drawn(figure: Figure, chosen: str, unit: str) -> Any:
+    if figure["chart"] == "levels":
+        return levels(chosen, figure["density_title"], unit)
+    draw = numbers if figure["chart"] == "numbers" else steps
+    return draw(chosen, figure["density_title"], unit, figure.get("scale"))
 
 
 def outline(density: Rows) -> Rows:
@@ -80,7 +85,7 @@ def levels(chosen: str, density_title: str, unit: str = "decibans") -> Any:
     alt = altair()
     base = alt.Chart(data("evidence")).transform_filter(CHOSEN).encode(y=names_axis("value", limit=120))
     bars = base.mark_bar(height={"band": 0.8}).encode(
-        x=alt.X("decibans:Q", title=unit, axis=alt.Axis(tickCount=5)),
+        x=alt.X("decibans:Q", title=unit, axis=axis(tickCount=5)),
         color=signed("decibans"),
         tooltip=["value:N", "class:N", alt.Tooltip("decibans:Q", format="+.4~g"), alt.Tooltip("rows:Q", format=",")],
     )
@@ -98,17 +103,18 @@ def levels(chosen: str, density_title: str, unit: str = "decibans") -> Any:
     return alt.hconcat(said, beside, spacing=12).resolve_scale(y="shared").add_params(_chosen(chosen))
 
 
-def numbers(chosen: str, density_title: str, unit: str = "decibans") -> Any:
-    """A line of decibans over the numbers, and behind it the densities of the classes."""
+def numbers(chosen: str, density_title: str, unit: str = "decibans", scale: Figure | None = None) -> Any:
+    """A line of decibans over the numbers, and behind it the densities of the classes.
+
+    `scale` is `{"constant", "ticks"}` where few numbers are far from the others, and otherwise None.
+    """
     alt = altair()
-    across = alt.X(
-        "value:Q", title=None, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(grid=False, tickCount=6)
-    )
+    across = _across("value:Q", scale)
     common = _behind(alt, density_title, x=across)
     outline = common.mark_line(strokeWidth=1.5, opacity=0.9).encode(strokeDash=_dashes(alt))
     behind = common.transform_filter(CHOSEN).mark_area(opacity=0.18), outline
     base = alt.Chart(data("evidence")).transform_filter(CHOSEN).encode(x=across)
-    up = alt.Y("decibans:Q", title=unit, axis=alt.Axis(tickCount=5))
+    up = alt.Y("decibans:Q", title=unit, axis=axis(tickCount=5))
     ranges = base.transform_filter(KNOWN).mark_area(color=INK, opacity=0.15)
     band = ranges.encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
     line = base.mark_line(color=INK, strokeWidth=2, interpolate="linear").encode(y=up)
@@ -117,18 +123,16 @@ def numbers(chosen: str, density_title: str, unit: str = "decibans") -> Any:
     return _over(alt, behind, alt.layer(band, zero("y"), line, points), chosen)
 
 
-def steps(chosen: str, density_title: str, unit: str = "decibans") -> Any:
+def steps(chosen: str, density_title: str, unit: str = "decibans", scale: Figure | None = None) -> Any:
     """As `numbers`, with one number of decibans from each cut to the next."""
     alt = altair()
-    across = alt.X(
-        "from:Q", title=None, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(grid=False, tickCount=6)
-    )
+    across = _across("from:Q", scale)
     common = _behind(alt, density_title, x=across, x2="to:Q")
     tops = common.mark_rule(strokeWidth=1.5, opacity=0.9).encode(strokeDash=_dashes(alt))
     behind = common.transform_filter(CHOSEN).mark_rect(opacity=0.15).encode(y2=alt.datum(0)), tops
     mine = alt.Chart(data("evidence")).transform_filter(CHOSEN).encode(x=across)
     base = mine.encode(x2="to:Q")
-    up = alt.Y("decibans:Q", title=unit, axis=alt.Axis(tickCount=5))
+    up = alt.Y("decibans:Q", title=unit, axis=axis(tickCount=5))
     ranges = base.transform_filter(KNOWN).mark_rect(color=INK, opacity=0.1)
     band = ranges.encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
     tips = [alt.Tooltip(f"{field}:Q", format=".4~g") for field in ("from", "to", "decibans", "rows")]
@@ -138,9 +142,12 @@ def steps(chosen: str, density_title: str, unit: str = "decibans") -> Any:
     return _over(alt, behind, alt.layer(band, zero("y"), line, dots), chosen)
 
 
-def _across(alt: Any, field: str) -> Any:
-    plain = alt.Axis(grid=False, tickCount=6)
-    return alt.X(field, type="quantitative", title=None, scale=alt.Scale(zero=False, nice=False), axis=plain)
+def _across(field: str, scale: Figure | None) -> Any:
+    """The side of the numbers, even or sign(x)·log(1 + |x|/c)."""
+    alt = altair()
+    bent = {"type": "symlog", "constant": scale["constant"]} if scale else {}
+    ticks = {"values": list(scale["ticks"])} if scale else {"tickCount": 6}
+    return alt.X(field, title=None, scale=alt.Scale(zero=False, nice=False, **bent), axis=axis(grid=False, **ticks))
 
 
 def _over(alt: Any, behind: Any, evidence: Any, chosen: str) -> Any:
@@ -213,7 +220,7 @@ def term_bars() -> Any:
     bars = alt.Chart(data("terms")).mark_bar(height={"band": 0.8})
     drawn = bars.encode(
         y=names_axis("term"),
-        x=alt.X("decibans:Q", title="decibans", axis=alt.Axis(tickCount=5)),
+        x=alt.X("decibans:Q", title="decibans", axis=axis(tickCount=5)),
         color=signed("decibans"),
         tooltip=["term:N", "class:N", alt.Tooltip("decibans:Q", format="+.4~g"), alt.Tooltip("count:Q", format=",")],
     )
@@ -249,9 +256,8 @@ def floating(unit: str = "decibans") -> Any:
     base = alt.Chart(data("parts")).encode(y=names_axis("name"))
     numbers = alt.Tooltip("value:Q", format="+.4~g", title=unit), alt.Tooltip("end:Q", format="+.4~g", title="so far")
     bars = base.mark_bar(height={"band": 0.75}).encode(
-        x=alt.X(
-            "start:Q", title=unit, axis=alt.Axis(tickCount=6), scale=alt.Scale(padding=40, nice=False)
-        ),  # for numbers
+        # with room for numbers
+        x=alt.X("start:Q", title=unit, axis=axis(tickCount=6), scale=alt.Scale(padding=40, nice=False)),
         x2="end:Q",
         color=signed("value"),
         opacity=alt.condition("datum.what === 'sum'", alt.value(1), alt.value(0.75)),

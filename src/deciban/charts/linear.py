@@ -14,6 +14,7 @@ from deciban.charts.parts import (
     Figure,
     Rows,
     altair,
+    axis,
     data,
     names_axis,
     rows_of,
@@ -54,7 +55,7 @@ def interval_points(unit: str = "coefficient", name: str = "coefficients") -> An
     base = alt.Chart(data(name)).encode(y=names_axis("name"))
     known = base.transform_filter(KNOWN).mark_rule(color=INK, strokeWidth=1.5)
     ranges = known.encode(x=alt.X("low:Q", title=unit), x2="high:Q")
-    across = alt.X("estimate:Q", title=unit, axis=alt.Axis(tickCount=5))
+    across = alt.X("estimate:Q", title=unit, axis=axis(tickCount=5))
     points = base.mark_point(filled=True, size=55, color=FOR, opacity=1).encode(x=across, tooltip=["name:N", *tips])
     return alt.layer(zero(), ranges, points).properties(width=SIDE, height=alt.Step(STEP))
 

@@ -19,6 +19,8 @@ STEP = 20  # of a row of bars, in pixels
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 FOR, AGAINST = "#0072B2", "#D55E00"  # evidence; its direction says the same without colour
 GREY, MAGENTA, INK = "#888888", "#B5006E", "#222222"
+# a label of an axis: 250,000 is 250k, 10⁹ is 1G, and 10²⁰ is 1e+20
+SHORT = "abs(datum.value) < 1e5 ? datum.label : format(datum.value, abs(datum.value) < 1e15 ? '~s' : '~e')"
 MARGIN = 1.1  # an infinite number is drawn this many times as far out as the farthest finite one
 INFINITE = {"inf": inf, "-inf": -inf}  # as figures spell them
 # what every object of JavaScript has: Vega groups rows in objects, and would find these there
@@ -80,12 +82,17 @@ def apart(value: Any) -> Any:
     return f"{value}\u200b" if isinstance(value, str) and value in TAKEN else value
 
 
+def axis(**options: Any) -> Any:
+    """An axis of numbers, of which large ones are written shortly."""
+    return altair().Axis(labelExpr=SHORT, **options)
+
+
 def side(field: str, title: str, domain: Iterable[float]) -> dict[str, Any]:
     """What alt.X and alt.Y are made of."""
     alt = altair()
     scale = alt.Scale(domain=list(map(float, domain)), nice=False, zero=False)
-    axis = alt.Axis(grid=False, tickCount=6)
-    return {"shorthand": field, "type": "quantitative", "title": apart(title), "scale": scale, "axis": axis}
+    plain = axis(grid=False, tickCount=6)
+    return {"shorthand": field, "type": "quantitative", "title": apart(title), "scale": scale, "axis": plain}
 
 
 def colour(field: str, names: Sequence[str], title: str, symbol: str, *, shown: bool = True) -> Any:
@@ -114,8 +121,8 @@ def title(text: str, notes: Iterable[str] = ()) -> Any:
 def names_axis(field: str, title: str | None = None, *, shown: bool = True, limit: int = 180) -> Any:
     """Names down the left side, in the order of the rows."""
     alt = altair()
-    axis = alt.Axis(labelLimit=limit, ticks=False, domain=False, labelPadding=6) if shown else None
-    return alt.Y(field, type="nominal", sort=None, title=title, axis=axis, scale=alt.Scale(paddingInner=0.25))
+    labels = alt.Axis(labelLimit=limit, ticks=False, domain=False, labelPadding=6) if shown else None
+    return alt.Y(field, type="nominal", sort=None, title=title, axis=labels, scale=alt.Scale(paddingInner=0.25))
 
 
 def signed(field: str) -> Any:

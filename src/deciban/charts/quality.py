@@ -14,6 +14,7 @@ from deciban.charts.parts import (
     Figure,
     altair,
     apart,
+    axis,
     colour,
     data,
     diagonal,
@@ -119,7 +120,7 @@ def calibration_bins(across: str, up: str) -> Any:
     below = base.mark_bar(color=FOR, opacity=0.6, stroke="white").encode(
         x=alt.X("low:Q", bin="binned", scale=alt.Scale(domain=[0, 1]), title=None, axis=None),
         x2="high:Q",
-        y=alt.Y("rows:Q", title="rows", axis=alt.Axis(tickCount=3, grid=False)),
+        y=alt.Y("rows:Q", title="rows", axis=axis(tickCount=3, grid=False)),
     )
     return alt.vconcat(above, below.properties(width=SIDE, height=60), spacing=8)
 
@@ -179,11 +180,11 @@ def scatter() -> Any:
     """The chart without its points."""
     alt = altair()
     away = alt.Scale(zero=False)
-    axis = alt.Axis(grid=False, tickCount=6)
+    plain = axis(grid=False, tickCount=6)
     dots = alt.Chart(data("residuals")).mark_circle(color=COLOURS[0], size=22, opacity=0.5)
     drawn = dots.encode(
-        x=alt.X("predicted:Q", title="predicted mean", scale=away, axis=axis),
-        y=alt.Y("observed:Q", title="observed", scale=away, axis=axis),
+        x=alt.X("predicted:Q", title="predicted mean", scale=away, axis=plain),
+        y=alt.Y("observed:Q", title="observed", scale=away, axis=plain),
         tooltip=[alt.Tooltip(f"{field}:Q", format=".4~g") for field in ("predicted", "observed")],
     )
     return alt.layer(diagonal(), drawn).properties(width=SIDE, height=SIDE)

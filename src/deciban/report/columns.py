@@ -16,6 +16,7 @@ from deciban.late import late
 from deciban.report.parts import Told, against_others, explained
 from deciban.report.reading import Reading
 from deciban.report.rows import weights_of
+from deciban.report.scales import scale_of, spread
 from deciban.sources.arrays import MatrixFrame, SparseFrame
 from deciban.sources.arrow import TableFrame
 from deciban.sources.documents import TextFrame
@@ -46,6 +47,7 @@ class Points:
     rows: FloatArray  # (m) Σ w of rows of the sample; NaN where they were not counted
     others: tuple[int, float] = (0, 0.0)  # values that are not shown by themselves, and Σ w of their rows
     edges: FloatArray | None = None  # (m + 1)
+    scale: Figures | None = None  # of numbers and steps, where it is not even
 
     def keys(self, i: int) -> tuple[Any, ...]:
         if self.edges is not None:
@@ -81,23 +83,32 @@ def points(reading: Reading, j: int, fine: int) -> Points:
     if reading.is_levels(j):
         return _levels(reading, j)
     x = reading.column(j)
-    there = x[~np.isnan(x)]
-    if not len(there):
-        return Points("numbers", [], np.zeros(0))
-    low, high = float(there.min()), float(there.max())
     block, params, at = reading.block(j)
     name = type(block.plan.family).__name__ if block is not None else ""
     if name == "Binned" and params is not None:
-        cuts = params.cuts[at]
-        first, last = (min(low, cuts[0]), max(high, cuts[-1])) if len(cuts) else (low, high)
-        edges = np.array([first, *cuts, last])
-        values = [np.nextafter(cuts[0], -np.inf) if len(cuts) else low, *cuts]
-        counts = np.bincount(np.searchsorted(cuts, x[~np.isnan(x)], side="right"), minlength=len(values))
-        return Points("steps", [float(v) for v in values], counts.astype(np.float64), edges=edges)
-    grid = np.unique(np.linspace(low, high, fine))
-    if name == "Poisson":
-        grid = np.unique(np.round(grid))
-    return Points("numbers", grid.tolist(), np.full(len(grid), np.nan))
+        return _steps(x[~np.isnan(x)], params.cuts[at])
+    return _curve(x[~np.isnan(x)], fine, whole=name == "Poisson")
+
+
+def _steps(x: FloatArray, cuts: FloatArray) -> Points:
+    """From each cut to the next, the first and the last step as far as there are numbers."""
+    if not len(x):
+        return Points("steps", [], np.zeros(0))
+    ends = np.array([x.min(), x.max(), *cuts])
+    edges = np.array([ends.min(), *cuts, ends.max()])
+    values = [float(np.nextafter(cuts[0], -np.inf)) if len(cuts) else float(x.min()), *cuts.tolist()]
+    rows = np.bincount(np.searchsorted(cuts, x, side="right"), minlength=len(values))
+    return Points("steps", values, rows.astype(np.float64), edges=edges, scale=scale_of(x))
+
+
+def _curve(x: FloatArray, fine: int, *, whole: bool = False) -> Points:
+    """So many numbers over the range of a column, evenly on its scale; of counts, whole ones."""
+    if not len(x):
+        return Points("numbers", [], np.zeros(0))
+    scale = scale_of(x)
+    values = spread(float(x.min()), float(x.max()), fine, scale)
+    asked = np.unique(np.round(values)) if whole else values
+    return Points("numbers", asked.tolist(), np.full(len(asked), np.nan), scale=scale)
 
 
 def _levels(reading: Reading, j: int) -> Points:
@@ -181,15 +192,15 @@ def _exact(reading: Reading, j: int, at: Points, decibans: FloatArray, nats: Flo
         density, of = _by_model(reading, at, nats), BY_MODEL
     else:
         density, of = density_of(reading, j, at)
-    return _chart(reading, j, at.chart, evidence, density, of, exact=True)
+    return _chart(reading, j, at, evidence, density, of, exact=True)
 
 
 def _chart(
-    reading: Reading, j: int, chart: str, evidence: Figures, density: Figures, of: str, *, exact: bool
+    reading: Reading, j: int, at: Points, evidence: Figures, density: Figures, of: str, *, exact: bool
 ) -> Figures:
-    name = str(reading.schema.names[j])
-    told = {"name": name, "chart": chart, "exact": exact, "evidence": evidence}
-    return {**told, "density": density, "density_title": of}
+    scale = {} if at.chart == "levels" else {"scale": at.scale}
+    told = {"name": str(reading.schema.names[j]), "chart": at.chart, "exact": exact, **scale}
+    return {**told, "evidence": evidence, "density": density, "density_title": of}
 
 
 def _by_model(reading: Reading, at: Points, nats: FloatArray) -> Figures:
@@ -292,16 +303,17 @@ def _mean(reading: Reading, j: int, found: Told) -> Figures:
     else:
         edges, _, _ = _bin_counts(reading, j)
         x = reading.column(j)
-        at = Points("steps", edges[:-1].tolist(), np.zeros(len(edges) - 1), edges=edges)
-        bins = np.where(np.isnan(x), -1, _bins(np.where(np.isnan(x), 0.0, x), edges))
-        groups, keys = [bins == i for i in range(len(edges) - 1)], [at.keys(i) for i in range(len(edges) - 1)]
+        there, count = ~np.isnan(x), len(edges) - 1
+        at = Points("steps", edges[:-1].tolist(), np.zeros(count), edges=edges, scale=scale_of(x[there]))
+        bins = np.where(there, _bins(np.where(there, x, 0.0), edges), -1)
+        groups, keys = [bins == i for i in range(count)], [at.keys(i) for i in range(count)]
     rows = []
     for k in reading.shown:
         for key, mine in zip(keys, groups, strict=True):
             rows.append((*key, reading.names[k], *_spread(decibans[mine, k], weights[mine]), weights[mine].sum()))
     density, of = density_of(reading, j, at)
     fields = STEPS if at.edges is not None else CURVE
-    return _chart(reading, j, at.chart, table(fields, rows), density, of, exact=False)
+    return _chart(reading, j, at, table(fields, rows), density, of, exact=False)
 
 
 def _spread(values: FloatArray, weights: FloatArray) -> tuple[float | None, float | None, float | None]:
@@ -319,13 +331,12 @@ def _marginal(reading: Reading, j: int, fine: int) -> Figures | None:
     """A column of a joint normal by itself: N(x; μ_c, Σ_c,jj). What it says beside others is another matter."""
     _, params, at = reading.block(j)
     x = reading.column(j)
-    there = x[~np.isnan(x)]
-    if not len(there) or not hasattr(params, "covariance"):
+    curve = _curve(x[~np.isnan(x)], fine)
+    if not curve.values or not hasattr(params, "covariance"):
         return None
-    values = np.unique(np.linspace(there.min(), there.max(), fine))
     variance = np.broadcast_to(params.covariance[:, at, at], len(params.mean))
     if not (variance > 0).all():
         return None
-    nats = -0.5 * (values[:, np.newaxis] - params.mean[:, at]) ** 2 / variance - 0.5 * np.log(2 * np.pi * variance)
-    points = Points("numbers", values.tolist(), np.full(len(values), np.nan))
-    return _exact(reading, j, points, against_others(nats * reading.correction), nats)
+    away = np.array(curve.values)[:, np.newaxis] - params.mean[:, at]
+    nats = -0.5 * away**2 / variance - 0.5 * np.log(2 * np.pi * variance)
+    return _exact(reading, j, curve, against_others(nats * reading.correction), nats)

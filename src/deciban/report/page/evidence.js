@@ -104,7 +104,7 @@ function columnPicture(column, noted) {
   });
 }
 
-function columnChart({ chart, evidence: table, density }, values, width) {
+function columnChart({ chart, evidence: table, density, scale }, values, width) {
   const rows = rowsOf(density);
   const data = {
     evidence: drawable(rowsOf(table), "decibans", "low", "high"),
@@ -112,7 +112,19 @@ function columnChart({ chart, evidence: table, density }, values, width) {
   };
   const longest = [...(values ?? [])].reduce((most, value) => Math.max(most, value.length), 3);
   const size = values ? { labels: Math.min(120, 12 + 6.5 * longest) } : { height: 210 };
-  return filled(chart, width, data, { chosen: classIn(table), ...size });
+  const spec = filled(chart, width, data, { chosen: classIn(table), ...size });
+  return scale ? bent(spec, scale) : spec;
+}
+
+// With the numbers at sign(x)·log(1 + |x|/constant), in all layers.
+function bent(spec, { constant, ticks }) {
+  const x = spec.encoding?.x;
+  if (x) {
+    x.scale = { ...x.scale, type: "symlog", constant };
+    x.axis = { ...x.axis, values: ticks };
+  }
+  spec.layer?.forEach((layer) => bent(layer, { constant, ticks }));
+  return spec;
 }
 
 // A density in steps as points of a line, two for each step; other densities are lines already.
