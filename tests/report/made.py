@@ -164,6 +164,7 @@ def numbers(classes, shown):
     return {
         "chart": "numbers",
         "exact": True,
+        "scale": None,
         "evidence": table("value class decibans low high rows", said),
         "density": table("value class density", bells),
         "density_title": "p(x | class) by the model",
@@ -179,6 +180,7 @@ def listed(classes, shown, levels):
     return {
         "chart": "levels",
         "exact": True,
+        "scale": None,
         "evidence": table("value class decibans low high rows", said),
         "density": table("value class density", shares),
         "density_title": "share of the rows of each class",
@@ -192,6 +194,7 @@ def stepped(classes, shown):
     return {
         "chart": "steps",
         "exact": False,
+        "scale": None,
         "evidence": table("from to class decibans low high rows", said),
         "density": table("from to class density", shares),
         "density_title": "share of the rows of each class",

@@ -24,7 +24,7 @@ METRIC = {"name", "title", "value", "low", "high", "prior", "meaning"}
 CURVE = {"class", "place", "auc", "auc_low", "auc_high", "average_precision", "positives", "negatives", "steps"}
 CURVE |= {"tp", "fp", "roc", "precision_recall"}
 EVIDENCE = {"sentence", "rows", "unit", "ranking", "columns", "pairs", "terms"}
-CHART = {"name", "chart", "exact", "evidence", "density", "density_title"}
+CHART = {"name", "chart", "exact", "scale", "evidence", "density", "density_title"}
 LINEAR = {"sentence", "unit", "coefficients", "path", "notes"}
 BOUNDARY = {"names", "low", "high", "classes", "models", "points", "densities", "ties", "notes"}
 

@@ -301,6 +301,17 @@ def test_evidence_follows_the_class(opened):
     assert "for elm" in text(page, "#evidence-key")
 
 
+def test_a_long_tail_is_marked_at_powers_of_ten(opened):
+    figures = made.binary()
+    figures["evidence"]["columns"][0]["scale"] = {"constant": 1.0, "ticks": [0, 1, 10]}
+    figures["evidence"]["columns"][0]["evidence"]["rows"][0][0] = 0
+    page = opened(figures, drawn=True)
+    (places,) = views(page, "What the values of age", '[0, 1, 10, 90].map(view.scale("x"))')
+    np.testing.assert_allclose(np.divide(places, places[-1]), np.log1p([0, 1, 10, 90]) / np.log1p(90))
+    (marked,) = views(page, "What the values of age", "view.container().innerHTML.match(/>(0|1|10)<\\/text>/g).length")
+    assert marked >= 3
+
+
 def test_a_page_of_300_columns_and_10000_levels_draws_what_is_near(opened):
     names = [f"column {i}" for i in range(300)]
     figures = made.made(["no", "yes"], columns=names, levels=10_000)
@@ -462,6 +473,18 @@ def test_light_and_dark_are_the_same_drawing(opened):
     page.emulate_media(media="print")
     assert page.evaluate(colour) == light
     assert page.evaluate("window.mark.isConnected")
+
+
+def test_an_appearance_that_was_chosen_outlives_a_reload(opened):
+    page = opened(made.binary())
+    page.select_option("#theme", "dark")
+    page.reload()
+    assert page.input_value("#theme") == "dark"
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.evaluate("sessionStorage.setItem('deciban-theme', 'nonsense')")
+    page.reload()
+    assert page.input_value("#theme") == "auto"
+    page.evaluate("sessionStorage.clear()")
 
 
 def test_a_print_has_all_charts_and_no_controls(opened, bayes):

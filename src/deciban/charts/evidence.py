@@ -68,7 +68,7 @@ def _drawn(figure: Figure, chosen: str, unit: str) -> Any:
     if figure["chart"] == "levels":
         return levels(chosen, figure["density_title"], unit)
     draw = numbers if figure["chart"] == "numbers" else steps
-    return draw(chosen, figure["density_title"], unit, figure.get("scale"))
+    return draw(chosen, figure["density_title"], unit, figure["scale"])
 
 
 def outline(density: Rows) -> Rows:
@@ -146,7 +146,8 @@ def _across(field: str, scale: Figure | None) -> Any:
     """The side of the numbers, even or sign(x)·log(1 + |x|/c)."""
     alt = altair()
     bent = {"type": "symlog", "constant": scale["constant"]} if scale else {}
-    ticks = {"values": list(scale["ticks"])} if scale else {"tickCount": 6}
+    # with a smaller count than that of the values, Vega would leave out every other one
+    ticks = {"values": list(scale["ticks"]), "tickCount": len(scale["ticks"])} if scale else {"tickCount": 6}
     return alt.X(field, title=None, scale=alt.Scale(zero=False, nice=False, **bent), axis=axis(grid=False, **ticks))
 
 

@@ -198,8 +198,7 @@ def _exact(reading: Reading, j: int, at: Points, decibans: FloatArray, nats: Flo
 def _chart(
     reading: Reading, j: int, at: Points, evidence: Figures, density: Figures, of: str, *, exact: bool
 ) -> Figures:
-    scale = {} if at.chart == "levels" else {"scale": at.scale}
-    told = {"name": str(reading.schema.names[j]), "chart": at.chart, "exact": exact, **scale}
+    told = {"name": str(reading.schema.names[j]), "chart": at.chart, "exact": exact, "scale": at.scale}
     return {**told, "evidence": evidence, "density": density, "density_title": of}
 
 

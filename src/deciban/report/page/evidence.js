@@ -121,7 +121,7 @@ function bent(spec, { constant, ticks }) {
   const x = spec.encoding?.x;
   if (x) {
     x.scale = { ...x.scale, type: "symlog", constant };
-    x.axis = { ...x.axis, values: ticks };
+    x.axis = { ...x.axis, values: ticks, tickCount: ticks.length }; // with a smaller count Vega leaves some out
   }
   spec.layer?.forEach((layer) => bent(layer, { constant, ticks }));
   return spec;
@@ -141,7 +141,8 @@ function otherColumns(columns, noted) {
   const names = columns.map(({ name }) => name);
   const input = searchable(names, "other-column", show);
   show(names[0]);
-  return block(controls(control(`Another of ${shown(columns.length)} columns`, input)), place);
+  const label = columns.length > 1 ? `Another of ${shown(columns.length)} columns` : "Another column";
+  return block(controls(control(label, input)), place);
 }
 
 // A select, or with many names an input that finds them.

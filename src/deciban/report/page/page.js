@@ -13,13 +13,35 @@ function contents() {
   sections.forEach((section) => watch.observe(section));
 }
 
+// Appearance is remembered as long as the page is open, also over a reload.
 function appearance() {
-  byId("theme").addEventListener("change", ({ target }) => {
-    const { dataset } = document.documentElement;
-    if (target.value === "auto") delete dataset.theme;
-    else dataset.theme = target.value;
+  const select = byId("theme");
+  select.value = remembered("theme") ?? "auto";
+  if (!select.value) select.value = "auto"; // what was remembered is no appearance
+  show(select.value);
+  select.addEventListener("change", () => {
+    show(select.value);
+    remember("theme", select.value);
   });
 }
+
+function show(theme) {
+  const { dataset } = document.documentElement;
+  if (theme === "auto") delete dataset.theme;
+  else dataset.theme = theme;
+}
+
+// Some browsers refuse to store anything for a file or a frame.
+function stored(work) {
+  try {
+    return work(sessionStorage);
+  } catch {
+    return null;
+  }
+}
+
+const remembered = (name) => stored((storage) => storage.getItem(`deciban-${name}`));
+const remember = (name, value) => stored((storage) => storage.setItem(`deciban-${name}`, value));
 
 async function build() {
   appearance();

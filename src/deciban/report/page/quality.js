@@ -22,7 +22,8 @@ function quality() {
 
 function metricsTable(metrics) {
   const compared = metrics.some(({ prior }) => there(prior));
-  const numbers = ["model", "95% interval", ...(compared ? ["prior alone"] : [])];
+  const plain = figures.kind === "numbers" ? "one mean for all" : "prior alone";
+  const numbers = ["model", "95% interval", ...(compared ? [plain] : [])];
   const head = [
     element("th", { scope: "col" }),
     numbers.map((name) => element("th", { scope: "col", class: "number" }, name)),

@@ -44,7 +44,7 @@ function rates() {
   const cell = (id) => element("td", { id: `confusion-${id}` });
   const called = [
     element("th", { scope: "col", id: "called-positive" }),
-    element("th", { scope: "col" }, "others called"),
+    element("th", { scope: "col" }, "called others"),
   ];
   const body = [
     element("tr", {}, element("th", { scope: "row", id: "is-positive" }), cell("tp"), cell("fn")),
@@ -128,7 +128,7 @@ function showThreshold(curve, { sensitivity, specificity }) {
 }
 
 function showCounts(curve, found) {
-  byId("called-positive").textContent = `${curve.class} called`;
+  byId("called-positive").textContent = `called ${curve.class}`;
   byId("is-positive").textContent = `are ${curve.class}`;
   for (const name of COUNTS) {
     const whole = name === "tp" || name === "fn" ? curve.positives : curve.negatives;
