@@ -72,6 +72,8 @@ def head(classes, codes, columns, levels):
         "label": "tree",
         "learned": {"rows": 800, "by_class": [2 * n for n in counts]},
         "judged": {"rows": 400, "by_class": counts},
+        "width": len(listed),
+        "missing": 0.01,
         "columns": listed,
         "notes": ["a column is constant"],
     }

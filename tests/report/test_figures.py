@@ -16,7 +16,7 @@ from deciban.report import Report, report_of
 
 KEYS = {"format", "version", "title", "kind", "classes", "head", "quality", "evidence", "linear", "boundary", "rows"}
 KEYS |= {"scoring"}
-HEAD = {"model", "sentence", "settings", "label", "learned", "judged", "columns", "notes"}
+HEAD = {"model", "sentence", "settings", "label", "learned", "judged", "width", "missing", "columns", "notes"}
 COLUMN = {"name", "kind", "missing", "levels", "low", "high", "treatment", "why", "decibans"}
 CLASSES = {"how", "sentence", "classes", "metrics", "confusion", "by_class", "curves", "calibration"}
 NUMBERS = {"how", "sentence", "metrics", "residuals"}

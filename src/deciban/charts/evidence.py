@@ -30,9 +30,10 @@ from deciban.charts.parts import (
 )
 from deciban.table import numbered
 
-MOST_BARS, MOST_TERMS = 20, 15  # that are drawn; figures hold all
+MOST_BARS, MOST_TERMS, MOST_OTHERS = 20, 15, 4  # that are drawn one by one; figures hold all
+TEN, NONE = "abs(datum.decibans) >= 9.95", "abs(datum.decibans) < 0.05"
 KNOWN = "isValid(datum.low) && isValid(datum.high)"
-CHOSEN = "datum.class === chosen"
+CHOSEN, MINE = "datum.class === chosen", "datum.side === chosen"
 
 
 def ranking(figures: Sequence[Figure], unit: str = "decibans") -> Any:
@@ -60,7 +61,7 @@ def column(figure: Figure, of: str | None = None, unit: str = "decibans") -> Any
     evidence, density = rows_of(figure["evidence"]), rows_of(figure["density"])
     chosen = of if of is not None else next((row["class"] for row in evidence), "")
     drawn = _drawn(figure, chosen, unit).properties(title=title(f"{figure['name']}: evidence for {chosen}"))
-    common = outline(density) if figure["chart"] == "numbers" else density
+    common = density if figure["chart"] == "levels" else outline(density)
     return whole(drawn, evidence=drawable(evidence, "decibans", "low", "high"), density=common, zero=ZERO)
 
 
@@ -91,13 +92,11 @@ def levels(chosen: str, density_title: str, unit: str = "decibans") -> Any:
     )
     ranges = base.transform_filter(KNOWN).mark_rule(color=INK).encode(x=alt.X("low:Q", title=unit), x2="high:Q")
     said = alt.layer(bars, ranges, zero()).properties(width=SIDE * 0.6, height=alt.Step(STEP))
-    shares = alt.Chart(data("density")).mark_point(filled=True, size=45, opacity=0.9)
+    shares = _sides(alt, density_title, "value:N").mark_point(filled=True, size=45, opacity=0.9)
     common = shares.encode(
         y=names_axis("value", shown=False),
         x=alt.X("density:Q", title="share", axis=alt.Axis(tickCount=3, format="~p")),
-        color=alt.condition(CHOSEN, alt.value(FOR), alt.value(AGAINST)),
-        shape=alt.condition(CHOSEN, alt.value("circle"), alt.value("triangle-up")),
-        tooltip=["value:N", "class:N", alt.Tooltip("density:Q", format=".4~g", title=density_title)],
+        shape=alt.condition(MINE, alt.value("circle"), alt.value("triangle-up")),
     )
     beside = common.properties(width=SIDE * 0.4, height=alt.Step(STEP))
     return alt.hconcat(said, beside, spacing=12).resolve_scale(y="shared").add_params(_chosen(chosen))
@@ -109,28 +108,20 @@ def numbers(chosen: str, density_title: str, unit: str = "decibans", scale: Figu
     `scale` is `{"constant", "ticks"}` where few numbers are far from the others, and otherwise None.
     """
     alt = altair()
-    across = _across("value:Q", scale)
-    common = _behind(alt, density_title, x=across)
-    outline = common.mark_line(strokeWidth=1.5, opacity=0.9).encode(strokeDash=_dashes(alt))
-    behind = common.transform_filter(CHOSEN).mark_area(opacity=0.18), outline
-    base = alt.Chart(data("evidence")).transform_filter(CHOSEN).encode(x=across)
+    base = alt.Chart(data("evidence")).transform_filter(CHOSEN).encode(x=_across("value:Q", scale))
     up = alt.Y("decibans:Q", title=unit, axis=axis(tickCount=5))
     ranges = base.transform_filter(KNOWN).mark_area(color=INK, opacity=0.15)
     band = ranges.encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
     line = base.mark_line(color=INK, strokeWidth=2, interpolate="linear").encode(y=up)
     tips = [alt.Tooltip(f"{field}:Q", format=".4~g") for field in ("value", "decibans", "rows")]
     points = base.mark_point(opacity=0, size=80).encode(y=up, tooltip=tips)
-    return _over(alt, behind, alt.layer(band, zero("y"), line, points), chosen)
+    return _over(alt, _behind(alt, density_title, scale), alt.layer(band, zero("y"), line, points), chosen)
 
 
 def steps(chosen: str, density_title: str, unit: str = "decibans", scale: Figure | None = None) -> Any:
     """As `numbers`, with one number of decibans from each cut to the next."""
     alt = altair()
-    across = _across("from:Q", scale)
-    common = _behind(alt, density_title, x=across, x2="to:Q")
-    tops = common.mark_rule(strokeWidth=1.5, opacity=0.9).encode(strokeDash=_dashes(alt))
-    behind = common.transform_filter(CHOSEN).mark_rect(opacity=0.15).encode(y2=alt.datum(0)), tops
-    mine = alt.Chart(data("evidence")).transform_filter(CHOSEN).encode(x=across)
+    mine = alt.Chart(data("evidence")).transform_filter(CHOSEN).encode(x=_across("from:Q", scale))
     base = mine.encode(x2="to:Q")
     up = alt.Y("decibans:Q", title=unit, axis=axis(tickCount=5))
     ranges = base.transform_filter(KNOWN).mark_rect(color=INK, opacity=0.1)
@@ -139,7 +130,7 @@ def steps(chosen: str, density_title: str, unit: str = "decibans", scale: Figure
     line = base.mark_rule(color=INK, strokeWidth=2.5).encode(y=up, tooltip=tips)
     single = mine.transform_filter("datum.from === datum.to")  # a value of its own, such as 0
     dots = single.mark_point(filled=True, color=INK, size=40, opacity=1).encode(y=up, tooltip=tips)
-    return _over(alt, behind, alt.layer(band, zero("y"), line, dots), chosen)
+    return _over(alt, _behind(alt, density_title, scale), alt.layer(band, zero("y"), line, dots), chosen)
 
 
 def _across(field: str, scale: Figure | None) -> Any:
@@ -157,20 +148,31 @@ def _over(alt: Any, behind: Any, evidence: Any, chosen: str) -> Any:
     return drawn.add_params(_chosen(chosen)).properties(width=SIDE, height=SIDE * 0.6)
 
 
-def _behind(alt: Any, density_title: str, **sides: Any) -> Any:
-    """Densities of the class that is explained, and of the others."""
-    return alt.Chart(data("density")).encode(
+def _behind(alt: Any, density_title: str, scale: Figure | None) -> tuple[Any, Any]:
+    """Densities of the class that is explained, filled, and of the others, dashed: told apart in print, too."""
+    common = _sides(alt, density_title).encode(
+        x=_across("value:Q", scale),
         y=alt.Y("density:Q", stack=None, axis=None, title=None),
-        color=alt.condition(CHOSEN, alt.value(FOR), alt.value(AGAINST)),
-        detail="class:N",
-        tooltip=["class:N", alt.Tooltip("density:Q", format=".4~g", title=density_title)],
-        **sides,
+        detail="side:N",
     )
+    dashes = alt.condition(MINE, alt.value([1, 0]), alt.value([4, 3]))
+    # order=False: points as they come, since where a step ends another begins at the same number
+    lines = common.mark_line(strokeWidth=1.5, opacity=0.9, order=False).encode(strokeDash=dashes)
+    return common.transform_filter(MINE).mark_area(opacity=0.18, order=False), lines
 
 
-def _dashes(alt: Any) -> Any:
-    """Classes that are not explained are dashed: told apart in print, too."""
-    return alt.condition(CHOSEN, alt.value([1, 0]), alt.value([4, 3]))
+def _sides(alt: Any, density_title: str, *tips: str) -> Any:
+    """Shares of the class that is explained, and of each of the others; where these are many, their mean."""
+    many = f"datum.classes > {1 + MOST_OTHERS} && datum.class !== chosen"
+    pooled = (
+        alt.Chart(data("density"))
+        .transform_joinaggregate(classes="distinct(class)")
+        .transform_calculate(side=f"{many} ? 'mean of the others' : datum.class")
+        .transform_aggregate(density="mean(density)", groupby=["from", "to", "value", "side"])
+    )
+    side, share = alt.Tooltip("side:N", title="class"), alt.Tooltip("density:Q", format=".4~g", title=density_title)
+    colours = alt.condition(MINE, alt.value(FOR), alt.value(AGAINST))
+    return pooled.encode(color=colours, tooltip=[*tips, side, share])
 
 
 def _chosen(value: str) -> Any:
@@ -197,11 +199,13 @@ def pair_map(chosen: str, across: str | None = None, up: str | None = None) -> A
         y=alt.Y("b:N", sort=None, title=apart(up), axis=alt.Axis(labelLimit=110, ticks=False, domain=False)),
         tooltip=["a:N", "b:N", "class:N", alt.Tooltip("decibans:Q", format="+.4~g"), alt.Tooltip("rows:Q", format=",")],
     )
+    known = base.transform_filter("isValid(datum.decibans)")
     tiles = base.mark_rect(stroke=GREY, strokeOpacity=0.25).encode(
         fill=alt.condition("datum.decibans >= 0", alt.value(FOR), alt.value(AGAINST)),
         fillOpacity=alt.FillOpacity("size:Q", scale=alt.Scale(range=[0, 0.85], zero=True), legend=None),
     )
-    text = base.mark_text(fontSize=10, color=INK).encode(text=alt.Text("decibans:Q", format="+.0f"))
+    written = f"{NONE} ? '0' : format(datum.decibans, {TEN} ? '+.0f' : '+.1f')"
+    text = known.transform_calculate(text=written).mark_text(fontSize=10, color=INK).encode(text="text:N")
     return alt.layer(tiles, text).add_params(_chosen(chosen)).properties(width=SIDE, height=SIDE * 0.8)
 
 

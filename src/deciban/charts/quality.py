@@ -12,6 +12,7 @@ from deciban.charts.parts import (
     INK,
     SIDE,
     Figure,
+    Rows,
     altair,
     apart,
     axis,
@@ -49,9 +50,10 @@ def roc_lines(lines: Sequence[str], *, marked: bool = False) -> Any:
 
 
 def precision_recall(curves: Sequence[Figure], heading: str) -> Any:
-    """Precision against recall. A curve is `{"line": its name, "precision_recall": table}`.
+    """Precision against recall. A curve is `{"line": its name, "precision_recall": table, "positives", "negatives"}`.
 
-    The tables hold recall, precision and threshold.
+    The tables hold recall, precision and threshold. One curve has a line at the precision that rows called at random
+    have.
     """
     rows = [
         {"line": curve["line"], "order": i, "x": x, "y": y, "threshold": threshold}
@@ -59,13 +61,23 @@ def precision_recall(curves: Sequence[Figure], heading: str) -> Any:
         for i, (x, y, threshold) in enumerate(curve["precision_recall"]["rows"])
     ]
     drawn = precision_lines([curve["line"] for curve in curves]).properties(title=title(heading))
-    return whole(drawn, curve=rows)
+    return whole(drawn, curve=rows, diagonal=_at_random(*curves) if len(curves) == 1 else [])
+
+
+def _at_random(curve: Figure) -> Rows:
+    """A level line at the share of positives.
+
+    >>> _at_random({"positives": 1, "negatives": 3})
+    [{'x': 0, 'y': 0.25}, {'x': 1, 'y': 0.25}]
+    """
+    rows = curve["positives"] + curve["negatives"]
+    return [{"x": x, "y": curve["positives"] / rows} for x in (0, 1)] if rows else []
 
 
 def precision_lines(lines: Sequence[str], *, marked: bool = False) -> Any:
     """The chart without its points; if marked, with the point of a threshold."""
     drawn = _lines(lines, "recall (sensitivity)", "precision", "average precision")
-    return _square(*drawn, *([_point()] if marked else []))
+    return _square(diagonal(), *drawn, *([_point()] if marked else []))
 
 
 def _lines(lines: Sequence[str], across: str, up: str, legend: str) -> tuple[Any, Any]:

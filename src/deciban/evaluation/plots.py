@@ -56,7 +56,12 @@ def precision_recall(evaluation: Any, of: Any = None) -> Any:
     names, curves, each = _curves(evaluation, of)
     means = [_mean_precision(curve) for curve in curves]
     figures = [
-        {"line": f"{name}: {mean}", "precision_recall": precision_line(curve)}
+        {
+            "line": f"{name}: {mean}",
+            "precision_recall": precision_line(curve),
+            "positives": curve.positives,
+            "negatives": curve.negatives,
+        }
         for name, mean, curve in zip(names, means, curves, strict=True)
     ]
     one = f"Precision and recall of {names[0]}: average precision {means[0]}"

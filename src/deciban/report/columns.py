@@ -3,60 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from deciban.batch import Frame
 from deciban.charts.figures import Figures, table
-from deciban.families.cuts import bins_of, cut_values, equal_frequency
 from deciban.late import late
 from deciban.report.parts import Told, against_others, explained
 from deciban.report.reading import Reading
 from deciban.report.rows import weights_of
-from deciban.report.scales import scale_of, spread
+from deciban.report.scales import bins_between, bins_of_rows, scale_of, spread
+from deciban.report.shares import ENDS, Points, shares_by_model, shares_counted
 from deciban.sources.arrays import MatrixFrame, SparseFrame
 from deciban.sources.arrow import TableFrame
 from deciban.sources.documents import TextFrame
-from deciban.statistics import Counts, Histogram
 from deciban.table import Table
-from deciban.types import FloatArray, IntArray, Level, Levels
+from deciban.types import FloatArray, Level, Levels
 
 sp = late("scipy.sparse")
 
 GRID, LEAST = 65, 17  # points of a curve, at most and at least
 POINTS = 20_000  # of the curves of all columns and classes, about
 LEVELS = 30  # of a category that are shown by themselves
-BINS = 20  # of numbers, where evidence is a mean over rows
 LOW, HIGH = 0.1, 0.9  # of the rows: the range beside a mean
-MISSING = "(missing)"
-ENDS = ("from", "to")
 CURVE = ("value", "class", "decibans", "low", "high", "rows")
 STEPS = (*ENDS, "class", "decibans", "low", "high", "rows")
-BY_MODEL, BY_ROWS, OF_ALL = "p(x | class) by the model", "share of the rows of each class", "share of the rows"
-
-
-@dataclass(frozen=True)
-class Points:
-    """Where a column is asked: values, and what they are called; of steps, the ends of each."""
-
-    chart: str  # "levels", "numbers" or "steps"
-    values: list[Any]
-    rows: FloatArray  # (m) Σ w of rows of the sample; NaN where they were not counted
-    others: tuple[int, float] = (0, 0.0)  # values that are not shown by themselves, and Σ w of their rows
-    edges: FloatArray | None = None  # (m + 1)
-    scale: Figures | None = None  # of numbers and steps, where it is not even
-
-    def keys(self, i: int) -> tuple[Any, ...]:
-        if self.edges is not None:
-            return self.edges[i], self.edges[i + 1]
-        return (called(self.values[i]) if self.chart == "levels" else self.values[i],)
-
-
-def called(level: Level) -> str:
-    return MISSING if level is None else str(level)
 
 
 def charts(reading: Reading, found: Told, columns: Sequence[int]) -> list[Figures]:
@@ -188,100 +160,17 @@ def _exact(reading: Reading, j: int, at: Points, decibans: FloatArray, nats: Flo
     if at.others[0]:
         rows += [(f"({at.others[0]} others)", reading.names[k], None, None, None, at.others[1]) for k in reading.shown]
     evidence = table(STEPS if at.edges is not None else CURVE, rows)
-    if reading.estimate is not None and nats.any():
-        density, of = _by_model(reading, at, nats), BY_MODEL
-    else:
-        density, of = density_of(reading, j, at)
-    return _chart(reading, j, at, evidence, density, of, exact=True)
+    by_model = reading.estimate is not None and nats.any()
+    common = shares_by_model(reading, at, nats) if by_model else shares_counted(reading, j, at)
+    return _chart(reading, j, at, evidence, common, exact=True)
 
 
 def _chart(
-    reading: Reading, j: int, at: Points, evidence: Figures, density: Figures, of: str, *, exact: bool
+    reading: Reading, j: int, at: Points, evidence: Figures, common: tuple[Figures, str], *, exact: bool
 ) -> Figures:
     told = {"name": str(reading.schema.names[j]), "chart": at.chart, "exact": exact, "scale": at.scale}
+    density, of = common
     return {**told, "evidence": evidence, "density": density, "density_title": of}
-
-
-def _by_model(reading: Reading, at: Points, nats: FloatArray) -> Figures:
-    """p(x|c) at the points: of steps, the mass over the width. Where a missing cell is skipped it has no density."""
-    wide = np.diff(at.edges)[:, np.newaxis] if at.edges is not None else 1.0
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        density = np.exp(nats) / wide
-    kept = [i for i, value in enumerate(at.values) if value is not None or nats[i].any()]
-    rows = [(*at.keys(i), name, density[i, k]) for k, name in enumerate(reading.names) for i in kept]
-    return table((*(("value",) if at.edges is None else ENDS), "class", "density"), rows)
-
-
-def density_of(reading: Reading, j: int, at: Points) -> tuple[Figures, str]:
-    """How the cells of a column are spread in each class: as a weighed model has counted them, or among these rows."""
-    if at.chart == "levels":
-        counts, of = _level_counts(reading, j, at.values)
-        share = counts / np.maximum(counts.sum(axis=0), 1e-300)
-        pairs = [(i, k) for k in range(len(reading.names)) for i in range(len(at.values))]
-        levels = [(called(at.values[i]), reading.names[k], share[i, k]) for i, k in pairs]
-        return table(("value", "class", "density"), levels), of
-    edges, counts, of = _bin_counts(reading, j)
-    wide = np.diff(edges)[:, np.newaxis]
-    with np.errstate(divide="ignore", invalid="ignore"):  # a constant has no width, and so no density
-        density = np.where(wide > 0, counts / np.maximum(counts.sum(axis=0), 1e-300) / wide, np.nan)
-    rows = [
-        (low, high, name, density[i, k])
-        for k, name in enumerate(reading.names)
-        for i, (low, high) in enumerate(pairwise(edges.tolist()))
-    ]
-    return table(("from", "to", "class", "density"), rows), of
-
-
-def _level_counts(reading: Reading, j: int, levels: Sequence[Level]) -> tuple[FloatArray, str]:
-    """(levels, K) Σ w."""
-    if reading.weighed is not None:
-        block, _, at = reading.block(j)
-        if block is not None and isinstance(block.statistic, Counts):
-            statistic = block.statistic
-            counts = statistic.table.value[:, statistic.offsets[at] : statistic.offsets[at + 1]].T
-            place = {level: i for i, level in enumerate(statistic.levels[at])}
-            known = [counts[place[v]] if v in place else np.zeros(len(reading.names)) for v in levels]
-            return np.array(known).reshape(len(levels), -1), BY_MODEL
-    sample = reading.of.sample
-    coded = sample.frame.coded([reading.place(j)])
-    place = {level: i for i, level in enumerate(coded.levels[0])}
-    found = np.zeros((len(levels), len(reading.names)))
-    weights = weights_of(sample)
-    for i, level in enumerate(levels):
-        mine = coded.codes[:, 0] == (-1 if level is None else place.get(level, len(place)))
-        for k in range(len(reading.names)):
-            found[i, k] = weights[mine & (reading.labels == k)].sum()
-    return found, OF_ALL if reading.numbers else BY_ROWS
-
-
-def _bin_counts(reading: Reading, j: int) -> tuple[FloatArray, FloatArray, str]:
-    """(m + 1) edges of no more than BINS bins of equally many rows, and (m, K) Σ w in them."""
-    block, _, at = reading.block(j) if reading.weighed is not None else (None, None, 0)
-    if block is not None and isinstance(block.statistic, Histogram) and len(block.statistic.keys[at]):
-        lower, upper, counts = block.statistic.lower(at), block.statistic.upper(at), block.statistic.table(at)
-        after = equal_frequency(counts.value.sum(axis=0), BINS) if len(lower) > 1 else np.zeros(0, np.intp)
-        edges = np.array([lower[0], *cut_values(lower, upper, after), upper[-1]])
-        return edges, counts.group(bins_of(after, len(lower)), len(after) + 1).value.T, BY_MODEL
-    x, weights = reading.column(j), weights_of(reading.of.sample)
-    edges = _quantiles(x)
-    found = np.zeros((len(edges) - 1, len(reading.names)))
-    there = ~np.isnan(x) & (reading.labels >= 0)
-    np.add.at(found, (_bins(x[there], edges), reading.labels[there]), weights[there])
-    return edges, found, OF_ALL if reading.numbers else BY_ROWS
-
-
-def _quantiles(x: FloatArray) -> FloatArray:
-    """Edges of no more than BINS bins of about equally many numbers."""
-    there = x[~np.isnan(x)]
-    if not len(there):
-        return np.zeros(1)
-    edges = np.unique(np.quantile(there, np.linspace(0, 1, BINS + 1)))
-    return edges if len(edges) > 1 else np.repeat(edges, 2)
-
-
-def _bins(x: FloatArray, edges: FloatArray) -> IntArray:
-    """The bin of each number; those beyond the ends are in the first and the last."""
-    return np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(edges) - 2)
 
 
 # Means over rows -----------------------------------------------------------------------------------------------------
@@ -300,19 +189,20 @@ def _mean(reading: Reading, j: int, found: Told) -> Figures:
             groups.append(~np.any(groups, axis=0))
             keys.append((f"({at.others[0]} others)",))
     else:
-        edges, _, _ = _bin_counts(reading, j)
         x = reading.column(j)
-        there, count = ~np.isnan(x), len(edges) - 1
-        at = Points("steps", edges[:-1].tolist(), np.zeros(count), edges=edges, scale=scale_of(x[there]))
-        bins = np.where(there, _bins(np.where(there, x, 0.0), edges), -1)
+        there = ~np.isnan(x)
+        scale = scale_of(x[there])
+        edges = bins_of_rows(x[there], weights[there], scale)
+        count = len(edges) - 1
+        at = Points("steps", edges[:-1].tolist(), np.zeros(count), edges=edges, scale=scale)
+        bins = np.where(there, bins_between(edges, np.where(there, x, 0.0)), -1)
         groups, keys = [bins == i for i in range(count)], [at.keys(i) for i in range(count)]
     rows = []
     for k in reading.shown:
         for key, mine in zip(keys, groups, strict=True):
             rows.append((*key, reading.names[k], *_spread(decibans[mine, k], weights[mine]), weights[mine].sum()))
-    density, of = density_of(reading, j, at)
     fields = STEPS if at.edges is not None else CURVE
-    return _chart(reading, j, at, table(fields, rows), density, of, exact=False)
+    return _chart(reading, j, at, table(fields, rows), shares_counted(reading, j, at), exact=False)
 
 
 def _spread(values: FloatArray, weights: FloatArray) -> tuple[float | None, float | None, float | None]:

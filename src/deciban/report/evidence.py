@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -11,10 +12,11 @@ from deciban.charts.figures import Figures, counted, plain, table
 from deciban.families.mixed import Coding
 from deciban.families.text import Text
 from deciban.generative import title
-from deciban.report.columns import MISSING, charts
+from deciban.report.columns import charts
 from deciban.report.parts import Told, against_others, told
 from deciban.report.reading import Reading
 from deciban.report.rows import Given, gives_numbers
+from deciban.report.shares import MISSING, called
 from deciban.statistics.tokens import Terms
 from deciban.types import FloatArray
 from deciban.weighing.tables import Paired
@@ -97,15 +99,16 @@ def pairs(reading: Reading, means: dict[str, float]) -> list[Figures]:
 def _pair(
     reading: Reading, columns: tuple[int, ...], sides: list[list[str]], decibans: FloatArray, counts: FloatArray
 ) -> Figures:
-    """The cells that some row was in, each side in its order; what is missing comes last."""
-    a, b = sides
-    rows = []
-    for k in reading.shown:
-        for i in (*range(1, len(a)), 0):
-            for j in (*range(1, len(b)), 0):
-                cell = i * len(b) + j
-                if counts[cell].any():
-                    rows.append((a[i], b[j], reading.names[k], decibans[cell, k], counts[cell].sum()))
+    """All cells of the values that some row had, each side in its order; what is missing comes last."""
+    met = counts.sum(axis=1).reshape(len(sides[0]), len(sides[1]))
+    a, b = ([i for i in (*range(1, len(had)), 0) if had[i]] for had in (met.any(axis=1), met.any(axis=0)))
+    said = decibans.reshape(*met.shape, -1)
+    rows = [
+        (sides[0][i], sides[1][j], reading.names[k], said[i, j, k] if met[i, j] else None, met[i, j])
+        for k in reading.shown
+        for i in a
+        for j in b
+    ]
     names = [str(reading.schema.names[j]) for j in columns]
     return {"names": names, "cells": table(("a", "b", "class", "decibans", "rows"), rows)}
 
@@ -120,11 +123,25 @@ def codes_called(coding: Coding, column: int) -> list[str]:
     """
     cuts, levels = coding.cuts[column], coding.levels[column]
     if cuts is None:
-        return [MISSING, *(MISSING if level is None else str(level) for level in levels or ()), "(other)"]
+        return [MISSING, *map(called, levels or ()), "(other)"]
     if not cuts:
         return [MISSING, "any number"]
-    between = [f"{low:.6g} to {high:.6g}" for low, high in pairwise(cuts)]
-    return [MISSING, f"below {cuts[0]:.6g}", *between, f"{cuts[-1]:.6g} and above"]
+    ends = shortly(cuts)
+    between = [f"{low} to {high}" for low, high in pairwise(ends)]
+    return [MISSING, f"below {ends[0]}", *between, f"{ends[-1]} and above"]
+
+
+def shortly(numbers: Sequence[float]) -> list[str]:
+    """With the fewest digits, from three on, that tell them apart.
+
+    >>> shortly([-19.16667, 0.5, 1e6]), shortly([1999.5, 2000.5])
+    (['-19.2', '0.5', '1e+06'], ['1999.5', '2000.5'])
+    """
+    for digits in range(3, 18):
+        found = [f"{number:.{digits}g}" for number in numbers]
+        if len(set(found)) == len(found):
+            break
+    return found
 
 
 # Terms ---------------------------------------------------------------------------------------------------------------

@@ -73,6 +73,8 @@ def head(model: Any, of: Given, evidence: Figures | None, judged: list[float] | 
         "label": of.label or getattr(model, "label_name_", None),
         "learned": learned(model),
         "judged": {"rows": plain(of.rows if not of.weighted else of.weight), "by_class": judged},
+        "width": len(names),
+        "missing": rounded(np.mean([column["missing"] for column in columns])) if columns else None,
         "columns": columns,
         "notes": list(dict.fromkeys(notes)),
     }

@@ -24,6 +24,7 @@ STEPS, FEWER_STEPS = 1000, 100  # thresholds of a curve; fewer where there are m
 MANY = 10  # classes
 BINS = 10
 RESIDUALS = 2000  # rows
+ROUNDING = 1e-12  # of the errors: a mean that is smaller is none
 NONE: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -221,6 +222,7 @@ def of_numbers(model: Any, of: Given, *, learned: bool, shift: Mapping[str, Any]
         rmse, spread = (float(np.sqrt(np.average(e**2, weights=weights))) for e in (error, observed - mean))
         off, apart = (float(np.average(np.abs(e), weights=weights)) for e in (error, observed - mean))
         bias = float(np.average(error, weights=weights))
+        bias = bias if abs(bias) > ROUNDING * rmse else 0.0
         explained = float(model.score(x, observed, weights, **shift))
     found = [
         _metric("deviance_explained", "deviance explained", explained, 0.0, "1 − deviance / that of one mean for all"),

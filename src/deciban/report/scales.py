@@ -1,4 +1,4 @@
-"""Scales: how numbers are spread on an axis where a few of them lie far from the others."""
+"""Scales: how numbers are spread on an axis where a few of them lie far from the others, and bins on it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from math import floor, log10
 import numpy as np
 
 from deciban.charts.figures import Figures, rounded
-from deciban.types import FloatArray
+from deciban.types import FloatArray, IntArray
 
 TAIL = 30  # times as wide as the middle: a range in which nothing of the middle is seen
 NEAR = 10  # percent of the cells that are not 0 lie nearer to 0 than the constant
 MOST_TICKS = 8
+LARGEST = float(np.finfo(float).max)
+BINS = 20  # of equally many rows
+LEAST = 0.01  # of all rows are in such a bin
+NARROW = 100  # times as wide as the narrowest bin that can be seen
 
 
 def scale_of(x: FloatArray) -> Figures | None:
@@ -51,6 +55,20 @@ def _ticks(low: float, high: float, constant: float) -> list[float]:
     return ticks
 
 
+def placed(x: FloatArray, scale: Figures | None) -> FloatArray:
+    """Where numbers lie on a scale.
+
+    >>> placed(np.array([-1.0, 0.0, 1.0]), {"constant": 1.0}).round(3)
+    array([-0.693,  0.   ,  0.693])
+    """
+    if scale is None:
+        return x
+    with np.errstate(over="ignore"):
+        times = np.minimum(np.abs(x) / scale["constant"], LARGEST)
+    bent: FloatArray = np.sign(x) * np.log1p(times)
+    return bent
+
+
 def spread(low: float, high: float, points: int, scale: Figures | None) -> FloatArray:
     """Numbers from low to high that lie evenly on a scale.
 
@@ -58,9 +76,53 @@ def spread(low: float, high: float, points: int, scale: Figures | None) -> Float
     (array([0., 4., 8.]), array([0., 2., 8.]))
     """
     if scale is None:
-        return np.unique(np.linspace(low, high, points))
-    constant = scale["constant"]
-    first, last = (float(np.sign(end) * np.log1p(abs(end) / constant)) for end in (low, high))
+        return np.unique(2 * np.linspace(low / 2, high / 2, points))  # the whole range may be more than a number holds
+    first, last = placed(np.array([low, high]), scale).tolist()
     places = np.linspace(first, last, points)
-    numbers = np.sign(places) * np.expm1(np.abs(places)) * constant
+    numbers = np.sign(places) * np.expm1(np.abs(places)) * scale["constant"]
     return np.unique(np.append(np.clip(numbers, low, high), [low, high]))
+
+
+# Bins ----------------------------------------------------------------------------------------------------------------
+
+
+def bins_of_rows(x: FloatArray, weights: FloatArray, scale: Figures | None) -> FloatArray:
+    """Edges of about BINS bins of equally many rows.
+
+    A number that alone has as many has a bin of its own, and the bins of the others are made without it. No bin is so
+    narrow on the scale that it could not be seen, but for those.
+
+    >>> bins_of_rows(np.array([0.0] * 90 + [1.0] * 5 + [9.0] * 5), np.ones(100), None)
+    array([0. , 0.5, 5. , 9. ])
+    """
+    if not len(x):
+        return np.zeros(1)
+    values, of = np.unique(x, return_inverse=True)
+    rows = np.bincount(of, weights=weights)
+    heavy = rows >= rows.sum() / BINS
+    enough = max(rows[~heavy].sum() / max(1, BINS - heavy.sum()), LEAST * rows.sum())
+    places = placed(values, scale)
+    narrow = (places[-1] - places[0]) / NARROW
+    cuts, first, met = [], 0, 0.0  # the first value of the bin that is being filled, and Σ w in it
+    for i in range(len(values) - 1):
+        met += rows[i]
+        full = met >= enough and places[i + 1] - places[first] >= narrow
+        if full or heavy[i] or heavy[i + 1]:
+            cuts.append(values[i] / 2 + values[i + 1] / 2)
+            first, met = i + 1, 0.0
+    return np.array([values[0], *cuts, values[-1]])
+
+
+def bins_between(edges: FloatArray, x: FloatArray) -> IntArray:
+    """The bin of each number; those beyond the ends are in the first and the last.
+
+    >>> bins_between(np.array([0.0, 1.0, 2.0]), np.array([-1.0, 0.5, 1.0, 2.0])).tolist()
+    [0, 0, 1, 1]
+    """
+    return np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(edges) - 2)
+
+
+def widths(edges: FloatArray, scale: Figures | None) -> FloatArray:
+    """Of bins, on a scale: shares over these are areas on the axis."""
+    with np.errstate(over="ignore"):
+        return np.diff(placed(edges, scale))

@@ -53,11 +53,13 @@ function classKey() {
 }
 
 function keyMarks() {
+  const lines = figures.evidence.columns.some(({ chart }) => chart !== "levels");
   const other = figures.classes.length === 2 ? figures.classes[0] : "the other classes";
   const mark = (text, colour) => element("span", { style: `--mark: var(${colour})` }, text);
   return [
     mark(`for ${chosenClass}, and how common values are in it`, "--for"),
     mark(`against it, and how common values are in ${other}`, "--against"),
+    ...(lines ? [mark("for or against it, of numbers", "--ink")] : []),
   ];
 }
 
@@ -108,7 +110,7 @@ function columnChart({ chart, evidence: table, density, scale }, values, width) 
   const rows = rowsOf(density);
   const data = {
     evidence: drawable(rowsOf(table), "decibans", "low", "high"),
-    density: chart === "numbers" ? outline(rows) : rows,
+    density: chart === "levels" ? rows : outline(rows),
   };
   const longest = [...(values ?? [])].reduce((most, value) => Math.max(most, value.length), 3);
   const size = values ? { labels: Math.min(120, 12 + 6.5 * longest) } : { height: 210 };
@@ -173,7 +175,7 @@ function pairPicture({ names, cells }) {
     make: (width) => {
       const data = { cells: drawable(rowsOf(cells), "decibans") };
       const spec = filled("pair", width, data, { chosen: classIn(cells), height });
-      if ((width - 110) / across < 26) spec.layer.pop(); // numbers would not fit
+      if ((width - 110) / across < 28) spec.layer.pop(); // numbers would not fit
       return spec;
     },
   });

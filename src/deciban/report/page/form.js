@@ -93,7 +93,7 @@ function field(column, place) {
   const made = inputFor(column);
   const about = figures.head.columns.find(({ name }) => name === column.name);
   const ranged = column.kind === "number" && about && about.low !== null;
-  const label = column.name + (ranged ? ` (${span(about.low, about.high)})` : "");
+  const label = columnName(column, figures.scoring.columns) + (ranged ? ` (${span(about.low, about.high)})` : "");
   const attributes = { class: column.kind === "text" ? "control wide" : "control" };
   const whole = control(label, made.input, attributes);
   if (column.levels?.length > MOST_LEVELS) listed(made.input, column.levels);

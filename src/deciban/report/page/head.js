@@ -14,8 +14,9 @@ function head() {
   byId("version").textContent = `Made by deciban ${figures.version}.`;
 }
 
-function rowsSaid({ label, learned, judged }) {
+function rowsSaid({ label, learned, judged, width, missing }) {
   const said = [`Judged on ${shown(judged.rows)} rows${counts(judged.by_class)}.`];
+  said.push(`${plural(width, "column")}${missing === null ? "" : `, ${missingSaid(missing)} of the cells missing`}.`);
   if (learned.rows !== null) said.unshift(`Learned from ${shown(learned.rows)} rows${counts(learned.by_class)}.`);
   if (label) said.unshift(`Label: ${label}.`);
   return said.join(" ");
@@ -38,9 +39,15 @@ function settingsSaid(settings) {
 function columnsTable(columns) {
   const unit = figures.evidence?.unit ?? "decibans";
   const fields = ["column", "kind", "missing", "values", "what the model did with it", "why", `mean |${unit}|`];
-  const rows = columns.map((c) => [c.name, c.kind, percent(c.missing), valuesOf(c), c.treatment, c.why, c.decibans]);
-  const table = boxed(tableOf(fields, rows), "Columns", columns.length > 14);
+  const told = (c) => [missingSaid(c.missing), valuesOf(c), c.treatment, c.why, c.decibans];
+  const rows = columns.map((c) => [columnName(c, columns), c.kind, ...told(c)]);
+  const table = boxed(tableOf(fields, rows, { id: "columns", style: `--unit: "${unit}"` }), "Columns", columns.length > 14);
   return block(element("h2", { class: "small" }, "Columns"), table);
+}
+
+function missingSaid(share) {
+  if (!share) return "none";
+  return share < 0.001 ? "< 0.1%" : percent(share);
 }
 
 function valuesOf({ kind, low, high, levels }) {

@@ -81,6 +81,9 @@ function signed(value) {
 }
 
 const percent = (share) => (share === null || Number.isNaN(share) ? "–" : `${(100 * share).toFixed(1)}%`);
+// Documents that are no table are a column without a name.
+const columnName = ({ name, kind }, { length }) => (length === 1 && kind === "text" && name === "0" ? "document" : name);
+const plural = (count, word) => `${shown(count)} ${word}${count === 1 ? "" : "s"}`;
 const span = (low, high) => `${shown(low)} to ${shown(high)}`;
 const isNumber = (value) => typeof value === "number" || value === "inf" || value === "-inf";
 const sum = (values) => values.reduce((total, value) => total + value, 0);
@@ -91,7 +94,7 @@ function headed(cells, body, attributes = {}) {
   return element("table", attributes, element("thead", {}, element("tr", {}, cells)), element("tbody", {}, body));
 }
 
-function tableOf(fields, rows) {
+function tableOf(fields, rows, attributes = {}) {
   const numeric = fields.map((_, j) => rows.length > 0 && rows.every((row) => row[j] === null || isNumber(row[j])));
   const head = fields.map((name, j) => element("th", { scope: "col", class: numeric[j] ? "number" : null }, name));
   const cell = (value, j) => {
@@ -100,7 +103,7 @@ function tableOf(fields, rows) {
     return element("td", { class: numeric[j] ? "number" : long }, shown(value));
   };
   const body = rows.map((row) => element("tr", {}, row.map(cell)));
-  return headed(head, body);
+  return headed(head, body, attributes);
 }
 
 // A wide table scrolls in its own box, which the keyboard reaches.

@@ -22,24 +22,25 @@ function quality() {
 
 function metricsTable(metrics) {
   const compared = metrics.some(({ prior }) => there(prior));
+  const ranged = metrics.some(({ low }) => there(low));
   const plain = figures.kind === "numbers" ? "one mean for all" : "prior alone";
-  const numbers = ["model", "95% interval", ...(compared ? [plain] : [])];
+  const numbers = ["model", ...(ranged ? ["95% interval"] : []), ...(compared ? [plain] : [])];
   const head = [
     element("th", { scope: "col" }),
     numbers.map((name) => element("th", { scope: "col", class: "number" }, name)),
     element("th", { scope: "col" }),
   ];
-  const body = metrics.map((metric) => metricRow(metric, compared));
+  const body = metrics.map((metric) => metricRow(metric, ranged, compared));
   return boxed(headed(head.flat(), body, { class: "short", id: "metrics" }), "Metrics");
 }
 
-function metricRow({ title, value, low, high, prior, meaning }, compared) {
+function metricRow({ title, value, low, high, prior, meaning }, ranged, compared) {
   return element(
     "tr",
     {},
     element("th", { scope: "row" }, title),
     element("td", { class: "number strong" }, shown(value)),
-    element("td", { class: "number" }, there(low) ? span(low, high) : ""),
+    ranged ? element("td", { class: "number" }, there(low) ? span(low, high) : "") : null,
     compared ? element("td", { class: "number" }, there(prior) ? shown(prior) : "") : null,
     element("td", { class: "meaning" }, meaning ?? ""),
   );

@@ -71,8 +71,13 @@ function curvePicture(name, title, label) {
 
 function curveChart(name, width) {
   const curve = curveAt()[name].rows.map(([x, y, t], order) => ({ line: "", order, x, y, threshold: t }));
-  const data = { curve, diagonal: DIAGONAL, threshold: pointsAt(name) };
+  const data = { curve, diagonal: name === "roc" ? DIAGONAL : atRandom(curveAt()), threshold: pointsAt(name) };
   return filled(name, Math.min(width, 400), data, { height: Math.min(340, width * 0.92) });
+}
+
+// The precision of rows that are called at random.
+function atRandom({ positives, negatives }) {
+  return [0, 1].map((x) => ({ x, y: positives / (positives + negatives) }));
 }
 
 // The point of the threshold on a curve; none where a rate has no rows.
@@ -141,7 +146,7 @@ function showCounts(curve, found) {
 function showCurveNotes({ class: name, auc, auc_low: low, auc_high: high, average_precision: precision }) {
   const interval = low === null ? "" : ` (95% interval ${span(low, high)})`;
   byId("roc-note").textContent = `${name}: area ${shown(auc)}${interval}.`;
-  byId("precision_recall-note").textContent = `${name}: average precision ${shown(precision)}.`;
+  byId("precision_recall-note").textContent = `${name}: average precision ${shown(precision)}. Dashed: rows called at random.`;
 }
 
 function movePoint(name) {
