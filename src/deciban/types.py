@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ Index = Sequence[int] | IntArray
 Level = Hashable  # a value of a column or label: a str, int, float or bool; None is a missing cell that counts as one
 Levels = tuple[Level, ...]
 Names = Levels | range  # of columns; those of an array are their positions
+# what a number must be: 0 or 1, above 0, a whole number of 0 or more, 0 or more, not too large; "there": not missing
+Domain = Literal["binary", "positive", "count", "amount", "squarable", "there"]
 
 
 def level_of(value: Any) -> Level:

@@ -17,7 +17,7 @@ from deciban.cli.reporting import reported
 from deciban.errors import DecibanError, warn
 from tests.cli.runs import command, people, run
 
-COMMANDS = ("fit", "predict", "explain", "evaluate", "merge", "forget", "reweigh", "show", "demo")
+COMMANDS = ("fit", "predict", "explain", "evaluate", "merge", "forget", "reweigh", "show", "report", "demo")
 MAIL = ("filter", "learn")  # see test_mail.py
 
 

@@ -203,6 +203,16 @@ def test_every_start_ends_at_the_same_place(C):
 
 
 @columns
+@pytest.mark.parametrize("rough", [1e-4, 1e-5, 1e-6, 1e-8, 1e-10])
+def test_a_start_close_to_the_end_does_not_end_early(C, rough):
+    """Near the minimum a rough step promises little; the weights must be those of a search from afar all the same."""
+    evidence = made(300, 12, C, seed=9)
+    far = solve(evidence, 300.0, tol=1e-12)
+    near = solve(evidence, 300.0, solve(evidence, 300.0, tol=rough), tol=1e-12)
+    np.testing.assert_allclose(near.weights, far.weights, rtol=0, atol=2e-9)
+
+
+@columns
 def test_single_precision_ends_all_but_there(C):
     evidence = made(500, 20, C, dtype=np.float32)
     single, double = solve(evidence, 3.0), solve(replace(evidence, values=evidence.values.astype(np.float64)), 3.0)

@@ -18,10 +18,10 @@ from deciban.late import issparse, late
 from deciban.statistics.moments import Moments
 from deciban.statistics.sums import Sum
 from deciban.statistics.totals import Totals
-from deciban.types import FloatArray, Labels
+from deciban.types import Domain, FloatArray, Labels
 
 if TYPE_CHECKING:
-    from deciban.families.formulas import Code, Domain, Formula
+    from deciban.families.formulas import Code, Formula
 
 formulas = late("deciban.families.formulas")  # only a report asks for them
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,7 @@ from deciban.errors import forbid, forbid_infinite
 from deciban.families.base import Context, Natural
 from deciban.families.natural import Term, by_column, plain, there
 from deciban.families.rates import RateFamily, RateParams
-from deciban.types import FloatArray
-
-if TYPE_CHECKING:
-    from deciban.families.formulas import Domain
+from deciban.types import Domain, FloatArray
 
 
 @dataclass(frozen=True)

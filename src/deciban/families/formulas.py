@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deciban.batch import MISSING, UNSEEN
 from deciban.statistics.tokens import Cut, Terms
-from deciban.types import FloatArray, IntArray, Levels
+from deciban.types import Domain, FloatArray, IntArray, Levels
 
 Owner = tuple[int, ...]
-# what a number must be: 0 or 1, above 0, a whole number of 0 or more, 0 or more, not too large; "there": not missing
-Domain = Literal["binary", "positive", "count", "amount", "squarable", "there"]
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from deciban.families.natural import LARGEST, origins, products, shifted, squara
 from deciban.families.priors import InverseWishart
 from deciban.late import late
 from deciban.statistics.scatter import Scatter
-from deciban.types import FloatArray, Labels
+from deciban.types import Domain, FloatArray, Labels
 
 if TYPE_CHECKING:
-    from deciban.families.formulas import Domain, Formula
+    from deciban.families.formulas import Formula
 
 formulas = late("deciban.families.formulas")  # only a report asks for them
 

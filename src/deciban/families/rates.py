@@ -16,10 +16,10 @@ from deciban.families.natural import powers
 from deciban.families.priors import Virtual
 from deciban.late import late
 from deciban.statistics.moments import Moments
-from deciban.types import FloatArray, IntArray, Labels
+from deciban.types import Domain, FloatArray, IntArray, Labels
 
 if TYPE_CHECKING:
-    from deciban.families.formulas import Domain, Formula
+    from deciban.families.formulas import Formula
 
 formulas = late("deciban.families.formulas")  # only a report asks for them
 

@@ -50,7 +50,8 @@ def solve(evidence: Evidence, penalty: float, start: Solution | None = None, tol
         near = max(tol, ROUNDING) * (1.0 + value)
         move = model.minimum(forcing, FINEST * near)
         fall, passes = -float((model.gradient * move.direction).sum()), move.passes
-        converged = fall + move.left <= near
+        # a step near the minimum tells of little to gain also where it was solved for roughly, and so ends elsewhere
+        converged = fall + move.left <= near and forcing**2 * fall <= FINEST * near
         found = _go(problem, theta, z, value, move.direction, fall) if fall > 0.0 else None
         if found is None:
             converged = fall + move.left <= max(near, LOWEST * (1.0 + value))
