@@ -17,6 +17,13 @@ import deciban as db
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 INK, SOFT, FOR, AGAINST = "#1f2937", "#eef2ff", "#0072B2", "#D55E00"  # the bars: told apart by colour-blind readers too
 LINE = 22  # from one line of text to the next
+MARGIN = 24
+# the place of the row that the model is surest of
+SUREST = """() => {
+  const sure = ({ proba }) => Math.max(...proba);
+  const scored = deciban.figures.rows.cells.map((row) => sure(deciban.scorer.score(row)));
+  return scored.indexOf(Math.max(...scored));
+}"""
 
 
 def main() -> None:
@@ -61,11 +68,20 @@ def photograph() -> None:
         page.goto(path.as_uri())
         page.evaluate("window.deciban.ready")
         page.evaluate("window.deciban.drawAll()")
-        box = page.locator("#quality").bounding_box()
-        whole = {"full_page": True, "clip": {**box, "height": 1010}}
-        page.screenshot(path=PICTURES / "report.png", **whole)
-        page.locator("#prediction").screenshot(path=PICTURES / "explanation.png")
+        curves = page.locator("#quality .grid").first
+        _clipped(page, "#quality-title", curves.locator("summary").first, PICTURES / "report.png")
+        page.select_option("#row", str(page.evaluate(SUREST)))
+        page.evaluate("window.deciban.drawAll()")
+        _clipped(page, "#prediction-title", page.locator("#parts"), PICTURES / "explanation.png")
         browser.close()
+
+
+def _clipped(page: Any, first: str, after: Any, path: Path) -> None:
+    """What lies between two elements, as wide as the text, with a margin."""
+    column, top, end = (page.locator("main").bounding_box(), page.locator(first).bounding_box(), after.bounding_box())
+    sides = {"x": column["x"] - MARGIN, "width": column["width"] + 2 * MARGIN}
+    clip = {**sides, "y": top["y"] - MARGIN, "height": end["y"] - top["y"] + MARGIN}
+    page.screenshot(path=path, full_page=True, clip=clip)
 
 
 def customers() -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -198,6 +198,25 @@ def test_a_changed_cell_is_scored_and_can_be_reset(opened, bayes):
     assert text(page, "#result") == before
 
 
+def test_bars_begin_where_the_one_above_ended_whatever_row_is_shown(opened, bayes):
+    """In the order of the drawing, which is that of the parts: the strongest first."""
+    _, _, figures = bayes
+    page = opened(figures, drawn=True)
+    orders = set()
+    for place in range(12):
+        page.select_option("#row", str(place))
+        page.evaluate("deciban.drawAll()")
+        bars = 'view.data("parts").map(({ name, start, end }) => ({ name, start, end, at: view.scale("y")(name) }))'
+        (drawn,) = views(page, "Waterfall", bars)
+        drawn.sort(key=lambda bar: bar["at"])
+        orders.add(tuple(bar["name"] for bar in drawn))
+        starts, ends = ([bar[side] for bar in drawn] for side in ("start", "end"))
+        assert (drawn[0]["name"], drawn[-1]["name"]) == ("prior", "log-odds")
+        np.testing.assert_allclose(starts, [0, *ends[:-2], 0])
+        np.testing.assert_allclose(ends[-1], ends[-2])
+    assert len(orders) > 1
+
+
 def test_a_cell_that_is_no_number_is_said(opened, bayes):
     page = opened(bayes[2])
     before = text(page, "#result")
@@ -348,6 +367,7 @@ def test_columns_beyond_40_are_behind_a_button(opened):
     assert page.locator("#cells input").count() == 40
     before = text(page, "#result")
     page.click("text=Show all: 5 more columns")
+    page.locator("#cells input").nth(44).wait_for()
     assert page.locator("#cells input").count() == 45
     assert page.locator("#cells input").evaluate_all("all => all.every((one) => one.value !== '')")
     page.locator("#cells input").last.fill("3")

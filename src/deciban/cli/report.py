@@ -48,7 +48,6 @@ def report(
     Examples:
       deciban report people.deciban later.csv -o report.html
       deciban report people.deciban people.csv --learned
-      deciban report people.deciban later.csv --json > figures.json
     """
     from deciban.cli.data import label_for, prepared, require_known, require_rows, require_writable
     from deciban.models import load

@@ -26,7 +26,7 @@ function result() {
     label: "Waterfall of evidence, from the prior to the log-odds",
     least: 240,
     make: (width) => {
-      drawings.get(waterfall.box).bars = explanation.length;
+      drawings.get(waterfall.box).bars = namesOf(explanation);
       return filled("waterfall", width, { parts: barsOf(explanation) }, { height: BAR * explanation.length });
     },
   });
@@ -98,14 +98,16 @@ function showResult(found) {
   showWaterfall(telling(all));
 }
 
-// Bars move where there are as many of them as before.
+const namesOf = (parts) => JSON.stringify(parts.map(({ name }) => name));
+
+// Bars move where they are the same in the same order; Vega would leave others in the order that they had.
 function showWaterfall(parts) {
   explanation = parts;
   const { box } = waterfall;
   const { view, bars } = drawings.get(box);
   box.setAttribute("aria-label", `Waterfall: ${parts.map(({ name, value }) => `${name} ${signed(value)}`).join(", ")}`);
   box.style.setProperty("--least", `${AXIS + BAR * parts.length}px`);
-  if (view && bars === parts.length) view.data("parts", apart(barsOf(parts))).run();
+  if (view && bars === namesOf(parts)) view.data("parts", apart(barsOf(parts))).run();
   else again(box);
 }
 

@@ -65,7 +65,7 @@ function residuals(table) {
 // Confusion -----------------------------------------------------------------------------------------------------------
 
 // Of all classes that were judged, known to the model or not.
-function confusion({ confusion: counted, by_class: each, classes: names = figures.classes }) {
+function confusion({ confusion: counted, by_class: each, classes: names }) {
   const corner = element("td", { class: "corner" });
   const head = [corner, ...names.map((name) => element("th", { scope: "col", title: name }, name))];
   const body = counted.map((row, i) => confusionRow(names[i], row));

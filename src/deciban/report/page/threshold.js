@@ -44,11 +44,11 @@ function rates() {
   const cell = (id) => element("td", { id: `confusion-${id}` });
   const called = [
     element("th", { scope: "col", id: "called-positive" }),
-    element("th", { scope: "col" }, "called others"),
+    element("th", { scope: "col", id: "called-negative" }),
   ];
   const body = [
     element("tr", {}, element("th", { scope: "row", id: "is-positive" }), cell("tp"), cell("fn")),
-    element("tr", {}, element("th", { scope: "row" }, "are others"), cell("fp"), cell("tn")),
+    element("tr", {}, element("th", { scope: "row", id: "is-negative" }), cell("fp"), cell("tn")),
   ];
   const matrix = headed([element("td", { class: "corner" }), ...called], body, { class: "matrix short" });
   const list = RATES.flatMap((name) => [
@@ -133,8 +133,12 @@ function showThreshold(curve, { sensitivity, specificity }) {
 }
 
 function showCounts(curve, found) {
+  const { classes } = figures.quality;
+  const other = classes.length === 2 ? classes.find((name) => name !== curve.class) : "others";
   byId("called-positive").textContent = `called ${curve.class}`;
+  byId("called-negative").textContent = `called ${other}`;
   byId("is-positive").textContent = `are ${curve.class}`;
+  byId("is-negative").textContent = `are ${other}`;
   for (const name of COUNTS) {
     const whole = name === "tp" || name === "fn" ? curve.positives : curve.negatives;
     const cell = shaded(byId(`confusion-${name}`), whole ? found[name] / whole : 0);
