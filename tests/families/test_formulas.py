@@ -1,4 +1,4 @@
-"""Formulas: how they are numbered and owned. That they score as their families do is in tests/report/test_scoring.py."""
+"""Formulas: how they are numbered and owned. What they score is held against their families by the tests of reports."""
 
 from dataclasses import fields, is_dataclass
 
