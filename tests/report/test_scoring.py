@@ -22,6 +22,7 @@ from deciban.families import (
     Text,
     Uniform,
 )
+from deciban.report.page import SCORING
 from deciban.report.scoring import Pack, scoring
 from deciban.weighing.tables import Tables
 from tests.report.browser import browser_page
@@ -36,8 +37,8 @@ READ = "([column, texts]) => texts.map((text) => Scoring.read(column, text))"
 
 @pytest.fixture(scope="module")
 def page(browser_page):
-    for name in ("terms.js", "scoring.js"):
-        browser_page.add_script_tag(content=(SCRIPTS / name).read_text())
+    for name in ("terms", *SCORING):
+        browser_page.add_script_tag(content=(SCRIPTS / f"{name}.js").read_text())
     return browser_page
 
 

@@ -18,6 +18,7 @@ from deciban.errors import DecibanError
 STYLED = {FOR: "var(--for)", AGAINST: "var(--against)", INK: "var(--ink)", GREY: "var(--faint)"}
 STYLED |= {MAGENTA: "var(--twin)", "white": "var(--paper)"}
 # of the page, each of which may use those before it
+SCORING = ("cells", "formulas", "scoring")
 SCRIPTS = ("parts", "charts", "head", "quality", "threshold", "evidence", "form", "prediction", "linear", "page")
 
 
@@ -39,7 +40,7 @@ def _scripts(figures: dict[str, Any]) -> list[str]:
     """The tokenizer goes along with models that read text."""
     columns = (figures["scoring"] or {}).get("columns", ())
     reads_text = any(column["kind"] == "text" for column in columns)
-    scoring = [*(["terms"] if reads_text else []), *(["scoring"] if columns else [])]
+    scoring = [*(["terms"] if reads_text else []), *(SCORING if columns else [])]
     return [f"{name}.js" for name in (*scoring, *SCRIPTS)]
 
 

@@ -41,7 +41,11 @@ function columnsTable(columns) {
   const fields = ["column", "kind", "missing", "values", "what the model did with it", "why", `mean |${unit}|`];
   const told = (c) => [missingSaid(c.missing), valuesOf(c), c.treatment, c.why, c.decibans];
   const rows = columns.map((c) => [columnName(c, columns), c.kind, ...told(c)]);
-  const table = boxed(tableOf(fields, rows, { id: "columns", style: `--unit: "${unit}"` }), "Columns", columns.length > 14);
+  const table = boxed(
+    tableOf(fields, rows, { id: "columns", style: `--unit: "${unit}"` }),
+    "Columns",
+    columns.length > 14,
+  );
   return block(element("h2", { class: "small" }, "Columns"), table);
 }
 

@@ -82,7 +82,8 @@ function signed(value) {
 
 const percent = (share) => (share === null || Number.isNaN(share) ? "–" : `${(100 * share).toFixed(1)}%`);
 // Documents that are no table are a column without a name.
-const columnName = ({ name, kind }, { length }) => (length === 1 && kind === "text" && name === "0" ? "document" : name);
+const columnName = ({ name, kind }, { length }) =>
+  length === 1 && kind === "text" && name === "0" ? "document" : name;
 const plural = (count, word) => `${shown(count)} ${word}${count === 1 ? "" : "s"}`;
 const span = (low, high) => `${shown(low)} to ${shown(high)}`;
 const isNumber = (value) => typeof value === "number" || value === "inf" || value === "-inf";

@@ -150,7 +150,8 @@ function showCounts(curve, found) {
 function showCurveNotes({ class: name, auc, auc_low: low, auc_high: high, average_precision: precision }) {
   const interval = low === null ? "" : ` (95% interval ${span(low, high)})`;
   byId("roc-note").textContent = `${name}: area ${shown(auc)}${interval}.`;
-  byId("precision_recall-note").textContent = `${name}: average precision ${shown(precision)}. Dashed: rows called at random.`;
+  byId("precision_recall-note").textContent =
+    `${name}: average precision ${shown(precision)}. Dashed: rows called at random.`;
 }
 
 function movePoint(name) {

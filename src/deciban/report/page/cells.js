@@ -1,0 +1,125 @@
+// Cells: what a person has typed or a row holds, as numbers, codes and text.
+const Cells = (() => {
+  "use strict";
+
+  const MISSING = -1; // the code of a cell that holds nothing
+  const UNSEEN = -2; // and of a value that is not in the list
+
+  // What a number must be, and what is said of one that is not.
+  const DOMAINS = {
+    binary: [(x) => x === 0 || x === 1, "is neither 0 nor 1"],
+    positive: [(x) => x > 0, "is not above 0, as a waiting time must be"],
+    count: [(x) => x >= 0 && Number.isInteger(x), "is not a whole number of 0 or more, as a count must be"],
+    amount: [(x) => x >= 0, "is not a count: it must be 0 or more"],
+    squarable: [(x) => Math.abs(x) <= 2 ** 500, "is too large to be squared"],
+    there: [(x) => !Number.isNaN(x), "is missing: this model needs whole rows"],
+  };
+
+  class Refused extends Error {} // a cell that cannot be read, or that the model refuses
+
+  function refuse(column, cell, problem) {
+    const shown = typeof cell === "string" ? JSON.stringify(cell) : cell === null ? "the cell" : String(cell);
+    throw new Refused(`column ${column.name}: ${shown} ${problem}`);
+  }
+
+  // A number as people write it; undefined if it is none. Whole numbers too long for one are listed by their digits.
+  function numberIn(column, text) {
+    if (/^[+-]?inf(inity)?$/i.test(text)) return text.startsWith("-") ? -Infinity : Infinity;
+    if (/^nan$/i.test(text)) return NaN;
+    if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) return undefined;
+    const x = Number(text);
+    const listed = column.integers && /^[+-]?\d+$/.test(text);
+    return listed && !Number.isSafeInteger(x) ? String(BigInt(text)) : x;
+  }
+
+  function ofNumbers(column) {
+    return column.integers || (column.levels?.length > 0 && column.levels.every((level) => typeof level !== "string"));
+  }
+
+  // Text as the cell of a column of numbers or booleans.
+  function parsed(column, text) {
+    const trimmed = text.trim();
+    if (trimmed === "") return null;
+    if (column.kind === "boolean" && /^(true|false)$/i.test(trimmed)) return trimmed.toLowerCase() === "true";
+    const cell = numberIn(column, trimmed);
+    if (cell === undefined)
+      refuse(column, text, column.kind === "number" ? "is not a number" : "is neither true nor false");
+    return cell;
+  }
+
+  // A raw cell as the column has them: null, a number, a boolean or text.
+  function cellOf(column, raw) {
+    if (raw === null || raw === undefined) return null;
+    if (!["number", "string", "boolean"].includes(typeof raw)) refuse(column, String(typeof raw), "is no cell");
+    const numbers = column.kind === "number" || column.kind === "boolean";
+    const text = typeof raw === "string";
+    let cell = raw;
+    if (text && numbers) cell = parsed(column, raw);
+    else if (text && column.kind === "category" && ofNumbers(column)) cell = numberIn(column, raw.trim()) ?? raw;
+    else if (!text && (column.kind === "text" || (column.kind === "category" && !ofNumbers(column)))) {
+      refuse(column, raw, "is not text, which this column holds");
+    }
+    if (cell === Infinity || cell === -Infinity) refuse(column, raw, "is infinite");
+    return Number.isNaN(cell) ? null : cell;
+  }
+
+  // What a person has typed, as a raw cell, or {problem}; nothing typed is a missing cell.
+  const read = (column, text) =>
+    guarded(
+      () => (text === "" ? null : cellOf(column, text)),
+      (problem) => ({ problem }),
+    );
+
+  // The cell of a column as a number within its domains; NaN if it is missing.
+  function numberOf(row, j, domains, lenient) {
+    const cell = row.cells[j];
+    const x = cell === null ? NaN : Number(cell);
+    if (cell !== null && Number.isNaN(x)) refuse(row.columns[j], cell, "is not a number");
+    for (const name of domains ?? []) {
+      const [inside, problem] = DOMAINS[name];
+      if (inside(x) || (cell === null && name !== "there")) continue;
+      if (lenient) return NaN;
+      refuse(row.columns[j], cell, problem);
+    }
+    return x;
+  }
+
+  // How many cuts are at or below x.
+  function cutsBelow(cuts, x) {
+    let low = 0;
+    let high = cuts.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (x >= cuts[middle]) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  function codeOf(row, code) {
+    const cell = row.cells[code.column];
+    let place = code.missing ?? MISSING;
+    if (cell !== null && code.places) {
+      const known = row.places[code.column].get(typeof cell === "boolean" ? Number(cell) : cell);
+      place = known === undefined ? UNSEEN : code.places[known];
+    } else if (cell !== null) {
+      const x = code.cuts.length ? numberOf(row, code.column, code.domains, code.lenient) : 0;
+      if (!Number.isNaN(x)) place = (code.first ?? 0) + cutsBelow(code.cuts, x);
+    }
+    if (place !== UNSEEN) return place;
+    if (code.refused) refuse(row.columns[code.column], cell, "was never seen in training");
+    return code.unseen ?? MISSING;
+  }
+
+  // What a function makes of a row, or what is wrong with the row.
+  function guarded(work, otherwise) {
+    try {
+      return work();
+    } catch (error) {
+      if (error instanceof Refused) return otherwise(error.message);
+      throw error;
+    }
+  }
+
+  return { Refused, guarded, cellOf, read, numberOf, cutsBelow, codeOf };
+})();
