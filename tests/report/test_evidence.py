@@ -230,6 +230,27 @@ def test_columns_of_trees_are_means_over_rows():
         assert area == pytest.approx(1, rel=1e-4)
 
 
+def test_shares_over_a_bent_axis_are_areas_on_it():
+    rng = np.random.default_rng(6)
+    y = rng.integers(0, 2, 900)
+    money = rng.lognormal(3 + y, 2.0)
+    found = chart(told(db.LogisticRegression(l2=1.0), np.column_stack([money, rng.normal(y, 1.0)]), y), "0")
+    constant = found["scale"]["constant"]
+    for c in ("0", "1"):
+        mine = [row for row in rows(found["density"]) if row["class"] == c]
+        wide = [np.log1p(row["to"] / constant) - np.log1p(row["from"] / constant) for row in mine]
+        assert np.dot(wide, [row["density"] for row in mine]) == pytest.approx(1, rel=1e-4)
+
+
+def test_whole_numbers_are_as_common_as_they_are():
+    """Of 73 ages in 30 bins some would hold three and some two."""
+    ages = np.repeat(np.arange(18.0, 91.0), 10)[:, np.newaxis]
+    y = np.arange(len(ages)) % 2
+    found = chart(told(db.LogisticRegression(l2=1.0), ages, y), "0")
+    density = [row["density"] for row in rows(found["density"])]
+    np.testing.assert_allclose(density, 1 / 73, rtol=1e-5)
+
+
 def test_values_of_a_category_are_means_over_rows():
     rng = np.random.default_rng(1)
     table = pd.DataFrame({"job": rng.choice(list("abc"), 500), "x": rng.normal(size=500)})
@@ -274,6 +295,28 @@ def test_a_pair_has_the_cells_of_its_table():
         mine = (table["a"] == cell["a"]) & (table["b"] == cell["b"])
         assert cell["rows"] == mine.sum()
         np.testing.assert_allclose(decibans[mine], cell["decibans"], rtol=1e-5)
+
+
+def test_pairs_of_numbers_are_in_order_whatever_cells_were_met():
+    """Where one number is large the other is small: no cell of the first row is of the first column."""
+    rng = np.random.default_rng(4)
+    a = rng.random(3000)
+    b = 1 - a + 0.15 * rng.normal(size=3000)
+    y = (np.floor(6 * a) + np.floor(6 * b)) % 2 != (rng.random(3000) < 0.1)
+    model = db.EvidenceClassifier(pairs=1, trees=0).fit(np.column_stack([a, b]), y)
+    (pair,) = report_of(model, np.column_stack([a, b]), y).figures["evidence"]["pairs"]
+    cells = rows(pair["cells"])
+    for side in "ab":
+        labels = list(dict.fromkeys(cell[side] for cell in cells))
+        ends = [float(label.split(" to ")[0]) for label in labels[1:-1]]
+        assert labels[0].startswith("below ")
+        assert labels[-1].endswith(" and above")
+        assert ends == sorted(ends)
+        assert len(cells) % len(labels) == 0
+    empty = [cell for cell in cells if not cell["rows"]]
+    assert empty
+    assert all((cell["decibans"] is None) == (cell["rows"] == 0) for cell in cells)
+    assert sum(cell["rows"] for cell in cells) == 3000
 
 
 # Terms ---------------------------------------------------------------------------------------------------------------

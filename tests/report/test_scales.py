@@ -5,7 +5,7 @@ import pytest
 
 import deciban as db
 from deciban.report import report_of
-from deciban.report.scales import MOST_TICKS, scale_of, spread
+from deciban.report.scales import MOST_TICKS, NARROW, bins_between, bins_of_rows, scale_of, spread
 
 
 def symlog(x, constant):
@@ -60,6 +60,32 @@ def test_numbers_at_the_ends_of_what_there_is(x):
     scale = scale_of(x)
     assert scale is None or np.isfinite([scale["constant"], *scale["ticks"]]).all()
     assert np.isfinite(spread(x.min(), x.max(), 9, scale)).all()
+
+
+def test_a_number_that_many_rows_have_is_a_bin_of_its_own():
+    rng = np.random.default_rng(5)
+    x = np.where(rng.random(2000) < 0.8, 0.0, rng.uniform(10, 100, 2000))
+    edges = bins_of_rows(x, np.ones(2000), None)
+    rows = np.bincount(bins_between(edges, x))
+    assert rows[0] == (x == 0).sum()
+    assert len(rows) == len(edges) - 1
+    others = rows[1:-1]  # equally many, as near as a row
+    assert others.min() >= (2000 - rows[0]) / 19
+    assert others.max() <= (2000 - rows[0]) / 19 + 2
+
+
+def test_no_bin_is_too_narrow_to_be_seen():
+    x = np.append(np.random.default_rng(6).normal(0, 0.01, 1000), [-10.0, 10.0])
+    edges = bins_of_rows(x, np.ones(1002), None)
+    assert np.diff(edges).min() > 20 / NARROW / 2  # between the middles of gaps
+    assert (np.diff(edges) > 0).all()
+
+
+@pytest.mark.parametrize("x", [[], [3.0], [3.0, 3.0], [1.0, 2.0], [-1.7e308, 1.7e308]])
+def test_few_numbers_have_bins(x):
+    edges = bins_of_rows(np.array(x), np.ones(len(x)), None)
+    assert len(bins_between(edges, np.array(x))) == len(x)
+    assert (edges[0], edges[-1]) == ((x[0], x[-1]) if x else (0, 0))
 
 
 @pytest.fixture(scope="module")

@@ -101,7 +101,7 @@ def bins_of_rows(x: FloatArray, weights: FloatArray, scale: Figures | None) -> F
     rows = np.bincount(of, weights=weights)
     heavy = rows >= rows.sum() / BINS
     enough = max(rows[~heavy].sum() / max(1, BINS - heavy.sum()), LEAST * rows.sum())
-    places = placed(values, scale)
+    places = placed(values, scale) / 2  # the whole range may be more than a number holds
     narrow = (places[-1] - places[0]) / NARROW
     cuts, first, met = [], 0, 0.0  # the first value of the bin that is being filled, and Σ w in it
     for i in range(len(values) - 1):
