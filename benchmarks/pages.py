@@ -1,16 +1,15 @@
 """Reports: how long they take to make, how large they are, and how long a browser takes to open them.
 
-``python -m benchmarks.pages``. Needs Chromium and playwright. A page is open when its sections are built and the model
-can be asked; charts below the first screen are drawn when they are scrolled to.
+Needs Chromium and playwright. A page is open when its sections are built and the model can be asked; charts below the
+first screen are drawn when they are scrolled to.
 """
 
 from __future__ import annotations
 
 import shutil
-import sys
 import tempfile
-import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +17,18 @@ import numpy as np
 import pandas as pd
 
 import deciban as db
-from benchmarks.report import table
-from benchmarks.sizes import SEED
+from benchmarks.harness import Bench, job, timed
+from benchmarks.sizes import QUICK, SEED, short
 
-RUNS = 3  # the fastest counts
-SCORED = """() => {
+MADE, LARGE, OPENED, SCORED = 10.0, 5000.0, 3.0, 16.0  # at most: seconds, kB, seconds, and ms, of which 16 are a frame
+SCORE = """() => {
   const row = window.deciban.figures.rows.cells[0], start = performance.now();
   for (let i = 0; i < 20; ++i) window.deciban.scorer.score(row);
   return (performance.now() - start) / 20;
 }"""
 
 
-def mixed(rows: int = 30_000, columns: int = 15) -> tuple[Any, pd.DataFrame]:
+def mixed(rows: int, columns: int = 15) -> tuple[Any, pd.DataFrame]:
     """Half numbers, half categories."""
     rng = np.random.default_rng(SEED)
     y = rng.integers(0, 2, rows)
@@ -39,54 +38,57 @@ def mixed(rows: int = 30_000, columns: int = 15) -> tuple[Any, pd.DataFrame]:
     return db.EvidenceClassifier().fit(data, "y"), data
 
 
-def wide() -> tuple[Any, pd.DataFrame]:
+def wide(rows: int) -> tuple[Any, pd.DataFrame]:
     """300 columns, one of them with 10,000 values."""
     rng = np.random.default_rng(SEED)
-    y = rng.integers(0, 3, 20_000)
+    y = rng.integers(0, 3, rows)
     made = {f"x{j}": rng.normal(0.2 * y, 1.0) for j in range(299)}
     many = [f"value {v}" for v in rng.integers(0, 10_000, len(y)).tolist()]
     data = pd.DataFrame({**made, "many": many, "y": np.array(["a", "b", "c"])[y]})
     return db.NaiveBayes().fit(data, "y"), data
 
 
-def words() -> tuple[Any, pd.DataFrame]:
+def words(rows: int) -> tuple[Any, pd.DataFrame]:
     """Documents with 100,000 different words."""
     rng = np.random.default_rng(SEED)
-    y = rng.integers(0, 2, 20_000)
+    y = rng.integers(0, 2, rows)
     ranks = (rng.pareto(0.7, (len(y), 60)) * 20).astype(np.int64) % 300_000
     texts = [" ".join(f"w{rank + 7 * label}" for rank in row) for row, label in zip(ranks.tolist(), y, strict=True)]
     data = pd.DataFrame({"text": texts, "y": np.where(y, "spam", "ham")})
     return db.NaiveBayes({"text": db.families.Text()}).fit(data, "y"), data
 
 
-CASES: dict[str, Callable[[], tuple[Any, pd.DataFrame]]] = {
-    "EvidenceClassifier, 30,000 × 15, mixed": mixed,
-    "NaiveBayes, 300 columns, one with 10,000 values": wide,
-    "NaiveBayes, texts of 20,000 rows": words,
+CASES: dict[str, tuple[Callable[[int], tuple[Any, pd.DataFrame]], int]] = {
+    "EvidenceClassifier, mixed, 15 columns": (mixed, 30_000),
+    "NaiveBayes, 300 columns, one with 10,000 values": (wide, 20_000),
+    "NaiveBayes, texts": (words, 20_000),
 }
 
 
-def main() -> int:
+@job("pages")
+def pages(bench: Bench) -> None:
+    """Every size is that of the whole file, of which Vega is 0.9 MB."""
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None or find_spec("playwright") is None:
+        print("  skipped: pip install playwright, and chromium on the PATH", flush=True)
+        return
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        rows = [_row(browser, Path(folder) / "report.html", title, *case()) for title, case in CASES.items()]
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for title, (case, rows) in CASES.items():
+            some = rows // QUICK if bench.quick else rows
+            _page(bench, browser, Path(folder) / "report.html", f"{title}, {short(some)} rows", *case(some))
         browser.close()
-    print(table(["report", "made, s", "kB", "opened, s", "a row scored, ms"], rows))
-    return 0
 
 
-def _row(browser: Any, path: Path, title: str, model: Any, data: pd.DataFrame) -> tuple[str, ...]:
-    made = min(_seconds(lambda: model.report(data, "y").save(path)) for _ in range(RUNS))
-    opened, scored = min(_opened(browser, path) for _ in range(RUNS))
-    return title, f"{made:.1f}", f"{path.stat().st_size / 1000:,.0f}", f"{opened:.2f}", f"{scored:.2f}"
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+def _page(bench: Bench, browser: Any, path: Path, title: str, model: Any, data: pd.DataFrame) -> None:
+    made = min(timed(lambda: model.report(data, "y").save(path))[0] for _ in range(bench.runs))
+    opened, scored = (min(times) for times in zip(*(_opened(browser, path) for _ in range(bench.runs)), strict=True))
+    bench.limit(f"page made: {title}", made, MADE, "s")
+    bench.limit(f"its size: {title}", path.stat().st_size / 1000, LARGE, "kB")
+    bench.limit(f"opened: {title}", opened, OPENED, "s")
+    bench.limit(f"a row scored in it: {title}", scored, SCORED, "ms")
 
 
 def _opened(browser: Any, path: Path) -> tuple[float, float]:
@@ -97,10 +99,6 @@ def _opened(browser: Any, path: Path) -> tuple[float, float]:
         page.goto(path.as_uri())
         page.evaluate("window.deciban.ready")
 
-    found = _seconds(open_it), float(page.evaluate(SCORED))
+    found = timed(open_it)[0], float(page.evaluate(SCORE))
     page.close()
     return found
-
-
-if __name__ == "__main__":
-    sys.exit(main())
