@@ -80,7 +80,15 @@ def _script(source: str) -> str:
 def _charts(figures: dict[str, Any]) -> dict[str, Any]:
     """The charts without their data, by name."""
     unit = (figures["evidence"] or {}).get("unit", "decibans")
-    chart = {
+    found = _templates(unit, (figures["linear"] or {}).get("unit", "coefficient"))
+    plane = figures["boundary"]
+    return found | ({"boundary": _template(boundary.boundary(plane, ""))} if plane else {})
+
+
+@cache
+def _templates(unit: str, coefficient: str) -> dict[str, Any]:
+    """Those that every report has; made anew they take a second."""
+    charts = {
         "roc": quality.roc_lines([""], marked=True),
         "precision_recall": quality.precision_lines([""], marked=True),
         "calibration": quality.calibration_bins("probability given", "share observed"),
@@ -92,12 +100,14 @@ def _charts(figures: dict[str, Any]) -> dict[str, Any]:
         "pair": evidence.pair_map(""),
         "terms": evidence.term_bars(),
         "waterfall": evidence.floating(unit),
-        "coefficients": linear.interval_points((figures["linear"] or {}).get("unit", "coefficient")),
+        "coefficients": linear.interval_points(coefficient),
         "path": linear.descent(),
     }
-    if figures["boundary"]:
-        chart["boundary"] = boundary.boundary(figures["boundary"], "")
-    return {name: _styled(_bare(found.to_dict())) for name, found in chart.items()}
+    return {name: _template(chart) for name, chart in charts.items()}
+
+
+def _template(chart: Any) -> Any:
+    return _styled(_bare(chart.to_dict()))
 
 
 def _bare(spec: dict[str, Any]) -> dict[str, Any]:
