@@ -84,7 +84,27 @@ def test_infinite_evidence_lies_beyond_all_finite_evidence():
     rows = evidence.column(column).to_dict()["datasets"]["evidence"]
     assert column["evidence"]["rows"][0][2] == "-inf"
     assert rows[0]["decibans"] < -max(abs(row["decibans"]) for row in rows[1:])
-    assert drawable([{"x": "inf"}, {"x": "a"}], "x") == [{"x": 1.1}, {"x": "a"}]
+    assert [row["endless"] for row in rows] == [True] + [False] * (len(rows) - 1)
+    assert "−∞" in drawn(evidence.column(column))[1]
+    assert drawable([{"x": "inf"}, {"x": "a"}], "x") == [{"x": 1.1, "endless": True}, {"x": "a", "endless": False}]
+
+
+@pytest.mark.parametrize("place", [0, 1, 2], ids=["numbers", "levels", "steps"])
+def test_what_is_infinite_is_written_so(place):
+    column = made.binary()["evidence"]["columns"][place]
+    at = column["evidence"]["fields"].index("decibans")
+    assert ("∞" in drawn(evidence.column(column))[1]) == (place == 1)
+    column["evidence"]["rows"][2][at] = "inf"
+    assert "+∞" in drawn(evidence.column(column))[1]
+
+
+def test_what_is_infinite_is_written_so_in_rankings_pairs_and_terms():
+    told = made.binary()["evidence"]
+    told["ranking"][0]["value"] = told["pairs"][0]["cells"]["rows"][0][3] = told["terms"][0]["terms"]["rows"][0][2] = (
+        "inf"
+    )
+    for chart in (evidence.ranking(told["ranking"]), evidence.pair(told["pairs"][0]), evidence.terms(told["terms"][0])):
+        assert "∞" in drawn(chart)[1]
 
 
 def test_only_the_most_telling_are_drawn():
@@ -179,9 +199,9 @@ def test_coefficients_have_the_intervals_of_the_fit(rows):
     spec, _ = drawn(model.plot_coefficients())
     (listed,) = (rows for name, rows in spec["datasets"].items() if name != "zero")
     found = {row["name"]: (row["low"], row["estimate"], row["high"]) for row in listed}
-    names = ["(intercept)", *model.feature_names_]
-    errors = np.sqrt(np.diag(model.inference_.covariance))
-    for name, estimate, error in zip(names, model.inference_.estimates[0], errors, strict=True):
+    assert "(intercept)" not in found
+    errors = np.sqrt(np.diag(model.inference_.covariance))[1:]
+    for name, estimate, error in zip(model.feature_names_, model.inference_.estimates[0, 1:], errors, strict=True):
         np.testing.assert_allclose(found[name], estimate + 1.959963984540054 * error * np.array([-1, 0, 1]))
     sizes = [abs(row["estimate"]) for row in listed]
     assert sizes == sorted(sizes, reverse=True)

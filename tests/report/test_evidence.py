@@ -149,6 +149,21 @@ def test_a_missing_cell_is_a_value_where_it_counts():
     assert "(missing)" not in {row["value"] for row in rows(skipped["density"])}
 
 
+def test_a_value_never_learned_has_no_share():
+    learned, y = pd.DataFrame({"c": ["a", "b", "a", "b"], "x": [1.0, 2.0, 2.5, 4.0]}), [0, 1, 0, 1]
+    model = db.NaiveBayes().fit(learned, y)
+    asked = learned.assign(c=["a", "b", "new", "new"])
+    found = chart(report_of(model, asked, y).figures["evidence"], "c")
+    assert {row["value"]: row["decibans"] for row in rows(found["evidence"])}["new"] == 0
+    assert {row["value"] for row in rows(found["density"])} == {"a", "b"}
+
+
+def test_a_column_that_says_nothing_has_no_chart():
+    X = np.column_stack([np.ones(6), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]])
+    evidence = told(db.NaiveBayes(), X, [0, 1, 0, 1, 0, 1])
+    assert [column["name"] for column in evidence["columns"]] == ["1"]
+
+
 def test_booleans_have_two_values():
     X, y = np.array([[True], [True], [False], [False]]), [0, 0, 0, 1]
     found = rows(chart(told(db.NaiveBayes(), X, y), "0")["evidence"])
@@ -188,7 +203,8 @@ def test_corrected_evidence_is_multiplied_and_its_densities_are_not():
 def test_columns_without_evidence_are_no_trouble():
     n = 50
     table = pd.DataFrame({"never": [None] * n, "same": 1.0, "nan": np.nan, "x": np.arange(n) * 1.0})
-    y = np.arange(n) % 2
+    y = np.arange(n) // 5 % 2
+    y[:10] = 0
     for model in (db.NaiveBayes(), db.EvidenceClassifier(), db.LogisticRegression(l2=1.0)):
         evidence = told(model, table, y)
         assert chart(evidence, "x")["evidence"]["rows"]
@@ -245,8 +261,7 @@ def test_shares_over_a_bent_axis_are_areas_on_it():
 def test_whole_numbers_are_as_common_as_they_are():
     """Of 73 ages in 30 bins some would hold three and some two."""
     ages = np.repeat(np.arange(18.0, 91.0), 10)[:, np.newaxis]
-    y = np.arange(len(ages)) % 2
-    found = chart(told(db.LogisticRegression(l2=1.0), ages, y), "0")
+    found = chart(told(db.GeneralizedLinearModel("gaussian"), ages, ages[:, 0] ** 2), "0")
     density = [row["density"] for row in rows(found["density"])]
     np.testing.assert_allclose(density, 1 / 73, rtol=1e-5)
 

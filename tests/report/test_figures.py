@@ -104,6 +104,16 @@ def tables(value):
             yield from tables(cell)
 
 
+@pytest.mark.parametrize("name", ["mixed", "poisson", "discriminant"])
+def test_without_rows_no_row_is_in_the_figures(name):
+    model, rows = CASES[name]
+    X, y = rows()
+    figures = report_of(model.fit(X, y), X, y, rows=0).figures
+    assert figures["rows"]["cells"] == figures["rows"]["numbers"] == figures["rows"]["labels"] == []
+    assert figures["quality"].get("residuals") is None
+    assert not (figures["boundary"] or {}).get("points", {}).get("rows")
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_every_key_is_there(name):
     model, rows = CASES[name]

@@ -146,6 +146,14 @@ def test_of_very_many_coefficients_the_largest_are_listed():
     assert any("1,000 largest" in note for note in linear["notes"])
 
 
+def test_the_path_has_all_its_digits(rows):
+    """What is left to the optimum is a difference of objectives."""
+    X, y = rows
+    model = db.LogisticRegression().fit(X, y)
+    found = figures(model, X, y)["linear"]["path"]
+    assert [row[1] for row in found["rows"]] == [row[1] for row in model.path_.rows]
+
+
 def test_a_boundary_is_where_classes_tie():
     X, y = load_iris(return_X_y=True)
     X, y = X[50:, 2:], y[50:]

@@ -36,11 +36,12 @@ def opened(browser, tmp_path):
     browser.heard.clear()
     path = tmp_path / "report.html"
 
-    def show(figures, size=WIDE, drawn=False):
+    def show(figures, size=WIDE, drawn=False, ready=True):
         path.write_text(figures if isinstance(figures, str) else html(figures), encoding="utf-8")
         browser.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
         browser.goto(path.as_uri())
-        browser.evaluate("deciban.ready")
+        if ready:
+            browser.evaluate("deciban.ready")
         if drawn:
             browser.evaluate("deciban.drawAll()")
         return browser
@@ -240,6 +241,59 @@ def test_rows_say_whether_they_were_right(opened, bayes):
     ]
 
 
+def test_cells_of_a_row_are_scored_as_they_are_though_inputs_show_them_otherwise(opened):
+    """An input drops line breaks, and an empty text looks like a missing one."""
+    levels = [f"s{i}\nx" for i in range(60)] + [""]
+    table = pd.DataFrame({"a": levels * 4})
+    y = ["no" if i % 61 < 30 else "yes" for i in range(len(table))]
+    model = db.NaiveBayes().fit(table, y)
+    figures = report_of(model, table, y).figures
+    page = opened(figures)
+    for place in (0, 1, 2, figures["rows"]["cells"].index([""])):
+        page.select_option("#row", str(place))
+        (proba,) = model.predict_proba(pd.DataFrame({"a": figures["rows"]["cells"][place]}))
+        assert text(page, "#result") == f"{model.classes_[proba.argmax()]}, with probability {proba.max():.4f}"
+    field(page, "a").fill("s1")  # never seen, so nothing is said
+    assert text(page, "#result").endswith(f"{model.predict_proba(pd.DataFrame({'a': ['s1']})).max():.4f}")
+
+
+def test_an_empty_document_is_no_missing_one(opened):
+    documents = ["buy drugs now", "buy", "lunch", "lunch today", "", "", "", "drugs"]
+    model = db.NaiveBayes(db.families.Text("bernoulli")).fit(documents, list("aabbbbba"))
+    figures = report_of(model, documents, list("aabbbbba")).figures
+    page = opened(figures)
+    page.select_option("#row", str(figures["rows"]["cells"].index([""])))
+    assert text(page, "#result") == f"b, with probability {model.predict_proba(['']).max():.4f}"
+    assert page.locator("#cells label").text_content() == "document"
+
+
+def test_probabilities_that_are_no_sum_have_no_waterfall(opened):
+    x, y = plane()
+    model = db.Calibrated(db.NaiveBayes(), method="isotonic").fit(x, y)
+    page = opened(report_of(model, x, y).figures)
+    assert page.locator("#probabilities .number").count() == 3
+    assert "no sum" in text(page, "#prediction")
+    assert page.locator("#target, #waterfall-note, #parts").count() == 0
+
+
+def test_one_class_is_the_only_one(opened):
+    model = db.NaiveBayes().fit([[1.0], [2.0]], ["a", "a"])
+    page = opened(report_of(model, [[1.0], [2.0]], ["a", "a"]).figures)
+    assert text(page, "#result") == "a, with probability 1"
+    assert "the only class" in text(page, "#prediction")
+
+
+def test_a_class_is_never_weighed_against_itself(opened, bayes):
+    page = opened(bayes[2])
+    for target in ("no", "yes"):
+        page.select_option("#target", target)
+        page.select_option("#against", target)
+        other = {"no": "yes", "yes": "no"}[target]
+        assert text(page, "#waterfall-note").startswith(f"{target} against {other}: ")
+    page.click("#reset")
+    assert (page.input_value("#target"), page.input_value("#against")) == ("-1", "-1")
+
+
 def test_why_there_is_no_scoring_is_said(opened):
     page = opened(made.binary())
     assert "it was made by hand" in text(page, "#prediction")
@@ -289,6 +343,32 @@ def test_the_slider_goes_by_keyboard_and_by_number(opened):
     assert rates_shown(page) == rates_at(curve, 250)
     assert page.input_value("#threshold") == "0.25"
     assert page.evaluate("deciban.threshold(900).tp") == curve["tp"][900]
+
+
+def test_what_is_no_threshold_leaves_it_as_it_was(opened):
+    page = opened(made.binary())
+    page.fill("#threshold", "0.25")
+    page.fill("#threshold-number", "")
+    page.keyboard.press("Tab")
+    assert page.input_value("#threshold-number") == page.input_value("#threshold") == "0.25"
+    page.fill("#threshold-number", "7")
+    page.keyboard.press("Tab")
+    assert page.input_value("#threshold-number") == "1"
+
+
+def test_tables_of_curves_and_bins_follow_the_class(opened):
+    figures = made.five()
+    page = opened(figures)
+    data = [page.locator("#quality figure").nth(place).locator("details") for place in range(3)]
+    for one in data:
+        one.locator("summary").click()
+        one.locator("table").wait_for()
+    page.select_option("#curve", label="elm")
+    page.select_option("#calibration-class", label="elm")
+    curve, bins = figures["quality"]["curves"][4], figures["quality"]["calibration"][4]["bins"]
+    for one, table in zip(data, (curve["roc"], curve["precision_recall"], bins), strict=True):
+        assert one.locator("table").count() == 1
+        assert one.locator("tbody tr").count() == len(table["rows"])
 
 
 def test_each_of_five_classes_has_its_curve(opened):
@@ -441,6 +521,59 @@ def test_everything_is_reached_by_the_tab_key(opened, bayes):
         page.evaluate("window.seen.add(document.activeElement)")
     assert page.evaluate("window.seen.has(document.body)") is False
     assert page.evaluate("window.seen.size") == there
+
+
+def test_links_stay_in_the_frame_of_a_notebook(opened):
+    """There an address such as #evidence is one of the notebook."""
+    table, y = people()
+    report = db.NaiveBayes().fit(table, y).report(table, y)
+    page = opened(f"<!doctype html><title>notebook</title>{report._repr_html_()}", ready=False)
+    frame = page.frames[1]
+    frame.locator("#contents a", has_text="Evidence").click()
+    assert frame.locator("h1").text_content() == report.figures["title"]
+    assert frame.evaluate("document.activeElement.id") == "evidence"
+    frame.wait_for_function("Math.abs(document.querySelector('#evidence').getBoundingClientRect().top) < 100")
+
+
+def test_a_cell_that_is_refused_is_marked(opened, bayes):
+    page = opened(bayes[2])
+    age = field(page, "age")
+    age.fill("old")
+    assert age.get_attribute("aria-invalid") == "true"
+    assert age.get_attribute("aria-describedby") == "problem"
+    age.fill("40")
+    assert age.get_attribute("aria-invalid") == "false"
+
+
+CONTRAST = """(selector) => [...document.querySelectorAll(selector)].map((one) => {
+  const canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 })
+    .getContext("2d", { willReadFrequently: true });
+  const light = (colours) => {
+    canvas.clearRect(0, 0, 1, 1);
+    for (const colour of colours) { canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); }
+    const linear = (v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
+    const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map(linear);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const paper = getComputedStyle(document.body).backgroundColor;
+  const behind = [];
+  for (let up = one; up; up = up.parentElement) behind.unshift(getComputedStyle(up).backgroundColor);
+  const [a, b] = [light([paper, ...behind]), light([paper, ...behind, getComputedStyle(one).color])];
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+})"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read(opened, bayes, scheme):
+    """WCAG AA: 4.5 to 1, of words and of numbers on shaded cells."""
+    page = opened(bayes[2])
+    page.emulate_media(color_scheme=scheme)
+    field(page, "age").fill("old")
+    page.evaluate("document.querySelectorAll('.matrix td').forEach((one) => one.style.setProperty('--share', 1))")
+    words = "h1, h2, h3, h4, p, th, td:not(.corner), label, dt, dd, summary, button, input, select, nav a, li"
+    ratios = page.evaluate(CONTRAST, words)
+    assert len(ratios) > 50
+    assert min(ratios) >= 4.5
 
 
 def test_inputs_charts_and_headings_have_names_and_order(opened, judged):

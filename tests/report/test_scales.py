@@ -97,7 +97,9 @@ def amounts():
     return np.column_stack([money, rng.normal(y, 1.0)]), y
 
 
-@pytest.mark.parametrize("family", [db.families.Gaussian(), db.families.Binned()], ids=["numbers", "steps"])
+@pytest.mark.parametrize(
+    "family", [db.families.Gaussian(), db.families.Binned("equal-frequency")], ids=["numbers", "steps"]
+)
 def test_charts_are_drawn_on_the_scale_of_their_column(amounts, family):
     X, y = amounts
     report = report_of(db.NaiveBayes(family).fit(X, y), X, y)

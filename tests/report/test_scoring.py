@@ -165,6 +165,13 @@ def test_gaussian_discriminant(page, covariance, holes):
     assert_same(page, model, rows)
 
 
+def test_classes_that_tie_at_numbers_far_away_share_the_probability(page):
+    rng = np.random.default_rng(12)
+    X = pd.DataFrame(rng.normal(size=(90, 2)), columns=["a", "b"])
+    model = db.GaussianDiscriminant().fit(X, np.arange(90) % 3)
+    assert_same(page, model, pd.DataFrame({"a": [1e100, -1e120, 1e60], "b": [1.0, 2.0, np.nan]}), explained=False)
+
+
 EVIDENCE = {
     "default": {},
     "pairs": {"pairs": 3, "trees": 0},

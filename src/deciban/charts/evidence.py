@@ -21,17 +21,22 @@ from deciban.charts.parts import (
     axis,
     data,
     drawable,
+    endless,
     names_axis,
     rows_of,
     signed,
     title,
+    told,
     whole,
     zero,
 )
 from deciban.table import numbered
 
 MOST_BARS, MOST_TERMS, MOST_OTHERS = 20, 15, 4  # that are drawn one by one; figures hold all
+FULL = 10  # decibans
 TEN, NONE = "abs(datum.decibans) >= 9.95", "abs(datum.decibans) < 0.05"
+ENDS = ("from", "to")
+TOLD = told("decibans")
 KNOWN = "isValid(datum.low) && isValid(datum.high)"
 CHOSEN, MINE = "datum.class === chosen", "datum.side === chosen"
 
@@ -41,16 +46,24 @@ def ranking(figures: Sequence[Figure], unit: str = "decibans") -> Any:
 
     >>> chart = ranking([{"name": "age", "value": 3.2, "what": "column"}])
     >>> chart.to_dict()["datasets"]["ranking"]
-    [{'name': 'age', 'value': 3.2, 'what': 'column'}]
+    [{'name': 'age', 'value': 3.2, 'what': 'column', 'endless': False}]
     """
-    alt = altair()
-    bars = alt.Chart(data("ranking")).encode(
-        y=names_axis("name"),
-        x=alt.X("value:Q", title=f"mean |{unit}|", axis=axis(grid=True, tickCount=5)),
-        tooltip=["name:N", "what:N", alt.Tooltip("value:Q", format=".4~g", title=f"mean |{unit}|")],
+    return whole(
+        ranked(unit).properties(title=title("Evidence by column")),
+        ranking=drawable([dict(row) for row in figures[:MOST_BARS]], "value"),
     )
-    drawn = bars.mark_bar(color=FOR).properties(width=SIDE, height=alt.Step(STEP), title=title("Evidence by column"))
-    return whole(drawn, ranking=[dict(row) for row in figures[:MOST_BARS]])
+
+
+def ranked(unit: str = "decibans") -> Any:
+    """The ranking without its bars."""
+    alt = altair()
+    base = alt.Chart(data("ranking")).encode(y=names_axis("name"))
+    bars = base.transform_calculate(told="datum.endless ? '∞' : format(datum.value, '.4~g')").mark_bar(color=FOR)
+    drawn = bars.encode(
+        x=alt.X("value:Q", title=f"mean |{unit}|", axis=axis(grid=True, tickCount=5)),
+        tooltip=["name:N", "what:N", alt.Tooltip("told:N", title=f"mean |{unit}|")],
+    )
+    return alt.layer(drawn, *endless(base, "value")).properties(width=SIDE, height=alt.Step(STEP))
 
 
 def column(figure: Figure, of: str | None = None, unit: str = "decibans") -> Any:
@@ -85,13 +98,19 @@ def levels(chosen: str, density_title: str, unit: str = "decibans") -> Any:
     """Bars of decibans by value; beside them, the share of each value in the class and in the others."""
     alt = altair()
     base = alt.Chart(data("evidence")).transform_filter(CHOSEN).encode(y=names_axis("value", limit=120))
-    bars = base.mark_bar(height={"band": 0.8}).encode(
-        x=alt.X("decibans:Q", title=unit, axis=axis(tickCount=5)),
-        color=signed("decibans"),
-        tooltip=["value:N", "class:N", alt.Tooltip("decibans:Q", format="+.4~g"), alt.Tooltip("rows:Q", format=",")],
+    bars = (
+        base.transform_calculate(told=TOLD)
+        .mark_bar(height={"band": 0.8})
+        .encode(
+            x=alt.X("decibans:Q", title=unit, axis=axis(tickCount=5)),
+            color=signed("decibans"),
+            tooltip=["value:N", "class:N", alt.Tooltip("told:N", title=unit), alt.Tooltip("rows:Q", format=",")],
+        )
     )
     ranges = base.transform_filter(KNOWN).mark_rule(color=INK).encode(x=alt.X("low:Q", title=unit), x2="high:Q")
-    said = alt.layer(bars, ranges, zero()).properties(width=SIDE * 0.6, height=alt.Step(STEP))
+    said = alt.layer(bars, ranges, zero(), *endless(base, "decibans")).properties(
+        width=SIDE * 0.6, height=alt.Step(STEP)
+    )
     shares = _sides(alt, density_title, "value:N").mark_point(filled=True, size=45, opacity=0.9)
     common = shares.encode(
         y=names_axis("value", shown=False),
@@ -112,10 +131,25 @@ def numbers(chosen: str, density_title: str, unit: str = "decibans", scale: Figu
     up = alt.Y("decibans:Q", title=unit, axis=axis(tickCount=5))
     ranges = base.transform_filter(KNOWN).mark_area(color=INK, opacity=0.15)
     band = ranges.encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
-    line = base.mark_line(color=INK, strokeWidth=2, interpolate="linear").encode(y=up)
-    tips = [alt.Tooltip(f"{field}:Q", format=".4~g") for field in ("value", "decibans", "rows")]
-    points = base.mark_point(opacity=0, size=80).encode(y=up, tooltip=tips)
-    return _over(alt, _behind(alt, density_title, scale), alt.layer(band, zero("y"), line, points), chosen)
+    dashes = alt.condition("datum.endless", alt.value([2, 3]), alt.value([1, 0]))
+    line = base.mark_line(color=INK, strokeWidth=2, interpolate="linear").encode(
+        y=up, detail="endless:N", strokeDash=dashes
+    )
+    tips = [alt.Tooltip("value:Q", format=".4~g"), alt.Tooltip("told:N", title=unit), alt.Tooltip("rows:Q", format=",")]
+    points = base.transform_calculate(told=TOLD).mark_point(opacity=0, size=80).encode(y=up, tooltip=tips)
+    said = alt.layer(band, zero("y"), line, points, *_ends(base, up))
+    return _over(alt, _behind(alt, density_title, scale), said, chosen)
+
+
+def _ends(base: Any, up: Any) -> list[Any]:
+    """Where a line is as far out as it can be drawn, what it stands for: at its first and last number."""
+    far = base.transform_filter("datum.endless").transform_calculate(told=TOLD)
+    return [
+        far.transform_aggregate(value=f"{end}(value)", groupby=["decibans", "told"])
+        .mark_text(color=INK, align=align, dy=9)
+        .encode(y=up, text="told:N")
+        for end, align in (("min", "left"), ("max", "right"))
+    ]
 
 
 def steps(chosen: str, density_title: str, unit: str = "decibans", scale: Figure | None = None) -> Any:
@@ -126,11 +160,14 @@ def steps(chosen: str, density_title: str, unit: str = "decibans", scale: Figure
     up = alt.Y("decibans:Q", title=unit, axis=axis(tickCount=5))
     ranges = base.transform_filter(KNOWN).mark_rect(color=INK, opacity=0.1)
     band = ranges.encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
-    tips = [alt.Tooltip(f"{field}:Q", format=".4~g") for field in ("from", "to", "decibans", "rows")]
-    line = base.mark_rule(color=INK, strokeWidth=2.5).encode(y=up, tooltip=tips)
+    sides = [alt.Tooltip(f"{field}:Q", format=".4~g") for field in ENDS]
+    tips = [*sides, alt.Tooltip("told:N", title=unit), alt.Tooltip("rows:Q", format=",")]
+    line = base.transform_calculate(told=TOLD).mark_rule(color=INK, strokeWidth=2.5).encode(y=up, tooltip=tips)
+    far = mine.transform_filter("datum.endless").transform_calculate(told=TOLD)
+    written = far.mark_text(color=INK, align="left", dy=9).encode(y=up, text="told:N")
     single = mine.transform_filter("datum.from === datum.to")  # a value of its own, such as 0
     dots = single.mark_point(filled=True, color=INK, size=40, opacity=1).encode(y=up, tooltip=tips)
-    return _over(alt, _behind(alt, density_title, scale), alt.layer(band, zero("y"), line, dots), chosen)
+    return _over(alt, _behind(alt, density_title, scale), alt.layer(band, zero("y"), line, dots, written), chosen)
 
 
 def _across(field: str, scale: Figure | None) -> Any:
@@ -181,7 +218,7 @@ def _chosen(value: str) -> Any:
 
 
 def pair(figure: Figure, of: str | None = None) -> Any:
-    """Decibans of two columns read together, as a map: blue is for the class, and the stronger the deeper."""
+    """Decibans of two columns read together, as a map: blue is for the class, and ten decibans have the full colour."""
     cells = rows_of(figure["cells"])
     chosen = of if of is not None else next((row["class"] for row in cells), "")
     drawn = pair_map(chosen, *figure["names"])
@@ -192,19 +229,21 @@ def pair(figure: Figure, of: str | None = None) -> Any:
 def pair_map(chosen: str, across: str | None = None, up: str | None = None) -> Any:
     """The map without its cells."""
     alt = altair()
-    base = alt.Chart(data("cells")).transform_filter(CHOSEN).transform_calculate(size="abs(datum.decibans)")
+    base = alt.Chart(data("cells")).transform_filter(CHOSEN)
+    base = base.transform_calculate(told=TOLD, size=f"sqrt(min(1, abs(datum.decibans) / {FULL}))")
     leaning = alt.Axis(labelLimit=90, labelAngle=-45, ticks=False, domain=False)
     base = base.encode(
         x=alt.X("a:N", sort=None, title=apart(across), axis=leaning),
         y=alt.Y("b:N", sort=None, title=apart(up), axis=alt.Axis(labelLimit=110, ticks=False, domain=False)),
-        tooltip=["a:N", "b:N", "class:N", alt.Tooltip("decibans:Q", format="+.4~g"), alt.Tooltip("rows:Q", format=",")],
+        tooltip=["a:N", "b:N", "class:N", alt.Tooltip("told:N", title="decibans"), alt.Tooltip("rows:Q", format=",")],
     )
     known = base.transform_filter("isValid(datum.decibans)")
     tiles = base.mark_rect(stroke=GREY, strokeOpacity=0.25).encode(
         fill=alt.condition("datum.decibans >= 0", alt.value(FOR), alt.value(AGAINST)),
-        fillOpacity=alt.FillOpacity("size:Q", scale=alt.Scale(range=[0, 0.85], zero=True), legend=None),
+        # numbers on the deepest colour are read, light on dark too
+        fillOpacity=alt.FillOpacity("size:Q", scale=alt.Scale(domain=[0, 1], range=[0, 0.5]), legend=None),
     )
-    written = f"{NONE} ? '0' : format(datum.decibans, {TEN} ? '+.0f' : '+.1f')"
+    written = f"datum.endless ? datum.told : {NONE} ? '0' : format(datum.decibans, {TEN} ? '+.0f' : '+.1f')"
     text = known.transform_calculate(text=written).mark_text(fontSize=10, color=INK).encode(text="text:N")
     return alt.layer(tiles, text).add_params(_chosen(chosen)).properties(width=SIDE, height=SIDE * 0.8)
 
@@ -222,14 +261,17 @@ def terms(figure: Figure, of: str | None = None) -> Any:
 def term_bars() -> Any:
     """Bars of decibans without their terms."""
     alt = altair()
-    bars = alt.Chart(data("terms")).mark_bar(height={"band": 0.8})
-    drawn = bars.encode(
-        y=names_axis("term"),
-        x=alt.X("decibans:Q", title="decibans", axis=axis(tickCount=5)),
-        color=signed("decibans"),
-        tooltip=["term:N", "class:N", alt.Tooltip("decibans:Q", format="+.4~g"), alt.Tooltip("count:Q", format=",")],
+    base = alt.Chart(data("terms")).encode(y=names_axis("term"))
+    drawn = (
+        base.transform_calculate(told=TOLD)
+        .mark_bar(height={"band": 0.8})
+        .encode(
+            x=alt.X("decibans:Q", title="decibans", axis=axis(tickCount=5)),
+            color=signed("decibans"),
+            tooltip=["term:N", "class:N", alt.Tooltip("told:N", title="decibans"), alt.Tooltip("count:Q", format=",")],
+        )
     )
-    return alt.layer(drawn, zero()).properties(width=SIDE, height=alt.Step(STEP))
+    return alt.layer(drawn, zero(), *endless(base, "decibans")).properties(width=SIDE, height=alt.Step(STEP))
 
 
 def waterfall(lines: Sequence[tuple[str, float]], heading: str, unit: str = "decibans") -> Any:

@@ -25,12 +25,15 @@ from deciban.charts.parts import (
 
 KNOWN = "isValid(datum.low) && isValid(datum.high)"
 MOST_COEFFICIENTS = 40  # that are drawn, the largest; figures hold all
+REACH = 3.0  # times the largest coefficient: where intervals are cut off
+INTERCEPT = "(intercept)"
 
 
 def coefficients(figures: Sequence[Figure], unit: str = "coefficient") -> Any:
     """Estimates as points, their 95% intervals as lines where they are known; a chart for each figure, stacked.
 
-    A figure is `{"title", "rows": table(name, estimate, low, high, …)}`.
+    Intervals that reach beyond three times the largest coefficient are cut off there. The intercept is not drawn. A
+    figure is `{"title", "rows": table(name, estimate, low, high, …)}`.
 
     >>> rows = {"fields": ["name", "estimate", "low", "high"], "rows": [["age", 0.5, None, None]]}
     >>> coefficients([{"title": "log-odds", "rows": rows}]).to_dict()["vconcat"][0]["title"]["text"]
@@ -45,7 +48,20 @@ def coefficients(figures: Sequence[Figure], unit: str = "coefficient") -> Any:
 
 
 def _largest(table: Figure) -> Rows:
-    return sorted(rows_of(table), key=lambda row: -abs(row["estimate"] or 0.0))[:MOST_COEFFICIENTS]
+    """Without the intercept, which is on another scale; intervals as far as they are drawn."""
+    rows = [row for row in rows_of(table) if row["name"] != INTERCEPT] or rows_of(table)
+    rows.sort(key=lambda row: -abs(row["estimate"] or 0.0))
+    reach = REACH * max((abs(row["estimate"] or 0.0) for row in rows), default=0.0)
+    return [row | _drawn(row, reach) for row in rows[:MOST_COEFFICIENTS]]
+
+
+def _drawn(row: Figure, reach: float) -> dict[str, Any]:
+    """
+    >>> _drawn({"low": -90.0, "high": 2.0}, 10.0)
+    {'from': -10.0, 'to': 2.0}
+    """
+    ends = {"from": row["low"], "to": row["high"]}
+    return {key: end if end is None else min(max(end, -reach), reach) for key, end in ends.items()}
 
 
 def interval_points(unit: str = "coefficient", name: str = "coefficients") -> Any:
@@ -54,7 +70,7 @@ def interval_points(unit: str = "coefficient", name: str = "coefficients") -> An
     tips = [alt.Tooltip(f"{field}:Q", format=".4~g") for field in ("estimate", "low", "high")]
     base = alt.Chart(data(name)).encode(y=names_axis("name"))
     known = base.transform_filter(KNOWN).mark_rule(color=INK, strokeWidth=1.5)
-    ranges = known.encode(x=alt.X("low:Q", title=unit), x2="high:Q")
+    ranges = known.encode(x=alt.X("from:Q", title=unit), x2="to:Q")
     across = alt.X("estimate:Q", title=unit, axis=axis(tickCount=5))
     points = base.mark_point(filled=True, size=55, color=FOR, opacity=1).encode(x=across, tooltip=["name:N", *tips])
     return alt.layer(zero(), ranges, points).properties(width=SIDE, height=alt.Step(STEP))
@@ -74,7 +90,7 @@ def path(table: Figure) -> Any:
 def descent() -> Any:
     """Two lines, without their points."""
     alt = altair()
-    across = alt.X("iteration:Q", title="iteration", axis=alt.Axis(grid=False, tickMinStep=1))
+    across = alt.X("iteration:Q", title="iteration", axis=alt.Axis(grid=False, tickMinStep=1, format="d"))
     tips = [
         "iteration:Q",
         alt.Tooltip("objective:Q", format=".8~g"),
@@ -91,6 +107,5 @@ def descent() -> Any:
             marks.mark_line(color=FOR, point={"color": FOR, "size": 35}).encode(y=up).properties(width=SIDE, height=120)
         )
 
-    return alt.vconcat(
-        line("above", "objective above its least"), line("gradient", "length of the gradient"), spacing=8
-    )
+    lines = line("above", "objective above its least"), line("gradient", "length of the gradient")
+    return alt.vconcat(*lines, spacing=8).resolve_scale(x="shared")

@@ -19,8 +19,9 @@ STEP = 20  # of a row of bars, in pixels
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 FOR, AGAINST = "#0072B2", "#D55E00"  # evidence; its direction says the same without colour
 GREY, MAGENTA, INK = "#888888", "#B5006E", "#222222"
-# a label of an axis: 250,000 is 250k, 10⁹ is 1G, and 10²⁰ is 1e+20
-SHORT = "abs(datum.value) < 1e5 ? datum.label : format(datum.value, abs(datum.value) < 1e15 ? '~s' : '~e')"
+# a label of an axis: 2024 is no 2,024, 250,000 is 250k, 10⁹ is 1G, and 10²⁰ is 1e+20
+LARGE = "format(datum.value, abs(datum.value) < 1e15 ? '~s' : '~e')"
+SHORT = f"abs(datum.value) < 1e4 ? replace(datum.label, ',', '') : abs(datum.value) < 1e5 ? datum.label : {LARGE}"
 MARGIN = 1.1  # an infinite number is drawn this many times as far out as the farthest finite one
 INFINITE = {"inf": inf, "-inf": -inf}  # as figures spell them
 # what every object of JavaScript has: Vega groups rows in objects, and would find these there
@@ -47,8 +48,10 @@ def rows_of(table: Figure) -> Rows:
 def drawable(rows: Rows, *fields: str) -> Rows:
     """Rows whose infinite numbers lie a little farther out than all finite ones, where they can be drawn.
 
+    They are `endless` where the first of the fields is infinite: then it is written as such.
+
     >>> drawable([{"x": 10.0}, {"x": "-inf"}], "x")
-    [{'x': 10.0}, {'x': -11.0}]
+    [{'x': 10.0, 'endless': False}, {'x': -11.0, 'endless': True}]
     """
     numbers = [row[field] for row in rows for field in fields if isinstance(row.get(field), int | float)]
     far = MARGIN * max((abs(x) for x in numbers if isfinite(x)), default=1.0)
@@ -57,7 +60,11 @@ def drawable(rows: Rows, *fields: str) -> Rows:
         known = INFINITE.get(value) if isinstance(value, str) else value
         return value if known is None or isfinite(known) else copysign(far, known)
 
-    return [row | {field: within(row[field]) for field in fields if field in row} for row in rows]
+    def marked(row: dict[str, Any]) -> dict[str, Any]:
+        found = row | {field: within(row[field]) for field in fields if field in row}
+        return found | {"endless": found.get(fields[0]) != row.get(fields[0])}
+
+    return [marked(row) for row in rows]
 
 
 def data(name: str) -> Any:
@@ -129,6 +136,19 @@ def signed(field: str) -> Any:
     """Blue where a number is for, vermilion where it is against."""
     alt = altair()
     return alt.condition(f"datum.{field} >= 0", alt.value(FOR), alt.value(AGAINST))
+
+
+def told(field: str) -> str:
+    """An expression: a number in words."""
+    return f"datum.endless ? (datum.{field} > 0 ? '+∞' : '−∞') : format(datum.{field}, '+.4~g')"
+
+
+def endless(bars: Any, field: str) -> list[Any]:
+    """Within the ends of bars that are as long as they can be drawn, what they stand for."""
+    shown = bars.transform_filter("datum.endless").encode(x=f"{field}:Q")
+    right = shown.transform_filter(f"datum.{field} > 0").mark_text(text="+∞", align="right", dx=-4, color="white")
+    left = shown.transform_filter(f"datum.{field} < 0").mark_text(text="−∞", align="left", dx=4, color="white")
+    return [right, left]
 
 
 def zero(channel: str = "x") -> Any:

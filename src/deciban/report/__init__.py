@@ -94,6 +94,8 @@ class Report:
         """Observed against predicted, of a model of numbers, as an altair chart."""
         if "residuals" not in self.figures["quality"]:
             raise DecibanError("classes have no residuals: see plot_confusion of an evaluation")
+        if self.figures["quality"]["residuals"] is None:
+            raise DecibanError("there is no row to draw: the report was made with rows=0")
         return residuals(self.figures["quality"]["residuals"])
 
     def _evidence(self) -> Figures:
@@ -156,16 +158,16 @@ def report_of(
     - `X`, `y`, `sample_weight`: as for `fit`. A stream is read batch by batch; what is explained is a sample of it.
     - `learned`: the rows are those that the model learned from. Then each is judged by all the others, where the model
       can do that; otherwise the report says that new rows would do worse.
-    - `rows`: how many rows, at most, are shown as they are.
+    - `rows`: how many rows, at most, are shown as they are. With 0 none is in the report, nor drawn as a point.
     - `seed`: for the choice of rows.
     - `shift`: `offset` and `exposure` of a model of numbers, as for `fit`.
     """
     with hearing() as heard:
         of = read(model, X, y, sample_weight, seed, [name for name in shift.values() if isinstance(name, str)])
-        judged = quality.quality(model, of, learned=learned, shift=shift)
+        judged = quality.quality(model, of, learned=learned, shift=shift, rows=rows)
         told = evidence.evidence(model, of)
         coefficients = linear.linear(model, of)
-        plane, notes = linear.boundary(model, of, seed)
+        plane, notes = linear.boundary(model, of, seed, rows)
         few = shown(model, of, rows, seed)
         notes += _notes(model, judged, learned=learned)
     if heard.impossible:

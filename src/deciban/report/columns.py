@@ -47,7 +47,13 @@ def charts(reading: Reading, found: Told, columns: Sequence[int]) -> list[Figure
         elif j in reading.marginal:
             chart = _marginal(reading, j, fine)
             made += [] if chart is None else [chart]
-    return made
+    return [chart for chart in made if _says(chart["evidence"])]
+
+
+def _says(evidence: Figures) -> bool:
+    """Whether anything is not 0."""
+    place = evidence["fields"].index("decibans")
+    return any(row[place] for row in evidence["rows"])
 
 
 def points(reading: Reading, j: int, fine: int) -> Points:

@@ -24,6 +24,7 @@ from deciban.weighing.words import Words
 
 RANKED = 300  # parts, and columns with a chart
 PAIRS = 6  # that are shown, the most telling
+LEAST = 0.05  # decibans of some cell of a pair that is shown
 TERMS = 200  # that are shown, of all classes together
 EACH = 20  # of each class, at most
 
@@ -87,9 +88,9 @@ def pairs(reading: Reading, means: dict[str, float]) -> list[Figures]:
         logs, ends = reader.logs(), reader.offsets
         for p, piece in enumerate(reader.pieces):
             tells = means.get(title(piece.columns, reading.schema.names), 0.0)
-            if weights[p].any():
-                cells = slice(ends[p], ends[p + 1])
-                decibans = against_others(logs[cells] * weights[p])
+            cells = slice(ends[p], ends[p + 1])
+            decibans = against_others(logs[cells] * weights[p])
+            if np.abs(decibans[reader.counts[cells].any(axis=1)]).max(initial=0.0) >= LEAST:
                 sides = [codes_called(reader.family.reading, i) for i in reader.family.pairs[p]]
                 found.append((tells, _pair(reading, piece.columns, sides, decibans, reader.counts[cells])))
     found.sort(key=lambda pair: -pair[0])

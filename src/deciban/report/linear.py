@@ -57,7 +57,8 @@ def linear(model: Any, of: Given) -> Figures | None:
 def path(model: Any) -> Figures | None:
     """How the solver came to its end: (iteration, objective, gradient, step)."""
     found = getattr(model, "path_", None)
-    return None if found is None else table(("iteration", "objective", "gradient", "step"), found.rows)
+    fields = ["iteration", "objective", "gradient", "step"]
+    return None if found is None else {"fields": fields, "rows": plain(found.rows)}  # all digits: differences count
 
 
 def _or_none(value: float) -> float | None:
@@ -142,8 +143,11 @@ def _errors(model: Any, of: Given) -> FloatArray:
 # Boundaries ----------------------------------------------------------------------------------------------------------
 
 
-def boundary(model: Any, of: Given, seed: int) -> tuple[Figures | None, list[str]]:
-    """Where a model of two columns of numbers changes its mind, with notes on why there is none."""
+def boundary(model: Any, of: Given, seed: int, rows: int = 1) -> tuple[Figures | None, list[str]]:
+    """Where a model of two columns of numbers changes its mind, with notes on why there is none.
+
+    Where no rows are to be shown, there are no points.
+    """
     if gives_numbers(model) or len(model.classes_) < 2 or of.schema.kinds != ("number", "number"):
         return None, []
     sample = of.sample
@@ -160,7 +164,7 @@ def boundary(model: Any, of: Given, seed: int) -> tuple[Figures | None, list[str
         "high": plain(found.high),
         "classes": found.classes,
         "models": found.models,
-        "points": _table(("class", "x", "y"), found.points),
+        "points": _table(("class", "x", "y"), found.points if rows else []),
         "densities": _table(("class", "line", "order", "x", "y"), found.densities),
         "ties": _table(("model", "line", "order", "x", "y"), found.ties),
         "notes": found.notes,

@@ -93,7 +93,7 @@ def _templates(unit: str, coefficient: str) -> dict[str, Any]:
         "precision_recall": quality.precision_lines([""], marked=True),
         "calibration": quality.calibration_bins("probability given", "share observed"),
         "residuals": quality.scatter(),
-        "ranking": evidence.ranking([], unit),
+        "ranking": evidence.ranked(unit),
         "levels": evidence.levels("", "share", unit),
         "numbers": evidence.numbers("", "density", unit),
         "steps": evidence.steps("", "density", unit),

@@ -28,10 +28,10 @@ ROUNDING = 1e-12  # of the errors: a mean that is smaller is none
 NONE: Mapping[str, Any] = MappingProxyType({})
 
 
-def quality(model: Any, of: Given, *, learned: bool, shift: Mapping[str, Any] = NONE) -> Figures:
-    """What a report says of how well rows are foretold."""
+def quality(model: Any, of: Given, *, learned: bool, shift: Mapping[str, Any] = NONE, rows: int = 1) -> Figures:
+    """What a report says of how well rows are foretold; where no rows are to be shown, without residuals."""
     if gives_numbers(model):
-        return of_numbers(model, of, learned=learned, shift=shift)
+        return of_numbers(model, of, learned=learned, shift=shift) | ({} if rows else {"residuals": None})
     if any(value is not None for value in shift.values()):
         raise DecibanError("a report of classes takes no offset and no exposure")
     how, evaluation = judged(model, of, learned=learned)

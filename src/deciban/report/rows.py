@@ -234,7 +234,7 @@ def _chosen(model: Any, sample: Sample, most: int, seed: int) -> IntArray:
     x = given(sample.frame)
     if gives_numbers(model):
         by_mean = np.argsort(model.predict_mean(x), kind="stable")
-        return by_mean[np.unique(np.linspace(0, len(by_mean) - 1, max(1, min(most, len(by_mean)))).astype(np.intp))]
+        return by_mean[np.unique(np.linspace(0, len(by_mean) - 1, min(most, len(by_mean))).astype(np.intp))]
     predicted = encode_labels(model.predict(x))
     classes = np.array(predicted.classes, dtype=object)[predicted.codes]
     group = 2 * sample.labels.codes + (classes == labels_of(sample))  # those that are wrong come first

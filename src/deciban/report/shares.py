@@ -45,11 +45,14 @@ def called(level: Level) -> str:
 
 
 def shares_by_model(reading: Reading, at: Points, nats: FloatArray) -> tuple[Figures, str]:
-    """p(x|c) at the points: of steps, the mass over the width. Where a missing cell is skipped it has no density."""
+    """p(x|c) at the points: of steps, the mass over the width.
+
+    A value that says nothing at all, as one never learned or a missing cell that is skipped, has none.
+    """
     wide = 1.0 if at.edges is None else widths(at.edges, at.scale)[:, np.newaxis]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         density = np.exp(nats) / wide
-    kept = [i for i, value in enumerate(at.values) if value is not None or nats[i].any()]
+    kept = [i for i in range(len(at.values)) if at.chart != "levels" or nats[i].any()]
     rows = [(*at.keys(i), name, density[i, k]) for k, name in enumerate(reading.names) for i in kept]
     return table((*(("value",) if at.edges is None else ENDS), "class", "density"), rows), BY_MODEL
 

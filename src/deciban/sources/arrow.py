@@ -118,7 +118,7 @@ def table_frame(x: Any) -> TableFrame:
         require_unique(names)
         try:
             table = pa.Table.from_pandas(x, preserve_index=False)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
+        except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
             raise _unreadable({name: x.iloc[:, j] for j, name in enumerate(names)}) from None
     else:
         table = pa.table(x)
@@ -133,7 +133,7 @@ def object_frame(x: NDArray[Any]) -> TableFrame:
     for j in range(x.shape[1]):
         try:
             arrays.append(pa.array(x[:, j].tolist(), from_pandas=True))
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
+        except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
             raise mixed_types(j, x[:, j]) from None
     table = pa.table(arrays, names=[str(j) for j in range(x.shape[1])])
     names = range(x.shape[1])
@@ -145,17 +145,19 @@ def _unreadable(columns: dict[Level, Any]) -> DecibanError:
     for name, column in columns.items():
         try:
             pa.array(column, from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
+        except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
             return mixed_types(name, column)
     return DecibanError(f"the table cannot be read: {list(columns)}")
 
 
 def mixed_types(name: Level, values: Iterable[Any]) -> DecibanError:
-    """An error about the first cell whose type is not that of the cells before it."""
+    """An error about the first cell that Arrow cannot hold, or whose type is not that of the cells before it."""
     before = None
     for row, value in enumerate(values):
         if value is None or value != value:
             continue
+        if isinstance(value, str) and not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
+            return cell_error(name, row, value, "holds half a character: decode it anew, with errors='replace'")
         kind = "text" if isinstance(value, str) else type(value).__name__
         kind = "a number" if isinstance(value, (bool, int, float, np.number)) else kind
         if kind != (before := before or kind):

@@ -115,6 +115,6 @@ def column_frame(x: Any) -> Frame:
     if not isinstance(x, (pa.Array, pa.ChunkedArray)):
         try:
             x = pa.array(x, from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
+        except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
             return documents_frame(list(x))  # which says where it is wrong
     return TableFrame(pa.table([x], names=["0"]), range(1), ("text",))

@@ -119,7 +119,7 @@ def _label_type(kind: Any) -> bool:
 def _to_arrow(y: NDArray[Any]) -> Any:
     try:
         return pa.array(y.tolist() if y.dtype.kind in "OUS" else y, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
         raise mixed_types("label", y) from None
 
 

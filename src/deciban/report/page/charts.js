@@ -76,6 +76,13 @@ function again(box) {
   near.observe(box);
 }
 
+// A chart that is taken off the page.
+function dropped(box) {
+  drawings.get(box).view?.finalize();
+  near.unobserve(box);
+  drawings.delete(box);
+}
+
 const drawAll = () => Promise.all([...drawings.keys()].map(draw));
 addEventListener("beforeprint", drawAll);
 
@@ -142,7 +149,7 @@ const taken = (value) => typeof value === "string" && value in Object.prototype;
 const freed = (value) => (taken(value) ? `${value}\u200b` : value);
 const apart = (rows) => rows.map((row) => (Object.values(row).some(taken) ? mapped(row, freed) : row));
 
-// Infinite numbers a little farther out than all finite ones, where they can be drawn.
+// Infinite numbers a little farther out than all finite ones, where they can be drawn; endless, if it is the first.
 function drawable(rows, ...names) {
   const numbers = rows.flatMap((row) => names.map((name) => row[name]));
   const far = FAR * numbers.filter(Number.isFinite).reduce((most, x) => Math.max(most, Math.abs(x)), 1);
@@ -154,6 +161,6 @@ function drawable(rows, ...names) {
   ]);
   return rows.map((row) => {
     const within = names.filter((name) => name in row).map((name) => [name, ends.get(row[name]) ?? row[name]]);
-    return { ...row, ...Object.fromEntries(within) };
+    return { ...row, ...Object.fromEntries(within), endless: ends.has(row[names[0]]) };
   });
 }

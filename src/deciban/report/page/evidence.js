@@ -4,7 +4,7 @@ const MOST_BARS = 20;
 const MOST_CHARTS = 6;
 const MOST_TERMS = 15;
 const MOST_OPTIONS = 30;
-const explained = []; // boxes that show evidence for the chosen class
+const explained = new Set(); // boxes that show evidence for the chosen class
 let chosenClass = null;
 
 function evidence() {
@@ -72,7 +72,7 @@ function classIn(table) {
 // A picture that is drawn again for another class.
 function explaining(about) {
   const made = picture(about);
-  explained.push(made.box);
+  explained.add(made.box);
   return made;
 }
 
@@ -138,7 +138,9 @@ function otherColumns(columns, noted) {
   const place = grid();
   const show = (name) => {
     const column = columns.find((one) => one.name === name);
-    if (column) place.replaceChildren(columnPicture(column, noted));
+    if (!column) return;
+    place.querySelectorAll(".chart").forEach((box) => explained.delete(box) && dropped(box));
+    place.replaceChildren(columnPicture(column, noted));
   };
   const names = columns.map(({ name }) => name);
   const input = searchable(names, "other-column", show);
@@ -159,7 +161,7 @@ function searchable(names, id, choose) {
 // Pairs and terms -----------------------------------------------------------------------------------------------------
 
 function pairPictures(pairs) {
-  const said = quiet("What two columns say together, in decibans: the stronger, the deeper the colour.");
+  const said = quiet("What two columns say together, in decibans; ten have the full colour.");
   return [element("h3", {}, "Pairs"), said, grid(pairs.map(pairPicture))];
 }
 

@@ -12,7 +12,10 @@ function rowControls() {
   const which = placesOf("row", names);
   const button = element("button", { type: "button", id: "reset" }, "Reset");
   which.addEventListener("change", reset);
-  button.addEventListener("click", reset);
+  button.addEventListener("click", () => {
+    for (const select of sideSelects()) select.value = -1;
+    reset();
+  });
   return controls(control("Row", which), button);
 }
 
@@ -93,9 +96,11 @@ function field(column, place) {
   const made = inputFor(column);
   const about = figures.head.columns.find(({ name }) => name === column.name);
   const ranged = column.kind === "number" && about && about.low !== null;
-  const label = columnName(column, figures.scoring.columns) + (ranged ? ` (${span(about.low, about.high)})` : "");
+  const label =
+    columnName(column, figures.scoring.columns) + (ranged ? ` (${typed(about.low)} to ${typed(about.high)})` : "");
   const attributes = { class: column.kind === "text" ? "control wide" : "control" };
   const whole = control(label, made.input, attributes);
+  made.input.setAttribute("aria-describedby", "problem");
   if (column.levels?.length > MOST_LEVELS) listed(made.input, column.levels);
   return { ...made, place, control: whole };
 }
@@ -106,12 +111,20 @@ function inputFor(column) {
   if (kind === "boolean") return chosenField([false, true]);
   if (levels && levels.length <= MOST_LEVELS) return chosenField(levels);
   const inputmode = kind === "number" ? "decimal" : null;
-  return writtenField(element("input", { inputmode, placeholder: "missing" }), column);
+  return writtenField(element("input", { inputmode }), column);
 }
 
+// The cell of a row stays as it is until it is edited: an input drops line breaks, and shows "" as it shows nothing.
 function writtenField(input, column) {
-  const write = (cell) => (input.value = there(cell) ? String(cell) : "");
-  return { input, read: () => Scoring.read(column, input.value), write };
+  let kept = null;
+  let text = "";
+  const write = (cell) => {
+    kept = cell ?? null;
+    input.value = there(cell) ? String(cell) : "";
+    input.placeholder = cell === "" ? "empty" : "missing";
+    text = input.value;
+  };
+  return { input, read: () => (input.value === text ? kept : Scoring.read(column, input.value)), write };
 }
 
 // A value that is not among the levels, such as one never seen, is added when a row has it.

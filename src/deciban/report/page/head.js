@@ -25,7 +25,7 @@ function rowsSaid({ label, learned, judged, width, missing }) {
 function counts(byClass) {
   const { classes } = figures;
   if (!byClass || classes.length > 8) return "";
-  return ` (${classes.map((name, k) => `${name} ${shown(byClass[k])}`).join(", ")})`;
+  return ` (${classes.map((name, k) => `${name}: ${shown(byClass[k])}`).join(", ")})`;
 }
 
 function settingsSaid(settings) {

@@ -1,6 +1,8 @@
 // Coefficients, how they were found, and the boundary in the plane.
 
 const MOST_COEFFICIENTS = 40;
+const REACH = 3; // times the largest coefficient
+const INTERCEPT = "(intercept)";
 
 function linear() {
   const l = figures.linear;
@@ -15,16 +17,26 @@ function linear() {
   section.append(...parts.filter(there));
 }
 
+// Without the intercept, which is on another scale; intervals as far as they are drawn.
 function coefficientsPicture({ title, rows: table }) {
-  const all = drawable(rowsOf(table), "estimate", "low", "high");
+  const whole = rowsOf(table);
+  const slopes = whole.filter(({ name }) => name !== INTERCEPT);
+  const all = slopes.length ? slopes : whole;
   all.sort((a, b) => Math.abs(b.estimate) - Math.abs(a.estimate));
-  const coefficients = all.slice(0, MOST_COEFFICIENTS);
+  const reach = REACH * Math.abs(all[0].estimate);
+  const within = (end) => (there(end) ? Math.min(Math.max(end, -reach), reach) : end);
+  const largest = all.slice(0, MOST_COEFFICIENTS);
+  const coefficients = largest.map((row) => ({ ...row, from: within(row.low), to: within(row.high) }));
   const height = BAR * coefficients.length;
-  const some = `The largest ${coefficients.length} of ${shown(all.length)}.`;
+  const cut = coefficients.some((row) => row.from !== row.low || row.to !== row.high);
+  const said = [
+    all.length > coefficients.length ? `The largest ${coefficients.length} of ${shown(all.length)}.` : "",
+    cut ? `Intervals are cut off at ±${shown(reach)}.` : "",
+  ];
   return picture({
     title,
     level: "h3",
-    note: all.length > coefficients.length ? some : null,
+    note: said.join(" ").trim() || null,
     label: `Coefficients of ${title}`,
     least: AXIS + height,
     table,
@@ -40,7 +52,7 @@ function pathPicture(table) {
   return picture({
     title: "The way to the optimum",
     level: "h3",
-    note: "By iteration; both sides logarithmic.",
+    note: "By iteration; heights are logarithmic.",
     label: "Objective and gradient by iteration",
     least: 300,
     table,

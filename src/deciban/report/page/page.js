@@ -13,6 +13,20 @@ function contents() {
   sections.forEach((section) => watch.observe(section));
 }
 
+// In the frame of a notebook a link to a section would open the notebook in it.
+function links() {
+  if (location.protocol !== "about:") return;
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#"]');
+    if (!link) return;
+    event.preventDefault();
+    const target = document.querySelector(link.getAttribute("href"));
+    target.tabIndex = -1;
+    target.scrollIntoView();
+    target.focus({ preventScroll: true });
+  });
+}
+
 // Appearance is remembered as long as the page is open, also over a reload.
 function appearance() {
   const select = byId("theme");
@@ -45,6 +59,7 @@ const remember = (name, value) => stored((storage) => storage.setItem(`deciban-$
 
 async function build() {
   appearance();
+  links();
   head();
   quality();
   evidence();

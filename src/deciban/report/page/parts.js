@@ -41,10 +41,17 @@ function notes(all) {
   return lines.length ? element("ul", { class: "notes" }, lines) : null;
 }
 
-// What a summary hides is made when it is opened.
+// What a summary hides is made when it is first opened; renew() makes it again.
 function folded(summary, make) {
   const details = element("details", {}, element("summary", {}, summary));
-  details.addEventListener("toggle", () => details.append(make()), { once: true });
+  let inside = null;
+  const fill = () => {
+    inside?.remove();
+    inside = make();
+    details.append(inside);
+  };
+  details.addEventListener("toggle", fill, { once: true });
+  details.renew = () => inside && fill();
   return details;
 }
 
@@ -70,9 +77,14 @@ function shown(value) {
   if (value === "-inf" || value === -Infinity) return "−∞";
   if (typeof value !== "number") return String(value);
   const size = Math.abs(value);
-  if (Number.isInteger(value) && size < 1e15) return value.toLocaleString("en-US");
+  if (Number.isInteger(value) && size < 1e15) return value.toLocaleString("en-US", { useGrouping: size >= 1e4 });
   if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(2);
   return value.toLocaleString("en-US", { maximumSignificantDigits: size >= 1000 ? 6 : 4 });
+}
+
+// As a person would type it.
+function typed(value) {
+  return value.toLocaleString("en-US", { maximumSignificantDigits: 6, useGrouping: false });
 }
 
 function signed(value) {
@@ -99,9 +111,10 @@ function tableOf(fields, rows, attributes = {}) {
   const numeric = fields.map((_, j) => rows.length > 0 && rows.every((row) => row[j] === null || isNumber(row[j])));
   const head = fields.map((name, j) => element("th", { scope: "col", class: numeric[j] ? "number" : null }, name));
   const cell = (value, j) => {
-    if (j === 0 && !numeric[0]) return element("th", { scope: "row" }, shown(value));
-    const long = String(value).length > 24 ? "long" : null;
-    return element("td", { class: numeric[j] ? "number" : long }, shown(value));
+    if (numeric[j]) return element("td", { class: "number" }, shown(value));
+    const text = typeof value === "string" ? value : shown(value); // a value may be called "inf"
+    if (j === 0) return element("th", { scope: "row" }, text);
+    return element("td", { class: text.length > 24 ? "long" : null }, text);
   };
   const body = rows.map((row) => element("tr", {}, row.map(cell)));
   return headed(head, body, attributes);

@@ -5,7 +5,8 @@ const MOST_CLASSES = 12;
 const DECIBANS = 10 / Math.LN10; // in one nat
 let scorer = null;
 let explanation = []; // the parts that are shown
-let waterfall = null; // their figure
+let waterfall = null; // their figure, if there is any
+const sideSelects = () => [byId("target"), byId("against")].filter(there);
 
 async function prediction() {
   const section = byId("prediction");
@@ -21,7 +22,24 @@ async function prediction() {
   judgeRows();
 }
 
+// Why there is no sum to show, if there is none.
+function noSum() {
+  if (figures.kind !== "numbers" && figures.classes.length < 2) return "It is the only class there is.";
+  const { corrections } = figures.scoring.finish;
+  const curved = corrections.some(({ curves }) => curves);
+  return curved ? "Probabilities are corrected by curves, so they are no sum of what columns say." : "";
+}
+
 function result() {
+  const said = [
+    element("p", { class: "problem", id: "problem", role: "alert" }),
+    element("p", { class: "result", id: "result", "aria-live": "polite" }),
+    element("div", { class: "bars", id: "probabilities" }),
+  ];
+  return block(...said, ...(noSum() ? [quiet(noSum())] : explanationParts()));
+}
+
+function explanationParts() {
   waterfall = picture({
     label: "Waterfall of evidence, from the prior to the log-odds",
     least: 240,
@@ -31,15 +49,12 @@ function result() {
     },
   });
   const all = element("summary", {}, "All parts as a table");
-  return block(
-    element("p", { class: "problem", id: "problem", role: "alert" }),
-    element("p", { class: "result", id: "result", "aria-live": "polite" }),
-    element("div", { class: "bars", id: "probabilities" }),
+  return [
     figures.classes.length > 1 ? sideControls() : null,
     quiet("", { id: "waterfall-note" }),
     waterfall,
     element("details", { id: "parts" }, all, element("div", { id: "parts-table" })),
-  );
+  ];
 }
 
 function sideControls() {
@@ -69,7 +84,7 @@ function cellsRead() {
   for (const one of fields) {
     const cell = one.read();
     const bad = cell !== null && typeof cell === "object";
-    one.control?.toggleAttribute("data-problem", bad);
+    one.input?.setAttribute("aria-invalid", bad);
     if (bad) problem = problem || cell.problem;
     else cells[one.place] = cell;
   }
@@ -77,21 +92,25 @@ function cellsRead() {
 }
 
 function showResult(found) {
-  const { classes, kind } = figures;
-  const numbers = kind === "numbers";
+  const { predicted, proba, mean } = found;
+  if (figures.kind === "numbers") {
+    byId("result").textContent = `Mean ${shown(mean)}`;
+  } else {
+    byId("result").textContent = `${figures.classes[predicted]}, with probability ${probability(proba[predicted])}`;
+    showProbabilities(proba);
+  }
+  if (waterfall) showExplanation(found);
+}
+
+function showExplanation(found) {
+  const numbers = figures.kind === "numbers";
   const sides = numbers ? [0, 0] : sidesOf(found);
   const all = allParts(found, sides);
   const total = all[all.length - 1].value;
-  if (numbers) {
-    byId("result").textContent = `Mean ${shown(found.mean)}`;
-    byId("waterfall-note").textContent = `The linear predictor is ${shown(total)}.`;
-  } else {
-    const { predicted, proba } = found;
-    const [target, against] = sides.map((k) => classes[k]);
-    byId("result").textContent = `${classes[predicted]}, with probability ${probability(proba[predicted])}`;
-    byId("waterfall-note").textContent = `${target} against ${against}: ${signed(total)} decibans, ${odds(total)}.`;
-    showProbabilities(proba);
-  }
+  const [target, against] = sides.map((k) => figures.classes[k]);
+  byId("waterfall-note").textContent = numbers
+    ? `The linear predictor is ${shown(total)}.`
+    : `${target} against ${against}: ${signed(total)} decibans, ${odds(total)}.`;
   const rows = all.map(({ name, value }) => [name, value]);
   const table = tableOf(["", numbers ? "predictor" : "decibans"], rows);
   byId("parts-table").replaceChildren(boxed(table, "All parts", true));
@@ -154,11 +173,11 @@ function timesLikelier(bans) {
 
 // Parts ---------------------------------------------------------------------------------------------------------------
 
-// The class explained and the one it is weighed against: by default the one predicted, and the next likely.
+// The class explained and another that it is weighed against: by default the one predicted, and the next likely.
 function sidesOf({ joint, predicted }) {
-  const [first, second] = [byId("target"), byId("against")].map((select) => Number(select?.value ?? -1));
+  const [first, second] = sideSelects().map((select) => Number(select.value));
   const target = first < 0 ? predicted : first;
-  if (second >= 0) return [target, second];
+  if (second >= 0 && second !== target) return [target, second];
   const others = joint.map((value, k) => (k === target ? -Infinity : value));
   const best = others.indexOf(Math.max(...others));
   return [target, best === target ? (target + 1) % joint.length : best];

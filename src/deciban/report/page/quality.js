@@ -103,15 +103,17 @@ function calibration(all) {
     least: 420,
     make: (width) => calibrationChart(at, Math.min(width, 420)),
   });
+  const data = folded("Data", () => boxed(tableOf(at.bins.fields, at.bins.rows), "Data", true));
   const choose = () => {
     at = all[Number(which.value)];
     note.textContent = calibrationNote(at);
+    data.renew();
     again(made.box);
   };
   which.addEventListener("change", choose);
   choose();
   made.prepend(element("figcaption", {}, note));
-  made.append(folded("Data", () => boxed(tableOf(at.bins.fields, at.bins.rows), "Data", true)));
+  made.append(data);
   return block(element("h3", {}, "Calibration"), all.length > 1 ? controls(control("Of", which)) : null, made);
 }
 

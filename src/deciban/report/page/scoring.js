@@ -53,10 +53,13 @@ const Scoring = (() => {
     return most === -Infinity ? most : most + Math.log(sum(values.map((x) => Math.exp(x - most))));
   }
 
-  // log p(c|x); a row that is impossible under every class has the prior.
+  // log p(c|x), large numbers taken off first; a row that is impossible under every class has the prior.
   function logProba(joint, prior) {
-    const total = logSum(joint);
-    return total === -Infinity ? prior.slice() : joint.map((x) => x - total);
+    const most = Math.max(...joint);
+    if (most === -Infinity) return prior.slice();
+    const less = joint.map((x) => x - most);
+    const total = Math.log(sum(less.map(Math.exp)));
+    return less.map((x) => x - total);
   }
 
   const sigmoid = (z) => (z < 0 ? Math.exp(z) / (1 + Math.exp(z)) : 1 / (1 + Math.exp(-z)));

@@ -4,7 +4,7 @@ const COUNTS = ["tp", "fp", "tn", "fn"];
 const RATES = ["sensitivity", "specificity", "precision", "f1"];
 const CURVES = ["roc", "precision_recall"];
 const now = { curve: 0, step: 0 }; // the threshold is step / steps of the curve
-const curveBoxes = {}; // by the curve's name
+const curvePictures = {}; // {box, data} by the curve's name
 const curveAt = () => figures.quality.curves[now.curve];
 
 function curves(all) {
@@ -22,7 +22,10 @@ function curves(all) {
   );
   const set = (value) => threshold(Math.round(value * curveAt().steps));
   range.addEventListener("input", () => set(range.value));
-  number.addEventListener("change", () => set(Math.min(1, Math.max(0, Number(number.value) || 0))));
+  number.addEventListener("change", () => {
+    const typed = number.valueAsNumber; // NaN where it is none: then the threshold stays
+    set(Number.isNaN(typed) ? now.step / curveAt().steps : Math.min(1, Math.max(0, typed)));
+  });
   which.addEventListener("change", () => threshold(undefined, Number(which.value)));
   const above = controls(
     all.length > 1 ? control("Class", which) : null,
@@ -64,8 +67,9 @@ function rates() {
 function curvePicture(name, title, label) {
   const made = picture({ title, level: "h3", label, least: 340, make: (width) => curveChart(name, width) });
   made.querySelector("figcaption").append(element("p", { id: `${name}-note` }));
-  made.append(folded("Data", () => boxed(tableOf(curveAt()[name].fields, curveAt()[name].rows), "Data", true)));
-  curveBoxes[name] = made.box;
+  const data = folded("Data", () => boxed(tableOf(curveAt()[name].fields, curveAt()[name].rows), "Data", true));
+  made.append(data);
+  curvePictures[name] = { box: made.box, data };
   return made;
 }
 
@@ -115,7 +119,7 @@ function threshold(step, place = now.curve) {
   showThreshold(curve, found);
   showCounts(curve, found);
   showCurveNotes(curve);
-  for (const name of CURVES) moved ? again(curveBoxes[name]) : movePoint(name);
+  for (const name of CURVES) moved ? drawOther(name) : movePoint(name);
   return found;
 }
 
@@ -154,6 +158,15 @@ function showCurveNotes({ class: name, auc, auc_low: low, auc_high: high, averag
     `${name}: average precision ${shown(precision)}. Dashed: rows called at random.`;
 }
 
-function movePoint(name) {
-  drawings.get(curveBoxes[name]).view?.data("threshold", pointsAt(name)).run();
+function drawOther(name) {
+  const { box, data } = curvePictures[name];
+  data.renew();
+  again(box);
+}
+
+// Also where the chart is being drawn just now.
+async function movePoint(name) {
+  const drawing = drawings.get(curvePictures[name].box);
+  await drawing.done;
+  drawing.view?.data("threshold", pointsAt(name)).run();
 }
