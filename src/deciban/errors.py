@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,18 @@ class DecibanError(ValueError):
     Traceback (most recent call last):
     deciban.errors.DecibanError: Found input variables with inconsistent numbers of samples: 2 rows, 3 labels
     """
+
+
+def require_whole(name: str, value: Any, least: int = 0) -> int:
+    """A setting that must be a whole number, such as a seed.
+
+    >>> require_whole("seed", -1)
+    Traceback (most recent call last):
+    deciban.errors.DecibanError: seed must be a whole number of 0 or more (and below 2**63), not -1
+    """
+    if not isinstance(value, Integral) or not least <= int(value) < 1 << 63:
+        raise DecibanError(f"{name} must be a whole number of {least} or more (and below 2**63), not {value!r}")
+    return int(value)
 
 
 class NotInvertible(DecibanError):

@@ -77,6 +77,8 @@ class Explanation:
         self, row: int = 0, target: Level = None, against: Level = None, most: int = MOST_PARTS
     ) -> list[tuple[str, float]]:
         """One row as names and decibans: the prior, the strongest parts, what all others add, and the log-odds."""
+        if not -len(self) <= row < len(self):
+            raise DecibanError(f"there is no row {row}; there are {len(self)}, counted from 0")
         values = self.decibans(target, against)[row]
         order = [0, *(1 + np.argsort(-np.abs(values[1:]), kind="stable"))]
         shown, rest = order[: 1 + most], order[1 + most :]

@@ -257,6 +257,18 @@ def test_cells_of_a_row_are_scored_as_they_are_though_inputs_show_them_otherwise
     assert text(page, "#result").endswith(f"{model.predict_proba(pd.DataFrame({'a': ['s1']})).max():.4f}")
 
 
+def test_whole_numbers_that_javascript_would_round_are_told_apart(opened):
+    rng = np.random.default_rng(11)
+    y = rng.integers(0, 2, 300)
+    table = pd.DataFrame({"id": 2**60 + 1 + rng.integers(0, 2, 300) + y, "z": rng.normal(size=300)})
+    model = db.NaiveBayes({"id": db.families.Categorical()}).fit(table, y)
+    figures = report_of(model, table, y).figures
+    page = opened(figures)
+    scored = page.evaluate("deciban.figures.rows.cells.map((row) => deciban.scorer.score(row).proba)")
+    expected = model.predict_proba(table.iloc[figures["rows"]["numbers"]])
+    np.testing.assert_allclose(scored, expected, rtol=0, atol=1e-9)
+
+
 def test_an_empty_document_is_no_missing_one(opened):
     documents = ["buy drugs now", "buy", "lunch", "lunch today", "", "", "", "drugs"]
     model = db.NaiveBayes(db.families.Text("bernoulli")).fit(documents, list("aabbbbba"))

@@ -67,6 +67,17 @@ def as_table(weights):
     return found, dict(zip(weights.classes, weights.bias.tolist(), strict=True))
 
 
+def test_merged_weights_that_are_equal_stay_as_they_are():
+    """To the last bit: s·w + (1 − s)·w is not always w."""
+    rng = np.random.default_rng(0)
+    given = replace(GIVEN, values=rng.random(GIVEN.values.shape), bias=rng.random(GIVEN.bias.shape))
+    for rows in range(1, 50):
+        mine, theirs = (dict.fromkeys(given.classes, n) for n in (float(rows), 7.0))
+        merged = given.merged(given, mine, theirs)
+        assert (merged.values == given.values).all()
+        assert (merged.bias == given.bias).all()
+
+
 def test_merged_weights_are_means_by_the_rows_of_each_class():
     """b: 1 row here and 3 there. a and c have rows on one side only; a piece that one lacks is 0 there."""
     mine, theirs = {"a": 4.0, "b": 1.0}, {"b": 3.0, "c": 5.0}

@@ -3,30 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from math import ceil, inf, log10
 from typing import Any
 
 import numpy as np
 
 Figures = dict[str, Any]
+WHOLE = 1 << 53  # whole numbers up to here are numbers in JavaScript
 
 
 def table(fields: Sequence[str], rows: Iterable[Sequence[Any]]) -> Figures:
-    """A table in long form, its numbers rounded to 6 digits, which is more than a chart shows.
+    """A table in long form, its numbers rounded to 6 digits, or to a millionth of the range of their column.
+
+    That is more than a chart shows.
 
     >>> table(["x", "share"], [(1, 2 / 3), ("b", float("nan"))])
     {'fields': ['x', 'share'], 'rows': [[1, 0.666667], ['b', None]]}
+    >>> table(["time"], [(1.6e9 + 1 / 3,), (1.6e9 + 2,)])["rows"]
+    [[1600000000.333333], [1600000002.0]]
     """
-    return {"fields": list(fields), "rows": [[rounded(cell) for cell in row] for row in rows]}
+    cells = [[plain(cell) for cell in row] for row in rows]
+    wide = [_range(column) for column in zip(*cells, strict=True)]
+    return {"fields": list(fields), "rows": [[rounded(*pair) for pair in zip(row, wide, strict=True)] for row in cells]}
 
 
-def rounded(value: Any) -> Any:
-    """A plain value, with 6 digits if it is a fraction."""
+def _range(column: Sequence[Any]) -> float:
+    numbers = [cell for cell in column if isinstance(cell, float)]
+    return max(numbers, default=0.0) / 2 - min(numbers, default=0.0) / 2  # of half of it: all of it may be too much
+
+
+def rounded(value: Any, wide: float = 0.0) -> Any:
+    """A plain value, with 6 digits if it is a fraction; more, where the range is narrow for how large it is.
+
+    >>> rounded(2 / 3), rounded(1.6e9 + 1 / 3, wide=10.0)
+    (0.666667, 1600000000.33333)
+    """
     found = plain(value)
-    return float(f"{found:.6g}") if isinstance(found, float) else found
+    if not isinstance(found, float):
+        return found
+    far = abs(found) / wide if wide > 0.0 else 0.0
+    digits = 6 + ceil(log10(far)) if 1.0 < far < inf else 6
+    return float(f"{found:.{min(digits, 17)}g}")
+
+
+def cell_of(value: Any) -> Any:
+    """A cell or a level as JSON holds it; of a whole number that JavaScript would round, the digits.
+
+    >>> cell_of(2**60 + 1), cell_of(Decimal("0.5"))
+    ('1152921504606846977', 0.5)
+    """
+    found = plain(value)
+    return str(found) if isinstance(found, int) and abs(found) > WHOLE else found
 
 
 def plain(value: Any) -> Any:
-    """What JSON can hold: no numpy; NaN is None, and what is infinite is text.
+    """What JSON can hold: no numpy, no Decimal; NaN is None, and what is infinite is text.
 
     >>> plain({"a": np.array([1.0, np.nan, -np.inf]), 2: (True, "x")})
     {'a': [1.0, None, '-inf'], '2': [True, 'x']}
@@ -35,6 +67,8 @@ def plain(value: Any) -> Any:
         value = value.item()
     if isinstance(value, np.ndarray):
         value = value.tolist()
+    if isinstance(value, Decimal):
+        value = float(value)
     if isinstance(value, Mapping):
         return {str(key): plain(cell) for key, cell in value.items()}
     if isinstance(value, (list, tuple)):

@@ -20,7 +20,7 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 FOR, AGAINST = "#0072B2", "#D55E00"  # evidence; its direction says the same without colour
 GREY, MAGENTA, INK = "#888888", "#B5006E", "#222222"
 # a label of an axis: 2024 is no 2,024, 250,000 is 250k, 10⁹ is 1G, and 10²⁰ is 1e+20
-LARGE = "format(datum.value, abs(datum.value) < 1e15 ? '~s' : '~e')"
+LARGE = "format(datum.value, abs(datum.value) < 1e15 ? '.12~s' : '~e')"
 SHORT = f"abs(datum.value) < 1e4 ? replace(datum.label, ',', '') : abs(datum.value) < 1e5 ? datum.label : {LARGE}"
 MARGIN = 1.1  # an infinite number is drawn this many times as far out as the farthest finite one
 INFINITE = {"inf": inf, "-inf": -inf}  # as figures spell them

@@ -11,15 +11,14 @@ def main() -> None:
     """Runs the command line."""
     from deciban.cli import mail
 
-    if mail.is_asked_for(sys.argv[1:]):
-        gc.disable()  # there is little to collect, and looking for it takes a twentieth of the time
-        try:
+    try:
+        if mail.is_asked_for(sys.argv[1:]):
+            gc.disable()  # there is little to collect, and looking for it takes a twentieth of the time
             raise SystemExit(mail.run(sys.argv[1], sys.argv[2:]))
-        except KeyboardInterrupt:  # while all that is being imported
-            raise SystemExit(130) from None
-    from deciban.cli.commands import app
-    from deciban.cli.reporting import end_orderly
-
+        from deciban.cli.commands import app
+        from deciban.cli.reporting import end_orderly
+    except KeyboardInterrupt:  # while all that is being imported
+        raise SystemExit(130) from None
     end_orderly()
     app(prog_name="deciban")
 

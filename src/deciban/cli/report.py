@@ -52,6 +52,7 @@ def report(
     from deciban.cli.data import label_for, prepared, require_known, require_rows, require_writable
     from deciban.models import load
     from deciban.report import report_of
+    from deciban.report.page import require_libraries
 
     found = load(model)
     require_rows(found, "to report")
@@ -59,6 +60,8 @@ def report(
     page = output or (None if json else PAGE)
     if page is not None:
         _require_page(page)
+        if page.suffix != ".json":
+            require_libraries()
         require_writable(page, [str(model), *(part.path for part in scan.parts)])
     with watched(scan, quiet=quiet), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "no label is among")  # here that is an error

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from deciban.batch import Frame
-from deciban.errors import INFINITE, DecibanError, cell_error
-from deciban.evaluation.contours import Grid, extent, level_lines, scored, thinned, ties
+from deciban.errors import INFINITE, DecibanError, cell_error, require_whole
+from deciban.evaluation.contours import Grid, extent, level_lines, on_an_axis, scored, thinned, ties
 from deciban.schema import Schema
 from deciban.sources import frame_of, split_label
 from deciban.sources.labels import Encoded, check_weights, encode_labels
@@ -131,9 +131,13 @@ def _sampled(model: Any, X: Any, y: Any, sample_weight: Any, most: int, seed: in
     rows = np.flatnonzero(present if weights is None else present & (weights > 0))
     if not len(rows) or most < 1:
         raise DecibanError("there is no point to draw: pass rows without missing cells, and points of 1 or more")
-    drawn = np.random.default_rng(seed).permutation(rows)[:most]
+    drawn = np.random.default_rng(require_whole("seed", seed)).permutation(rows)[:most]
     labels, classes = _labels(model, encoded, drawn)
     names = [f"column {j}" if isinstance(frame.names, range) else str(frame.names[j]) for j in places]
+    for name, column in zip(names, cells[drawn].T, strict=True):
+        if not on_an_axis(column):
+            ends = f"{column.min():.6g} to {column.max():.6g}"
+            raise DecibanError(f"{name!r} cannot be drawn: its numbers, {ends}, are too large or too close together")
     return _Sample(names, cells[drawn], labels, classes, _note(len(drawn), len(rows), frame.rows))
 
 

@@ -16,6 +16,8 @@ from deciban.errors import DecibanError
 from deciban.types import FloatArray, IntArray
 
 STEPS = 200  # of a grid, each way
+APART = 10 * STEPS  # spacings of numbers in a range that can be drawn
+TINY, LARGEST = 1e-290, 1e300  # ranges between which nothing overflows
 PADDING = 0.05  # of a column's range, around its numbers
 MOST_POINTS = 1000  # of a line
 TOLERANCE = 1 / 2000  # of the plane's side, by which a thinned line may be off: a fifth of a pixel
@@ -56,6 +58,14 @@ class Grid:
     def field(self, values: FloatArray) -> FloatArray:
         """(ny, nx, …) of values (ny·nx, …) at the nodes."""
         return values.reshape(len(self.y), len(self.x), *values.shape[1:])
+
+
+def on_an_axis(column: FloatArray) -> bool:
+    """Whether the nodes of a grid over these numbers are numbers, and different ones."""
+    low, high = float(column.min()), float(column.max())
+    wide = high / 2 - low / 2 if high > low else 0.5
+    least = max(TINY, APART * float(np.spacing(max(abs(low), abs(high)))))
+    return least < wide < LARGEST
 
 
 def extent(cells: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -109,21 +109,28 @@ class Roc:
         S₁₀ is the variance among positives of their share of negatives below, S₀₁ that among negatives of their share
         of positives above. NaN where there are fewer than 2 positives or negatives.
         """
+        return self._variance(1.0)
+
+    def _variance(self, share: float) -> float:
+        """Where a unit of weight counts for `share` rows."""
         p, n = self.positives, self.negatives
-        if p < 2 or n < 2:
+        if share * p < 2 or share * n < 2:
             return float("nan")
         among_positives = among_negatives = 0.0
         for tp, fp in self._blocks():
             below, above = 1 - (fp[1:] + fp[:-1]) / (2 * n), (tp[1:] + tp[:-1]) / (2 * p)
             among_positives += float((np.diff(tp) * (below - self.area) ** 2).sum())
             among_negatives += float((np.diff(fp) * (above - self.area) ** 2).sum())
-        return among_positives / ((p - 1) * p) + among_negatives / ((n - 1) * n)
+        return among_positives / ((share * p - 1) * p) + among_negatives / ((share * n - 1) * n)
 
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """AUC ± z √variance, within [0, 1]; NaN where there is no variance."""
+    def interval(self, level: float = 0.95, share: float = 1.0) -> tuple[float, float]:
+        """AUC ± z √variance, within [0, 1]; NaN where there is no variance.
+
+        `share` is the number of rows that a unit of weight counts for.
+        """
         if not 0 < level < 1:
             raise DecibanError(f"level is {level}: it must be between 0 and 1, such as 0.95")
-        reach = float(ndtri(0.5 + level / 2)) * float(np.sqrt(self.variance))
+        reach = float(ndtri(0.5 + level / 2)) * float(np.sqrt(self._variance(share)))
         low, high = np.clip([self.area - reach, self.area + reach], 0.0, 1.0)
         return float(low), float(high)
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from deciban.batch import Batch
-from deciban.errors import DecibanError, warn
+from deciban.errors import DecibanError, require_whole, warn
 from deciban.evaluation.evaluation import Evaluation
 from deciban.explain import Explanation
 from deciban.families import Text
@@ -114,9 +114,7 @@ class EvidenceClassifier(GenerativeClassifier):
     def _pairs(self) -> int | None:
         """How many pairs are wanted; None is to be seen. All settings are looked at."""
         for name, least in (("trees", 0), ("weigh_rows", 2), ("seed", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or not least <= int(value) < 1 << 63:
-                raise ValueError(f"{name} must be a whole number of {least} or more, not {value!r}")
+            require_whole(name, getattr(self, name), least)
         if isinstance(self.pairs, str) and self.pairs == "auto":
             return None
         if not isinstance(self.pairs, Integral) or self.pairs < 0:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
+from sklearn.utils.validation import check_is_fitted
 
 from deciban.errors import DecibanError
 
@@ -49,4 +50,5 @@ class Shown:
         """
         from deciban.report import report_of
 
+        check_is_fitted(self)
         return report_of(self, X, y, sample_weight=sample_weight, learned=learned, rows=rows, seed=seed)

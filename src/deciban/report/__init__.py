@@ -14,7 +14,7 @@ import deciban
 from deciban.charts import evidence as charts
 from deciban.charts.figures import Figures
 from deciban.charts.quality import residuals
-from deciban.errors import DecibanError, hearing
+from deciban.errors import DecibanError, hearing, require_whole
 from deciban.report import evidence, head, linear, quality, scoring
 from deciban.report.rows import gives_numbers, read, shown
 from deciban.storage import FilePath, replacing
@@ -70,25 +70,26 @@ class Report:
         told = self._evidence()
         return charts.ranking(told["ranking"], told["unit"])
 
-    def plot_column(self, name: str, of: str | None = None) -> Any:
+    def plot_column(self, name: Any, of: Any = None) -> Any:
         """What each value of a column says for a class, and how common it is in each class, as an altair chart.
 
         `of` is the class: by default the second of two, or the first of more.
         """
         told = self._evidence()
-        return charts.column(_named(told["columns"], "name", name, "column"), self._class(of), told["unit"])
+        return charts.column(_named(told["columns"], "name", str(name), "column"), self._class(of), told["unit"])
 
-    def plot_pair(self, a: str, b: str, of: str | None = None) -> Any:
+    def plot_pair(self, a: Any, b: Any, of: Any = None) -> Any:
         """What two columns say together for a class, as a map: a pair that an EvidenceClassifier has a table of."""
         pairs = [{**pair, "both": " + ".join(sorted(pair["names"]))} for pair in self._evidence()["pairs"]]
-        return charts.pair(_named(pairs, "both", " + ".join(sorted((a, b))), "pair"), self._class(of))
+        return charts.pair(_named(pairs, "both", " + ".join(sorted((str(a), str(b)))), "pair"), self._class(of))
 
-    def plot_terms(self, name: str | None = None, of: str | None = None) -> Any:
+    def plot_terms(self, name: Any = None, of: Any = None) -> Any:
         """The terms of a column of documents that say most for a class and against it; by default of the first such."""
         found = self._evidence()["terms"]
         if name is None and found:
             name = found[0]["name"]
-        return charts.terms(_named(found, "name", name, "column of documents"), self._class(of))
+        wanted = None if name is None else str(name)
+        return charts.terms(_named(found, "name", wanted, "column of documents"), self._class(of))
 
     def plot_residuals(self) -> Any:
         """Observed against predicted, of a model of numbers, as an altair chart."""
@@ -104,15 +105,16 @@ class Report:
             raise DecibanError("this model tells no evidence by columns")
         return found
 
-    def _class(self, of: str | None) -> str | None:
-        classes = self.figures["classes"]
-        if of is not None and of not in classes:
+    def _class(self, of: Any) -> str | None:
+        """By its name in the report."""
+        classes, name = self.figures["classes"], None if of is None else str(of)
+        if name is not None and name not in classes:
             raise DecibanError(f"no class {of!r}; there are {classes}")
-        if len(classes) == 2 and of == classes[0]:
+        if len(classes) == 2 and name == classes[0]:
             raise DecibanError(
                 f"of two classes evidence is told for the second, {classes[1]!r}, and so against the first"
             )
-        return of
+        return name
 
     def __str__(self) -> str:
         judged, told = self.figures["quality"], self.figures["evidence"]
@@ -162,6 +164,7 @@ def report_of(
     - `seed`: for the choice of rows.
     - `shift`: `offset` and `exposure` of a model of numbers, as for `fit`.
     """
+    rows, seed = require_whole("rows", rows), require_whole("seed", seed)
     with hearing() as heard:
         of = read(model, X, y, sample_weight, seed, [name for name in shift.values() if isinstance(name, str)])
         judged = quality.quality(model, of, learned=learned, shift=shift, rows=rows)

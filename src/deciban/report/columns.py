@@ -61,9 +61,8 @@ def points(reading: Reading, j: int, fine: int) -> Points:
     if reading.is_levels(j):
         return _levels(reading, j)
     x = reading.column(j)
-    block, params, at = reading.block(j)
-    name = type(block.plan.family).__name__ if block is not None else ""
-    if name == "Binned" and params is not None:
+    name, params, at = reading.family(j)
+    if name == "Binned":
         return _steps(x[~np.isnan(x)], params.cuts[at])
     return _curve(x[~np.isnan(x)], fine, whole=name == "Poisson")
 
@@ -136,9 +135,13 @@ def _scored(reading: Reading, asked: dict[int, Points]) -> dict[int, tuple[Float
 
 
 def grid(reading: Reading, values: dict[int, list[Any]]) -> Frame:
-    """Rows of which row i holds the i-th value of every column; shorter columns end in missing cells."""
+    """Rows of which row i holds the i-th value of every column; shorter columns repeat their last.
+
+    A model may refuse a missing cell. Columns that are not asked have missing cells.
+    """
     schema, frame = reading.schema, reading.of.sample.frame
     rows, width = max(map(len, values.values())), len(schema.names)
+    values = {j: [*column, *[column[-1]] * (rows - len(column))] for j, column in values.items()}
     if isinstance(frame, SparseFrame):
         at = [(i, j) for j, column in values.items() for i in range(len(column))]
         data = np.array([float(value) for column in values.values() for value in column])
@@ -148,11 +151,11 @@ def grid(reading: Reading, values: dict[int, list[Any]]) -> Frame:
     if isinstance(frame, MatrixFrame):
         x = np.full((rows, width), np.nan)
         for j, column in values.items():
-            x[: len(column), j] = [np.nan if value is None else float(value) for value in column]
+            x[:, j] = [np.nan if value is None else float(value) for value in column]
         return MatrixFrame(x)
-    padded = [[*values.get(j, ()), *[None] * (rows - len(values.get(j, ())))] for j in range(width)]
+    columns = [values.get(j, [None] * rows) for j in range(width)]
     names = tuple(str(name) for name in schema.names)
-    made = Table("grid", names, tuple(zip(*padded, strict=True))).to_frame()
+    made = Table("grid", names, tuple(zip(*columns, strict=True))).to_frame()
     return TableFrame(made, schema.names, schema.kinds)
 
 

@@ -172,7 +172,7 @@ def cells(frame: Frame, j: int, weights: FloatArray) -> Figures:
         x = np.asarray(x.toarray() if issparse(x) else x, np.float64)[:, 0]
         there = x[~np.isnan(x)]
         levels = len(np.unique(there)) if kind == "boolean" else None
-        low, high = (rounded(there.min()), rounded(there.max())) if len(there) else (None, None)
+        low, high = (plain(there.min()), plain(there.max())) if len(there) else (None, None)
         return {
             "missing": rounded(float(weights[np.isnan(x)].sum()) / total),
             "levels": levels,

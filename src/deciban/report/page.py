@@ -8,6 +8,7 @@ import re
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
+from importlib.util import find_spec
 from typing import Any
 
 from deciban.charts import boundary, evidence, linear, quality
@@ -24,6 +25,7 @@ SCRIPTS = ("parts", "charts", "head", "quality", "threshold", "evidence", "form"
 
 def html(figures: dict[str, Any]) -> str:
     """A whole page: figures, charts, style and scripts inside."""
+    require_libraries()
     parts = {
         "title": escaping.escape(figures["title"]),
         "style": _asset("page.css"),
@@ -48,13 +50,21 @@ def _asset(name: str) -> str:
     return files("deciban.report").joinpath("page", name).read_text(encoding="utf-8")
 
 
+def require_libraries() -> None:
+    """Before all the work of a report, not after it."""
+    for module, package in (("altair", "altair"), ("vl_convert", "vl-convert-python")):
+        try:
+            there = find_spec(module) is not None
+        except ValueError:  # it was taken out of sys.modules
+            there = False
+        if not there:
+            raise DecibanError(f"a page needs {package}: pip install 'deciban[plot]'")
+
+
 @cache
 def _vega() -> str:
     """Vega and Vega-Lite; made anew it takes seconds."""
-    try:
-        bundle: str = import_module("vl_convert").javascript_bundle()
-    except ModuleNotFoundError:
-        raise DecibanError("a report needs vl-convert-python: pip install 'deciban[plot]'") from None
+    bundle: str = import_module("vl_convert").javascript_bundle()
     return bundle
 
 

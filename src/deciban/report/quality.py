@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isclose
 from types import MappingProxyType
 from typing import Any
 
@@ -35,6 +36,8 @@ def quality(model: Any, of: Given, *, learned: bool, shift: Mapping[str, Any] = 
     if any(value is not None for value in shift.values()):
         raise DecibanError("a report of classes takes no offset and no exposure")
     how, evaluation = judged(model, of, learned=learned)
+    if learned:
+        require_learned(model, dict(zip(numbered(evaluation.classes), evaluation.count.tolist(), strict=True)))
     sentence = _sentence(model, of, how)
     if evaluation.unknown:
         sentence += (
@@ -66,7 +69,7 @@ def figures(
         "metrics": metrics(evaluation, shares, share),
         "confusion": plain(evaluation.confusion),
         "by_class": _by_class(evaluation, names),
-        "curves": [curve(evaluation, label) for label in wanted(evaluation)],
+        "curves": [curve(evaluation, label, share=share) for label in wanted(evaluation)],
         "calibration": calibrations(evaluation, share),
     }
 
@@ -95,7 +98,7 @@ def metrics(evaluation: Evaluation, prior: FloatArray, share: float = 1.0) -> li
         positive = _shares(evaluation)[1]
         area = f"chance that a row of {name} has a higher probability of it than another row; 95% by DeLong"
         mean = f"mean precision over all recalls of {name}"
-        found.append(_metric("auc", "AUC", curve.area, 0.5, area, *curve.interval(LEVEL)))
+        found.append(_metric("auc", "AUC", curve.area, 0.5, area, *curve.interval(LEVEL, share)))
         found.append(_metric("average_precision", "average precision", curve.precision_area, positive, mean))
     elif len(evaluation.classes) > 2:
         each = "mean over the classes, each against all others"
@@ -156,14 +159,14 @@ def _by_class(evaluation: Evaluation, names: list[str]) -> Figures:
 # Curves --------------------------------------------------------------------------------------------------------------
 
 
-def curve(evaluation: Evaluation, of: Level = None) -> Figures:
+def curve(evaluation: Evaluation, of: Level = None, *, share: float = 1.0) -> Figures:
     """What calling class `of` at each of many thresholds does: tp and fp are exact, the lines are for drawing."""
     classes = evaluation.classes
     place = len(classes) - 1 if of is None else classes.index(of)
     roc = evaluation.roc(classes[place])
     steps = STEPS if len(classes) <= MANY else FEWER_STEPS
     tp, fp = at_thresholds(roc, np.arange(steps + 1) / steps)
-    low, high = roc.interval(LEVEL)
+    low, high = roc.interval(LEVEL, share)
     exact = {
         "class": numbered(classes)[place],
         "place": place,
@@ -271,9 +274,29 @@ def _sentence(model: Any, of: Given, how: str) -> str:
 
 
 def seems_learned(model: Any, counts: Figures) -> bool:
-    """Whether the rows have exactly the classes, by name and Σ w, that the model learned."""
+    """Whether the rows have the classes, by name and Σ w, that the model learned."""
+    learned = _learned(model)
+    met = {name: n for name, n in counts.items() if n}
+    return (
+        learned is not None and learned.keys() == met.keys() and all(isclose(learned[name], met[name]) for name in met)
+    )
+
+
+def require_learned(model: Any, counts: Figures) -> None:
+    """That no class has more rows than the model learned."""
+    learned = _learned(model)
+    for name, n in counts.items():
+        known = n if learned is None else learned.get(name, 0.0)
+        if n > known and not isclose(n, known):
+            raise DecibanError(
+                f"learned=True, but class {name!r} has {counted(n, 'row')} here, and the model learned "
+                f"{counted(known, 'row')} of it: pass the rows that it learned, or learned=False for others"
+            )
+
+
+def _learned(model: Any) -> dict[str, float] | None:
+    """Σ w of each class; None where the model does not remember it."""
     own = inner(model)
     if not hasattr(own, "class_count_"):
-        return False
-    learned = dict(zip(numbered(own.generative_.classes), own.class_count_.tolist(), strict=True))
-    return learned == {name: n for name, n in counts.items() if n}
+        return None
+    return dict(zip(numbered(own.generative_.classes), own.class_count_.tolist(), strict=True))

@@ -128,20 +128,37 @@ class Reading:
     def levels(self) -> dict[int, Levels]:
         """The values that were learned of columns, where they are values."""
         found: dict[int, Levels] = {}
-        for block, _ in self.blocks:
-            name, columns = type(block.plan.family).__name__, block.plan.columns
-            if isinstance(block.statistic, Counts):
-                found |= dict(zip(columns, block.statistic.levels, strict=True))
-            elif name == "Bernoulli" and not block.plan.presence and block.plan.family.threshold is None:
-                found |= {j: (False, True) if self.schema.kinds[j] == "boolean" else (0, 1) for j in columns}
-        for part in self.design.parts if self.design is not None else ():
-            levels = getattr(part.encoder, "levels", None)
-            if levels is not None and not hasattr(part.encoder, "plan"):
-                found |= dict(zip(part.columns, levels, strict=True))
+        parts = self.design.parts if self.design is not None else ()
+        listed: list[tuple[Any, Any]] = [
+            (b.plan.columns, b.statistic.levels) for b, _ in self.blocks if isinstance(b.statistic, Counts)
+        ]
+        listed += [(part.columns, getattr(part.encoder, "levels", None)) for part in parts]
+        for columns, levels in listed:
+            found |= dict(zip(columns, levels, strict=True)) if levels is not None else {}
+        for plan, _, columns in self.plans:
+            if type(plan.family).__name__ == "Bernoulli" and not plan.presence and plan.family.threshold is None:
+                found |= dict.fromkeys(columns, (0, 1))
         for j, kind in enumerate(self.schema.kinds):
             if kind == "boolean":
                 found[j] = (False, True)
         return found
+
+    @cached_property
+    def plans(self) -> list[tuple[Any, Any, tuple[int, ...]]]:
+        """How columns are read: the plans of a generative model, or of the one that a twin was made from.
+
+        With the parameters of those that are not weighed.
+        """
+        parts = self.design.parts if self.design is not None else ()
+        twin = [(p.encoder.plan, p.encoder.params, p.columns) for p in parts if hasattr(p.encoder, "plan")]
+        return [*((block.plan, params, block.plan.columns) for block, params in self.blocks), *twin]
+
+    def family(self, j: int) -> tuple[str, Any, int]:
+        """The name of the family that reads a column by itself, its parameters, and the column's place in them."""
+        for plan, params, columns in self.plans:
+            if j in columns and not plan.presence and params is not None:
+                return type(plan.family).__name__, params, columns.index(j)
+        return "", None, 0
 
     def block(self, j: int) -> tuple[Any, Any, int]:
         """The block that reads a column's cells, its parameters, and the column's place in it; of several, counts."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.batch import Batch, Frame
-from deciban.charts.figures import Figures, counted, plain
+from deciban.charts.figures import Figures, cell_of, counted, plain
 from deciban.errors import DecibanError
 from deciban.evaluation.rows import classes_of
 from deciban.schema import Schema
@@ -225,7 +225,7 @@ def shown(model: Any, of: Given, most: int, seed: int) -> Figures:
 def _row(frame: Frame, row: int, places: list[int]) -> list[Any]:
     if isinstance(frame, SparseFrame):
         return [float(cell) for cell in frame.x[[row]].toarray()[0][places]]
-    return [plain(frame.cell(row, j)) for j in places]
+    return [cell_of(frame.cell(row, j)) for j in places]
 
 
 def _chosen(model: Any, sample: Sample, most: int, seed: int) -> IntArray:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.batch import UNSEEN
+from deciban.charts.figures import cell_of
 from deciban.errors import DecibanError
 from deciban.families.formulas import Always, Bag, Code, Curve, Formula, Lookup, Owner, owners_of, placed
 from deciban.generative import Estimate, line_title, title
@@ -24,7 +25,6 @@ from deciban.types import FloatArray, Level, Levels, Names, sorted_levels
 from deciban.weighing.weighed import Weighed
 
 LARGE = 100_000  # bytes of arrays, beyond which they are deflated
-WHOLE = 1 << 53  # whole numbers up to here are numbers in JavaScript
 TYPES = (("u1", np.uint8), ("u2", np.uint16), ("u4", np.uint32), ("i4", np.int32))
 
 
@@ -186,15 +186,10 @@ def _columns(model: Scored, levels: Mapping[int, Levels]) -> list[dict[str, Any]
     found = []
     texts = {j for formula in model.formulas if isinstance(formula, Bag) for j in formula.columns}
     for j, (name, kind) in enumerate(zip(numbered(model.schema.names), model.schema.kinds, strict=True)):
-        known = [_plain(level) for level in levels[j]] if j in levels else None
+        known = [cell_of(level) for level in levels[j]] if j in levels else None
         whole = bool(known) and all(isinstance(level, int) and not isinstance(level, bool) for level in levels[j])
         found.append({"name": name, "kind": "text" if j in texts else kind, "levels": known, "integers": whole})
     return found
-
-
-def _plain(level: Level) -> Any:
-    """As JSON holds it; of a whole number that JavaScript would round, the digits."""
-    return str(level) if isinstance(level, int) and abs(level) > WHOLE else level
 
 
 def _levels(model: Scored) -> dict[int, Levels]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +15,7 @@ from deciban.report.reading import Reading
 from deciban.report.rows import weights_of
 from deciban.report.scales import bins_between, spread, widths
 from deciban.statistics import Counts, Histogram
+from deciban.table import numbered
 from deciban.types import FloatArray, Level
 
 BINS = 30  # of numbers that are counted
@@ -37,7 +39,12 @@ class Points:
     def keys(self, i: int) -> tuple[Any, ...]:
         if self.edges is not None:
             return self.edges[i], self.edges[i + 1]
-        return (called(self.values[i]) if self.chart == "levels" else self.values[i],)
+        return (self.names[i] if self.chart == "levels" else self.values[i],)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Of levels, all different: a text may be "(missing)", too."""
+        return numbered(map(called, self.values))
 
 
 def called(level: Level) -> str:
@@ -61,12 +68,12 @@ def shares_counted(reading: Reading, j: int, at: Points) -> tuple[Figures, str]:
     """Shares of cells as a weighed model has counted them, or among these rows; of numbers, over widths on the axis."""
     if at.chart == "levels":
         counts, of = _level_counts(reading, j, at.values)
-        keys: list[tuple[Any, ...]] = [(called(value),) for value in at.values]
+        keys: list[tuple[Any, ...]] = [(name,) for name in at.names]
         wide = np.ones(len(keys))
     else:
         edges, counts, of = _bin_counts(reading, j, at.scale)
         keys, wide = list(pairwise(edges.tolist())), widths(edges, at.scale)
-    with np.errstate(divide="ignore", invalid="ignore"):  # a constant has no width, and so no density
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # a constant has no width, so no density
         share = np.where(wide > 0, (counts / np.maximum(counts.sum(axis=0), 1e-300)).T / wide, np.nan)
     rows = [(*key, name, share[k, i]) for k, name in enumerate(reading.names) for i, key in enumerate(keys)]
     return table((*(("value",) if at.chart == "levels" else ENDS), "class", "density"), rows), of

@@ -143,12 +143,12 @@ class Weights:
         keys = list(dict.fromkeys((*self.keys, *other.keys)))
         place = {key: p for p, key in enumerate(keys)}
         names = {**dict(zip(other.keys, other.columns, strict=True)), **dict(zip(self.keys, self.columns, strict=True))}
-        values, bias = np.zeros((len(keys), len(classes))), np.zeros(len(classes))
-        for weights, rows in ((self, mine), (other, theirs)):
-            share = _shares(classes, rows, mine, theirs)
+        values, bias = np.zeros((2, len(keys), len(classes))), np.zeros((2, len(classes)))
+        share = np.stack([_shares(classes, rows, mine, theirs) for rows in (mine, theirs)])
+        for i, weights in enumerate((self, other)):
             at, of = [place[key] for key in weights.keys], weights._classes(classes)
-            values[at] += share * weights._with_mean[:, of]
-            bias += share * weights.bias_of(classes)
+            values[i, at] = weights._with_mean[:, of]
+            bias[i] = weights.bias_of(classes)
         kinds = tuple(kind for kind, _ in keys)
         larger = self if self.rows >= other.rows else other
         columns = tuple(names[key] for key in keys)
@@ -161,8 +161,8 @@ class Weights:
             classes,
             kinds,
             columns,
-            values,
-            bias,
+            _mean(values, share[:, np.newaxis]),
+            _mean(bias, share),
             larger.penalty,
             self.rows + other.rows,
             tuple(told),
@@ -178,6 +178,12 @@ def _shares(
     part = np.array([rows.get(label, 0.0) for label in classes])
     share: FloatArray = np.divide(part, total, out=np.full(len(total), 0.5), where=total > 0)
     return share
+
+
+def _mean(both: FloatArray, share: FloatArray) -> FloatArray:
+    """Σ share·value over two models, in either order; of equal values the value itself, and not one near it."""
+    mean: FloatArray = np.where(both[0] == both[1], both[0], (share * both).sum(axis=0))
+    return mean
 
 
 def _repeated(evidence: Evidence) -> NDArray[np.bool_]:

@@ -96,8 +96,7 @@ function field(column, place) {
   const made = inputFor(column);
   const about = figures.head.columns.find(({ name }) => name === column.name);
   const ranged = column.kind === "number" && about && about.low !== null;
-  const label =
-    columnName(column, figures.scoring.columns) + (ranged ? ` (${typed(about.low)} to ${typed(about.high)})` : "");
+  const label = columnName(column, figures.scoring.columns) + (ranged ? ` (${typedSpan(about.low, about.high)})` : "");
   const attributes = { class: column.kind === "text" ? "control wide" : "control" };
   const whole = control(label, made.input, attributes);
   made.input.setAttribute("aria-describedby", "problem");

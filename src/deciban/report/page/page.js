@@ -22,7 +22,7 @@ function links() {
     event.preventDefault();
     const target = document.querySelector(link.getAttribute("href"));
     target.tabIndex = -1;
-    target.scrollIntoView();
+    target.scrollIntoView({ behavior: "instant" });
     target.focus({ preventScroll: true });
   });
 }

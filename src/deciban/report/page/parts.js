@@ -71,21 +71,27 @@ function listed(input, names) {
 const written = (value) => (value === true ? "True" : value === false ? "False" : String(value));
 
 // A number for people: four digits, thousands parted.
-function shown(value) {
+function shown(value, digits = 4) {
   if (!there(value) || Number.isNaN(value)) return "–";
   if (value === "inf" || value === Infinity) return "∞";
   if (value === "-inf" || value === -Infinity) return "−∞";
   if (typeof value !== "number") return String(value);
   const size = Math.abs(value);
   if (Number.isInteger(value) && size < 1e15) return value.toLocaleString("en-US", { useGrouping: size >= 1e4 });
-  if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(2);
-  return value.toLocaleString("en-US", { maximumSignificantDigits: size >= 1000 ? 6 : 4 });
+  const most = size >= 1000 ? Math.max(6, digits) : digits;
+  if (size !== 0 && (size < 1e-4 || (size >= 1e7 && digits < 7))) return value.toExponential(digits - 2);
+  return value.toLocaleString("en-US", { maximumSignificantDigits: most });
+}
+
+// How many digits tell two numbers apart, and what lies between them.
+function digitsApart(low, high) {
+  const times = Math.max(Math.abs(low), Math.abs(high)) / (high - low);
+  return times > 1 && times < 1e12 ? Math.min(17, 4 + Math.ceil(Math.log10(times))) : 4;
 }
 
 // As a person would type it.
-function typed(value) {
-  return value.toLocaleString("en-US", { maximumSignificantDigits: 6, useGrouping: false });
-}
+const typed = (value, digits) =>
+  value.toLocaleString("en-US", { maximumSignificantDigits: Math.max(6, digits), useGrouping: false });
 
 function signed(value) {
   if (!Number.isFinite(value)) return shown(value);
@@ -97,7 +103,8 @@ const percent = (share) => (share === null || Number.isNaN(share) ? "–" : `${(
 const columnName = ({ name, kind }, { length }) =>
   length === 1 && kind === "text" && name === "0" ? "document" : name;
 const plural = (count, word) => `${shown(count)} ${word}${count === 1 ? "" : "s"}`;
-const span = (low, high) => `${shown(low)} to ${shown(high)}`;
+const span = (low, high, digits = digitsApart(low, high)) => `${shown(low, digits)} to ${shown(high, digits)}`;
+const typedSpan = (low, high, digits = digitsApart(low, high)) => `${typed(low, digits)} to ${typed(high, digits)}`;
 const isNumber = (value) => typeof value === "number" || value === "inf" || value === "-inf";
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
