@@ -33,7 +33,7 @@ from deciban.charts.parts import (
 from deciban.table import numbered
 
 MOST_BARS, MOST_TERMS, MOST_OTHERS = 20, 15, 4  # that are drawn one by one; figures hold all
-FULL = 10  # decibans
+FULL = 5  # decibans
 TEN, NONE = "abs(datum.decibans) >= 9.95", "abs(datum.decibans) < 0.05"
 ENDS = ("from", "to")
 TOLD = told("decibans")
@@ -218,7 +218,7 @@ def _chosen(value: str) -> Any:
 
 
 def pair(figure: Figure, of: str | None = None) -> Any:
-    """Decibans of two columns read together, as a map: blue is for the class, and ten decibans have the full colour."""
+    """Decibans of two columns read together, as a map: blue is for the class, and five decibans have the full colour."""
     cells = rows_of(figure["cells"])
     chosen = of if of is not None else next((row["class"] for row in cells), "")
     drawn = pair_map(chosen, *figure["names"])

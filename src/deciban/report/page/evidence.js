@@ -161,7 +161,7 @@ function searchable(names, id, choose) {
 // Pairs and terms -----------------------------------------------------------------------------------------------------
 
 function pairPictures(pairs) {
-  const said = quiet("What two columns say together, in decibans; ten have the full colour.");
+  const said = quiet("What two columns say together, in decibans; five have the full colour.");
   return [element("h3", {}, "Pairs"), said, grid(pairs.map(pairPicture))];
 }
 

@@ -70,14 +70,14 @@ function listed(input, names) {
 // A cell or a label as Python writes it.
 const written = (value) => (value === true ? "True" : value === false ? "False" : String(value));
 
-// A number for people: four digits, thousands parted.
-function shown(value, digits = 4) {
+// A number for people: four digits, thousands parted (of a year they are not).
+function shown(value, digits = 4, parted = 1000) {
   if (!there(value) || Number.isNaN(value)) return "–";
   if (value === "inf" || value === Infinity) return "∞";
   if (value === "-inf" || value === -Infinity) return "−∞";
   if (typeof value !== "number") return String(value);
   const size = Math.abs(value);
-  if (Number.isInteger(value) && size < 1e15) return value.toLocaleString("en-US", { useGrouping: size >= 1e4 });
+  if (Number.isInteger(value) && size < 1e15) return value.toLocaleString("en-US", { useGrouping: size >= parted });
   const most = size >= 1000 ? Math.max(6, digits) : digits;
   if (size !== 0 && (size < 1e-4 || (size >= 1e7 && digits < 7))) return value.toExponential(digits - 2);
   return value.toLocaleString("en-US", { maximumSignificantDigits: most });
@@ -103,7 +103,8 @@ const percent = (share) => (share === null || Number.isNaN(share) ? "–" : `${(
 const columnName = ({ name, kind }, { length }) =>
   length === 1 && kind === "text" && name === "0" ? "document" : name;
 const plural = (count, word) => `${shown(count)} ${word}${count === 1 ? "" : "s"}`;
-const span = (low, high, digits = digitsApart(low, high)) => `${shown(low, digits)} to ${shown(high, digits)}`;
+const span = (low, high, digits = digitsApart(low, high)) =>
+  [low, high].map((end) => shown(end, digits, 1e4)).join(" to ");
 const typedSpan = (low, high, digits = digitsApart(low, high)) => `${typed(low, digits)} to ${typed(high, digits)}`;
 const isNumber = (value) => typeof value === "number" || value === "inf" || value === "-inf";
 const sum = (values) => values.reduce((total, value) => total + value, 0);

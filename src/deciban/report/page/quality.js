@@ -73,7 +73,7 @@ function confusion({ confusion: counted, by_class: each, classes: names }) {
   return block(
     element("h3", {}, "Confusion"),
     quiet("Rows are true classes, columns the most probable ones."),
-    boxed(table, "Confusion", names.length > 20),
+    boxed(table, "Confusion", names.length > 30),
     each ? foldedTable("Each class against the others", each) : null,
   );
 }
