@@ -9,6 +9,7 @@ import numpy as np
 
 from deciban.errors import DecibanError
 from deciban.late import late
+from deciban.table import html_caption
 from deciban.types import FloatArray, Level, Levels
 
 html = late("html")
@@ -145,8 +146,9 @@ class Explanation:
             f'<td style="text-align:left;min-width:14em">{end}</td></tr>'
             for (name, value), end in zip(lines, ends, strict=True)
         ]
-        caption = f"<caption>{html.escape(self._title(row, None, None))}</caption>"
-        return "\n".join(["<table>", caption, "<tbody>", *body, "</tbody>", "</table>"])
+        return "\n".join(
+            ["<table>", html_caption(self._title(row, None, None)), "<tbody>", *body, "</tbody>", "</table>"]
+        )
 
     def _place(self, label: Level) -> int:
         if label not in self.classes:

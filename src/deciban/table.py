@@ -50,7 +50,7 @@ class Table:
 
     def _repr_html_(self) -> str:
         header, body = self._shown()
-        lines = [f"<caption>{html.escape(self.title)}</caption>", f"<thead>{_html_row(header, 'th')}</thead>"]
+        lines = [html_caption(self.title), f"<thead>{_html_row(header, 'th')}</thead>"]
         lines += ["<tbody>", *(_html_row(row, "td") for row in body), "</tbody>"]
         remarks = [f"<p>{html.escape(remark)}</p>" for remark in self._remarks()]
         return "\n".join(["<table>", *lines, "</table>", *remarks])
@@ -82,6 +82,11 @@ class Table:
     def _remarks(self) -> list[str]:
         more = len(self.rows) - MOST_ROWS
         return [f"… and {more} more rows"] * (more > 0) + [f"({self.note})"] * bool(self.note)
+
+
+def html_caption(text: str) -> str:
+    """Above a table, on one line, which may be longer than the table is wide."""
+    return f'<caption style="text-align:left;white-space:nowrap">{html.escape(text)}</caption>'
 
 
 def numbered(names: Iterable[object]) -> list[str]:

@@ -25,7 +25,7 @@ MODELS = [
 def test_a_fitted_model_shows_its_summary(model):
     before = model._repr_html_()
     assert "sk-container" in before
-    assert "<caption>" not in before
+    assert "<caption" not in before
     fitted = model.fit(X, Y)
     page = fitted._repr_html_()
     assert page.startswith(f"<p><code>{type(model).__name__}(")
@@ -38,7 +38,7 @@ def test_a_model_without_a_summary_shows_its_settings():
     for model in (db.Halfspace(), db.Calibrated(GaussianNB())):
         page = model.fit(X, Y)._repr_html_()
         assert "sk-container" in page
-        assert "<caption>" not in page
+        assert "<caption" not in page
 
 
 def test_a_model_that_forgot_all_rows_says_so():
