@@ -218,7 +218,7 @@ def _chosen(value: str) -> Any:
 
 
 def pair(figure: Figure, of: str | None = None) -> Any:
-    """Decibans of two columns read together, as a map: blue is for the class, and five decibans have the full colour."""
+    """Decibans of two columns read together, as a map: blue is for the class, five decibans have the full colour."""
     cells = rows_of(figure["cells"])
     chosen = of if of is not None else next((row["class"] for row in cells), "")
     drawn = pair_map(chosen, *figure["names"])
