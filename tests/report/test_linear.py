@@ -168,6 +168,14 @@ def test_a_boundary_is_where_classes_tie():
     assert {row[0] for row in found["points"]["rows"]} == {"1", "2"}
 
 
+def test_what_is_said_of_the_twin_stands_beside_the_boundary():
+    """Two classes that a line parts have no best coefficients, but normal densities all the same."""
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [8.0, 9.0], [9.0, 8.0], [9.0, 9.5]]), [0, 0, 0, 1, 1, 1]
+    found = figures(db.GaussianDiscriminant().fit(X, y), X, y)
+    assert any(note.startswith("of the polished twin: ") and "separable" in note for note in found["boundary"]["notes"])
+    assert not any("separable" in note for note in found["head"]["notes"])
+
+
 def test_only_two_columns_of_numbers_have_a_boundary(rows):
     X, y = rows
     assert figures(db.NaiveBayes().fit(X, y), X, y)["boundary"] is not None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from deciban.charts.figures import Figures, counted, plain, table
-from deciban.errors import DecibanError
+from deciban.errors import DecibanError, hearing
 from deciban.evaluation.boundary import Row, boundary_of
 from deciban.late import late
 from deciban.linear.inference import Inference
@@ -155,7 +155,8 @@ def boundary(model: Any, of: Given, seed: int, rows: int = 1) -> tuple[Figures |
     if of.whole is None:
         X, y, weights = given(sample.frame), labels_of(sample), sample.weights
     try:
-        found = boundary_of(model, X, y, weights, POINTS, seed)
+        with hearing() as heard:  # what is said of the twin is no matter of the model
+            found = boundary_of(model, X, y, weights, POINTS, seed)
     except DecibanError as reason:
         return None, [f"no picture of the boundary: {reason}"]
     return {
@@ -167,7 +168,7 @@ def boundary(model: Any, of: Given, seed: int, rows: int = 1) -> tuple[Figures |
         "points": _table(("class", "x", "y"), found.points if rows else []),
         "densities": _table(("class", "line", "order", "x", "y"), found.densities),
         "ties": _table(("model", "line", "order", "x", "y"), found.ties),
-        "notes": found.notes,
+        "notes": [*found.notes, *(f"of the polished twin: {message}" for message in heard.messages)],
     }, []
 
 

@@ -86,7 +86,7 @@ function shown(value, digits = 4, parted = 1000) {
 // How many digits tell two numbers apart, and what lies between them.
 function digitsApart(low, high) {
   const times = Math.max(Math.abs(low), Math.abs(high)) / (high - low);
-  return times > 1 && times < 1e12 ? Math.min(17, 4 + Math.ceil(Math.log10(times))) : 4;
+  return times > 1 && times < 1e12 ? Math.min(17, Math.max(4, 2 + Math.ceil(Math.log10(times)))) : 4;
 }
 
 // As a person would type it.
