@@ -58,7 +58,8 @@ $(VENV)/.lint: $(STAMP)
 	touch $@
 
 $(VENV)/.spark: $(STAMP)
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[spark]' 'pyspark[connect]'
+	$(BIN)/python -m pip install --quiet 'pyspark[connect]>=3.5' # builds by itself, with setuptools of its own
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[spark]'
 	touch $@
 
 $(VENV)/.bench-engines: $(VENV)/.bench $(VENV)/.spark
