@@ -172,6 +172,14 @@ def test_classes_that_tie_at_numbers_far_away_share_the_probability(page):
     assert_same(page, model, pd.DataFrame({"a": [1e100, -1e120, 1e60], "b": [1.0, 2.0, np.nan]}), explained=False)
 
 
+def test_a_model_that_is_too_large_for_a_page_is_not_in_it(monkeypatch):
+    rng = np.random.default_rng(13)
+    model = db.GaussianDiscriminant().fit(rng.normal(size=(90, 30)), np.arange(90) % 3)
+    assert "arrays" in scoring(model)
+    monkeypatch.setattr("deciban.report.scoring.MOST", 5000)
+    assert scoring(model) == {"why": "it would take 0 MB"}
+
+
 EVIDENCE = {
     "default": {},
     "pairs": {"pairs": 3, "trees": 0},

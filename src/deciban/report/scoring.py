@@ -25,6 +25,7 @@ from deciban.types import FloatArray, Level, Levels, Names, sorted_levels
 from deciban.weighing.weighed import Weighed
 
 LARGE = 100_000  # bytes of arrays, beyond which they are deflated
+MOST = 20_000_000  # characters that they may take in a page
 TYPES = (("u1", np.uint8), ("u2", np.uint16), ("u4", np.uint32), ("i4", np.int32))
 
 
@@ -174,7 +175,9 @@ def _packed_model(model: Scored, corrections: list[dict[str, Any]]) -> dict[str,
             "corrections": pack.value(corrections),
         },
     }
-    return found | {"arrays": pack.arrays()}
+    arrays = pack.arrays()
+    size = len(arrays["data"])
+    return found | {"arrays": arrays} if size <= MOST else {"why": f"it would take {size / 1e6:,.0f} MB"}
 
 
 def _nothing(formula: Formula) -> bool:
