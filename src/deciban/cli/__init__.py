@@ -17,10 +17,11 @@ def main() -> None:
             raise SystemExit(mail.run(sys.argv[1], sys.argv[2:]))
         from deciban.cli.commands import app
         from deciban.cli.reporting import end_orderly
-    except KeyboardInterrupt:  # while all that is being imported
+
+        end_orderly()
+        app(prog_name="deciban")
+    except KeyboardInterrupt:  # while all that is imported or put together; a command ends by itself
         raise SystemExit(130) from None
-    end_orderly()
-    app(prog_name="deciban")
 
 
 def __getattr__(name: str) -> Any:
