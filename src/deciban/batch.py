@@ -11,8 +11,42 @@ from numpy.typing import NDArray
 
 from deciban.types import FloatArray, Level, Levels, Names
 
-Kind = Literal["number", "boolean", "category", "text", "empty"]
+Kind = Literal["number", "boolean", "category", "text", "empty", "date", "time"]
+NUMERIC: frozenset[Kind] = frozenset(("number", "date", "time"))  # read as numbers: dates in days, times in hours
+Style = Literal["date", "time", "formatted", "formatted_comma"]  # numbers with a decimal point, or with a comma
+DatePart = Literal["year", "month", "day", "weekday", "hour"]
 MISSING, UNSEEN = -1, -2  # codes of cells that hold nothing, or a value that is not in the list
+
+
+@dataclass(frozen=True)
+class Notation:
+    """How the cells of a column of text are written; `missing` are texts that stand for a missing value there."""
+
+    style: Style
+    missing: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> Kind:
+        return "number" if self.style in ("formatted", "formatted_comma") else self.style  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What is made of columns of dates: a part of the calendar, or the days from the first of two to the second."""
+
+    part: DatePart | Literal["gap"]
+    columns: tuple[int, ...]
+
+    @property
+    def kind(self) -> Kind:
+        return "number" if self.part == "gap" else "category"
+
+    def at(self, places: Sequence[int]) -> Derived:
+        """The same of columns that stand elsewhere."""
+        return Derived(self.part, tuple(places[j] for j in self.columns))
+
+
+Place = int | Derived  # what is asked of a frame
 
 
 @dataclass(frozen=True)
@@ -82,7 +116,7 @@ class Texts:
 
 
 class Frame(Protocol):
-    """Named columns in memory. Columns are asked for by position; NaN and null are missing."""
+    """Named columns in memory. Columns are asked for by position, or derived from those; NaN and null are missing."""
 
     @property
     def names(self) -> Names: ...
@@ -97,23 +131,35 @@ class Frame(Protocol):
 
     def take(self, rows: NDArray[np.intp]) -> Frame: ...
 
-    def numbers(self, columns: Sequence[int]) -> NDArray[Any]:
+    def numbers(self, columns: Sequence[Place]) -> NDArray[Any]:
         """(n, d) float matrix, NaN where missing; a view where possible."""
 
-    def counts(self, columns: Sequence[int]) -> Any:
+    def counts(self, columns: Sequence[Place]) -> Any:
         """The same, or sparse rows where that is what they are."""
 
-    def coded(self, columns: Sequence[int]) -> Coded:
+    def coded(self, columns: Sequence[Place]) -> Coded:
         """Places in lists of the values that occur here."""
 
-    def codes(self, columns: Sequence[int], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
+    def codes(self, columns: Sequence[Place], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
         """Places in the given lists."""
 
-    def texts(self, columns: Sequence[int]) -> Texts:
+    def texts(self, columns: Sequence[Place]) -> Texts:
         """Documents: text that is more than a category."""
 
-    def cell(self, row: int, column: int) -> object:
+    def cell(self, row: int, column: Place) -> object:
         """One value, for a message."""
+
+    def cells(self, column: int) -> list[Any]:
+        """The values of a column as Python objects; None where one is missing."""
+
+
+def positions(columns: Sequence[Place]) -> list[int]:
+    """Columns of a frame that has no dates, and so none that are derived."""
+    return [column for column in columns if not isinstance(column, Derived)]
+
+
+def kind_at(frame: Frame, place: Place) -> Kind:
+    return place.kind if isinstance(place, Derived) else frame.kinds[place]
 
 
 @dataclass(frozen=True)

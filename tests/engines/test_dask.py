@@ -584,5 +584,19 @@ def test_what_is_no_model_or_no_engine_is_said():
         engine.fit(db.NaiveBayes, frame, "y")
     with pytest.raises(db.DecibanError, match="a GaussianNB cannot learn from parts"):
         engine.fit(GaussianNB(), frame, "y")
-    with pytest.raises(db.DecibanError, match=r"use deciban\.engines\.dask\.fit\(model, X, 'y'\)"):
+    with pytest.raises(db.DecibanError, match="X is a DataFrame of dask: use fit, predict"):
         db.NaiveBayes().fit(frame, "y")
+
+
+def test_dates_are_learned_as_in_one_place():
+    when = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(60) * 37, unit="h")
+    table = pd.DataFrame({"when": when, "till": when + pd.to_timedelta(np.arange(60) % 7, unit="D")})
+    table["y"] = np.where(when.day_of_week < 4, "a", "b")
+    with threads():
+        for make in (db.NaiveBayes, lambda: db.EvidenceClassifier(trees=0)):
+            frame = dd.from_pandas(table, npartitions=3)
+            model, whole = engine.fit(make(), frame, "y"), make().fit(table, "y")
+            np.testing.assert_allclose(model.predict_proba(table), whole.predict_proba(table), rtol=1e-9)
+            text = table.assign(when=table["when"].astype(str))
+            found = engine.predict(model, dd.from_pandas(text, npartitions=2)).compute()
+            assert found["prediction"].tolist() == whole.predict(table).tolist()

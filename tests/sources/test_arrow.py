@@ -232,8 +232,6 @@ def test_the_label_column_is_taken_out():
         (pa.array([[1], [2]]), "list"),
         (pa.array([{"a": 1}, {"a": 2}]), "struct"),
         (pa.array([b"x", b"y"]), "binary"),
-        (pa.array([0, 1], pa.timestamp("s")), "timestamp"),
-        (pa.array([0, 1], pa.time32("s")), "time32"),
     ],
 )
 def test_columns_that_are_neither_numbers_nor_text_are_refused_by_name(column, kind):

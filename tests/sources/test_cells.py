@@ -1,15 +1,16 @@
 """Types of cells: the narrowest that holds them all, in whatever order they come."""
 
 from functools import reduce
+from typing import get_args
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deciban.sources.cells import cells_like, cells_of, cells_of_classes, cells_of_type, widened, wider
+from deciban.sources.cells import Cells, cells_like, cells_of, cells_of_classes, cells_of_type, widened, wider
 
-TYPES = ["empty", "boolean", "integer", "number", "coded", "text", "other"]
+TYPES = get_args(Cells)
 ANY = st.sampled_from(TYPES)
 WORDS = st.sampled_from(
     [
@@ -82,7 +83,12 @@ def test_the_type_of_text(cells, expected):
         (pa.dictionary(pa.int8(), pa.string()), "text"),
         (pa.dictionary(pa.int8(), pa.int64()), "coded"),
         (pa.dictionary(pa.int8(), pa.date32()), "other"),
-        (pa.date32(), "other"),
+        (pa.date32(), "date"),
+        (pa.timestamp("ns", "Europe/Berlin"), "date"),
+        (pa.time64("us"), "time"),
+        (pa.duration("s"), "number"),
+        (pa.month_day_nano_interval(), "number"),
+        (pa.binary(), "other"),
         (pa.list_(pa.int64()), "other"),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 import deciban as db
 from tests.sources.written import as_arrow, as_parquet, at
 
-DAYS = pa.array([1, 2, 3], pa.date32())
+LISTS = pa.array([[1], [2], [3]])
 TABLE = pa.table(
     {
         "small": pa.array([1, None, 3], pa.int8()),
@@ -46,8 +46,8 @@ def test_cells_are_those_of_the_table(tmp_path, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_column_of_dates_is_refused_only_if_it_is_used(tmp_path, way):
-    scan = db.scan(WAYS[way](tmp_path, TABLE.append_column("day", DAYS)))
+def test_a_column_of_lists_is_refused_only_if_it_is_used(tmp_path, way):
+    scan = db.scan(WAYS[way](tmp_path, TABLE.append_column("day", LISTS)))
     assert scan.columns["day"] == "other"
     with pytest.raises(db.DecibanError, match="column 'day' is neither numbers nor text: convert it, or drop it"):
         db.NaiveBayes().fit(scan, "y")
@@ -86,7 +86,7 @@ def test_damage_within_a_file_is_named(tmp_path):
 
 @pytest.mark.parametrize(
     ("one", "other", "which"),
-    [([1, 2], ["a"], "0"), (["a"], [1, 2], "1"), ([True], ["a"], "0"), ([True], [1], "."), ([1], [DAYS[0]], None)],
+    [([1, 2], ["a"], "0"), (["a"], [1, 2], "1"), ([True], ["a"], "0"), ([True], [1], "."), ([1], [LISTS[0]], None)],
 )
 def test_files_of_other_types_do_not_mix(tmp_path, one, other, which):
     paths = [as_parquet(tmp_path, f"{i}.parquet", pa.table({"x": cells})) for i, cells in enumerate((one, other))]
@@ -151,8 +151,8 @@ def test_doubled_names_are_refused(tmp_path):
         db.scan(tmp_path / "t.parquet").read()
 
 
-def test_dates_and_lists_are_carried_along_but_not_learned_from(tmp_path):
-    table = pa.table({"x": [1.0, 2.0], "day": pa.array([1, 2], pa.date32()), "l": [[1], [2, 3]], "y": ["a", "b"]})
+def test_structures_and_lists_are_carried_along_but_not_learned_from(tmp_path):
+    table = pa.table({"x": [1.0, 2.0], "day": [{"a": 1}, {"a": 2}], "l": [[1], [2, 3]], "y": ["a", "b"]})
     scan = db.scan(as_parquet(tmp_path, "t.parquet", table))
     (frame,) = scan.frames()
     assert frame.kinds == ("number", "empty", "empty", "category")

@@ -67,7 +67,7 @@ def test_whole_numbers_of_any_size_are_exported(tmp_path):
 
 
 def test_exports_are_of_types_that_hold_all_rows(tmp_path):
-    found = db.scan(at(tmp_path, "t.csv", "x,y\n" + "1,a\n" * 100_000 + "t,b\n"), block_size=100_000)
+    found = db.scan(at(tmp_path, "t.csv", "x,y\n" + "1,a\n" * 100_000 + "t,b\nu,b\nv,b\nw,b\n"), block_size=100_000)
     assert found.columns["x"] == "integer"
     assert pa.table(found).schema.field("x").type == pa.string()
     bad = db.scan(at(tmp_path, "t.csv", "x,y\n" + "1,a\n" * 100_000 + "t\n"), block_size=100_000)

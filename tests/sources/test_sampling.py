@@ -1,6 +1,7 @@
 """Keys of rows, and the rows with the lowest: the same rows whatever order, batches and types they come in."""
 
 import pickle
+from collections import Counter
 from functools import partial
 
 import numpy as np
@@ -11,10 +12,11 @@ import pytest
 import scipy.sparse as sp
 
 import deciban as db
+from deciban import _kernels
 from deciban.schema import Schema
 from deciban.sources import Sample, Streamed, frame_of, stream_of
 from deciban.sources.labels import encode_labels
-from deciban.sources.sampling import Few, row_keys, sampled
+from deciban.sources.sampling import Few, _mixed, few_of, row_keys, sampled
 from tests.sources.written import FILES, STREAMS, as_parquet
 
 N = 500
@@ -279,3 +281,35 @@ def test_no_more_rows_are_held_than_twice_those_that_may_be_kept(tmp_path):
         held.append(sum(len(found) for _, found in total.kept))
         assert len(batch.labels) <= 20
     assert max(held) <= 2 * 30 * 2  # of each class
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_kernel_mixes_as_numpy_does(kind, order):
+    """SplitMix64's last step over bits of doubles; every missing number is one, and −0 is 0."""
+    x = np.random.default_rng(0).normal(size=(1100, 3)).astype(kind, order=order)
+    x[:4, 0] = [np.nan, -np.nan, 0.0, -0.0]
+    places = np.array([5, 2**63, 7], np.uint64)
+    keys = np.arange(1100, dtype=np.uint64)
+    expected = keys.copy()
+    for j in range(3):
+        cells = x[:, j].astype(np.float64) + 0.0
+        bits = np.where(np.isnan(cells), np.nan, cells).view(np.uint64)
+        expected = _mixed(expected ^ _mixed(bits + places[j]))
+    _kernels.mix_keys(x, places, keys)
+    np.testing.assert_array_equal(keys, expected)
+    with pytest.raises(ValueError, match="places is of length"):
+        _kernels.mix_keys(x, places[:2], keys)
+
+
+@pytest.mark.parametrize("different", [3, 40, 5000])
+def test_the_lowest_keys_are_those_of_all(different):
+    """Many rows are thinned before they are sorted; equal rows may leave too few different ones."""
+    rng = np.random.default_rng(different)
+    keys = rng.integers(0, 2**63, different).astype(np.uint64)[rng.integers(0, different, 5000)]
+    labels = rng.integers(0, 2, 5000).astype(np.int32)
+    rows, weights = few_of(keys, labels, None, 30)
+    lowest = sorted(set(keys.tolist()))[:30]
+    expected = Counter((key, label) for key, label in zip(keys.tolist(), labels.tolist(), strict=True) if key in lowest)
+    found = dict(zip(zip(keys[rows].tolist(), labels[rows].tolist(), strict=True), weights.tolist(), strict=True))
+    assert found == expected

@@ -98,8 +98,8 @@ def test_errors_of_a_source_come_out_and_leave_no_threads():
 
 
 def test_columns_of_other_types_are_refused():
-    table = TABLE.append_column("day", pa.array([1] * 200, pa.date32()))
-    with pytest.raises(db.DecibanError, match="column 'day' is of type date32"):
+    table = TABLE.append_column("day", pa.array([[1]] * 200))
+    with pytest.raises(db.DecibanError, match="column 'day' is of type list"):
         db.NaiveBayes().fit(ds.dataset(table), "y")
 
 

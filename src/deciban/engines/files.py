@@ -16,13 +16,13 @@ from multiprocessing import resource_tracker
 from pathlib import PurePosixPath
 from typing import Any, NoReturn, Protocol, Self
 
-from deciban.batch import Kind
+from deciban.batch import Kind, Notation
 from deciban.engines import parts
 from deciban.engines.parts import Columns, Outcome, Reader, columns_of
 from deciban.errors import DecibanError
 from deciban.schema import Schema, require_unique
 from deciban.sources import Labelled
-from deciban.sources.cells import KIND, WORDS, Cells, cells_of_type, widened
+from deciban.sources.cells import KIND, STYLES, WORDS, Cells, cells_of_type, widened
 from deciban.sources.columnar import GO_WITH
 from deciban.sources.delimited import Delimited
 from deciban.sources.dialect import Asked, Dialect
@@ -168,7 +168,11 @@ class TextFiles(Files):
 
     def rows(self, label: str, weight: str | None = None) -> parts.Collection:
         types = self._types
-        schema = Schema(self.names, tuple(KIND[self._known(name, cells)] for name, cells in types.items()))
+        if label not in self.asked and types.get(label) in STYLES:
+            types[label] = "text"  # a class, whatever it looks like
+        kinds = tuple(KIND[self._known(name, cells)] for name, cells in types.items())
+        notations = tuple(Notation(cells) if cells in STYLES else None for cells in types.values())
+        schema = Schema(self.names, kinds, notations if any(notations) else ())
         guessed = frozenset(types).difference(self.asked) if isinstance(self.form, Separated) else frozenset[str]()
         columns = columns_of(schema, label, weight)
         reading = Reading(self.names, types, guessed)
@@ -208,7 +212,7 @@ def text_files(
     nothing = Columns(Schema((), ()), None, None)
     survey = collect(nothing, partial(_rows_of, nothing, Objects({}), Reading((), {}), pieces))
     found = survey._mapped_and_added(partial(_keys_of, pieces)).result()
-    columns = found.columns if found is not None else {}
+    columns = {**found.columns, **_written(JsonLines(sample), found.columns)} if found is not None else {}
     return TextFiles(columns, Objects(columns), sample, collect, pieces)
 
 
@@ -319,8 +323,17 @@ class Records(Delimited):
 
 def _guessed(form: Separated, sample: Piece) -> dict[str, Cells]:
     """The types of the first rows. Whole numbers may be followed by others, and nothing learns more from them."""
-    found = form.part(sample).columns
-    return {name: "number" if cells == "integer" else cells for name, cells in found.items()}
+    part = form.part(sample)
+    found = {name: "number" if cells == "integer" else cells for name, cells in part.columns.items()}
+    return found | _written(part, found)
+
+
+def _written(part: Delimited | JsonLines, types: Mapping[str, Cells]) -> dict[str, Cells]:
+    """Columns of text in which all cells of the first rows are dates, or numbers."""
+    text = [name for name, cells in types.items() if cells == "text"]
+    profiles = [job() for job in part.profiles(text, first=True)]
+    found = {name: p.notation() for each in profiles for name, p in each.items() if p.complete()}
+    return {name: notation.style for name, notation in found.items() if notation is not None}
 
 
 # JSON lines ----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, Generic, TypeVar
 
-from deciban.batch import Frame, Kind
+from deciban.batch import Frame, Kind, Notation
 from deciban.errors import DecibanError, RowError, hearing, warn, warn_of_impossible
 from deciban.schema import Schema, require_unique
 from deciban.sources import CELLS_PER_BATCH, Labelled, Sample, Streamed, frame_of
@@ -20,6 +20,7 @@ from deciban.sources.arrow import TableFrame
 from deciban.sources.labels import encode_labels, weights_of
 from deciban.sources.parted import Parted
 from deciban.sources.stream import Stream, joined
+from deciban.sources.typed import as_learned
 
 T = TypeVar("T")
 
@@ -51,6 +52,10 @@ class Tables(Stream):
         return self.schema.kinds
 
     @property
+    def notations(self) -> tuple[Notation | None, ...]:
+        return self.schema.notations
+
+    @property
     def title(self) -> str:
         return f"partition {self.number}"
 
@@ -61,13 +66,13 @@ class Tables(Stream):
         """Each with the kinds of all parts: a part of an empty column does not know what it is."""
         waiting: list[TableFrame] = []
         for table in self.tables:
-            frame = frame_of(table)
+            frame = as_learned(frame_of(table), self.schema)
             assert isinstance(frame, TableFrame)
             if not frame.rows:
                 continue
             self.schema.met_with(frame)
-            columns = self.schema.places(frame)
-            waiting.append(TableFrame(frame.table.select(columns), self.names, self.kinds))
+            columns = self.schema.own_places(frame)
+            waiting.append(TableFrame(frame.table.select(columns), self.names, self.kinds, self.notations))
             if sum(frame.rows for frame in waiting) >= rows_at_a_time(self.schema):
                 yield joined(waiting)
                 waiting.clear()

@@ -16,6 +16,7 @@ from deciban.errors import DecibanError
 from deciban.late import issparse
 from deciban.sources.arrays import MatrixFrame, SparseFrame, sparse_frame
 from deciban.sources.arrow import TableFrame, numbers_of, object_frame, table_frame
+from deciban.sources.containers import column_or_values, is_stream, is_table, supported
 from deciban.sources.documents import documents_frame, is_documents
 from deciban.sources.labels import Encoded, encode_labels, require_weight, total_weight, weights_of
 from deciban.sources.stream import ArrowStream, Stream, settled, table_of
@@ -23,8 +24,6 @@ from deciban.types import FloatArray
 
 CELLS_PER_BATCH = 1 << 22  # what is converted at a time: 32 MB of doubles
 CELLS_PER_VIEW = 1 << 26  # what is read in place at a time: only a family's masks are of this size
-IN_MEMORY = {"pandas", "polars", "deciban"}
-ENGINES = {"dask": "dask", "pyspark": "spark"}  # libraries whose tables lie elsewhere
 
 T = TypeVar("T")
 
@@ -33,6 +32,7 @@ __all__ = [
     "Sample",
     "Stream",
     "Streamed",
+    "column_or_values",
     "frame_of",
     "is_documents",
     "is_stream",
@@ -42,21 +42,8 @@ __all__ = [
     "split_column",
     "split_label",
     "stream_of",
+    "supported",
 ]
-
-
-def is_table(x: Any) -> bool:
-    return hasattr(x, "__arrow_c_stream__") or isinstance(x, TableFrame) or is_stream(x)
-
-
-def is_stream(x: Any) -> bool:
-    """Whether a table comes batch by batch, so that it need not be in memory: files, readers, datasets, relations."""
-    if isinstance(x, Stream):
-        return True
-    if type(x).__module__.startswith("pyarrow"):
-        return type(x).__name__ == "RecordBatchReader" or type(x).__module__ == "pyarrow._dataset"
-    homes = {base.__module__.partition(".")[0] for base in type(x).__mro__}
-    return hasattr(x, "__arrow_c_stream__") and not homes & IN_MEMORY
 
 
 def stream_of(x: Any) -> Stream:
@@ -64,7 +51,8 @@ def stream_of(x: Any) -> Stream:
 
 
 def frame_of(x: Any) -> Frame:
-    """A frame over an array, sparse rows, a table or a list of documents; a stream is read as a whole."""
+    """A frame over rows in any form that `supported` knows; a stream is read as a whole."""
+    x = supported(x)
     if isinstance(x, TableFrame):
         return x
     if is_stream(x):
@@ -75,10 +63,7 @@ def frame_of(x: Any) -> Frame:
         return table_frame(x)
     if issparse(x):
         return sparse_frame(x)
-    array = np.asarray(x)
-    if array.dtype.kind in "biuf":
-        return MatrixFrame(array)
-    return object_frame(array)
+    return MatrixFrame(x) if x.dtype.kind in "biuf" else object_frame(x)
 
 
 def split_label(x: Any, label: str) -> tuple[TableFrame, Any]:
@@ -88,14 +73,9 @@ def split_label(x: Any, label: str) -> tuple[TableFrame, Any]:
 
 def split_column(x: Any, name: str, use: str) -> tuple[TableFrame, Any]:
     """A table without a column that is used as something else, and that column."""
+    x = supported(x)
     if not is_table(x):
         what = "y" if use == "label" else "sample_weight"
-        home = type(x).__module__.partition(".")[0]
-        if home in ENGINES:
-            engine = ENGINES[home]
-            raise DecibanError(
-                f"X is a {type(x).__name__} of {home}: use deciban.engines.{engine}.fit(model, X, {name!r})"
-            )
         raise DecibanError(f"{what}={name!r} names a column, so X must be a table; it is {type(x).__name__}")
     frame = frame_of(x)
     assert isinstance(frame, TableFrame)
@@ -141,8 +121,12 @@ class Labelled(ABC):
     def summed(self, work: Callable[[Batch], T], *, converts: bool) -> T:
         """Σ work(batch) over all rows; what work returns adds by +."""
         total = self.summed_or_none(work, converts=converts)
-        assert total is not None
+        if total is None:
+            raise DecibanError(self._no_rows())
         return total
+
+    def _no_rows(self) -> str:
+        return "there are no rows to learn from or to judge by"
 
     def summed_or_none(self, work: Callable[[Batch], T], *, converts: bool) -> T | None:
         """The same; None if there are no rows."""
@@ -224,9 +208,12 @@ class Streamed(Labelled):
         self._require_some(first, weight)
 
     def _require_some(self, rows: int, weight: float) -> None:
-        if not rows:
-            raise DecibanError(f"{self.stream.title} has no rows to learn from or to judge by")
-        require_weight(weight)
+        """Rows that weigh nothing are an error, unlike no rows."""
+        if rows:
+            require_weight(weight)
+
+    def _no_rows(self) -> str:
+        return f"{self.stream.title} has no rows to learn from or to judge by"
 
     def batches(self, *, converts: bool) -> Iterator[Batch]:
         """Runs of rows; those of weight 0 are left out, as if they were not there."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.batch import MISSING, UNSEEN, Coded, Kind, Texts
+from deciban.batch import MISSING, UNSEEN, Coded, Kind, Place, Texts, positions
 from deciban.errors import BadCell, DecibanError
 from deciban.late import late
 from deciban.types import Levels, Names, level_of
@@ -53,18 +53,19 @@ class MatrixFrame:
     def take(self, rows: NDArray[np.intp]) -> MatrixFrame:
         return MatrixFrame(taken(self.x, rows))
 
-    def _columns(self, columns: Sequence[int]) -> NDArray[Any]:
-        if len(columns) and list(columns) == list(range(columns[0], columns[0] + len(columns))):
-            return self.x[:, columns[0] : columns[0] + len(columns)]
-        return self.x[:, list(columns)]
+    def _columns(self, columns: Sequence[Place]) -> NDArray[Any]:
+        at = positions(columns)
+        if at and at == list(range(at[0], at[0] + len(at))):
+            return self.x[:, at[0] : at[0] + len(at)]
+        return self.x[:, at]
 
-    def numbers(self, columns: Sequence[int]) -> NDArray[Any]:
+    def numbers(self, columns: Sequence[Place]) -> NDArray[Any]:
         return as_floats(self._columns(columns))
 
-    def counts(self, columns: Sequence[int]) -> NDArray[Any]:
+    def counts(self, columns: Sequence[Place]) -> NDArray[Any]:
         return self.numbers(columns)
 
-    def coded(self, columns: Sequence[int]) -> Coded:
+    def coded(self, columns: Sequence[Place]) -> Coded:
         x = self._columns(columns)
         if x.dtype == np.bool_:
             x = x.view(np.uint8)
@@ -76,7 +77,7 @@ class MatrixFrame:
         codes = np.stack([c for c, _ in found], axis=1) if found else np.zeros(x.shape, np.int32)
         return without_infinite(Coded(codes, tuple(levels for _, levels in found)))
 
-    def codes(self, columns: Sequence[int], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
+    def codes(self, columns: Sequence[Place], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
         x = self._columns(columns)
         if x.dtype == np.bool_:
             x = x.view(np.uint8)
@@ -88,13 +89,16 @@ class MatrixFrame:
         found = self.coded(columns)
         return recode(found, levels)
 
-    def texts(self, columns: Sequence[int]) -> Texts:
+    def texts(self, columns: Sequence[Place]) -> Texts:
         if not np.isnan(self.numbers(columns)).all():
             raise no_text(columns)
         return Texts((), np.full((self.rows, len(columns), 3), -1, np.int64))
 
-    def cell(self, row: int, column: int) -> object:
-        return self.x[row, column].item()
+    def cell(self, row: int, column: Place) -> object:
+        return self._columns([column])[row, 0].item()
+
+    def cells(self, column: int) -> list[Any]:
+        return [None if cell != cell else cell for cell in self.x[:, column].tolist()]
 
 
 @dataclass(frozen=True)
@@ -124,28 +128,31 @@ class SparseFrame:
     def take(self, rows: NDArray[np.intp]) -> SparseFrame:
         return SparseFrame(self.x[rows])
 
-    def numbers(self, columns: Sequence[int]) -> NDArray[Any]:
+    def numbers(self, columns: Sequence[Place]) -> NDArray[Any]:
         return np.asarray(self.counts(columns).toarray())
 
-    def counts(self, columns: Sequence[int]) -> Any:
+    def counts(self, columns: Sequence[Place]) -> Any:
         if list(columns) == list(range(self.x.shape[1])):
             return self.x
-        return sp.csr_array(self.x[:, list(columns)])
+        return sp.csr_array(self.x[:, positions(columns)])
 
-    def coded(self, columns: Sequence[int]) -> Coded:
+    def coded(self, columns: Sequence[Place]) -> Coded:
         return MatrixFrame(self.numbers(columns)).coded(range(len(columns)))
 
-    def codes(self, columns: Sequence[int], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
+    def codes(self, columns: Sequence[Place], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
         return MatrixFrame(self.numbers(columns)).codes(range(len(columns)), levels)
 
-    def texts(self, columns: Sequence[int]) -> Texts:
+    def texts(self, columns: Sequence[Place]) -> Texts:
         raise no_text(columns)
 
-    def cell(self, row: int, column: int) -> object:
-        return float(self.x[row, column])
+    def cell(self, row: int, column: Place) -> object:
+        return float(self.x[row, positions([column])[0]])
+
+    def cells(self, column: int) -> list[Any]:
+        return MatrixFrame(self.numbers([column])).cells(0)
 
 
-def no_text(columns: Sequence[int]) -> DecibanError:
+def no_text(columns: Sequence[Place]) -> DecibanError:
     return DecibanError(f"column {columns[0]} holds numbers, but its family, Text, needs text")
 
 

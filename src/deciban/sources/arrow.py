@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.batch import MISSING, Coded, Kind, Texts
-from deciban.errors import DecibanError, cell_error
+from deciban.batch import MISSING, Coded, Derived, Kind, Notation, Place, Texts
+from deciban.errors import DecibanError
 from deciban.late import late
 from deciban.schema import require_unique
 from deciban.sources.arrays import recode, without_infinite
 from deciban.sources.cells import KIND, cells_of_type
+from deciban.sources.columns import arrow_column, column_name, unsupported
+from deciban.sources.dataframes import is_pandas, pandas_table, without_wide_integers
+from deciban.sources.temporal import calendar, elapsed, is_temporal, written, written_time
 from deciban.types import Level, Levels, Names, level_of
 
 pa = late("pyarrow")
@@ -28,24 +31,34 @@ class TableFrame:
     table: Any  # pyarrow.Table
     names: Names
     kinds: tuple[Kind, ...]
+    notations: tuple[Notation | None, ...] = ()  # of columns that were text; () is none
 
     @property
     def rows(self) -> int:
         return int(self.table.num_rows)
 
     def slice(self, start: int, stop: int) -> TableFrame:
-        return TableFrame(self.table.slice(start, stop - start), self.names, self.kinds)
+        return replace(self, table=self.table.slice(start, stop - start))
 
     def take(self, rows: NDArray[np.intp]) -> TableFrame:
         chosen = pa.array(rows)
         columns = [compact(self.array(j).take(chosen)) for j in range(len(self.names))]
-        return TableFrame(pa.table(columns, names=self.table.column_names), self.names, self.kinds)
+        return replace(self, table=pa.table(columns, names=self.table.column_names))
+
+    def select(self, columns: Sequence[int]) -> TableFrame:
+        """Some of the columns, in this order."""
+        if list(columns) == list(range(len(self.names))):
+            return self
+        notations = tuple(self.notations[j] for j in columns) if self.notations else self.notations
+        names, kinds = tuple(self.names[j] for j in columns), tuple(self.kinds[j] for j in columns)
+        return TableFrame(self.table.select(list(columns)), names, kinds, notations)
 
     def drop(self, column: int) -> TableFrame:
         def without(items: Any) -> tuple[Any, ...]:
             return (*items[:column], *items[column + 1 :])
 
-        return TableFrame(self.table.remove_column(column), without(self.names), without(self.kinds))
+        notations = without(self.notations) if self.notations else ()
+        return TableFrame(self.table.remove_column(column), without(self.names), without(self.kinds), notations)
 
     def split(self, name: str, use: str) -> tuple[TableFrame, Any]:
         """The table without a column, and that column."""
@@ -58,9 +71,13 @@ class TableFrame:
         """One column as a single Arrow array, decoded to plain strings where they are views."""
         return plain(self.table.column(column))
 
-    def numbers(self, columns: Sequence[int]) -> NDArray[Any]:
+    def numbers(self, columns: Sequence[Place]) -> NDArray[Any]:
         out = np.empty((self.rows, len(columns)))
         for j, column in enumerate(columns):
+            if isinstance(column, Derived):
+                first, second = self.numbers(column.columns).T
+                out[:, j] = second - first
+                continue
             if self.kinds[column] == "category":
                 raise DecibanError(
                     f"column {self.names[column]!r} holds text, but its family needs numbers: use Categorical"
@@ -68,32 +85,43 @@ class TableFrame:
             out[:, j] = numbers_of(self.array(column))
         return out
 
-    def counts(self, columns: Sequence[int]) -> NDArray[Any]:
+    def counts(self, columns: Sequence[Place]) -> NDArray[Any]:
         return self.numbers(columns)
 
-    def coded(self, columns: Sequence[int]) -> Coded:
+    def coded(self, columns: Sequence[Place]) -> Coded:
         codes = np.empty((self.rows, len(columns)), dtype=np.int32, order="F")
         levels = []
         for j, column in enumerate(columns):
-            codes[:, j], found = encode(self.array(column))
+            codes[:, j], found = self._coded(column)
             levels.append(found)
         return without_infinite(Coded(codes, tuple(levels)))
 
-    def codes(self, columns: Sequence[int], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
+    def _coded(self, column: Place) -> tuple[NDArray[np.int32], Levels]:
+        if isinstance(column, Derived):
+            assert column.part != "gap"
+            coded = calendar(self.numbers(column.columns)[:, 0], column.part)
+            return coded.codes[:, 0], coded.levels[0]
+        array = self.array(column)
+        return encode(pa.array(elapsed(array), from_pandas=True) if is_temporal(array.type) else array)
+
+    def codes(self, columns: Sequence[Place], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
         return recode(self.coded(columns), levels)
 
-    def texts(self, columns: Sequence[int]) -> Texts:
+    def texts(self, columns: Sequence[Place]) -> Texts:
         found = [self._texts(column) for column in columns]
         sizes = np.cumsum([0, *(len(buffers) for buffers, _ in found)])
         moved = [place + np.array([first, 0, 0]) for (_, place), first in zip(found, sizes[:-1], strict=True)]
         places = np.stack(moved, axis=1)
         return Texts(tuple(buffer for buffers, _ in found for buffer in buffers), np.ascontiguousarray(places))
 
-    def _texts(self, column: int) -> tuple[list[NDArray[np.uint8]], NDArray[np.int64]]:
+    def _texts(self, column: Place) -> tuple[list[NDArray[np.uint8]], NDArray[np.int64]]:
         """The buffers that documents of a column lie in, and (n, 3) their places."""
+        if isinstance(column, Derived):
+            return self._texts(column.columns[0])
         if self.kinds[column] not in ("category", "text", "empty"):
+            held = "dates" if self.kinds[column] == "date" else "numbers"
             raise DecibanError(
-                f"column {self.names[column]!r} holds numbers, but its family, Text, needs text: convert it; of files, "
+                f"column {self.names[column]!r} holds {held}, but its family, Text, needs text: convert it; of files, "
                 "read it as text (types={...: 'text'}, or --category)"
             )
         buffers, places = list[NDArray[np.uint8]](), [np.empty((0, 3), np.int64)]
@@ -103,8 +131,19 @@ class TableFrame:
             buffers += data
         return buffers, np.concatenate(places)
 
-    def cell(self, row: int, column: int) -> object:
+    def cell(self, row: int, column: Place) -> object:
+        if isinstance(column, Derived):
+            if column.part == "gap":
+                return self.slice(row, row + 1).numbers([column]).item()
+            codes, levels = self.slice(row, row + 1)._coded(column)
+            return levels[codes[0]] if codes[0] >= 0 else None
+        if self.kinds[column] in ("date", "time"):
+            value = float(self.slice(row, row + 1).numbers([column]).item())
+            return None if np.isnan(value) else (written if self.kinds[column] == "date" else written_time)(value)
         return self.table.column(column)[row].as_py()
+
+    def cells(self, column: int) -> list[Any]:
+        return [None if cell != cell else cell for cell in self.table.column(column).to_pylist()]
 
 
 def table_frame(x: Any) -> TableFrame:
@@ -113,78 +152,57 @@ def table_frame(x: Any) -> TableFrame:
         raise DecibanError(
             f"X must be a table or a matrix; a {type(x).__name__} is one column of one: use X.to_frame()"
         )
-    if _is_pandas(x):
-        names = tuple(_name(name) for name in x.columns)
+    if is_pandas(x):
+        names = tuple(map(column_name, x.columns))
         require_unique(names)
-        try:
-            table = pa.Table.from_pandas(x, preserve_index=False)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
-            raise _unreadable({name: x.iloc[:, j] for j, name in enumerate(names)}) from None
-    else:
-        table = pa.table(x)
-        names = tuple(table.column_names)
-    kinds = tuple(kind_of(name, field.type) for name, field in zip(names, table.schema, strict=True))
-    return TableFrame(table, names, kinds)
+        return _frame(pandas_table(x, names), names)
+    table = pa.table(without_wide_integers(x))
+    return _frame(table, tuple(table.column_names))
 
 
 def object_frame(x: NDArray[Any]) -> TableFrame:
     """A frame over an array of Python objects or strings: each column is typed by what it holds."""
-    arrays = []
-    for j in range(x.shape[1]):
-        try:
-            arrays.append(pa.array(x[:, j].tolist(), from_pandas=True))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
-            raise mixed_types(j, x[:, j]) from None
-    table = pa.table(arrays, names=[str(j) for j in range(x.shape[1])])
-    names = range(x.shape[1])
+    whole = x.dtype.kind in "Mm"  # a list of these would be one of integers
+    arrays = [arrow_column(j, x[:, j] if whole else x[:, j].tolist()) for j in range(x.shape[1])]
+    return _frame(pa.table(arrays, names=list(map(str, range(x.shape[1])))), range(x.shape[1]))
+
+
+def frame_of_columns(columns: Mapping[Any, Any]) -> TableFrame:
+    """A frame over columns by their names: lists, arrays or series, all as long."""
+    for name, values in columns.items():
+        if not hasattr(values, "__len__") or isinstance(values, (str, bytes)):
+            raise DecibanError(f"column {name!r} is {values!r}, not a list of cells: pass a list or an array")
+    sizes = {name: len(values) for name, values in columns.items()}
+    longest = max(sizes, key=sizes.__getitem__, default=None)
+    for name, size in sizes.items():
+        if size != sizes[longest]:
+            raise DecibanError(
+                f"column {name!r} has {size} cells, and column {longest!r} has {sizes[longest]}: make them as long"
+            )
+    names = tuple(map(column_name, columns))
+    require_unique(names)
+    arrays = [arrow_column(name, values) for name, values in zip(names, columns.values(), strict=True)]
+    return _frame(pa.table(arrays, names=list(names)), names)
+
+
+def _frame(table: Any, names: Names) -> TableFrame:
     return TableFrame(table, names, tuple(kind_of(n, f.type) for n, f in zip(names, table.schema, strict=True)))
-
-
-def _unreadable(columns: dict[Level, Any]) -> DecibanError:
-    """What to say of a table that Arrow cannot take: the first column that it cannot, by itself."""
-    for name, column in columns.items():
-        try:
-            pa.array(column, from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
-            return mixed_types(name, column)
-    return DecibanError(f"the table cannot be read: {list(columns)}")
-
-
-def mixed_types(name: Level, values: Iterable[Any]) -> DecibanError:
-    """An error about the first cell that Arrow cannot hold, or whose type is not that of the cells before it."""
-    before = None
-    for row, value in enumerate(values):
-        if value is None or value != value:
-            continue
-        if isinstance(value, str) and not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
-            return cell_error(name, row, value, "holds half a character: decode it anew, with errors='replace'")
-        kind = "text" if isinstance(value, str) else type(value).__name__
-        kind = "a number" if isinstance(value, (bool, int, float, np.number)) else kind
-        if kind != (before := before or kind):
-            return cell_error(name, row, value, f"is not {before}, as the cells before it: convert it to one type")
-    return DecibanError(f"column {name!r} cannot be read: convert it to numbers or text")
-
-
-def _is_pandas(x: Any) -> bool:
-    return any(base.__module__.partition(".")[0] == "pandas" for base in type(x).__mro__)
-
-
-def _name(name: Any) -> Level:
-    return name if isinstance(name, str) else str(name)
 
 
 def kind_of(name: Level, kind: Any) -> Kind:
     """What a column of an Arrow type is taken for."""
     cells = cells_of_type(kind)
     if cells == "other":
-        raise DecibanError(f"column {name!r} is of type {kind}: convert it to numbers or text, or drop it")
+        raise unsupported(name, kind)
     return KIND[cells]
 
 
 def numbers_of(array: Any) -> NDArray[Any]:
-    """A column of numbers or booleans as doubles, NaN where a cell is missing."""
+    """A column of numbers, booleans or dates (see `elapsed`) as doubles, NaN where a cell is missing."""
     if pa.types.is_null(array.type):
         return np.full(len(array), np.nan)
+    if is_temporal(array.type):
+        return elapsed(array)
     if not pa.types.is_float64(array.type):
         array = (
             array.cast(pa.float64(), safe=False)  # integers beyond 2⁵³ are rounded, as numpy does
@@ -250,6 +268,8 @@ def plain(array: Any) -> Any:
         array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.large_string()))
     if pa.types.is_string_view(array.type):
         array = array.cast(pa.large_string())
+    if pa.types.is_decimal(array.type):
+        array = array.cast(pa.float64())
     return array
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from deciban.batch import Kind
+from deciban.batch import Kind, Notation, Style
 from deciban.late import late
+from deciban.sources.temporal import is_date, is_temporal
 from deciban.types import Level, Levels
 
 pa = late("pyarrow")
@@ -15,7 +16,10 @@ pc = late("pyarrow.compute")
 
 # "coded" are numbers that are categories: a dictionary's, or those of a model that learned them so
 # "other" is what nothing can be learned from, such as a list
-Cells = Literal["empty", "boolean", "integer", "number", "coded", "text", "other"]
+# "formatted" are numbers with currencies, percent signs or thousands separators; "formatted_comma" have a decimal comma
+Cells = Literal[
+    "empty", "boolean", "integer", "number", "coded", "date", "time", "formatted", "formatted_comma", "text", "other"
+]
 
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 WORDS: dict[Cells, str] = {
@@ -24,15 +28,25 @@ WORDS: dict[Cells, str] = {
     "integer": "whole numbers",
     "number": "numbers",
     "coded": "numbers",
+    "date": "dates",
+    "time": "times of day",
+    "formatted": "numbers",
+    "formatted_comma": "numbers with a decimal comma",
     "text": "text",
     "other": "neither numbers nor text",
 }
+FORMATTED: tuple[Cells, ...] = ("formatted", "formatted_comma")
+STYLES: tuple[Style, ...] = get_args(Style)  # of cells of text that are read as something else
 KIND: dict[Cells, Kind] = {
     "empty": "empty",
     "boolean": "boolean",
     "integer": "number",
     "number": "number",
     "coded": "category",
+    "date": "date",
+    "time": "time",
+    "formatted": "number",
+    "formatted_comma": "number",
     "text": "category",
 }
 
@@ -46,6 +60,10 @@ def arrow_types() -> dict[Cells, Any]:
         "integer": pa.int64(),
         "number": pa.float64(),
         "coded": pa.float64(),
+        "date": pa.timestamp("us"),
+        "time": pa.time64("us"),
+        "formatted": pa.float64(),
+        "formatted_comma": pa.float64(),
         "text": pa.dictionary(pa.int32(), pa.string()),
     }
 
@@ -64,6 +82,9 @@ def wider(a: Cells, b: Cells) -> Cells:
         return "other"
     if {a, b} <= {"integer", "number", "coded"}:
         return "coded" if "coded" in (a, b) else "number"
+    for formatted in FORMATTED:
+        if {a, b} <= {"integer", "number", formatted}:
+            return formatted
     return "text"
 
 
@@ -101,7 +122,7 @@ def cells_of_type(kind: Any) -> Cells:
     types = pa.types
     if types.is_dictionary(kind):
         of_values = cells_of_type(kind.value_type)
-        return of_values if of_values in ("text", "other") else "coded"
+        return of_values if of_values in ("text", "other") else "other" if is_temporal(kind.value_type) else "coded"
     if types.is_null(kind):
         return "empty"
     if types.is_boolean(kind):
@@ -110,13 +131,17 @@ def cells_of_type(kind: Any) -> Cells:
         return "number"
     if types.is_integer(kind):
         return "integer"
+    if is_temporal(kind):
+        return "date" if is_date(kind) else "time" if types.is_time(kind) else "number"  # a duration is one of days
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         return "text"
     return "other"
 
 
-def cells_like(kind: Kind, levels: Levels) -> Cells:
+def cells_like(kind: Kind, levels: Levels, notation: Notation | None = None) -> Cells:
     """As what text is to be read that shall be of the kind of a column that was learned, with such values."""
+    if notation is not None:
+        return notation.style
     if kind == "empty":
         return "text"
     if kind == "category":

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,9 @@ import pyarrow.parquet as pq
 
 from deciban.batch import Kind
 from deciban.errors import DecibanError
-from deciban.sources.cells import KIND, WORDS, Cells, cells_of_type, wider
+from deciban.sources.arrow import plain
+from deciban.sources.cells import KIND, STYLES, WORDS, Cells, cells_of_type, wider
+from deciban.sources.notation import Profile, profile_of, require_undecided, written_as
 from deciban.sources.part import Job, Read, Reading, Unfit
 
 ROWS = 1 << 18  # at a time
@@ -59,14 +62,29 @@ class Columnar:
         with self._named_errors():
             size = os.path.getsize(self.path)
             for table, share in self.tables(names):
-                read = Read(table, first, round(share * size))
+                read = Read(self._written(table, reading), first, round(share * size))
                 yield lambda read=read: read  # type: ignore[misc]
                 first += table.num_rows
+
+    def _written(self, table: Any, reading: Reading) -> Any:
+        """Text that is dates or numbers, read as such."""
+        try:
+            require_undecided(table, {name for name in reading.undecided if self.columns[name] == "text"})
+            for j, name in enumerate(table.column_names):
+                cells = reading.types[name]
+                if cells in STYLES and self.columns[name] == "text":
+                    values = written_as(table.column(j), cells, strict=name in reading.guessed)
+                    table = table.set_column(j, name, values)
+        except pa.ArrowInvalid:
+            raise Unfit from None
+        return table
 
     def _require_fit(self, reading: Reading) -> None:
         """The file's types may be narrower than those of other files, but not of another kind."""
         for name in reading.names:
             mine, wanted = self.columns[name], reading.types[name]
+            if mine == "text" and wanted in STYLES:
+                continue
             if wider(mine, wanted) != wanted and name in reading.guessed:
                 raise Unfit
             if mine != "empty" and wanted != "other" and not _together(mine, wanted):
@@ -75,6 +93,12 @@ class Columnar:
 
     def surveys(self) -> Iterator[Callable[[], Mapping[str, Cells]]]:
         yield lambda: self.columns
+
+    def profiles(self, names: Collection[str], *, first: bool) -> Iterator[Callable[[], Mapping[str, Profile]]]:
+        mine = [name for name in self.names if name in names and self.columns[name] == "text"]
+        with self._named_errors():
+            for table, _ in islice(self.tables(mine), 1 if first else None) if mine else ():
+                yield partial(_profiles, table)
 
     def place(self, offset: int, row: int) -> str:
         return f"{self.title}, row {offset + row}"
@@ -132,6 +156,14 @@ class ArrowFile(Columnar):
             return pa.ipc.open_file(file)
         file.seek(0)
         return pa.ipc.open_stream(file)
+
+
+def _profiles(table: Any) -> dict[str, Profile]:
+    chunks = ((name, chunk) for name in table.column_names for chunk in table.column(name).chunks)
+    found: dict[str, Profile] = {}
+    for name, chunk in chunks:
+        found[name] = found.get(name, Profile()) + profile_of(plain(chunk))
+    return found
 
 
 def _together(mine: Cells, wanted: Cells) -> bool:

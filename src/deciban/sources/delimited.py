@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
@@ -16,15 +16,16 @@ import pyarrow.csv as pacsv
 
 from deciban import _kernels
 from deciban.errors import DecibanError
-from deciban.sources.cells import FALSE, TRUE, WORDS, Cells, arrow_types, cells_of, cells_of_type
-from deciban.sources.dialect import Asked, Dialect, cells_of_any_length, records_of, sniff, style
+from deciban.sources.cells import FALSE, STYLES, TRUE, WORDS, Cells, arrow_types, cells_of, cells_of_type
+from deciban.sources.dialect import MISSING, Asked, Dialect, cells_of_any_length, records_of, sniff, style
+from deciban.sources.notation import MARKERS, Options, Profile, profile_of, require_undecided, written_as
 from deciban.sources.part import Job, Read, Reading, Unfit
 from deciban.sources.text import SAMPLE, Block, TextFile
 
 SPACES = " \t"  # beside a number they are no part of it
 BREAKS = b"\r\n"
 ARROW = arrow_types()
-READ_AS = ARROW | {"boolean": ARROW["text"]}  # Arrow takes no spaces beside true and false
+READ_AS = ARROW | dict.fromkeys(("boolean", *STYLES), ARROW["text"])  # Arrow takes no spaces beside true and false
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,14 @@ class Delimited:
     @cached_property
     def columns(self) -> dict[str, Cells]:
         """What the first records show; later ones may need wider types."""
+        return self._cells(self._first_block)
+
+    @property
+    def _first_block(self) -> Block:
+        """The first records."""
         sample = self.file.sample[self._start :]
         end = self._ends(sample) if len(self.file.sample) >= SAMPLE else len(sample)
-        return self._cells(Block(sample[:end], self._start, 0))
+        return Block(sample[:end], self._start, 0)
 
     def jobs(self, reading: Reading) -> Iterator[Job]:
         for block in self._blocks():
@@ -82,6 +88,29 @@ class Delimited:
     def surveys(self) -> Iterator[Callable[[], dict[str, Cells]]]:
         for block in self._blocks():
             yield partial(self._survey, block)
+
+    def profiles(self, names: Collection[str], *, first: bool) -> Iterator[Callable[[], dict[str, Profile]]]:
+        mine = [name for name in self.names if name in names]
+        for block in [self._first_block] if first else self._blocks():
+            yield partial(self._profiles, block, mine)
+
+    def _profiles(self, block: Block, names: list[str]) -> dict[str, Profile]:
+        if not names or not block.text.strip():
+            return {}
+        table = self._table(block, dict.fromkeys(names, "text"))
+        chunks = ((name, chunk) for name in names for chunk in table.column(name).chunks)
+        found: dict[str, Profile] = {}
+        for name, chunk in chunks:
+            found[name] = found.get(name, Profile()) + profile_of(chunk, self._options)
+        return found
+
+    @cached_property
+    def _options(self) -> Options:
+        """A decimal sign, or what is written for a missing cell, is not guessed where it is given."""
+        decimals = {".": "formatted_comma", ",": "formatted"}  # what is then left out
+        styles = tuple(style for style in STYLES if style != decimals.get(self.asked.decimal or ""))
+        markers = MARKERS if self.asked.missing == MISSING else frozenset[str]()
+        return Options(styles, markers, digits_are_numbers=True)
 
     def _survey(self, block: Block) -> dict[str, Cells]:
         try:
@@ -113,6 +142,7 @@ class Delimited:
         types = {name: reading.types[name] for name in reading.names if name in mine}
         try:
             table = self._table(block, types, reading.guessed)
+            require_undecided(table, reading.undecided, self._options)
         except pa.ArrowInvalid as error:
             self._diagnose(block, reading)
             raise DecibanError(f"{self.title}: {error}") from None
@@ -169,6 +199,8 @@ class Delimited:
             column = pa.chunked_array([self._trimmed(chunk, name) for chunk in column.chunks], column.type)
         if cells == "text":
             return column
+        if cells in STYLES:
+            return written_as(column, cells, strict=strict, options=self._options)
         chunks = [self._values(chunk.dictionary, cells, strict=strict).take(chunk.indices) for chunk in column.chunks]
         return pa.chunked_array(chunks, ARROW[cells])
 
@@ -310,7 +342,7 @@ class Delimited:
     def _require_fit(self, block: Block, name: str, wanted: Cells) -> None:
         column = self._table(block, {name: "text"}).column(0)
         first, stop = 0, len(column)
-        if wanted == "text" or self._fits(column, wanted):
+        if wanted in ("text", *STYLES) or self._fits(column, wanted):
             return
         while stop - first > 1:  # the first cell that does not fit is among these
             middle = (first + stop) // 2

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.batch import MISSING, Coded, Frame, Kind, Texts
+from deciban.batch import MISSING, Coded, Frame, Kind, Place, Texts, positions
 from deciban.errors import DecibanError
 from deciban.sources.arrays import recode
 from deciban.types import Levels, Names
@@ -40,28 +40,32 @@ class TextFrame:
         places = rows.tolist()
         return TextFrame(self.names, tuple([column[i] for i in places] for column in self.columns), self.kind)
 
-    def numbers(self, columns: Sequence[int]) -> NDArray[Any]:
-        raise DecibanError(f"column {self.names[columns[0]]!r} holds text, but its family needs numbers: use Text")
+    def numbers(self, columns: Sequence[Place]) -> NDArray[Any]:
+        name = self.names[positions(columns)[0]]
+        raise DecibanError(f"column {name!r} holds text, but its family needs numbers: use Text")
 
-    def counts(self, columns: Sequence[int]) -> NDArray[Any]:
+    def counts(self, columns: Sequence[Place]) -> NDArray[Any]:
         return self.numbers(columns)
 
-    def coded(self, columns: Sequence[int]) -> Coded:
+    def coded(self, columns: Sequence[Place]) -> Coded:
         codes, levels = np.empty((self.rows, len(columns)), np.int32), []
-        for j, column in enumerate(columns):
+        for j, column in enumerate(positions(columns)):
             place: dict[str | None, int] = {None: MISSING}
             codes[:, j] = [place.setdefault(cell, len(place) - 1) for cell in self.columns[column]]
             levels.append(tuple(place)[1:])
         return Coded(codes, tuple(levels))
 
-    def codes(self, columns: Sequence[int], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
+    def codes(self, columns: Sequence[Place], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
         return recode(self.coded(columns), levels)
 
-    def texts(self, columns: Sequence[int]) -> Texts:
-        return Texts.of(*(self.columns[column] for column in columns))
+    def texts(self, columns: Sequence[Place]) -> Texts:
+        return Texts.of(*(self.columns[column] for column in positions(columns)))
 
-    def cell(self, row: int, column: int) -> object:
-        return self.columns[column][row]
+    def cell(self, row: int, column: Place) -> object:
+        return self.columns[positions([column])[0]][row]
+
+    def cells(self, column: int) -> list[Any]:
+        return list(self.columns[column])
 
 
 LOOKED_AT = 1000  # cells of an array that may hold anything

@@ -11,7 +11,7 @@ import tempfile
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from glob import glob, has_magic
 from pathlib import Path
@@ -19,8 +19,8 @@ from typing import IO, Any, Literal, get_args
 
 import pyarrow as pa
 
-from deciban.batch import Kind
-from deciban.errors import DecibanError
+from deciban.batch import Kind, Notation
+from deciban.errors import DecibanError, warn
 from deciban.schema import columns_named, require_unique
 from deciban.sources.ahead import mapped
 from deciban.sources.arrow import TableFrame
@@ -30,6 +30,7 @@ from deciban.sources.delimited import Delimited
 from deciban.sources.dialect import MISSING, Asked
 from deciban.sources.json_lines import JsonLines
 from deciban.sources.mailboxes import LeftOut, Mailboxes, mailboxes
+from deciban.sources.notation import Profile, doubts
 from deciban.sources.part import Job, Part, Read, Reading, Unfit
 from deciban.sources.stream import Stream, TypesChanged, table_of
 from deciban.sources.text import BLOCK, TextFile
@@ -53,7 +54,7 @@ SUFFIXES: dict[str, Format] = {
     ".mbox": "mail",
 }
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-Given = Literal["text", "number", "boolean"]  # types that a user may ask for
+Given = Literal["category", "text", "number", "boolean", "date"]  # types that a user may ask for; text is a category
 Watch = Callable[[int, int, str], None]  # is told the rows read, and how many bytes of which file they took
 EXPORTED: dict[Cells, Any] = {"text": pa.string()}
 STANDARD_INPUT = ("/dev/stdin", "/proc/self/fd/0", "/dev/fd/0")
@@ -93,7 +94,7 @@ def scan(
     missing : what is written for a missing cell of csv
     decimal : the decimal point; by default a comma where columns of the first rows are only numbers with one
     encoding, skip : the encoding; lines to skip at the beginning
-    types : {column: "text", "number" or "boolean"} for columns of csv that shall not be typed by what they hold
+    types : {column: "category", "number", "boolean" or "date"} for columns that shall not be typed by what they hold
     trim : {column: characters} to take off the end of the column's text
     labels : a file with the classes of mails or texts: lines "spam path", or csv with a header "path,label"
         Paths are relative to this file or to the folder.
@@ -101,6 +102,10 @@ def scan(
 
     A column of csv is of the narrowest type that holds all its cells, in all files: true or false, whole numbers,
     numbers, text. If later rows turn out to need a wider type than the first ones, reading starts again.
+
+    Text in which all cells but a few are dates (2026-03-01, with a time or without), times of day, or numbers such as
+    $1,200, 12.5% and 1.234,56 is of type "date", "time", "formatted" or "formatted_comma" (a decimal comma); the few
+    cells are missing.
 
     Mail has a column for each of its main headers, and "links", "attachments" (their names and types) and "body"; of
     texts there is "text". "folder" is the first folder below the one given, often the class; with `labels` it is
@@ -127,7 +132,7 @@ def scan(
     _check(asked, block_size, types)
     text = partial(TextFile, encoding=encoding, block_size=block_size)
     parts = [_part(path, called, format, text, asked, trim or {}, labels) for path, called in _resolved(paths)]
-    found = Scan(parts, types or {})
+    found = Scan(parts, {name: "text" if given == "category" else given for name, given in (types or {}).items()})
     named = {**(types or {}), **(trim or {})}
     if named and not any(isinstance(part, JsonLines) for part in found.parts):  # its keys may come late
         found.select(named)
@@ -140,6 +145,8 @@ class _Known:
 
     types: dict[str, Cells] | None = None  # that hold all cells seen so far
     sure: bool = False  # all rows were looked at
+    profiles: dict[str, Profile] = field(default_factory=dict)  # of columns of text
+    doubted: set[str] = field(default_factory=set)  # what was said of columns
     left_out: str = ""  # what was last said of it: several passes are not to repeat it
 
 
@@ -155,12 +162,14 @@ class Scan(Stream):
         asked: Mapping[str, Cells],
         chosen: Sequence[str] | None = None,
         dropped: Set[str] = frozenset(),
+        raw: Set[str] = frozenset(),
     ) -> None:
         self.parts = tuple(parts)
         self.watch: Watch | None = None
         self._asked = dict(asked)
         self._chosen = chosen  # None is all but those dropped: of JSON lines they may become more
         self._dropped = dropped
+        self._raw = raw  # columns whose text is not read as dates or numbers
         self._known = _Known()
         self._seen: list[tuple[int, Part, int]] = []  # in the last pass: first row, its file, where in it
 
@@ -169,8 +178,20 @@ class Scan(Stream):
     @property
     def columns(self) -> dict[str, Cells]:
         """Names and types. Those of text files are what their first rows show, until more is read."""
-        types = self._types() | self._asked
+        types = self._types() | {name: found.style for name, found in self._notations.items()} | self._asked
         return {name: types.get(name, "empty") for name in self.names}
+
+    @property
+    def notations(self) -> tuple[Notation | None, ...]:
+        known = self._notations
+        found = tuple(known.get(name) if name not in self._asked else None for name in self.names)
+        return found if any(found) else ()
+
+    @property
+    def _notations(self) -> dict[str, Notation]:
+        types = self._types()
+        text = {name: p for name, p in self._known.profiles.items() if types[name] == "text" and name not in self._raw}
+        return {name: notation for name, profile in text.items() if (notation := profile.notation()) is not None}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -208,6 +229,9 @@ class Scan(Stream):
         """The same files with some types given: a cell of text that does not fit is an error."""
         return self._with(self._asked | dict(types), self._chosen, self._dropped)
 
+    def as_written(self, names: Collection[str]) -> Scan:
+        return self._with(self._asked, self._chosen, self._dropped, self._raw | {*names})
+
     def trimmed(self, name: str, characters: str) -> Scan:
         """The same files of csv, a column's text without these characters at its end."""
         other = [part.title for part in self.parts if not isinstance(part, Delimited)]
@@ -218,7 +242,7 @@ class Scan(Stream):
         parts = [
             replace(part, trim={**part.trim, name: characters}) for part in self.parts if isinstance(part, Delimited)
         ]
-        found = Scan(parts, self._asked, self._chosen, self._dropped)
+        found = Scan(parts, self._asked, self._chosen, self._dropped, self._raw)
         found.watch = self.watch
         return found
 
@@ -244,14 +268,21 @@ class Scan(Stream):
         all_keys = self._chosen is None and self._dropped.isdisjoint(lacking)
         return all_keys and all(isinstance(part, JsonLines) for part in self.parts)
 
-    def _with(self, asked: Mapping[str, Cells], chosen: Sequence[str] | None, dropped: Set[str] = frozenset()) -> Scan:
-        other = Scan(self.parts, asked, chosen, dropped)
+    def _with(
+        self,
+        asked: Mapping[str, Cells],
+        chosen: Sequence[str] | None,
+        dropped: Set[str] = frozenset(),
+        raw: Set[str] | None = None,
+    ) -> Scan:
+        other = Scan(self.parts, asked, chosen, dropped, self._raw if raw is None else raw)
         other.watch, other._known = self.watch, self._known
         return other
 
     def _types(self) -> dict[str, Cells]:
         if self._known.types is None:
             self._know(part.columns for part in self._in_order()[:LOOKED_AT])
+            self._profile(first=True)
         assert self._known.types is not None
         return self._known.types
 
@@ -260,6 +291,20 @@ class Scan(Stream):
         for part in self.parts:
             self._require_same_columns(part, set(types))
         self._known.types = types
+
+    def _profile(self, *, first: bool) -> None:
+        """How text is written, in the first rows of some files or in all: of columns that these do not settle."""
+        assert self._known.types is not None
+        known = self._known.profiles
+        text = [name for name, cells in self._known.types.items() if cells == "text"]
+        open_ = {name for name in text if name not in known or known[name].may_be() or known[name].doubt()}
+        if not open_:
+            return
+        parts = self._in_order()[:LOOKED_AT] if first else self._in_order()
+        found: dict[str, Profile] = dict.fromkeys(open_, Profile())
+        for profiles in mapped(lambda job: job(), (job for p in parts for job in p.profiles(open_, first=first))):
+            found |= {name: found[name] + profile for name, profile in profiles.items()}
+        self._known.profiles |= found
 
     def _in_order(self) -> list[Part]:
         """By path, so that the order of columns does not hang on which file comes first."""
@@ -287,7 +332,7 @@ class Scan(Stream):
     def frames(self) -> Iterator[TableFrame]:
         if not (self._known.sure or self._guessed) and self._may_have(()):
             self._survey()  # where no type is a guess, no row would be looked at for keys that come late
-        names, types, guessed = self.names, self.columns, self._guessed
+        names, types, guessed, notations = self.names, self.columns, self._guessed, self.notations
         kinds = tuple(KIND.get(cells, "empty") for cells in types.values())  # others are carried along, not learned
         require_unique(names)
         for part in self.parts:
@@ -298,7 +343,7 @@ class Scan(Stream):
         self._seen.clear()
         rows, left_out = 0, LeftOut()
         try:
-            for part, read in mapped(_done, self._jobs(Reading(names, types, guessed))):
+            for part, read in mapped(_done, self._jobs(Reading(names, types, guessed, self._undecided))):
                 table = read.table
                 place = {name: j for j, name in enumerate(table.column_names)}
                 columns = [table.column(place[name]) if name in place else _nulls(table) for name in names]
@@ -308,7 +353,7 @@ class Scan(Stream):
                 if self.watch is not None:
                     self.watch(rows, read.read, part.path)
                 if table.num_rows:
-                    yield TableFrame(pa.table(columns, names=list(names)), names, kinds)
+                    yield TableFrame(pa.table(columns, names=list(names)), names, kinds, notations)
         except Unfit:
             self._survey()
             raise TypesChanged("columns are of wider types than their first rows: read again") from None
@@ -319,6 +364,11 @@ class Scan(Stream):
         contents = {part.contents for part in self.parts if isinstance(part, Mailboxes)}
         if contents and not rows:
             raise DecibanError(f"there is no {' or '.join(sorted(contents))} in {self.title}: {left_out}")
+        text = {name: p for name, p in self._known.profiles.items() if self.columns.get(name) == "text"}
+        for message in doubts({n: p for n, p in text.items() if n not in self._asked and n not in self._raw}):
+            if message not in self._known.doubted:
+                self._known.doubted.add(message)
+                warn(message)
         if left_out.count and self._known.left_out != str(left_out):
             self._known.left_out = str(left_out)
             left_out.warn(self.title)
@@ -327,6 +377,13 @@ class Scan(Stream):
     def _guessed(self) -> frozenset[str]:
         """Columns whose types are those of their first rows."""
         return frozenset() if self._known.sure else frozenset(self.names).difference(self._asked)
+
+    @property
+    def _undecided(self) -> frozenset[str]:
+        """Columns of text that more rows may show to be dates or numbers."""
+        known, types = self._known.profiles, self.columns
+        text = {name for name in self._guessed - self._raw if types[name] == "text" and name in known}
+        return frozenset(name for name in text if known[name].may_be())
 
     def _jobs(self, reading: Reading) -> Iterator[tuple[Part, Job]]:
         for part in self.parts:
@@ -337,6 +394,7 @@ class Scan(Stream):
         """Looks at all rows, for types that hold them."""
         surveys = (survey for part in self._in_order() for survey in part.surveys())
         self._know(mapped(lambda survey: survey(), surveys))
+        self._profile(first=False)
         self._known.sure = True
 
     def place(self, row: int) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.json as pajson
 
 from deciban.errors import DecibanError
-from deciban.sources.cells import WORDS, Cells, arrow_types, wider
+from deciban.sources.cells import STYLES, WORDS, Cells, arrow_types, wider
+from deciban.sources.notation import Profile, profile_of, require_undecided, written_as
 from deciban.sources.part import Job, Read, Reading, Unfit
 from deciban.sources.text import SAMPLE, Block, TextFile
 
-PLAIN = {cells: pa.string() if cells == "text" else kind for cells, kind in arrow_types().items()}
+PLAIN = arrow_types() | dict.fromkeys(("text", *STYLES), pa.string())
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,16 @@ class JsonLines:
 
     @cached_property
     def columns(self) -> dict[str, Cells]:
-        sample = self.file.sample
-        end = _ends(sample) if len(sample) >= SAMPLE else len(sample)
-        found = self._cells(Block(sample[:end], 0, 0))
+        found = self._cells(self._first_block)
         if not found:
             raise DecibanError(f"{self.title} is empty: it has no rows")
         return found
+
+    @property
+    def _first_block(self) -> Block:
+        """The first objects."""
+        sample = self.file.sample
+        return Block(sample[: _ends(sample) if len(sample) >= SAMPLE else len(sample)], 0, 0)
 
     def jobs(self, reading: Reading) -> Iterator[Job]:
         for block in self.file.blocks(_ends):
@@ -53,6 +58,18 @@ class JsonLines:
     def surveys(self) -> Iterator[Callable[[], dict[str, Cells]]]:
         for block in self.file.blocks(_ends):
             yield partial(self._cells, block)
+
+    def profiles(self, names: Collection[str], *, first: bool) -> Iterator[Callable[[], dict[str, Profile]]]:
+        for block in [self._first_block] if first else self.file.blocks(_ends):
+            yield partial(self._profiles, block, names)
+
+    def _profiles(self, block: Block, names: Collection[str]) -> dict[str, Profile]:
+        texts: dict[str, list[str]] = {name: [] for name in names}
+        for _, row in self._objects(block):
+            for name, held in texts.items():
+                if isinstance(value := row.get(name), str):
+                    held.append(value.encode("utf-8", "replace").decode())
+        return {name: profile_of(pa.array(held, pa.string())) for name, held in texts.items()}
 
     def place(self, offset: int, row: int) -> str:
         for block in self.file.blocks(_ends):
@@ -81,10 +98,18 @@ class JsonLines:
             raise DecibanError(f"{self.title}, line {self._first_unreadable(block, options)}: {error}") from None
         if not set(table.column_names) <= set(types):
             raise Unfit
-        columns = [
-            self._as_text(block, name) if types[name] == "other" else table.column(name) for name in reading.names
-        ]
+        try:
+            require_undecided(table, reading.undecided)
+            columns = [self._column(block, table, name, types[name], reading) for name in reading.names]
+        except pa.ArrowInvalid:
+            raise Unfit from None
         return Read(pa.table(columns, names=list(reading.names)), block.offset, block.read)
+
+    def _column(self, block: Block, table: Any, name: str, cells: Cells, reading: Reading) -> Any:
+        if cells == "other":
+            return self._as_text(block, name)
+        column = table.column(name)
+        return column if cells not in STYLES else written_as(column, cells, strict=name in reading.guessed)
 
     def _as_text(self, block: Block, name: str) -> Any:
         """Lists and objects, written as JSON: they are not learned from, but may be carried along."""
@@ -177,4 +202,5 @@ def _coded(column: Any) -> Any:
 
 def _holds(wanted: Cells, cells: Cells) -> bool:
     """Unlike a cell of csv, a number in JSON is no text."""
+    wanted = "text" if wanted in STYLES else wanted
     return wider(wanted, cells) == wanted and (wanted != "text" or cells in ("text", "empty"))

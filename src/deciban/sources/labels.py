@@ -12,7 +12,9 @@ from deciban import _kernels
 from deciban.errors import DecibanError, RowError
 from deciban.late import late
 from deciban.sources.arrays import fits_signed, signed
-from deciban.sources.arrow import encode, mixed_types, plain
+from deciban.sources.arrow import encode, plain
+from deciban.sources.columns import mixed_types, type_name
+from deciban.sources.dataframes import without_wide_integers
 from deciban.types import FloatArray, Labels, Level, level_of, sorted_levels
 
 pa = late("pyarrow")
@@ -40,7 +42,7 @@ def encode_labels(y: Any, first_row: int = 0) -> Encoded:
         array = _to_arrow(array)
     array = plain(array)
     if not _label_type(array.type):
-        raise DecibanError(f"labels of type {array.type} cannot be classes: use text, integers or booleans")
+        raise DecibanError(f"labels of type {type_name(array.type)} cannot be classes: use text, integers or booleans")
     codes, levels = encode(array)
     _require_present(codes, first_row)
     if any(isinstance(level, float) for level in levels):
@@ -74,7 +76,11 @@ def require_weight(total: float) -> None:
 
 def weights_of(weights: Any, rows: int, first_row: int = 0) -> FloatArray:
     """One number of 0 or more for each row. Messages count from the first row."""
-    w = np.asarray(weights, dtype=np.float64)
+    try:
+        given = np.asarray(without_wide_integers(weights))
+        w = given.astype(np.float64, casting="same_kind" if given.dtype.kind in "cf" else "unsafe", copy=False)
+    except (TypeError, ValueError, OverflowError):  # a complex number is no weight, nor is text
+        raise DecibanError("sample_weight must be numbers: pass one of 0 or more for each row") from None
     if w.ndim == 0:
         w = np.full(rows, float(w))
     if w.shape != (rows,):
@@ -95,7 +101,13 @@ def _plain(y: Any) -> Any:
             return pa.chunked_array(y) if hasattr(y, "__arrow_c_stream__") else pa.array(y)
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
             pass
-    array = np.asarray(y)
+    try:
+        array = np.asarray(without_wide_integers(y))
+    except ValueError:
+        raise DecibanError("y should be a 1d array, got lists of several lengths instead.") from None
+    if isinstance(y, np.ma.MaskedArray):
+        array = array.astype(object)
+        array[np.ma.getmaskarray(y)] = None
     if array.dtype.kind in "US" and isinstance(y, (list, tuple)) and not all(isinstance(v, str) for v in y):
         return np.array(y, dtype=object)  # numbers beside text stay numbers
     return array
@@ -117,10 +129,15 @@ def _label_type(kind: Any) -> bool:
 
 
 def _to_arrow(y: NDArray[Any]) -> Any:
+    if y.dtype.kind in "cV":
+        kind = "complex numbers" if y.dtype.kind == "c" else "records"
+        raise DecibanError(f"Unknown label type: {kind}. Classes are text, integers or booleans")
     try:
         return pa.array(y.tolist() if y.dtype.kind in "OUS" else y, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
-        raise mixed_types("label", y) from None
+    except OverflowError:
+        raise DecibanError("labels beyond 64 bits cannot be classes: convert them to text") from None
+    except (pa.ArrowException, TypeError, ValueError):
+        raise mixed_types("label", y.tolist()) from None
 
 
 def _small_integers(y: NDArray[Any]) -> Encoded | None:

@@ -7,7 +7,7 @@ import gzip
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import IO, Any, Literal
@@ -17,6 +17,7 @@ import pyarrow as pa
 from deciban.errors import DecibanError, warn
 from deciban.sources.cells import WORDS, Cells
 from deciban.sources.mail import COLUMNS, CUT, END, MOST_BYTES, NotMail, parse
+from deciban.sources.notation import Profile
 from deciban.sources.part import Job, Read, Reading
 from deciban.sources.text import BLOCK, TextFile
 
@@ -141,6 +142,10 @@ class Mailboxes:
 
     def surveys(self) -> Iterator[Callable[[], Mapping[str, Cells]]]:
         yield lambda: self.columns
+
+    def profiles(self, names: Collection[str], *, first: bool) -> Iterator[Callable[[], Mapping[str, Profile]]]:
+        """Nothing of documents is a date or a number."""
+        yield from ()
 
     def place(self, offset: int, row: int) -> str:
         for batch in self._batches():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from deciban.sources.cells import Cells
+from deciban.sources.notation import Profile
 
 
 class Unfit(Exception):
@@ -20,6 +21,7 @@ class Reading:
     names: Sequence[str]
     types: Mapping[str, Cells]
     guessed: Set[str] = frozenset()  # by the first records; in other columns a cell that does not fit is an error
+    undecided: Set[str] = frozenset()  # columns of text that may yet be found to be dates or numbers
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,9 @@ class Part(Protocol):
 
     def surveys(self) -> Iterator[Callable[[], Mapping[str, Cells]]]:
         """Each looks at some rows, for the types that hold all of their cells."""
+
+    def profiles(self, names: Collection[str], *, first: bool) -> Iterator[Callable[[], Mapping[str, Profile]]]:
+        """Each looks at some rows, for how the text of some columns is written; or at the first rows alone."""
 
     def place(self, offset: int, row: int) -> str:
         """Where a row is that was read: its line, or its number."""

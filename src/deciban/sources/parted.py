@@ -34,13 +34,8 @@ class Parted(Labelled):
     def total(self, work: Callable[[Labelled], T | None]) -> T | None:
         """Σ work(part) over all parts, in a fixed order; None where there is nothing to add."""
 
-    def summed(self, work: Callable[[Batch], T], *, converts: bool) -> T:
-        total = self.summed_or_none(work, converts=converts)
-        if total is None:
-            raise DecibanError(
-                "there are no rows to learn from or to judge by: partitions are empty, or all weights are zero"
-            )
-        return total
+    def _no_rows(self) -> str:
+        return "there are no rows to learn from or to judge by: partitions are empty, or all weights are zero"
 
     def summed_or_none(self, work: Callable[[Batch], T], *, converts: bool) -> T | None:
         return self.total(partial(_summed, work, converts))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.batch import Batch, Frame
+from deciban import _kernels
+from deciban.batch import Batch, Derived, Frame, Place
 from deciban.late import late
 from deciban.schema import Schema
 from deciban.sources import Sample
@@ -27,7 +29,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 START = np.uint64(0xD1B54A32D192ED03)  # no multiple of the other, so that no cell undoes it
 
 
-def row_keys(frame: Frame, columns: Sequence[int], seed: int = 0) -> Keys:
+def row_keys(frame: Frame, columns: Sequence[Place], seed: int = 0) -> Keys:
     """(n) 64 bits for each row, a function of what some columns hold: equal rows have equal keys, others hardly ever.
 
     >>> from deciban.sources import frame_of
@@ -39,10 +41,16 @@ def row_keys(frame: Frame, columns: Sequence[int], seed: int = 0) -> Keys:
     if isinstance(frame, SparseFrame):
         return _mixed(start + _sparse(frame))
     keys = start
-    for i, j in enumerate(columns):
-        cells = _texts(frame, j) if frame.kinds[j] in ("category", "text") else _numbers(frame, j)
-        place = np.uint64((int(GOLDEN) * (i + 1)) % 2**64)
-        keys = _mixed(keys ^ _mixed(cells + place))
+    own = [j for j in columns if not isinstance(j, Derived)]
+    places = np.arange(1, len(own) + 1, dtype=np.uint64) * GOLDEN
+    texts = [frame.kinds[j] in ("category", "text") for j in own]
+    for is_text, run in groupby(range(len(own)), key=texts.__getitem__):
+        some = list(run)
+        if not is_text:  # numbers side by side
+            _kernels.mix_keys(frame.numbers([own[i] for i in some]), places[some], keys)
+            continue
+        for i in some:
+            keys = _mixed(keys ^ _mixed(_texts(frame, own[i]) + places[i]))
     return keys
 
 
@@ -51,11 +59,6 @@ def _mixed(bits: Keys) -> Keys:
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))
-
-
-def _numbers(frame: Frame, j: int) -> Keys:
-    x = frame.numbers([j])[:, 0].astype(np.float64) + 0.0  # no −0.0
-    return np.where(np.isnan(x), np.nan, x).view(np.uint64)
 
 
 def _texts(frame: Frame, j: int) -> Keys:
@@ -71,6 +74,11 @@ def _sparse(frame: SparseFrame) -> Keys:
     total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(np.where(x.data == 0, np.uint64(0), cells))])
     keys: Keys = total[x.indptr[1:]] - total[x.indptr[:-1]]
     return keys
+
+
+def columns_of(frame: Frame, schema: Schema) -> Frame:
+    """The columns of a schema alone, in its order: other rows may have them in another, or more of them."""
+    return frame.select(schema.own_places(frame)) if isinstance(frame, TableFrame) else frame
 
 
 def sampled(sample: Sample, keys: Keys, most: int) -> Sample:
@@ -92,13 +100,24 @@ def few_of(
     return _different(keys, labels, weights, most)
 
 
+def _lowest(keys: Keys, most: int) -> NDArray[np.intp]:
+    """Rows with the lowest keys, among them more than `most` different ones if there are so many."""
+    wanted = 4 * most
+    if len(keys) > 2 * wanted:
+        near = np.flatnonzero(keys <= np.partition(keys, wanted)[wanted])
+        if len(np.unique(keys[near])) > most:
+            return near
+    return np.arange(len(keys))
+
+
 def _different(
     keys: Keys, labels: Labels, weights: FloatArray | None, most: int
 ) -> tuple[NDArray[np.intp], FloatArray | None]:
     """The different rows with the lowest keys, by key and class, each with the weight of all that are equal to it."""
-    order = np.lexsort((labels, keys))
-    bound = np.unique(keys)[:most][-1]
-    order = order[keys[order] <= bound]
+    near = _lowest(keys, most)
+    bound = np.unique(keys[near])[:most][-1]
+    near = near[keys[near] <= bound]
+    order = near[np.lexsort((labels[near], keys[near]))]
     same = (np.diff(keys[order]) == 0) & (np.diff(labels[order]) == 0)
     begins = np.flatnonzero(np.concatenate([[True], ~same]))
     if weights is None and len(begins) == len(order):
@@ -123,7 +142,7 @@ class Few:
         labels = Encoded(batch.labels, batch.classes)
         numbers = batch.first + (np.arange(len(batch.labels)) if batch.rows is None else batch.rows)
         keys = row_keys(batch.frame, schema.places(batch.frame), seed)
-        rows = Sample(batch.frame, labels, batch.weights, numbers)
+        rows = Sample(columns_of(batch.frame, schema), labels, batch.weights, numbers)
         return cls(((rows, keys),), most, len(keys))._bounded()
 
     def __add__(self, other: Few) -> Few:

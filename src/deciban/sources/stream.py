@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from deciban.batch import Kind
+from deciban.batch import Kind, Notation
 from deciban.errors import DecibanError, RowError
 from deciban.late import late
 from deciban.sources.ahead import ahead
-from deciban.sources.arrow import TableFrame, kind_of
-from deciban.sources.cells import Cells
+from deciban.sources.arrow import TableFrame, kind_of, plain
+from deciban.sources.cells import KIND, STYLES, Cells, cells_of_type
+from deciban.sources.notation import written_as
 
 pa = late("pyarrow")
 
@@ -53,6 +54,15 @@ class Stream(ABC):
         """The same rows, cells of text read as these types; other streams have types of their own."""
         return self
 
+    def as_written(self, names: Collection[str]) -> Stream:
+        """The same rows; text of these columns, such as classes, is never read as dates or numbers."""
+        return self
+
+    @property
+    def notations(self) -> tuple[Notation | None, ...]:
+        """How columns of text are written that are read as dates or numbers; () is none."""
+        return ()
+
     def chosen(self, names: Collection[str]) -> Stream:
         """The same rows without columns other than these, where leaving them out saves reading them."""
         return self
@@ -80,7 +90,7 @@ class Stream(ABC):
     def empty(self) -> TableFrame:
         """No rows, of the same columns."""
         nothing = pa.table([pa.array([], pa.null()) for _ in self.names], names=list(self.names))
-        return TableFrame(nothing, self.names, self.kinds)
+        return TableFrame(nothing, self.names, self.kinds, self.notations)
 
 
 @dataclass(frozen=True)
@@ -90,6 +100,7 @@ class ArrowStream(Stream):
     source: Any
     schema: Any
     opened: list[Any] = field(default_factory=list, repr=False, compare=False)  # a reader for the first pass, or none
+    asked: Mapping[str, Cells] = field(default_factory=dict, repr=False)  # as what text is read
 
     @classmethod
     def of(cls, source: Any) -> ArrowStream:
@@ -109,15 +120,30 @@ class ArrowStream(Stream):
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        return tuple(kind_of(field.name, field.type) for field in self.schema)
+        kinds = [kind_of(field.name, field.type) for field in self.schema]
+        return tuple(KIND[self.asked[name]] if j in self._written else kinds[j] for j, name in enumerate(self.names))
+
+    def typed(self, types: Mapping[str, Cells]) -> Stream:
+        return replace(self, asked={**self.asked, **types})
+
+    @property
+    def _written(self) -> list[int]:
+        """Columns of text that are read as dates or numbers."""
+        text = [j for j, field in enumerate(self.schema) if cells_of_type(field.type) == "text"]
+        return [j for j in text if self.asked.get(self.names[j]) in STYLES]
 
     def frames(self) -> Iterator[TableFrame]:
-        kinds, rows = self.kinds, 0
+        kinds, rows, written = self.kinds, 0, self._written
         try:
             for batch in ahead(self.opened.pop() if self.opened else _reader(self.source)):
                 rows += batch.num_rows
+                table = pa.Table.from_batches([batch])
+                for j in written:
+                    style: Any = self.asked[self.names[j]]
+                    values = written_as(pa.chunked_array([plain(table.column(j))]), style, strict=False)
+                    table = table.set_column(j, self.names[j], values)
                 if batch.num_rows:
-                    yield TableFrame(pa.Table.from_batches([batch]), self.names, kinds)
+                    yield TableFrame(table, self.names, kinds)
         except pa.ArrowInvalid as error:
             raise DecibanError(f"{self.title} cannot be read: {str(error).partition(chr(10))[0]}") from error
         if not rows and self.once:
