@@ -18,11 +18,12 @@ from safetensors.numpy import save as encode_arrays
 
 import deciban
 from deciban.errors import DecibanError
+from deciban.packing import Arrays, pack_all, unpack_all
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FORMAT = 1
+FORMAT = 2  # 1 had no packed arrays
 NEEDS = "0.1.0"  # the least version of deciban that reads this format
 KEY = "deciban"  # of the metadata, whose order is left to chance: so there is one entry only
 MOST_HEADER = 1 << 25  # bytes: what is parsed takes some thirty times as much
@@ -30,7 +31,6 @@ BLANK = b"0" * 64  # stands for the checksum while it is made
 MARK = b'\\"checksum\\":\\"'  # of all keys in the text the first one, so its first place in the file is ours
 
 FilePath = str | os.PathLike[str]
-Arrays = dict[str, NDArray[Any]]
 
 LOOKS = (
     (rb'.{8}\{"__metadata__":\{"deciban"', "a model file whose end is missing: copy it again"),
@@ -185,7 +185,8 @@ def write(path: FilePath, tree: Any, arrays: Mapping[str, NDArray[Any]]) -> None
     """A tree of JSON values and some arrays (of numbers or booleans, in C order) → a file, the same for the same.
 
     The file is one of safetensors. Its metadata are one JSON text: the tree, the format, the version that wrote it,
-    the least version that reads it, and the SHA-256 of the whole file with zeros in the checksum's place.
+    the least version that reads it, how arrays are packed (see `packing.py`), and the SHA-256 of the whole file with
+    zeros in the checksum's place.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -195,9 +196,10 @@ def write(path: FilePath, tree: Any, arrays: Mapping[str, NDArray[Any]]) -> None
     >>> read(path)
     ({'pi': 3.14}, {'x': array([0., 1., 2.])})
     """
+    packed, how = pack_all(arrays)
     document = {"checksum": BLANK.decode(), KEY: deciban.__version__, "format": FORMAT, "model": tree, "needs": NEEDS}
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    data = encode_arrays(dict(arrays), {KEY: text})
+    text = json.dumps(document | {"packed": how}, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    data = encode_arrays(packed, {KEY: text})
     if int.from_bytes(data[:8], "little") > MOST_HEADER:
         raise DecibanError(
             f"{path} cannot be written: names and settings take more than the {MOST_HEADER >> 20} MB that a model file "
@@ -216,7 +218,8 @@ def write(path: FilePath, tree: Any, arrays: Mapping[str, NDArray[Any]]) -> None
 def read(path: FilePath) -> tuple[Any, Arrays]:
     """The tree and the arrays of a file, after a look at its size, header, checksum and format, in this order.
 
-    Nothing in it is executed. Where it is damaged, of a newer format or no such file at all, a DecibanError says so.
+    Nothing in it is executed, and no array takes more than 64 times its bytes in the file. Where it is damaged, of a
+    newer format or no such file at all, a DecibanError says so.
     """
     data, length = _bytes_of(path)
     place = data.index(MARK) + len(MARK)
@@ -235,7 +238,7 @@ def read(path: FilePath) -> tuple[Any, Arrays]:
             f"{path} is of format {version}: it needs deciban {needs:.20} or newer, this is {deciban.__version__}"
         )
     try:
-        return document["model"], decode_arrays(data)
+        return document["model"], unpack_all(decode_arrays(data), document.get("packed", {}))
     except Exception as error:
         _damaged(path, error)
 

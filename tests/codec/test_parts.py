@@ -20,6 +20,8 @@ from deciban.storage import read, write
 from deciban.weighing.readers import readers_of
 from deciban.weighing.weighed import Weighed
 
+pytestmark = pytest.mark.filterwarnings("ignore::deciban.errors.LeakageWarning")  # a column that tells all
+
 HEAVY = {"scipy", "pyarrow", "sklearn", "typer", "rich", "pandas", "hypothesis"}
 RNG = np.random.default_rng(3)
 N = 300
@@ -73,8 +75,7 @@ frame = MatrixFrame(np.load(sys.argv[2]))
 out = np.empty((frame.rows, len(evidence.classes)))
 scorer.joint(frame, out)
 _kernels.normalise(out, scorer.log_prior, True)
-names, parts = scorer.parts(frame)
-str(Explanation(evidence.classes, tuple(names), np.stack(parts, axis=1)))
+str(Explanation.of(evidence.classes, scorer.contributions(frame), evidence.schema, frame))
 np.save(sys.argv[3], out)
 print(*sys.modules)
 """

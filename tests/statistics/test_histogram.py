@@ -26,6 +26,10 @@ SUBJECTS = [
     Subject(Histogram, f"Histogram(cap={cap})", partial(Histogram.of, cap=cap), matrices(wild | holes), same_evidence,
             as_forgotten=at_level_of)
     for cap in (2, 4, 2048)
+] + [
+    Subject(Histogram, f"Histogram(bits={bits})", partial(Histogram.of, bits=bits), matrices(wild | holes),
+            same_evidence, as_forgotten=at_level_of)
+    for bits in (2, 100)
 ]  # fmt: skip
 
 
@@ -59,6 +63,29 @@ def test_the_level_is_the_least_that_fits(values, cap):
     h = of(values, cap)
     assert h.levels.item() == least_level(values, cap)
     assert h.keys[0].tolist() == sorted({ordered(v) >> h.levels.item() for v in values})
+
+
+def width(keys):
+    """The bits that keys take, as text in base two: without zeros that all of them end with."""
+    texts = [f"{k if k >= 0 else ~k:064b}" for k in keys]
+    return max(len(text.rstrip("0")) for text in texts)
+
+
+@given(st.lists(finite, min_size=1, max_size=30), st.integers(2, 1000))
+def test_the_level_is_the_least_that_fits_into_the_bits(values, bits):
+    h = Histogram.of(np.array(values)[:, np.newaxis], np.zeros(len(values), np.int32), None, 1, bits=bits)
+    keys = {ordered(v) for v in values}
+    for level in range(64):
+        left = {k >> level for k in keys}
+        if len(left) * max(1, width(left) - level) <= bits:
+            break
+    assert h.levels.item() == level
+
+
+def test_whole_numbers_are_exact_in_few_bits():
+    h = Histogram.of(np.arange(-128.0, 128)[:, np.newaxis], np.zeros(256, np.int32), None, 1, bits=256 * 19)
+    assert h.levels.item() == 0
+    assert h.lower(0).tolist() == list(range(-128, 128))
 
 
 @example([0.0, 1.0, -1.0], 2)  # 0 is not below 0, though −0.0 is

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cached_property
+from itertools import islice
 from math import isfinite, prod
 from types import NoneType
 from typing import Any, NamedTuple
@@ -25,10 +26,11 @@ from deciban.codec.estimators import TYPES, Types
 from deciban.codec.registry import HOMES, Home, class_at
 from deciban.codec.soundness import CHECKS, fits, hints_of, require_narrow
 from deciban.errors import DecibanError
-from deciban.storage import Arrays
+from deciban.packing import Arrays
 
 PLAIN = frozenset({NoneType, bool, int, float, str})  # of JSON
-MANY = 64  # values: from here on a tuple of text or of whole numbers is an array
+MANY = 64  # items: from here on a tuple of items that are alike is stored in a few arrays, and not one by one
+MOST_ITEMS = 1 << 20  # arrays or objects that are stored so
 NUMERIC = frozenset(np.dtype(code).name for code in "?bhilqBHILQefd")  # what safetensors and numpy both have
 DTYPE = r"[<>|][biufUSO]\d{0,9}"
 
@@ -105,10 +107,55 @@ class Codec:
             arrays[f"{path}.text"] = np.frombuffer(b"".join(words), dtype=np.uint8)
             arrays[f"{path}.ends"] = np.cumsum([len(word) for word in words], dtype=np.int64)
             return {"is": "texts", "rest": self._tuple(value[run:], f"{path}.rest", arrays)}
-        if len(value) >= MANY and all(type(item) is int and -(1 << 63) <= item < 1 << 63 for item in value):
-            arrays[path] = np.array(value, dtype=np.int64)
-            return {"is": "integers"}
+        if len(value) >= MANY:
+            kinds = {type(item) for item in value}
+            encoded = next((encoded for like, encoded in ALIKE if kinds <= like), Codec._objects)
+            tree = encoded(self, value, path, arrays)
+            if tree is not None:
+                return tree
         return [self.encode(item, f"{path}.{i}", arrays) for i, item in enumerate(value)]
+
+    def _integers(self, value: tuple[int, ...], path: str, arrays: Arrays) -> Any:
+        if not all(-(1 << 63) <= item < 1 << 63 for item in value):
+            return None
+        arrays[path] = np.array(value, dtype=np.int64)
+        return {"is": "integers"}
+
+    def _floats(self, value: tuple[float, ...], path: str, arrays: Arrays) -> Any:
+        arrays[path] = np.array(value, dtype=np.float64)
+        return {"is": "floats"}
+
+    def _tuples(self, value: tuple[tuple[Any, ...] | None, ...], path: str, arrays: Arrays) -> Any:
+        """Tuples one after the other, and how long each is; −1 for None."""
+        arrays[f"{path}.sizes"] = np.array([-1 if item is None else len(item) for item in value], np.int64)
+        items = tuple(part for item in value for part in item or ())
+        return {"is": "tuples", "items": self._tuple(items, f"{path}.items", arrays)}
+
+    def _arrays(self, value: tuple[NDArray[Any], ...], path: str, arrays: Arrays) -> Any:
+        """Arrays of one type one after the other, and their shapes."""
+        dtype, ndim = value[0].dtype, value[0].ndim
+        if dtype.name not in NUMERIC or not ndim or len(value) > MOST_ITEMS:
+            return None
+        if not all(item.dtype == dtype and item.ndim == ndim and item.flags.c_contiguous for item in value):
+            return None
+        arrays[path] = np.concatenate([item.reshape(-1) for item in value]).astype(dtype.newbyteorder("="), copy=False)
+        arrays[f"{path}.shapes"] = np.array([item.shape for item in value], np.int64)
+        return {"is": "arrays"}
+
+    def _objects(self, value: tuple[Any, ...], path: str, arrays: Arrays) -> Any:
+        """Objects of one class, field by field."""
+        kind = type(value[0])
+        name = self.name_of(kind)
+        if name is None or self.types_of(name) is not None or len(value) > MOST_ITEMS:
+            return None
+        if not fields_of(kind) or {type(item) for item in value} != {kind}:
+            return None
+        held = {f.name: tuple(getattr(item, f.name) for item in value) for f in fields_of(kind)}
+        return {
+            "is": "objects",
+            "of": name,
+            "fields": {key: self._tuple(items, f"{path}.{key}", arrays) for key, items in held.items()},
+        }
 
     def _list(self, value: list[Any], path: str, arrays: Arrays) -> Any:
         return {"is": "list", "items": self._tuple(tuple(value), path, arrays)}
@@ -161,10 +208,17 @@ class Codec:
         types = self.types_of(name) if isinstance(name, str) else None
         if types is not None:
             return self._estimator(name, types, held, path, arrays)
+        self._require_known(name, path)
+        values = {field: self.decode(part, f"{path}.{field}", arrays) for field, part in held.items()}
+        return self._object(name, values, path)
+
+    def _require_known(self, name: Any, path: str) -> None:
         if not isinstance(name, str) or name not in self.homes:
             raise DecibanError(f"{path} is a {name!r}, which this version of deciban does not know")
+
+    def _object(self, name: str, values: dict[str, Any], path: str) -> Any:
+        """The object of a class that is known by this name, from its fields."""
         kind: Any = class_at(self.homes[name])
-        values = {field: self.decode(part, f"{path}.{field}", arrays) for field, part in held.items()}
         known = {field.name: field for field in fields_of(kind)}
         needed = {f.name for f in known.values() if f.default is MISSING and f.default_factory is MISSING}
         hints = hints_of(kind)
@@ -198,13 +252,45 @@ class Codec:
 
     def _texts(self, held: dict[str, Any], path: str, arrays: Arrays) -> tuple[Any, ...]:
         text, ends = arrays.pop(f"{path}.text"), arrays.pop(f"{path}.ends")
-        begins = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
-        if text.dtype != np.uint8 or ends.dtype != np.int64 or (begins > ends).any() or ends[-1] != len(text):
+        listed = text.dtype == np.uint8 and ends.dtype == np.int64 and text.ndim == ends.ndim == 1 and len(ends)
+        if not listed or (np.diff(ends, prepend=0) < 0).any() or ends[-1] != len(text):
             raise DecibanError(f"{path} is not text and where its words end")
+        begins = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
         whole = text.tobytes()
         spans = zip(begins.tolist(), ends.tolist(), strict=True)
         words = (whole[a:b].decode("utf-8", "surrogatepass") for a, b in spans)
         return (*words, *self._items(held["rest"], f"{path}.rest", arrays))
+
+    def _split_tuples(self, held: dict[str, Any], path: str, arrays: Arrays) -> tuple[Any, ...]:
+        sizes = _listed(arrays.pop(f"{path}.sizes"), np.int64, path)
+        items = self._items(held["items"], f"{path}.items", arrays)
+        if min(sizes, default=0) < -1 or sum(size for size in sizes if size > 0) != len(items):
+            raise DecibanError(f"{path} has {len(items)} items, and lengths of another number")
+        rest = iter(items)
+        return tuple(None if size < 0 else tuple(islice(rest, size)) for size in sizes)
+
+    def _split_arrays(self, held: dict[str, Any], path: str, arrays: Arrays) -> tuple[NDArray[Any], ...]:
+        flat, shapes = arrays.pop(path), arrays.pop(f"{path}.shapes")
+        if shapes.dtype != np.int64 or shapes.ndim != 2 or not shapes.shape[1] or (shapes < 0).any() or flat.ndim != 1:
+            raise DecibanError(f"{path} is not a list of shapes")
+        if len(shapes) > MOST_ITEMS or (shapes > max(MOST_ITEMS, flat.size)).any():
+            raise DecibanError(f"{path} has more arrays, or larger ones, than there are numbers for them")
+        found, end = [], 0
+        for shape in shapes.tolist():
+            begin, end = end, end + prod(shape)
+            found.append(flat[begin:end].reshape(shape))  # too few numbers make no such shape
+        if end != flat.size:
+            raise DecibanError(f"{path} has {flat.size} numbers for arrays of {end}")
+        return tuple(found)
+
+    def _split_objects(self, held: dict[str, Any], path: str, arrays: Arrays) -> tuple[Any, ...]:
+        self._require_known(held["of"], path)
+        columns = {key: self._items(part, f"{path}.{key}", arrays) for key, part in held["fields"].items()}
+        lengths = {len(items) for items in columns.values()}
+        if len(lengths) != 1 or max(lengths) > MOST_ITEMS:
+            raise DecibanError(f"{path} has fields of {sorted(lengths)} objects")
+        rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+        return tuple(self._object(held["of"], row, f"{path}.{i}") for i, row in enumerate(rows))
 
     def _taken(self, held: dict[str, Any], path: str, arrays: Arrays) -> NDArray[Any]:
         array = arrays.pop(path)
@@ -236,6 +322,13 @@ class Codec:
             raise DecibanError(f"{path} is an unknown type, {held['name']!r}")
         found: np.dtype[Any] = np.dtype(held["name"])
         return found
+
+
+def _listed(array: NDArray[Any], dtype: type[np.generic], path: str) -> list[Any]:
+    if array.dtype != dtype or array.ndim != 1:
+        raise DecibanError(f"{path} is not a list of {dtype.__name__}")
+    found: list[Any] = array.tolist()
+    return found
 
 
 def describe(value: Any) -> str:
@@ -276,10 +369,21 @@ ENCODERS: list[tuple[Any, Callable[[Codec, Any, str, Arrays], Any]]] = [
     (np.dtype, Codec._dtype),
     (np.ndarray, Codec._array),
 ]
+# tuples whose items are all of some types, and how they are stored if there are many
+ALIKE: list[tuple[frozenset[type], Callable[[Codec, Any, str, Arrays], Any]]] = [
+    (frozenset({int}), Codec._integers),
+    (frozenset({float}), Codec._floats),
+    (frozenset({tuple, NoneType}), Codec._tuples),
+    (frozenset({np.ndarray}), Codec._arrays),
+]
 DECODERS: dict[Any, Callable[[Codec, dict[str, Any], str, Arrays], Any]] = {
     "float": lambda codec, held, path, arrays: float(held["text"]),
     "texts": Codec._texts,
-    "integers": lambda codec, held, path, arrays: tuple(map(int, arrays.pop(path))),
+    "integers": lambda codec, held, path, arrays: tuple(_listed(arrays.pop(path), np.int64, path)),
+    "floats": lambda codec, held, path, arrays: tuple(_listed(arrays.pop(path), np.float64, path)),
+    "tuples": Codec._split_tuples,
+    "arrays": Codec._split_arrays,
+    "objects": Codec._split_objects,
     "list": lambda codec, held, path, arrays: list(codec._items(held["items"], path, arrays)),
     "dict": lambda codec, held, path, arrays: dict(codec._items(held["pairs"], path, arrays)),
     "range": lambda codec, held, path, arrays: range(*held["ends"]),

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from deciban.choices import Choice, Contest
+from deciban.contributions import ColumnEvidence
 from deciban.generative import ClassPrior, Generative, Unseen
 from deciban.plans import Families, Missing
 from deciban.types import Level
@@ -30,6 +31,7 @@ _LEARNED: dict[str, Any] = {
     "_label_name": str | None,
     "generative_": Generative,
     "_shrinkages": Mapping[frozenset[Level], Choice],
+    "_column_evidence": ColumnEvidence | None,
 }
 
 
@@ -58,6 +60,7 @@ def _gaussian_discriminant() -> Types:
 
 
 def _evidence_classifier() -> Types:
+    from deciban.weighing.reasons import ColumnFacts
     from deciban.weighing.weights import Weights
 
     params = {
@@ -68,7 +71,8 @@ def _evidence_classifier() -> Types:
         "seed": int,
         "text": Literal["auto"] | Sequence[Any],
     }
-    return Types(params, _LEARNED | {"_weights": Weights}, frozenset({"generative_", "_weights"}))
+    learned = _LEARNED | {"_weights": Weights, "_weights_rows": float | None, "_facts": ColumnFacts}
+    return Types(params, learned, frozenset({"generative_", "_weights"}))
 
 
 TYPES: dict[str, Callable[[], Types]] = {

@@ -6,7 +6,8 @@ from typing import Any
 
 from deciban.codec.codec import Codec, Parts, describe
 from deciban.errors import DecibanError
-from deciban.storage import Arrays, FilePath, read, write
+from deciban.packing import Arrays
+from deciban.storage import FilePath, read, write
 
 
 def read_parts(path: FilePath) -> Parts:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.batch import Coded, Texts
+from deciban.batch import Coded, Derived, Notation, Texts
 from deciban.errors import DecibanError
 from deciban.late import late
 from deciban.statistics.base import require, require_numbers, require_weights
@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from deciban.statistics import Sum
 
 designs = late("deciban.design")
+folding = late("deciban.weighing.folds")
 mixed = late("deciban.families.mixed")
 
+MOST_TEXTS = 8  # that stand for a missing value in a column
 MOST_CHARACTERS = 1 << 28  # of an array of text, whose cells are all as wide as the widest
 
 
@@ -133,7 +135,27 @@ def require_narrow(words: Sequence[Any]) -> None:
 # Generative models ---------------------------------------------------------------------------------------------------
 
 
-def schema(names: Names, kinds: tuple[str, ...]) -> None:
+def notation(style: str, missing: tuple[str, ...] = ()) -> None:
+    require(len(missing) <= MOST_TEXTS, f"{len(missing)} texts are missing values")
+
+
+def derived(part: str, columns: tuple[int, ...]) -> None:
+    wanted = 2 if part == "gap" else 1
+    require(len({*columns}) == len(columns) == wanted, f"a {part} of {len(columns)} columns")
+
+
+def schema(
+    names: Names,
+    kinds: tuple[str, ...],
+    notations: tuple[Notation | None, ...] = (),
+    derived: tuple[Derived, ...] = (),
+) -> None:
+    require(not notations or len(notations) == len(kinds), f"{len(notations)} notations of {len(kinds)} columns")
+    for kind, how in zip(kinds, notations, strict=False):
+        require(how is None or how.kind == kind, f"a column of kind {kind} is read as another")
+    dates = {j for j, kind in enumerate(kinds) if kind == "date"}
+    require(all(dates >= {*found.columns} for found in derived), "a part of a date is derived from what is none")
+    require(len({*derived}) == len(derived), "a part of a date is there twice")
     require(len(names) == len(kinds), f"{len(names)} columns of {len(kinds)} kinds")
     if isinstance(names, range):
         require(names == range(len(kinds)), "columns do not count from 0")
@@ -169,8 +191,10 @@ def block(plan: Plan, statistic: Any) -> None:
     if family.reads == "mixed":
         read = len(family.reading.levels)  # type: ignore[attr-defined]
         require(read == len(plan.columns), f"{read} columns are read instead of {len(plan.columns)}")
-    if hasattr(statistic, "cap") and hasattr(family, "cap"):
-        require(statistic.cap == family.cap, f"a histogram with a cap of {statistic.cap} instead of {family.cap}")
+    for name in ("cap", "bits"):
+        if hasattr(statistic, name) and hasattr(family, name):
+            mine, wanted = getattr(statistic, name), getattr(family, name)
+            require(mine == wanted, f"a histogram with a {name} of {mine} instead of {wanted}")
 
 
 def generative(
@@ -181,11 +205,18 @@ def generative(
     require((counts.value > 0).all(), "a class has no rows")
     for place, found in enumerate(blocks):
         columns = found.plan.columns
-        require(max(columns) < len(schema.names), f"block {place} reads a column that is not there")
+        require(max(columns) < len(schema.all_kinds), f"block {place} reads a column that is not there")
         try:
             found.statistic.check(len(classes), found.plan.family.width(len(columns)))
         except DecibanError as error:
             raise DecibanError(f"block {place}, {type(found.plan.family).__name__}: {error}") from None
+
+
+def column_evidence(absolute: FloatArray, signed: FloatArray, weight: float) -> None:
+    require(absolute.ndim == 1 and absolute.shape == signed.shape, "evidence of other columns")
+    require(not (np.isnan(absolute).any() or np.isnan(signed).any()), "evidence of a column is not a number")
+    require((absolute >= np.abs(signed) * (1 - 1e-9)).all(), "evidence of a column is below its mean")
+    require(0 < weight < np.inf, f"evidence from rows of weight {weight}")
 
 
 # Weighed evidence ----------------------------------------------------------------------------------------------------
@@ -214,7 +245,8 @@ def encoding(middle: tuple[Any, ...], spread: tuple[Any, ...], range: tuple[Any,
             require(len(set(values)) == len(values) > 0, "a value is twice there, or none is")
 
 
-def paired(reading: Coding, pairs: tuple[tuple[int, int], ...] = ()) -> None:
+def paired(reading: Coding, pairs: tuple[tuple[int, int], ...] = (), least: float = 0.0) -> None:
+    require(0 <= least < np.inf, f"a gain of {least}")
     d = len(reading.cuts)
     require(
         pairs and all(0 <= a < d and 0 <= b < d and a != b for a, b in pairs), "pairs of columns that are not there"
@@ -245,17 +277,30 @@ def weights(
     columns: tuple[Levels, ...],
     values: FloatArray,
     bias: FloatArray,
-    penalty: float,
+    fold_values: FloatArray,
+    fold_bias: FloatArray,
+    prior_share: float,
+    shares: dict[str, float],
     rows: int,
-    parts: tuple[Levels, ...],
-    decibans: FloatArray,
 ) -> None:
     require(len(set(classes)) == len(classes), "a class is twice there")
+    require(0 <= prior_share <= 1, f"a share of the prior of {prior_share}")
+    require(all(0 <= share <= 1 for share in shares.values()), "a share of a candidate is not from 0 to 1")
+    folds = len(fold_bias)
+    require(folds in (0, folding.FOLDS), f"weights of {folds} folds")
+    require_numbers("fold_values", fold_values, (folds, len(kinds), len(classes)))
+    require((fold_values >= 0).all(), "a weight is below 0")
+    require_numbers("fold_bias", fold_bias, (folds, len(classes)))
     require(len(kinds) == len(columns) == len(values), f"{len(values)} weights of {len(kinds)} pieces")
     require_numbers("weights", values, (len(kinds), len(classes)))
     require((values >= 0).all(), "a weight is below 0")
     require_numbers("bias", bias, (len(classes),))
-    require_numbers("decibans", decibans, (len(parts),))
+
+
+def column_facts(repeats: tuple[tuple[Level, Level], ...], identifiers: tuple[tuple[Level, float], ...]) -> None:
+    require(all(a != b for a, b in repeats), "a column repeats itself")
+    require(len({a for a, _ in repeats}) == len(repeats), "a column repeats two others")
+    require(all(0 < share <= 1 for _, share in identifiers), "a share of cells is not from 0 to 1")
 
 
 def choice(value: float, other: float, decibans: float) -> None:
@@ -380,16 +425,20 @@ def table(title: str, header: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]
 
 # by the name of the class in a file
 CHECKS: dict[str, Callable[..., None]] = {
+    "Notation": notation,
+    "Derived": derived,
     "Schema": schema,
     "Plan": plan,
     "Block": block,
     "Generative": generative,
     "Choice": choice,
+    "ColumnEvidence": column_evidence,
     "Coding": coding,
     "Encoding": encoding,
     "families.Pairs": paired,
     "families.Forest": forest,
     "Weights": weights,
+    "ColumnFacts": column_facts,
     "Numbers": numbers,
     "Indicators": indicators,
     "Natural": natural,

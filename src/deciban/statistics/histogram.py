@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -30,10 +30,23 @@ def values_of(keys: Keys) -> FloatArray:
     return bits.view(np.float64)
 
 
-def level_within(keys: Keys, cap: int) -> int:
-    """How many bits to drop, so that no more than `cap` of these keys, which ascend, differ."""
+def level_within(keys: Keys, cap: int, bits: int | None = None, level: int = 0) -> int:
+    """How many bits to drop of ascending keys, at a level, so that no more than `cap` differ and they fit into `bits`.
+
+    A key takes as many bits as there are from its first one to the last that is set in any of them.
+    """
+    if len(keys) <= cap and (bits is None or len(keys) * (64 - level) <= bits):
+        return 0
     apart = keys[1:] ^ keys[:-1]  # two keys are one at a level above the highest bit they differ in
-    return bisect_left(range(64), True, key=lambda level: bool(np.count_nonzero(apart >> level) < cap))
+    union = int(np.bitwise_or.reduce(keys ^ (keys >> 63)))
+
+    def fits(more: int) -> bool:
+        count = int(np.count_nonzero(apart >> more)) + 1
+        some = union >> more
+        zeros = (some & -some).bit_length() - 1 if some else 63
+        return count <= cap and (bits is None or count * max(1, 64 - level - more - zeros) <= bits)
+
+    return bisect_left(range(64), True, key=fits)
 
 
 def _begins(ascending: Keys) -> NDArray[np.bool_]:
@@ -41,6 +54,12 @@ def _begins(ascending: Keys) -> NDArray[np.bool_]:
     new = np.ones(len(ascending), np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
     return new
+
+
+def _merged(ascending: Keys) -> tuple[Keys, NDArray[np.intp]]:
+    """The different ones among ascending keys, and the place of each key among them."""
+    new = _begins(ascending)
+    return ascending[new], np.cumsum(new) - 1
 
 
 LEAST, MOST = keys_of(np.array([-np.inf, np.inf])) + np.array([1, -1])  # of finite numbers
@@ -51,8 +70,9 @@ class Histogram(Statistic):
     """N_c(k) = Σ w over rows of class c whose x has the key k = key(x) >> level.
 
     key(x) is the double's bits as an integer that orders as x does. The level of a column is the smallest at which no
-    more than `cap` different keys remain; at level 0 every value is counted exactly. The level is a function of the
-    set of values, so merging is associative whatever the batches were. Forgetting does not refine the level again.
+    more than `cap` different keys remain, in no more than `bits` bits altogether; at level 0 every value is counted
+    exactly. The level is a function of the set of values, so merging is associative whatever the batches were.
+    Forgetting does not refine the level again.
 
     >>> import numpy as np
     >>> x = np.array([[3.0], [1.0], [3.0]])
@@ -65,11 +85,12 @@ class Histogram(Statistic):
     levels: NDArray[np.int64]  # (d) bits dropped
     keys: tuple[Keys, ...]  # the occupied keys of each column, ascending
     counts: tuple[Sum, ...]  # (K, keys) of each column
+    bits: int | None = None  # that the keys of a column may take; None is any number
 
     @classmethod
-    def zero(cls, classes: int, columns: int, cap: int = 2048) -> Histogram:
+    def zero(cls, classes: int, columns: int, cap: int = 2048, bits: int | None = None) -> Histogram:
         no_keys, no_counts = np.zeros(0, np.int64), Sum.zeros((classes, 0))
-        return cls(cap, np.zeros(columns, np.int64), (no_keys,) * columns, (no_counts,) * columns)
+        return cls(cap, np.zeros(columns, np.int64), (no_keys,) * columns, (no_counts,) * columns, bits)
 
     @classmethod
     def of(
@@ -79,16 +100,21 @@ class Histogram(Statistic):
         weights: FloatArray | None,
         classes: int,
         cap: int = 2048,
+        bits: int | None = None,
     ) -> Histogram:
         x, codes, weights = with_weight(x, codes, weights)
         levels, keys, counts = [], [], []
         for j in range(x.shape[1]):
             level, found, places = _kernels.histogram_column(x, j, cap)
+            more = level_within(found, cap, bits, level)
+            if more:
+                level, found, place = level + more, *_merged(found >> more)
+                places = np.append(place, -1).astype(np.int32)[places]  # −1 of a missing cell stays −1
             ends = np.array([0, len(found)], dtype=np.int64)
             levels.append(level)
             keys.append(found)
             counts.append(Sum(_kernels.count_codes(places[:, np.newaxis], ends, codes, weights, classes)))
-        return cls(cap, np.array(levels, dtype=np.int64), tuple(keys), tuple(counts))
+        return cls(cap, np.array(levels, dtype=np.int64), tuple(keys), tuple(counts), bits)
 
     def table(self, j: int) -> Sum:
         """(K, keys) of column j."""
@@ -122,11 +148,10 @@ class Histogram(Statistic):
         keys, counts = [], []
         for j, level in enumerate(levels):
             fine = self.keys[j] >> (level - self.levels[j])
-            new = _begins(fine)
-            coarse, place = fine[new], np.cumsum(new) - 1
+            coarse, place = _merged(fine)
             keys.append(coarse)
             counts.append(self.counts[j] if len(coarse) == len(fine) else self.counts[j].group(place, len(coarse)))
-        return type(self)(self.cap, np.asarray(levels, np.int64), tuple(keys), tuple(counts))
+        return replace(self, levels=np.asarray(levels, np.int64), keys=tuple(keys), counts=tuple(counts))
 
     def __add__(self, other: Self) -> Self:
         return self._combine(other, forget=False)._within_cap()
@@ -147,37 +172,42 @@ class Histogram(Statistic):
             theirs = b.counts[j].place(np.searchsorted(both, b.keys[j]), len(both), axis=1)
             keys.append(both)
             counts.append(mine - theirs if forget else mine + theirs)
-        return type(self)(self.cap, levels, tuple(keys), tuple(counts))
+        return replace(self, levels=levels, keys=tuple(keys), counts=tuple(counts))
 
     def _occupied(self) -> Self:
         """Without the keys that no class has a row at."""
         kept = [np.flatnonzero(count.value.any(axis=0)) for count in self.counts]
         keys = tuple(k[places] for k, places in zip(self.keys, kept, strict=True))
         counts = tuple(c.take(places, axis=1) for c, places in zip(self.counts, kept, strict=True))
-        return type(self)(self.cap, self.levels, keys, counts)
+        return replace(self, keys=keys, counts=counts)
 
     def _within_cap(self) -> Self:
-        levels = self.levels + np.array([level_within(keys, self.cap) for keys in self.keys], np.int64)
+        columns = zip(self.keys, self.levels.tolist(), strict=True)
+        more = [level_within(keys, self.cap, self.bits, level) for keys, level in columns]
+        levels = self.levels + np.array(more, np.int64)
         return self if np.array_equal(levels, self.levels) else self.coarsened(levels)
 
     def align(self, index: Index, classes: int) -> Self:
-        return type(self)(self.cap, self.levels, self.keys, tuple(c.place(index, classes) for c in self.counts))
+        return replace(self, counts=tuple(c.place(index, classes) for c in self.counts))
 
     def take(self, index: Index) -> Self:
-        return type(self)(self.cap, self.levels, self.keys, tuple(c.take(index) for c in self.counts))._occupied()
+        return replace(self, counts=tuple(c.take(index) for c in self.counts))._occupied()
 
     def columns(self, index: Index) -> Self:
         levels = self.levels[np.asarray(index, dtype=np.intp)]
-        return type(self)(self.cap, levels, tuple(self.keys[j] for j in index), tuple(self.counts[j] for j in index))
+        keys = tuple(self.keys[j] for j in index)
+        return replace(self, levels=levels, keys=keys, counts=tuple(self.counts[j] for j in index))
 
     @classmethod
     def beside(cls, parts: Sequence[Self]) -> Self:
         levels = np.concatenate([part.levels for part in parts])
         keys, counts = (tuple(x for part in parts for x in getattr(part, name)) for name in ("keys", "counts"))
-        return cls(parts[0].cap, levels, keys, counts)
+        return cls(parts[0].cap, levels, keys, counts, parts[0].bits)
 
     def to_arrays(self) -> Arrays:
         arrays: Arrays = {"cap": np.array([self.cap]), "levels": self.levels}
+        if self.bits is not None:
+            arrays["bits"] = np.array([self.bits])
         for j, (keys, count) in enumerate(zip(self.keys, self.counts, strict=True)):
             arrays[f"keys.{j}"], arrays[f"counts.{j}"] = keys, count.words
         return arrays
@@ -191,10 +221,12 @@ class Histogram(Statistic):
             levels,
             tuple(np.asarray(arrays[f"keys.{j}"], np.int64) for j in columns),
             tuple(Sum(np.asarray(arrays[f"counts.{j}"], np.float64)) for j in columns),
+            int(np.asarray(arrays["bits"], np.int64)[0]) if "bits" in arrays else None,
         )
 
     def check(self, classes: int, columns: int) -> None:
         require(self.cap >= 2, f"cap must be 2 or more, not {self.cap}")
+        require(self.bits is None or self.bits >= 2, f"bits must be 2 or more, not {self.bits}")
         require(self.levels.shape == (columns,), f"levels of shape {self.levels.shape} instead of {(columns,)}")
         require(((self.levels >= 0) & (self.levels < 64)).all(), "a level is not from 0 to 63")
         require(len(self.keys) == len(self.counts) == columns, f"keys and counts of not just {columns} columns")

@@ -122,10 +122,9 @@ class Sum:
         """Slots of the last axis with equal index added up: a coarser table."""
         index = np.asarray(index, dtype=np.intp)
         if len(self.words) == 1 and _adds_exactly(self.value):
-            table = np.zeros((*self.shape[:-1], size))
-            last: Any = (..., index)
-            np.add.at(table, last, self.value)
-            return Sum(table[np.newaxis])
+            rows = self.value.reshape(prod(self.shape[:-1]), len(index))
+            table = np.array([np.bincount(index, row, size) for row in rows])
+            return Sum(table.reshape(1, *self.shape[:-1], size))
         order = np.argsort(index, kind="stable")
         sizes = np.bincount(index, minlength=size)
         rank = np.arange(len(index)) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # within its group
