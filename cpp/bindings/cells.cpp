@@ -1,5 +1,6 @@
 #include "../kernels/cell_evidence.hpp"
 #include "../kernels/pair_gains.hpp"
+#include "../kernels/row_keys.hpp"
 #include "codes.hpp"
 
 namespace deciban {
@@ -11,14 +12,14 @@ static void expect_smoothing(double smoothing) {
 }
 
 // Checks what the two kinds of evidence share.
-static std::size_t expect_cells_of(const Codes& codes, const Offsets& offsets, const In<double, 2>& counts, const In<double, 1>& prior,
+static std::size_t expect_cells_of(const Codes& codes, const Offsets& offsets, const In<double, 2>& counts, const In<double, 1>& rows,
                                    double smoothing, const SomeLabels& labels, const Weights& weights) {
-    const std::size_t classes = prior.shape(0);
+    const std::size_t classes = rows.shape(0);
     expect(classes > 0, "no classes");
     expect_shape("counts", counts, {values_of(offsets, codes.shape(1)), classes});
     expect_counts("counts: one is negative or not finite", counts.data(), counts.size());
-    expect_counts("prior: a probability is negative or not finite", prior.data(), classes);
-    expect(*std::min_element(prior.data(), prior.data() + classes) > 0, "prior: a probability is 0");
+    expect_counts("rows: one is negative or not finite", rows.data(), classes);
+    expect(*std::min_element(rows.data(), rows.data() + classes) > 0, "rows: a class has none");
     expect_smoothing(smoothing);
     if (labels) expect_labels(*labels, codes.shape(0), classes);
     expect_positive_weights(weights, codes.shape(0));
@@ -26,22 +27,22 @@ static std::size_t expect_cells_of(const Codes& codes, const Offsets& offsets, c
 }
 
 template <class T>
-static void bind_cell_evidence(Codes codes, Offsets offsets, In<double, 2> counts, In<double, 1> prior, double smoothing,
+static void bind_cell_evidence(Codes codes, Offsets offsets, In<double, 2> counts, In<double, 1> rows, double smoothing,
                                SomeLabels labels, Weights weights, Out<T, 3> out) {
-    const std::size_t classes = expect_cells_of(codes, offsets, counts, prior, smoothing, labels, weights);
+    const std::size_t classes = expect_cells_of(codes, offsets, counts, rows, smoothing, labels, weights);
     expect_shape("out", out, {codes.shape(0), codes.shape(1), classes});
     nb::gil_scoped_release release;
-    cell_evidence(CellEvidence(view<std::int32_t>(codes), offsets.data(), counts.data(), prior.data(), classes, smoothing,
+    cell_evidence(CellEvidence(view<std::int32_t>(codes), offsets.data(), counts.data(), rows.data(), classes, smoothing,
                                labels ? labels->data() : nullptr, data_or_null(weights)), out.data());
 }
 
-static void bind_mean_cell_evidence(Codes codes, Offsets offsets, In<double, 2> counts, In<double, 1> prior, double smoothing,
+static void bind_mean_cell_evidence(Codes codes, Offsets offsets, In<double, 2> counts, In<double, 1> rows, double smoothing,
                                     SomeLabels labels, Weights weights, std::optional<In<bool, 2>> skip, Out<double, 2> out) {
-    const std::size_t classes = expect_cells_of(codes, offsets, counts, prior, smoothing, labels, weights);
+    const std::size_t classes = expect_cells_of(codes, offsets, counts, rows, smoothing, labels, weights);
     if (skip) expect_shape("skip", *skip, {codes.shape(0), codes.shape(1)});
     expect_shape("out", out, {codes.shape(0), classes});
     nb::gil_scoped_release release;
-    mean_cell_evidence(CellEvidence(view<std::int32_t>(codes), offsets.data(), counts.data(), prior.data(), classes, smoothing,
+    mean_cell_evidence(CellEvidence(view<std::int32_t>(codes), offsets.data(), counts.data(), rows.data(), classes, smoothing,
                                     labels ? labels->data() : nullptr, data_or_null(weights)), skip ? skip->data() : nullptr, out.data());
 }
 
@@ -62,12 +63,22 @@ static New<double> bind_pair_gains(Bytes codes, Sizes sizes, Labels labels, Weig
     return out;
 }
 
+static void bind_mix_keys(AnyMatrix x, In<std::uint64_t, 1> places, Out<std::uint64_t, 1> keys) {
+    expect_shape("places", places, {x.shape(1)});
+    expect_shape("keys", keys, {x.shape(0)});
+    with_floats(x, [&](const auto& matrix) {
+        nb::gil_scoped_release release;
+        mix_keys(matrix, places.data(), keys.data());
+    });
+}
+
 // Codes are not converted: numbers beyond their type would become others.
 void bind_cells(nb::module_& m) {
-    m.def("cell_evidence", &bind_cell_evidence<double>, nb::arg("codes").noconvert(), nb::arg("offsets"), nb::arg("counts"), nb::arg("prior"), nb::arg("smoothing"), nb::arg("labels").none(), nb::arg("weights").none(), nb::arg("out").noconvert());
-    m.def("cell_evidence", &bind_cell_evidence<float>, nb::arg("codes").noconvert(), nb::arg("offsets"), nb::arg("counts"), nb::arg("prior"), nb::arg("smoothing"), nb::arg("labels").none(), nb::arg("weights").none(), nb::arg("out").noconvert());
-    m.def("mean_cell_evidence", &bind_mean_cell_evidence, nb::arg("codes").noconvert(), nb::arg("offsets"), nb::arg("counts"), nb::arg("prior"), nb::arg("smoothing"), nb::arg("labels").none(), nb::arg("weights").none(), nb::arg("skip").none(), nb::arg("out").noconvert());
+    m.def("cell_evidence", &bind_cell_evidence<double>, nb::arg("codes").noconvert(), nb::arg("offsets"), nb::arg("counts"), nb::arg("rows"), nb::arg("smoothing"), nb::arg("labels").none(), nb::arg("weights").none(), nb::arg("out").noconvert());
+    m.def("cell_evidence", &bind_cell_evidence<float>, nb::arg("codes").noconvert(), nb::arg("offsets"), nb::arg("counts"), nb::arg("rows"), nb::arg("smoothing"), nb::arg("labels").none(), nb::arg("weights").none(), nb::arg("out").noconvert());
+    m.def("mean_cell_evidence", &bind_mean_cell_evidence, nb::arg("codes").noconvert(), nb::arg("offsets"), nb::arg("counts"), nb::arg("rows"), nb::arg("smoothing"), nb::arg("labels").none(), nb::arg("weights").none(), nb::arg("skip").none(), nb::arg("out").noconvert());
     m.def("pair_gains", &bind_pair_gains, nb::arg("codes").noconvert(), nb::arg("sizes"), nb::arg("labels"), nb::arg("weights").none(), nb::arg("classes"), nb::arg("smoothing"), nb::arg("pairs"));
+    m.def("mix_keys", &bind_mix_keys, nb::arg("x"), nb::arg("places"), nb::arg("keys").noconvert());
 }
 
 }  // namespace deciban

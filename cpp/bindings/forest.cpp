@@ -46,20 +46,38 @@ static New<bool> bind_in_bag(Bytes codes, std::size_t trees, double share, std::
     return out;
 }
 
-static New<std::int32_t> bind_find_leaves(Bytes codes, Offsets starts, In<std::int32_t, 1> column, In<std::int32_t, 1> code,
-                                          In<std::int32_t, 1> left, In<bool, 1> ordered) {
-    const auto matrix = expect_bytes(codes);
-    expect_shape("ordered", ordered, {matrix.columns});
+using Nodes = In<std::int32_t, 1>;
+
+static Walk walk_of(const Matrix<std::uint8_t>& codes, const Offsets& starts, const Nodes& column, const Nodes& code, const Nodes& left,
+                    const In<bool, 1>& ordered) {
+    expect_shape("ordered", ordered, {codes.columns});
     expect(starts.shape(0) > 0, "starts is empty");
     expect_shape("code", code, {column.shape(0)});
     expect_shape("left", left, {column.shape(0)});
-    const std::size_t trees = starts.shape(0) - 1;
     Walk walk;
-    const char* wrong = walk.read(trees, starts.data(), column.data(), code.data(), left.data(), ordered.data(), matrix.columns, column.shape(0));
+    const char* wrong = walk.read(starts.shape(0) - 1, starts.data(), column.data(), code.data(), left.data(), ordered.data(), codes.columns, column.shape(0));
     expect(!wrong, wrong);
-    auto out = new_array<std::int32_t>({matrix.rows, trees});
+    return walk;
+}
+
+static New<std::int32_t> bind_find_leaves(Bytes codes, Offsets starts, Nodes column, Nodes code, Nodes left, In<bool, 1> ordered) {
+    const auto matrix = expect_bytes(codes);
+    const Walk walk = walk_of(matrix, starts, column, code, left, ordered);
+    auto out = new_array<std::int32_t>({matrix.rows, starts.shape(0) - 1});
     nb::gil_scoped_release release;
     walk.find(matrix, out.data());
+    return out;
+}
+
+static New<double> bind_tree_shares(Bytes codes, Offsets starts, Nodes column, Nodes code, Nodes left, In<bool, 1> ordered, In<double, 2> said) {
+    const auto matrix = expect_bytes(codes);
+    const Walk walk = walk_of(matrix, starts, column, code, left, ordered);
+    const std::size_t classes = said.shape(1);
+    expect_shape("said", said, {column.shape(0), classes});
+    auto out = new_array<double>({matrix.rows, matrix.columns, classes});
+    nb::gil_scoped_release release;
+    std::fill(out.data(), out.data() + matrix.rows * matrix.columns * classes, 0.0);
+    walk.share(matrix, said.data(), classes, out.data());
     return out;
 }
 
@@ -68,6 +86,7 @@ void bind_forest(nb::module_& m) {
     m.def("grow_forest", &bind_grow, nb::arg("codes").noconvert(), nb::arg("sizes"), nb::arg("ordered"), nb::arg("labels"), nb::arg("weights").none(), nb::arg("classes"), nb::arg("trees"), nb::arg("share"), nb::arg("tries"), nb::arg("least"), nb::arg("most_deep"), nb::arg("seed"));
     m.def("in_bag", &bind_in_bag, nb::arg("codes").noconvert(), nb::arg("trees"), nb::arg("share"), nb::arg("seed"));
     m.def("find_leaves", &bind_find_leaves, nb::arg("codes").noconvert(), nb::arg("starts"), nb::arg("column"), nb::arg("code"), nb::arg("left"), nb::arg("ordered"));
+    m.def("tree_shares", &bind_tree_shares, nb::arg("codes").noconvert(), nb::arg("starts"), nb::arg("column"), nb::arg("code"), nb::arg("left"), nb::arg("ordered"), nb::arg("said"));
 }
 
 }  // namespace deciban

@@ -1,4 +1,5 @@
 // Weights of evidence of cells: e_k = log(N_k(v) + s π_k) − log π_k, less the mean over the classes.
+// Of a row of class y that is left out, with weight w, N_y(v) − w are counted among n_y − w rows: they are put in proportion to n_y.
 #pragma once
 #include <cmath>
 #include <memory>
@@ -7,18 +8,23 @@
 
 namespace deciban {
 
-// N_k less what is taken away, plus s π_k.
-DECIBAN_INLINE double smoothed(double count, double less, double pseudo) { return std::max(count - less, 0.0) + pseudo; }
+// (N_k − w)·n_k/(n_k − w) + s π_k: what is left of a cell without a row, as if there were as many rows of the class as before.
+DECIBAN_INLINE double left_out(double count, double weight, double rows, double pseudo) {
+    const double left = count - weight;
+    return left > 0 ? left * rows / (rows - weight) + pseudo : pseudo;
+}
 
 class CellEvidence {
 public:
-    // counts (cells, classes). Few codes occupy few cells: then logs are taken of those only.
-    CellEvidence(const Matrix<std::int32_t>& codes, const std::int64_t* offsets, const double* counts, const double* prior,
+    // counts (cells, classes), rows (classes) n_k. Few codes occupy few cells: then logs are taken of those only.
+    CellEvidence(const Matrix<std::int32_t>& codes, const std::int64_t* offsets, const double* counts, const double* rows,
                  std::size_t classes, double smoothing, const std::int32_t* labels, const double* weights)
-        : codes_(codes), offsets_(offsets), counts_(counts), labels_(labels), weights_(weights), classes_(classes), pseudo_(classes),
-          log_prior_(classes) {
+        : codes_(codes), offsets_(offsets), counts_(counts), rows_(rows), labels_(labels), weights_(weights), classes_(classes),
+          pseudo_(classes), log_prior_(classes) {
         const auto cells = static_cast<std::size_t>(offsets[codes.columns]);
-        for (std::size_t k = 0; k < classes; ++k) pseudo_[k] = smoothing * prior[k], log_prior_[k] = std::log(prior[k]);
+        double total = 0.0;
+        for (std::size_t k = 0; k < classes; ++k) total += rows[k];
+        for (std::size_t k = 0; k < classes; ++k) pseudo_[k] = smoothing * rows[k] / total, log_prior_[k] = std::log(rows[k] / total);
         const bool few = codes.rows * codes.columns < cells;
         std::vector<std::uint8_t> used(few ? cells : 0);
         if (few)
@@ -57,7 +63,7 @@ private:
     void fill(double* e, const double* counts) const {
         double sum = 0.0;
         for (std::size_t k = 0; k < classes_; ++k) {
-            e[k] = std::log(smoothed(counts[k], 0.0, pseudo_[k])) - log_prior_[k];
+            e[k] = std::log(counts[k] + pseudo_[k]) - log_prior_[k];
             sum += e[k];
         }
         const double mean = sum / static_cast<double>(classes_);
@@ -65,12 +71,12 @@ private:
     }
     double log_change(std::size_t v, std::size_t k, double weight) const {
         const double count = counts_[v * classes_ + k];
-        return std::log(smoothed(count, weight, pseudo_[k]) / smoothed(count, 0.0, pseudo_[k]));
+        return std::log(left_out(count, weight, rows_[k], pseudo_[k]) / (count + pseudo_[k]));
     }
 
     Matrix<std::int32_t> codes_;
     const std::int64_t* offsets_;
-    const double* counts_;
+    const double *counts_, *rows_;
     const std::int32_t* labels_;
     const double* weights_;
     std::size_t classes_;

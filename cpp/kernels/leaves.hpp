@@ -1,4 +1,4 @@
-// The leaf of each row in each tree of a forest. The trees may come from a file that lies.
+// The leaf of each row in each tree of a forest, and what the steps on the way to it change. The trees may come from a file that lies.
 #pragma once
 #include <limits>
 
@@ -61,8 +61,61 @@ public:
         });
     }
 
+    // out (rows, columns, classes) += for every step, said[child] − said[node], at the column that the node asks for.
+    void share(const Matrix<std::uint8_t>& codes, const double* said, std::size_t classes, double* out) const {
+        const std::size_t trees = starts_.size() - 1, width = std::max<std::size_t>(1, codes.columns);
+        constexpr std::size_t block_rows = 256;  // stay in cache, with a tree
+        parallel(codes.rows, thread_count(codes.rows * trees, 1 << 10), [&](unsigned, std::size_t begin, std::size_t end) {
+            std::vector<std::uint8_t> block(block_rows * width);
+            for (std::size_t first = begin; first < end; first += block_rows) {
+                const std::size_t rows = std::min(block_rows, end - first);
+                pack_rows(codes, first, rows, width, block.data());
+                for (std::size_t t = 0; t < trees; ++t)
+                    for (std::size_t i = 0; i < rows; i += at_once) {
+                        const Some some{&block[i * width], width, std::min(at_once, rows - i), out + (first + i) * codes.columns * classes,
+                                        codes.columns * classes};
+                        if (classes == 1) share_rows<1>(t, some, said, classes);
+                        else share_rows<0>(t, some, said, classes);
+                    }
+            }
+        });
+    }
+
 private:
     static constexpr std::size_t at_once = 8;
+
+    // A few rows, and where their shares are added up.
+    struct Some {
+        const std::uint8_t* rows;
+        std::size_t width, n;
+        double* out;
+        std::size_t out_width;
+    };
+
+    template <std::size_t Classes>  // 0: as many as there are
+    void share_rows(std::size_t tree, const Some& some, const double* said, std::size_t classes) const {
+        const std::size_t each = Classes ? Classes : classes;
+        const auto root = static_cast<std::size_t>(starts_[tree]);
+        const Step* steps = &steps_[root];
+        const double* of_tree = said + root * each;
+        const std::uint8_t* row[at_once];
+        double* out[at_once];
+        for (std::size_t i = 0; i < some.n; ++i) row[i] = some.rows + i * some.width, out[i] = some.out + i * some.out_width;
+        std::int32_t at[at_once] = {};
+        for (std::int32_t change = 1; change;) {
+            change = 0;
+            for (std::size_t i = 0; i < some.n; ++i) {
+                const Step step = steps[at[i]];
+                const std::int32_t to = step.left + (static_cast<std::uint8_t>(row[i][step.column] - step.low) > step.span);
+                const double* here = of_tree + static_cast<std::size_t>(at[i]) * each;
+                const double* there = of_tree + static_cast<std::size_t>(to) * each;
+                double* share = out[i] + step.column * each;
+                for (std::size_t k = 0; k < each; ++k) share[k] += there[k] - here[k];  // a leaf leads to itself, and adds 0
+                change |= to ^ at[i];
+                at[i] = to;
+            }
+        }
+    }
 
     void walk(std::size_t tree, const std::uint8_t* rows, std::size_t width, std::size_t n, std::int32_t* out, std::size_t trees) const {
         const Step* steps = &steps_[static_cast<std::size_t>(starts_[tree])];

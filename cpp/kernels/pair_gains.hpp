@@ -8,14 +8,14 @@
 namespace deciban {
 
 // With a_k = N_k(u) + s π_k, b_k and c_k alike of the other column and of the pair, the classes' probabilities are
-// proportional to c_k for the pair and to a_k b_k / π_k for one column after the other. No log is taken but that of
+// proportional to c_k for the pair and to a_k b_k / π_k for one column after the other; π_k, too, is that of the rows left. No log is taken but that of
 // the quotient of the two.
 class PairGains {
 public:
     PairGains(const Matrix<std::uint8_t>& codes, const std::int32_t* sizes, const std::int32_t* labels, const double* weights,
               std::size_t classes, double smoothing)
         : columns_(codes.columns), classes_(classes), smoothing_(smoothing), sizes_(sizes, sizes + codes.columns),
-          pseudo_(classes), inverse_(classes), margins_(codes.columns) {
+          pseudo_(classes), inverse_(classes), of_class_(classes), margins_(codes.columns) {
         std::vector<std::uint32_t> order;
         if (weights) {
             order = canonical_order(ByteRows(codes), labels, weights);
@@ -26,12 +26,11 @@ public:
         }
         labels_ = in_order(labels, order);
         rows_ = order.size();
-        std::vector<double> of_class(classes, 0.0);
-        for (std::size_t i = 0; i < rows_; ++i) of_class[static_cast<std::size_t>(labels_[i])] += weight(i);
-        for (const double sum : of_class) total_ += sum;
+        for (std::size_t i = 0; i < rows_; ++i) of_class_[static_cast<std::size_t>(labels_[i])] += weight(i);
+        for (const double sum : of_class_) total_ += sum;
         for (std::size_t k = 0; k < classes; ++k) {
-            if (of_class[k] == 0) continue;  // its pseudo-counts are 0, and so it is left out of every sum
-            const double prior = of_class[k] / total_;
+            if (of_class_[k] == 0) continue;  // its pseudo-counts are 0, and so it is left out of every sum
+            const double prior = of_class_[k] / total_;
             pseudo_[k] = smoothing * prior;
             inverse_[k] = 1 / prior;
         }
@@ -127,9 +126,12 @@ private:
             const double n = here[k];
             if (!(n > 0)) continue;
             const double w = std::min(1.0, n);
-            const double own = smoothed(a[k], w, pseudo_[k]) * smoothed(b[k], w, pseudo_[k]) * inverse_[k];
+            const double rows = of_class_[k], share = (rows - w) / rows;  // of the class, that is left
+            if (!(share > 1e-9)) continue;                               // without its only row nothing is known of it
+            const double own = share * left_out(a[k], w, rows, pseudo_[k]) * left_out(b[k], w, rows, pseudo_[k]) * inverse_[k];
             const double apart = own / (before + own + room.after[k + 1]);
-            const double together = smoothed(n, w, pseudo_[k]) / (std::max(total - w, 0.0) + smoothing_);
+            const double here_own = share * left_out(n, w, rows, pseudo_[k]);
+            const double together = here_own / (total - n + smoothing_ - pseudo_[k] + here_own);
             sum += n * std::log(together / apart);
         }
         return sum;
@@ -138,7 +140,7 @@ private:
     std::size_t columns_, rows_ = 0, classes_;
     double smoothing_, total_ = 0.0;
     std::vector<std::int32_t> sizes_, labels_;
-    std::vector<double> weights_, pseudo_, inverse_;  // of rows; of classes s π_k and 1 / π_k
+    std::vector<double> weights_, pseudo_, inverse_, of_class_;  // of rows; of classes s π_k, 1 / π_k and n_k
     std::vector<std::uint8_t> bytes_;                 // (column, row)
     std::vector<std::vector<double>> margins_;        // of each column (code, class): N_k
 };

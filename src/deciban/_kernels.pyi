@@ -12,6 +12,7 @@ Codes = NDArray[np.int32]
 Places = NDArray[np.int64]
 Bytes = NDArray[np.uint8]  # (n, d) codes below 256, any strides
 Flags = NDArray[np.bool_]
+Keys = NDArray[np.uint64]
 Cut = tuple[int, int, int, int, bool, int]
 
 def moments(
@@ -92,6 +93,10 @@ def grow_forest(
 ) -> tuple[Places, Codes, Codes, Codes]: ...
 def in_bag(codes: Bytes, trees: int, share: float, seed: int) -> Flags: ...
 def find_leaves(codes: Bytes, starts: Places, column: Codes, code: Codes, left: Codes, ordered: Flags) -> Codes: ...
+def mix_keys(x: Matrix, places: Keys, keys: Keys) -> None: ...
+def tree_shares(
+    codes: Bytes, starts: Places, column: Codes, code: Codes, left: Codes, ordered: Flags, said: Floats
+) -> Floats: ...
 
 class Vocabulary:
     def __init__(self, text: Bytes, ends: Places) -> None: ...
@@ -119,7 +124,7 @@ def cell_evidence(
     codes: Codes,
     offsets: Places,
     counts: Floats,
-    prior: Floats,
+    rows: Floats,
     smoothing: float,
     labels: Codes | None,
     weights: Floats | None,
@@ -129,7 +134,7 @@ def mean_cell_evidence(
     codes: Codes,
     offsets: Places,
     counts: Floats,
-    prior: Floats,
+    rows: Floats,
     smoothing: float,
     labels: Codes | None,
     weights: Floats | None,

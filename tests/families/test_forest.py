@@ -1,6 +1,7 @@
 """Forest: leaves of trees that are fixed before rows are counted."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -66,16 +67,32 @@ def test_rows_end_at_the_leaves_that_their_cells_lead_to():
     assert FOREST.offsets[-1] == (FOREST.column < 0).sum() == FOREST.width(3)
 
 
-def test_steps_are_the_way_from_the_root_to_the_leaf():
-    rows = X[:50]
-    taken = {(i, tree): [int(FOREST.starts[tree])] for i in range(len(rows)) for tree in range(TREES)}
-    for row, node, child, column in FOREST.steps(rows):
-        np.testing.assert_array_equal(column, FOREST.column[node])
-        tree = np.searchsorted(FOREST.starts, node, side="right") - 1
-        for i, t, a, b in zip(row.tolist(), tree.tolist(), node.tolist(), child.tolist(), strict=True):
-            assert taken[i, t][-1] == a
-            taken[i, t].append(b)
-    assert taken == {(i, t): [int(node) for node in walk(FOREST, rows[i], t)] for i, t in taken}
+def shares_by_walking(forest, codes, said):
+    """What every step from a root to a leaf changes, at the column that the node asks for."""
+    found = np.zeros((len(codes), codes.shape[1], said.shape[1]))
+    for i, row in enumerate(codes):
+        for tree in range(len(forest.starts) - 1):
+            for node, child in pairwise(walk(forest, row, tree)):
+                found[i, forest.column[node]] += said[child] - said[node]
+    return found
+
+
+@pytest.mark.parametrize("classes", [1, 2, 5])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_step_belongs_to_the_column_that_it_asks_for(classes, order):
+    said = np.random.default_rng(classes).normal(size=(len(FOREST.column), classes))
+    rows = np.asarray(X[:60], order=order)
+    found = FOREST.shares(rows, said)
+    np.testing.assert_allclose(found, shares_by_walking(FOREST, rows, said), rtol=1e-12, atol=1e-12)
+    ends = np.flatnonzero(FOREST.column < 0)[FOREST.cells(rows) + FOREST.offsets[:-1]]
+    total = said[ends].sum(axis=1) - said[FOREST.starts[:-1]].sum(axis=0)
+    np.testing.assert_allclose(found.sum(axis=1), total, rtol=1e-10, atol=1e-10)
+    np.testing.assert_array_equal(FOREST.shares(rows[:0], said), np.zeros((0, 3, classes)))
+
+
+def test_what_nodes_say_is_of_all_nodes():
+    with pytest.raises(ValueError, match="said is of length"):
+        FOREST.shares(X, np.zeros((3, 2)))
 
 
 def test_sums_of_nodes_are_those_of_the_rows_that_come_by():
@@ -148,4 +165,4 @@ def test_rows_that_are_all_alike_make_trees_of_one_leaf(labels):
     flat = grown(np.ones((N, 3), np.uint8), labels)
     assert flat.column.tolist() == [-1] * TREES
     assert flat.cells(X).max() == 0
-    assert not list(flat.steps(X))
+    assert not flat.shares(X, np.ones((TREES, 2))).any()

@@ -19,6 +19,7 @@ from deciban.families.formulas import (
     Products,
     Scaled,
     Trees,
+    Whitened,
     owners_of,
     placed,
     rows_of_triangle,
@@ -26,12 +27,15 @@ from deciban.families.formulas import (
 from deciban.statistics.tokens import Terms
 
 NONE = np.zeros(0)
+WHITENED = Whitened(NONE, NONE, NONE)
 CUT = (1, 1, 0, 0, False, 0)
 MADE = {
     "lookup": Lookup((1,), (Code(1, 2), Code(0, 3)), np.zeros((6, 2))),
     "curve": Curve((0, 2)),
-    "joint": Joint((1, 2), NONE, NONE, NONE, NONE),
-    "mixed": Mixed((0, 1), (Scaled(0, 0, 0, 1, 0, 1, 9), Listed(Code(1, 2), 1)), NONE, *[NONE] * 5, most=1.0),
+    "joint": Joint((1, 2), NONE, WHITENED, NONE),
+    "mixed": Mixed(
+        (0, 1), (Scaled(0, 0, 0, 1, 0, 1, 9), Listed(Code(1, 2), 1)), NONE, NONE, WHITENED, WHITENED, NONE, 1.0
+    ),
     "trees": Trees((0, 2), (Code(0, 2), Code(2, 2)), NONE, 1, *[NONE] * 4, virtual=1.0, weights=NONE),
     "terms": Bag((), Terms.of([]), CUT, False, np.zeros((0, 2))),
     "words": Bag((), Terms.of([]), CUT, False, np.zeros((0, 2)), owner=(0, 1, 2)),
@@ -41,8 +45,8 @@ MADE = {
 OWNERS = {
     "lookup": [(8,)],
     "curve": [(7,), (9,)],
-    "joint": [(8, 9)],
-    "mixed": [(), (7,), (8,)],
+    "joint": [(8,), (9,)],
+    "mixed": [(7,), (8,)],
     "trees": [(7,), (9,)],
     "terms": [],
     "words": [(7, 8, 9)],

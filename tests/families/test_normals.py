@@ -10,7 +10,7 @@ from scipy import stats
 
 from deciban.families import Context
 from deciban.families.mixed import Encoding
-from deciban.families.normals import TOWARDS, Normals, log_roots
+from deciban.families.normals import Normals, log_roots
 from tests.families.test_multivariate_gaussian import close
 from tests.laws import family_subject, matrices, rows
 
@@ -20,7 +20,7 @@ SUBJECTS = [replace(family_subject(FAMILY, matrices(encoded), close=close, joint
 
 
 def covariances(x, labels, weights, classes):
-    """Σ = (W + mI)/(n + m) with m = n/50, and Σ_c = (W_c + d·Σ)/(n_c + d), from the rows themselves."""
+    """Σ = (W + mI)/(n + m) with m = 2d/3 + n/50, and Σ_c = (W_c + d·Σ)/(n_c + d), from the rows themselves."""
     d = x.shape[1]
     weights = np.ones(len(x)) if weights is None else weights
     counts, scatters = np.zeros(classes), np.zeros((classes, d, d))
@@ -31,7 +31,7 @@ def covariances(x, labels, weights, classes):
             off = own - (w @ own) / counts[c]
             scatters[c] = (w[:, np.newaxis] * off).T @ off
     n = counts.sum()
-    m = TOWARDS * n
+    m = 2 * d / 3 + n / 50
     shared = (scatters.sum(axis=0) + m * np.eye(d)) / (n + m)
     own = (scatters + d * shared) / (counts + d)[:, np.newaxis, np.newaxis]
     return shared, own
@@ -76,7 +76,8 @@ def test_one_row_of_each_class_is_enough():
     """No scatter at all: Σ = (m/(n + m))·I, and each class's own is drawn towards it."""
     x = np.array([[1.0, 0.0], [0.0, 1.0]])
     params = FAMILY.estimate(FAMILY.collect(x, np.array([0, 1], np.int32), None, 2), Context((0, 1), (0, 1)))
-    shared = TOWARDS / (1 + TOWARDS)
+    m = 2 * 2 / 3 + 2 / 50
+    shared = m / (2 + m)
     np.testing.assert_allclose(params.shared[0], np.eye(2) / np.sqrt(shared), rtol=1e-12)
     np.testing.assert_allclose(params.own[0], np.eye(2) / np.sqrt(shared * 2 / 3), rtol=1e-12)
 

@@ -341,19 +341,46 @@ def test_lines_sum_to_the_log_density(family, data):
     statistic = family.collect(learned.values, learned.labels, learned.weights, learned.classes)
     params = family.estimate(statistic, context(learned))
     lines = list(family.lines(params, asked, learned.classes))
-    total = sum((part for _, part in lines), np.zeros((3, learned.classes)))
+    total = sum((line.nats for line in lines), np.zeros((3, learned.classes)))
     np.testing.assert_allclose(total, family.log_density(params, asked, learned.classes), rtol=1e-12, atol=1e-12)
-    assert len({name for name, _ in lines}) == len(lines)
-    assert all(part.shape == (3, learned.classes) for _, part in lines)
+    assert len({line.name for line in lines}) == len(lines)
+    assert all(line.nats.shape == (3, learned.classes) for line in lines)
+    assert all(line.nats[line.times == 0].sum() == 0 for line in lines if line.times is not None)
+
+
+def nats_of(family, params, documents):
+    return {line.name: line.nats for line in family.lines(params, Texts.of(documents), 2)}
+
+
+def test_lines_know_how_often_a_term_is_there():
+    family = Text("bernoulli")
+    lines = family.lines(fit(family), Texts.of(["Buy book, buy!", "today"]), 2)
+    times = {line.name: None if line.times is None else line.times.tolist() for line in lines}
+    assert times == {"book": [1, 0], "buy": [2, 0], "today": [0, 1], "words that are not there": None}
+
+
+def test_shapes_are_called_by_words():
+    family = Text(words=(1, 2), characters=(3, 3), shapes=True)
+    called = {term: family.called(term) for term in family.terms("Call 0871246 £1,500 www.a.org me@b.net 4")}
+    assert called["0000000"] == "a number of 7 digits"
+    assert called["0"] == "a number of 1 digit"
+    assert called["0,000"] == "a number like 0,000"
+    assert called["£ 0,000"] == "£ [a number like 0,000]"
+    assert (called["url:"], called["url:www.a.org"]) == ("a link", "a link to www.a.org")
+    assert (called["address:"], called["address:b.net"]) == ("a mail address", "a mail address at b.net")
+    assert called["call 0000000"] == "call [a number of 7 digits]"
+    assert all(name == term for term, name in called.items() if term.startswith("~") or term.isalpha())
+    assert len(set(called.values())) == len(called)
+    assert Text().called("0000") == "0000"  # a word of zeros
 
 
 def test_lines_are_of_terms():
     family = Text("bernoulli")
     params = fit(family)
-    lines = dict(family.lines(params, Texts.of(["Buy book today", None]), 2))
-    assert list(lines) == ["absent terms", "book", "buy", "today"]
+    lines = nats_of(family, params, ["Buy book today", None])
+    assert list(lines) == ["book", "buy", "today", "words that are not there"]
     phi = np.array([[2, 2, 2, 1, 2, 2], [2, 3, 2, 3, 2, 3]]) / [[4], [5]]  # (documents with it + 1) / (documents + 2)
-    np.testing.assert_allclose(lines["absent terms"][0], np.log(1 - phi).sum(axis=1), rtol=1e-14)
+    np.testing.assert_allclose(lines["words that are not there"][0], np.log(1 - phi).sum(axis=1), rtol=1e-14)
     np.testing.assert_allclose(lines["buy"][0], np.log(phi / (1 - phi))[:, 1], rtol=1e-13)
     assert not any(part[1].any() for part in lines.values())
 
@@ -361,7 +388,7 @@ def test_lines_are_of_terms():
 def test_hashed_terms_are_called_by_their_names():
     family = Text(hash_bits=31, characters=(3, 3))
     params = fit(family)
-    names = [name for name, _ in family.lines(params, Texts.of(["Buy a book", None]), 2)]
+    names = list(nats_of(family, params, ["Buy a book", None]))
     assert sorted(names) == sorted(["buy", "book", "~ bu", "~buy", "~uy ", "~ bo", "~boo", "~ook", "~ok "])
 
 
@@ -370,13 +397,13 @@ def test_hashed_terms_of_bytes_that_are_no_text_have_names():
     params = fit(family, ["buy", "book"], [0, 1])
     data = np.frombuffer(b"\xffbuy\xc3 b\x80ook book", np.uint8)
     texts = Texts((data,), np.array([[[0, 0, len(data)]]]))
-    assert sorted(name for name, _ in family.lines(params, texts, 2)) == ["book", "buy"]
+    assert sorted(line.name for line in family.lines(params, texts, 2)) == ["book", "buy"]
 
 
 def test_hashed_terms_that_share_a_number_are_one_line():
     family = Text(hash_bits=1)
     params = fit(family, ["a b c d e f g h", "i j k"], [0, 1])
-    lines = dict(family.lines(params, Texts.of(["a b c d e f g h i j k"]), 2))
+    lines = nats_of(family, params, ["a b c d e f g h i j k"])
     assert len(lines) == 2
     np.testing.assert_allclose(sum(lines.values()), density(family, params, ["a b c d e f g h i j k"]), rtol=1e-13)
 
@@ -394,7 +421,7 @@ def test_the_most_telling_terms_are_described(events):
     assert "math" in of["ham"]
     assert all(row[2] > 0 for row in table.rows)
     for label, term, decibans in table.rows:
-        lines = dict(family.lines(fit(family), Texts.of([term]), 2))
+        lines = nats_of(family, fit(family), [term])
         odds = lines[term][0, 1] - lines[term][0, 0]
         np.testing.assert_allclose(decibans, (odds if label == "spam" else -odds) * 10 / np.log(10), rtol=1e-12)
 

@@ -37,27 +37,30 @@ def mixed(n=240, seed=0, classes=3):
     return table, CLASSES[y]
 
 
-def shares(labels, weights=None, classes=None):
-    """π: the share of each class."""
-    counts = np.bincount(labels, weights, classes or 0).astype(float)
-    return counts / counts.sum()
+def class_rows(labels, weights=None, classes=None):
+    """(K) n_c: the rows of each class."""
+    return np.bincount(labels, weights, classes or 0).astype(float)
 
 
 def centred(evidence):
     return evidence - evidence.mean(axis=-1, keepdims=True)
 
 
-def of_cells(codes, labels, weights, prior, virtual, *, left_out):
-    """(n, K) log (N_c(v) + sπ_c) − log π_c, centred, with or without the row itself; code −1 has no evidence."""
+def of_cells(codes, labels, weights, rows, virtual, *, left_out):
+    """(n, K) log (N_c(v) + sπ_c) − log π_c, centred, with or without the row itself; code −1 has no evidence.
+
+    Without the row, N_y(v) is counted among n_y − w rows of its class, and is taken in proportion to n_y.
+    """
     weights = np.ones(len(codes)) if weights is None else weights
-    found = np.zeros((len(codes), len(prior)))
+    prior, found = rows / rows.sum(), np.zeros((len(codes), len(rows)))
     for i, code in enumerate(codes):
         if code < 0:
             continue
         same = codes == code
-        counts = np.array([weights[same & (labels == c)].sum() for c in range(len(prior))])
+        counts = np.array([weights[same & (labels == c)].sum() for c in range(len(rows))])
         if left_out:
-            counts[labels[i]] -= min(weights[i], 1.0)
+            y, w = labels[i], min(weights[i], 1.0)
+            counts[y] = (counts[y] - w) * rows[y] / (rows[y] - w)
         found[i] = centred(np.log(counts + virtual * prior) - np.log(prior))
     return found
 

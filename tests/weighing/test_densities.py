@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy import stats
+from scipy.linalg import sqrtm
 
 from deciban.families import Context, Gaussian, Multinomial
 from deciban.families.mixed import Encoding
-from deciban.families.normals import TOWARDS, Normals
+from deciban.families.normals import Normals
 from deciban.weighing.densities import MOST, Jointly, Normal
 from deciban.weighing.reader import Rows
 from deciban.weighing.words import Words
@@ -175,10 +176,15 @@ def scatter(x, labels, weights, K):
     return counts, means, scatters
 
 
+def virtual(n):
+    """m of the shared covariance, of n rows: two thirds for each entry, and a fiftieth for each row."""
+    return 2 * D / 3 + n / 50
+
+
 def by_definition(row, x, labels, rest, weights, K):
     """(2, K): Σ = (W + mI)/(n + m), m being held; Σ_c = (W_c + d·Σ)/(n_c + d), the divisor of that Σ being held too."""
     counts, means, scatters = scatter(x, labels, rest, K)
-    m = TOWARDS * weights.sum()
+    m = virtual(weights.sum())
     shared = (scatters.sum(axis=0) + m * np.eye(D)) / (rest.sum() + m)
     drawn = (scatters.sum(axis=0) + m * np.eye(D)) / (weights.sum() + m)
     linear = [stats.multivariate_normal(mean, shared).logpdf(row) for mean in means]
@@ -230,27 +236,28 @@ def test_no_joint_evidence_is_above_the_bound():
     far = np.vstack([100.0 * x, x])
     found = reader.evidence(Rows(far))
     assert np.abs(found[:N]).max() == MOST
-    shares = list(reader.split(far, np.ones((2, 3))))
-    np.testing.assert_allclose(sum(share for _, share in shares), found.sum(axis=1), rtol=1e-9, atol=1e-9)
+    shares = np.zeros((len(far), 7, 3))
+    reader.share_adder(np.ones((2, 3)))(far, shares)
+    np.testing.assert_allclose(shares.sum(axis=1), found.sum(axis=1), rtol=1e-9, atol=1e-9)
 
 
 @weighted
 @classes
-def test_linear_evidence_is_linear_and_its_terms_are_those_of_columns(K, weighted):
-    """A column's share is (x_j − m_j)·(Σ⁻¹(μ_c − μ̄))_j, with m the mean of all rows: it depends on no other column."""
+def test_joint_normals_are_shared_by_their_whitened_entries(K, weighted):
+    """With one Σ: a column has Σ over its entries of ζ_cj(z_j − ½ζ_cj), z = R^(−½)x/σ and ζ_c the same of μ_c."""
     labels, weights = labels_of(K), weights_of(weighted)
     x = 0.5 * encoded(labels)
-    reader = jointly(x, labels, weights, K)
-    only_linear = np.array([[1.0] * K, [0.0] * K])
-    shares = dict(reader.split(x, only_linear))
+    shares = np.zeros((N, 7, K))
+    jointly(x, labels, weights, K).share_adder(np.array([[1.0] * K, [0.0] * K]))(x, shares)
     _, means, scatters = scatter(x, labels, weights, K)
     n = weights.sum()
-    shared = (scatters.sum(axis=0) + TOWARDS * n * np.eye(D)) / (n + TOWARDS * n)
-    slope = np.linalg.solve(shared, (means - means.mean(axis=0)).T)  # (D, K)
-    off = x - np.average(x, axis=0, weights=weights)
-    for columns, entries in (((1,), [0]), ((4,), [1, 2]), ((6,), [3])):
-        np.testing.assert_allclose(shares[columns], off[:, entries] @ slope[entries], rtol=1e-7, atol=1e-9)
-    assert (shares[()] == shares[()][0]).all()
+    shared = (scatters.sum(axis=0) + virtual(n) * np.eye(D)) / (n + virtual(n))
+    sd = np.sqrt(np.diagonal(shared))
+    root = np.linalg.inv(sqrtm(shared / np.outer(sd, sd)))
+    z, zeta = x / sd @ root, means / sd @ root
+    terms = centred(zeta.T * (z[:, :, np.newaxis] - 0.5 * zeta.T))
+    for column, entries in ((1, [0]), (4, [1, 2]), (6, [3])):
+        np.testing.assert_allclose(shares[:, column], terms[:, entries].sum(axis=1), rtol=1e-7, atol=1e-9)
 
 
 # Words ---------------------------------------------------------------------------------------------------------------
@@ -307,9 +314,11 @@ def test_shares_of_columns_sum_to_what_is_added(name):
     reader.adder(weights)(values, out)
     expected = 0.5 + np.einsum("npk,pk->nk", reader.evidence(Rows(values)), weights)
     np.testing.assert_allclose(out, expected, rtol=1e-9, atol=1e-10)
-    split = list(reader.split(values, weights))
-    np.testing.assert_allclose(0.5 + sum(share for _, share in split), expected, rtol=1e-8, atol=1e-9)
-    assert all(len(columns) <= 1 for columns, _ in split)
+    shares = np.zeros((N, 12, 3))
+    reader.share_adder(weights)(values, shares)
+    np.testing.assert_allclose(0.5 + shares.sum(axis=1), expected, rtol=1e-8, atol=1e-9)
+    owned = sorted({j for piece in reader.pieces for j in piece.columns})
+    assert not np.delete(shares, owned, axis=1).any()
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -35,9 +35,12 @@ def test_evidence_is_gathered_piece_by_piece(classes, known):
                 np.testing.assert_array_equal(evidence.values[:, :, at + p].T, found[:, p])
         at += len(reader.pieces)
     assert at == len(pieces)
-    share = np.bincount(sample.labels.codes) / sample.frame.rows
-    offset = [np.log(share[1] / share[0])] if classes == 2 else np.log(share)
-    np.testing.assert_allclose(evidence.offset, np.tile(offset, (sample.frame.rows, 1)), rtol=1e-12)
+    expected = np.empty((len(keys), classes))
+    for i, y in enumerate(sample.labels.codes):
+        counts = np.bincount(sample.labels.codes) - (np.arange(classes) == y if known else 0)
+        expected[i] = np.log(counts / counts.sum())
+    offset = expected[:, 1:] - expected[:, :1] if classes == 2 else expected
+    np.testing.assert_allclose(evidence.offset, offset, rtol=1e-12)
 
 
 def test_rows_in_portions_give_the_same_evidence(monkeypatch):
@@ -56,8 +59,7 @@ def test_of_too_many_rows_those_with_the_lowest_keys_are_weighed(monkeypatch):
     assert len(rows) == 50
     np.testing.assert_array_equal(keys, keys_of(model, sample)[rows])
     np.testing.assert_array_equal(few.labels, whole.labels[rows])
-    supervised = np.array([piece.kind == "supervised bins" for piece in pieces])  # their cuts are those of the few
-    np.testing.assert_array_equal(few.values[:, :, ~supervised], whole.values[:, rows][:, :, ~supervised])
+    np.testing.assert_array_equal(few.values, whole.values[:, rows])
 
 
 def test_rows_without_weight_and_of_unknown_classes_are_left_out():
@@ -87,9 +89,13 @@ def test_the_only_row_of_a_class_has_no_evidence(weight):
     model = collected(sample, together)
     rows = LeftOut.of(model, sample, 0)
     assert np.flatnonzero(rows.alone).tolist() == ([] if weight == 2.0 else [7])
-    evidence = gathered(model, sample)[0].values
-    assert np.isfinite(evidence).all()
-    assert evidence[:, 7].any() == (weight == 2.0)
+    evidence = gathered(model, sample)[0]
+    assert np.isfinite(evidence.values).all()
+    assert np.isfinite(evidence.offset).all()
+    assert evidence.values[:, 7].any() == (weight == 2.0)
+    once = model.classes.index("once")
+    assert rows.prior(0.0)[7, once] == (1.0 / 60.0 if weight == 2.0 else 0.0)
+    assert (np.delete(rows.prior(0.0)[:, once], 7) > 0).all()
 
 
 def test_infinite_cells_are_named_with_their_rows():

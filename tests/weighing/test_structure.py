@@ -12,7 +12,9 @@ from deciban.families.mixed import MOST_CODES
 from deciban.families.normals import Normals
 from deciban.schema import Schema
 from deciban.sources import frame_of
+from deciban.sources.sampling import row_keys
 from deciban.weighing import structure
+from deciban.weighing.folds import fold_of
 from deciban.weighing.structure import FINE, LISTED, PAIRED, WIDEST, first_plans, joint_plans
 from deciban.weighing.tables import RARE
 from tests.weighing.made import collected, mixed, sampled
@@ -137,6 +139,22 @@ def test_as_many_pairs_are_taken_as_are_wanted_and_pay():
     assert Pairs not in planned(X, y, pairs=0)
     best = pairs_of(planned(X, y)[Pairs], X)
     assert best == everything[: len(best)]
+
+
+def test_pairs_that_the_other_folds_would_choose_have_tables_too(monkeypatch):
+    """In one fold a and b say the contrary: all rows together do not choose them, those of the other folds do."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.choice(list("uv"), 150), "b": rng.choice(list("uv"), 150), "z": rng.normal(size=150)})
+    frame = frame_of(X)
+    turned = fold_of(row_keys(frame, Schema.of(frame).places(frame), 0)) == 0
+    alike = (X["a"] == X["b"]).to_numpy()
+    y = np.where(turned, ~alike, alike ^ (rng.random(150) < 0.25))
+    plan = planned(X, y)[Pairs]
+    assert pairs_of(plan, X) == [("a", "b")]
+    assert plan.family.least == pytest.approx(np.log(3) + 3.0, rel=1e-12)  # to name one of three pairs, and 3 nats
+    assert planned(X, y, pairs=3)[Pairs].family.least == 0.0
+    monkeypatch.setattr(structure, "MOST_ROWS", 149)  # then rows are many enough to judge what they have chosen
+    assert Pairs not in planned(X, y)
 
 
 def test_no_pair_is_chosen_in_noise():

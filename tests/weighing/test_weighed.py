@@ -9,13 +9,15 @@ from scipy.special import log_softmax, softmax
 from deciban.errors import DecibanError
 from deciban.families import Gaussian
 from deciban.sources import frame_of
+from deciban.weighing.folds import FOLDS, fold_of
 from deciban.weighing.readers import readers_of
 from deciban.weighing.structure import joint_plans
-from deciban.weighing.weighed import DECIBANS, SHOWN, Weighed, weigh
+from deciban.weighing.weighed import Weighed, weigh
 from deciban.weighing.weights import Weights
-from tests.weighing.made import collected, gathered, mixed, sampled
+from tests.weighing.made import centred, collected, gathered, mixed, sampled
 
-N = min(200, SHOWN)
+N = 200
+LIMIT = 0.02
 
 
 def model_of(X, y, weights=None, trees=5):
@@ -37,7 +39,10 @@ def known():
         tuple(tuple(names[j] for j in piece.columns) for piece in pieces),
         rng.exponential(0.3, (len(pieces), 3)),
         rng.normal(size=3),
-        3.0,
+        rng.exponential(0.3, (FOLDS, len(pieces), 3)),
+        rng.normal(size=(FOLDS, 3)),
+        LIMIT,
+        {"prior": 1.0},
         N,
     )
     return Weighed(evidence, readers_of(evidence), weights, "empirical"), sample, X, y
@@ -49,44 +54,81 @@ def joint(weighed, frame):
     return out
 
 
+def limited(z, prior):
+    """log ((1 − ε)·softmax(z) + ε·p(c))."""
+    return np.log((1.0 - LIMIT) * softmax(z, axis=1) + LIMIT * prior)
+
+
 def test_scores_are_the_sum_that_is_written(known):
     weighed, sample, _, y = known
     evidence, _, _ = gathered(weighed.evidence, sample, learned=False)
-    expected = np.log(np.unique(y, return_counts=True)[1] / N) + weighed.weights.bias
-    expected = expected + np.einsum("cnp,pc->nc", evidence.values, weighed.weights.values)
-    np.testing.assert_allclose(joint(weighed, sample.frame), expected, rtol=1e-9, atol=1e-9)
+    prior = np.unique(y, return_counts=True)[1] / N
+    z = np.log(prior) + weighed.weights.bias + np.einsum("cnp,pc->nc", evidence.values, weighed.weights.values)
+    np.testing.assert_allclose(joint(weighed, sample.frame), limited(z, prior), rtol=1e-9, atol=1e-9)
+    unlimited = replace(weighed, weights=replace(weighed.weights, prior_share=0.0))
+    np.testing.assert_allclose(joint(unlimited, sample.frame), z, rtol=1e-9, atol=1e-9)
 
 
-def test_parts_sum_to_the_scores_and_are_those_of_columns_and_pairs(known):
+@pytest.mark.parametrize("by", ["column", "pair"])
+def test_contributions_sum_to_the_scores(known, by):
+    """Apart from what is common to all classes: decibans of one class against another are exact sums."""
     weighed, sample, X, _ = known
-    names, parts = weighed.parts(sample.frame)
-    np.testing.assert_allclose(np.sum(parts, axis=0), joint(weighed, sample.frame), rtol=1e-8, atol=1e-8)
+    found = weighed.contributions(sample.frame, by)
+    expected = centred(joint(weighed, sample.frame))
+    np.testing.assert_allclose(centred(found.nats.sum(axis=1)), expected, rtol=1e-8, atol=1e-8)
+    names = [line.name for line in found.lines]
     assert names[: 1 + len(X.columns)] == ["prior", *X.columns]
-    assert "left + right" in names[1 + len(X.columns) :]
-    assert all(name.count(" + ") == 1 for name in names[1 + len(X.columns) :])
-    assert all(part.shape == (N, 3) for part in parts)
+    assert names[-2:] == ["intercept", f"limit of {N} rows"]
+    pairs = names[1 + len(X.columns) : -2]
+    assert ("left + right" in pairs) if by == "pair" else not pairs
+    assert [line.columns for line in found.lines[1 : 1 + len(X.columns)]] == [(j,) for j in range(len(X.columns))]
+
+
+def test_pairs_are_shared_out_to_their_columns(known):
+    weighed, sample, X, _ = known
+    by_column, by_pair = weighed.contributions(sample.frame), weighed.contributions(sample.frame, "pair")
+    moved = by_column.nats[:, 1 : 1 + len(X.columns)] - by_pair.nats[:, 1 : 1 + len(X.columns)]
+    pairs = {line.columns: by_pair.nats[:, i] for i, line in enumerate(by_pair.lines) if len(line.columns) == 2}
+    np.testing.assert_allclose(moved.sum(axis=1), sum(pairs.values()), rtol=1e-9, atol=1e-9)
+    alone = [j for j in range(len(X.columns)) if not any(j in columns for columns in pairs)]
+    np.testing.assert_allclose(moved[:, alone], 0.0, atol=1e-12)
+
+
+def test_an_intercept_of_nothing_is_no_line(known):
+    weighed, sample, _, _ = known
+    none = replace(weighed, weights=replace(weighed.weights, bias=np.zeros(3)))
+    assert "intercept" not in [line.name for line in none.contributions(sample.frame).lines]
+
+
+def test_the_limit_bounds_the_odds_and_moves_no_order(known):
+    """p ≥ ε·p(c), whatever the evidence; the class that is more probable than by its prior stays so."""
+    weighed, sample, _, _ = known
+    sure = replace(weighed, weights=replace(weighed.weights, values=1e3 * weighed.weights.values))
+    prior, p = np.exp(weighed.log_prior), np.exp(joint(sure, sample.frame))
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
+    assert (p >= LIMIT * prior * (1 - 1e-12)).all()
+    assert p.max() <= 1 - LIMIT * (1 - prior.max()) + 1e-12
+    assert p.max() > 1 - 1.001 * LIMIT
 
 
 def test_a_column_has_its_pieces_whatever_the_others_hold(known):
     """But for joint densities and trees: without those, its part depends on its own cells alone."""
     weighed, _, X, y = known
-    single = {"value", "normal", "present", "supervised bins"}
+    single = {"value", "normal", "present"}
     chosen = [p for p, kind in enumerate(weighed.weights.kinds) if kind in single or kind.endswith(" bins")]
-    weights = Weights(
-        weighed.weights.classes,
-        tuple(weighed.weights.kinds[p] for p in chosen),
-        tuple(weighed.weights.columns[p] for p in chosen),
-        weighed.weights.values[chosen],
-        weighed.weights.bias,
-        3.0,
-        N,
+    weights = replace(
+        weighed.weights,
+        kinds=tuple(weighed.weights.kinds[p] for p in chosen),
+        columns=tuple(weighed.weights.columns[p] for p in chosen),
+        values=weighed.weights.values[chosen],
+        fold_values=weighed.weights.fold_values[:, chosen],
     )
     alone = Weighed(weighed.evidence, weighed.blocks, weights, "empirical")
-    names, parts = alone.parts(frame_of(X))
+    found = alone.column_shares(frame_of(X))
     other = X.sample(frac=1, random_state=1, ignore_index=True).assign(height=X["height"])
-    _, changed = alone.parts(frame_of(other))
-    j = names.index("height")
-    np.testing.assert_array_equal(parts[j], changed[j])
+    j = list(X.columns).index("height")
+    np.testing.assert_array_equal(found[:, j], alone.column_shares(frame_of(other))[:, j])
+    assert found[:, j].any()
     assert {len(reader.pieces) for _, reader, _ in alone.readers} != {0}
     assert len(y) == N
 
@@ -102,9 +144,12 @@ def test_columns_may_stand_in_another_order_and_more_may_be_there(known):
 def test_the_class_prior_may_be_given(known):
     weighed, sample, _, _ = known
     given = Weighed(weighed.evidence, weighed.blocks, weighed.weights, [0.2, 0.3, 0.5])
-    shift = joint(given, sample.frame) - joint(weighed, sample.frame)
+    plain = replace(weighed.weights, prior_share=0.0)
+    shift = joint(replace(given, weights=plain), sample.frame) - joint(replace(weighed, weights=plain), sample.frame)
     expected = np.log([0.2, 0.3, 0.5]) - weighed.log_prior
     np.testing.assert_allclose(shift, np.tile(expected, (N, 1)), rtol=1e-9, atol=1e-10)
+    z = joint(replace(given, weights=plain), sample.frame)  # the limit is that of the prior that is given
+    np.testing.assert_allclose(joint(given, sample.frame), limited(z, np.array([0.2, 0.3, 0.5])), rtol=1e-9, atol=1e-9)
 
 
 def test_only_blocks_that_count_are_read(known):
@@ -116,15 +161,36 @@ def test_only_blocks_that_count_are_read(known):
     assert len(weighed.readers) == len(weighed.evidence.blocks)
 
 
-def test_rows_left_out_are_judged_by_their_left_out_evidence(known):
+def test_rows_left_out_are_judged_by_their_left_out_evidence_and_the_weights_of_their_fold(known):
     weighed, sample, _, y = known
-    evidence, _, _ = gathered(weighed.evidence, sample)
-    z = weighed.log_prior + weighed.weights.bias
-    z = z + np.einsum("cnp,pc->nc", evidence.values, weighed.weights.values)
+    evidence, _, keys = gathered(weighed.evidence, sample)
+    fold, counts = fold_of(keys), np.unique(y, return_counts=True)[1].astype(float)
+    expected = np.empty((N, 3))
+    for i in range(N):
+        prior = counts - (np.arange(3) == evidence.labels[i])
+        prior /= prior.sum()
+        w, bias = weighed.weights.fold_values[fold[i]], weighed.weights.fold_bias[fold[i]]
+        z = np.log(prior) + bias + np.einsum("cp,pc->c", evidence.values[:, i], w)
+        expected[i] = np.exp(limited(z[np.newaxis], prior)[0])
     judged = weighed.left_out(sample, 0)
-    np.testing.assert_allclose(judged.proba, softmax(z, axis=1), rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(judged.proba, expected, rtol=1e-8, atol=1e-12)
     assert [weighed.evidence.classes[k] for k in judged.labels] == y.tolist()
     assert judged.weights is None
+    assert {*fold.tolist()} == {*range(FOLDS)}
+
+
+def test_weights_without_folds_judge_all_rows_alike(known):
+    weighed, sample, _, _ = known
+    weights = weighed.weights
+    none = replace(weights, fold_values=weights.fold_values[:0], fold_bias=weights.fold_bias[:0])
+    same = (FOLDS, *weights.values.shape)
+    alike = replace(
+        weights,
+        fold_values=np.broadcast_to(weights.values, same).copy(),
+        fold_bias=np.tile(weights.bias, (FOLDS, 1)),
+    )
+    one, other = (replace(weighed, weights=given).left_out(sample, 0).proba for given in (none, alike))
+    np.testing.assert_array_equal(one, other)
 
 
 def test_without_its_only_row_a_class_is_impossible():
@@ -137,35 +203,6 @@ def test_without_its_only_row_a_class_is_impossible():
     once = evidence.classes.index("once")
     assert judged.proba[7, once] == 0.0
     np.testing.assert_allclose(judged.proba.sum(axis=1), 1.0, rtol=1e-12)
-
-
-# What columns contribute ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_what_a_column_contributes_is_its_mean_for_the_right_class_against_the_others(weighted):
-    X, y = mixed(N)
-    given = np.random.default_rng(1).choice([0.5, 1.0, 3.0], N) if weighted else None
-    evidence, sample = model_of(X, y, given)
-    weights = weigh(evidence, readers_of(evidence), sample, 0)
-    names, parts = Weighed(evidence, readers_of(evidence), weights, "empirical").parts(sample.frame)
-    label = np.array([evidence.classes.index(c) for c in y])
-    for name, part, decibans in zip(names[1:], parts[1:], weights.decibans, strict=True):
-        own = part[np.arange(N), label]
-        others = (part.sum(axis=1) - own) / 2
-        assert decibans == pytest.approx(np.average(own - others, weights=given) * DECIBANS, rel=1e-9, abs=1e-9), name
-    assert [" + ".join(part) for part in weights.parts] == names[1:]
-
-
-def test_many_rows_are_represented_by_some():
-    X, y = mixed(SHOWN + 300)
-    evidence, sample = model_of(X, y, trees=0)
-    weights = weigh(evidence, readers_of(evidence), sample, 0)
-    order = np.random.default_rng(2).permutation(len(y))
-    turned = weigh(evidence, readers_of(evidence), sample.take(order), 0)
-    np.testing.assert_allclose(turned.decibans, weights.decibans, rtol=1e-6, atol=1e-9)
-    best = weights.parts[int(np.argmax(weights.decibans))]
-    assert best in {("code",), ("left", "right")}
 
 
 def test_new_rows_may_be_weighed_too():

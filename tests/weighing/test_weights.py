@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 from scipy.special import log_softmax
 
+from deciban.weighing.candidates import candidate_paths
+from deciban.weighing.folds import FOLDS
+from deciban.weighing.left_out import LeftOut
 from deciban.weighing.reader import Piece
 from deciban.weighing.readers import readers_of
-from deciban.weighing.solve import solve
 from deciban.weighing.weights import Weights
 from tests.weighing.made import collected, gathered, learned, mixed, sampled
 
@@ -21,7 +23,10 @@ GIVEN = Weights(
     (("x",), ("x", "y"), ("z", "y")),
     np.array([[1.0, 3.0], [0.5, 0.0], [0.25, 0.75]]),
     np.array([0.5, -0.5]),
-    3.0,
+    np.array([[[1.0, 3.0], [0.5, 0.0], [0.25, 0.75]], [[2.0, 1.0], [0.0, 0.0], [0.0, 0.5]]]),
+    np.array([[0.5, -0.5], [0.25, -0.25]]),
+    0.1,
+    {"prior": 0.25, "penalty 3": 0.75},
     10,
 )
 
@@ -54,7 +59,10 @@ OTHER = Weights(
     (("y", "x"), ("z",)),
     np.array([[1.0, 2.0], [4.0, 8.0]]),
     np.array([1.0, -1.0]),
+    np.array([[[1.0, 2.0], [4.0, 8.0]], [[1.0, 0.0], [2.0, 4.0]]]),
+    np.array([[1.0, -1.0], [2.0, -2.0]]),
     0.3,
+    {"naive Bayes": 1.0},
     30,
 )
 
@@ -98,10 +106,39 @@ def test_merged_weights_are_means_by_the_rows_of_each_class():
     assert values == expected
     assert bias == {"a": 0.5, "b": -0.5 / 4 + 1.0 * 3 / 4, "c": -1.0}
     assert merged.rows == 40
-    assert merged.penalty == OTHER.penalty  # of the one that weighed more rows
     turned = OTHER.merged(GIVEN, theirs, mine)
     assert as_table(turned) == (values, bias)
-    assert turned.penalty == merged.penalty
+
+
+def test_weights_of_folds_the_limit_and_the_candidates_are_merged_too():
+    """By the rows of each class; the limit and the candidates by all rows: 6 here and 2 there."""
+    mine, theirs = {"a": 5.0, "b": 1.0}, {"b": 1.0, "c": 1.0}
+    merged, turned = GIVEN.merged(OTHER, mine, theirs), OTHER.merged(GIVEN, theirs, mine)
+    for fold in range(2):
+        expected = GIVEN.of_fold(fold).merged(OTHER.of_fold(fold), mine, theirs)
+        assert as_table(merged.of_fold(fold)) == as_table(turned.of_fold(fold)) == as_table(expected)
+    assert as_table(merged.of_fold(1))[0]["value", frozenset({"z"}), "b"] == 2.0 / 2
+    assert as_table(merged.of_fold(0)) != as_table(merged.of_fold(1))
+    assert merged.prior_share == turned.prior_share == pytest.approx(0.75 * 0.1 + 0.25 * 0.3, rel=1e-12)
+    assert merged.shares == {"prior": 0.75 * 0.25, "penalty 3": 0.75 * 0.75, "naive Bayes": 0.25}
+    assert turned.shares == merged.shares
+
+
+def test_a_model_without_folds_counts_by_its_weights_in_every_fold():
+    whole = replace(OTHER, fold_values=OTHER.fold_values[:0], fold_bias=OTHER.fold_bias[:0])
+    assert whole.of_fold(1) is whole
+    merged = GIVEN.merged(whole, {"a": 1.0, "b": 1.0}, {"b": 3.0})
+    assert merged.fold_values.shape == (2, 4, 3)
+    assert as_table(merged.of_fold(1))[0]["value", frozenset({"z"}), "b"] == 4.0 * 3 / 4
+
+
+def test_pieces_that_are_gone_have_no_weights_in_folds():
+    left = GIVEN.without({("pair", frozenset({"x", "y"}))})
+    assert left.kinds == ("value", "pair")
+    assert left.columns == (("x",), ("z", "y"))
+    assert left.values.tolist() == [[1.0, 3.0], [0.25, 0.75]]
+    assert left.of_fold(1).values.tolist() == [[2.0, 1.0], [0.0, 0.5]]
+    assert left.of_fold(1).bias.tolist() == [0.25, -0.25]
 
 
 def test_a_class_that_one_model_did_not_weigh_has_the_mean_of_its_others_there():
@@ -121,38 +158,45 @@ def test_equal_weights_stay_as_they_are():
         np.testing.assert_allclose(merged.bias, GIVEN.bias, rtol=1e-15)
 
 
-def test_what_columns_contribute_is_the_mean_by_rows():
-    one = replace(GIVEN, parts=(("x",), ("y",)), decibans=np.array([4.0, 1.0]))
-    other = replace(OTHER, parts=(("y",), ("x", "y")), decibans=np.array([3.0, 8.0]))
-    merged = one.merged(other, {"a": 2.0, "b": 4.0}, {"c": 2.0})
-    found = dict(zip(merged.parts, merged.decibans.tolist(), strict=True))
-    assert found == {("x",): 3.0, ("y",): 1.5, ("x", "y"): 2.0}
-
-
 # Learning ------------------------------------------------------------------------------------------------------------
 
 
+def table_of(weights, names, pieces):
+    """(F + 1, P, K) weights of all pieces: of all rows, and of the rows that are in no fold."""
+    given = [weights, *(weights.of_fold(f) for f in range(len(weights.fold_bias)))]
+    return np.stack([some.of(pieces, names, weights.classes) for some in given])
+
+
 @pytest.mark.parametrize("classes", [2, 3])
-def test_weights_are_the_solution_for_the_pieces_that_tell_something(classes):
+def test_weights_are_the_mean_of_the_candidates_that_are_believed(classes):
     model, sample = learned(classes=classes)
     weights = Weights.learned(model, readers_of(model), sample, 0)
     evidence, pieces, _ = gathered(model, sample)
-    names = model.schema.names
-    place = {(piece.kind, tuple(names[j] for j in piece.columns)): p for p, piece in enumerate(pieces)}
-    chosen = [place[key] for key in zip(weights.kinds, weights.columns, strict=True)]
-    assert len(set(chosen)) == len(chosen)
-    kinds = {kind: i for i, kind in enumerate(sorted(set(weights.kinds)))}
-    groups = np.array([kinds[kind] for kind in weights.kinds])
-    few = replace(evidence, values=np.ascontiguousarray(evidence.values[:, :, chosen]), groups=groups)
-    found = solve(few, weights.penalty)
-    if classes == 2:  # only the difference counts
-        np.testing.assert_allclose(weights.values, np.repeat(found.weights, 2, axis=1), atol=1e-5)
-        assert weights.bias[1] - weights.bias[0] == pytest.approx(found.bias[0], abs=1e-5)
-    else:
-        np.testing.assert_allclose(weights.values, found.weights, atol=1e-5)
-        np.testing.assert_allclose(weights.bias, found.bias, atol=1e-5)
-    assert (weights.values >= 0).all()
+    admitted = LeftOut.of(model, sample, 0).admitted(readers_of(model))
+    paths = candidate_paths(evidence, pieces, admitted, wide=False, tol=1e-12)
+    found = {name: weights for path in paths for name, weights in path}
+    assert sum(weights.shares.values()) == pytest.approx(1.0, rel=1e-12)
+    values = sum(share * found[name].values for name, share in weights.shares.items())
+    bias = sum(share * found[name].bias for name, share in weights.shares.items())
+    table = table_of(weights, model.schema.names, pieces)
+    np.testing.assert_allclose(table[0], values, atol=1e-6)
+    np.testing.assert_allclose(weights.bias, bias, atol=1e-6)
+    assert (table >= 0).all()
+    assert table.shape == (1 + FOLDS, len(pieces), classes)
+    assert all((table[0] != fold).any() for fold in table[1:])
     assert weights.rows == sample.frame.rows
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_order_of_rows_does_not_matter(classes):
+    model, sample = learned(classes=classes)
+    order = np.random.default_rng(1).permutation(sample.frame.rows)
+    one, other = (Weights.learned(model, readers_of(model), rows, 0) for rows in (sample, sample.take(order)))
+    assert one.keys == other.keys
+    assert one.shares == pytest.approx(other.shares, rel=1e-9)
+    assert one.prior_share == pytest.approx(other.prior_share, rel=1e-9)
+    for name in ("values", "bias", "fold_values", "fold_bias"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-6, atol=1e-7)
 
 
 def test_what_a_piece_repeats_is_not_weighed_twice():

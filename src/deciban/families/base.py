@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.batch import Coded
+from deciban.contributions import Line, line_title
 from deciban.errors import DecibanError, forbid_infinite, hearing
 from deciban.late import issparse
 from deciban.statistics.base import Statistic
 from deciban.table import Table as Table
-from deciban.types import FloatArray, Labels, Level
+from deciban.types import FloatArray, IntArray, Labels, Level, Names
 
 if TYPE_CHECKING:
     from deciban.families.formulas import Formula
@@ -69,6 +70,18 @@ class Natural:
     presence: NDArray[np.bool_]  # (m) 1 wherever the cell is there: part of the intercept when nothing is missing
     constant: FloatArray  # (K) b: what does not depend on x at all
     absence: NDArray[np.bool_] | None = None  # (m) entries that are 1 wherever the cell is missing, if there are such
+
+
+@dataclass(frozen=True)
+class TermLine:
+    """What a term of documents adds, or (times is None) what all terms that a document does not have add together."""
+
+    name: str
+    nats: FloatArray  # (n, K)
+    times: IntArray | None = None  # (n) how often each document has the term
+
+    def line(self, columns: tuple[int, ...], names: Names) -> Line:
+        return Line(line_title(columns, names, self.name), columns, self.times, last=self.times is None)
 
 
 class Family(ABC, Generic[S, P]):
@@ -189,14 +202,14 @@ class Family(ABC, Generic[S, P]):
         raise DecibanError(f"{type(self).__name__} is not an exponential family: it has no T(x)")
 
     def parts(self, params: P, values: Any, classes: int) -> list[FloatArray]:
-        """The log-density, one (n, K) array for each column (a joint family: one for all); they sum to it."""
+        """The log-density, one (n, K) array for each column (or one for all, if it is not split); they sum to it."""
         if self.joint:
             return [self.log_density(params, values, classes)]
         columns = range(values.shape[1])
         return [self.log_density(column_of(params, j), column_of(values, j), classes) for j in columns]
 
-    def lines(self, params: P, values: Any, classes: int) -> Iterable[tuple[str, FloatArray]] | None:
-        """The log-density of a joint family by names of its own, (n, K) for each; None if it has no such parts."""
+    def lines(self, params: P, values: Any, classes: int) -> Iterable[TermLine] | None:
+        """The log-density of documents, term by term; None for a family that has no terms."""
         return None
 
     def silent(self, params: P) -> Sequence[int]:

@@ -53,7 +53,8 @@ class Binned(Family[Histogram, BinnedParams]):
     The bins are chosen when the model is estimated, from a histogram that adds and subtracts:
     "equal-width" and "equal-frequency" make `count` bins (fewer where values tie); "supervised" cuts where the classes
     differ, as long as a cut shortens the description of the labels (Fayyad & Irani 1993), at any number of bins.
-    Cuts lie half way between values. Beyond `cap` different values the histogram is coarser, by whole mantissa bits.
+    Cuts lie half way between values. Beyond `cap` different values, or where these take more than `bits` bits, the
+    histogram is coarser, by whole mantissa bits.
 
     >>> import numpy as np
     >>> family = Binned("equal-frequency", count=2)
@@ -68,6 +69,7 @@ class Binned(Family[Histogram, BinnedParams]):
     count: int = 10
     prior: DiscretePrior | None = None
     cap: int = 2048
+    bits: int | None = None
     apart: ClassVar[bool] = False  # how fine the histogram is depends on all rows
 
     def __post_init__(self) -> None:
@@ -75,10 +77,12 @@ class Binned(Family[Histogram, BinnedParams]):
             raise ValueError(f"Binned: no bins called {self.bins!r}: supervised, equal-frequency or equal-width")
         if self.count < 1 or self.cap < 2:
             raise ValueError("Binned: count must be 1 or more, cap 2 or more")
+        if self.bits is not None and self.bits < 2:
+            raise ValueError("Binned: bits must be 2 or more, or None")
 
     def collect(self, values: NDArray[Any], labels: Labels, weights: FloatArray | None, classes: int) -> Histogram:
         forbid_infinite(values)
-        return Histogram.of(values, labels, weights, classes, cap=self.cap)
+        return Histogram.of(values, labels, weights, classes, self.cap, self.bits)
 
     def estimate(self, statistic: Histogram, context: Context) -> BinnedParams:
         prior = self.prior or Laplace(context.smoothing)

@@ -85,6 +85,7 @@ class Pairs(Celled):
     """
 
     pairs: tuple[tuple[int, int], ...] = ()
+    least: float = 0.0  # nats over all rows that a pair had to say more than its two columns, to be chosen
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:

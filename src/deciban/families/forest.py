@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -110,20 +109,7 @@ class Forest(Celled):
             nodes = np.stack([children, children + 1], axis=1).reshape(-1)
         return np.concatenate([np.zeros(0, np.intp), *found])
 
-    def steps(self, codes: Codes) -> Iterator[tuple[IntArray, IntArray, IntArray, IntArray]]:
-        """Level by level: rows, the nodes that they are at, the nodes that they go to, and the columns that say so."""
-        n, trees = len(codes), len(self.starts) - 1
-        row = np.tile(np.arange(n), trees)
-        first = np.repeat(self.starts[:-1], n)
-        node = first.copy()
-        while True:
-            inner = np.flatnonzero(self.column[node] >= 0)
-            if not len(inner):
-                return
-            row, first, node = row[inner], first[inner], node[inner]
-            column = self.column[node]
-            value, code = codes[row, column], self.code[node]
-            goes_left = np.where(self.reading.ordered[column], value <= code, value == code)
-            child = first + self.left[node] + np.where(goes_left, 0, 1)
-            yield row, node, child, column.astype(np.intp)
-            node = child
+    def shares(self, codes: Codes, said: FloatArray) -> FloatArray:
+        """(n, columns, K) for each row, what the steps that ask for a column change of what nodes say (nodes, K)."""
+        nodes = self.starts, self.column, self.code, self.left
+        return _kernels.tree_shares(codes, *nodes, self.reading.ordered, said)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.batch import MISSING, UNSEEN
+from deciban.families.whitening import Whitening
 from deciban.statistics.tokens import Cut, Terms
 from deciban.types import Domain, FloatArray, IntArray, Levels
 
@@ -81,14 +82,26 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Whitened:
+    """What takes a joint normal apart by entries: see families.whitening."""
+
+    root: FloatArray  # (c, d(d + 1)/2) rows of the lower triangles of R^(−½)
+    scale: FloatArray  # (c, d) 1/σ
+    logs: FloatArray  # (c, d)
+
+    @classmethod
+    def of(cls, whitening: Whitening) -> Whitened:
+        return cls(rows_of_triangle(whitening.root), whitening.scale, whitening.logs)
+
+
+@dataclass(frozen=True)
 class Joint:
-    """constant − ½|T(x − μ_c)|² of a whole row; of one with holes the density of what it has, by its part of Σ."""
+    """logs_j − ½z_j² for each column of a whole row; where cells are missing, for the others, by their part of Σ."""
 
     columns: tuple[int, ...]
     mean: FloatArray  # (K, d)
-    whiten: FloatArray  # (K or 1, d(d + 1)/2) rows of the lower triangle T, TᵀT = Σ⁻¹
-    covariance: FloatArray  # the same of Σ
-    constant: FloatArray  # (K or 1) −½ log |2πΣ|
+    whitened: Whitened
+    covariance: FloatArray  # (K or 1, d(d + 1)/2) rows of the lower triangle of Σ
 
 
 @dataclass(frozen=True)
@@ -116,16 +129,15 @@ class Listed:
 class Mixed:
     """Two joint normals of a vector, with one covariance and with one for each class; see weighing.densities.Jointly.
 
-    Both are centred, held within `most` nats, weighed, and taken apart by columns.
+    Both are centred, held within `most` nats, weighted, and taken apart by columns.
     """
 
     columns: tuple[int, ...]
     entries: tuple[Scaled | Listed, ...]
     owner: IntArray  # (m) the column of each entry
-    middle: FloatArray  # (m)
     mean: FloatArray  # (K, m)
-    shared: FloatArray  # (1, m(m + 1)/2) rows of the lower triangle T, TᵀT = Σ⁻¹
-    own: FloatArray  # (K, m(m + 1)/2)
+    shared: Whitened  # of one covariance
+    own: Whitened  # of K
     weights: FloatArray  # (2, K)
     most: float
 
@@ -219,10 +231,7 @@ def owners_of(formula: Formula) -> list[Owner]:
         return [formula.owner]
     if isinstance(formula, Bag):
         return [] if formula.owner is None else [formula.owner]
-    if isinstance(formula, Joint):
-        return [formula.columns]
-    of_none: list[Owner] = [()] if isinstance(formula, Mixed) else []
-    return [*of_none, *((j,) for j in formula.columns)]
+    return [(j,) for j in formula.columns]
 
 
 def rows_of_triangle(matrices: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.batch import MISSING, UNSEEN, Frame
+from deciban.batch import MISSING, UNSEEN, Frame, Place
 from deciban.late import late
 from deciban.types import FloatArray, IntArray, Levels
 
@@ -64,7 +64,7 @@ class Coding:
         """That of some of the columns."""
         return Coding(tuple(self.cuts[j] for j in columns), tuple(self.levels[j] for j in columns))
 
-    def of(self, frame: Frame, columns: Sequence[int]) -> Codes:
+    def of(self, frame: Frame, columns: Sequence[Place]) -> Codes:
         """(n, d) the codes of some columns of a frame."""
         out = np.empty((frame.rows, len(columns)), np.uint8, order="F")
         numbers, others = np.flatnonzero(self.ordered), np.flatnonzero(~self.ordered)
@@ -122,7 +122,7 @@ class Encoding:
         parts = (self.middle, self.spread, self.range, self.levels)
         return Encoding(*(tuple(part[j] for j in columns) for part in parts))  # type: ignore[arg-type]
 
-    def of(self, frame: Frame, columns: Sequence[int]) -> FloatArray:
+    def of(self, frame: Frame, columns: Sequence[Place]) -> FloatArray:
         """(n, m) the entries of some columns of a frame."""
         out = np.zeros((frame.rows, len(self.owner)))
         numbers = np.array([j for j, levels in enumerate(self.levels) if levels is None], np.intp)
@@ -142,7 +142,7 @@ class Encoding:
 
 
 def _places(
-    frame: Frame, columns: Sequence[int], others: IntArray, levels: tuple[Levels | None, ...]
+    frame: Frame, columns: Sequence[Place], others: IntArray, levels: tuple[Levels | None, ...]
 ) -> NDArray[np.int32]:
     """(n, m) the places of cells in lists of values."""
     lists = tuple(levels[j] or () for j in others)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from deciban.families.base import FLOOR, Context, Family, Natural, Table, class_
 from deciban.families.downdate import LITTLE, Basis, Less, Removed, Rotated, Whitened, narrowest, oas_of
 from deciban.families.natural import LARGEST, origins, products, shifted, squarable
 from deciban.families.priors import InverseWishart
+from deciban.families.whitening import Whitening
 from deciban.late import late
 from deciban.statistics.scatter import Scatter
 from deciban.types import Domain, FloatArray, Labels
@@ -42,6 +44,11 @@ class MultivariateGaussianParams:
     skipped: FloatArray  # (K) rows left out because of a hole
     status: str = "ok"
     patterns: dict[bytes, MultivariateGaussianParams] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def whitening(self) -> Whitening:
+        """What takes the density apart by columns."""
+        return Whitening.of(self.covariance)
 
 
 @dataclass(frozen=True)
@@ -143,24 +150,27 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         return oas(sigma, n) if self.shrinkage == "oas" else float(self.shrinkage or 0.0)
 
     def add_log_density(self, params: MultivariateGaussianParams, values: NDArray[Any], out: FloatArray) -> None:
-        holed = _kernels.find_holes(values)
-        if not holed.any():
-            _add_complete(params, values, out)
-            return
-        patterns, place = np.unique(np.isnan(values[holed]), axis=0, return_inverse=True)
-        rows = np.flatnonzero(holed)
-        whole = ~holed
-        if whole.any():
-            part = out[whole]
-            _add_complete(params, values[whole], part)
-            out[whole] = part
-        for i, pattern in enumerate(patterns):
-            if pattern.all():
+        for rows, there in _patterns(values):
+            if isinstance(rows, slice):
+                _add_complete(params, values, out)
                 continue
-            chosen = rows[place.reshape(-1) == i]
-            part = out[chosen]
-            _add_complete(_marginal(params, ~pattern), np.ascontiguousarray(values[np.ix_(chosen, ~pattern)]), part)
-            out[chosen] = part
+            part = out[rows]
+            _add_complete(_marginal(params, there), np.ascontiguousarray(values[np.ix_(rows, there)]), part)
+            out[rows] = part
+
+    def parts(self, params: MultivariateGaussianParams, values: NDArray[Any], classes: int) -> list[FloatArray]:
+        """−½z_j² and its constant for each column j, as Whitening says; for a missing cell 0."""
+        out = np.zeros((*values.shape, classes))
+        for rows, there in _patterns(values):
+            whole = isinstance(rows, slice)
+            of = params if whole else _marginal(params, there)
+            x = values if whole else values[np.ix_(rows, there)]  # type: ignore[arg-type]
+            shares = of.whitening.shares(x.astype(np.float64), of.mean)
+            if whole:
+                out[:] = shares
+            else:
+                out[np.ix_(rows, np.flatnonzero(there))] = shares  # type: ignore[arg-type]
+        return list(out.transpose(1, 0, 2))
 
     def leave_one_out(
         self,
@@ -248,9 +258,9 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         return int(params.mean.size + matrices * d * (d + 1) // 2)
 
     def formula(self, params: MultivariateGaussianParams) -> list[Formula]:
-        """The triangle T for whole rows, and Σ, of which a row with holes has a part."""
-        whiten, sigma = formulas.rows_of_triangle(params.whiten), formulas.rows_of_triangle(params.covariance)
-        return [formulas.Joint(tuple(range(params.mean.shape[1])), params.mean, whiten, sigma, params.constant)]
+        """The whitening of whole rows, and Σ, of which a row with missing cells has a part."""
+        whitened, sigma = formulas.Whitened.of(params.whitening), formulas.rows_of_triangle(params.covariance)
+        return [formulas.Joint(tuple(range(params.mean.shape[1])), params.mean, whitened, sigma)]
 
     def linear_formula(self, params: MultivariateGaussianParams, weights: FloatArray) -> list[Formula]:
         """Lines of the columns and, where each class has its own covariance, products of any two."""
@@ -446,8 +456,26 @@ def _add_complete(params: MultivariateGaussianParams, values: NDArray[Any], out:
         _kernels.add_quadratic(z, means, np.full_like(means, -0.5), constant, out[start : start + step])
 
 
+def _patterns(values: NDArray[Any]) -> Iterator[tuple[slice | NDArray[np.intp], NDArray[np.bool_]]]:
+    """Rows that have the same cells, and which those are: all rows as a slice, if none is missing."""
+    holed = _kernels.find_holes(values)
+    everything = np.ones(values.shape[1], np.bool_)
+    if not holed.any():
+        yield slice(None), everything
+        return
+    if not holed.all():
+        yield np.flatnonzero(~holed), everything
+    rows = np.flatnonzero(holed)
+    patterns, place = np.unique(np.isnan(values[rows]), axis=0, return_inverse=True)
+    for i, missing in enumerate(patterns):
+        if not missing.all():
+            yield rows[place.reshape(-1) == i], ~missing
+
+
 def _marginal(params: MultivariateGaussianParams, kept: NDArray[np.bool_]) -> MultivariateGaussianParams:
     """The density of some of the columns: their means, and their part of the covariance."""
+    if kept.all():
+        return params
     key = kept.tobytes()
     if key not in params.patterns:
         sigma = params.covariance[:, kept][:, :, kept]

@@ -15,7 +15,8 @@ from deciban.families.triangles import solve_lower
 from deciban.statistics.scatter import Scatter
 from deciban.types import FloatArray, Labels
 
-TOWARDS = 0.02  # of the rows, virtual ones, that pull the shared covariance towards the identity
+PER_ENTRY = 2.0 / 3.0  # virtual rows that pull the shared covariance towards the identity, for each of d entries
+PER_ROW = 0.02  # and for each row
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class NormalsParams:
 
 @dataclass(frozen=True)
 class Normals(Family[Scatter, NormalsParams]):
-    """Σ = (W + mI)/(n + m), with m = n/50; Σ_c = (W_c + d·Σ)/(n_c + d), with W the scatter within the classes.
+    """Σ = (W + mI)/(n + m), with m = 2d/3 + n/50; Σ_c = (W_c + d·Σ)/(n_c + d), with W the scatter within the classes.
 
     As a density, each class has its own covariance, drawn towards the shared one by as many rows as there are
     dimensions. Cells are encoded before they are added up (see Encoding), so there are no holes.
@@ -52,7 +53,8 @@ class Normals(Family[Scatter, NormalsParams]):
         count = statistic.count.value
         total, d = max(float(count.sum()), 1e-300), statistic.origin.shape[1]
         within = statistic.within
-        shared = (within.sum(axis=0) + TOWARDS * total * np.eye(d)) / ((1 + TOWARDS) * total)
+        virtual = virtual_rows(total, d)
+        shared = (within.sum(axis=0) + virtual * np.eye(d)) / (total + virtual)
         middle = count @ statistic.mean / total
         mean = np.where((count > 0)[:, np.newaxis], statistic.mean, middle)
         own = (within + d * shared) / (count + d)[:, np.newaxis, np.newaxis]
@@ -71,6 +73,11 @@ class Normals(Family[Scatter, NormalsParams]):
 
     def describe(self, params: NormalsParams, context: Context) -> list[Table]:
         return []
+
+
+def virtual_rows(rows: float, entries: int) -> float:
+    """m of the shared covariance: few rows say little of how many entries go together."""
+    return PER_ENTRY * entries + PER_ROW * rows
 
 
 def log_roots(whiten: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from deciban import _kernels
 from deciban.batch import Texts
 from deciban.errors import DecibanError
-from deciban.families.base import Context, Family, Natural, Reads, Recalled, Table, padded_table
+from deciban.families.base import Context, Family, Natural, Reads, Recalled, Table, TermLine, padded_table
 from deciban.families.left_out_terms import LeftOut
 from deciban.families.natural import require_finite
 from deciban.families.priors import Background, DiscretePrior, Laplace, Virtual, log_frequencies
@@ -34,6 +34,8 @@ SHOWN = 20  # terms in a summary, of each class
 MUCH = 1e6  # nats: more than any evidence that is finite
 MOST_CELLS = 1 << 26  # of lines that are told at a time
 CELLS = 1 << 20  # of term rows, that are left out at a time
+ABSENT = "words that are not there"
+SHAPES = (("url:", "a link", "a link to"), ("address:", "a mail address", "a mail address at"))
 
 
 @dataclass(frozen=True)
@@ -266,32 +268,47 @@ class Text(Family[Tokens, TextParams]):
         times = np.ones(len(rows.data)) if self._once else rows.data
         return rows, times[:, np.newaxis] * params.log_p[:, rows.indices].T
 
-    def lines(self, params: TextParams, values: Texts, classes: int) -> Iterator[tuple[str, FloatArray]]:
-        """The log-density by terms: (n, K) for each one that some row has, and for those that are absent."""
+    def lines(self, params: TextParams, values: Texts, classes: int) -> Iterator[TermLine]:
+        """The log-density by terms: those that some row has, and last those that are absent, together."""
         rows, nats = self.cells(params, values)
         known, places = np.unique(rows.indices, return_inverse=True)
         if len(known) * len(rows) * classes > MOST_CELLS:
             raise DecibanError(f"{len(rows)} documents have {len(known)} different terms: explain fewer at a time")
-        found = np.zeros((len(known), len(rows), classes))
-        found[places, rows.rows] = nats
+        found, times = np.zeros((len(known), len(rows), classes)), np.zeros((len(known), len(rows)), np.intp)
+        found[places, rows.rows], times[places, rows.rows] = nats, rows.data
+        names = self.names(params.terms, known, values)
+        yield from (TermLine(*of) for of in zip(names, found, times, strict=True))
         if self._once:
             absent = np.where(values.present[:, np.newaxis], params.absent, 0.0)
             if params.certain.any():
                 absent[self._lacks(params, values, classes)] = -np.inf
-            yield "absent terms", absent
-        names = self._names(params.terms, known, values)
-        yield from zip(names, found, strict=True)
+            yield TermLine(ABSENT, absent)
 
-    def _names(self, terms: Terms, known: IntArray, values: Texts) -> list[str]:
-        """What terms are called: those that became numbers, by the first term of the rows that did."""
+    def names(self, terms: Terms, known: IntArray, values: Texts) -> list[str]:
+        """What terms are called: shapes in words; those that became numbers by the first term of the rows that did."""
         if not self.hash_bits:
-            return [terms[place] for place in known.tolist()]
+            return [self.called(terms[place]) for place in known.tolist()]
         called: dict[str, str] = {}
         for i, j in np.ndindex(*values.shape):
             text = values.cell(i, j) or b""
             for number, term in zip(_terms(text, self.cut), _terms(text, self._plain), strict=True):
-                called.setdefault(number, term)
+                called.setdefault(number, self.called(term))
         return [called[terms[place]] for place in known.tolist()]
+
+    def called(self, term: str) -> str:
+        """A term in words, where it is the shape of a number or an address.
+
+        >>> text = Text(words=(1, 2), shapes=True)
+        >>> [text.called(term) for term in ("call", "00000000000", "£ 0,000", "url:example.com")]
+        ['call', 'a number of 11 digits', '£ [a number like 0,000]', 'a link to example.com']
+        """
+        if not self.shapes or term.startswith("~"):
+            return term
+        words = term.split(" ")
+        shapes = [_shape(word) for word in words]
+        if len(words) == 1:
+            return shapes[0] or term
+        return " ".join(word if shape is None else f"[{shape}]" for word, shape in zip(words, shapes, strict=True))
 
     def silent(self, params: TextParams) -> list[int]:
         return [] if len(params.terms) else [0]
@@ -346,13 +363,24 @@ class Text(Family[Tokens, TextParams]):
         decibans = np.where(np.abs(apart) > MUCH / classes, np.copysign(np.inf, apart), apart * 10.0 / np.log(10.0))
         best = [np.argsort(-of_class, kind="stable")[: SHOWN // classes + 1].tolist() for of_class in telling]
         rows = [
-            (label, params.terms[t], float(decibans[c, t]))
+            (label, self.called(params.terms[t]), float(decibans[c, t]))
             for c, label in enumerate(context.classes)
             for t in best[c]
             if decibans[c, t] > 0
         ]
         heads = ("class", "term", "decibans for it, each time" if not self._once else "decibans for it")
         return [Table(f"{title}: {len(params.terms)} terms, the most telling", heads, tuple(rows))]
+
+
+def _shape(word: str) -> str | None:
+    """The shape of a number or an address in words; None for any other word."""
+    for mark, alone, at in SHAPES:
+        if word.startswith(mark):
+            return f"{at} {word[len(mark) :]}" if word != mark else alone
+    if "0" not in word or word.strip("0.,"):
+        return None
+    digits = len(word)
+    return f"a number of {digits} digit{'s' if digits > 1 else ''}" if word == "0" * digits else f"a number like {word}"
 
 
 def _terms(document: bytes, cut: Cut) -> list[str]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deciban.families.normals import TOWARDS, Normals, NormalsParams
+from deciban.families.normals import Normals, NormalsParams, virtual_rows
+from deciban.families.triangles import solve_lower
+from deciban.families.whitening import Whitening
 from deciban.late import late
 from deciban.statistics import Moments, Scatter
 from deciban.types import FloatArray
-from deciban.weighing.reader import Piece, Reader, Rows, Share, bounded, centred
+from deciban.weighing.reader import Adder, Piece, Reader, Rows, bounded
 
 if TYPE_CHECKING:
     from deciban.families.formulas import Formula
@@ -108,8 +111,8 @@ class Jointly(Reader):
         x, (classes, d) = rows.values, self.params.mean.shape
         out = np.empty((len(x), 2, classes))
         n = np.arange(len(x))
-        total, towards = self.count.sum(), TOWARDS * self.count.sum()
-        whole = total + towards
+        total = float(self.count.sum())
+        whole = total + virtual_rows(total, d)
         if rows.labels is not None:
             y = rows.labels
             w = np.ones(len(x)) if rows.weights is None else rows.weights
@@ -144,34 +147,39 @@ class Jointly(Reader):
                 out[n, piece, k] = found
         return out
 
+    @cached_property
+    def _whitenings(self) -> tuple[Whitening, Whitening]:
+        """What takes both densities apart by entries."""
+
+        def of(whiten: FloatArray) -> Whitening:
+            lower = np.stack([solve_lower(t, np.eye(len(t))) for t in whiten])
+            return Whitening.of(lower @ lower.transpose(0, 2, 1))
+
+        return of(self.params.shared), of(self.params.own)
+
     def formula(self, weights: FloatArray) -> list[Formula]:
-        """Means and triangles of both; each column has its share, as `split` gives it."""
-        reading, params = self.family.reading, self.params
+        """The terms of both; each column has its share, as `share_adder` gives it."""
+        reading = self.family.reading
         vector = tuple(range(len(self.columns))), reading.formula(), reading.owner
-        means = self.count @ params.mean / self.count.sum(), params.mean
-        triangles = formulas.rows_of_triangle(params.shared), formulas.rows_of_triangle(params.own)
-        return [formulas.Mixed(*vector, *means, *triangles, weights, MOST)]
+        shared, own = map(formulas.Whitened.of, self._whitenings)
+        return [formulas.Mixed(*vector, self.params.mean, shared, own, weights, MOST)]
 
     @property
     def width(self) -> int:
         return int(self.params.mean.shape[1]) + 4 * len(self.count)
 
-    def split(self, values: FloatArray, weights: FloatArray) -> Iterator[Share]:
-        """x·(Ax) by rows, x·b by terms, x being what a row is off the mean of all; the rest belongs to no column."""
-        owner = self.family.reading.owner
-        middle = self.count @ self.params.mean / self.count.sum()
-        values, mean = values - middle, self.params.mean - middle
-        shares = np.zeros((len(self.columns) + 1, len(values), len(self.count)))
-        for piece, whiten in enumerate((self.params.shared, self.params.own)):
-            precision = np.broadcast_to(whiten.transpose(0, 2, 1) @ whiten, (len(mean), *whiten.shape[1:]))
-            terms = np.empty((len(values), values.shape[1] + 1, len(mean)))
-            for k, (p, mu) in enumerate(zip(precision, mean, strict=True)):
-                terms[:, :-1, k] = values * (p @ mu - 0.5 * (values @ p))
-                constant = np.log(np.diagonal(whiten[k])).sum() if piece else 0.0
-                terms[:, -1, k] = constant - 0.5 * mu @ p @ mu
-            terms = centred(terms)
-            whole = terms.sum(axis=1)
-            # where evidence is bounded, so are its parts
-            scale = MOST / np.maximum(np.abs(whole), MOST) * weights[piece]
-            np.add.at(shares, np.append(owner, len(self.columns)), (terms * scale[:, np.newaxis]).transpose(1, 0, 2))
-        yield from zip([*((j,) for j in self.columns), ()], shares, strict=True)
+    def share_adder(self, weights: FloatArray) -> Adder:
+        """The terms −½z_j² of the entries of a column and their constants; where evidence is bounded, so are they."""
+        first = np.searchsorted(self.family.reading.owner, np.arange(len(self.columns)))
+        columns = list(self.columns)
+
+        def add(values: FloatArray, out: FloatArray) -> None:
+            for whitening, weight in zip(self._whitenings, weights, strict=True):
+                if not weight.any():
+                    continue
+                terms = np.add.reduceat(whitening.terms(values, self.params.mean), first, axis=2)
+                terms -= terms.mean(axis=0)
+                scale = MOST / np.maximum(np.abs(terms.sum(axis=2)), MOST) * weight[:, np.newaxis]
+                out[:, columns] += (terms * scale[:, :, np.newaxis]).transpose(1, 2, 0)
+
+        return add

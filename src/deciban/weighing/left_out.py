@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from deciban.weighing.readers import Readers
 
 CELLS = 1 << 22  # of evidence, that are made at a time
 MOST_CELLS = 1 << 25  # of evidence, that are weighed: 256 MB; beyond, of fewer rows
+FEWEST = 0.5  # rows that a class has at least, without its only one
 
 
 def places_of(classes: Levels, sample: Sample) -> Labels:
@@ -45,8 +47,17 @@ class LeftOut:
     sure: bool  # that they were learned: counts are not asked
 
     @classmethod
-    def of(cls, model: Generative, sample: Sample, seed: int, *, learned: bool = True, sure: bool = False) -> LeftOut:
-        """The rows that weigh something, of classes that are known."""
+    def of(
+        cls,
+        model: Generative,
+        sample: Sample,
+        seed: int | None,
+        *,
+        learned: bool = True,
+        sure: bool = False,
+        keys: NDArray[np.uint64] | None = None,
+    ) -> LeftOut:
+        """The rows that weigh something, of classes that are known; their keys are known, or made by the seed."""
         labels = places_of(model.classes, sample)
         weight = np.ones(len(labels)) if sample.weights is None else sample.weights
         there = (labels >= 0) & (weight > 0)
@@ -59,7 +70,11 @@ class LeftOut:
         taken = sample if len(rows) == len(labels) else sample.take(rows)
         labels, weight = labels[rows], weight[rows]
         alone = (model.counts.value[labels] - np.minimum(weight, 1.0) <= 1e-9) & learned
-        keys = row_keys(taken.frame, model.schema.places(taken.frame), seed)
+        if keys is None:
+            assert seed is not None
+            keys = row_keys(taken.frame, model.schema.places(taken.frame), seed)
+        else:
+            keys = keys[rows]
         return cls(model, taken, labels, alone, keys, learned, sure)
 
     def few(self, most: int) -> LeftOut:
@@ -67,8 +82,34 @@ class LeftOut:
         rows, weights = few_of(self.keys, self.labels, self.sample.weights, most)
         if len(rows) == len(self.keys):
             return self
-        sample = replace(self.sample.take(rows), weights=weights)
-        return replace(self, sample=sample, labels=self.labels[rows], alone=self.alone[rows], keys=self.keys[rows])
+        some = self.take(rows)
+        return replace(some, sample=replace(some.sample, weights=weights))
+
+    def take(self, rows: NDArray[np.intp]) -> LeftOut:
+        """Some of the rows."""
+        sample, labels = self.sample.take(rows), self.labels[rows]
+        return replace(self, sample=sample, labels=labels, alone=self.alone[rows], keys=self.keys[rows])
+
+    def judged_by(self, model: Generative) -> LeftOut:
+        """These rows, judged by a model that has learned some of what this one has, and them; of classes it knows.
+
+        That they were learned is known of this model, and its blocks are those of the other, which may lack a class.
+        """
+        return LeftOut.of(model, self.sample, None, learned=self.learned, sure=True, keys=self.keys)
+
+    def batch(self, rows: NDArray[np.intp]) -> Batch:
+        """Some of the rows, as they were learned."""
+        some = self.take(rows)
+        return Batch(some.sample.frame, some.labels, self.model.classes, some.sample.weights, 0, some.sample.numbers)
+
+    def admitted(self, readers: Readers) -> NDArray[np.bool_]:
+        """(P) the pieces that these rows would choose, where labels choose."""
+        return np.concatenate([np.zeros(0, np.bool_), *(self._admitted(*pair) for pair in readers)])
+
+    def _admitted(self, block: Block, reader: Reader) -> NDArray[np.bool_]:
+        if not reader.chosen or not self.learned:
+            return np.ones(len(reader.pieces), np.bool_)
+        return reader.admitted(Rows(self._values(block), self.labels, self.sample.weights))
 
     def evidence(self, readers: Readers) -> tuple[Evidence, list[Piece], NDArray[np.uint64]]:
         """What every piece says of the rows, or of a part of too many, and their keys."""
@@ -82,10 +123,20 @@ class LeftOut:
             if reader.pieces:
                 rows._fill(block, reader, values[:, :, at : at + len(reader.pieces)])
             at += len(reader.pieces)
-        log_prior = np.log(self.model.counts.value / self.model.counts.value.sum())
-        offset = np.tile(log_prior[1:] - log_prior[:1] if columns == 1 else log_prior, (len(rows.labels), 1))
+        log_prior = np.log(rows.prior(FEWEST))
+        offset = log_prior[:, 1:] - log_prior[:, :1] if columns == 1 else log_prior
         groups = np.zeros(len(pieces), np.intp)
         return Evidence(values, offset, rows.labels, rows.sample.weights, groups), pieces, rows.keys
+
+    def prior(self, fewest: float) -> FloatArray:
+        """(n, K) the shares of the classes, each row left out; a class that is left without rows has so many."""
+        counts = np.tile(self.model.counts.value, (len(self.labels), 1))
+        if self.learned:
+            weight = 1.0 if self.sample.weights is None else np.minimum(self.sample.weights, 1.0)
+            own = np.arange(len(counts)), self.labels
+            counts[own] = np.where(self.alone, fewest, counts[own] - weight)
+        shares: FloatArray = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
+        return shares
 
     def _fill(self, block: Block, reader: Reader, out: FloatArray) -> None:
         for at, found in self.parts(block, reader):
@@ -98,6 +149,18 @@ class LeftOut:
 
     def parts(self, block: Block, reader: Reader) -> Iterator[tuple[int, FloatArray]]:
         """(m, pieces, K) the evidence of a block, of as many rows at a time as make no large arrays; from which on."""
+        values, sample = self._values(block), self.sample
+        rows = Rows(values)
+        if self.learned:
+            # a row of weight 2 is two rows, of which one is left out at a time
+            weights = None if sample.weights is None else np.minimum(sample.weights, 1.0)
+            rows = Rows(values, self.labels, weights)
+        step = max(1, CELLS // max(1, len(reader.pieces) * len(self.model.classes)))
+        for at in range(0, len(self.labels), step):
+            yield at, reader.evidence(rows.some(slice(at, at + step)))
+
+    def _values(self, block: Block) -> Any:
+        """The columns of a block, in the form that its family reads; they must have been learned."""
         levels = block.statistic.levels if isinstance(block.statistic, Counts) else None
         sample, places = self.sample, self.model.schema.places(self.sample.frame)
         values = read(block.plan, sample.frame, places, levels, self.model.missing)
@@ -110,13 +173,4 @@ class LeftOut:
         if self.learned and not self.sure:
             batch = Batch(sample.frame, self.labels, self.model.classes, sample.weights, 0, numbers)
             require_learned(block, values, self.labels, batch)
-        rows = Rows(values)
-        if self.learned:
-            half = (self.keys & np.uint64(1)).astype(np.bool_)
-            reader = reader.prepared(Rows(values, self.labels, sample.weights, half))
-            # a row of weight 2 is two rows, of which one is left out at a time
-            weights = None if sample.weights is None else np.minimum(sample.weights, 1.0)
-            rows = Rows(values, self.labels, weights, half)
-        step = max(1, CELLS // max(1, len(reader.pieces) * len(self.model.classes)))
-        for at in range(0, len(self.labels), step):
-            yield at, reader.evidence(rows.some(slice(at, at + step)))
+        return values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from numpy.typing import NDArray
 
 from deciban.types import FloatArray, IntArray, Labels
 
-LEVEL = 0.3  # μ: the level of a group is held to t about as much as to one piece at λ = 0.3, so that data soon decide
-BIAS = 1e-3  # ε: enough that the bias of a class without rows is finite, and too little to be felt with rows
+LEVEL = 120.0, 0.3, 6.0  # μ = 120/n, within bounds: few rows do not move the level of a group far, many soon decide
+BIAS = 1.0 / 3.0  # ε = μ/3: likewise for the bias of a class
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Evidence:
     labels: Labels  # (n)
     weights: FloatArray | None  # (n)
     groups: IntArray  # (P) the group of each piece, 0 … G−1
+    tried: int = 0  # pieces that these were chosen from, if there were more
 
     def take(self, rows: NDArray[Any]) -> Evidence:
         """Some of the rows, by their places or by a mask."""
@@ -110,26 +112,38 @@ class Problem:
     weights: FloatArray  # (n)
     groups: IntArray
     penalty: float
+    tried: int = 0
 
     @classmethod
     def of(cls, evidence: Evidence, penalty: float) -> Problem:
         weights = np.ones(len(evidence.labels)) if evidence.weights is None else evidence.weights
         offset = np.ascontiguousarray(evidence.offset.T, np.float64)
-        return cls(evidence.values, offset, evidence.labels, weights, evidence.groups, penalty)
+        return cls(evidence.values, offset, evidence.labels, weights, evidence.groups, penalty, evidence.tried)
+
+    @cached_property
+    def level(self) -> float:
+        """μ: how strongly the levels of groups are held to t."""
+        rows, least, most = LEVEL
+        return min(most, max(least, rows / max(float(self.weights.sum()), 1e-300)))
+
+    @property
+    def bias(self) -> float:
+        """ε: how strongly the biases are held to 0."""
+        return BIAS * self.level
 
     @property
     def target(self) -> float:
-        return float(max(1, len(self.groups)) ** -0.5)
+        return float(max(1, len(self.groups), self.tried) ** -0.5)
 
     def _by_group(self, of_pieces: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(G) sums over each group, and λ|g| + μ."""
         total = np.bincount(self.groups, of_pieces).astype(np.float64)
         size = np.bincount(self.groups).astype(np.float64)
-        return total, self.penalty * size + LEVEL
+        return total, self.penalty * size + self.level
 
     def levels(self, theta: FloatArray) -> FloatArray:
         total, curvature = self._by_group(theta[:, :-1].mean(axis=0))
-        return (self.penalty * total + LEVEL * self.target) / curvature
+        return (self.penalty * total + self.level * self.target) / curvature
 
     def loss(self, z: FloatArray) -> float:
         return float(self.weights @ surprise(z, self.labels))
@@ -139,7 +153,7 @@ class Problem:
         weights, levels = theta[:, :-1], self.levels(theta)
         mean = weights.mean(axis=0)
         apart = ((weights - mean) ** 2).sum() + ((mean - levels[self.groups]) ** 2).sum()
-        held = LEVEL * ((levels - self.target) ** 2).sum() + BIAS * (theta[:, -1] ** 2).sum()
+        held = self.level * ((levels - self.target) ** 2).sum() + self.bias * (theta[:, -1] ** 2).sum()
         return float(self.penalty * apart + held)
 
     def gradient(self, theta: FloatArray, p: FloatArray) -> FloatArray:
@@ -152,7 +166,7 @@ class Problem:
         mean = theta[:, :-1].mean(axis=0)
         pull = (mean - self.levels(theta)[self.groups]) / len(p)
         out[:, :-1] += 2.0 * self.penalty * (theta[:, :-1] - mean + pull)
-        out[:, -1] += 2.0 * BIAS * theta[:, -1]
+        out[:, -1] += 2.0 * self.bias * theta[:, -1]
         return out
 
     def curvature(self, direction: FloatArray, p: FloatArray) -> FloatArray:
@@ -169,7 +183,7 @@ class Problem:
         total, curvature = self._by_group(mean)
         pull = (mean - (self.penalty * total / curvature)[self.groups]) / len(p)
         out[:, :-1] += 2.0 * self.penalty * (direction[:, :-1] - mean + pull)
-        out[:, -1] += 2.0 * BIAS * direction[:, -1]
+        out[:, -1] += 2.0 * self.bias * direction[:, -1]
         return out
 
     def blocks(self, p: FloatArray) -> FloatArray:
@@ -188,7 +202,7 @@ class Problem:
         out[:, :-1, :-1] -= np.where(same, 2.0 * self.penalty**2 / n_scores**2 / curvature[self.groups], 0.0)
         diagonal = np.arange(n_pieces)
         out[:, diagonal, diagonal] += 2.0 * self.penalty * (1.0 - 1.0 / n_scores + 1.0 / n_scores**2)
-        out[:, -1, -1] += 2.0 * BIAS
+        out[:, -1, -1] += 2.0 * self.bias
         # rounding must not take the least eigenvalue below 0
         rounding = np.finfo(self.values.dtype).eps * np.trace(out, axis1=1, axis2=2)
         out += rounding[:, np.newaxis, np.newaxis] * np.eye(n_pieces + 1)
@@ -201,6 +215,6 @@ class Problem:
         spread = self.weights * p * (1.0 - p)
         for c in range(n_scores):
             out[c, :-1] = spread[c] @ self.values[c] ** 2
-        out[:, -1] = spread.sum(axis=1) + 2.0 * BIAS
+        out[:, -1] = spread.sum(axis=1) + 2.0 * self.bias
         out[:, :-1] += 2.0 * self.penalty * (1.0 - 1.0 / n_scores + 1.0 / n_scores**2)
         return out

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.families.base import rows_of
-from deciban.types import FloatArray, Labels
+from deciban.families.base import TermLine, rows_of
+from deciban.types import FloatArray, IntArray, Labels
 
 if TYPE_CHECKING:
     from deciban.families.formulas import Formula
 
 Adder = Callable[[Any, FloatArray], None]
-Share = tuple[tuple[int, ...], FloatArray]  # columns, and (n, K) what they contribute; no columns: what none does
+Share = tuple[tuple[int, ...], FloatArray]  # columns, and (n, K) what they contribute
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,9 @@ class Rows:
     values: Any
     labels: Labels | None = None
     weights: FloatArray | None = None  # (n) how much of each row is left out; None is 1
-    half: NDArray[np.bool_] | None = None  # (n) of two halves: what was chosen by one half of the rows judges the other
 
     def some(self, rows: slice) -> Rows:
-        parts: Any = (None if part is None else part[rows] for part in (self.labels, self.weights, self.half))
+        parts: Any = (None if part is None else part[rows] for part in (self.labels, self.weights))
         return Rows(rows_of(self.values, rows), *parts)
 
 
@@ -46,15 +45,22 @@ class Reader(ABC):
     """Evidence is log p(x|c), less its mean over the classes: what does not tell them apart is no evidence."""
 
     pieces: tuple[Piece, ...]
-    by_lines: bool = False
-
-    def prepared(self, rows: Rows) -> Self:
-        """A reader for rows that are to be left out, after a look at all of them, with their full weights."""
-        return self
+    by_lines: bool = False  # whether terms are explained one by one
+    has_pairs: bool = False  # whether pieces are of two columns, which share what they add
+    chosen: bool = False  # whether labels had a part in the choice of its pieces
 
     @abstractmethod
     def evidence(self, rows: Rows) -> FloatArray:
         """(n, pieces, K)."""
+
+    def admitted(self, rows: Rows) -> NDArray[np.bool_]:
+        """(pieces) which of them some rows, with their labels and full weights, would choose; if pieces are chosen."""
+        return np.ones(len(self.pieces), np.bool_)
+
+    def without(self, rows: Rows, kept: IntArray) -> Self | None:
+        """The reader as if some rows had never been learned, of the classes that are left; None if that takes more
+        than a subtraction of counts."""
+        return None
 
     @property
     @abstractmethod
@@ -76,20 +82,31 @@ class Reader(ABC):
 
     @abstractmethod
     def formula(self, weights: FloatArray) -> list[Formula]:
-        """What is added, as formulas that need no library; their owners are the columns that `split` gives shares to.
+        """What is added, as formulas that need no library; their owners are the columns that have shares of it.
 
         Columns are numbered as the block has them.
         """
 
-    def lines(self, values: Any, weights: FloatArray) -> Iterator[tuple[str, FloatArray]]:
-        """What is added, by parts with names of their own, where it has such: `by_lines`; they sum to it."""
+    def lines(self, values: Any, weights: FloatArray) -> Iterator[TermLine]:
+        """What is added, term by term, where it has such: `by_lines`; they sum to it."""
         raise NotImplementedError
 
-    def split(self, values: Any, weights: FloatArray) -> Iterator[Share]:
-        """What is added, as shares of columns; they sum to it. A piece of one column, or of a pair, is its own."""
-        found = self.evidence(Rows(values)) * weights
-        for p, piece in enumerate(self.pieces):
-            yield piece.columns, found[:, p]
+    def share_adder(self, weights: FloatArray) -> Adder:
+        """What adds the shares of columns to out (n, columns of the table, K); they sum to what `adder` adds.
+
+        A piece of one column is its own.
+        """
+
+        def add(values: Any, out: FloatArray) -> None:
+            found = self.evidence(Rows(values)) * weights
+            for p, piece in enumerate(self.pieces):
+                out[:, piece.columns[0]] += found[:, p]
+
+        return add
+
+    def pairs(self, values: Any, weights: FloatArray) -> Iterator[Share]:
+        """What is added, pair by pair, where the pieces are pairs of columns: `has_pairs`."""
+        raise NotImplementedError
 
 
 def centred(evidence: FloatArray) -> FloatArray:

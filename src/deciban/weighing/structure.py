@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban import _kernels
+from deciban.batch import NUMERIC
 from deciban.families import Binned, Categorical, Gaussian, Multinomial, Text
 from deciban.families.celled import Pairs
 from deciban.families.cuts import cut_values, equal_frequency
@@ -22,36 +22,48 @@ from deciban.generative import Block, Generative
 from deciban.plans import Plan, with_presence
 from deciban.schema import Schema
 from deciban.sources import Sample
+from deciban.sources.sampling import Keys, row_keys
 from deciban.statistics import Counts, Histogram, Moments
 from deciban.types import FloatArray, Levels
-from deciban.weighing.tables import RARE, VIRTUAL
+from deciban.weighing.folds import FOLDS, MOST_ROWS, fold_of
+from deciban.weighing.tables import MOST_PAIRS, best_pairs, by_rows_and_values, pair_gains, rare_below
 
-FINE = 253  # cuts of a column of numbers, for trees
+FINE = 253  # cuts of a column of numbers, for trees, at most
+MOST_CUTS = 1 << 18  # of all columns, for trees
+MOST_BITS = 5 << 23  # that the values of all columns of numbers may take: 5 MB
+LEAST_BITS = 1 << 10  # of a column; up to 320 columns take as many as they need
 COARSE = 5  # for pairs
 LISTED = 16  # values of a category that a joint normal has entries for
 WIDEST = 256  # entries of a joint normal
 PRODUCTS = 1 << 23  # numbers in its scatter
 PAIRED = 64  # columns of which all pairs are tried
-MOST_PAIRS = 20
 # what a document says, and what it does not; 300 virtual documents, spread as all are, hold back words that are rare
 TEXTS = (Text(shapes=True), Text("bernoulli", shapes=True, prior=Background(300.0, 0.01)))
 WORDS = 3  # that a cell of text has in the mean, at least; fewer are a name
 DIFFERENT = 1 / 3  # of the cells of text, at least
 IDEOGRAPHS = "\u2e80"  # and all that follow
+CHANCE = 3.0  # nats that a pair must say beyond what it takes to name it
 LOOKED_AT = 2000  # different cells, at least, whose words are counted
-GAIN = 0.005  # nats a row that a pair must tell more than its two columns
 
 
 def first_plans(schema: Schema, *, sparse: bool, text: Collection[int] = ()) -> tuple[Plan, ...]:
     """How columns are read one by one: numbers in a histogram and as moments, categories by their values, and text."""
     if sparse:
         return (Plan(Multinomial(), tuple(range(len(schema.names)))),)
-    numbers = tuple(j for j, kind in enumerate(schema.kinds) if kind == "number")
-    texts = [j for j, kind in enumerate(schema.kinds) if kind == "text" or j in text]
-    others = tuple(j for j, kind in enumerate(schema.kinds) if kind != "number" and j not in texts)
-    plans = [Plan(Binned(), numbers), Plan(Categorical(), others), Plan(Gaussian(), numbers)]
+    kinds = schema.all_kinds
+    numbers = tuple(j for j, kind in enumerate(kinds) if kind in NUMERIC)
+    texts = [j for j, kind in enumerate(kinds) if kind == "text" or j in text]
+    others = tuple(j for j, kind in enumerate(kinds) if kind not in NUMERIC and j not in texts)
+    plans = [Plan(_histograms(len(kinds)), numbers), Plan(Categorical(), others), Plan(Gaussian(), numbers)]
     plans += [Plan(family, (j,)) for j in texts for family in TEXTS]
     return tuple(with_presence([plan for plan in plans if plan.columns]))
+
+
+def _histograms(columns: int) -> Binned:
+    """Of tables with many columns, values are counted with fewer bits: models of them stay small."""
+    full = 64 * Binned().cap
+    bits = max(LEAST_BITS, MOST_BITS // max(columns, 1))
+    return Binned() if bits >= full else Binned(bits=bits)
 
 
 def with_text(evidence: Generative, rows: int) -> tuple[Generative, tuple[Plan, ...]]:
@@ -106,7 +118,7 @@ def joint_plans(evidence: Generative, sample: Sample, pairs: int | None, trees: 
         entries = np.round(encoding.of(sample.frame, [places[j] for j in columns]), 9)
         kept = _different([entries[:, encoding.owner == i] for i in range(len(columns))])
         plans.append(Plan(Normals(encoding.some(kept)), tuple(columns[i] for i in kept)))
-    columns, coding = _coding(evidence, FINE)
+    columns, coding = _coding(evidence, min(FINE, max(2 * COARSE, MOST_CUTS // len(evidence.schema.names))))
     codes = coding.of(sample.frame, [places[j] for j in columns])
     kept = _different(list(codes.T))
     if len(kept) < 2 or len(sample.labels.classes) < 2:
@@ -116,10 +128,11 @@ def joint_plans(evidence: Generative, sample: Sample, pairs: int | None, trees: 
         among, coarse = _coding(evidence, COARSE)
         kept = [i for i, j in enumerate(among) if j in columns]
         among, coarse = tuple(among[i] for i in kept), coarse.some(kept)
-        chosen = _pairs(coarse, coarse.of(sample.frame, [places[j] for j in among]), sample, pairs)
+        keys = row_keys(sample.frame, places, seed)
+        chosen, least = _pairs(coarse, coarse.of(sample.frame, [places[j] for j in among]), sample, keys, pairs)
         if chosen:
             used = sorted({i for pair in chosen for i in pair})
-            family = Pairs(coarse.some(used), tuple((used.index(a), used.index(b)) for a, b in chosen))
+            family = Pairs(coarse.some(used), tuple((used.index(a), used.index(b)) for a, b in chosen), least)
             plans.append(Plan(family, tuple(among[i] for i in used)))
     if trees:
         classes = len(sample.labels.classes)
@@ -152,7 +165,8 @@ def _listed(counts: Counts, most: int) -> list[tuple[Levels, FloatArray]]:
     total = counts.table.value.sum(axis=0)
     for j, levels in enumerate(counts.levels):
         sizes = total[counts.offsets[j] : counts.offsets[j + 1]]
-        order = [i for i in np.argsort(-sizes, kind="stable") if sizes[i] >= RARE and levels[i] is not None][:most]
+        least = rare_below(float(sizes.sum()))
+        order = [i for i in np.argsort(-sizes, kind="stable") if sizes[i] >= least and levels[i] is not None][:most]
         found.append((tuple(levels[i] for i in order), sizes[order]))
     return found
 
@@ -168,8 +182,7 @@ def _coding(evidence: Generative, bins: int) -> tuple[tuple[int, ...], Coding]:
             counts = statistic.table(i).value.sum(axis=0)
             if len(counts) < 2:
                 continue
-            # half of the fine cuts by rows, half by values: few rows far out may be what matters
-            sizes = counts / counts.sum() + 1.0 / len(counts) if bins == FINE else counts
+            sizes = by_rows_and_values(counts) if bins > COARSE else counts
             after = equal_frequency(sizes, bins + 1)
             if len(after):
                 found[j] = tuple(cut_values(statistic.lower(i), statistic.upper(i), after).tolist()), None
@@ -183,8 +196,12 @@ def _coding(evidence: Generative, bins: int) -> tuple[tuple[int, ...], Coding]:
 
 
 def _encoding(evidence: Generative) -> tuple[tuple[int, ...], Encoding]:
-    """Columns for a joint normal: all, or the numbers alone, or none, as is not too wide."""
+    """Columns for a joint normal: all, or the numbers alone, or none, as is not too wide.
+
+    Derived columns are left to tables and trees: a gap is linear in two dates, and calendars are wide.
+    """
     histograms, moments, values = _blocks(evidence)
+    own = len(evidence.schema.names)
     numbers: dict[int, tuple[float, float]] = {}
     ranges: dict[int, tuple[float, float]] = {}
     if moments is not None and histograms is not None:
@@ -196,14 +213,14 @@ def _encoding(evidence: Generative) -> tuple[tuple[int, ...], Encoding]:
         pooled = moments.statistic.pooled()
         spread = np.sqrt(pooled.squares[0] / np.maximum(pooled.count.value[0], 1.0))
         for i, j in enumerate(moments.plan.columns):
-            if spread[i] > 0:
+            if spread[i] > 0 and j < own:
                 numbers[j] = float(pooled.mean[0, i]), float(spread[i])
     others: dict[int, Levels] = {}
     if values is not None:
         assert isinstance(values.statistic, Counts)
         for j, (levels, sizes) in zip(values.plan.columns, _listed(values.statistic, LISTED), strict=True):
             whole = sizes.sum() >= evidence.counts.value.sum()  # then the entries of all but one tell the last
-            if len(levels) > (1 if whole else 0):
+            if j < own and len(levels) > (1 if whole else 0):
                 others[j] = levels[1:] if whole else levels
     classes = len(evidence.classes)
 
@@ -220,23 +237,39 @@ def _encoding(evidence: Generative) -> tuple[tuple[int, ...], Encoding]:
     return columns, Encoding(tuple(middle), tuple(spread_of), within, tuple(others.get(j) for j in columns))
 
 
-def _pairs(coding: Coding, codes: Codes, sample: Sample, pairs: int | None) -> list[tuple[int, int]]:
-    """The pairs that tell most more than their columns one by one, every row left out of the counts that judge it."""
+def _pairs(
+    coding: Coding, codes: Codes, sample: Sample, keys: Keys, pairs: int | None
+) -> tuple[list[tuple[int, int]], float]:
+    """The pairs that say most more than their columns one by one, and how many nats they had to.
+
+    They are chosen by the labels, so rows may not judge the pairs that they have helped to choose: where rows are few,
+    those that each fold's other rows would choose are counted too, for the rows of that fold.
+    """
+    chosen, least = _chosen_pairs(coding, codes, sample, pairs)
+    if pairs is not None or len(keys) > MOST_ROWS:
+        return chosen, least
+    fold = fold_of(keys)
+    for f in range(FOLDS):
+        others = np.flatnonzero(fold != f)
+        if len(others) < len(fold):
+            chosen += _chosen_pairs(coding, codes[others], sample.take(others), pairs)[0]
+    return list(dict.fromkeys(chosen)), least
+
+
+def _chosen_pairs(
+    coding: Coding, codes: Codes, sample: Sample, pairs: int | None
+) -> tuple[list[tuple[int, int]], float]:
     classes = len(sample.labels.classes)
     columns = _telling(coding, codes, sample)[:PAIRED]
     sizes = coding.sizes.astype(np.int64)
     most = 0.5 * (len(codes) if sample.weights is None else sample.weights.sum())  # cells
     small = [(a, b) for a, b in combinations(sorted(columns), 2) if sizes[a] * sizes[b] <= most]
     if not small or classes < 2:
-        return []
-    gains = _kernels.pair_gains(
-        codes, coding.sizes, sample.labels.codes, sample.weights, classes, VIRTUAL, np.array(small, np.int32)
-    )
-    # to name one of so many takes log(so many) nats: less could be chance
-    chance = float(np.log(len(small))) / (2.0 * most)
-    least, wanted = (max(GAIN, chance), MOST_PAIRS) if pairs is None else (0.0, pairs)
-    order = [i for i in np.argsort(-gains, kind="stable") if gains[i] > least][:wanted]
-    return [small[i] for i in order]
+        return [], 0.0
+    gains = pair_gains(coding, codes, sample.labels.codes, sample.weights, classes, np.array(small, np.int32))
+    # to name one of so many takes log(so many) nats: less, and a little more, could be chance
+    least, wanted = (float(np.log(len(small))) + CHANCE, MOST_PAIRS) if pairs is None else (0.0, pairs)
+    return [small[i] for i in best_pairs(gains, 2.0 * most, least, wanted)], least
 
 
 def _telling(coding: Coding, codes: Codes, sample: Sample) -> list[int]:

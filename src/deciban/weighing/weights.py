@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from hashlib import blake2b
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban.late import late
 from deciban.types import FloatArray, Level, Levels
@@ -16,20 +14,15 @@ from deciban.types import FloatArray, Level, Levels
 if TYPE_CHECKING:
     from deciban.generative import Generative
     from deciban.sources import Sample
-    from deciban.weighing.objective import Evidence
     from deciban.weighing.reader import Piece
     from deciban.weighing.readers import Readers
 
 # what learns weights is not needed where they are known
-sampling = late("deciban.sources.sampling")
 left_out = late("deciban.weighing.left_out")
-penalties = late("deciban.weighing.penalty")
-solving = late("deciban.weighing.solve")
+fitting = late("deciban.weighing.candidates")
+cross_fitting = late("deciban.weighing.cross_fit")
 
-TRIED = 3000  # rows that the penalty is chosen by
 EXACT = 1e-12  # of the objective: then the order of the rows does not show
-TELLS = 1.0  # nats, over all rows, that a piece must tell by itself to be weighed at all
-WEIGHED = 512  # pieces, at most: of more, those that tell most
 
 
 @dataclass(frozen=True)
@@ -37,7 +30,8 @@ class Weights:
     """w of each piece for each class, and b: log p(c|x) = log p(c) + b_c + Σ_pieces w_pc·evidence_pc, normalised.
 
     A piece is known by its kind and the names of its columns, a class by its label. So weights outlive changes of what
-    they weigh: a piece without one counts nothing, a class without one has the mean of the others.
+    they weigh: a piece without one counts nothing, a class without one has the mean of the others. Rows of a fold were
+    not seen by the weights of that fold: they judge training rows.
     """
 
     classes: Levels
@@ -45,15 +39,18 @@ class Weights:
     columns: tuple[Levels, ...]  # (P) names
     values: FloatArray  # (P, K)
     bias: FloatArray  # (K)
-    penalty: float  # the one chosen
+    fold_values: FloatArray  # (F, P, K) of the rows that are not in a fold
+    fold_bias: FloatArray  # (F, K)
+    prior_share: float  # ε: p = (1 − ε)·softmax(scores) + ε·p(c), for n rows support no more than about log n nats
+    shares: dict[str, float]  # how much each candidate is believed: "prior", "naive Bayes", "penalty 30", …
     rows: int  # that were weighed
-    parts: tuple[Levels, ...] = ()  # columns and pairs
-    decibans: FloatArray = field(default_factory=lambda: np.zeros(0))  # that each contributes in the mean
 
     @classmethod
     def none(cls, classes: Levels) -> Weights:
         """Nothing counts but the class prior."""
-        return cls(classes, (), (), np.zeros((0, len(classes))), np.zeros(len(classes)), 0.0, 0)
+        k = len(classes)
+        empty = np.zeros((0, k)), np.zeros(k), np.zeros((0, 0, k)), np.zeros((0, k))
+        return cls(classes, (), (), *empty, prior_share=0.0, shares={"prior": 1.0}, rows=0)
 
     @classmethod
     def learned(
@@ -67,46 +64,44 @@ class Weights:
         sure: bool = False,
     ) -> Weights:
         """From rows that were learned (for sure, or so it is said), each left out in its turn; or from new ones."""
-        classes, names = evidence.classes, evidence.schema.names
+        classes, names = evidence.classes, evidence.schema.all_names
         rows = left_out.LeftOut.of(evidence, sample, seed, learned=learned, sure=sure)
         if len(classes) < 2 or len(rows.labels) < 2:
             return cls.none(classes)
+        crossed = cross_fitting.cross_fit(rows, readers)
         gathered, pieces, keys = rows.evidence(readers)
-        tells = np.where(_repeated(gathered), 0.0, _tells(gathered))
-        best = np.argsort(-tells, kind="stable")[:WEIGHED]
-        telling = np.sort(best[tells[best] > TELLS])
-        pieces = [pieces[p] for p in telling]
-        groups = {kind: i for i, kind in enumerate(sorted({piece.kind for piece in pieces}))}
-        chosen = replace(
-            gathered,
-            values=np.ascontiguousarray(gathered.values[:, :, telling]),
-            groups=np.array([groups[piece.kind] for piece in pieces], np.intp),
-        )
-        few, weights = sampling.few_of(keys, chosen.labels, chosen.weights, TRIED)
-        tried = chosen if len(few) == len(keys) else replace(chosen.take(few), weights=weights)
-        penalty, rough, _ = penalties.choose_penalty(tried)
-        found = solving.solve(chosen, penalty, rough, tol=EXACT)
-        two = len(classes) == 2
-        values = np.repeat(found.weights, 2, axis=1) if two else found.weights
-        bias = np.array([-0.5, 0.5]) * found.bias[0] if two else found.bias
-        columns = tuple(tuple(names[j] for j in piece.columns) for piece in pieces)
+        wide = len(pieces) >= fitting.WIDE
+        admitted = rows.admitted(readers)
+        paths = fitting.candidate_paths(gathered, pieces, admitted, wide=wide, tol=EXACT, wanted=crossed.shares)
+        chosen = {name: weights for path in paths for name, weights in path if name in crossed.shares}
+        mean = fitting.mean_weights(list(chosen.values()), [crossed.shares[name] for name in chosen])
+        folds = np.stack([fold.values for fold in crossed.folds])
+        kept = np.flatnonzero(mean.values.any(axis=1) | folds.any(axis=(0, 2)))
         return cls(
             classes,
-            tuple(p.kind for p in pieces),
-            columns,
-            np.ascontiguousarray(values),
-            bias,
-            penalty,
+            tuple(pieces[p].kind for p in kept),
+            tuple(tuple(names[j] for j in pieces[p].columns) for p in kept),
+            np.ascontiguousarray(mean.values[kept]),
+            mean.bias,
+            np.ascontiguousarray(folds[:, kept]),
+            np.stack([fold.bias for fold in crossed.folds]),
+            crossed.prior_share,
+            crossed.shares,
             len(keys),
         )
+
+    def of_fold(self, fold: int) -> Weights:
+        """The weights that rows of a fold had no part in; those of all rows, if none were learned by folds."""
+        if fold >= len(self.fold_bias):
+            return self
+        return replace(self, values=self.fold_values[fold], bias=self.fold_bias[fold])
 
     def without(self, gone: Collection[tuple[str, frozenset[Level]]]) -> Weights:
         """Less the weights of pieces (kinds and columns) that are there no more."""
         kept = [p for p, key in enumerate(self.keys) if key not in gone]
         kinds, columns = tuple(self.kinds[p] for p in kept), tuple(self.columns[p] for p in kept)
-        told = [i for i, part in enumerate(self.parts) if ("pair", frozenset(part)) not in gone]
-        parts, decibans = tuple(self.parts[i] for i in told), self.decibans[told]
-        return replace(self, kinds=kinds, columns=columns, values=self.values[kept], parts=parts, decibans=decibans)
+        values, folds = self.values[kept], self.fold_values[:, kept]
+        return replace(self, kinds=kinds, columns=columns, values=values, fold_values=folds)
 
     def of(self, pieces: Sequence[Piece], names: Sequence[Level], classes: Levels) -> FloatArray:
         """(pieces, K) the weights of some pieces for some classes."""
@@ -143,31 +138,40 @@ class Weights:
         keys = list(dict.fromkeys((*self.keys, *other.keys)))
         place = {key: p for p, key in enumerate(keys)}
         names = {**dict(zip(other.keys, other.columns, strict=True)), **dict(zip(self.keys, self.columns, strict=True))}
-        values, bias = np.zeros((2, len(keys), len(classes))), np.zeros((2, len(classes)))
         share = np.stack([_shares(classes, rows, mine, theirs) for rows in (mine, theirs)])
-        for i, weights in enumerate((self, other)):
-            at, of = [place[key] for key in weights.keys], weights._classes(classes)
-            values[i, at] = weights._with_mean[:, of]
-            bias[i] = weights.bias_of(classes)
-        kinds = tuple(kind for kind, _ in keys)
-        larger = self if self.rows >= other.rows else other
-        columns = tuple(names[key] for key in keys)
-        told: dict[Levels, float] = {}
-        for weights, rows in ((self, mine), (other, theirs)):
-            of_all = sum(rows.values()) / max(sum(mine.values()) + sum(theirs.values()), 1e-300)
-            for part, decibans in zip(weights.parts, weights.decibans.tolist(), strict=True):
-                told[part] = told.get(part, 0.0) + of_all * decibans
+        values, bias = _mean_of((self, other), place, classes, share)
+        several = range(max(len(self.fold_bias), len(other.fold_bias)))
+        folds = [_mean_of((self.of_fold(f), other.of_fold(f)), place, classes, share) for f in several]
+        sizes = [sum(rows.values()) for rows in (mine, theirs)]
+        of_all = [size / sum(sizes) if sum(sizes) else 0.5 for size in sizes]
+        shares = dict[str, float]()
+        for weights, part in zip((self, other), of_all, strict=True):
+            for name, believed in weights.shares.items():
+                shares[name] = shares.get(name, 0.0) + part * believed
         return Weights(
             classes,
-            kinds,
-            columns,
-            _mean(values, share[:, np.newaxis]),
-            _mean(bias, share),
-            larger.penalty,
+            tuple(kind for kind, _ in keys),
+            tuple(names[key] for key in keys),
+            values,
+            bias,
+            np.stack([v for v, _ in folds]) if folds else np.zeros((0, *values.shape)),
+            np.stack([b for _, b in folds]) if folds else np.zeros((0, *bias.shape)),
+            of_all[0] * self.prior_share + of_all[1] * other.prior_share,
+            {name: min(believed, 1.0) for name, believed in shares.items()},
             self.rows + other.rows,
-            tuple(told),
-            np.array([*told.values()]),
         )
+
+
+def _mean_of(
+    both: tuple[Weights, Weights], place: Mapping[tuple[str, frozenset[Level]], int], classes: Levels, share: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """(P, K) and (K) the mean of the weights of two models."""
+    values, bias = np.zeros((2, len(place), len(classes))), np.zeros((2, len(classes)))
+    for i, weights in enumerate(both):
+        at, of = [place[key] for key in weights.keys], weights._classes(classes)
+        values[i, at] = weights._with_mean[:, of]
+        bias[i] = weights.bias_of(classes)
+    return _mean(values, share[:, np.newaxis]), _mean(bias, share)
 
 
 def _shares(
@@ -184,30 +188,3 @@ def _mean(both: FloatArray, share: FloatArray) -> FloatArray:
     """Σ share·value over two models, in either order; of equal values the value itself, and not one near it."""
     mean: FloatArray = np.where(both[0] == both[1], both[0], (share * both).sum(axis=0))
     return mean
-
-
-def _repeated(evidence: Evidence) -> NDArray[np.bool_]:
-    """(P) whether a piece says of all rows what an earlier one says: that of a column that is there twice, say."""
-    known, found = set[bytes](), np.zeros(evidence.values.shape[2], np.bool_)
-    for p in range(len(found)):
-        mark = blake2b(evidence.values[:, :, p].tobytes()).digest()
-        found[p] = mark in known
-        known.add(mark)
-    return found
-
-
-def _tells(evidence: Evidence) -> FloatArray:
-    """(P) what each piece would add to Σ log p(c_i|x_i), alone and with its best weight, in the second order; nats."""
-    columns, rows, pieces = evidence.values.shape
-    z = evidence.offset
-    p = 1 / (1 + np.exp(-z)) if columns == 1 else np.exp(z)
-    truth = (evidence.labels == 1)[:, np.newaxis] if columns == 1 else np.eye(columns)[evidence.labels]
-    omega = np.ones(rows) if evidence.weights is None else evidence.weights
-    slope, curve, mean = np.zeros(pieces), np.zeros(pieces), np.zeros((rows, pieces))
-    for c in range(columns):
-        e = evidence.values[c]
-        slope += (omega * (truth[:, c] - p[:, c])) @ e
-        curve += (omega * p[:, c]) @ (e * e)
-        mean += p[:, [c]] * e
-    curve -= omega @ (mean * mean)
-    return np.where(slope > 0, slope**2 / (2 * np.maximum(curve, 1e-300)), 0.0)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deciban.families.base import Context
+from deciban.families.base import Context, TermLine
 from deciban.families.text import Text
 from deciban.types import FloatArray
-from deciban.weighing.reader import Piece, Reader, Rows, Share, centred
+from deciban.weighing.reader import Adder, Piece, Reader, Rows, centred
 
 if TYPE_CHECKING:
     from deciban.families.formulas import Formula
@@ -50,14 +50,20 @@ class Words(Reader):
         absent = None if whole.absent is None else centred(whole.absent) * weights[0]
         return [replace(whole, table=centred(whole.table) * weights[0], absent=absent)]
 
-    def lines(self, values: Any, weights: FloatArray) -> Iterator[tuple[str, FloatArray]]:
-        for name, part in self.family.lines(self.params, values, len(self.context.classes)):
-            yield name, centred(part) * weights[0]
+    def lines(self, values: Any, weights: FloatArray) -> Iterator[TermLine]:
+        for term in self.family.lines(self.params, values, len(self.context.classes)):
+            yield replace(term, nats=centred(term.nats) * weights[0])
 
-    def split(self, values: Any, weights: FloatArray) -> Iterator[Share]:
-        if self.by_lines:
-            yield self.columns, self.evidence(Rows(values))[:, 0] * weights[0]
-            return
-        parts = self.family.parts(self.params, values, len(self.context.classes))
-        for column, part in zip(self.columns, parts, strict=True):
-            yield (column,), centred(part) * weights[0]
+    def share_adder(self, weights: FloatArray) -> Adder:
+        """Each word is a column; columns of documents that are read together share alike."""
+        columns = list(self.columns)
+
+        def add(values: Any, out: FloatArray) -> None:
+            if self.by_lines:
+                whole = self.evidence(Rows(values))[:, 0] * weights[0]
+                out[:, columns] += whole[:, np.newaxis] / len(columns)
+                return
+            parts = np.stack(self.family.parts(self.params, values, len(self.context.classes)), axis=1)
+            out[:, columns] += centred(parts) * weights[0]
+
+        return add

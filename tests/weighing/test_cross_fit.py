@@ -1,0 +1,164 @@
+"""Cross-fitting: folds by what rows hold, candidates without a fold, and how much of the class prior is mixed in."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import log_softmax, softmax
+
+from deciban.sources.sampling import row_keys
+from deciban.weighing import cross_fit as module
+from deciban.weighing.cross_fit import cross_fit, log_probabilities, mixed_with_prior
+from deciban.weighing.folds import FOLDS, fold_of
+from deciban.weighing.left_out import LeftOut
+from deciban.weighing.readers import readers_of
+from tests.weighing.made import collected, learned, mixed, sampled
+
+
+def keys_of(X):
+    frame = sampled(X, np.zeros(len(X))).frame
+    return row_keys(frame, range(len(X.columns)), 0)
+
+
+def crossed(X, y, weights=None):
+    """By columns one by one: nothing that labels choose is fixed before."""
+    sample = sampled(X, y, weights)
+    model = collected(sample)
+    return cross_fit(LeftOut.of(model, sample, 0), readers_of(model)), model
+
+
+# Folds ---------------------------------------------------------------------------------------------------------------
+
+
+def test_folds_are_a_function_of_what_rows_hold():
+    X, _ = mixed(300)
+    fold = fold_of(keys_of(X))
+    order = np.random.default_rng(0).permutation(300)
+    np.testing.assert_array_equal(fold_of(keys_of(X.iloc[order])), fold[order])
+    np.testing.assert_array_equal(fold_of(keys_of(X[100:200])), fold[100:200])
+    again = pd.concat([X, X], ignore_index=True)
+    np.testing.assert_array_equal(fold_of(keys_of(again)), np.tile(fold, 2))
+
+
+def test_folds_are_about_as_large():
+    """Of 3,000 different rows 600 each, give or take four standard deviations."""
+    sizes = np.bincount(fold_of(keys_of(pd.DataFrame({"x": np.arange(3000.0)}))))
+    assert len(sizes) == FOLDS
+    assert np.abs(sizes - 600).max() < 4 * np.sqrt(3000 * 0.2 * 0.8)
+
+
+# What a fold has no part in ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_labels_of_a_fold_have_no_part_in_the_candidates_that_judge_it(classes, monkeypatch):
+    """With shares that rows do not move, weights of a fold are the same whatever its labels; those of others not."""
+    monkeypatch.setattr(module, "TEMPER", 1e-300)
+    X, y = mixed(150, classes=classes)
+    inside = fold_of(keys_of(X)) == 2
+    other = y.copy()
+    other[inside] = np.random.default_rng(0).permutation(y[inside])
+    assert (other != y).any()
+    (one, model), (two, _) = crossed(X, y), crossed(X, other)
+    for f in range(FOLDS):
+        same = np.allclose(one.folds[f].values, two.folds[f].values, rtol=1e-6, atol=1e-7)
+        assert same == (f == 2)
+    assert one.folds[2].values.any()
+    assert len(one.folds) == FOLDS
+    assert sum(one.shares.values()) == pytest.approx(1.0, rel=1e-12)
+    assert {"prior", "tempered naive Bayes"} <= {*one.shares}
+    assert len(model.classes) == classes
+
+
+def test_the_order_of_rows_does_not_matter():
+    X, y = mixed(150)
+    order = np.random.default_rng(0).permutation(150)
+    (one, _), (two, _) = crossed(X, y), crossed(X.iloc[order], y[order])
+    assert one.shares == pytest.approx(two.shares, rel=1e-9)
+    assert one.prior_share == pytest.approx(two.prior_share, rel=1e-9)
+    for a, b in zip(one.folds, two.folds, strict=True):
+        np.testing.assert_allclose(a.values, b.values, rtol=1e-6, atol=1e-8)
+
+
+def test_a_row_twice_is_a_row_of_weight_two():
+    X, y = mixed(100)
+    times = np.random.default_rng(0).integers(1, 3, 100)
+    again = np.repeat(np.arange(100), times)
+    (one, _), (two, _) = crossed(X.iloc[again], y[again]), crossed(X, y, times.astype(float))
+    assert one.shares == pytest.approx(two.shares, rel=1e-6)
+    assert one.prior_share == pytest.approx(two.prior_share, rel=1e-6)
+    for a, b in zip(one.folds, two.folds, strict=True):
+        np.testing.assert_allclose(a.values, b.values, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_fold_may_hold_all_rows_of_a_class(classes):
+    """The others know nothing of it: its weights are the mean of those of the other classes."""
+    X, y = mixed(150, classes=classes)
+    fold = fold_of(keys_of(X))
+    y = np.where((y == "egg") & (fold != 1), "ham", y)
+    assert (y == "egg").any()
+    found, model = crossed(X, y)
+    egg = model.classes.index("egg")
+    values = found.folds[1].values
+    assert np.isfinite(values).all()
+    if classes == 3:
+        np.testing.assert_allclose(values[:, egg], np.delete(values, egg, axis=1).mean(axis=1), rtol=1e-12)
+        assert values.any()
+    else:  # with one class nothing is left to fit
+        assert not values.any()
+
+
+def test_rows_that_the_model_has_not_seen_judge_all_candidates_by_all_evidence():
+    model, _ = learned(150)
+    fresh = sampled(*mixed(150, seed=4))
+    found = cross_fit(LeftOut.of(model, fresh, 0, learned=False), readers_of(model))
+    assert sum(found.shares.values()) == pytest.approx(1.0)
+    assert 0 < found.prior_share < 0.1
+    assert max(found.shares, key=found.shares.get) not in ("prior", "naive Bayes")
+
+
+# What is believed ----------------------------------------------------------------------------------------------------
+
+
+def test_noise_believes_the_prior_and_a_clear_column_does_not():
+    y, believed = np.arange(200) % 2, []
+    for seed in range(6):
+        noise, _ = crossed(pd.DataFrame(np.random.default_rng(seed).normal(size=(200, 20))), y)
+        assert "naive Bayes" not in noise.shares
+        believed.append(noise.shares.get("prior", 0.0))
+    assert np.mean(believed) > 0.5
+    rng = np.random.default_rng(0)
+    clear, _ = crossed(pd.DataFrame({"x": y + rng.normal(0, 0.4, 200), "z": rng.normal(size=200)}), y)
+    assert "prior" not in clear.shares
+
+
+@pytest.mark.parametrize("n", [20, 100, 400])
+def test_rows_that_are_all_as_expected_leave_half_a_surprise(n):
+    """ε = ½/(n + 1), Jeffreys' estimate."""
+    y = np.arange(n) % 2
+    found, _ = crossed(pd.DataFrame({"x": np.where(y, "yes", "no"), "i": np.arange(float(n))}), y)
+    assert found.prior_share == pytest.approx(0.5 / (n + 1), rel=0.05)
+
+
+def test_wrong_labels_are_surprises():
+    """8 of 400: as many as 16 rows of the prior would have, less two standard errors, for they may be chance."""
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    X = pd.DataFrame({"x": y + rng.normal(0, 0.05, 400), "i": rng.normal(size=400)})
+    wrong = np.where(np.arange(400) < 8, 1 - y, y)
+    few, many = crossed(X, y)[0].prior_share, crossed(X, wrong)[0].prior_share
+    assert 3 * few < many < 16 / 400
+
+
+# Probabilities -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [1, 3])
+def test_probabilities_are_those_of_softmax_mixed_with_the_prior(C):
+    rng = np.random.default_rng(0)
+    z = rng.normal(0, 30, (C, 40))
+    both = np.vstack([np.zeros(40), z]) if C == 1 else z
+    np.testing.assert_allclose(log_probabilities(z), log_softmax(both.T, axis=1), rtol=1e-10, atol=1e-12)
+    prior = rng.dirichlet(np.ones(max(2, C)), 40)
+    expected = np.log(0.9 * softmax(both.T, axis=1) + 0.1 * prior)
+    np.testing.assert_allclose(mixed_with_prior(z, np.log(prior), 0.1), expected, rtol=1e-10, atol=1e-12)
