@@ -2,37 +2,88 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
+from deciban.batch import Frame
+from deciban.contributions import DECIBANS, By, Contributions, Line
 from deciban.errors import DecibanError
 from deciban.late import late
-from deciban.table import html_caption
+from deciban.schema import Schema
+from deciban.sources.arrays import MatrixFrame
+from deciban.table import Table, html_caption
 from deciban.types import FloatArray, Level, Levels
 
 html = late("html")
 
-DECIBANS = 10.0 / np.log(10.0)  # in one nat
 MOST_ROWS, MOST_PARTS = 5, 15  # that are printed; the arrays hold all
+MOST_CHARACTERS = 30  # of a value that is printed
+WHOLE = 1e15  # below, a whole number is printed with all its digits
 FOR, AGAINST = "#0072B2", "#D55E00"  # of bars: told apart by colour-blind readers too
 
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """10·log₁₀ [p(c|x) / p(c'|x)] = prior + Σ_columns 10·log₁₀ [p(x_j|c) / p(x_j|c')], in decibans.
+    """10·log₁₀ [p(c|x) / p(c'|x)] = prior + Σ_features 10·log₁₀ [p(x_j|c) / p(x_j|c')], in decibans.
 
     Ten decibans are odds of ten to one; one is about the least that a person notices. Each row is explained for one
-    class against another: by default the one predicted against the next likely.
+    class against another: by default the one predicted against the runner-up. `names` says what the lines are,
+    `features` which features each is of, `values` what the rows hold there, `decibans()` what they add.
     """
 
     classes: Levels
-    names: tuple[str, ...]  # "prior", then the columns
+    parts: tuple[Line, ...]  # the prior, then the features; terms of documents come last
     nats: FloatArray  # (n, parts, K) log p(c), then log p(x_j | c)
+    schema: Schema | None = None
+    rows: Frame | None = None  # what was explained
+
+    @classmethod
+    def of(cls, classes: Levels, found: Contributions, schema: Schema, rows: Frame) -> Explanation:
+        """From what a model says of rows, and how it reads their columns."""
+        if isinstance(rows, MatrixFrame):  # the array may change before its values are shown
+            rows = MatrixFrame(rows.x.copy())
+        return cls(classes, found.lines, found.nats, schema, rows)
 
     def __len__(self) -> int:
         return len(self.nats)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each line is: "prior", then the features; pairs of features, or terms."""
+        return tuple(line.name for line in self.parts)
+
+    @property
+    def features(self) -> tuple[Levels, ...]:
+        """The features that each line is of: one, or two for a pair; none for the prior and the intercept."""
+        names = () if self.schema is None else self.schema.names
+        return tuple(tuple(names[j] for j in line.columns) for line in self.parts)
+
+    @cached_property
+    def values(self) -> NDArray[np.object_]:
+        """(n, parts) what each row holds in the features of a line, as Python objects.
+
+        None for a missing value, and where a line has no feature; a tuple for a pair; for a term of a document how
+        often it is there.
+        """
+        found = np.full(self.nats.shape[:2], None, dtype=object)
+        for i, line in enumerate(self.parts):
+            if line.times is not None:
+                found[:, i] = line.times.tolist()
+            elif line.columns and not line.last and self.rows is not None:
+                cells = [self.rows.cells(self._places[j]) for j in line.columns]
+                held = cells[0] if len(cells) == 1 else list(zip(*cells, strict=True))
+                found[:, i] = np.fromiter(held, dtype=object, count=len(self))
+        return found
+
+    @cached_property
+    def _places(self) -> list[int]:
+        """Where each column of the model stands in the rows."""
+        return [] if self.schema is None or self.rows is None else self.schema.own_places(self.rows)
 
     @property
     def joint(self) -> FloatArray:
@@ -41,7 +92,7 @@ class Explanation:
         return total
 
     def sides(self, target: Level = None, against: Level = None) -> tuple[FloatArray, FloatArray]:
-        """(n) the class explained, and the one it is weighed against, as places in classes."""
+        """(n) the class explained, and the one it is compared with, as places in classes."""
         joint = self.joint
         rows = np.arange(len(joint))
         chosen = joint.argmax(axis=1) if target is None else np.full(len(joint), self._place(target))
@@ -65,7 +116,7 @@ class Explanation:
         return result
 
     def log_odds(self, target: Level = None, against: Level = None) -> FloatArray:
-        """(n) the sum, in decibans; of a row impossible under both classes, the prior alone."""
+        """(n) the sum, in decibans; for a row impossible under both classes, the prior alone."""
         chosen, other = self.sides(target, against)
         rows, joint = np.arange(len(self.nats)), self.joint
         impossible = np.isneginf(joint[rows, chosen]) & np.isneginf(joint[rows, other])
@@ -77,16 +128,60 @@ class Explanation:
     def lines(
         self, row: int = 0, target: Level = None, against: Level = None, most: int = MOST_PARTS
     ) -> list[tuple[str, float]]:
-        """One row as names and decibans: the prior, the strongest parts, what all others add, and the log-odds."""
+        """One row as labels ("age = 39") and decibans: the prior, the strongest parts, the sum of the others, log-odds.
+
+        Terms that the row does not have are left out; what belongs to no feature or term by itself stands at the end.
+        """
         if not -len(self) <= row < len(self):
             raise DecibanError(f"there is no row {row}; there are {len(self)}, counted from 0")
-        values = self.decibans(target, against)[row]
-        order = [0, *(1 + np.argsort(-np.abs(values[1:]), kind="stable"))]
-        shown, rest = order[: 1 + most], order[1 + most :]
-        found = [(self.names[i], float(values[i])) for i in shown]
+        decibans = self.decibans(target, against)[row]
+        listed = list(self.listed(row))[1:]
+        last = [i for i in listed if self.parts[i].last]
+        ranked = sorted((i for i in listed if not self.parts[i].last), key=lambda i: -abs(decibans[i]))
+        shown, rest = ranked[:most], ranked[most:]
+        result = [(self.label(i, row), float(decibans[i])) for i in (0, *shown)]
         if rest:
-            found.append((f"{len(rest)} other{'s' if len(rest) > 1 else ''}", _sum(values[rest])))
-        return [*found, ("log-odds", float(self.log_odds(target, against)[row]))]
+            result.append((f"{len(rest)} other{'s' if len(rest) > 1 else ''}", _sum(decibans[rest])))
+        result += [(self.label(i, row), float(decibans[i])) for i in last]
+        return [*result, ("log-odds", float(self.log_odds(target, against)[row]))]
+
+    def listed(self, row: int = 0) -> Iterator[int]:
+        """The lines of a row, as places in `names`: all, except terms that it does not have."""
+        return (i for i, line in enumerate(self.parts) if line.times is None or line.times[row])
+
+    def label(self, part: int, row: int = 0) -> str:
+        """A line's name with the row's value: "age = 39", "age is missing"."""
+        line = self.parts[part]
+        if line.times is not None:
+            return f"{line.name} (×{line.times[row]})" if line.times[row] > 1 else line.name
+        if line.last or self.rows is None or not 0 < len(line.columns) < 3:
+            return line.name
+        positional = self.schema is not None and self.schema.positional
+        names = [line.name] if len(line.columns) == 1 else list(map(str, self.features[part]))
+        cells = [self.rows.cell(row, self._places[j]) for j in line.columns]
+        shown = ["is missing" if cell is None or cell != cell else f"= {short(cell)}" for cell in cells]
+        column = "column " if positional else ""
+        return ", ".join(f"{column}{name} {value}" for name, value in zip(names, shown, strict=True))
+
+    def to_frame(self, target: Level = None, against: Level = None) -> Any:
+        """All rows as one tidy table: row, feature, value, decibans, class, against.
+
+        A pyarrow.Table, as `Table.to_frame`: `.to_pandas()` makes it pandas; polars, duckdb and altair read it as it
+        is. The decibans of a row sum to its log-odds. Values that are of several types become text.
+        """
+        chosen, other = self.sides(target, against)
+        decibans, values = self.decibans(target, against), self.values
+        header = ("row", "feature", "value", "decibans", "class", "against")
+        rows = [
+            (row, self.parts[i].name, _plain(values[row, i]), float(decibans[row, i]), *sides)
+            for row, sides in enumerate(zip(map(self._class, chosen), map(self._class, other), strict=True))
+            for i in self.listed(row)
+        ]
+        return Table("explanation", header, tuple(rows)).to_frame()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Arrow's way to hand over a table, which other libraries look for."""
+        return self.to_frame().__arrow_c_stream__(requested_schema)
 
     def text(self, row: int = 0, target: Level = None, against: Level = None) -> str:
         """One row as lines: the strongest evidence first, a bar for each."""
@@ -117,7 +212,7 @@ class Explanation:
         return waterfall(lines, f"{self._title(row, target, against)}: {odds(lines[-1][1])}")
 
     def _title(self, row: int, target: Level, against: Level) -> str:
-        chosen, other = (self.classes[int(side[row])] for side in self.sides(target, against))
+        chosen, other = (self._class(side[row]) for side in self.sides(target, against))
         return f"row {row}: {chosen} against {other}, in decibans"
 
     def __str__(self) -> str:
@@ -129,7 +224,7 @@ class Explanation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """Of each row that is printed a table, with a bar for each part: right of the middle for the class."""
+        """For each row that is printed a table, with a bar for each part: right of the middle for the class."""
         if len(self.classes) == 1:
             return f"<pre>{html.escape(str(self))}</pre>"
         shown = [self._html_table(i) for i in range(min(len(self), MOST_ROWS))]
@@ -150,14 +245,41 @@ class Explanation:
             ["<table>", html_caption(self._title(row, None, None)), "<tbody>", *body, "</tbody>", "</table>"]
         )
 
+    def _class(self, place: Any) -> Level:
+        return self.classes[int(place)]
+
     def _place(self, label: Level) -> int:
         if label not in self.classes:
             raise DecibanError(f"no class {label!r}; there are {list(self.classes)}")
         return self.classes.index(label)
 
 
+def require_by(by: Any) -> None:
+    if by not in get_args(By):
+        raise ValueError(f"by must be 'column' or 'pair', not {by!r}")
+
+
+def short(value: Any) -> str:
+    """A value as a line shows it: numbers with six digits at most, text on one line and cut.
+
+    >>> short(39.0), short(1234567.0), short(0.1234567), short("a story\\nof more than thirty characters"), short("")
+    ('39', '1234567', '0.123457', 'a story of more than thirty c…', "''")
+    """
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() and abs(value) < WHOLE else f"{value:.6g}"
+    if not isinstance(value, str):
+        return str(value)
+    text = " ".join(value[: 10 * MOST_CHARACTERS].split())
+    return (text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…") or repr(value)
+
+
+def _plain(value: Any) -> Any:
+    """For a table: a pair as text."""
+    return ", ".join("" if part is None else str(part) for part in value) if isinstance(value, tuple) else value
+
+
 def _sum(values: FloatArray) -> float:
-    """What excludes both classes tells nothing between them."""
+    """What excludes both classes is no evidence between them."""
     infinite = values[np.isinf(values)]
     return 0.0 if len(set(infinite.tolist())) == 2 else float(values.sum())
 

@@ -374,7 +374,7 @@ def test_curves_have_no_temperature():
 
 def test_labels_are_asked_for():
     found = db.Calibrated().fit(X, Y)
-    with pytest.raises(db.DecibanError, match="y is missing: pass the labels, or the name of a column of X"):
+    with pytest.raises(db.DecibanError, match="the target y is None: pass the labels, or the name of a column of X"):
         found.partial_fit(X)
 
 
@@ -415,3 +415,22 @@ def test_calibration_does_no_harm(name, model):
             for judged in (model, *(db.Calibrated(model, method) for method in METHODS))
         )
     assert max(losses) <= 1.01 * plain, f"plain {plain}, {METHODS} {losses}"
+
+
+def test_no_rows_change_nothing_and_models_are_summed():
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    model = db.Calibrated(db.NaiveBayes()).fit(X, y)
+    before, evidence = model.model_.generative_, model.evidence_
+    assert model.partial_fit(X[:0], y[:0]) is model
+    assert model.forget(X[:0], y[:0]) is model
+    assert model.model_.generative_ is before
+    assert model.evidence_ is evidence
+    with pytest.raises(ValueError, match="expecting 2 features"):
+        model.partial_fit(X[:0, :1], y[:0])
+    total = sum([model, model, model])
+    np.testing.assert_array_equal(total.predict_proba(X), (model + model + model).predict_proba(X))
+    alone = sum([model])
+    alone.partial_fit(X, y)
+    assert model.model_.generative_ is before
+    with pytest.raises(TypeError):
+        1 + model

@@ -17,9 +17,9 @@ from sklearn.exceptions import NotFittedError
 
 import deciban as db
 import deciban.sources
-from deciban.explain import DECIBANS
-from deciban.weighing.weighed import SHOWN
-from deciban.weighing.weights import TRIED
+from deciban.contributions import DECIBANS
+from deciban.models.importances import ROWS
+from deciban.weighing.folds import MOST_ROWS
 from tests.sources.written import FILES, STREAMS
 from tests.weighing.made import mixed
 
@@ -88,15 +88,27 @@ def test_explanations_are_sums_of_decibans_that_are_the_log_odds(fitted, rows):
     np.testing.assert_allclose(softmax(found.joint, axis=1), np.exp(logs), atol=1e-10)
 
 
-def test_explanations_are_by_columns_and_by_pairs(fitted, rows):
+def test_explanations_are_by_columns_or_by_pairs(fitted, rows):
     X, _ = rows
-    names = fitted.explain(X[:3]).names
-    assert names[: 1 + len(X.columns)] == ("prior", *X.columns)
-    assert "left + right" in names
-    assert all(name.split(" + ")[0] in X.columns for name in names[1:])
-    text = str(fitted.explain(X[:1]))
-    assert "left + right" in text
-    assert "log-odds" in text
+    by_column, by_pair = fitted.explain(X[:30]), fitted.explain(X[:30], by="pair")
+    assert by_column.names == ("prior", *X.columns, "intercept", f"limit of {N} rows")
+    pairs = by_pair.names[1 + len(X.columns) : -2]
+    assert "left + right" in pairs
+    assert all({*name.split(" + ")} < {*X.columns} for name in pairs)
+    np.testing.assert_allclose(by_pair.joint, by_column.joint, rtol=1e-9, atol=1e-9)
+    left, right = X["left"].iloc[0], X["right"].iloc[0]
+    assert f"left = {left}, right = {right}" in dict(by_pair.lines(0, most=99))
+    with pytest.raises(ValueError, match="by must be 'column' or 'pair', not 'row'"):
+        fitted.explain(X, by="row")
+
+
+def test_the_prior_is_that_of_the_classes_and_the_bias_is_the_intercept(fitted, rows):
+    X, y = rows
+    found = fitted.explain(X[:4])
+    share = np.unique(y, return_counts=True)[1] / len(y)
+    np.testing.assert_allclose(found.nats[:, 0], np.tile(np.log(share), (4, 1)), rtol=1e-12)
+    np.testing.assert_array_equal(found.nats[:, -2], np.tile(fitted.weights_.bias, (4, 1)))
+    assert [label for label, _ in found.lines()][-3:] == ["intercept", f"limit of {N} rows", "log-odds"]
 
 
 def test_summary_ranks_columns_and_shows_weights(fitted, rows):
@@ -124,11 +136,11 @@ def test_parameters_are_those_of_blocks_that_count(rows):
 def test_summary_lists_columns_without_evidence(rows):
     X, y = rows
     found = model(trees=0).fit(X.assign(constant=1.0, nothing=None, identifier=[f"id {i}" for i in range(N)]), y)
-    (note,) = found.summary().notes
-    assert "'constant'" in note
-    assert "'nothing'" in note
-    assert "'identifier'" in note
-    assert "'code'" not in note
+    assert found.summary().notes == (
+        "no evidence from 'constant': constant",
+        "no evidence from 'nothing': missing in every row",
+        "no evidence from 'identifier': different in every row (an identifier)",
+    )
 
 
 def test_it_foretells_better_than_naive_bayes_where_columns_go_together(rows):
@@ -182,12 +194,14 @@ def test_leave_one_out_tells_the_loss_of_new_rows():
 
 def test_a_class_prior_acts_without_data(learned, rows):
     X, _ = rows
-    before = learned.predict_log_proba(X)
+    before, share = learned.predict_log_proba(X), learned.weights_.prior_share
     empirical = learned.class_count_ / N
+    unbounded = np.log((np.exp(before) - share * empirical) / (1 - share))
     for prior in ([0.5, 0.25, 0.25], {"egg": 0.5, "ham": 0.25, "spam": 0.25}, np.array([0.5, 0.25, 0.25])):
         learned.set_params(class_prior=prior)
-        z = before + np.log([0.5, 0.25, 0.25]) - np.log(empirical)
-        np.testing.assert_allclose(learned.predict_proba(X), softmax(z, axis=1), rtol=1e-9)
+        z = unbounded + np.log([0.5, 0.25, 0.25]) - np.log(empirical)
+        expected = (1 - share) * softmax(z, axis=1) + share * np.array([0.5, 0.25, 0.25])
+        np.testing.assert_allclose(learned.predict_proba(X), expected, rtol=1e-7)
     learned.set_params(class_prior="empirical")
     np.testing.assert_array_equal(learned.predict_log_proba(X), before)
 
@@ -260,14 +274,14 @@ def test_the_order_of_rows_does_not_matter(n, classes):
         order = np.random.default_rng(seed).permutation(n)
         found = model().fit(X.iloc[order], y[order])
         same_predictions(found, expected, X, 1e-8)
-        np.testing.assert_allclose(found.weights_.decibans, expected.weights_.decibans, atol=1e-6)
+        np.testing.assert_allclose(found.feature_importances_, expected.feature_importances_, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_order_of_rows_that_repeat_does_not_matter(seed):
     """More rows than the penalty is chosen by, of few different kinds."""
     rng = np.random.default_rng(seed)
-    n = TRIED + 1000
+    n = MOST_ROWS + 1000
     X = pd.DataFrame(rng.choice(list("pqr"), (n, 4)), columns=list("abcd"))
     y = (X["a"] == "p").to_numpy() * 1 + (X["b"] == "q") + (rng.random(n) < 0.3)
     order = rng.permutation(n)
@@ -281,8 +295,8 @@ def test_weights_equal_repeated_rows(n):
     again = np.repeat(np.arange(n), times)
     weighed, repeated = model().fit(X, y, sample_weight=times), model().fit(X.iloc[again], y[again])
     same_predictions(weighed, repeated, X, 1e-9)
-    if len(again) <= SHOWN:
-        np.testing.assert_allclose(weighed.weights_.decibans, repeated.weights_.decibans, atol=1e-6)
+    if len(again) <= ROWS:
+        np.testing.assert_allclose(weighed.feature_importances_, repeated.feature_importances_, atol=1e-6)
     assert weighed.leave_one_out(X, y, times).log_loss == pytest.approx(
         repeated.leave_one_out(X.iloc[again], y[again]).log_loss, abs=1e-9
     )
@@ -588,7 +602,8 @@ def test_new_evidence_is_added_at_once_and_weights_stay(learned, rows):
     more, labels = mixed(2000, seed=8)
     T, t = mixed(2000, seed=1)
     loss = log_loss(learned, T, t)
-    learned.partial_fit(more, labels)
+    with pytest.warns(db.DecibanWarning, match="learned 2,240 rows, and its weights were fitted when it .* 240: refit"):
+        learned.partial_fit(more, labels)
     assert learned.weights_ is before
     assert log_loss(learned, T, t) < loss
     later = log_loss(learned, T, t)
@@ -598,11 +613,71 @@ def test_new_evidence_is_added_at_once_and_weights_stay(learned, rows):
     assert log_loss(learned, T, t) < later + 0.005
 
 
+def test_weights_out_of_date_are_warned_of_once_until_they_are_refitted(learned, rows, tmp_path):
+    X, y = rows
+    silent = pytest.warns(db.DecibanWarning, match="refit them with model.reweigh")
+    for _ in range(3):
+        learned.partial_fit(X, y)  # up to four times the rows of the fit: DecibanWarning would be an error
+    learned.save(tmp_path / "m.deciban")
+    with silent:
+        learned.partial_fit(X[:1], y[:1])
+    learned.partial_fit(X, y)
+    with silent:
+        db.load(tmp_path / "m.deciban").partial_fit(X[:1], y[:1])
+    learned.reweigh(X, y)  # of all rows there are six now
+    for _ in range(5):
+        learned.partial_fit(X, y)
+
+
+def test_merging_models_counts_as_learning_their_rows(fitted, rows):
+    X, y = rows
+    part = fitted.blank().partial_fit(X, y)
+    four = sum([fitted, part, part, part])
+    with pytest.warns(db.DecibanWarning, match=f"learned {5 * N:,} rows, .* had learned {N}:") as said:
+        more = sum([four, part, part, part])
+    assert len(said) == 1
+    assert more.class_count_.sum() == 7 * N
+    small = model().fit(X[:60], y[:60])
+    with pytest.warns(db.DecibanWarning) as said:  # of models fitted apart: weights of 60 rows each
+        sum([small] * 5)
+    assert [str(warning.message) for warning in said] == [
+        "the model has learned 300 rows, and its weights were fitted when it had learned 60: refit them with "
+        "model.reweigh(X, y), or `deciban reweigh MODEL ROWS`, on rows that it has learned"
+    ]
+
+
+def test_a_small_sample_for_weights_is_not_out_of_date(rows):
+    X, y = rows
+    found = model(weigh_rows=30).fit(X, y)
+    assert 4 * found.weights_.rows < N
+    found.partial_fit(X, y).merge(found.blank().partial_fit(X, y))
+
+
+def test_no_rows_change_nothing(learned, rows, tmp_path):
+    X, y = rows
+    table = X.assign(label=y)
+    table[:0].to_csv(tmp_path / "none.csv", index=False)
+    before = learned.generative_
+    batches = [(X[:0], y[:0]), (X[:0], []), (table[:0], "label"), (db.scan(tmp_path / "none.csv"), "label")]
+    for change in (learned.partial_fit, learned.forget):
+        for batch in batches:
+            assert change(*batch) is learned
+        assert change(X[:0], y[:0], sample_weight=[]) is learned
+        with pytest.raises(db.DecibanError, match=str(X.columns[0])):
+            change(X.iloc[:0, 1:], y[:0])
+    assert learned.generative_ is before
+    for refused in (learned.reweigh, learned.leave_one_out, learned.fit):
+        with pytest.raises(db.DecibanError, match="no rows"):
+            refused(X[:0], y[:0])
+        with pytest.raises(db.DecibanError, match="no rows"):
+            refused(db.scan(tmp_path / "none.csv"), "label")
+
+
 def test_weights_of_the_same_rows_are_the_same(learned, fitted, rows):
     X, y = rows
     same_predictions(learned.reweigh(X, y), fitted, X, 0)
     np.testing.assert_array_equal(learned.weights_.values, fitted.weights_.values)
-    np.testing.assert_array_equal(learned.weights_.decibans, fitted.weights_.decibans)
+    np.testing.assert_array_equal(learned.feature_importances_, fitted.feature_importances_)
     times = np.arange(N) % 3
     weighed = model().fit(X, y, sample_weight=times)
     same_predictions(copy.deepcopy(weighed).reweigh(X, y, sample_weight=times), weighed, X, 0)
@@ -808,7 +883,7 @@ def test_a_stream_gives_the_model_of_the_table(way, weight, weigh_rows, tmp_path
     same_predictions(found, expected, rows, 1e-9)
     assert found.weights_.rows == expected.weights_.rows
     assert (found.weights_.rows < 400) == (weigh_rows == 150 or weight is not None)
-    np.testing.assert_allclose(found.weights_.decibans, expected.weights_.decibans, atol=1e-6)
+    np.testing.assert_allclose(found.feature_importances_, expected.feature_importances_, atol=1e-6)
     streamed = found.predict_proba(WAYS[way](tmp_path, rows))
     np.testing.assert_allclose(streamed, found.predict_proba(rows), rtol=0, atol=1e-12)
 

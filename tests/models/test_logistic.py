@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression as TheirRegression
 
 import deciban as db
-from deciban.explain import DECIBANS
+from deciban.contributions import DECIBANS
 
 CLOSE = 1e-6
 KINDS = [db.LogisticRegression, db.SoftmaxRegression]

@@ -107,7 +107,7 @@ def test_predictions_agree_with_each_other(mixed, people):
 
 def test_columns_not_named_are_typed(people):
     model = db.NaiveBayes().fit(people, "label")
-    titles = [table.title for table in model.summary().tables[1:]]
+    titles = [table.title for table in model.summary().tables[2:]]
     kinds = {title.split(" (")[0]: title.split(" (")[1].rstrip(")") for title in titles}
     assert kinds == {
         "height": "Gaussian",
@@ -135,7 +135,7 @@ def test_equal_families_with_other_tables_of_virtual_examples_stay_apart():
     x = pd.DataFrame({"a": list("uvuv"), "b": list("uvuv")})
     one, other = [[0.5, 0.0], [0.0, 0.5]], [[0.0, 0.5], [0.5, 0.0]]
     families = {name: f.Categorical(db.priors.Virtual(2, q)) for name, q in (("a", one), ("b", other))}
-    a, b = db.NaiveBayes(families).fit(x, [0, 1, 0, 1]).summary().tables[1:]
+    a, b = db.NaiveBayes(families).fit(x, [0, 1, 0, 1]).summary().tables[2:]
     assert a.rows != b.rows
 
 
@@ -534,3 +534,32 @@ def test_joint_blocks_merge_by_the_names_of_their_columns(rng):
     first = db.GaussianDiscriminant("per-class").fit(x[:25], y[:25])
     second = db.GaussianDiscriminant("per-class").fit(x[["c", "a", "b"]][25:], y[25:])
     np.testing.assert_allclose((first + second).predict_proba(x), whole.predict_proba(x), rtol=1e-10)
+
+
+def test_models_are_summed():
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    for kind in (db.NaiveBayes, db.GaussianDiscriminant):
+        parts = [kind().fit(X[i::3], y[i::3]) for i in range(3)]
+        total = sum(parts)
+        np.testing.assert_allclose(total.predict_proba(X), kind().fit(X, y).predict_proba(X), rtol=1e-12)
+        alone = sum(parts[:1])
+        alone.partial_fit(X, y)
+        assert parts[0].class_count_.sum() == 20
+        for other in (1, 0.5, "0"):
+            with pytest.raises(TypeError):
+                other + parts[0]
+
+
+def test_a_blank_learns_as_the_model_did():
+    X, y = np.array([[1.0, "a"], [2.0, "b"], [3.5, "a"], [None, "c"]], dtype=object), np.array(["x", "y", "x", "y"])
+    model = db.NaiveBayes({0: db.families.Poisson()}, smoothing=0.5, missing="category")
+    with pytest.raises(ValueError, match="fit"):
+        model.blank()
+    X[2, 0] = 3.0
+    model.fit(X, y)
+    part = model.blank()
+    assert part.get_params() == model.get_params()
+    assert part.class_count_.tolist() == []
+    part.partial_fit(X[:2], y[:2])
+    whole = part + model.blank().partial_fit(X[2:], y[2:])
+    np.testing.assert_array_equal(whole.predict_proba(X), model.predict_proba(X))

@@ -28,6 +28,7 @@ from deciban import families as f
 from deciban import priors, statistics
 from deciban.models.saving import decode, encode, registry
 from deciban.storage import read, write
+from deciban.weighing.reasons import ColumnFacts
 from tests import laws
 
 ESTIMATORS = [kind for kind in registry().values() if hasattr(kind, "save")]
@@ -53,6 +54,7 @@ MIXED = pd.DataFrame(
         "nothing": [None] * N,
     }
 )
+TOGETHER = MIXED.assign(flag=(MIXED["colour"] == "red") ^ (CLASSES == 0) ^ (COUNTS[:, 0] > 3))  # tells with others only
 MAILS = [" ".join(RNG.choice(["buy", "a", "book", "don't", f"only{i}", "été"], 4)) for i in range(N)]
 
 
@@ -201,6 +203,10 @@ GENERATIVE = {
         db.NaiveBayes({"mail": f.Text("bernoulli", characters=(3, 3), max_terms=20, prior=priors.Laplace(0.5))}),
         MIXED.assign(mail=MAILS),
     ),
+    "many columns": (
+        db.NaiveBayes(f.Binned(count=3)),
+        np.where(np.arange(70) % 9, NUMBERS[:, :1] // np.arange(1.0, 71), np.nan),  # some without a cell
+    ),
     "mixed": (db.NaiveBayes(class_prior={"ham": 0.5, "spam": 0.25, "egg": 0.25}), MIXED),
     "mixed, missing is a category": (db.NaiveBayes(missing="category", smoothing=np.float64(0.5)), MIXED),
     "auto families": (db.NaiveBayes("auto", missing="category"), MIXED),
@@ -219,7 +225,7 @@ GENERATIVE = {
     ),
     "discriminant, wishart": (db.GaussianDiscriminant(prior=priors.InverseWishart(5.0, np.eye(3))), NUMBERS),
     "discriminant, wishart of one number": (db.GaussianDiscriminant(prior=priors.InverseWishart(5.0, 2)), NUMBERS),
-    "evidence": (db.EvidenceClassifier(pairs=3, trees=3), MIXED),
+    "evidence": (db.EvidenceClassifier(pairs=3, trees=3), TOGETHER),
     "evidence of numbers": (db.EvidenceClassifier(0, np.int64(2), [0.2, 0.3, 0.5], seed=7), HOLED),
     "evidence of text": (db.EvidenceClassifier(trees=3, text=["mail"]), MIXED.assign(mail=MAILS)),
     "evidence of words": (db.EvidenceClassifier(weigh_rows=50, class_prior="laplace"), sp.csr_array(COUNTS)),
@@ -399,7 +405,7 @@ def test_many_values_are_kept_in_order(tmp_path):
     model.fit(table, np.arange(1000) % 2)
     found = loaded(model, tmp_path)
     answer_alike(model, found, table)
-    assert sorted(read(tmp_path / "first.deciban")[1])[0] == "model.state.generative_.blocks.0.plan.columns"
+    assert "model.state.generative_.blocks.0.plan.columns" in read(tmp_path / "first.deciban")[1]
 
 
 def test_a_model_that_forgot_everything_can_learn_again(tmp_path):
@@ -447,6 +453,14 @@ def test_of_two_models_merged_each_may_come_from_a_file(tmp_path):
         tuple(map(str, range(100))),
         (*map(str, range(100)), None, 3.5),
         (*range(100), 2**70),
+        tuple(i / 7 for i in range(100)),
+        tuple(range(i % 3) if i % 3 == 1 else None for i in range(100)),
+        tuple((i / 7,) * (i % 3) if i % 5 else None for i in range(100)),
+        tuple((f"{i}", None, (2.5, i)) for i in range(100)),
+        (None,) * 100,
+        tuple(priors.Dirichlet((1.0 + i, 2.0)) for i in range(100)),
+        (*(priors.Dirichlet((1.0, 2.0)) for i in range(100)), priors.Laplace(0.5)),
+        (f.Poisson(),) * 100,
         np.float32(0.1),
         np.int8(-3),
         np.bool_(True),
@@ -569,7 +583,7 @@ HOSTILE = [
     *("mixed, missing is a category", "auto families", "discriminant, auto", "discriminant, per class"),
     *("gaussian twin", "bernoulli twin", "categorical twin", "binned twin", "discriminant, wishart twin"),
     *("logistic", "logistic, three classes, penalised", "glm gaussian", "glm multinomial", "halfspace"),
-    *("temperature", "isotonic", "evidence", "evidence of words"),
+    *("temperature", "isotonic", "evidence", "evidence of words", "many columns"),
 ]
 
 
@@ -723,16 +737,26 @@ DAMAGES = [
     ("evidence", PAIRS + ".pairs.0", [1, 1], "pairs of columns that are not there"),
     ("evidence", PAIRS + ".pairs.0", [0, 1, 2], "pairs is a"),
     ("evidence", PAIRS + ".pairs", [], "pairs of columns that are not there"),
-    ("evidence", PAIRS + ".pairs", [[0, 1]], "has words of shape"),
+    ("evidence", PAIRS + ".pairs", [[0, 1], [1, 0]], "has words of shape"),
+    ("evidence", PAIRS + ".least", -1.0, "a gain of -1"),
+    ("evidence", PAIRS + ".least", {"is": "float", "text": "inf"}, "a gain of inf"),
+    ("evidence", PAIRS + ".least", {"is": "float", "text": "nan"}, "a gain of nan"),
     ("evidence", PAIRS, {"is": "families.Categorical"}, "Categorical collects no Cells"),
     ("evidence", NB + ".blocks.5.plan.family", {"is": "families.Poisson"}, "Poisson"),
     ("evidence", NB + ".blocks.6.plan.presence", False, "Bernoulli"),
     ("evidence", "state._weights.classes", ["egg", "ham", "ham"], "a class is twice there"),
-    ("evidence", "state._weights.classes", ["egg", "ham"], "weights has shape"),
-    ("evidence", "state._weights.kinds", ["pair"], "weights of 1 pieces"),
+    ("evidence", "state._weights.classes", ["egg", "ham"], "fold_values has shape"),
+    ("evidence", "state._weights.kinds", ["pair"], "fold_values has shape"),
     ("evidence", "state._weights.columns", [["size"]], "weights of"),
-    ("evidence", "state._weights.parts", [], "decibans has shape"),
-    ("evidence", "state._weights.penalty", "strong", "penalty is a"),
+    ("evidence", "state._column_evidence.weight", 0.0, "from rows of weight 0"),
+    ("evidence", "state._column_evidence.weight", "many", "weight is a"),
+    ("gaussian", "state._column_evidence", 3, "_column_evidence is a"),
+    ("evidence", "state._weights.prior_share", "most", "prior_share is a"),
+    ("evidence", "state._weights.prior_share", -0.1, "a share of the prior of -0.1"),
+    ("evidence", "state._weights.prior_share", 1.1, "a share of the prior of 1.1"),
+    ("evidence", "state._weights.prior_share", {"is": "float", "text": "nan"}, "a share of the prior of nan"),
+    ("evidence", "state._weights.shares", {"is": "dict", "pairs": [["prior", 1.5]]}, "not from 0 to 1"),
+    ("evidence", "state._weights.shares", {"is": "dict", "pairs": [[7, 0.5]]}, "shares is a"),
     ("evidence", "state._weights", None, "_weights is a"),
     ("gaussian", "state._weights", None, "has no '_weights'"),
     ("evidence", "params.pairs", "all", "pairs is a"),
@@ -786,7 +810,9 @@ def test_trees_that_lead_nowhere_or_round_and_round_are_refused(column, left, ma
         ("values", -0.5, "a weight is below 0"),
         ("values", np.nan, "weights is not finite"),
         ("bias", np.inf, "bias is not finite"),
-        ("decibans", np.nan, "decibans is not finite"),
+        ("fold_values", -0.5, "a weight is below 0"),
+        ("fold_values", np.nan, "fold_values is not finite"),
+        ("fold_bias", np.inf, "fold_bias is not finite"),
     ],
 )
 def test_weights_that_are_none_are_refused(name, value, match, tmp_path):
@@ -795,6 +821,79 @@ def test_weights_that_are_none_are_refused(name, value, match, tmp_path):
     arrays[key] = arrays[key].copy()
     arrays[key].flat[-1] = value
     refused(tmp_path / "m.deciban", tree, arrays, match)
+
+
+def test_weights_of_other_folds_are_refused(tmp_path):
+    """Rows would be dealt to folds that have no weights."""
+    tree, arrays = parts(fitted("evidence")[0])
+    for name in ("fold_values", "fold_bias"):
+        arrays[f"model.state._weights.{name}"] = arrays[f"model.state._weights.{name}"][:3].copy()
+    refused(tmp_path / "m.deciban", tree, arrays, "weights of 3 folds")
+
+
+@pytest.mark.parametrize("rows", ["nan", "inf", "-1.0"])
+def test_weights_of_impossible_rows_are_refused(rows, tmp_path):
+    tree, arrays = parts(fitted("evidence")[0])
+    changed = put(tree, "state._weights_rows", {"is": "float", "text": rows})
+    refused(tmp_path / "m.deciban", changed, arrays, "weights were fitted with")
+    refused(tmp_path / "m.deciban", put(tree, "state._weights_rows", "many"), arrays, "not what belongs there")
+
+
+def test_weights_of_a_file_that_does_not_say_their_rows_have_those_they_were_fitted_on(tmp_path):
+    tree, arrays = parts(fitted("evidence")[0])
+    del tree["state"]["_weights_rows"]
+    write(tmp_path / "m.deciban", tree, arrays)
+    assert db.load(tmp_path / "m.deciban")._weights_fitted_with() == fitted("evidence")[0].weights_.rows
+
+
+def header_of(path):
+    return int.from_bytes(path.read_bytes()[:8], "little")
+
+
+def test_the_header_does_not_grow_with_the_columns(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 600)), np.arange(40) % 2
+    X[:, 0] += y
+    sizes = []
+    for name, columns in (("some", 300), ("more", 600)):
+        path = tmp_path / f"{name}.deciban"
+        model = db.EvidenceClassifier(trees=2).fit(X[:, :columns], y)
+        model.save(path)
+        same_bits(db.load(path).predict_proba(X[:, :columns]), model.predict_proba(X[:, :columns]))
+        sizes.append(header_of(path))
+    assert sizes[1] < sizes[0] + 500
+
+
+def test_many_different_numbers_take_a_bounded_room(tmp_path):
+    """A column of a wide table takes no more bits than its share, however many rows there are."""
+    rng = np.random.default_rng(0)
+    bits, columns = 4096, 100
+    sizes = []
+    for rows in (1_000, 20_000):
+        X, y = rng.normal(size=(rows, columns)), np.arange(rows) % 2
+        model = db.NaiveBayes(f.Binned("equal-frequency", bits=bits)).fit(X, y)
+        model.save(tmp_path / "m.deciban")
+        sizes.append((tmp_path / "m.deciban").stat().st_size - header_of(tmp_path / "m.deciban"))
+    counts = 2 * 2 * bits / 16  # two classes, two bytes each, of keys that have 16 bits or more
+    assert max(sizes) < columns * (bits / 8 + counts)
+
+
+@pytest.mark.parametrize(
+    ("repeats", "identifiers", "match"),
+    [
+        ((("a", "a"),), (), "a column repeats itself"),
+        ((("a", "b"), ("a", "c")), (), "a column repeats two others"),
+        ((), (("a", 1.5),), "a share of cells is not from 0 to 1"),
+        ((), (("a", float("nan")),), "a share of cells is not from 0 to 1"),
+        ("ab", (), "repeats"),
+        ((("a", "b", "c"),), (), "repeats"),
+        ((), (("a", "all"),), "identifiers"),
+    ],
+)
+def test_facts_about_columns_that_cannot_be_are_refused(repeats, identifiers, match, tmp_path):
+    model = copy.copy(fitted("evidence")[0])
+    model._facts = ColumnFacts(repeats, identifiers)
+    refused(tmp_path / "m.deciban", *parts(model), match)
 
 
 @pytest.mark.parametrize("starts", [[1], [0], [0, 0], [0, 3, 3], [0, 5, 2], [0, 1 << 40]], ids=str)
@@ -812,6 +911,54 @@ def test_arrays_must_be_there_and_be_used(name, tmp_path):
     for key in arrays:
         refused(path, tree, {other: array for other, array in arrays.items() if other != key}, "KeyError")
     refused(path, tree, arrays | {"model.more": np.zeros(3)}, "nothing refers to the array 'model.more'")
+
+
+COLUMNWISE = "model.state.generative_.blocks.0.statistic"
+
+
+@pytest.mark.parametrize(
+    ("name", "places", "value", "match"),
+    [
+        ("keys.shapes", 0, -1, "not a list of shapes"),
+        ("keys.shapes", 0, 1 << 62, "than there are numbers for them"),
+        ("keys.shapes", [0, 1], [1, 10**5], "is damaged"),
+        ("keys.shapes", slice(None), 0, "numbers for arrays of 0"),
+        ("counts.words.shapes", (slice(None), 0), 42, "is damaged"),
+        ("counts.words.shapes", (1, 1), 1 << 62, "than there are numbers for them"),
+    ],
+)
+def test_shapes_that_go_beyond_the_numbers_are_refused(name, places, value, match, tmp_path):
+    tree, arrays = parts(fitted("many columns")[0])
+    key = f"{COLUMNWISE}.{name}"
+    arrays[key] = arrays[key].copy()
+    places = (places, 0) if isinstance(places, list) else places
+    arrays[key][places] = value
+    refused(tmp_path / "m.deciban", tree, arrays, match)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "match"),
+    [
+        ("of", "Halfspaces", "does not know"),
+        ("of", "Counts", "is damaged"),
+        ("fields", {}, "fields of"),
+        ("fields", {"words": [1.0]}, "is damaged"),
+        ("fields.words", {"is": "range", "ends": [0, 1 << 60, 1]}, "instead of a tuple"),
+        ("fields.more", [], "fields of"),
+    ],
+)
+def test_objects_that_are_not_all_there_are_refused(place, value, match, tmp_path):
+    tree, arrays = parts(fitted("many columns")[0])
+    if "fields" in place and place != "fields.more":
+        arrays = {key: array for key, array in arrays.items() if "counts.words" not in key}
+    changed = put(tree, f"state.generative_.blocks.0.statistic.counts.{place}", value)
+    refused(tmp_path / "m.deciban", changed, arrays, match)
+
+
+@pytest.mark.parametrize("sizes", [[-2, 4], [1 << 62, 1 << 62], [3], [1, 1, 1], []], ids=str)
+def test_lengths_of_other_tuples_are_refused(sizes):
+    with pytest.raises(db.DecibanError, match="lengths of another number"):
+        decode({"is": "tuples", "items": [1, 2]}, "x", {"x.sizes": np.array(sizes, np.int64)})
 
 
 RESHAPED = {
@@ -836,6 +983,8 @@ def test_arrays_of_other_shapes_are_refused(name, change, tmp_path):
             continue  # there was nothing to take away; labels may be of any type
         if key.endswith(".words") and change in ("a row less", "a row more") and len(changed):
             continue  # one word more or less is a sum as well
+        if key.endswith((".cuts.0", ".cuts.1", ".cuts.2")) and change in ("a row less", "a column less"):
+            continue  # fewer cuts are cuts as well
         refused(tmp_path / "m.deciban", tree, arrays | {key: changed.copy()})
 
 
@@ -1069,6 +1218,8 @@ def test_a_file_of_format_1_is_read(tmp_path):
     model, fresh = db.load(REFERENCES / "format-1.deciban"), made["fitted"]()
     assert model.class_count_.tolist() == [3.0, 3.0]
     assert model.feature_names_in_.tolist() == ["income", "refund", "married", "visits", "distance"]
+    assert not hasattr(model, "feature_importances_")  # which such a file does not have
+    fresh._keep_rows(None)
     assert str(model.summary()) == str(fresh.summary())
     rows, labels = made["ROWS"], made["LABELS"]
     close = {"rtol": 1e-12, "atol": 1e-12}  # a later version may add up the evidence in another order

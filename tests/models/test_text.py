@@ -21,8 +21,8 @@ from sklearn.pipeline import make_pipeline
 
 import deciban as db
 from deciban import _kernels
+from deciban.contributions import DECIBANS
 from deciban.errors import DecibanError, NegativeEvidence
-from deciban.explain import DECIBANS
 from deciban.families import Text
 from deciban.held_out import leave_one_out
 from deciban.priors import Laplace
@@ -325,11 +325,11 @@ def test_every_term_is_a_line(setting):
     model = bayes(**setting).fit(texts, y)
     told = assert_lines_are_the_log_odds(model, [*texts, "never heard words", ""])
     known = {term for text in texts if text for term in Text(**setting).terms(text)}
-    names = set(told.names) - {"prior", "absent terms"}
+    names = set(told.names) - {"prior", "words that are not there"}
     assert names <= known | {"never", "heard", "words"}
     if not {"max_terms", "hash_bits"} & setting.keys():
         assert names == known
-    assert ("absent terms" in told.names) == (setting.get("events") == "bernoulli")
+    assert ("words that are not there" in told.names) == (setting.get("events") == "bernoulli")
 
 
 def test_lines_by_example():
@@ -346,8 +346,8 @@ def test_lines_of_a_table_carry_the_name_of_their_column():
     table = pa.table({"subject": MAILS, "body": MAILS[::-1], "size": [1.0, 2.0, 4.0, 3.0, 5.0]})
     model = db.NaiveBayes(families={"subject": Text(), "body": Text("bernoulli")}).fit(table, LABELS)
     names = assert_lines_are_the_log_odds(model, table).names
-    assert {"prior", "size", "subject: buy", "body: buy", "body: absent terms"} <= set(names)
-    assert "subject: absent terms" not in names
+    assert {"prior", "size", "subject: buy", "body: buy", "body: words that are not there"} <= set(names)
+    assert "subject: words that are not there" not in names
     both = db.NaiveBayes(families={("subject", "body"): Text()}).fit(table, LABELS)
     assert "subject + body: buy" in assert_lines_are_the_log_odds(both, table).names
 
@@ -356,11 +356,11 @@ def test_lines_of_evidence_that_is_weighed():
     texts, y = made_texts(160, 3)
     model = weighed().fit(texts, y)
     told = assert_lines_are_the_log_odds(model, [*texts[:40], "never heard", ""])
-    assert {"prior", "absent terms", "buy", "book"} <= set(told.names)
+    assert {"prior", "words that are not there", "buy", "book"} <= set(told.names)
     table = pa.table({"mail": texts, "size": np.random.default_rng(0).normal(y), "kind": [f"k{c % 2}" for c in y]})
     model = weighed().fit(table, y)
     told = assert_lines_are_the_log_odds(model, table.slice(0, 40))
-    assert {"prior", "size", "kind", "mail: buy", "mail: absent terms"} <= set(told.names)
+    assert {"prior", "size", "kind", "mail: buy", "mail: words that are not there"} <= set(told.names)
 
 
 def test_without_smoothing_lines_can_be_certain():

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression as TheirRegression
 
 import deciban as db
 from deciban import families as f
-from deciban.explain import DECIBANS
+from deciban.contributions import DECIBANS
 from tests.families.test_natural import NOT_EXPONENTIAL
 from tests.laws import members
 

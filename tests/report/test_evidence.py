@@ -282,15 +282,18 @@ def test_values_of_a_category_are_means_over_rows():
             assert density[row["value"], str(c)] == pytest.approx(share, rel=1e-5)
 
 
-def test_a_joint_normal_is_one_part_and_its_columns_have_marginals():
+def test_columns_of_a_joint_normal_are_means_over_rows():
     X, y = load_iris(return_X_y=True)
-    evidence = told(db.GaussianDiscriminant(covariance="per-class"), X[:, :2], y)
-    assert [(part["name"], part["what"]) for part in evidence["ranking"]] == [("0 + 1", "joint")]
+    model = db.GaussianDiscriminant(covariance="per-class").fit(X[:, :2], y)
+    evidence = report_of(model, X[:, :2], y).figures["evidence"]
+    assert {(part["name"], part["what"]) for part in evidence["ranking"]} == {("0", "column"), ("1", "column")}
     found = chart(evidence, "1")
-    laws = [stats.norm(X[y == c, 1].mean(), X[y == c, 1].std()) for c in range(3)]
-    for row in rows(found["density"])[::40]:
-        assert row["density"] == pytest.approx(laws[int(row["class"])].pdf(row["value"]), rel=1e-3, abs=1e-5)
-    assert "each by itself" in evidence["sentence"]
+    assert not found["exact"]
+    nats = model.explain(X[:, :2]).nats[:, 2]
+    decibans = (nats[:, 2] - nats[:, :2].mean(axis=1)) * 10 / np.log(10)
+    bins = [row for row in rows(found["evidence"]) if row["class"] == "2"]
+    assert sum(row["rows"] for row in bins) == len(X)
+    assert sum(row["rows"] * row["decibans"] for row in bins) == pytest.approx(decibans.sum(), rel=1e-3)
 
 
 def test_a_pair_has_the_cells_of_its_table():
@@ -301,8 +304,8 @@ def test_a_pair_has_the_cells_of_its_table():
     evidence = report_of(model, table, y).figures["evidence"]
     (pair,) = evidence["pairs"]
     assert pair["names"] == ["a", "b"]
-    assert evidence["ranking"][0] == {**evidence["ranking"][0], "name": "a + b", "what": "pair"}
-    explanation = model.explain(table)
+    assert {part["name"] for part in evidence["ranking"]} == {"a", "b"}
+    explanation = model.explain(table, by="pair")
     decibans = explanation.decibans(1, 0)[:, explanation.names.index("a + b")]
     cells = rows(pair["cells"])
     assert len(cells) == 4
@@ -354,7 +357,7 @@ def test_terms_say_what_their_frequencies_say():
         assert row["count"] == words[0].count(row["term"]) + words[1].count(row["term"])
     assert {row["term"] for row in rows(found["terms"])} >= {"drugs", "math"}
     assert found["name"] == ""
-    assert {part["what"] for part in evidence["ranking"]} == {"term"}
+    assert [(part["name"], part["what"]) for part in evidence["ranking"]] == [("0", "column")]  # all terms together
 
 
 def test_weighed_terms_are_those_of_an_explanation():

@@ -304,9 +304,9 @@ def test_a_report_in_a_few_lines(report):
 def test_what_cannot_be_reported_is_said():
     X, y = iris()
     model = db.NaiveBayes().fit(X, y)
-    with pytest.raises(DecibanError, match="y is missing"):
+    with pytest.raises(DecibanError, match="the target y is None: pass the labels"):
         report_of(model, X, None)
-    with pytest.raises(DecibanError, match="150 rows, but y has 149"):
+    with pytest.raises(DecibanError, match="150 rows, 149 labels"):
         report_of(model, X, y[1:])
     with pytest.raises(DecibanError, match="expecting 4 features"):
         report_of(model, X[:, :3], y)

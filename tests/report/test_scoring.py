@@ -80,6 +80,7 @@ def assert_same(page, model, table, *, explained=True):
     for i, one in enumerate(found) if explained else ():
         told = model.explain(row_of(table, i))
         assert one["names"] == list(told.names)
+        assert one["last"] == [line.last for line in told.parts]
         np.testing.assert_allclose(np.array(one["nats"]), told.nats[0], rtol=1e-12, atol=1e-9)
         np.testing.assert_allclose(np.array(one["joint"]), told.joint[0], rtol=1e-12, atol=1e-9)
 
@@ -503,7 +504,7 @@ def test_every_model_has_scores():
     found = [getattr(db, name) for name in db.__all__]
     models = [one for one in found if isinstance(one, type) and hasattr(one, "predict")]
     assert len(models) >= 8
-    keys = {"columns", "classes", "parts", "start", "formulas", "finish", "arrays"}
+    keys = {"columns", "derived", "classes", "parts", "owners", "start", "formulas", "finish", "arrays"}
     for model in models:
         assert scoring(model().fit(X, y)).keys() == keys
 
@@ -569,7 +570,10 @@ def test_large_models_are_deflated_and_tables_share_rows(page):
     rng = np.random.default_rng(35)
     y = rng.integers(0, 2, 30000)
     X = pd.DataFrame(
-        {"id": (rng.integers(0, 5000, 30000) + 5000 * (y & 1)).astype(str), "x": rng.normal(size=30000) + y}
+        {
+            "id": (rng.integers(0, 5000, 30000) + 5000 * (y ^ (rng.random(30000) < 0.2))).astype(str),
+            "x": rng.normal(size=30000) + y,
+        }
     )
     model = db.EvidenceClassifier(trees=30).fit(X, y)
     packed = scoring(model)
@@ -580,3 +584,70 @@ def test_large_models_are_deflated_and_tables_share_rows(page):
     (table,) = [one["table"] for one in scoring(named)["formulas"] if one["kind"] == "lookup"]
     assert table["type"] == "rows"
     assert_same(page, named, X[:50])
+
+
+# Dates ---------------------------------------------------------------------------------------------------------------
+
+
+def dated_table(rows, seed=0):
+    """Dates with a clock and without, before 1970 too, times of day, and holes; the class depends on the weekday."""
+    rng = np.random.default_rng(seed)
+    signup = pd.Timestamp("1969-01-01") + pd.to_timedelta(rng.integers(0, 20_000, rows), unit="D")
+    back = signup + pd.to_timedelta(rng.integers(1, 10**9, rows), unit="ms")
+    table = pd.DataFrame(
+        {
+            "signup": signup.strftime("%Y-%m-%d"),
+            "returned": back.strftime("%Y-%m-%d %H:%M:%S.%f"),
+            "opened": [f"{h:02}:{m:02}" for h, m in zip(*rng.integers(0, [[24], [60]], (2, rows)), strict=True)],
+            "x": rng.normal(size=rows),
+        }
+    )
+    table.loc[rng.random(rows) < 0.1, ["signup", "returned"]] = None
+    late = (signup.day_of_week >= 5) ^ (rng.random(rows) < 0.2)
+    return table, np.where(late, "late", "paid")
+
+
+@pytest.mark.parametrize("make", [db.EvidenceClassifier, db.NaiveBayes, lambda: db.LogisticRegression(l2=1.0)])
+def test_dates_are_scored_in_the_page_as_in_python(page, make):
+    table, y = dated_table(300)
+    model = make().fit(table, y)
+    assert_same(page, model, dated_table(60, seed=1)[0])
+
+
+def test_dates_as_people_type_them(page):
+    table, y = dated_table(60)
+    columns = scoring(db.EvidenceClassifier(trees=0).fit(table, y))["columns"]
+    assert [(column["kind"], column.get("clock")) for column in columns] == [
+        ("date", False),
+        ("date", True),
+        ("time", None),
+        ("number", None),
+    ]
+    typed = ["2026-03-01", "2026/03/01 12:00", "1969-12-31T06:00:00Z", "", "2026-02-30", "yesterday"]
+    *known, no_day, no_date = page.evaluate(READ, [columns[0], typed])
+    expected = pd.to_datetime(["2026-03-01 00:00", "2026-03-01 12:00", "1969-12-31 06:00"])
+    days = ((expected - pd.Timestamp("1970-01-01")) / pd.Timedelta("1D")).tolist()
+    assert known == [*days, None]
+    for refused in (no_day, no_date):
+        assert "is not a date, such as 2026-03-01" in refused["problem"]
+    assert page.evaluate(READ, [columns[2], ["09:30", "24:00"]])[0] == 9.5
+
+
+def test_labels_are_those_of_an_explanation(page):
+    table = pd.DataFrame(
+        {
+            "size": [39.0, 0.1234567, np.nan, 1234567.0],
+            "note": ["one\n two " + "x" * 40, "", None, "b"],
+            "flag": pd.array([True, False, None, True], dtype="boolean"),
+        }
+    )
+    model = db.NaiveBayes().fit(table, [0, 1, 0, 1])
+    for i, one in enumerate(in_page(page, model, cells_of(table))):
+        told = model.explain(table.iloc[i : i + 1])
+        assert [label.lower() for label in one["labels"]] == [told.label(part).lower() for part in range(4)]
+    texts = ["call 08712460324 now", "see you now", "call me", "win 500 now"]
+    words = db.NaiveBayes(Text("bernoulli", shapes=True)).fit(texts, [1, 0, 0, 1])
+    (one,) = in_page(page, words, [["now call 07000000000, now"]])
+    told = words.explain(["now call 07000000000, now"])
+    assert one["labels"] == [told.label(part) for part in range(len(told.names))]
+    assert "a number of 11 digits" in one["labels"]

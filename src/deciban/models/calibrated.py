@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from copy import copy
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
@@ -12,18 +14,21 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
+from deciban.contributions import By
 from deciban.errors import DecibanError
 from deciban.evaluation.judging import deal, out_of_fold
-from deciban.evaluation.rows import classes_of, labelled, log_proba, require_model
+from deciban.evaluation.rows import NoRows, classes_of, labelled, log_proba, require_model
 from deciban.explain import Explanation
 from deciban.linear.parted import forbid_parted
 from deciban.models.calibration import Evidence, Isotonic, Temperature
 from deciban.models.estimator import one_dimensional
+from deciban.models.generative import GenerativeClassifier
 from deciban.models.naive_bayes import NaiveBayes
 from deciban.models.saving import Savable, kept_of
 from deciban.models.shown import Shown
-from deciban.sources import Stream, is_stream, stream_of
+from deciban.sources import Stream, is_stream, stream_of, supported
 from deciban.sources.cells import cells_of_classes
+from deciban.sources.intake import LabelledInput, label_name
 from deciban.statistics.base import require
 from deciban.summary import Summary
 from deciban.types import FloatArray
@@ -102,8 +107,9 @@ class Calibrated(Shown, Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         forbid_parted(X, self)
         require_model(self._inner(), f"model={self._inner()!r}")
         model = clone(self._inner())
-        y, name = one_dimensional(y), y if isinstance(y, str) else None
-        if isinstance(y, str):
+        X, y = supported(X), one_dimensional(y)
+        name = label_name(X, y)
+        if name is not None:
             named = labelled(X, y, sample_weight)
             X, y, sample_weight = named.x, named.labels, named.weights
         learn(model, X, y, **_weighing(sample_weight))  # first: its messages about bad input are the better ones
@@ -121,7 +127,10 @@ class Calibrated(Shown, Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
 
     @_as_inner
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Judges more rows by the model as it is, then learns them. Rows of a class not met before are only learned."""
+        """Judges more rows by the model as it is, then learns them. Rows of a class not met before are only learned.
+
+        No rows at all change nothing.
+        """
         forbid_parted(X, self)
         if not hasattr(self, "model_"):
             if classes is None:
@@ -130,9 +139,15 @@ class Calibrated(Shown, Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
             return self._fit(X, y, sample_weight, lambda model, *rows, **w: model.partial_fit(*rows, **more, **w))
         if not isinstance(self.evidence_, self._kind()):
             raise DecibanError(f"method was changed to {self.method!r} after the fit: fit again")
-        if is_stream(X):  # which is read once
-            X, y, sample_weight = self._read(X, y, sample_weight)
-        rows = labelled(X, y, sample_weight)
+        try:
+            if is_stream(X):  # which is read once
+                X, y, sample_weight = self._read(X, y, sample_weight)
+            X = supported(X)
+            rows = labelled(X, y, sample_weight)
+        except NoRows:
+            if isinstance(self.model_, GenerativeClassifier):
+                self.model_.partial_fit(X, y, sample_weight=sample_weight)  # learns nothing, and checks the columns
+            return self
         known = classes_of(self.model_)
         place = np.array([known.index(label) if label in known else -1 for label in rows.classes], dtype=np.int32)
         met = rows.take(np.flatnonzero(place[rows.codes] >= 0))
@@ -175,6 +190,14 @@ class Calibrated(Shown, Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         merged: Self = self.merge(other)
         return merged
 
+    def __radd__(self, other: object) -> Self:
+        """0 + model, which is what `sum(models)` begins with: a copy."""
+        if not (isinstance(other, int) and other == 0):
+            return NotImplemented
+        found = copy(self)
+        found.model_ = copy(self.model_)
+        return found
+
     # What was learned ----------------------------------------------------------------------------------------------
 
     @property
@@ -206,7 +229,7 @@ class Calibrated(Shown, Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
     def predict_log_proba(self, X: Any) -> FloatArray:
         """(n, K) log p'(c|x)."""
         self._require_fitted()
-        return self.evidence_.corrected(log_proba(self.model_, X), classes_of(self.model_))
+        return self.evidence_.corrected(log_proba(self.model_, supported(X)), classes_of(self.model_))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """(n, K) p'(c|x)."""
@@ -217,23 +240,30 @@ class Calibrated(Shown, Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         """The most probable class of each row."""
         self._require_fitted()
         if isinstance(self.evidence_, Temperature):
-            labels: NDArray[Any] = self.model_.predict(X)
+            labels: NDArray[Any] = self.model_.predict(supported(X))
             return labels
         return np.asarray(self.classes_[self.predict_log_proba(X).argmax(axis=1)])
 
     @available_if(lambda self: hasattr(self._inner(), "explain") and self.method == "temperature")  # type: ignore[untyped-decorator]
-    def explain(self, X: Any) -> Explanation:
+    def explain(self, X: Any, *, by: By = "column") -> Explanation:
         """Every prediction as a sum of decibans: the model's, each multiplied by β."""
         self._require_fitted()
-        found: Explanation = self.model_.explain(X)
-        return Explanation(found.classes, found.names, found.nats * self.beta_)
+        found: Explanation = self.model_.explain(X, by=by)
+        return replace(found, nats=found.nats * self.beta_)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Those of the model that is corrected; for temperature in decibans after the correction, multiplied by β."""
+        self._require_fitted()
+        own: FloatArray = self.model_.feature_importances_
+        return own * self.beta_ if self.method == "temperature" else own
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows classed rightly; y is an array, or the name of a column of X."""
         self._require_fitted()
         if is_stream(X):
             X, y, sample_weight = self._read(X, y, sample_weight)
-        elif isinstance(y, str):
+        elif label_name(X, y) is not None:
             rows = labelled(X, y, sample_weight)
             X, y, sample_weight = rows.x, rows.labels, rows.weights
         return float(super().score(X, y, sample_weight))
@@ -250,11 +280,11 @@ class Calibrated(Shown, Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """The rows of a stream, read as the model has learned its columns, with their labels and weights."""
-        named = [name for name in (y, sample_weight) if isinstance(name, str)]
-        stream = self._stream(X, first=False, also=named)
-        if isinstance(y, str):
-            stream = stream.typed(cells_of_classes(y, classes_of(self.model_)))
-        rows = labelled(stream, y, sample_weight)
+        given = LabelledInput.of(X, y, sample_weight)
+        stream = self._stream(given.x, first=False, also=given.named)
+        if isinstance(given.y, str):
+            stream = stream.typed(cells_of_classes(given.y, classes_of(self.model_)))
+        rows = labelled(stream, given.y, given.weights)
         return rows.x, rows.labels, rows.weights
 
     def _stream(self, X: Any, *, first: bool, also: Collection[str] = ()) -> Stream:

@@ -6,14 +6,15 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import DataConversionWarning, NotFittedError
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import validate_data
 
 from deciban import _kernels
 from deciban.batch import Frame
@@ -21,12 +22,12 @@ from deciban.errors import DecibanError, warn_of_impossible
 from deciban.models.saving import Savable
 from deciban.models.shown import Shown
 from deciban.schema import Schema
-from deciban.sources import Stream, frame_of, is_documents, is_stream, is_table, slices, split_label, stream_of
-from deciban.sources.arrow import TableFrame, numbers_of
+from deciban.sources import Sample, Stream, frame_of, is_documents, is_stream, is_table, slices, stream_of, supported
 from deciban.sources.cells import cells_like, cells_of_classes
-from deciban.sources.labels import check_weights, encode_labels
+from deciban.sources.intake import LabelledInput, label_name, split_weights
 from deciban.sources.parted import Parted
 from deciban.sources.stream import table_of
+from deciban.sources.typed import as_learned, inferred
 from deciban.types import FloatArray, IntArray, Labels, Levels
 
 
@@ -40,6 +41,18 @@ class Classified:
     weights: FloatArray | None  # (n) all above 0
     rows: IntArray  # (n) their numbers among the rows that were passed
 
+    @classmethod
+    def of(cls, sample: Sample) -> Classified:
+        """Rows of weight 0 are left out, as if they were not there."""
+        frame, codes, known, weights = sample.frame, sample.labels.codes, sample.labels.classes, sample.weights
+        rows = np.arange(frame.rows) if weights is None else np.flatnonzero(weights)
+        if len(rows) < frame.rows and weights is not None:
+            frame, codes, weights = frame.take(rows), codes[rows], weights[rows]
+        kept = np.flatnonzero(np.bincount(codes, minlength=len(known)))
+        if len(kept) < len(known):
+            codes = np.searchsorted(kept, codes).astype(np.int32)
+        return cls(frame, codes, tuple(known[i] for i in kept), weights, rows)
+
 
 class TableEstimator(Shown, Savable, BaseEstimator):  # type: ignore[misc]
     """Takes X as it is: an array, sparse rows, or a table; y may be the name of one of its columns."""
@@ -48,33 +61,24 @@ class TableEstimator(Shown, Savable, BaseEstimator):  # type: ignore[misc]
 
     _kept: ClassVar[dict[str, Any]] = {"_label_dtype": np.dtype | None, "_label_name": str | None}
 
-    def _frame_and_labels(self, X: Any, y: Any, *, first: bool, weight: Any = None) -> tuple[Frame, Any]:
-        if is_stream(X):
-            named = [name for name in (y, weight) if isinstance(name, str)]
-            X = table_of(self._stream(X, first=first, also=named))
-        if isinstance(y, str):
-            return split_label(X, y)
-        if y is None:
-            name = type(self).__name__
-            raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
-        labels = one_dimensional(y)
-        return self._frame(X, first=first), labels
+    def _labelled(self, X: Any, y: Any, sample_weight: Any = None, *, first: bool) -> LabelledInput:
+        """Rows with their labels; those of a stream are read into memory, as the model reads columns."""
+        given = LabelledInput.of(X, one_dimensional(y), sample_weight)
+        if is_stream(given.x):
+            given = replace(given, x=table_of(self._stream(given.x, first=first, also=given.named)))
+        return given
 
-    def _classified(self, frame: Frame, labels: Any, sample_weight: Any) -> Classified:
-        """Rows with their classes; those of weight 0 are left out, as if they were not there."""
-        encoded = encode_labels(labels)
-        require_as_many(frame.rows, len(encoded.codes))
-        require_rows(frame)
-        frame, sample_weight = split_weights(frame, sample_weight)
-        codes, weights = encoded.codes, check_weights(sample_weight, frame.rows)
-        rows = np.arange(frame.rows) if weights is None else np.flatnonzero(weights)
-        if len(rows) < frame.rows and weights is not None:
-            frame, codes, weights = frame.take(rows), codes[rows], weights[rows]
-        kept = np.flatnonzero(np.bincount(codes, minlength=len(encoded.classes)))
-        classes = tuple(encoded.classes[i] for i in kept)
-        if len(kept) < len(encoded.classes):
-            codes = np.searchsorted(kept, codes).astype(np.int32)
-        return Classified(frame, codes, classes, weights, rows)
+    def _frame_and_labels(self, X: Any, y: Any, *, first: bool, weight: Any = None) -> tuple[Frame, Any]:
+        given = self._labelled(X, y, weight, first=first)
+        return given.frame_and_labels(*self._frames(X, first=first))
+
+    def _classified(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> Classified:
+        as_given, typed = self._frames(X, first=first)
+        return Classified.of(self._labelled(X, y, sample_weight, first=first).sample(as_given, typed=typed))
+
+    def _frames(self, X: Any, *, first: bool) -> tuple[Callable[[Any], Frame], Callable[[Frame], Frame]]:
+        """What makes a frame of rows, and what reads its columns of text as dates or numbers."""
+        return partial(self._frame_as_given, first=first), partial(self._typed, X=X, first=first)
 
     def _stream(self, X: Any, *, first: bool, also: Collection[str] = (), learns: bool = False) -> Stream:
         """Later rows of text are read as the first ones were, and no more columns of them than are needed.
@@ -83,11 +87,14 @@ class TableEstimator(Shown, Savable, BaseEstimator):  # type: ignore[misc]
         """
         stream = stream_of(X).knowing(also)
         if first:
-            return stream
+            return stream.as_written(also)
         schema = self._schema()
         kinds = dict(zip(map(str, schema.names), schema.kinds, strict=True))
         levels = self._levels()
-        types = {name: cells_like(kind, levels.get(j, ())) for j, (name, kind) in enumerate(kinds.items())}
+        types = {
+            name: cells_like(kind, levels.get(j, ()), schema.notation(j))
+            for j, (name, kind) in enumerate(kinds.items())
+        }
         known = {name: cells for name, cells in types.items() if not (learns and kinds[name] == "empty")}
         return stream.typed(known).chosen((*kinds, *also))
 
@@ -96,18 +103,23 @@ class TableEstimator(Shown, Savable, BaseEstimator):  # type: ignore[misc]
         return {}
 
     def _frame(self, X: Any, *, first: bool) -> Frame:
+        """Rows; text that is dates or numbers is read as such, later rows as the first ones were."""
+        return self._typed(self._frame_as_given(X, first=first), X, first=first)
+
+    def _typed(self, frame: Frame, X: Any, *, first: bool) -> Frame:
+        if not first:
+            return as_learned(frame, self._schema())
+        return frame if is_stream(X) else inferred(frame, X)
+
+    def _frame_as_given(self, X: Any, *, first: bool) -> Frame:
         if isinstance(X, Parted):
             raise DecibanError("these rows are in parts elsewhere: use predict of deciban.engines, on the collection")
+        X = supported(X)
         if is_stream(X):
             return table_of(self._stream(X, first=first))
-        if is_documents(X) or is_table(X):
-            return frame_of(X)
-        if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind in "US":
-            X = np.array(X, dtype=object)  # numbers beside text stay numbers
-        checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False}
-        if first:  # nothing is noted on the model yet: the fit may still fail
-            return frame_of(check_array(X, estimator=self, **checks))
-        return frame_of(validate_data(self, X, reset=False, **checks))
+        if not (first or is_documents(X) or is_table(X)):  # as many columns, and a warning if those had names
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return frame_of(X)
 
     def _frame_to_score(self, X: Any) -> Frame:
         schema = self._schema()
@@ -158,8 +170,7 @@ class TableEstimator(Shown, Savable, BaseEstimator):  # type: ignore[misc]
 
     def _note_label(self, X: Any, y: Any) -> None:
         """How the classes were given: by a column of that name, or an array of that type."""
-        given = X.label if isinstance(X, Parted) else y
-        self._label_name = given if isinstance(given, str) else None
+        self._label_name = X.label if isinstance(X, Parted) else label_name(X, y)
         dtype = X.label_dtype if isinstance(X, Parted) else y.dtype if isinstance(y, np.ndarray) else None
         self._label_dtype = dtype
 
@@ -170,26 +181,6 @@ class TableEstimator(Shown, Savable, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-def require_rows(frame: Frame) -> None:
-    if frame.rows == 0:
-        raise DecibanError("Found array with 0 sample(s): there are no rows to learn from")
-
-
-def split_weights(frame: Frame, weights: Any) -> tuple[Frame, Any]:
-    """Weights may be the name of a column, which then is none to learn from."""
-    if not isinstance(weights, str):
-        return frame, weights
-    if not isinstance(frame, TableFrame):
-        raise DecibanError(f"sample_weight={weights!r} names a column, so X must be a table")
-    frame, column = frame.split(weights, "weight")
-    return frame, numbers_of(column)
-
-
-def require_as_many(rows: int, labels: int) -> None:
-    if rows != labels:
-        raise DecibanError(f"Found input variables with inconsistent numbers of samples: {rows} rows, {labels} labels")
 
 
 class Scorer(Protocol):
@@ -233,18 +224,20 @@ class ScoringClassifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         labels: NDArray[Any] = self.classes_[np.concatenate(chosen)]
         return labels
 
-    def _labelled_stream(self, X: Any, label: str) -> Stream:
+    def _labelled_stream(self, X: Any, label: str, also: Collection[str]) -> Stream:
         """A stream with a column of labels, all read as they were learned."""
         self._require_fitted()
         types = cells_of_classes(label, tuple(self.classes_.tolist()))
-        return self._stream(X, first=False, also=(label,)).typed(types)
+        return self._stream(X, first=False, also=also).typed(types)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows classed rightly; y is an array, or the name of a column of X."""
-        if isinstance(y, str):
-            if is_stream(X):
-                X = self._labelled_stream(X, y)
-            X, column = split_label(X, y)
+        if label_name(X, y) is not None:
+            given = LabelledInput.of(X, y, sample_weight)
+            if is_stream(given.x):
+                given = replace(given, x=self._labelled_stream(given.x, given.y, given.named))
+            frame, column = given.frame_and_labels()
+            X, sample_weight = split_weights(frame, given.weights)
             y = column.to_pylist()
         return float(super().score(X, y, sample_weight))
 
@@ -296,7 +289,7 @@ class ProbabilityClassifier(ScoringClassifier):
 
 
 def one_dimensional(y: Any) -> Any:
-    shape = getattr(y, "shape", None)
+    shape = None if isinstance(y, np.generic) else getattr(y, "shape", None)  # a scalar names a column
     if shape is not None and len(shape) == 2 and shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,)",

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
 
-from deciban.batch import Batch
+from deciban.contributions import By
 from deciban.errors import DecibanError, require_whole, warn
 from deciban.evaluation.evaluation import Evaluation
-from deciban.explain import Explanation
+from deciban.explain import Explanation, require_by
 from deciban.families import Text
 from deciban.generative import Block, ClassPrior, Generative
+from deciban.models import outdated
+from deciban.models.first_pass import FirstPass
 from deciban.models.generative import GenerativeClassifier, in_memory
+from deciban.models.importances import kept_rows
 from deciban.models.logistic import LogisticRegression
 from deciban.models.threads import one_thread
 from deciban.plans import Missing, Plan, columns_of_key, is_sparse, rank
@@ -27,8 +30,12 @@ from deciban.sources.parted import Parted
 from deciban.sources.sampling import Few, row_keys, sampled
 from deciban.summary import Summary, counted_word
 from deciban.table import Table
+from deciban.types import Level
+from deciban.weighing.leakage import warn_of_leakage
 from deciban.weighing.left_out import places_of
 from deciban.weighing.readers import Readers, readers_of
+from deciban.weighing.reasons import ColumnFacts, reasons
+from deciban.weighing.reasons import notes as reason_notes
 from deciban.weighing.structure import first_plans, joint_plans, with_text
 from deciban.weighing.weighed import Weighed, weigh
 from deciban.weighing.weights import Weights
@@ -60,7 +67,9 @@ class EvidenceClassifier(GenerativeClassifier):
         all (see `deciban.families.Text`), each less what it says of the average document. "auto": columns of text of
         which a third of the cells or more differ, and have three words or more in the mean; and a list of documents.
 
-    `weights_` holds the weights that were learned, and `penalty`, how strongly they were held together.
+    `weights_` holds the weights that were fitted, how much each candidate counts (`shares`: no evidence, naive Bayes,
+    weak and strong penalties), and `prior_share`, the share of the class prior in every probability: n rows cannot
+    support odds of more than about 2n to 1.
 
     Examples
     --------
@@ -69,7 +78,7 @@ class EvidenceClassifier(GenerativeClassifier):
     >>> X, y = load_iris(return_X_y=True)
     >>> model = db.EvidenceClassifier().fit(X[::2], y[::2])
     >>> round(db.evaluate(model, X[1::2], y[1::2]).log_loss, 2)
-    0.06
+    0.07
     >>> round(db.evaluate(db.NaiveBayes().fit(X[::2], y[::2]), X[1::2], y[1::2]).log_loss, 2)
     0.11
     >>> more = model.blank().partial_fit(X[1::2], y[1::2])
@@ -78,7 +87,14 @@ class EvidenceClassifier(GenerativeClassifier):
     """
 
     _weights: Weights
-    _kept = GenerativeClassifier._kept | {"_weights": Weights}
+    _weights_rows: float | None = None  # that the model had learned when its weights were fitted
+    _warned: bool = False  # that its weights are out of date
+    _facts: ColumnFacts = ColumnFacts()
+    _kept = GenerativeClassifier._kept | {
+        "_weights": Weights,
+        "_weights_rows": float | None,
+        "_facts": ColumnFacts,
+    }
 
     def __init__(
         self,
@@ -105,11 +121,37 @@ class EvidenceClassifier(GenerativeClassifier):
         """
         pairs = self._pairs()
         learned = settled(lambda: self._learned_and_weighed(self._sample(X, y, sample_weight, first=True), pairs))
-        schema, fresh, readers, self._weights = learned
+        schema, fresh, kept, readers, self._weights, self._facts = learned
         self._note_fit(schema, X, y)
         self._replace(fresh)
+        self._keep_rows(kept)
         self._last_readers.append(readers)
+        self._note_weights()
+        warn_of_leakage(fresh)
         return self
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learns from more rows; new classes and categories are welcome. (`classes` is accepted and not needed.)
+
+        The weights stay as they are. A warning says once when the model has learned four times as many rows as it had
+        when they were fitted: `reweigh` fits them again. No rows at all change nothing.
+        """
+        super().partial_fit(X, y, classes, sample_weight)
+        self._warn_if_outdated()
+        return self
+
+    def _note_weights(self) -> None:
+        self._weights_rows, self._warned = float(self.class_count_.sum()), False
+
+    def _weights_fitted_with(self) -> float:
+        """The rows that the model had learned when its weights were fitted; files of format 1 do not say it."""
+        return float(self._weights.rows if self._weights_rows is None else self._weights_rows)
+
+    def _warn_if_outdated(self) -> None:
+        rows, fitted_with = float(self.class_count_.sum()), self._weights_fitted_with()
+        if not self._warned and outdated.is_outdated(rows, fitted_with):
+            self._warned = True
+            outdated.warn_of_outdated(rows, fitted_with)
 
     def _pairs(self) -> int | None:
         """How many pairs are wanted; None is to be seen. All settings are looked at."""
@@ -121,12 +163,14 @@ class EvidenceClassifier(GenerativeClassifier):
             raise ValueError(f"pairs must be 'auto', or a whole number of 0 or more, not {self.pairs!r}")
         return int(self.pairs)
 
-    def _learned_and_weighed(self, rows: Labelled, pairs: int | None) -> tuple[Schema, Generative, Readers, Weights]:
+    def _learned_and_weighed(
+        self, rows: Labelled, pairs: int | None
+    ) -> tuple[Schema, Generative, Few, Readers, Weights, ColumnFacts]:
         """First columns one by one; then those that are read together, in a second pass; then weights."""
         if isinstance(rows, Streamed) and rows.stream.once:
             rows = rows.read()
         with rows.located(), one_thread():
-            schema = Schema.of(rows.frame)
+            schema = Schema.of(rows.frame).with_calendar()
             if is_sparse(rows.frame) and self._texts(schema):
                 raise DecibanError("text names columns of documents, and these rows are counts")
             plans = self._plans(schema, rows)
@@ -135,9 +179,9 @@ class EvidenceClassifier(GenerativeClassifier):
                 few = self._few(rows, schema)
                 seen = rows.frame.rows if rows.weights is None else int(np.count_nonzero(rows.weights))
             else:
-                observe = partial(Glance.of, schema, plans, self._missing(), self.weigh_rows, self.seed)
-                glance = rows.summed(observe, converts=True)
-                single, few, seen = glance.evidence, glance.few.sample(), glance.few.rows
+                observe = partial(FirstPass.of, schema, plans, self._missing(), self.weigh_rows, self.seed)
+                first = rows.summed(observe, converts=True)
+                single, few, seen = first.evidence, first.few.sample(), first.few.rows
             if single.counts.value.sum() < 0.1 * seen:
                 warn("the weights of rows count rows, but sum to less than a tenth of them: multiply them")
             single, together = with_text(single, seen) if isinstance(self.text, str) else (single, ())
@@ -149,7 +193,9 @@ class EvidenceClassifier(GenerativeClassifier):
                 blocks = sorted((*single.blocks, *joint.blocks), key=lambda block: rank(block.plan))
                 whole = replace(single, blocks=tuple(blocks))
             readers = readers_of(whole)
-            return schema, whole, readers, weigh(whole, readers, few, self.seed, sure=True)
+            facts = ColumnFacts() if is_sparse(rows.frame) else ColumnFacts.of(schema, few)
+            weights = weigh(whole, readers, few, self.seed, sure=True)
+            return schema, whole, kept_rows(few, schema), readers, weights, facts
 
     def _few(self, rows: Sample, schema: Schema) -> Sample:
         """As many rows as weights need, of those that weigh something."""
@@ -185,10 +231,12 @@ class EvidenceClassifier(GenerativeClassifier):
         """
         self._require_fitted()
         self._require_rows()
-        self._weights = settled(lambda: self._reweighed(X, y, sample_weight, learned=learned))
+        self._weights, kept = settled(lambda: self._reweighed(X, y, sample_weight, learned=learned))
+        self._keep_rows(kept)
+        self._note_weights()
         return self
 
-    def _reweighed(self, X: Any, y: Any, sample_weight: Any, *, learned: bool) -> Weights:
+    def _reweighed(self, X: Any, y: Any, sample_weight: Any, *, learned: bool) -> tuple[Weights, Few]:
         given = self._known(self._sample(X, y, sample_weight, first=False))
         with given.located(), one_thread():
             rows = self._weighable(given)
@@ -198,7 +246,8 @@ class EvidenceClassifier(GenerativeClassifier):
                     f"{known} rows of {len(self.classes_)} known classes are too few to weigh evidence by: "
                     "give more rows"
                 )
-            return weigh(self.generative_, self._readers, rows, self.seed, learned=learned)
+            weights = weigh(self.generative_, self._readers, rows, self.seed, learned=learned)
+            return weights, kept_rows(rows, self.generative_.schema)
 
     def _known(self, rows: Labelled) -> Labelled:
         """Rows, once their columns are known to be of the kinds that were learned."""
@@ -246,20 +295,26 @@ class EvidenceClassifier(GenerativeClassifier):
         merged = self._like_this()
         rows = [dict(zip(model.classes, model.counts.value.tolist(), strict=True)) for model in (mine, theirs)]
         merged._weights = self._weights.merged(other._weights, *rows)
+        merged._facts = self._facts.shared(other._facts)
         merged._replace(mine + theirs)
         merged._weights = merged._weights.without(gone)
+        merged._merge_evidence(self, other)
+        merged._weights_rows = outdated.merged(
+            (sum(rows[0].values()), sum(rows[1].values())), (self._weights_fitted_with(), other._weights_fitted_with())
+        )
+        merged._warned = self._warned or other._warned
+        merged._warn_if_outdated()
         return merged
 
     def blank(self) -> Self:
         """A model that reads columns as this one does, with its weights, and has learned no rows.
 
         For rows elsewhere: parts that are learned by `blank().partial_fit(rows)`, on other machines or later, add up to
-        what one pass over all rows would have collected.
+        what one pass over all rows would have collected. `deciban fit --like` makes such parts of files.
         """
-        self._require_fitted()
-        other = self._like_this()
-        other._weights = self._weights
-        other._replace(self.generative_ - self.generative_)
+        other = super().blank()
+        other._weights, other._weights_rows = self._weights, self._weights_fitted_with()
+        other._facts = self._facts
         return other
 
     # Predicting ----------------------------------------------------------------------------------------------------
@@ -272,6 +327,8 @@ class EvidenceClassifier(GenerativeClassifier):
     def _restored(self) -> None:
         if not hasattr(self, "_weights"):
             raise DecibanError("its evidence has no weights")
+        if not 0 <= self._weights_fitted_with() < np.inf:
+            raise DecibanError(f"its weights were fitted with {self._weights_fitted_with()} rows")
         super()._restored()
         self._last_readers.append(readers_of(self.generative_))  # that of all blocks evidence can be made
 
@@ -299,22 +356,23 @@ class EvidenceClassifier(GenerativeClassifier):
     def _scorer(self) -> Any:
         return self.weighed_
 
-    def explain(self, X: Any) -> Explanation:
-        """Every prediction as a sum of decibans: by columns, and by pairs of columns.
+    def explain(self, X: Any, *, by: By = "column") -> Explanation:
+        """Every prediction as a sum of decibans, by columns.
 
-        A column has what is known of it alone, its terms of the joint densities, and the steps of trees that ask for
-        it. The prior has what no column has.
+        A column has what is known of it alone, its terms of the joint normals, the steps of trees that ask for it, and
+        its share of the pairs that it is in (Shapley's values of the two); by="pair" shows these pairs as lines of
+        their own. The prior is that of the classes; the intercept is the bias that was fitted with the weights.
         """
+        require_by(by)
         frame = self._frame_to_score(X)
-        names, parts = self.weighed_.parts(frame)
-        return Explanation(self.generative_.classes, tuple(names), np.stack(parts, axis=1))
+        return Explanation.of(self.generative_.classes, self.weighed_.contributions(frame, by), self._schema(), frame)
 
     def leave_one_out(self, X: Any, y: Any = None, sample_weight: Any = None) -> Evaluation:
-        """Every row judged by evidence of all the others.
+        """Every training row judged by evidence of all the others, and by weights that its fold had no part in.
 
-        What was chosen by all rows stays: the class prior, the weights, the average document, which pairs have tables,
-        where trees and bins are cut (though bins by the other half of the rows, and trees judge only rows that they
-        were not grown from). So it is a little kinder than new rows are; `cross_validate` fits anew.
+        Rows are dealt to five folds by what they hold. The weights for a fold, the pieces and pairs that have one, and
+        the penalty were chosen by rows of the other folds; trees judge only rows that they were not grown from. What
+        never looks at labels stays: where bins are cut, the average document. `cross_validate` fits again.
         """
         given = self._known(self._sample(X, y, sample_weight, first=False))
         if isinstance(given, Parted):
@@ -346,48 +404,36 @@ class EvidenceClassifier(GenerativeClassifier):
         self._require_fitted()
         return self._weights
 
+    @property
+    def columns_without_evidence_(self) -> dict[Level, str]:
+        """The columns that carry no evidence, and why: "constant", "repeats 'embarked'", …
+
+        Which columns repeat others or are identifiers was seen in the rows of the fit.
+        """
+        evidence, weights = self.weighed_.evidence, self._weights
+        heard = {name for names, w in zip(weights.columns, weights.values, strict=True) if w.any() for name in names}
+        schema = evidence.schema
+        owners = schema.owners([j for j, name in enumerate(schema.all_names) if name in heard])
+        return reasons(evidence, {*schema.names} - {schema.names[j] for j in owners}, self._facts)
+
     def summary(self) -> Summary:
         """Class prior; columns by what they contribute; the weights of all pieces of evidence."""
         weighed, counts, weights = self.weighed_, self.class_count_, self._weights
         classes = weighed.evidence.classes
         prior = tuple(zip(classes, counts.tolist(), np.exp(weighed.log_prior).tolist(), strict=True))
-        order = np.argsort(-weights.decibans, kind="stable").tolist()
-        telling = tuple((" + ".join(map(str, weights.parts[i])), float(weights.decibans[i])) for i in order)
         pieces = sorted(
             zip(weights.kinds, weights.columns, weights.values.tolist(), strict=True), key=lambda found: -max(found[2])
         )
         weighing = tuple((_about(columns), kind, *values) for kind, columns, values in pieces if any(values))
         tables = [
             Table("class prior", ("class", "rows", "probability"), prior),
-            Table("columns", ("", "decibans a row for the right class"), telling),
+            *([] if self._without_evidence else [self.column_evidence_]),
             Table("weights", ("evidence of", "as", *map(str, weights.classes)), weighing),
         ]
-        silent = {name for block in weighed.evidence.blocks for name in _names(block, weighed.evidence)}
-        silent -= {name for columns in weights.columns for name in columns}
-        notes = []
-        if silent:
-            shown = ", ".join(repr(name) for name in sorted(silent, key=str)[:20])
-            notes.append(f"no evidence from {shown} (constant, never present, or nothing tells the classes apart)")
         sizes = (counts.sum(), "row"), (len(counts), "class"), (self.n_features_in_, "column")
         counted = ", ".join(counted_word(n, word) for n, word in (*sizes, (self.n_parameters_, "parameter")))
+        notes = weighed.evidence.schema.notes() + reason_notes(self.columns_without_evidence_)
         return Summary(f"{type(self).__name__}: {counted}", tuple(tables), tuple(notes))
-
-
-@dataclass(frozen=True)
-class Glance:
-    """What a first pass brings: the evidence of columns one by one, and some of the rows."""
-
-    evidence: Generative
-    few: Few
-
-    @classmethod
-    def of(
-        cls, schema: Schema, plans: tuple[Plan, ...], missing: Missing, most: int, seed: int, batch: Batch
-    ) -> Glance:
-        return cls(Generative.observe(batch, schema, plans, missing), Few.of(batch, schema, most, seed))
-
-    def __add__(self, other: Glance) -> Glance:
-        return Glance(self.evidence + other.evidence, self.few + other.few)
 
 
 def _pieces_beyond(model: EvidenceClassifier, shared: set[tuple[Any, ...]]) -> set[tuple[str, frozenset[Any]]]:
@@ -395,7 +441,7 @@ def _pieces_beyond(model: EvidenceClassifier, shared: set[tuple[Any, ...]]) -> s
     evidence, found = model.generative_, set()
     for block, reader in model._readers:
         if block.plan.family.joint and (block.plan.family, *_names(block, evidence)) not in shared:
-            found |= {(p.kind, frozenset(evidence.schema.names[j] for j in p.columns)) for p in reader.pieces}
+            found |= {(p.kind, frozenset(evidence.schema.all_names[j] for j in p.columns)) for p in reader.pieces}
     return found
 
 
@@ -409,7 +455,7 @@ def _about(columns: tuple[Any, ...]) -> str:
 
 
 def _names(block: Block, evidence: Generative) -> list[Any]:
-    return [evidence.schema.names[j] for j in block.plan.columns]
+    return [evidence.schema.all_names[j] for j in block.plan.columns]
 
 
 def _same_prior(a: ClassPrior, b: ClassPrior) -> bool:

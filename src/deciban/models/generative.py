@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -14,34 +15,33 @@ import numpy as np
 from deciban.batch import Batch
 from deciban.choices import Choice
 from deciban.choosing import choose_shrinkages, columns_of, leaves_shrinkage
+from deciban.contributions import By, ColumnEvidence
 from deciban.errors import DecibanError
 from deciban.evaluation.evaluation import Evaluation
-from deciban.explain import Explanation
+from deciban.explain import Explanation, require_by
 from deciban.families import Table
 from deciban.generative import ClassPrior, Estimate, Generative, Settings, Unseen
 from deciban.held_out import Foretold, in_small_runs, lacks_whole_rows, leave_one_out, out_of_fold
-from deciban.models.estimator import (
-    ProbabilityClassifier,
-    class_array,
-    one_dimensional,
-    require_as_many,
-    require_rows,
-    split_weights,
-)
+from deciban.models.estimator import ProbabilityClassifier, class_array, one_dimensional
+from deciban.models.first_pass import first_pass, first_pass_or_none
+from deciban.models.importances import RanksFeatures
 from deciban.models.logistic import LogisticRegression
 from deciban.models.twin import twin_of
 from deciban.plans import Families, Missing, Plan, make_plans, without_absent
 from deciban.schema import Schema
 from deciban.sources import Labelled, Sample, Streamed, is_stream, settled
-from deciban.sources.cells import cells_of_classes
-from deciban.sources.labels import Encoded, check_weights, encode_labels
+from deciban.sources.intake import LabelledInput, require_rows
+from deciban.sources.labels import Encoded
 from deciban.sources.parted import Parted
+from deciban.sources.sampling import Few
 from deciban.statistics import Counts
 from deciban.summary import Summary, counted_word
 from deciban.types import FloatArray, IntArray, Level, Levels
+from deciban.weighing.reasons import notes as reason_notes
+from deciban.weighing.reasons import reasons
 
 
-class GenerativeClassifier(ProbabilityClassifier):
+class GenerativeClassifier(RanksFeatures, ProbabilityClassifier):
     """Fits by adding evidence, so it can merge, forget and go on learning; estimates when asked to predict."""
 
     class_prior: ClassPrior
@@ -50,6 +50,7 @@ class GenerativeClassifier(ProbabilityClassifier):
     _kept = ProbabilityClassifier._kept | {
         "generative_": Generative,
         "_shrinkages": Mapping[frozenset[Level], Choice],
+        "_column_evidence": ColumnEvidence | None,
     }
 
     @abstractmethod
@@ -77,10 +78,11 @@ class GenerativeClassifier(ProbabilityClassifier):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learns from rows X and their classes y: an array, or the name of a column of X."""
-        schema, fresh, shrinkages = settled(lambda: self._learned(self._sample(X, y, sample_weight, first=True)))
+        schema, fresh, kept, shrinkages = settled(lambda: self._learned(self._sample(X, y, sample_weight, first=True)))
         self._note_fit(schema, X, y)
         self._shrinkages = shrinkages
         self._replace(fresh)
+        self._keep_rows(kept)
         return self
 
     def _note_fit(self, schema: Schema, X: Any, y: Any) -> None:
@@ -88,18 +90,29 @@ class GenerativeClassifier(ProbabilityClassifier):
         self._note_label(X, y)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learns from more rows; new classes and categories are welcome. (`classes` is accepted and not needed.)"""
+        """Learns from more rows; new classes and categories are welcome. (`classes` is accepted and not needed.)
+
+        No rows at all, an empty array, table or file, change nothing.
+        """
         if not hasattr(self, "generative_"):
             return self.fit(X, y, sample_weight)
         more = self._more(X, y, sample_weight)
-        require_like_labels(self.generative_.classes, more.classes)
-        self._replace(self.generative_ + more)
+        if more is not None:
+            evidence, rows = more
+            require_like_labels(self.generative_.classes, evidence.classes)
+            self._replace(self.generative_ + evidence)
+            if self._rows_kept is not None:
+                self._keep_rows(self._rows_kept + rows)
         return self
 
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Unlearns rows that were learned, exactly: the model is as if it had never seen them."""
         self._require_fitted()
-        self._replace(self.generative_ - self._more(X, y, sample_weight))
+        less = self._more(X, y, sample_weight)
+        if less is not None:
+            fewer = self.generative_ - less[0]
+            self._keep_evidence()
+            self._replace(fewer)
         return self
 
     def merge(self, other: Self) -> Self:
@@ -112,7 +125,39 @@ class GenerativeClassifier(ProbabilityClassifier):
         blocks = {columns_of(block, both) for block in both.blocks}
         merged._shrinkages = {columns: choice for columns, choice in chosen.items() if columns in blocks}
         merged._replace(both)
+        merged._merge_evidence(self, other)
         return merged
+
+    def blank(self) -> Self:
+        """A model that reads columns as this one does, and has learned no rows.
+
+        For rows elsewhere: parts that are learned by `blank().partial_fit(rows)` add up to the model of all rows.
+        `deciban fit --like` makes such parts of files.
+        """
+        self._require_fitted()
+        other = self._like_this()
+        other._shrinkages = dict(self._shrinkages)
+        other._replace(self.generative_ - self.generative_)
+        other._keep_rows(None, self._made_evidence())
+        return other
+
+    def _merge_evidence(self, one: Self, other: Self) -> None:
+        """The rows that two models have kept; or the mean of their evidence of columns, by the rows they learned."""
+        a, b = one._rows_kept, other._rows_kept
+        if a is not None and b is not None and one._schema() == other._schema():
+            self._keep_rows(a + b)
+            return
+        mine, theirs = one._evidence_like(self), other._evidence_like(self)
+        self._keep_rows(None, mine + theirs if mine is not None and theirs is not None else mine or theirs)
+
+    def _evidence_like(self, other: Self) -> ColumnEvidence | None:
+        """The evidence of columns as if from all rows that were learned, in the order of another model's columns."""
+        known, total = self._made_evidence(), float(self.class_count_.sum())
+        if known is None or not total:
+            return None
+        mine = list(self._schema().names)
+        order, times = [mine.index(name) for name in other._schema().names], total / known.weight
+        return ColumnEvidence(known.absolute[order] * times, known.signed[order] * times, total)
 
     def _require_mergeable(self, other: GenerativeClassifier) -> None:
         self._require_fitted()
@@ -132,31 +177,28 @@ class GenerativeClassifier(ProbabilityClassifier):
     def __add__(self, other: Self) -> Self:
         return self.merge(other) if isinstance(other, GenerativeClassifier) else NotImplemented
 
+    def __radd__(self, other: object) -> Self:
+        """0 + model, which is what `sum(models)` begins with: a copy."""
+        return copy(self) if isinstance(other, int) and other == 0 else NotImplemented
+
     def _sample(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> Labelled:
+        """Rows with their classes and weights; of those in memory there is one at least."""
+        rows = self._rows(X, y, sample_weight, first=first)
+        if isinstance(rows, Sample):
+            require_rows(rows.frame)
+        return rows
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> Labelled:
         if isinstance(X, Parted):
             return X
-        if is_stream(X) and y is not None:
-            return self._streamed(X, y, sample_weight, first=first)
-        frame, labels = self._frame_and_labels(X, y, first=first)
-        encoded = encode_labels(labels)
-        require_as_many(frame.rows, len(encoded.codes))
-        require_rows(frame)
-        frame, sample_weight = split_weights(frame, sample_weight)
-        return Sample(frame, encoded, check_weights(sample_weight, frame.rows))
+        given = LabelledInput.of(X, one_dimensional(y), sample_weight)
+        if not is_stream(given.x):
+            return given.any_sample(*self._frames(X, first=first))
+        stream = self._stream(given.x, first=first, also=given.named, learns=True)
+        return given.streamed(stream, () if first else self.generative_.classes)
 
-    def _streamed(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> Streamed:
-        named = [name for name in (y, sample_weight) if isinstance(name, str)]
-        stream = self._stream(X, first=first, also=named, learns=True)
-        if isinstance(y, str) and not first:
-            stream = stream.typed(cells_of_classes(y, self.generative_.classes))
-        labels = y if isinstance(y, str) else encode_labels(one_dimensional(y))
-        weights = sample_weight
-        if not (weights is None or isinstance(weights, str)):
-            weights = check_weights(weights, np.size(weights))
-        return Streamed(stream, labels, weights)
-
-    def _learned(self, rows: Labelled) -> tuple[Schema, Generative, dict[frozenset[Level], Choice]]:
-        """The columns and evidence of the first rows, and the shrinkage of each block that leaves it to be chosen."""
+    def _learned(self, rows: Labelled) -> tuple[Schema, Generative, Few, dict[frozenset[Level], Choice]]:
+        """The columns and evidence of the first rows, some of them, and shrinkages that blocks leave to be chosen."""
         with rows.located():
             schema = Schema.of(rows.frame)
             seen = rows
@@ -167,19 +209,23 @@ class GenerativeClassifier(ProbabilityClassifier):
                 seen = in_memory(seen, schema)
             if not isinstance(rows, Parted):
                 rows = seen
-            fresh = Generative.collect(rows, schema, plans, self._missing())
+            fresh, kept = first_pass(rows, schema, plans, self._missing())
             if lacks_whole_rows(fresh):
                 fresh = Generative.collect(rows, schema, without_absent(plans, rows), self._missing())
-            return schema, fresh, choose_shrinkages(fresh, seen) if isinstance(seen, Sample) else {}
+            return schema, fresh, kept, choose_shrinkages(fresh, seen) if isinstance(seen, Sample) else {}
 
-    def _more(self, X: Any, y: Any, sample_weight: Any) -> Generative:
-        """The evidence of more rows, read as the first ones were."""
+    def _more(self, X: Any, y: Any, sample_weight: Any) -> tuple[Generative, Few] | None:
+        """The evidence of more rows, read as the first ones were, and some of these rows; None if there are none."""
         known = self.generative_
 
-        def collect() -> Generative:
-            rows = self._sample(X, y, sample_weight, first=False)
+        def collect() -> tuple[Generative, Few] | None:
+            rows = self._rows(X, y, sample_weight, first=False)
+            if isinstance(rows, Sample) and not rows.frame.rows:
+                known.schema.own_places(rows.frame)  # kinds are those of cells, and there are none
+                return None
             schema = known.schema.met_with(rows.frame)
-            return Generative.collect(rows, schema, known.plans_for(lambda: self._first_plans(schema)), known.missing)
+            plans = known.plans_for(lambda: self._first_plans(schema))
+            return first_pass_or_none(rows, schema, plans, known.missing)
 
         return settled(collect)
 
@@ -205,6 +251,7 @@ class GenerativeClassifier(ProbabilityClassifier):
 
     def _restored(self) -> None:
         self._note_columns(self.generative_.schema)
+        self._require_evidence_of(len(self.generative_.schema.names))
         self._replace(self.generative_)
 
     # Judging -------------------------------------------------------------------------------------------------------
@@ -276,13 +323,21 @@ class GenerativeClassifier(ProbabilityClassifier):
         prior = len(self.classes_) - 1 if estimated else 0
         return prior + sum(block.plan.family.n_parameters(params) for block, params in blocks)
 
+    @property
+    def columns_without_evidence_(self) -> dict[Level, str]:
+        """The columns that carry no evidence, and why: constant, or missing in every row, for example."""
+        estimate, silent = self.estimate_, set[Level]()
+        for block, params, context in zip(self.generative_.blocks, estimate.params, estimate.contexts, strict=True):
+            if not block.plan.presence:
+                silent |= {context.columns[j] for j in block.plan.family.silent(params)}
+        return reasons(self.generative_, silent, None)
+
     def summary(self) -> Summary:
         """Class prior and conditional tables in the order of the columns, and what deserves a look."""
         estimate, counts = self.estimate_, self.class_count_
         rows = tuple(zip(estimate.evidence.classes, counts.tolist(), np.exp(estimate.log_prior).tolist(), strict=True))
-        notes: list[str] = []
+        notes = self.generative_.schema.notes() + reason_notes(self.columns_without_evidence_)
         placed: list[tuple[int, Table]] = []
-        silent: list[int] = []
         for block, params, context in zip(self.generative_.blocks, estimate.params, estimate.contexts, strict=True):
             family, columns = block.plan.family, block.plan.columns
             tables = family.describe(params, context)
@@ -291,19 +346,15 @@ class GenerativeClassifier(ProbabilityClassifier):
             apart = len(tables) == len(columns)  # one table for each column
             quiet = set(family.silent(params)) if apart else set()
             placed += [pair for i, pair in enumerate(_paired(columns, tables)) if i not in quiet]
-            if not block.plan.presence:
-                silent += [columns[j] for j in family.silent(params)]
             if getattr(params, "status", "ok") != "ok":
                 notes.append(params.status)
-        if silent:
-            shown = ", ".join(repr(self.generative_.schema.names[j]) for j in sorted(silent)[:20])
-            notes.insert(0, f"no evidence from {shown} (constant, never present, or nothing tells the classes apart)")
         placed.sort(key=lambda pair: pair[0])
         prior = Table("class prior", ("class", "rows", "probability"), rows)
         sizes = (counts.sum(), "row"), (len(counts), "class"), (self.n_features_in_, "column")
         counted = ", ".join(counted_word(n, word) for n, word in (*sizes, (self.n_parameters_, "parameter")))
         title = f"{type(self).__name__}: {counted}"
-        return Summary(title, (prior, *self._chosen(), *(table for _, table in placed)), tuple(notes))
+        ranked = [] if self._without_evidence else [self.column_evidence_]
+        return Summary(title, (prior, *self._chosen(), *ranked, *(table for _, table in placed)), tuple(notes))
 
     def _chosen(self) -> list[Table]:
         """What was chosen by leave-one-out, and by how much."""
@@ -346,13 +397,16 @@ class GenerativeClassifier(ProbabilityClassifier):
 
         return plots.boundary(self, X, y, sample_weight=sample_weight, points=points, seed=seed)
 
-    def explain(self, X: Any) -> Explanation:
-        """Every prediction as a sum of decibans, column by column."""
+    def explain(self, X: Any, *, by: By = "column") -> Explanation:
+        """Every prediction as a sum of decibans, feature by feature.
+
+        A joint normal is shared out to its columns (see `deciban.families.MultivariateGaussian`). `by` is there for
+        models with tables of pairs (see `EvidenceClassifier.explain`); here both are the same.
+        """
+        require_by(by)
         frame = self._frame_to_score(X)
         estimate = self.estimate_
-        names, parts = estimate.parts(frame)
-        prior = np.broadcast_to(estimate.log_prior, (frame.rows, len(estimate.log_prior)))
-        return Explanation(estimate.evidence.classes, ("prior", *names), np.stack([prior, *parts], axis=1))
+        return Explanation.of(estimate.evidence.classes, estimate.contributions(frame), self._schema(), frame)
 
 
 def _judged_left_out(estimate: Estimate, batch: Batch) -> Evaluation:
@@ -377,7 +431,8 @@ def in_memory(rows: Labelled, schema: Schema | None = None) -> Sample:
     if isinstance(rows, Parted):
         return rows.sample(schema or Schema.of(rows.frame))
     if isinstance(rows, Streamed):
-        return rows.read()
+        rows = rows.read()
+        require_rows(rows.frame)
     assert isinstance(rows, Sample)
     return rows
 

@@ -23,11 +23,12 @@ from deciban.linear.predictor import Predictor
 from deciban.linear.rows import rows_of
 from deciban.linear.solve import newton
 from deciban.linear.status import Watch, require_units, status_of
-from deciban.models.estimator import class_array, require_as_many, require_rows, split_weights
+from deciban.models.estimator import Classified, class_array
 from deciban.models.linear import LinearEstimator
 from deciban.responses import Bernoulli, Exponential, Gaussian, Multinomial, Poisson, Response
 from deciban.sources import slices
 from deciban.sources.arrow import TableFrame
+from deciban.sources.intake import label_name, require_as_many, require_rows, sample_of, split_weights
 from deciban.sources.labels import check_weights
 from deciban.statistics.base import require
 from deciban.summary import Summary, counted_word
@@ -137,7 +138,7 @@ class GeneralizedLinearModel(LinearEstimator):
         watch.look_at(theta)
         inference = Inference.of(objective, theta)
         self._note_columns(design.schema)
-        self._label_name = y if isinstance(y, str) else None
+        self._label_name = label_name(X, y)
         if k:
             dtype = getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None
             self._classes, self.classes_ = sample.classes, class_array(sample.classes, dtype)
@@ -150,7 +151,7 @@ class GeneralizedLinearModel(LinearEstimator):
 
     def _sample(self, frame: Frame, labels: Any, sample_weight: Any) -> Sample:
         if self.family in CLASSES:
-            data = self._classified(frame, labels, sample_weight)
+            data = Classified.of(sample_of(frame, labels, sample_weight))
             self._check_classes(data.classes)
             response = _response_of(data.classes)
             return Sample(data.frame, response, data.codes.astype(np.float64), data.weights, data.rows, data.classes)
@@ -277,6 +278,7 @@ class GeneralizedLinearModel(LinearEstimator):
             notes.append(f"dispersion {found.dispersion:.6g}, the residual variance")
         elif found.by_t:
             notes.append("as many coefficients as rows: the residual variance is unknown")
+        notes += self._schema().notes()
         return notes if self.status_ == "ok" else [*notes, self.status_]
 
     # Predicting ----------------------------------------------------------------------------------------------------

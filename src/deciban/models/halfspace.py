@@ -16,6 +16,7 @@ from deciban.linear.predictor import Predictor
 from deciban.models.estimator import ScoringClassifier, class_array
 from deciban.models.linear import LinearEstimator
 from deciban.separation import Certificate, Hyperplane, halfspace, least_slack
+from deciban.sources.intake import label_name
 from deciban.statistics.base import require
 from deciban.types import FloatArray, IntArray
 
@@ -50,8 +51,7 @@ class Halfspace(LinearEstimator, ScoringClassifier):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learns from rows X and their two classes y: an array, or the name of a column of X."""
         forbid_parted(X, self)
-        frame, labels = self._frame_and_labels(X, y, first=True)
-        data = self._classified(frame, labels, sample_weight)
+        data = self._classified(X, y, sample_weight, first=True)
         if len(data.classes) != 2:
             count = "1 class" if len(data.classes) == 1 else f"{len(data.classes)} classes"
             raise DecibanError(
@@ -69,7 +69,7 @@ class Halfspace(LinearEstimator, ScoringClassifier):
         weights[varies] = plane.weights
         plane = Hyperplane(weights, plane.offset)
         self._note_columns(design.schema)
-        self._label_name = y if isinstance(y, str) else None
+        self._label_name = label_name(X, y)
         self.classes_ = class_array(data.classes, getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None)
         self.separable_ = isinstance(found, Hyperplane)
         self.certificate_ = None if isinstance(found, Hyperplane) else _numbered(found, data.rows)

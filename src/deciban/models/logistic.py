@@ -9,9 +9,10 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from deciban.codec.soundness import labels
+from deciban.contributions import DECIBANS, By, ColumnEvidence
 from deciban.design import Design
 from deciban.errors import DecibanError, hearing
-from deciban.explain import DECIBANS, Explanation
+from deciban.explain import Explanation, require_by
 from deciban.families import Context, MultivariateGaussian
 from deciban.linear.firth import firth
 from deciban.linear.objective import Criterion, Objective
@@ -21,16 +22,20 @@ from deciban.linear.rows import DenseRows, SparseRows, rows_of
 from deciban.linear.solve import MODERATE, gradient_descent, newton
 from deciban.linear.status import Watch, require_units, status_of
 from deciban.models.estimator import Classified, ProbabilityClassifier, class_array
+from deciban.models.importances import RanksFeatures, kept_rows, parted_rows
 from deciban.models.linear import LinearEstimator
 from deciban.responses import Bernoulli, Multinomial, Response
+from deciban.sources import Sample
+from deciban.sources.labels import Encoded
 from deciban.sources.parted import Parted
+from deciban.sources.sampling import Few
 from deciban.statistics.base import require
 from deciban.summary import Summary, counted_word
 from deciban.table import Table
 from deciban.types import FloatArray, Levels
 
 
-class LogisticRegression(LinearEstimator, ProbabilityClassifier):
+class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
     """log p(c|x)/p(c'|x) = (w_c − w_c')·x + b_c − b_c', by maximum likelihood.
 
     Minimises J(w) = −Σ log p(y|x) + l2/2 Σ|w|². Two classes have one vector w, for the second class against the first;
@@ -71,7 +76,7 @@ class LogisticRegression(LinearEstimator, ProbabilityClassifier):
     """
 
     _pairwise = True  # two classes share one vector
-    _kept = LinearEstimator._kept | {"objective_": float}
+    _kept = LinearEstimator._kept | {"objective_": float, "_column_evidence": ColumnEvidence | None}
 
     def __init__(
         self,
@@ -104,9 +109,9 @@ class LogisticRegression(LinearEstimator, ProbabilityClassifier):
             design, classes, share = parted.design, parted.classes, parted.weight
             self._require_two(classes)
             objective = self._parted_objective(parted)
+            kept = parted_rows(X, design.schema)
         else:
-            frame, labels = self._frame_and_labels(X, y, first=True)
-            data = self._classified(frame, labels, sample_weight)
+            data = self._classified(X, y, sample_weight, first=True)
             classes = data.classes
             share = np.bincount(data.codes, weights=data.weights, minlength=len(classes)).astype(np.float64)
             self._require_two(classes)
@@ -114,40 +119,48 @@ class LogisticRegression(LinearEstimator, ProbabilityClassifier):
             x = design.learned_matrix(data.frame, data.rows)
             rows = rows_of(x, design.origin, data.weights, design.spread)
             objective = self._objective(design, data, len(classes), rows)
+            kept = kept_rows(Sample(data.frame, Encoded(data.codes, classes), data.weights), design.schema)
         start = np.zeros(objective.shape)
         start[:, -1] = np.log(share[1:] / share[0])
         if self.init == "generative":
             start = _generative_start(objective, start)
         self._note_label(X, y)
         self._solve(design, objective, start, classes)
+        self._keep_rows(kept)
         return self
 
     def polish(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Goes on from the present coefficients, by Newton on the conditional likelihood of these rows."""
         self._check_settings()
         self._require_fitted()
-        design, objective = self.predictor_.design, self._criterion_again(X, y, sample_weight)
+        design = self.predictor_.design
+        objective, kept = self._again(X, y, sample_weight)
         theta = self.predictor_.theta(objective.rows)
         self._solve(design, objective, theta[1:] - theta[0], self._classes)
+        self._keep_rows(kept)
         return self
 
     def _criterion_again(self, X: Any, y: Any, sample_weight: Any) -> Criterion:
-        """Of rows of a model that is there: its features, and its classes."""
+        """For rows of a model that is there: its features, and its classes."""
+        return self._again(X, y, sample_weight)[0]
+
+    def _again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Criterion, Few]:
+        """The same, and the rows that are kept to rank features by."""
         schema, design = self.predictor_.schema, self.predictor_.design
         if isinstance(X, Parted):
             self._forbid_firth()
             schema.met_with(X.frame)
             parted = PartedRows.again(X, design)
             self._require_same(parted.classes)
-            return self._parted_objective(parted.ordered(self._classes))
-        frame, labels = self._frame_and_labels(X, y, first=False, weight=sample_weight)
-        schema.met_with(frame)
-        data = self._classified(frame, labels, sample_weight)
+            return self._parted_objective(parted.ordered(self._classes)), parted_rows(X, schema)
+        data = self._classified(X, y, sample_weight, first=False)
+        schema.met_with(data.frame)
         self._require_same(data.classes)
         place = np.array([self._classes.index(label) for label in data.classes], dtype=np.int32)
         design.forbid_infinite(data.frame, 0, data.rows)
         rows = rows_of(design.matrix(data.frame, rows=data.rows), None, data.weights)
-        return self._objective(design, replace(data, codes=place[data.codes]), len(self._classes), rows)
+        kept = kept_rows(Sample(data.frame, Encoded(data.codes, data.classes), data.weights), schema)
+        return self._objective(design, replace(data, codes=place[data.codes]), len(self._classes), rows), kept
 
     def _require_two(self, classes: Levels) -> None:
         if len(classes) < 2:
@@ -228,6 +241,7 @@ class LogisticRegression(LinearEstimator, ProbabilityClassifier):
     def _restored(self) -> None:
         super()._restored()
         labels(self._classes, self.classes_, len(self.predictor_.constant))
+        self._require_evidence_of(len(self.predictor_.schema.names))
         how = {hasattr(self, name) for name in ("path_", "n_iter_", "objective_")}  # a twin was not searched for
         require(hasattr(self, "status_") and len(how) == 1, "status_, path_, n_iter_ or objective_ is missing")
 
@@ -271,7 +285,7 @@ class LogisticRegression(LinearEstimator, ProbabilityClassifier):
         body = tuple((name, *(float(c[i]) for c in columns)) for i, name in enumerate(names))
         sizes = (len(self._classes), "class"), (len(names) - 1, "feature"), (self.n_parameters_, "parameter")
         counted = ", ".join(counted_word(n, word) for n, word in sizes)
-        notes = [] if self.status_ == "ok" else [self.status_]
+        notes = self._schema().notes() + ([] if self.status_ == "ok" else [self.status_])
         if hasattr(self, "path_"):
             notes.insert(0, f"{self.n_iter_} iterations, objective {self.objective_:.6g}")
         return Summary(f"{type(self).__name__}: {counted}", (Table(title, header, body),), tuple(notes))
@@ -292,13 +306,14 @@ class LogisticRegression(LinearEstimator, ProbabilityClassifier):
 
         return plots.boundary(self, X, y, sample_weight=sample_weight, points=points, seed=seed)
 
-    def explain(self, X: Any) -> Explanation:
-        """Every prediction as a sum of decibans: the average row, and how each column differs from it."""
+    def explain(self, X: Any, *, by: By = "column") -> Explanation:
+        """Every prediction as a sum of decibans: the average row, and how each column differs from it.
+
+        `by` is there for models with tables of pairs (see `EvidenceClassifier.explain`); here both are the same.
+        """
+        require_by(by)
         frame = self._frame_to_score(X)
-        predictor = self.predictor_
-        names, parts = predictor.parts(frame)
-        constant = np.broadcast_to(predictor.constant, (frame.rows, len(predictor.constant)))
-        return Explanation(self._classes, (predictor.start, *names), np.stack([constant, *parts], axis=1))
+        return Explanation.of(self._classes, self.predictor_.contributions(frame), self._schema(), frame)
 
 
 class SoftmaxRegression(LogisticRegression):

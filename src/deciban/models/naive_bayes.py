@@ -47,10 +47,10 @@ class NaiveBayes(GenerativeClassifier):
     array(['Yes', 'No'], dtype='<U3')
     >>> print(model.explain([["no", 88]]))
     row 0: Yes against No, in decibans
-      prior         +0.00
-      1             +7.35  ++++++++++++++++++++
-      0             +1.25  +++
-      log-odds      +8.60  odds 7.2 to 1
+      prior              +0.00
+      column 1 = 88      +7.35  ++++++++++++++++++++
+      column 0 = no      +1.25  +++
+      log-odds           +8.60  odds 7.2 to 1
     """
 
     _contests: tuple[Contest, ...] = ()

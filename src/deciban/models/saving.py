@@ -33,6 +33,9 @@ class Savable:
     def _require_fitted(self) -> None:
         raise NotImplementedError
 
+    def _complete(self) -> None:
+        """Makes what is kept and was put off, before it is written."""
+
     def _restored(self) -> None:
         """Makes what follows from the attributes that were kept, and sees that they go together."""
         raise NotImplementedError
@@ -57,6 +60,7 @@ def load(path: FilePath) -> Any:
 
 def kept_of(model: Savable) -> dict[str, Any]:
     """What an estimator has learned; nothing before fit."""
+    model._complete()
     return {name: vars(model)[name] for name in model._kept if name in vars(model)}
 
 

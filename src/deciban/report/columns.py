@@ -9,8 +9,9 @@ import numpy as np
 
 from deciban.batch import Frame
 from deciban.charts.figures import Figures, table
+from deciban.contributions import against_others
 from deciban.late import late
-from deciban.report.parts import Told, against_others, explained
+from deciban.report.parts import Told, explained
 from deciban.report.reading import Reading
 from deciban.report.rows import weights_of
 from deciban.report.scales import bins_between, bins_of_rows, scale_of, spread
@@ -44,9 +45,6 @@ def charts(reading: Reading, found: Told, columns: Sequence[int]) -> list[Figure
             made.append(_exact(reading, j, asked[j], *scored[j]))
         elif j in found.columns:
             made.append(_mean(reading, j, found))
-        elif j in reading.marginal:
-            chart = _marginal(reading, j, fine)
-            made += [] if chart is None else [chart]
     return [chart for chart in made if _says(chart["evidence"])]
 
 
@@ -223,18 +221,3 @@ def _spread(values: FloatArray, weights: FloatArray) -> tuple[float | None, floa
     low, high = (values[order][np.searchsorted(reached, share * reached[-1])] for share in (LOW, HIGH))
     with np.errstate(invalid="ignore"):
         return float(np.average(values, weights=weights)), float(low), float(high)
-
-
-def _marginal(reading: Reading, j: int, fine: int) -> Figures | None:
-    """A column of a joint normal by itself: N(x; μ_c, Σ_c,jj). What it says beside others is another matter."""
-    _, params, at = reading.block(j)
-    x = reading.column(j)
-    curve = _curve(x[~np.isnan(x)], fine)
-    if not curve.values or not hasattr(params, "covariance"):
-        return None
-    variance = np.broadcast_to(params.covariance[:, at, at], len(params.mean))
-    if not (variance > 0).all():
-        return None
-    away = np.array(curve.values)[:, np.newaxis] - params.mean[:, at]
-    nats = -0.5 * away**2 / variance - 0.5 * np.log(2 * np.pi * variance)
-    return _exact(reading, j, curve, against_others(nats * reading.correction), nats)

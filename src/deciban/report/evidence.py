@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from deciban.charts.figures import Figures, counted, plain, table
+from deciban.contributions import against_others, title
 from deciban.families.mixed import Coding
 from deciban.families.text import Text
-from deciban.generative import title
 from deciban.report.columns import charts
-from deciban.report.parts import Told, against_others, told
+from deciban.report.parts import Told, told
 from deciban.report.reading import Reading
 from deciban.report.rows import Given, gives_numbers
 from deciban.report.shares import MISSING, called
@@ -38,46 +38,43 @@ def evidence(model: Any, of: Given) -> Figures | None:
         return None
     reading = Reading(model, of)
     found = told(model, of, reading.mixed)
-    owners = reading.owners
-    ranked = sorted(found.means.items(), key=lambda pair: -pair[1])
-    ranking = [
-        {"name": name, "value": plain(value), "what": what(reading, owners.get(name))}
-        for name, value in ranked[:RANKED]
-    ]
-    telling = [owners[name][0] for name, _ in ranked if len(owners.get(name, ())) == 1][:RANKED]
-    telling += [j for j in reading.marginal if j not in telling][: RANKED - len(telling)]
+    ranked = _ranked(reading, found)
+    names = reading.schema.names
+    charted = [j for j, _ in ranked if j not in reading.documents][:RANKED]
     return {
         "sentence": _sentence(reading, found),
         "rows": found.rows,
         "unit": "predictor" if numbers else "decibans",
-        "ranking": ranking,
-        "columns": charts(reading, found, telling),
-        "pairs": pairs(reading, found.means),
+        "ranking": [{"name": str(names[j]), "value": plain(value), "what": "column"} for j, value in ranked[:RANKED]],
+        "columns": charts(reading, found, charted),
+        "pairs": pairs(reading),
         "terms": terms(reading),
     }
 
 
-def what(reading: Reading, owner: tuple[int, ...] | None) -> str:
-    """What a part is of: a column, a pair, columns together, or a term."""
-    if owner is None:
-        return "term"
-    return "column" if len(owner) == 1 else "pair" if reading.weighed is not None else "joint"
+def _ranked(reading: Reading, found: Told) -> list[tuple[int, float]]:
+    """Columns and their mean |decibans|, the largest first: `feature_importances_`, or over the report's own rows."""
+    names = reading.schema.names
+    if reading.importances is not None:
+        values = {j: float(value) for j, value in enumerate(reading.importances)}
+    else:
+        values = {j: found.means[str(name)] for j, name in enumerate(names) if str(name) in found.means}
+    return sorted(values.items(), key=lambda pair: -pair[1])
 
 
 def _sentence(reading: Reading, found: Told) -> str:
-    unit = "of the linear predictor" if reading.numbers else "in decibans; ten are odds of ten to one"
-    said = f"Mean size of what each part says of {counted(found.rows, 'row')}, {unit}."
-    if not reading.numbers and len(reading.names) > 2:
-        said += " For a class it is what is said for it against the mean of the others."
-    if reading.marginal:
-        said += " Columns that are read together are one part; their charts are of each by itself."
-    return said
+    if reading.numbers:
+        return f"Mean size of what each column adds to the linear predictor of {counted(found.rows, 'row')}."
+    over = "rows of the training data" if reading.importances is not None else counted(found.rows, "row")
+    against = "the other class" if len(reading.names) == 2 else "the mean of the other classes"
+    mean = f"Mean absolute decibans of each column over {over}, for the true class against {against}"
+    return f"{mean}; ten are odds of ten to one."
 
 
 # Pairs ---------------------------------------------------------------------------------------------------------------
 
 
-def pairs(reading: Reading, means: dict[str, float]) -> list[Figures]:
+def pairs(reading: Reading) -> list[Figures]:
     """What the cells of the most telling pairs of columns say, by the tables that the model has counted."""
     if reading.weighed is None:
         return []
@@ -87,9 +84,9 @@ def pairs(reading: Reading, means: dict[str, float]) -> list[Figures]:
             continue
         logs, ends = reader.logs(), reader.offsets
         for p, piece in enumerate(reader.pieces):
-            tells = means.get(title(piece.columns, reading.schema.names), 0.0)
             cells = slice(ends[p], ends[p + 1])
             decibans = against_others(logs[cells] * weights[p])
+            tells = float(reader.counts[cells].sum(axis=1) @ np.abs(decibans).mean(axis=1))
             if np.abs(decibans[reader.counts[cells].any(axis=1)]).max(initial=0.0) >= LEAST:
                 sides = [codes_called(reader.family.reading, i) for i in reader.family.pairs[p]]
                 found.append((tells, _pair(reading, piece.columns, sides, decibans, reader.counts[cells])))
@@ -110,7 +107,7 @@ def _pair(
         for i in a
         for j in b
     ]
-    names = [str(reading.schema.names[j]) for j in columns]
+    names = [str(reading.schema.all_names[j]) for j in columns]
     return {"names": names, "cells": table(("a", "b", "class", "decibans", "rows"), rows)}
 
 
@@ -155,7 +152,9 @@ def terms(reading: Reading) -> list[Figures]:
     classes together.
     """
     found: dict[tuple[int, ...], tuple[Terms, FloatArray, FloatArray]] = {}
-    for columns, words, nats, counts in _vocabularies(reading):
+    families: dict[tuple[int, ...], Text] = {}
+    for columns, family, words, nats, counts in _vocabularies(reading):
+        families[columns] = family
         if columns in found:  # whether words are there, beside how often
             both, mine, theirs = found[columns][0].union(words)
             total = np.zeros((len(nats), len(both)))
@@ -167,27 +166,29 @@ def terms(reading: Reading) -> list[Figures]:
             found[columns] = both, total, most
         else:
             found[columns] = words, nats, counts
-    return [_terms(reading, columns, *of) for columns, of in found.items() if len(of[0])]
+    return [_terms(reading, columns, families[columns], *of) for columns, of in found.items() if len(of[0])]
 
 
-def _vocabularies(reading: Reading) -> list[tuple[tuple[int, ...], Terms, FloatArray, FloatArray]]:
-    """Of every block of documents: columns, terms, (K, V) nats of a term that is there, and (K, V) counts."""
+def _vocabularies(reading: Reading) -> list[tuple[tuple[int, ...], Text, Terms, FloatArray, FloatArray]]:
+    """For every block of documents: columns, family, terms, (K, V) nats of a term that is there, and (K, V) counts."""
     found = []
     if reading.weighed is not None:
         for _, reader, weights in reading.weighed.readers:
             if isinstance(reader, Words) and reader.by_lines and weights.any():
                 log_p, counts = reader.params.log_p, reader.statistic.counts.value
                 nats = (log_p - log_p.mean(axis=0)) * weights[0][:, np.newaxis]
-                found.append((reader.columns, reader.params.terms, nats * reading.correction, counts))
+                found.append((reader.columns, reader.family, reader.params.terms, nats * reading.correction, counts))
     for block, params in reading.blocks:
         family: Any = block.plan.family
         if params is not None and isinstance(family, Text):
             counts = block.statistic.counts.value[:, family._kept(block.statistic)]
-            found.append((block.plan.columns, params.terms, params.log_p * reading.correction, counts))
+            found.append((block.plan.columns, family, params.terms, params.log_p * reading.correction, counts))
     return found
 
 
-def _terms(reading: Reading, columns: tuple[int, ...], words: Terms, nats: FloatArray, counts: FloatArray) -> Figures:
+def _terms(
+    reading: Reading, columns: tuple[int, ...], family: Text, words: Terms, nats: FloatArray, counts: FloatArray
+) -> Figures:
     decibans = against_others(np.ascontiguousarray(nats.T)).T  # (K, V)
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
     with np.errstate(invalid="ignore"):
@@ -197,7 +198,10 @@ def _terms(reading: Reading, columns: tuple[int, ...], words: Terms, nats: Float
     for k in range(len(nats)):
         of = 1 if len(nats) == 2 else k  # of two classes all is told for the second
         best = np.argsort(-telling[k], kind="stable")[:most]
-        rows += [(words[t], reading.names[of], decibans[of, t], total[t]) for t in best[telling[k, best] > 0].tolist()]
+        rows += [
+            (family.called(words[t]), reading.names[of], decibans[of, t], total[t])
+            for t in best[telling[k, best] > 0].tolist()
+        ]
     positional = reading.schema.positional and len(reading.schema.names) == 1
     name = "" if positional else title(columns, reading.schema.names)
     return {"name": name, "terms": table(("term", "class", "decibans", "count"), rows)}

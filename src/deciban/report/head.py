@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from deciban.batch import Frame
+from deciban.batch import NUMERIC, Frame
 from deciban.charts.figures import Figures, counted, plain, rounded
 from deciban.late import issparse
 from deciban.report.rows import Given, gives_numbers, inner, weights_of
+from deciban.sources.temporal import written, written_time
 from deciban.table import numbered
 from deciban.types import FloatArray
 
@@ -49,6 +50,8 @@ PIECES = {
 }
 WHY = {
     "number": "numbers",
+    "date": "dates, as days since 1970",
+    "time": "times of day, as hours since midnight",
     "boolean": "true or false",
     "category": "text of few different values",
     "text": "documents",
@@ -145,7 +148,7 @@ def _columns(model: Any, of: Given, decibans: dict[str, Any]) -> list[Figures]:
     if len(names) > MOST_COLUMNS:
         telling = {name: place for place, name in enumerate(decibans)}
         listed = sorted(sorted(listed, key=lambda j: telling.get(names[j], len(telling)))[:LISTED])
-    frame, places = of.known.frame, of.schema.places(of.known.frame)
+    frame, places = of.known.frame, of.schema.own_places(of.known.frame)
     weights = weights_of(of.known)
     treated = treatments(model, of)
     found = []
@@ -167,12 +170,12 @@ def _columns(model: Any, of: Given, decibans: dict[str, Any]) -> list[Figures]:
 def cells(frame: Frame, j: int, weights: FloatArray) -> Figures:
     """The share of missing cells, how many values there are, or between which numbers they lie."""
     kind, total = frame.kinds[j], float(weights.sum())
-    if kind in ("number", "boolean"):
+    if kind in NUMERIC or kind == "boolean":
         x = frame.counts([j])
         x = np.asarray(x.toarray() if issparse(x) else x, np.float64)[:, 0]
         there = x[~np.isnan(x)]
         levels = len(np.unique(there)) if kind == "boolean" else None
-        low, high = (plain(there.min()), plain(there.max())) if len(there) else (None, None)
+        low, high = (_end(kind, there.min()), _end(kind, there.max())) if len(there) else (None, None)
         return {
             "missing": rounded(float(weights[np.isnan(x)].sum()) / total),
             "levels": levels,
@@ -185,6 +188,12 @@ def cells(frame: Frame, j: int, weights: FloatArray) -> Figures:
         codes = frame.coded([j]).codes[:, 0]
         missing, levels = codes < 0, len(np.unique(codes[codes >= 0]))
     return {"missing": rounded(weights[missing].sum() / total), "levels": levels, "low": None, "high": None}
+
+
+def _end(kind: str, value: Any) -> Any:
+    """The end of a range: a number, or a date or time as people write it."""
+    writers = {"date": written, "time": written_time}
+    return writers[kind](float(value)) if kind in writers else plain(value)
 
 
 def treatments(model: Any, of: Given) -> dict[int, tuple[str, str]]:
@@ -203,6 +212,7 @@ def _generative(model: Any, of: Given) -> dict[int, tuple[str, str]]:
     estimate, kinds, names = model.estimate_, of.schema.kinds, of.schema.names
     given = getattr(model, "families", None)
     contests = {found.column: found for found in getattr(model, "_contests", ())}
+    reasons = model.columns_without_evidence_
     found: dict[int, tuple[str, str]] = {}
     for block, params in zip(estimate.evidence.blocks, estimate.params, strict=True):
         family, columns = block.plan.family, block.plan.columns
@@ -216,7 +226,8 @@ def _generative(model: Any, of: Given) -> dict[int, tuple[str, str]]:
                 if j in found and not found[j][0].startswith("left out"):
                     found[j] = (f"{found[j][0]}; and whether it is missing", found[j][1])
                 continue
-            treatment = "left out: constant, or never there" if j in silent else _by_family(family, block, params, i)
+            left_out = f"left out: {reasons.get(names[j], 'no evidence')}"
+            treatment = left_out if j in silent else _by_family(family, block, params, i)
             found[j] = treatment, _why(names[j], kinds[j], given, contests.get(names[j]), model)
     return found
 
@@ -257,7 +268,7 @@ def _weighed(model: Any, of: Given) -> dict[int, tuple[str, str]]:
         for piece, weight in zip(reader.pieces, weights, strict=True):
             if not weight.any():
                 continue
-            for j in piece.columns:
+            for j in of.schema.owners(piece.columns):
                 if piece.kind == "pair":
                     pairs[j] = pairs.get(j, 0) + 1
                 else:

@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 
 from deciban.batch import Frame
-from deciban.explain import DECIBANS
-from deciban.late import late
+from deciban.contributions import against_others
 from deciban.report.rows import Given, given, gives_numbers, weights_of
 from deciban.types import FloatArray
-
-sp = late("scipy.sparse")
 
 CELLS = 1 << 23  # numbers that are explained at a time
 DOCUMENTS = 200  # that are explained at a time: their terms are many
@@ -24,52 +21,16 @@ WIDE, FEWER = 2000, 200  # columns from which on only so many rows are explained
 def explained(model: Any, frame: Frame) -> tuple[list[str], FloatArray]:
     """Names, and (n, parts, K) nats, of which the first part is the prior: those of `explain`.
 
-    Of a GLM with a number for a response K is 1, and the parts are those of η.
+    For a GLM with a number for a response K is 1, and the parts are those of η.
     """
     if hasattr(model, "predictor_"):
-        return _linear_parts(model, frame)
-    found = model.explain(given(frame))
-    return list(found.names), found.nats
-
-
-def _linear_parts(model: Any, frame: Frame) -> tuple[list[str], FloatArray]:
-    """The same as `Predictor.parts`, in time that grows with the features, not their square."""
-    predictor = model.predictor_
-    x = predictor.design.matrix(frame)
-    predictor.design.forbid_infinite(frame, 0)
-    distance = (x.toarray() if sp.issparse(x) else np.asarray(x, np.float64)) - predictor.origin
-    owners = np.array(predictor.design.owners, dtype=np.intp)
-    order = np.argsort(owners, kind="stable")
-    columns, starts = np.unique(owners[order], return_index=True)
-    terms = distance[:, order, np.newaxis] * predictor.coefficients.T[order]
-    parts = np.add.reduceat(terms, starts, axis=1) if len(starts) else terms
-    constant = np.broadcast_to(predictor.constant, (frame.rows, 1, len(predictor.constant)))
-    nats = np.concatenate([constant, parts], axis=1)
-    if hasattr(model, "predict_proba") and nats.shape[2] < len(model.classes_):  # the first class is at 0
-        nats = np.concatenate([np.zeros((*nats.shape[:2], 1)), nats], axis=2)
-    return ["average row", *(str(predictor.schema.names[j]) for j in columns.tolist())], nats
-
-
-def against_others(nats: FloatArray) -> FloatArray:
-    """(…, K) decibans for each class: 10 log₁₀ e · (its nats − the mean of the other classes').
-
-    What is impossible under a class and under others too tells nothing; K = 1 stays as it is.
-
-    >>> against_others(np.log([[1.0, 10.0]])).round(12)
-    array([[-10.,  10.]])
-    """
-    classes = nats.shape[-1]
-    if classes == 1:
-        return nats
-    with np.errstate(invalid="ignore"):
-        others = (nats.sum(axis=-1, keepdims=True) - nats) / (classes - 1)
-        found: FloatArray = (nats - others) * DECIBANS
-    if np.isfinite(found).all():
-        return found
-    impossible = np.isneginf(nats)
-    elsewhere = impossible.sum(axis=-1, keepdims=True) - impossible
-    found = np.where(elsewhere > 0, np.inf, np.nan_to_num(found, nan=0.0, neginf=-np.inf, posinf=np.inf))
-    return np.where(impossible, np.where(elsewhere > 0, 0.0, -np.inf), found)
+        found = model.predictor_.contributions(frame)
+        nats = found.nats
+        if hasattr(model, "predict_proba") and nats.shape[2] < len(model.classes_):  # the first class is at 0
+            nats = np.concatenate([np.zeros((*nats.shape[:2], 1)), nats], axis=2)
+        return [line.name for line in found.lines], nats
+    explanation = model.explain(given(frame))
+    return list(explanation.names), explanation.nats
 
 
 @dataclass(frozen=True)

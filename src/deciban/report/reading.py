@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from deciban.generative import title
 from deciban.late import late
 from deciban.report.rows import Given, gives_numbers, inner, places_in
 from deciban.schema import Schema
@@ -80,16 +79,12 @@ class Reading:
         return [(block, None) for block in self.weighed.evidence.blocks] if self.weighed is not None else []
 
     @cached_property
-    def owners(self) -> dict[str, tuple[int, ...]]:
-        """The columns of every part that is no term, by the part's name."""
-        places = range(len(self.schema.names))
-        groups: list[tuple[int, ...]] = [(j,) for j in places if j not in self.documents]
-        if self.estimate is not None:
-            groups += [b.plan.columns for b, _ in self.blocks if b.plan.family.joint and not _by_column(b)]
-        if self.weighed is not None:
-            groups += [piece.columns for _, reader, _ in self.weighed.readers for piece in reader.pieces]
-        names = self.schema.names
-        return {title(columns, names): columns for columns in groups if not {*columns} <= self.documents}
+    def importances(self) -> FloatArray | None:
+        """(d) mean |decibans| of each column over rows of the training data, where the model knows them."""
+        if not hasattr(type(self.own), "column_evidence_"):
+            return None
+        found: FloatArray | None = getattr(self.model, "feature_importances_", None)
+        return found
 
     @cached_property
     def documents(self) -> set[int]:
@@ -106,9 +101,10 @@ class Reading:
                 piece.columns
                 for _, reader, weights in self.weighed.readers
                 for piece, weight in zip(reader.pieces, weights, strict=True)
-                if len(piece.columns) > 1 and piece.kind not in ("pair", "words") and weight.any()
+                if len(piece.columns) > 1 and piece.kind != "words" and weight.any()
             ]
-            return {j for columns in many for j in columns} - self.documents
+            dates = {j for derived in self.schema.derived for j in derived.columns}  # a curve would be a comb
+            return {*self.schema.owners([j for columns in many for j in columns]), *dates} - self.documents
         if self.design is not None:
             joint = [p.columns for p in self.design.parts if getattr(_family(p), "joint", False)]
             return {j for columns in joint for j in columns}
@@ -116,13 +112,8 @@ class Reading:
 
     @property
     def mixed(self) -> list[int]:
-        """Columns whose evidence is a mean over rows: with others, yet with a part of their own."""
-        return [] if self.estimate is not None else sorted(self.together)
-
-    @property
-    def marginal(self) -> list[int]:
-        """Columns of joint normals, which have no part of their own."""
-        return sorted(self.together - self.documents) if self.estimate is not None else []
+        """Columns whose evidence is a mean over rows, since it depends on other columns as well."""
+        return sorted(self.together - self.documents)
 
     @cached_property
     def levels(self) -> dict[int, Levels]:
@@ -174,7 +165,7 @@ class Reading:
 
     @cached_property
     def _places(self) -> list[int]:
-        return self.schema.places(self.of.sample.frame)
+        return self.schema.own_places(self.of.sample.frame)
 
     def column(self, j: int) -> FloatArray:
         """(n) the numbers of a column in the sample."""

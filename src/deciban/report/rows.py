@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,14 +15,15 @@ from deciban.charts.figures import Figures, cell_of, counted, plain
 from deciban.errors import DecibanError
 from deciban.evaluation.rows import classes_of
 from deciban.schema import Schema
-from deciban.sources import Sample, Streamed, frame_of, is_stream, settled, split_column, split_label, stream_of
+from deciban.sources import Sample, is_stream, settled, stream_of
 from deciban.sources.arrays import MatrixFrame, SparseFrame
-from deciban.sources.arrow import TableFrame, numbers_of
-from deciban.sources.cells import cells_of_classes
+from deciban.sources.arrow import TableFrame
 from deciban.sources.documents import TextFrame
-from deciban.sources.labels import Encoded, check_weights, encode_labels
+from deciban.sources.intake import LabelledInput
+from deciban.sources.labels import Encoded, encode_labels
 from deciban.sources.parted import Parted
 from deciban.sources.sampling import Few, row_keys, sampled
+from deciban.sources.typed import as_learned
 from deciban.types import FloatArray, IntArray, Labels, Levels
 
 EXPLAINED = 2000  # rows, at most, that evidence is told from
@@ -64,14 +65,12 @@ def read(model: Any, X: Any, y: Any, sample_weight: Any, seed: int, also: Sequen
     """Rows as for `fit`: arrays, tables, documents, a stream. `also` are columns of it that the model does not read."""
     if isinstance(X, Parted):
         raise DecibanError("a report reads rows here, and these are in parts elsewhere: pass a sample of them")
-    if y is None:
-        raise DecibanError("y is missing: pass the labels, or the name of a column of X")
-    schema = schema_of(model)
-    label = y if isinstance(y, str) else None
+    passed, schema = LabelledInput.of(X, y, sample_weight), schema_of(model)
+    label = passed.y if isinstance(passed.y, str) else None
     numbers = gives_numbers(model)
-    if is_stream(X) and not numbers and not stream_of(X).once:
-        return settled(lambda: _streamed(model, schema, X, y, sample_weight, seed))
-    whole = _in_memory(model, X, y, sample_weight, also, numbers=numbers)
+    if is_stream(passed.x) and not numbers and not stream_of(passed.x).once:
+        return settled(lambda: _streamed(model, schema, passed, seed))
+    whole = _in_memory(model, passed, also, numbers=numbers)
     schema.met_with(whole.frame)
     keys = row_keys(whole.frame, schema.places(whole.frame), seed)
     weights = np.ones(whole.frame.rows) if whole.weights is None else whole.weights
@@ -85,25 +84,13 @@ def _first(sample: Sample) -> Sample:
     return sample if sample.frame.rows <= EXPLAINED else sample.take(np.arange(EXPLAINED))
 
 
-def _in_memory(model: Any, X: Any, y: Any, sample_weight: Any, also: Sequence[str], *, numbers: bool) -> Sample:
+def _in_memory(model: Any, passed: LabelledInput, also: Sequence[str], *, numbers: bool) -> Sample:
     """All rows of weight above 0."""
-    if is_stream(X):
-        named = [name for name in (y, sample_weight, *also) if isinstance(name, str)]
-        X = model._stream(X, first=False, also=named) if hasattr(model, "_stream") else X
-    if isinstance(X, (list, tuple)) and X and not isinstance(X[0], str) and np.asarray(X).dtype.kind in "US":
-        X = np.array(X, dtype=object)  # numbers beside text stay numbers
-    frame, labels = split_label(X, y) if isinstance(y, str) else (frame_of(X), y)
-    if isinstance(sample_weight, str):
-        frame, column = split_column(frame, sample_weight, "weight")
-        sample_weight = numbers_of(column)
-    encoded = _encoded_numbers(model, labels) if numbers else encode_labels(labels)
-    if len(encoded.codes) != frame.rows:
-        raise DecibanError(f"X has {frame.rows} rows, but y has {len(encoded.codes)} labels")
-    if not frame.rows:
-        raise DecibanError("there are no rows to report on")
-    weights = check_weights(sample_weight, frame.rows)
-    whole = Sample(frame, encoded, weights)
-    return whole if weights is None or weights.all() else whole.take(np.flatnonzero(weights))
+    if is_stream(passed.x) and hasattr(model, "_stream"):
+        passed = replace(passed, x=model._stream(passed.x, first=False, also=[*passed.named, *also]))
+    encode = partial(_encoded_numbers, model) if numbers else encode_labels
+    whole = passed.sample(encode=encode, typed=partial(as_learned, schema=schema_of(model)))
+    return whole if whole.weights is None or whole.weights.all() else whole.take(np.flatnonzero(whole.weights))
 
 
 def _encoded_numbers(model: Any, labels: Any) -> Encoded:
@@ -112,19 +99,14 @@ def _encoded_numbers(model: Any, labels: Any) -> Encoded:
     return Encoded(codes.astype(np.int32), tuple(values.tolist()))
 
 
-def _streamed(model: Any, schema: Schema, X: Any, y: Any, sample_weight: Any, seed: int) -> Given:
+def _streamed(model: Any, schema: Schema, passed: LabelledInput, seed: int) -> Given:
     """A sample of a stream, in one pass."""
-    named = [name for name in (y, sample_weight) if isinstance(name, str)]
+    X, named = passed.x, passed.named
     stream = model._stream(X, first=False, also=named) if hasattr(model, "_stream") else stream_of(X).knowing(named)
-    types = cells_of_classes(y, classes_of(model)) if isinstance(y, str) else {}
-    if isinstance(sample_weight, str):
-        types |= {sample_weight: "number"}
-    labels = y if isinstance(y, str) else encode_labels(y)
-    weights = sample_weight if isinstance(sample_weight, str) else check_weights(sample_weight, np.size(sample_weight))
-    rows = Streamed(stream.typed(types), labels, weights)
+    rows = passed.streamed(stream, classes_of(model))
     met = rows.summed(partial(_Met.of, schema=schema, seed=seed), converts=True)
-    few, label = _first(met.few.sample()), y if isinstance(y, str) else None
-    return Given(X, y, sample_weight, schema, label, few, None, met.few.rows, met.weight, met.squares)
+    few, label = _first(met.few.sample()), passed.y if isinstance(passed.y, str) else None
+    return Given(X, passed.y, passed.weights, schema, label, few, None, met.few.rows, met.weight, met.squares)
 
 
 @dataclass(frozen=True)
@@ -204,7 +186,7 @@ def shown(model: Any, of: Given, most: int, seed: int) -> Figures:
     """Up to `most` rows as they are: of each class in turn, and of each those that were wrong before the others."""
     sample, schema = of.sample, of.schema
     chosen = _chosen(model, sample, most, seed)
-    places = schema.places(sample.frame)
+    places = schema.own_places(sample.frame)
     most_rows = MOST_CELLS // max(1, len(places))
     numbers, labels, cells, size = [], [], [], 0
     for row in chosen[:most_rows].tolist():

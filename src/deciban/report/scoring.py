@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from deciban.batch import UNSEEN
 from deciban.charts.figures import cell_of
+from deciban.contributions import line_title, title
 from deciban.errors import DecibanError
 from deciban.families.formulas import Always, Bag, Code, Curve, Formula, Lookup, Owner, owners_of, placed
-from deciban.generative import Estimate, line_title, title
+from deciban.generative import Estimate, Generative
 from deciban.linear.predictor import Predictor
 from deciban.plans import Plan
 from deciban.schema import Schema
@@ -26,6 +27,7 @@ from deciban.weighing.weighed import Weighed
 
 LARGE = 100_000  # bytes of arrays, beyond which they are deflated
 MOST = 20_000_000  # characters that they may take in a page
+NONE, LAST = -1, -2  # instead of the column of a part: it has none, or is listed after the others, too
 TYPES = (("u1", np.uint8), ("u2", np.uint16), ("u4", np.uint32), ("i4", np.int32))
 
 
@@ -59,8 +61,11 @@ class Scored:
     first: str  # how that part is called
     owners: tuple[Owner, ...]  # of the other parts, in their order
     formulas: tuple[Formula, ...]
+    constants: tuple[tuple[str, FloatArray], ...] = ()  # parts that belong to no column, with (K) what they add
+    limit: tuple[str, float] | None = None  # the line that bounds the evidence, and the share of the prior that does so
     mean: str | None = None  # the response, where the score is that of a number
     probable: bool = True  # whether scores are logarithms of probabilities
+    clocks: Mapping[int, bool] = field(default_factory=dict)  # of dates, whether they have a time of day, if known
 
 
 def _uncorrected(model: Any) -> tuple[list[dict[str, Any]], Any]:
@@ -86,7 +91,7 @@ def _scored(model: Any) -> Scored:
 
 
 def _of_estimate(estimate: Estimate) -> Scored:
-    """log p(c) + Σ_blocks log p(x_block|c), in the order of `Estimate.parts`."""
+    """log p(c) + Σ_blocks log p(x_block|c), in the order of `Estimate.contributions`."""
     evidence, found = estimate.evidence, list[Formula]()
     for block, params in zip(evidence.blocks, estimate.params, strict=True):
         formulas = block.plan.family.formula(params)
@@ -125,24 +130,36 @@ def _titled(formula: Formula, columns: Sequence[int], names: Names) -> Formula:
 
 
 def _of_weighed(weighed: Weighed) -> Scored:
-    """log p(c) + b_c + Σ_pieces w_pc·evidence_pc, in the order of `Weighed.parts`."""
+    """log p(c) + b_c + Σ_pieces w_pc·evidence_pc, in the order of `Weighed.contributions`."""
     evidence, found = weighed.evidence, list[Formula]()
     for block, reader, weights in weighed.readers:
         for formula in reader.formula(weights):
             if isinstance(formula, Lookup) and block.plan.family.reads == "codes":
                 formula = replace(formula, codes=tuple(code.counting_missing() for code in formula.codes))
             columns = block.plan.columns
-            found.append(_titled(placed(formula, columns), columns, evidence.schema.names))
-    owners = sorted({o for formula in found for o in owners_of(formula)} - {()}, key=lambda o: (len(o), o))
-    start = weighed.log_prior + weighed.bias
-    return Scored(evidence.schema, evidence.classes, weighed.log_prior, start, "prior", tuple(owners), tuple(found))
+            found.append(_titled(placed(formula, columns), columns, evidence.schema.all_names))
+    owners = [(j,) for j in weighed.explained_columns]
+    bias = (("intercept", weighed.bias),) if weighed.bias.any() else ()
+    prior, share = weighed.log_prior, weighed.weights.prior_share
+    return Scored(
+        evidence.schema,
+        evidence.classes,
+        prior,
+        prior,
+        "prior",
+        tuple(owners),
+        tuple(found),
+        constants=bias,
+        limit=(weighed.limit_name, share) if share else None,
+        clocks=_clocks(evidence),
+    )
 
 
 # Linear models -------------------------------------------------------------------------------------------------------
 
 
 def _of_predictor(model: Any) -> Scored:
-    """constant + Σ_columns, in the order of `Predictor.parts`."""
+    """constant + Σ_columns, in the order of `Predictor.contributions`."""
     predictor: Predictor = model.predictor_
     classes = tuple(model.classes_.tolist()) if hasattr(model, "classes_") else ()
     if len(predictor.constant) < len(classes):  # scores against the first class
@@ -153,23 +170,32 @@ def _of_predictor(model: Any) -> Scored:
     mean = None if classes else model.response_.name
     prior, constant = predictor.log_prior, predictor.constant
     probable = hasattr(model, "predict_proba")
-    return Scored(predictor.schema, classes, prior, constant, predictor.start, owners, tuple(formulas), mean, probable)
+    return Scored(
+        predictor.schema, classes, prior, constant, predictor.start, owners, tuple(formulas), (), None, mean, probable
+    )
 
 
 # As JSON -------------------------------------------------------------------------------------------------------------
 
 
 def _packed_model(model: Scored, corrections: list[dict[str, Any]]) -> dict[str, Any]:
-    pack = Pack(_levels(model), {(): 0, **{owner: 1 + i for i, owner in enumerate(model.owners)}})
-    names = model.schema.names
+    place, owners = {(): 0, **{owner: 1 + i for i, owner in enumerate(model.owners)}}, model.schema.owners
+    said = {owner for formula in model.formulas for owner in owners_of(formula)}
+    pack = Pack(_levels(model), place | {owner: place[owners(owner)] for owner in said if owners(owner) in place})
+    names, first = model.schema.names, 1 + len(model.owners)
+    columns = _columns(model, pack.levels)
+    constants = [{"kind": "always", "part": first + i, "nats": nats} for i, (_, nats) in enumerate(model.constants)]
     found = {
-        "columns": _columns(model, pack.levels),
+        "columns": columns[: len(names)],
+        "derived": columns[len(names) :],
         "classes": numbered(model.classes),
-        "parts": [model.first, *(title(owner, names) for owner in model.owners)],
+        "parts": [model.first, *(title(owner, names) for owner in model.owners), *dict(model.constants)],
+        "owners": [NONE, *map(_column, model.owners), *(LAST for _ in model.constants)],
         "start": pack.value(model.start),
-        "formulas": [pack.formula(formula) for formula in model.formulas if not _nothing(formula)],
+        "formulas": [*map(pack.formula, filter(_says, model.formulas)), *pack.value(constants)],
         "finish": {
             "prior": pack.value(model.prior),
+            "limit": None if model.limit is None else dict(zip(("name", "share"), model.limit, strict=True)),
             "mean": model.mean,
             "probable": model.probable,
             "corrections": pack.value(corrections),
@@ -180,18 +206,40 @@ def _packed_model(model: Scored, corrections: list[dict[str, Any]]) -> dict[str,
     return found | {"arrays": arrays} if size <= MOST else {"why": f"it would take {size / 1e6:,.0f} MB"}
 
 
-def _nothing(formula: Formula) -> bool:
-    return isinstance(formula, Always) and not formula.nats.any()
+def _says(formula: Formula) -> bool:
+    return not isinstance(formula, Always) or bool(formula.nats.any())
+
+
+def _column(owner: Owner) -> int:
+    """The column whose value a part shows."""
+    return owner[0] if len(owner) == 1 else NONE
 
 
 def _columns(model: Scored, levels: Mapping[int, Levels]) -> list[dict[str, Any]]:
     """What people need to know to fill in a row."""
     found = []
     texts = {j for formula in model.formulas if isinstance(formula, Bag) for j in formula.columns}
-    for j, (name, kind) in enumerate(zip(numbered(model.schema.names), model.schema.kinds, strict=True)):
+    schema = model.schema
+    for j, (name, kind) in enumerate(zip(numbered(schema.all_names), schema.all_kinds, strict=True)):
         known = [cell_of(level) for level in levels[j]] if j in levels else None
         whole = bool(known) and all(isinstance(level, int) and not isinstance(level, bool) for level in levels[j])
         found.append({"name": name, "kind": "text" if j in texts else kind, "levels": known, "integers": whole})
+        if kind == "date":
+            found[-1]["clock"] = model.clocks.get(j)
+        if j >= len(schema.names):
+            derived = schema.derived[j - len(schema.names)]
+            found[-1] |= {"part": derived.part, "columns": list(derived.columns)}
+    return found
+
+
+def _clocks(evidence: Generative) -> dict[int, bool]:
+    """Of columns of dates, whether some were seen with a time of day."""
+    own, found = len(evidence.schema.names), {}
+    for block in evidence.blocks:
+        for j, levels in zip(block.plan.columns, getattr(block.statistic, "levels", ()), strict=False):
+            derived = evidence.schema.derived[j - own] if j >= own else None
+            if derived is not None and derived.part == "hour":
+                found[derived.columns[0]] = not {*levels} <= {0, None}
     return found
 
 

@@ -47,14 +47,75 @@ const Cells = (() => {
     return cell;
   }
 
+  const CLOCK = "(\\d{2}):(\\d{2})(?::(\\d{2})(?:[.,](\\d{1,9}))?)?";
+  const DATE = new RegExp(`^(\\d{4})([-/])(\\d{2})\\2(\\d{2})(?:[T ]${CLOCK}\\s?(?:[zZ]|[+-]\\d{2}:?\\d{2})?)?$`);
+  const TIME = new RegExp(`^${CLOCK}$`);
+  const DAY = 864e5; // milliseconds
+
+  // Microseconds since midnight; NaN if there is no such time.
+  function clockOf(hour = "0", minute = "0", second = "0", fraction = "") {
+    const inside = Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60;
+    const seconds = (Number(hour) * 60 + Number(minute)) * 60 + Number(second);
+    return inside ? seconds * 1e6 + Number(fraction.padEnd(6, "0").slice(0, 6)) : NaN;
+  }
+
+  // Days since 1970, as the model counts them; NaN if there is no such day.
+  function daysOf(text) {
+    const [, year, , month, day, ...clock] = DATE.exec(text) ?? [];
+    if (year === undefined) return NaN;
+    const date = new Date(0);
+    date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
+    const same = Number(year) > 0 && date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === Number(day);
+    return same ? date.getTime() / DAY + clockOf(...clock) / (1e3 * DAY) : NaN;
+  }
+
+  // Hours since midnight.
+  function hoursOf(text) {
+    const found = TIME.exec(text);
+    const micros = found ? clockOf(...found.slice(1)) : NaN;
+    return Math.floor(micros / 36e8) + (micros % 36e8) / 36e8;
+  }
+
+  function moment(column, text) {
+    if (text.trim() === "") return null;
+    const x = column.kind === "date" ? daysOf(text.trim()) : hoursOf(text.trim());
+    const wanted = column.kind === "date" ? "a date, such as 2026-03-01 or 2026-03-01 12:30" : "a time, such as 12:30";
+    if (Number.isNaN(x)) refuse(column, text, `is not ${wanted}`);
+    return x;
+  }
+
+  const MONTHS =
+    "January February March April May June July August September October November December".split(" ");
+  const WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split(" ");
+
+  // What is derived from the cells of dates: a part of the calendar, or the days between two.
+  function derivedOf({ part, columns }, cells) {
+    const [first, second] = columns.map((j) => cells[j]);
+    if (first === null || second === null) return null;
+    if (part === "gap") return second - first;
+    const time = Math.round(first * DAY);
+    const day = Math.floor(time / DAY);
+    const date = new Date(day * DAY);
+    const parts = {
+      year: () => date.getUTCFullYear(),
+      month: () => MONTHS[date.getUTCMonth()],
+      day: () => date.getUTCDate(),
+      weekday: () => WEEKDAYS[(((day + 3) % 7) + 7) % 7],
+      hour: () => Math.floor((time - day * DAY) / 36e5),
+    };
+    return parts[part]();
+  }
+
   // A raw cell as the column has them: null, a number, a boolean or text.
   function cellOf(column, raw) {
     if (raw === null || raw === undefined) return null;
     if (!["number", "string", "boolean"].includes(typeof raw)) refuse(column, String(typeof raw), "is no cell");
     const numbers = column.kind === "number" || column.kind === "boolean";
+    const dated = column.kind === "date" || column.kind === "time";
     const text = typeof raw === "string";
     let cell = raw;
-    if (text && numbers) cell = parsed(column, raw);
+    if (text && dated) cell = moment(column, raw);
+    else if (text && numbers) cell = parsed(column, raw);
     else if (text && column.kind === "category" && ofNumbers(column)) cell = numberIn(column, raw.trim()) ?? raw;
     else if (!text && (column.kind === "text" || (column.kind === "category" && !ofNumbers(column)))) {
       refuse(column, raw, "is not text, which this column holds");
@@ -121,5 +182,5 @@ const Cells = (() => {
     }
   }
 
-  return { Refused, guarded, cellOf, read, numberOf, cutsBelow, codeOf };
+  return { Refused, guarded, cellOf, derivedOf, read, numberOf, cutsBelow, codeOf };
 })();

@@ -18,7 +18,7 @@ function evidence() {
   if (e.terms?.length) section.append(element("h3", {}, "Terms"), grid(e.terms.map(termsPicture)));
 }
 
-function rankingPicture({ ranking, unit, rows }) {
+function rankingPicture({ ranking, unit }) {
   const top = ranking.slice(0, MOST_BARS);
   const some = ranking.length > top.length ? `; the first ${top.length} of ${ranking.length}` : "";
   const five = top.slice(0, 5).map(({ name, value }) => `${name} ${shown(value)}`);
@@ -26,7 +26,7 @@ function rankingPicture({ ranking, unit, rows }) {
   const made = picture({
     title: "What tells most",
     level: "h3",
-    note: `Mean |${unit}| over ${shown(rows)} rows${some}.`,
+    note: `Mean |${unit}|${some}.`,
     label: `Bars of the most telling columns: ${five.join(", ")}`,
     least: AXIS + height,
     make: (width) => filled("ranking", width, { ranking: drawable(top, "value") }, { height }),

@@ -108,9 +108,17 @@ function inputFor(column) {
   const { kind, levels } = column;
   if (kind === "text") return writtenField(element("textarea", { rows: 5 }), column);
   if (kind === "boolean") return chosenField([false, true]);
+  if (kind === "date" || kind === "time") return writtenField(momentInput(column), column);
   if (levels && levels.length <= MOST_LEVELS) return chosenField(levels);
   const inputmode = kind === "number" ? "decimal" : null;
   return writtenField(element("input", { inputmode }), column);
+}
+
+// A date with a clock if the model has seen one; where that is not known, text.
+function momentInput({ kind, clock }) {
+  if (kind === "time") return element("input", { type: "time", step: 1 });
+  if (clock === null || clock === undefined) return element("input", {});
+  return element("input", clock ? { type: "datetime-local", step: 1 } : { type: "date" });
 }
 
 // The cell of a row stays as it is until it is edited: an input drops line breaks, and shows "" as it shows nothing.
@@ -119,7 +127,8 @@ function writtenField(input, column) {
   let text = "";
   const write = (cell) => {
     kept = cell ?? null;
-    input.value = there(cell) ? String(cell) : "";
+    const shown = there(cell) ? String(cell) : "";
+    input.value = { "datetime-local": shown.replace(" ", "T"), date: shown.slice(0, 10) }[input.type] ?? shown;
     input.placeholder = cell === "" ? "empty" : "missing";
     text = input.value;
   };

@@ -6,7 +6,6 @@ const Formulas = (() => {
   const range = (n) => Array.from({ length: n }, (_, i) => i);
   const zeros = (n) => new Float64Array(n);
   const sum = (values) => values.reduce((total, x) => total + x, 0);
-  const squares = (values) => values.reduce((total, x) => total + x * x, 0);
   const centred = (nats, mean = sum(nats) / nats.length) => nats.map((x) => x - mean);
 
   function addLookup(formula, row) {
@@ -56,68 +55,109 @@ const Formulas = (() => {
 
   const at = (i, j) => (i * (i + 1)) / 2 + j; // lower triangles lie row by row
 
-  function triangleTimes(triangle, vector) {
-    return vector.map((_, i) => {
-      let total = 0;
-      for (let j = 0; j <= i; j++) total += triangle[at(i, j)] * vector[j];
-      return total;
-    });
+  // A symmetric matrix, of which the lower triangle is known, times a vector.
+  function symmetricTimes(triangle, vector) {
+    const found = zeros(vector.length);
+    let place = 0;
+    for (let i = 0; i < vector.length; i++) {
+      for (let j = 0; j < i; j++, place++) {
+        found[i] += triangle[place] * vector[j];
+        found[j] += triangle[place] * vector[i];
+      }
+      found[i] += triangle[place++] * vector[i];
+    }
+    return found;
   }
 
-  function transposedTimes(triangle, vector) {
-    const found = zeros(vector.length);
-    vector.forEach((v, i) => {
-      for (let j = 0; j <= i; j++) found[j] += triangle[at(i, j)] * v;
-    });
-    return found;
+  // The terms of a joint normal, entry by entry: logs − ½z², z = R^(−½)·(x − μ)/σ (families/whitening.py).
+  function normalTerms(whitened, k, x, mean) {
+    const one = Math.min(k, whitened.root.length - 1);
+    const scale = whitened.scale[one];
+    const z = symmetricTimes(
+      whitened.root[one],
+      x.map((value, i) => (value - mean[i]) * scale[i]),
+    );
+    return z.map((value, i) => whitened.logs[one][i] - 0.5 * value * value);
   }
 
   function addJoint(formula, row) {
     const x = Float64Array.from(formula.columns, (column) => numberOf(row, column));
     const there = range(x.length).filter((j) => !Number.isNaN(x[j]));
     if (there.length === 0) return;
-    const whole = there.length === x.length;
-    const marginals = whole ? [] : formula.covariance.map((sigma) => marginal(sigma, there));
-    const nats = row.each((k) => {
-      const one = Math.min(k, formula.whiten.length - 1);
-      const away = x.map((value, j) => value - formula.mean[k][j]);
-      if (whole) return formula.constant[one] - 0.5 * squares(triangleTimes(formula.whiten[one], away));
-      const { kept, lower, constant } = marginals[one];
-      const known = kept.map((j) => away[j]);
-      return constant - 0.5 * squares(solved(lower, known));
+    const whitened = there.length === x.length ? formula.whitened : marginal(formula, there);
+    const known = Float64Array.from(there, (j) => x[j]);
+    const terms = row.each((k) => normalTerms(whitened, k, known, Float64Array.from(there, (j) => formula.mean[k][j])), Array);
+    there.forEach((j, i) => {
+      const nats = row.each((k) => terms[k][i]);
+      row.add(formula.parts[j], nats);
     });
-    row.add(formula.parts[0], nats);
   }
 
-  // The columns of some that vary, the triangle L with LLᵀ their part of Σ, and −½ log |2πLLᵀ|.
-  function marginal(sigma, there) {
-    const kept = there.filter((j) => sigma[at(j, j)] !== 0);
-    const lower = zeros(at(kept.length, 0));
-    let constant = -0.5 * kept.length * Math.log(2 * Math.PI);
-    for (let i = 0; i < kept.length; i++) {
-      for (let j = 0; j <= i; j++) {
-        let rest = sigma[at(kept[i], kept[j])]; // columns ascend, so this is in the triangle
-        for (let k = 0; k < j; k++) rest -= lower[at(i, k)] * lower[at(j, k)];
-        lower[at(i, j)] = i === j ? Math.sqrt(rest) : rest / lower[at(j, j)];
+  // The whitening of some of the columns, by their part of Σ; each set of them is worked out once.
+  function marginal(formula, there) {
+    const key = there.join();
+    if (!formula.marginals.has(key)) {
+      const all = formula.covariance.map((sigma) => whitening(sigma, there));
+      const gather = (name) => all.map((one) => one[name]);
+      formula.marginals.set(key, { root: gather("root"), scale: gather("scale"), logs: gather("logs") });
+    }
+    return formula.marginals.get(key);
+  }
+
+  // R^(−½), 1/σ and the constants of some columns; those that do not vary have none.
+  function whitening(sigma, there) {
+    const scale = Float64Array.from(there, (j) => (sigma[at(j, j)] > 0 ? 1 / Math.sqrt(sigma[at(j, j)]) : 0));
+    const kept = range(there.length).filter((i) => scale[i] > 0);
+    const correlations = kept.map((i) =>
+      Float64Array.from(kept, (j) => {
+        const place = at(Math.max(there[i], there[j]), Math.min(there[i], there[j]));
+        return sigma[place] * scale[i] * scale[j];
+      }),
+    );
+    const { values, vectors } = eigen(correlations);
+    const root = zeros(at(there.length, 0));
+    const logs = zeros(there.length);
+    kept.forEach((i, a) => {
+      const own = sum(values.map((value, e) => vectors[e][a] ** 2 * Math.log(value)));
+      logs[i] = Math.log(scale[i]) - 0.5 * (own + Math.log(2 * Math.PI));
+      for (let b = 0; b <= a; b++) {
+        root[at(i, kept[b])] = sum(values.map((value, e) => (vectors[e][a] * vectors[e][b]) / Math.sqrt(value)));
       }
-      constant -= Math.log(lower[at(i, i)]);
-    }
-    return { kept, lower, constant };
+    });
+    return { root, scale, logs };
   }
 
-  // z with Lz = right.
-  function solved(lower, right) {
-    const z = zeros(right.length);
-    for (let i = 0; i < right.length; i++) {
-      let rest = right[i];
-      for (let j = 0; j < i; j++) rest -= lower[at(i, j)] * z[j];
-      z[i] = rest / lower[at(i, i)];
+  // Eigenvalues and eigenvectors (as rows) of a symmetric matrix, by Jacobi's rotations.
+  function eigen(matrix) {
+    const n = matrix.length;
+    const vectors = range(n).map((i) => Float64Array.from({ length: n }, (_, j) => Number(i === j)));
+    const rotate = (p, q) => {
+      const apart = (matrix[q][q] - matrix[p][p]) / (2 * matrix[p][q]);
+      const t = (apart < 0 ? -1 : 1) / (Math.abs(apart) + Math.hypot(apart, 1));
+      const c = 1 / Math.hypot(t, 1);
+      const s = t * c;
+      const turn = (a, b, i) => ([a[i], b[i]] = [c * a[i] - s * b[i], s * a[i] + c * b[i]]);
+      for (let i = 0; i < n; i++) {
+        turn(matrix[p], matrix[q], i);
+        turn(vectors[p], vectors[q], i);
+      }
+      for (const line of matrix) [line[p], line[q]] = [c * line[p] - s * line[q], s * line[p] + c * line[q]];
+    };
+    for (let sweep = 0; sweep < 60; sweep++) {
+      let largest = 0;
+      for (let p = 0; p < n; p++) {
+        for (let q = p + 1; q < n; q++) {
+          largest = Math.max(largest, Math.abs(matrix[p][q]));
+          if (Math.abs(matrix[p][q]) > 1e-300) rotate(p, q);
+        }
+      }
+      if (largest < 1e-17) break;
     }
-    return z;
+    return { values: matrix.map((line, i) => Math.max(line[i], Number.MIN_VALUE)), vectors };
   }
 
   function vectorOf(formula, row) {
-    const x = zeros(formula.middle.length);
+    const x = zeros(formula.owner.length);
     for (const entry of formula.entries) {
       if (entry.code) {
         const place = codeOf(row, entry.code);
@@ -131,26 +171,19 @@ const Formulas = (() => {
     return x;
   }
 
-  // v·A(μ − ½v) by entries, and what belongs to none, v and μ being off the middle; A = TᵀT.
+  // The terms of both normals, each centred, held within bounds and weighted as a whole.
   function addMixed(formula, row) {
-    const x = vectorOf(formula, row).map((value, i) => value - formula.middle[i]);
-    [formula.shared, formula.own].forEach((triangles, piece) => {
-      const terms = row.each((k) => {
-        const triangle = triangles[Math.min(k, triangles.length - 1)];
-        const mean = formula.mean[k].map((value, i) => value - formula.middle[i]);
-        const away = mean.map((value, i) => value - 0.5 * x[i]);
-        const half = transposedTimes(triangle, triangleTimes(triangle, away));
-        const roots = piece ? sum(range(x.length).map((i) => Math.log(triangle[at(i, i)]))) : 0;
-        return [...x.map((value, i) => value * half[i]), roots - 0.5 * squares(triangleTimes(triangle, mean))];
-      }, Array);
-      const byEntry = range(x.length + 1).map((i) => centred(terms.map((of_class) => of_class[i])));
+    const x = vectorOf(formula, row);
+    [formula.shared, formula.own].forEach((whitened, piece) => {
+      const terms = row.each((k) => normalTerms(whitened, k, x, formula.mean[k]), Array);
+      const byEntry = range(x.length).map((i) => centred(Float64Array.from(terms, (of_class) => of_class[i])));
       const whole = row.each((k) => sum(byEntry.map((nats) => nats[k])));
       const scale = whole.map(
         (v, k) => (formula.most / Math.max(Math.abs(v), formula.most)) * formula.weights[piece][k],
       );
       byEntry.forEach((nats, i) => {
         const scaled = nats.map((v, k) => v * scale[k]);
-        row.add(i < x.length ? formula.parts[formula.owner[i]] : 0, scaled);
+        row.add(formula.parts[formula.owner[i]], scaled);
       });
     });
   }
@@ -224,16 +257,16 @@ const Formulas = (() => {
   function addBag(formula, row) {
     const { there, names, places, times } = termsOf(formula, row);
     const { absent, certain, part, title = "" } = formula;
-    const add = (name, nats) => (part === undefined ? row.line(title + name, nats) : row.add(part, nats));
-    if (absent) {
-      const lacks = (k) => certain && certain.some((of, place) => of[k] && !times.has(place));
-      const nats = absent.map((v, k) => (!there ? 0 : lacks(k) ? -Infinity : v));
-      add("absent terms", nats);
-    }
+    const add = (name, nats, often) => (part === undefined ? row.line(title + name, nats, often) : row.add(part, nats));
     for (const place of places) {
       const often = formula.once ? 1 : times.get(place);
       const nats = formula.table[place].map((v) => often * v);
-      add(names.get(place), nats);
+      add(Terms.called(names.get(place), formula.cut), nats, times.get(place));
+    }
+    if (absent) {
+      const lacks = (k) => certain && certain.some((of, place) => of[k] && !times.has(place));
+      const nats = absent.map((v, k) => (!there ? 0 : lacks(k) ? -Infinity : v));
+      add("words that are not there", nats, 0);
     }
   }
 
@@ -259,7 +292,8 @@ const Formulas = (() => {
     always: (formula, row) => row.add(formula.part, formula.nats),
   };
   const numbered = (bag) => ({ ...bag, places: new Map(bag.terms.map((term, place) => [term, place])) });
-  const PREPARE = { trees: prepareTrees, bag: numbered };
+  const withMarginals = (joint) => ({ ...joint, marginals: new Map() });
+  const PREPARE = { trees: prepareTrees, bag: numbered, joint: withMarginals };
 
   return { ADD, PREPARE, range, zeros, sum };
 })();

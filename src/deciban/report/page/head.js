@@ -56,6 +56,7 @@ function missingSaid(share) {
 
 function valuesOf({ kind, low, high, levels }) {
   if (kind === "boolean") return "";
+  if (typeof low === "string") return `${low} to ${high}`; // dates
   if (low !== null && high !== null) return span(low, high);
   return levels === null ? "" : `${shown(levels)} different`;
 }

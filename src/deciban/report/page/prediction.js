@@ -65,7 +65,7 @@ function sideControls() {
     return select;
   };
   const target = side("target", "the class predicted");
-  return controls(control("Explain", target), control("against", side("against", "the next likely")));
+  return controls(control("Explain", target), control("against", side("against", "the runner-up")));
 }
 
 // Scoring -------------------------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ function timesLikelier(bans) {
 
 // Parts ---------------------------------------------------------------------------------------------------------------
 
-// The class explained and another that it is weighed against: by default the one predicted, and the next likely.
+// The class explained and another that it is weighed against: by default the one predicted, and the runner-up.
 function sidesOf({ joint, predicted }) {
   const [first, second] = sideSelects().map((select) => Number(select.value));
   const target = first < 0 ? predicted : first;
@@ -183,13 +183,14 @@ function sidesOf({ joint, predicted }) {
   return [target, best === target ? (target + 1) % joint.length : best];
 }
 
-// Prior, parts from the strongest on, and their sum.
-function allParts({ names, nats, joint }, [target, against]) {
+// Prior, parts with their values from the strongest on, what belongs to no column, and the sum.
+function allParts({ labels, last, nats, joint }, [target, against]) {
   const numbers = figures.kind === "numbers";
   const neither = (row) => !numbers && row[target] === -Infinity && row[against] === -Infinity;
   const decibans = (row) => (neither(row) ? 0 : (row[target] - row[against]) * DECIBANS);
-  const [first, ...rest] = names.map((name, i) => ({ name, value: numbers ? nats[i][0] : decibans(nats[i]) }));
-  rest.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+  const value = (row) => (numbers ? row[0] : decibans(row));
+  const [first, ...rest] = labels.map((name, i) => ({ name, value: value(nats[i]), last: last[i] }));
+  rest.sort((a, b) => a.last - b.last || Math.abs(b.value) - Math.abs(a.value));
   // where neither is possible the prior alone is left
   const total = neither(joint) ? first.value : first.value + sum(rest.map(({ value }) => value));
   return [first, ...rest, { name: numbers ? "predictor" : "log-odds", value: total, total: true }];
@@ -197,11 +198,11 @@ function allParts({ names, nats, joint }, [target, against]) {
 
 // The strongest parts, the others as one.
 function telling(all) {
-  const rest = all.slice(1, -1);
+  const rest = all.slice(1, -1).filter(({ last }) => !last);
   if (rest.length <= MOST_PARTS + 1) return all;
   const others = rest.slice(MOST_PARTS);
   const one = { name: `${others.length} others`, value: sum(others.map(({ value }) => value)) };
-  return [all[0], ...rest.slice(0, MOST_PARTS), one, all[all.length - 1]];
+  return [all[0], ...rest.slice(0, MOST_PARTS), one, ...all.slice(1 + rest.length)];
 }
 
 // Each bar begins where the last one ended. Where a part is infinite, the sum is drawn as far as its parts are.

@@ -6,7 +6,7 @@
 const Scoring = (() => {
   "use strict";
 
-  const { Refused, guarded, cellOf, read, cutsBelow } = Cells;
+  const { Refused, guarded, cellOf, derivedOf, read, cutsBelow } = Cells;
   const { ADD, PREPARE, range, zeros, sum } = Formulas;
   const SURE = 1e4; // log-odds beyond which nothing is told apart
   const TINY = 2 ** -1022; // the least probability
@@ -121,21 +121,57 @@ const Scoring = (() => {
       classes,
       parts,
       lines,
-      columns: model.columns,
+      columns: [...model.columns, ...model.derived],
       places: model.places,
       each: (of, Kind = Float64Array) => Kind.from({ length: classes }, (_, k) => of(k)),
       add: (part, nats) => into(parts[part], nats),
-      line: (name, nats) => into(lines.get(name) ?? lines.set(name, zeros(classes)).get(name), nats),
+      line: (name, nats, times) => {
+        if (!lines.has(name)) lines.set(name, { nats: zeros(classes), times });
+        into(lines.get(name).nats, nats);
+      },
     };
+  }
+
+  const MOST_CHARACTERS = 30;
+
+  // A value as a line shows it: numbers with six digits at most, text on one line and cut (explain.short).
+  function short(cell) {
+    if (typeof cell === "number") return String(Number.isInteger(cell) ? cell : Number(cell.toPrecision(6)));
+    const text = String(cell).trim().replace(/\s+/g, " ");
+    return (text.length <= MOST_CHARACTERS ? text : `${text.slice(0, MOST_CHARACTERS - 1)}…`) || "''";
+  }
+
+  // A part with the value of its column: "age = 39", "age is missing".
+  function labelOf(model, part, cells) {
+    const column = model.owners[part];
+    if (column < 0) return model.parts[part];
+    return `${model.parts[part]} ${cells[column] === null ? "is missing" : `= ${short(cells[column])}`}`;
+  }
+
+  const termLabel = ([name, { times }]) => (times > 1 ? `${name} (×${times})` : name);
+
+  // What the limit adds to scores, less its mean: log((1 − ε)·softmax + ε·prior) − score, where the prior is not 0.
+  function limitOf(joint, { prior, limit }) {
+    const limited = logProba(joint, prior).map((x, k) =>
+      Math.log((1 - limit.share) * Math.exp(x) + limit.share * Math.exp(prior[k])),
+    );
+    const known = range(joint.length).filter((k) => Number.isFinite(joint[k]));
+    const mean = sum(known.map((k) => limited[k] - joint[k])) / Math.max(known.length, 1);
+    return joint.map((x, k) => (Number.isFinite(x) ? limited[k] - x - mean : 0));
   }
 
   function scored(model, raw) {
     const size = model.columns.length;
     if (!Array.isArray(raw) || raw.length !== size) throw new Refused(`a row of this model has ${size} cells`);
-    const cells = model.columns.map((column, j) => cellOf(column, raw[j]));
-    const row = rowOf(model, cells);
+    const own = model.columns.map((column, j) => cellOf(column, raw[j]));
+    const row = rowOf(model, [...own, ...model.derived.map((derived) => derivedOf(derived, own))]);
+    const isDate = ({ kind }) => kind === "date" || kind === "time";
+    const shown = own.map((cell, j) => (cell !== null && isDate(model.columns[j]) ? String(raw[j]) : cell));
     for (const formula of model.formulas) ADD[formula.kind](formula, row);
-    const nats = [...row.parts, ...row.lines.values()];
+    const { limit } = model.finish;
+    const total = (k) => sum([...row.parts, ...Array.from(row.lines.values(), (line) => line.nats)].map((part) => part[k]));
+    if (limit) row.line(limit.name, limitOf(row.each(total), model.finish), 0);
+    const nats = [...row.parts, ...Array.from(row.lines.values(), (line) => line.nats)];
     const joint = row.each((k) => sum(nats.map((part) => part[k])));
     const scale = model.finish.corrections.reduce(
       (product, { beta, curves }) => (curves ? product : product * beta),
@@ -143,20 +179,24 @@ const Scoring = (() => {
     );
     return {
       names: [...model.parts, ...row.lines.keys()],
+      labels: [...model.parts.map((name, i) => labelOf(model, i, shown)), ...Array.from(row.lines, termLabel)],
+      last: [...model.owners.map((owner) => owner < -1), ...Array.from(row.lines.values(), (line) => !line.times)],
       nats: nats.map((part) => Array.from(part, (x) => x * scale)),
       joint: Array.from(joint, (x) => x * scale),
       ...finished(joint, model.finish),
     };
   }
 
-  const refused = (problem) => ({ names: [], nats: [], joint: [], proba: [], predicted: -1, mean: undefined, problem });
+  const refused = (problem) => ({ names: [], labels: [], last: [], nats: [], joint: [], proba: [], predicted: -1, mean: undefined, problem });
 
   async function load(scoring) {
-    const { columns, classes, why } = scoring;
+    const { columns, derived, classes, why } = scoring;
     if (why !== undefined) return { columns: [], classes: [], score: () => refused(why) };
-    const model = { ...unpacked({ ...scoring, columns: [] }, await bytesOf(scoring.arrays)), columns };
+    const packed = { ...scoring, columns: [], derived: [] };
+    const model = { ...unpacked(packed, await bytesOf(scoring.arrays)), columns, derived };
     const key = (level) => (typeof level === "boolean" ? Number(level) : level);
-    model.places = columns.map(({ levels }) => levels && new Map(levels.map((level, place) => [key(level), place])));
+    const all = [...columns, ...derived];
+    model.places = all.map(({ levels }) => levels && new Map(levels.map((level, place) => [key(level), place])));
     model.formulas = model.formulas.map((formula) => PREPARE[formula.kind]?.(formula, model.start.length) ?? formula);
     return { columns, classes, score: (cells) => guarded(() => scored(model, cells), refused) };
   }

@@ -216,6 +216,28 @@ const Terms = (() => {
     return /^[0-9.,]+$/.test(word) && !tooLong(word) ? word.replace(/[1-9]/g, "0") : word;
   }
 
+  // A term in words, where it is the shape of a number or an address (Text.called).
+  function called(term, cut) {
+    if (!cut[4] || term.startsWith("~")) return term;
+    const words = term.split(" ");
+    const shapes = words.map(shapeInWords);
+    if (words.length === 1) return shapes[0] ?? term;
+    return words.map((word, i) => (shapes[i] === null ? word : `[${shapes[i]}]`)).join(" ");
+  }
+
+  const ADDRESSES = [
+    ["url:", "a link", "a link to"],
+    ["address:", "a mail address", "a mail address at"],
+  ];
+
+  function shapeInWords(word) {
+    for (const [mark, alone, to] of ADDRESSES) {
+      if (word.startsWith(mark)) return word === mark ? alone : `${to} ${word.slice(mark.length)}`;
+    }
+    if (!/^[0.,]*0[0.,]*$/.test(word)) return null;
+    return /^0+$/.test(word) ? `a number of ${word.length} digit${word.length > 1 ? "s" : ""}` : `a number like ${word}`;
+  }
+
   // An address on the web up to the end of its host, or one of mail as a whole, if one begins here.
   function shapeAt(text, at) {
     const web = matchAt(/https?:\/\/|(?=www\.)/iy, text, at);
@@ -260,5 +282,5 @@ const Terms = (() => {
     return BigInt.asUintN(64, product ^ (product >> 64n));
   }
 
-  return { cut };
+  return { cut, called };
 })();

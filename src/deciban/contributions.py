@@ -1,0 +1,109 @@
+"""Contributions: what each feature, pair of features or term adds to the scores of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Self
+
+import numpy as np
+
+from deciban.types import FloatArray, IntArray, Names
+
+By = Literal["column", "pair"]
+
+DECIBANS = 10.0 / np.log(10.0)  # in one nat
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of an explanation: what it is called, and the columns (places in the model's schema) that it is of."""
+
+    name: str
+    columns: tuple[int, ...] = ()  # () for the prior, and for whatever else belongs to no column
+    times: IntArray | None = None  # (n) for a term, how often each row has it
+    last: bool = False  # whether it is listed after all others, however strong it is
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """The scores of rows as a sum; the first line is the prior, or what stands for it."""
+
+    lines: tuple[Line, ...]
+    nats: FloatArray  # (n, lines, K)
+
+
+@dataclass(frozen=True)
+class ColumnEvidence:
+    """What each column contributes to rows of the training data: decibans for the true class against the others' mean.
+
+    Sums, so that those of batches and of models add up.
+    """
+
+    absolute: FloatArray  # (d) Σ w |decibans|
+    signed: FloatArray  # (d) Σ w decibans
+    weight: float  # Σ w
+
+    @classmethod
+    def of(cls, shares: FloatArray, labels: IntArray, weights: FloatArray | None) -> ColumnEvidence:
+        """From what columns add (n, d, K) to rows of known classes (n).
+
+        >>> found = ColumnEvidence.of(np.log([[[1.0, 10.0]], [[10.0, 1.0]], [[10.0, 1.0]]]), np.array([1, 0, 1]), None)
+        >>> found.mean_absolute.round(12), found.mean.round(12)
+        (array([10.]), array([3.33333333]))
+        """
+        own = against_others(shares)[np.arange(len(labels)), :, labels]
+        w = np.ones(len(labels)) if weights is None else weights
+        with np.errstate(invalid="ignore"):
+            return cls(w @ np.abs(own), np.nan_to_num(w @ own, nan=0.0, posinf=np.inf, neginf=-np.inf), float(w.sum()))
+
+    def __add__(self, other: Self) -> ColumnEvidence:
+        with np.errstate(invalid="ignore"):
+            signed = np.nan_to_num(self.signed + other.signed, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        return ColumnEvidence(self.absolute + other.absolute, signed, self.weight + other.weight)
+
+    @property
+    def mean_absolute(self) -> FloatArray:
+        """(d) mean |decibans|: the importance of each column."""
+        mean: FloatArray = self.absolute / max(self.weight, 1e-300)
+        return mean
+
+    @property
+    def mean(self) -> FloatArray:
+        """(d) mean decibans for the true class."""
+        mean: FloatArray = self.signed / max(self.weight, 1e-300)
+        return mean
+
+
+def against_others(nats: FloatArray) -> FloatArray:
+    """(…, K) decibans for each class: 10 log₁₀ e · (its nats − the mean of the other classes').
+
+    What is impossible under a class and under others too is no evidence; K = 1 stays as it is.
+
+    >>> against_others(np.log([[1.0, 10.0]])).round(12)
+    array([[-10.,  10.]])
+    """
+    classes = nats.shape[-1]
+    if classes == 1:
+        return nats
+    with np.errstate(invalid="ignore"):
+        others = (nats.sum(axis=-1, keepdims=True) - nats) / (classes - 1)
+        found: FloatArray = (nats - others) * DECIBANS
+    if np.isfinite(found).all():
+        return found
+    impossible = np.isneginf(nats)
+    elsewhere = impossible.sum(axis=-1, keepdims=True) - impossible
+    found = np.where(elsewhere > 0, np.inf, np.nan_to_num(found, nan=0.0, neginf=-np.inf, posinf=np.inf))
+    return np.where(impossible, np.where(elsewhere > 0, 0.0, -np.inf), found)
+
+
+def title(columns: Sequence[int], names: Names) -> str:
+    """What columns that belong together are called."""
+    if len(columns) > 3:
+        return f"{names[columns[0]]} … {names[columns[-1]]} ({len(columns)} columns)"
+    return " + ".join(str(names[j]) for j in columns)
+
+
+def line_title(columns: Sequence[int], names: Names, line: str) -> str:
+    """What a term is called in an explanation; a list of documents has no name of its own."""
+    return line if isinstance(names, range) and len(names) == 1 else f"{title(columns, names)}: {line}"
