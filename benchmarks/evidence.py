@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+from functools import partial
+from statistics import median
+
 import deciban
 from benchmarks import data, sizes
 from benchmarks.harness import Bench, job, timed
+
+PAIRS = 41  # of a prediction and an explanation, that are timed
+
+
+@job("explain")
+def explain(bench: Bench) -> None:
+    """How many times longer than its prediction it takes to explain a row, and a thousand of them."""
+    size = bench.size(sizes.EXPLAIN)
+    frame = data.table(bench.rng(), size)
+    for model in (deciban.NaiveBayes(), deciban.EvidenceClassifier()):
+        model.fit(frame, "label")
+        for count in (1, 1000):
+            rows = frame.drop(columns="label")[:count]
+            works = (partial(model.predict_proba, rows), partial(model.explain, rows))
+            pairs = [[timed(work)[0] for work in works] for _ in range(PAIRS)]  # in turn: load slows both alike
+            ratio = median(after / before for before, after in pairs[1:])  # the first explanation makes tables
+            what = f"{type(model).__name__} explain {count:,} rows, predict_proba's time"
+            bench.limit(what, ratio, sizes.EXPLAIN_TIMES, "×")
 
 
 @job("evidence")

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
@@ -77,10 +79,10 @@ def test_each_part_is_ten_log_ten_of_its_ratio(evade):
     np.testing.assert_allclose(explanation.decibans("No", "Yes")[0], -expected, rtol=1e-12, atol=1e-12)
 
 
-def test_columns_come_in_the_order_of_the_fit_and_joint_blocks_are_one():
+def test_columns_come_in_the_order_of_the_fit_and_joint_blocks_are_shared_out():
     table = pd.DataFrame({"c": [1.0, 2, 3, 5, 4, 8], "b": list("uvuvuv"), "a": [2.0, 1, 2, 2, 3, 1]})
     model = db.NaiveBayes({("a", "c"): f.MultivariateGaussian()}).fit(table, list("nynyny"))
-    assert model.explain(table).names == ("prior", "b", "a + c")  # a block stands where its first column does
+    assert model.explain(table).names == ("prior", "c", "b", "a")  # a joint normal is shared out
     assert db.NaiveBayes().fit(table, list("nynyny")).explain(table[["a", "b", "c"]]).names == ("prior", "c", "b", "a")
 
 
@@ -98,9 +100,9 @@ def test_text_shows_the_prior_then_the_strongest_columns(evade):
     assert lines[0] == "row 0: Yes against No, in decibans"
     assert lines[1].split()[0] == "prior"
     assert lines[-1].split()[0] == "log-odds"
-    shown = [abs(float(line.split()[1])) for line in lines[2:-1]]
+    shown = [abs(float(line.split()[3])) for line in lines[2:-1]]
     assert shown == sorted(shown, reverse=True)
-    assert {line.split()[0] for line in lines[2:-1]} == {"Refund", "Status", "Income"}
+    assert {line[2:].partition("  ")[0] for line in lines[2:-1]} == {"Refund = No", "Status = D", "Income = 95"}
     total = evade.explain(EVADE[4:5]).log_odds()[0]
     assert f"{total:+.2f}" in lines[-1]
     assert f"odds {10 ** (total / 10):.1f} to 1" in lines[-1]
@@ -128,7 +130,8 @@ def test_many_columns_are_shortened_in_print_only():
     assert len(lines) < 30
     others = next(line for line in lines if "others" in line)
     values = explanation.decibans()[0]
-    listed = [line.split()[0] for line in lines[1:] if line.split()[0].isdigit() and "others" not in line]
+    listed = [line.split()[1] for line in lines[1:] if line.split()[0] == "column"]
+    assert len(listed) == 15
     rest = values.sum() - values[0] - sum(values[1 + int(name)] for name in listed)
     assert f"{rest:+.2f}" in others
 
@@ -171,8 +174,8 @@ def test_html_bars_lie_on_the_side_of_their_sign(evade):
     page = explanation._repr_html_()
     values = explanation.decibans()[0]
     scale = np.abs(values).max()
-    for name, value in zip(explanation.names, values, strict=True):
-        row = next(line for line in page.splitlines() if f">{name}</th>" in line)
+    for i, value in enumerate(values):
+        row = next(line for line in page.splitlines() if f">{explanation.label(i)}</th>" in line)
         width = 50 * abs(value) / scale
         assert f"width:{width:.1f}%;margin-left:{50 if value >= 0 else 50 - width:.1f}%" in row
         assert f"<td>{value:+.2f}</td>" in row
@@ -183,3 +186,113 @@ def test_html_shows_as_many_rows_as_text(evade):
     page = evade.explain(pd.concat([EVADE[:1]] * 7, ignore_index=True))._repr_html_()
     assert page.count("<table>") == 5
     assert "… and 2 more rows" in page
+
+
+# Values --------------------------------------------------------------------------------------------------------------
+
+FRAMES = {"pandas": lambda table: table, "polars": pl.from_pandas, "pyarrow": pa.Table.from_pandas}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_values_are_those_of_the_rows(evade, kind):
+    table = EVADE.assign(Income=EVADE["Income"].astype(float)).drop(columns="Evade")
+    table.loc[1, "Income"], table.loc[2, "Status"] = np.nan, None
+    turned = FRAMES[kind](table[["Income", "Status", "Refund"]])  # another order than that of the fit
+    found = evade.explain(turned)
+    assert found.features == ((), ("Refund",), ("Status",), ("Income",))
+    assert found.values.shape == found.decibans().shape
+    assert found.values[:3].tolist() == [
+        [None, "Yes", "S", 125.0],
+        [None, "No", "M", None],
+        [None, "No", None, 70.0],
+    ]
+    assert {label for label, _ in found.lines(1)} == {
+        "prior",
+        "Refund = No",
+        "Status = M",
+        "Income is missing",
+        "log-odds",
+    }
+
+
+def test_values_of_arrays_are_kept_as_they_were():
+    x = np.array([[1.5, 2.0], [np.nan, 4.0], [0.5, 1.0], [2.5, 3.0]])
+    found = db.NaiveBayes().fit(x, [0, 1, 0, 1]).explain(x)
+    x[:] = 99.0
+    assert found.values.tolist() == [[None, 1.5, 2.0], [None, None, 4.0], [None, 0.5, 1.0], [None, 2.5, 3.0]]
+    assert {label for label, _ in found.lines(1)} == {"prior", "column 0 is missing", "column 1 = 4", "log-odds"}
+
+
+def test_values_of_sparse_rows_and_booleans():
+    x = sp.csr_array([[2, 0], [0, 3], [1, 0], [0, 1]])
+    found = db.NaiveBayes().fit(x, [0, 1, 0, 1]).explain(x)
+    assert found.values.tolist() == [[None, 2, 0], [None, 0, 3], [None, 1, 0], [None, 0, 1]]
+    table = pd.DataFrame({"flag": [True, False, True, False]})
+    assert db.NaiveBayes().fit(table, [0, 0, 1, 1]).explain(table).label(1) == "flag = True"
+
+
+def test_long_text_is_cut_and_stays_on_a_line():
+    table = pd.DataFrame({"note": ["one\n two " + "x" * 80, "", "b", "b"]})
+    found = db.NaiveBayes().fit(table, [0, 0, 1, 1]).explain(table)
+    assert found.label(1, 0) == "note = one two " + "x" * 21 + "…"
+    assert found.label(1, 1) == "note = ''"
+    assert found.values[0, 1] == "one\n two " + "x" * 80
+
+
+MODELS_OF_TABLES = {
+    "naive Bayes": db.NaiveBayes(),
+    "weighted evidence": db.EvidenceClassifier(trees=4),
+    "logistic": db.LogisticRegression(l2=1.0),
+    "softmax": db.SoftmaxRegression(l2=1.0),
+    "calibrated": db.Calibrated(db.NaiveBayes(), folds=2),
+}
+
+
+@pytest.mark.parametrize("name", MODELS_OF_TABLES)
+def test_all_explanations_carry_values_and_are_tidy_tables(name):
+    model = MODELS_OF_TABLES[name].fit(EVADE, "Evade")
+    found = model.explain(EVADE[:3])
+    columns = [found.names.index(name) for name in ("Refund", "Status", "Income")]
+    assert found.values[:, columns].tolist() == EVADE.drop(columns="Evade")[:3].values.tolist()
+    frame = found.to_frame("Yes", "No").to_pandas()
+    assert list(frame) == ["row", "feature", "value", "decibans", "class", "against"]
+    assert set(frame["class"]) == {"Yes"}
+    assert set(frame["against"]) == {"No"}
+    np.testing.assert_allclose(frame.groupby("row")["decibans"].sum(), found.log_odds("Yes", "No"), rtol=1e-9)
+    assert frame[frame["feature"] == "Status"]["value"].tolist() == ["S", "M", "S"]
+    assert pl.DataFrame(found).shape == frame.shape
+
+
+def test_the_table_explains_the_class_predicted_if_none_is_given(evade):
+    frame = evade.explain(EVADE).to_frame().to_pandas().drop_duplicates("row")
+    assert frame["class"].tolist() == evade.predict(EVADE).tolist()
+    assert (frame["class"] != frame["against"]).all()
+
+
+def test_joint_normals_have_no_line_that_is_a_constant():
+    """Prior and columns are all there is; a row at the middle of both means is told nothing by the shared form."""
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    x = rng.normal(size=(200, 3)) @ rng.normal(size=(3, 3)) + y[:, np.newaxis]
+    model = db.GaussianDiscriminant("shared").fit(x, y)
+    found = model.explain(np.array([x[y == 0].mean(axis=0) / 2 + x[y == 1].mean(axis=0) / 2]))
+    assert found.names == ("prior", "0", "1", "2")
+    np.testing.assert_allclose(found.decibans(1, 0)[0], 0.0, atol=1e-9)
+
+
+# Documents -----------------------------------------------------------------------------------------------------------
+
+TEXTS = ["call 08712460324 now", "see you now", "call me", "win 500 now, call now"]
+
+
+def test_terms_of_the_document_come_first_and_absent_ones_last():
+    model = db.NaiveBayes(f.Text("bernoulli", shapes=True)).fit(TEXTS, [1, 0, 0, 1])
+    found = model.explain(["now call 07000000000, now", "see"])
+    labels = [label for label, _ in found.lines(0)]
+    assert labels[0] == "prior"
+    assert set(labels[1:-2]) == {"now (×2)", "call", "a number of 11 digits"}
+    assert labels[-2:] == ["words that are not there", "log-odds"]
+    assert [label for label, _ in found.lines(1)] == ["prior", "see", "words that are not there", "log-odds"]
+    told = found.to_frame().to_pandas()
+    assert told[told["row"] == 1]["feature"].tolist() == ["prior", "see", "words that are not there"]
+    assert told[told["feature"] == "now"]["value"].tolist() == [2]

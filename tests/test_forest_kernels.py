@@ -369,18 +369,51 @@ def test_every_code_goes_where_it_should(ordered):
         assert np.array_equal(found[:, 0] == 0, x[:, 0] <= code if ordered else x[:, 0] == code)
 
 
+# ---- shares of columns -----------------------------------------------------------------------------------------
+
+
+def tree_shares(x, starts, column, code, left, ordered, said):
+    """(n, columns, K) Σ over steps of what the child says less what its parent says, for the column that is asked."""
+    out = np.zeros((len(x), x.shape[1], said.shape[1]))
+    for i, row in enumerate(x.tolist()):
+        for root in starts[:-1].tolist():
+            node = root
+            while (j := int(column[node])) >= 0:
+                goes_left = row[j] <= code[node] if ordered[j] else row[j] == code[node]
+                child = root + int(left[node]) + (0 if goes_left else 1)
+                out[i, j] += said[child] - said[node]
+                node = child
+    return out
+
+
+@layouts
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 61])  # rows are walked several at a time
+def test_shares_of_columns_are_the_steps_that_ask_for_them(threads, layout, n):
+    x, sizes, ordered, labels = forest_problem(200, [6, 4, 9, 2], 3)
+    forest = _kernels.grow_forest(x, sizes, ordered, labels, None, 3, 5, 0.6, 2, 2, 99, 5)
+    said = random(4).normal(size=(len(forest[1]), 3))
+    for count in (1, 3):
+        threads(count)
+        found = _kernels.tree_shares(layout(x[:n]), *forest, ordered, said)
+        np.testing.assert_allclose(found, tree_shares(x[:n], *forest, ordered, said), rtol=1e-12, atol=1e-12)
+
+
 # ---- evidence of cells ------------------------------------------------------------------------------------------
 
 
-def evidence(codes, offsets, counts, prior, smoothing, labels, weights):
-    """e_k = log(N_k(v) + s π_k) − log π_k less its mean; NaN where the cell is missing."""
-    n = len(codes)
+def evidence(codes, offsets, counts, rows, smoothing, labels, weights):
+    """e_k = log(N_k(v) + s π_k) − log π_k less its mean, with π_k = n_k/n; NaN where the cell is missing.
+
+    For a row of class y that is left out with weight w, N_y(v) is (N_y(v) − w)·n_y/(n_y − w), or 0 where none is left.
+    """
+    n, prior = len(codes), rows / rows.sum()
     there = (codes >= 0) & (codes < np.diff(offsets))
     own = counts[(offsets[:-1] + np.where(there, codes, 0)).clip(0, max(len(counts) - 1, 0))]  # (n, m, K)
     if labels is not None:
-        weights = np.ones(n) if weights is None else weights
-        rows = np.arange(n)
-        own[rows, :, labels] = np.maximum(own[rows, :, labels] - weights[:, np.newaxis], 0.0)
+        weights = (np.ones(n) if weights is None else weights)[:, np.newaxis]
+        of_class, place = rows[labels][:, np.newaxis], (np.arange(n), slice(None), labels)
+        left, whole = np.maximum(own[place] - weights, 0.0), np.maximum(of_class - weights, 1e-300)
+        own[place] = np.where(left > 0, left * (of_class / whole), 0.0)
     e = np.log(own + smoothing * prior) - np.log(prior)
     e -= e.mean(axis=2, keepdims=True)
     e[~there] = np.nan
@@ -388,7 +421,7 @@ def evidence(codes, offsets, counts, prior, smoothing, labels, weights):
 
 
 def cell_problem(n, sizes, classes, weighted, seed=0):
-    """codes, offsets, counts, prior, labels, weights; some cells missing, some counts of other rows."""
+    """codes, offsets, counts, rows, labels, weights; some cells missing, some counts of other rows."""
     rng, m = random(seed), len(sizes)
     codes = np.stack([rng.integers(-1, size + 2, n) for size in sizes], axis=1).astype(np.int32).reshape(n, m)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
@@ -396,7 +429,8 @@ def cell_problem(n, sizes, classes, weighted, seed=0):
     weights = rng.integers(0, 5, n) / 2.0 if weighted else None
     counts = rng.integers(0, 4, (offsets[-1], classes)) * rng.integers(0, 2, (offsets[-1], classes)).astype(float)
     np.add.at(counts, ((offsets[:-1] + codes)[codes == 0], np.repeat(labels, m).reshape(n, m)[codes == 0]), 1.0)
-    return codes, offsets, counts, rng.dirichlet(np.ones(classes)), labels, weights
+    rows = np.add.reduceat(counts, offsets[:-1]).max(axis=0) + rng.uniform(0.25, 3.0, classes)  # cells may be missing
+    return codes, offsets, counts, rows, labels, weights
 
 
 CELLS = {  # rows, sizes, classes
@@ -413,11 +447,11 @@ CELLS = {  # rows, sizes, classes
 @pytest.mark.parametrize("kind", ["all rows", "left out", "left out, weighted"])
 @pytest.mark.parametrize(("n", "sizes", "classes"), CELLS.values(), ids=CELLS)
 def test_cell_evidence_is_that_of_numpy(n, sizes, classes, kind, dtype):
-    codes, offsets, counts, prior, labels, weights = cell_problem(n, sizes, classes, kind == "left out, weighted")
+    codes, offsets, counts, rows, labels, weights = cell_problem(n, sizes, classes, kind == "left out, weighted")
     labels = None if kind == "all rows" else labels
     out = np.full((n, len(sizes), classes), 99, dtype)
-    _kernels.cell_evidence(codes, offsets, counts, prior, 0.7, labels, weights, out)
-    expected = np.nan_to_num(evidence(codes, offsets, counts, prior, 0.7, labels, weights))
+    _kernels.cell_evidence(codes, offsets, counts, rows, 0.7, labels, weights, out)
+    expected = np.nan_to_num(evidence(codes, offsets, counts, rows, 0.7, labels, weights))
     np.testing.assert_allclose(
         out, expected, rtol=1e-12 if dtype == np.float64 else 1e-6, atol=1e-13 if dtype == np.float64 else 1e-6
     )
@@ -427,12 +461,12 @@ def test_cell_evidence_is_that_of_numpy(n, sizes, classes, kind, dtype):
 @pytest.mark.parametrize("kind", ["all rows", "left out", "left out, weighted"])
 @pytest.mark.parametrize(("n", "sizes", "classes"), CELLS.values(), ids=CELLS)
 def test_mean_cell_evidence_is_that_of_numpy(n, sizes, classes, kind, skipping):
-    codes, offsets, counts, prior, labels, weights = cell_problem(n, sizes, classes, kind == "left out, weighted")
+    codes, offsets, counts, rows, labels, weights = cell_problem(n, sizes, classes, kind == "left out, weighted")
     labels = None if kind == "all rows" else labels
     skip = random(3).random(codes.shape) < 0.4 if skipping else None
     out = np.full((n, classes), 99.0)
-    _kernels.mean_cell_evidence(codes, offsets, counts, prior, 0.7, labels, weights, skip, out)
-    e = evidence(codes, offsets, counts, prior, 0.7, labels, weights)
+    _kernels.mean_cell_evidence(codes, offsets, counts, rows, 0.7, labels, weights, skip, out)
+    e = evidence(codes, offsets, counts, rows, 0.7, labels, weights)
     if skipping:
         e[skip] = np.nan
     taken = (~np.isnan(e[:, :, :1])).sum(axis=1)
@@ -444,21 +478,20 @@ def test_mean_cell_evidence_is_that_of_numpy(n, sizes, classes, kind, skipping):
 @pytest.mark.parametrize("kind", ["all rows", "left out", "left out, weighted"])
 def test_cell_evidence_does_not_depend_on_threads_layout_or_company(threads, layout, kind):
     """A row alone has the same evidence as among others, though other logs are taken of other tables."""
-    codes, offsets, counts, prior, labels, weights = cell_problem(
-        20_000, [3, 4, 1, 200], 3, kind == "left out, weighted"
-    )
+    weighted = kind == "left out, weighted"
+    codes, offsets, counts, rows, labels, weights = cell_problem(20_000, [3, 4, 1, 200], 3, weighted)
     labels = None if kind == "all rows" else labels
     whole, mean = np.empty((2, 20_000, 4, 3)), np.empty((2, 20_000, 3))
     for count, own in ((1, codes), (3, layout(codes))):
         threads(count)
-        _kernels.cell_evidence(own, offsets, counts, prior, 0.7, labels, weights, whole[count // 2])
-        _kernels.mean_cell_evidence(own, offsets, counts, prior, 0.7, labels, weights, None, mean[count // 2])
+        _kernels.cell_evidence(own, offsets, counts, rows, 0.7, labels, weights, whole[count // 2])
+        _kernels.mean_cell_evidence(own, offsets, counts, rows, 0.7, labels, weights, None, mean[count // 2])
     assert np.array_equal(whole[0], whole[1])
     assert np.array_equal(mean[0], mean[1])
     for i in range(20):
         label, weight = (None if a is None else a[i : i + 1] for a in (labels, weights))
         alone = np.empty((1, 4, 3))
-        _kernels.cell_evidence(codes[i : i + 1], offsets, counts, prior, 0.7, label, weight, alone)
+        _kernels.cell_evidence(codes[i : i + 1], offsets, counts, rows, 0.7, label, weight, alone)
         assert np.array_equal(alone[0], whole[0, i])
 
 
@@ -466,7 +499,7 @@ CELL = {
     "codes": np.ones((6, 3), np.int32),
     "offsets": np.array([0, 3, 4, 9]),
     "counts": np.ones((9, 2)),
-    "prior": np.ones(2),
+    "rows": np.full(2, 6.0),
     "smoothing": 1.0,
     "labels": np.array([0, 1, 1, 0, 1, 0], np.int32),
     "weights": np.ones(6),
@@ -483,9 +516,9 @@ CELL = {
         ("counts", np.full((9, 2), -1.0), ValueError, "counts"),
         ("counts", np.full((9, 2), np.nan), ValueError, "counts"),
         ("counts", np.full((9, 2), np.inf), ValueError, "counts"),
-        ("prior", np.array([1.0, 0.0]), ValueError, "prior"),
-        ("prior", np.array([1.0, -1.0]), ValueError, "prior"),
-        ("prior", np.array([1.0, np.nan]), ValueError, "prior"),
+        ("rows", np.array([1.0, 0.0]), ValueError, "rows"),
+        ("rows", np.array([1.0, -1.0]), ValueError, "rows"),
+        ("rows", np.array([1.0, np.nan]), ValueError, "rows"),
         ("smoothing", 0.0, ValueError, "smoothing"),
         ("smoothing", np.inf, ValueError, "smoothing"),
         ("smoothing", np.nan, ValueError, "smoothing"),
@@ -523,18 +556,21 @@ def log_softmax(z):
 
 
 def pair_gain(x, labels, weights, classes, smoothing, a, b):
-    """Σ N_y(u, v) [log softmax_y(log π + e_pair) − log softmax_y(log π + e_a + e_b)] / Σ w, term by term."""
+    """Σ N_y(u, v) [log softmax_y(log π' + e_pair) − log softmax_y(log π' + e_a + e_b)] / Σ w, term by term.
+
+    Each row is left out of its cells and of the share π' of its class; an only row of a class adds nothing.
+    """
     weights = np.ones(len(x)) if weights is None else weights
     total = np.bincount(labels, weights, classes)
     there = total > 0
-    prior = total[there] / total.sum()
+    total = total[there]
+    prior = total / total.sum()
 
     def counts(rows):
         return np.bincount(labels[rows], weights[rows], classes)[there]
 
-    def e(n, y, w):
-        n = n.copy()
-        n[y] = max(n[y] - w, 0.0)
+    def e(n, left):
+        n = np.where(n - left > 1e-12, n - left, 0.0) * total / (total - left)
         return np.log(n + smoothing * prior) - np.log(prior)
 
     gain = 0.0
@@ -542,9 +578,13 @@ def pair_gain(x, labels, weights, classes, smoothing, a, b):
         in_a, in_b = x[:, a] == u, x[:, b] == v
         together, first, second = counts(in_a & in_b), counts(in_a), counts(in_b)
         for y in np.flatnonzero(together > 0):
-            w = min(1.0, together[y])
-            apart = log_softmax(np.log(prior) + e(first, y, w) + e(second, y, w))[y]
-            gain += together[y] * (log_softmax(np.log(prior) + e(together, y, w))[y] - apart)
+            left = np.zeros(len(total))
+            left[y] = min(1.0, together[y])
+            if left[y] >= total[y]:
+                continue
+            z = np.log(total - left)
+            apart = log_softmax(z + e(first, left) + e(second, left))[y]
+            gain += together[y] * (log_softmax(z + e(together, left))[y] - apart)
     return gain / weights.sum()
 
 
@@ -589,6 +629,16 @@ def test_two_columns_that_decide_only_together_gain():
     gains = _kernels.pair_gains(x, np.full(3, 2, np.int32), (a ^ b).astype(np.int32), None, 2, 1.0, pairs)
     assert abs(gains[0] - np.log(2)) < 0.01
     assert abs(gains[1:]).max() < 0.01
+
+
+def test_the_only_row_of_a_class_adds_nothing():
+    """Without it nothing is known of its class: what it would be given says nothing of the pair."""
+    x = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [1, 1]], np.uint8)
+    labels, sizes, pairs = np.array([0, 1, 1, 0, 2], np.int32), np.full(2, 2, np.int32), np.array([[0, 1]], np.int32)
+    (found,) = _kernels.pair_gains(x, sizes, labels, None, 3, 1.0, pairs)
+    assert found == pytest.approx(pair_gain(x, labels, None, 3, 1.0, 0, 1), rel=1e-12)
+    alone = _kernels.pair_gains(x, sizes, np.arange(5, dtype=np.int32), None, 5, 1.0, pairs)
+    assert alone.tolist() == [0.0]
 
 
 def test_a_class_without_rows_changes_no_gain():

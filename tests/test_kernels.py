@@ -720,9 +720,9 @@ def every_kernel():
     return {name for name in dir(_kernels) if not name.startswith("_")} - {"read_bandwidth", "set_threads"}
 
 
-def test_every_kernel_is_tested_here_or_with_the_forests_or_texts():
-    files = ("test_kernels.py", "test_forest_kernels.py", "test_text_kernels.py")
-    source = "".join(Path(__file__).with_name(name).read_text() for name in files)
+def test_every_kernel_is_tested_here_or_with_what_uses_it():
+    files = ("test_kernels.py", "test_forest_kernels.py", "test_text_kernels.py", "sources/test_sampling.py")
+    source = "".join((Path(__file__).parent / name).read_text() for name in files)
     assert [name for name in sorted(every_kernel()) if f"_kernels.{name}(" not in source] == []
 
 
@@ -784,6 +784,11 @@ SHAPES = {
     "grow_forest": [(BYTES, "nd"), (SIZES, "d"), (ORDERED, "d"), (CODES, "n"), (PER_ROW, "n"), 2, 2, 0.6, 2, 1.0, 9, 1],
     "in_bag": [(BYTES, "nd"), 3, 0.6, 1],
     "find_leaves": [(BYTES, "nd"), (np.array([0, 3, 4]), "tv"), *[(a, "v") for a in NODES], (ORDERED, "d")],
+    "tree_shares": [
+        *[(BYTES, "nd"), (np.array([0, 3, 4]), "tv"), *[(a, "v") for a in NODES], (ORDERED, "d")],
+        (np.ones((4, 2)), "vk"),
+    ],
+    "mix_keys": [(MATRIX, "nd"), (np.arange(3, dtype=np.uint64), "d"), (np.zeros(6, np.uint64), "n")],
     "cell_evidence": [*CELLS, (np.zeros((6, 3, 2)), "nmk")],
     "mean_cell_evidence": [*CELLS, (np.zeros((6, 3), bool), "nm"), (OUT, "nk")],
     "pair_gains": [

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import zipfile
+import zlib
 from contextlib import contextmanager
 
 import numpy as np
@@ -44,6 +45,10 @@ def forged(header, body=b""):
     place = data.index(b'\\"checksum\\":\\"') + 15
     assert data[place : place + 64] == b"0" * 64
     return data[:place] + hashlib.sha256(data).hexdigest().encode() + data[place + 64 :]
+
+
+def tensor(dtype="F64", shape=(1,), offsets=(0, 8)):
+    return {"dtype": dtype, "shape": [*shape], "data_offsets": [*offsets]}
 
 
 def refused(path, data, match):
@@ -97,9 +102,34 @@ def test_the_file_is_one_of_safetensors_and_says_who_wrote_it(path):
         assert set(file.keys()) == set(ARRAYS)
         (text,) = file.metadata().values()
     said = json.loads(text)
-    assert (said["format"], said["deciban"], said["needs"]) == (1, deciban.__version__, "0.1.0")
+    assert (said["format"], said["deciban"], said["needs"]) == (2, deciban.__version__, "0.1.0")
     data = path.read_bytes()
     assert said["checksum"] == hashlib.sha256(data.replace(said["checksum"].encode(), b"0" * 64)).hexdigest()
+
+
+def test_a_file_of_the_first_format_is_read(path):
+    data = forged({"x": tensor("F64", [1])}, np.array([0.1]).tobytes())
+    assert b'\\"format\\":1' in data
+    assert b"packed" not in data
+    path.write_bytes(data)
+    assert read(path)[1]["x"].tolist() == [0.1]
+
+
+def test_arrays_take_less_room_in_the_file_and_come_back_to_the_last_bit(path):
+    rng = np.random.default_rng(0)
+    arrays = {
+        "counts": rng.poisson(0.1, size=(26, 5000)).astype(np.float64),
+        "nodes": rng.integers(-1, 16, 5000),
+        "noise": rng.normal(size=5000),
+    }
+    write(path, {}, arrays)
+    found = read(path)[1]
+    for name, array in arrays.items():
+        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape)
+        assert found[name].tobytes() == array.tobytes()
+    assert (
+        path.stat().st_size < arrays["counts"].nbytes / 16 + arrays["nodes"].nbytes / 8 + arrays["noise"].nbytes + 2000
+    )
 
 
 def test_a_forged_file_is_right_where_nothing_is_wrong(path):
@@ -150,10 +180,6 @@ def test_a_wrong_length_of_the_header_is_refused(path, length):
     whole = path.read_bytes()
     number = len(whole) - int(length[-1]) if isinstance(length, str) else length
     refused(path, number.to_bytes(8, "little") + whole[8:], "damaged|no model")
-
-
-def tensor(dtype="F64", shape=(1,), offsets=(0, 8)):
-    return {"dtype": dtype, "shape": [*shape], "data_offsets": [*offsets]}
 
 
 FORGED = {
@@ -221,15 +247,50 @@ def test_a_forged_text_is_refused(path, text):
     refused(path, forged(header), "is damaged")
 
 
-def test_a_newer_format_is_refused(path):
-    text = document(format=2, needs="3.1", model={"something": "new"})
+def bomb(size, shape, dtype="float64", narrow="u1", padding=0):
+    """A file that says its bytes, zeros that were compressed, are an array of this shape."""
+    data = zlib.compress(bytes(size)) + bytes(padding)
+    text = document(format=2, packed={"a": [dtype, narrow, shape]})
+    header = {"__metadata__": {"deciban": text}, "a": tensor("U8", [len(data)], (0, len(data)))}
+    return forged(json.dumps(header, separators=(",", ":")).encode(), data)
+
+
+BOMBS = {
+    "far more than the file": (bomb(1 << 28, [1 << 28]), "too much"),
+    "more than it says": (bomb(1 << 28, [1 << 10], padding=1 << 10), "not those of 1024 numbers"),
+    "less than it says": (bomb(1000, [1 << 10], padding=1 << 10), "not those of 1024 numbers"),
+    "nothing, very often": (bomb(0, [0, 1 << 62]), "holds something"),
+    "a negative length": (bomb(64, [-8, -8]), "holds something"),
+    "half a length": (bomb(64, [64.0]), "unknown way"),
+    "a shape of text": (bomb(64, "64"), "unknown way"),
+    "an unknown type": (bomb(64, [64], dtype="object"), "unknown way"),
+    "a wider type": (bomb(64, [8], dtype="int8", narrow="u2"), "unknown way"),
+    "numbers of another type": (bomb(64, None, narrow="u2"), "instead of"),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_forged_packing_is_refused(path, name):
+    data, match = BOMBS[name]
+    refused(path, data, match)
+
+
+def test_a_forged_packing_of_an_array_that_is_not_there_is_refused(path):
+    text = document(format=2, packed={"b": ["float64", "u1", [64]]})
     header = b'{"__metadata__":{"deciban":%s}}' % json.dumps(text).encode()
-    refused(path, forged(header), f"is of format 2: it needs deciban 3.1 or newer, this is {deciban.__version__}")
+    refused(path, forged(header), "is damaged")
+    refused(path, forged(header.replace(b'\\"u1\\",[64]', b'\\"u1\\"')), "is damaged")
+
+
+def test_a_newer_format_is_refused(path):
+    text = document(format=3, needs="3.1", model={"something": "new"})
+    header = b'{"__metadata__":{"deciban":%s}}' % json.dumps(text).encode()
+    refused(path, forged(header), f"is of format 3: it needs deciban 3.1 or newer, this is {deciban.__version__}")
 
 
 def test_reading_takes_no_more_memory_than_the_file(path):
     """In a process that may have 200 MB more than it has now."""
-    files = [forged(header, bytes(size)) for header, size in FORGED.values()]
+    files = [forged(header, bytes(size)) for header, size in FORGED.values()] + [data for data, _ in BOMBS.values()]
     files.append(forged({"a": tensor(shape=[1 << 33], offsets=(0, 1 << 36))}, bytes(16)))
     files += [length.to_bytes(8, "little") + files[0][8:] for length in (1 << 31, 1 << 40, 1 << 63)]
     names = [path.with_name(f"{i}.deciban") for i in range(len(files))]
@@ -409,7 +470,7 @@ from deciban.storage import write
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:
-    write(sys.argv[1], {}, {"x": np.zeros(100_000)})
+    write(sys.argv[1], {}, {"x": np.random.default_rng(0).normal(size=100_000)})
 except DecibanError as error:
     print(error)
 """

@@ -160,7 +160,7 @@ def _parameters(model: db.NaiveBayes) -> list[str]:
 
 def _decibans(left: float, top: float, told: Any) -> str:
     """One prediction as bars, and their sum."""
-    lines = told.lines()
+    lines = [(label.partition(" ")[0], value) for label, value in told.lines()]  # the values stand above
     scale = 60 / max(abs(value) for _, value in lines)
     drawn = [_word(left + 95, top - 18, "fever 38.0, cough dry", size=13)]
     for i, (name, value) in enumerate(lines):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from deciban import engines as engines
     from deciban import families as families
     from deciban import priors as priors
-    from deciban.errors import DecibanError, DecibanWarning, NegativeEvidence, NotInvertible, RowError
+    from deciban.errors import DecibanError, DecibanWarning, LeakageWarning, NegativeEvidence, NotInvertible, RowError
     from deciban.evaluation import Evaluation, Roc, cross_validate, evaluate
     from deciban.evaluation.learning_curve import learning_curve
     from deciban.models import (
@@ -39,6 +39,7 @@ __all__ = [
     "GaussianDiscriminant",
     "GeneralizedLinearModel",
     "Halfspace",
+    "LeakageWarning",
     "LogisticRegression",
     "NaiveBayes",
     "NegativeEvidence",
@@ -60,6 +61,7 @@ __all__ = [
 _HOMES = {
     "DecibanError": "deciban.errors",
     "DecibanWarning": "deciban.errors",
+    "LeakageWarning": "deciban.errors",
     "NegativeEvidence": "deciban.errors",
     "NotInvertible": "deciban.errors",
     "RowError": "deciban.errors",

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from deciban import _kernels, families
+from deciban.batch import NUMERIC
 from deciban.choices import Choice, Contest
+from deciban.contributions import DECIBANS
 from deciban.errors import INFINITE, BadCell, cell_error, hearing
-from deciban.explain import DECIBANS
 from deciban.families.base import Context, Recalled
 from deciban.generative import Block, Generative, log_prior
 from deciban.late import late
@@ -175,7 +176,7 @@ def _priors(counts: FloatArray, labels: Labels, weights: FloatArray | None) -> F
 def hold_contests(schema: Schema, sample: Sample) -> tuple[Contest, ...]:
     """One for each column of numbers."""
     places = schema.places(sample.frame)
-    numbers = [j for j, kind in enumerate(schema.kinds) if kind == "number"]
+    numbers = [j for j, kind in enumerate(schema.kinds) if kind in NUMERIC]
     rows = np.arange(sample.frame.rows) if sample.weights is None else np.flatnonzero(sample.weights)
     labels = sample.labels.codes[rows]
     weights = None if sample.weights is None else sample.weights[rows]

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from deciban import _kernels
-from deciban.batch import MISSING, UNSEEN, Frame, Kind
+from deciban.batch import MISSING, NUMERIC, UNSEEN, Frame, Kind, Place
 from deciban.errors import BadCell, DecibanError, cell_error, forbid_infinite, forbid_stored
 from deciban.families import Natural
 from deciban.late import late
@@ -41,7 +41,7 @@ class Encoder(Protocol):
     def origin(self) -> FloatArray:
         """(m) what explanations count from: the means of the features in training, or what stands for them."""
 
-    def features(self, frame: Frame, places: Sequence[int]) -> Any:
+    def features(self, frame: Frame, places: Sequence[Place]) -> Any:
         """(n, m) float64 or float32 matrix, or sparse rows; `places` are the columns' positions in the frame."""
 
     def formula(self, weights: FloatArray, origin: FloatArray) -> list[Formula]:
@@ -58,7 +58,9 @@ class Numbers:
     spread: FloatArray | None = None  # (d) standard deviation, if nothing was missing
 
     @classmethod
-    def of(cls, labels: tuple[Level, ...], frame: Frame, places: Sequence[int], weights: FloatArray | None) -> Numbers:
+    def of(
+        cls, labels: tuple[Level, ...], frame: Frame, places: Sequence[Place], weights: FloatArray | None
+    ) -> Numbers:
         x = frame.counts(places)
         none = np.zeros(len(labels))
         if sp.issparse(x):
@@ -94,7 +96,7 @@ class Numbers:
     def origin(self) -> FloatArray:
         return np.concatenate([self.fill, self.share[list(self.marked)]])
 
-    def features(self, frame: Frame, places: Sequence[int]) -> Any:
+    def features(self, frame: Frame, places: Sequence[Place]) -> Any:
         x = frame.counts(places)
         if sp.issparse(x):
             forbid_stored(x, ~np.isfinite(x.data), NOT_SPARSE)
@@ -130,7 +132,7 @@ class Indicators:
 
     @classmethod
     def of(
-        cls, labels: tuple[Level, ...], frame: Frame, places: Sequence[int], weights: FloatArray | None
+        cls, labels: tuple[Level, ...], frame: Frame, places: Sequence[Place], weights: FloatArray | None
     ) -> Indicators:
         coded = frame.coded(places)
         share = _shares(weights, frame.rows)
@@ -155,7 +157,7 @@ class Indicators:
     def owners(self) -> tuple[int, ...]:
         return tuple(j for j, values in enumerate(self.levels) for _ in values[1:])
 
-    def features(self, frame: Frame, places: Sequence[int]) -> Any:
+    def features(self, frame: Frame, places: Sequence[Place]) -> Any:
         codes = frame.codes(places, self.levels)
         starts = np.cumsum([0, *(max(0, len(values) - 1) for values in self.levels)])
         last = np.array([len(v) - 1 if v and v[-1] is None else UNSEEN for v in self.levels], dtype=np.int32)
@@ -226,7 +228,7 @@ class Sufficient:
         result: FloatArray = self.natural.constant + self.natural.eta[:, self.natural.absence].sum(axis=1)
         return result
 
-    def features(self, frame: Frame, places: Sequence[int]) -> Any:
+    def features(self, frame: Frame, places: Sequence[Place]) -> Any:
         values = read(self.plan, frame, list(places), self.levels, self.missing)
         found = self.plan.family.sufficient(self.params, values)
         if not self.natural.presence.any():
@@ -372,7 +374,7 @@ def columns_by_encoder(schema: Schema) -> tuple[tuple[int, ...], tuple[int, ...]
     """The columns that are numbers, and those that are indicators."""
     if "text" in schema.kinds:
         raise DecibanError("these are documents, and this model takes numbers and categories: use NaiveBayes")
-    wanted: tuple[set[Kind], ...] = ({"number", "boolean"}, {"category"})
+    wanted: tuple[set[Kind], ...] = ({*NUMERIC, "boolean"}, {"category"})
     numbers, categories = (tuple(j for j, kind in enumerate(schema.kinds) if kind in kinds) for kinds in wanted)
     return numbers, categories
 
@@ -386,7 +388,7 @@ def _shares(weights: FloatArray | None, rows: int) -> FloatArray:
 
 
 def _named(
-    bad: BadCell, columns: Sequence[int], schema: Schema, frame: Frame, places: Sequence[int], row: int
+    bad: BadCell, columns: Sequence[int], schema: Schema, frame: Frame, places: Sequence[Place], row: int
 ) -> Exception:
     name, value = schema.names[columns[bad.column]], frame.cell(bad.row, places[bad.column])
     return cell_error(name, row, value, bad.problem)

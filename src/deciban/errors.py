@@ -95,6 +95,17 @@ class DecibanWarning(UserWarning):
     """
 
 
+class LeakageWarning(DecibanWarning):
+    """A column predicts the class almost perfectly by itself: it may have been recorded after the outcome.
+
+    Drop such a column, unless it is known when you predict. If it is, silence the warning:
+
+    >>> import warnings
+    >>> import deciban as db
+    >>> warnings.simplefilter("ignore", db.LeakageWarning)
+    """
+
+
 @dataclass
 class Heard:
     """Warnings that were kept."""
@@ -117,8 +128,8 @@ def hearing() -> Iterator[Heard]:
         _heard.reset(token)
 
 
-def warn(message: str) -> None:
-    """A DecibanWarning that points at the caller's line, however deep in here it arose."""
+def warn(message: str, category: type[DecibanWarning] = DecibanWarning) -> None:
+    """A warning that points at the caller's line, however deep in here it arose."""
     heard = _heard.get()
     if heard is not None:
         heard.messages.append(message)
@@ -126,7 +137,7 @@ def warn(message: str) -> None:
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("deciban", "sklearn"):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, DecibanWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def warn_of_impossible(rows: int) -> None:

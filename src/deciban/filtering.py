@@ -16,10 +16,10 @@ from deciban import _kernels, storage
 from deciban.batch import Batch, Kind
 from deciban.codec.codec import Parts
 from deciban.codec.parts import read_parts, write_parts
+from deciban.contributions import DECIBANS, line_title
 from deciban.errors import DecibanError
-from deciban.explain import DECIBANS
 from deciban.families.text import Text
-from deciban.generative import Generative, Settings, line_title
+from deciban.generative import Generative, Settings
 from deciban.plans import Plan, read
 from deciban.schema import Schema
 from deciban.sources.documents import TextFrame
@@ -34,12 +34,12 @@ KINDS = ("NaiveBayes", "EvidenceClassifier")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a model says of a mail: its class, p(class), and by how many decibans that is above the next likely."""
+    """What a model says of a mail: its class, p(class), and by how many decibans that is above the runner-up."""
 
     label: Level
     probability: float
     decibans: float
-    terms: tuple[tuple[str, float], ...] = ()  # that tell most, in decibans for the class against the next likely
+    terms: tuple[tuple[str, float], ...] = ()  # that tell most, in decibans for the class against the runner-up
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,10 @@ class Filter:
         _require_kind(self.parts.kind)
         names = self.evidence.schema.names
         families = [plan.family for plan in self.evidence.plans if not plan.presence]
-        if self._reads_documents and not all(isinstance(family, Text) for family in families):
+        others = [family for family in families if not isinstance(family, Text)]
+        if self._reads_documents and others:
             raise DecibanError(
-                f"the model reads the column {names[0]!r} as {type(families[0]).__name__}: fit it on --text"
+                f"the model reads the column {names[0]!r} as {type(others[-1]).__name__}: fit it on --text"
             )
         lacking = [name for name in names if name not in COLUMNS]
         if lacking and not self._reads_documents:
@@ -95,6 +96,7 @@ class Filter:
             "_label_name": "folder",
             "_shrinkages": {},
             "_contests": (),
+            "_column_evidence": None,
         }
         return cls(Parts("NaiveBayes", params | {"unseen": "skip"}, state))
 
@@ -195,7 +197,7 @@ class Filter:
             texts = read(plan, frame, places, None, self.evidence.missing)
             rows, nats = family.cells(params, texts)
             row, known = rows.rows, np.flatnonzero(np.bincount(rows.indices))  # np.unique imports more of numpy
-            called = dict(zip(known.tolist(), family._names(params.terms, known, texts), strict=True))
+            called = dict(zip(known.tolist(), family.names(params.terms, known, texts), strict=True))
             if weights is not None:  # evidence is less its mean over the classes
                 nats = (nats - nats.mean(axis=1, keepdims=True)) * weights
             cell = np.arange(len(row))

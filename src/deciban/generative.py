@@ -10,7 +10,8 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from deciban import _kernels
-from deciban.batch import UNSEEN, Batch, Coded, Frame
+from deciban.batch import UNSEEN, Batch, Coded, Frame, Place
+from deciban.contributions import Contributions, Line, title
 from deciban.errors import BadCell, DecibanError, NegativeEvidence, cell_error, forbid_infinite
 from deciban.families.base import Context
 from deciban.late import late
@@ -32,7 +33,7 @@ from deciban.statistics.base import Statistic, require_not_negative
 from deciban.statistics.counts import Counts
 from deciban.statistics.moments import Moments
 from deciban.statistics.sums import Sum
-from deciban.types import FloatArray, IntArray, Level, Levels, Names, sorted_levels
+from deciban.types import FloatArray, IntArray, Level, Levels, sorted_levels
 
 joint = late("deciban.families.multivariate_gaussian")
 
@@ -148,7 +149,7 @@ class Generative:
     def _free(self) -> set[int]:
         """Columns that were never present, and are read by the family of such: any other would have seen as much."""
         default = [plan for plan in self.plans if plan.family == by_kind()["empty"]]
-        return {j for plan in default for j in plan.columns if self.schema.kinds[j] == "empty"}
+        return {j for plan in default for j in plan.columns if self.schema.all_kinds[j] == "empty"}
 
     @property
     def _absent(self) -> set[int]:
@@ -163,8 +164,8 @@ class Generative:
     def _in_order_of(self, schema: Schema) -> Self:
         """The same evidence, with the columns numbered as in another schema."""
         ordered = self.schema.in_order_of(schema)
-        place = {name: j for j, name in enumerate(schema.names)}
-        places = [place[name] for name in self.schema.names]
+        place = {name: j for j, name in enumerate(ordered.all_names)}
+        places = [place[name] for name in self.schema.all_names]
         blocks = tuple(
             Block(replace(b.plan, columns=tuple(places[j] for j in b.plan.columns)), b.statistic) for b in self.blocks
         )
@@ -233,11 +234,11 @@ class Generative:
 
     def estimate(self, settings: Settings) -> Estimate:
         """Parameters of every block, and of the class prior."""
-        shrinkages = settings.shrinkages or (0.0,) * len(self.blocks)
+        shrinkages, names = settings.shrinkages or (0.0,) * len(self.blocks), self.schema.all_names
         contexts = tuple(
             Context(
                 self.classes,
-                tuple(self.schema.names[j] for j in block.plan.columns),
+                tuple(names[j] for j in block.plan.columns),
                 settings.smoothing,
                 settings.unseen == "reserve",
                 shrinkage,
@@ -291,29 +292,53 @@ class Estimate:
     def converts(self, frame: Frame) -> bool:
         return converts([block.plan for block in self.evidence.blocks], frame)
 
-    def parts(self, frame: Frame) -> tuple[list[str], list[FloatArray]]:
-        """What each column (or joint block, or term) adds, as (n, K) arrays, with their names; terms come last."""
-        self.joint(frame, np.empty((frame.rows, len(self.log_prior))))  # names a bad cell; a part knows no other column
-        places = self.evidence.schema.places(frame)
-        names = self.evidence.schema.names
+    def contributions(self, frame: Frame) -> Contributions:
+        """The prior, what each column (or block that is not split by columns) adds, and what each term does."""
+        places, names, classes = self.evidence.schema.places(frame), self.evidence.schema.names, len(self.log_prior)
         found: dict[tuple[int, ...], FloatArray] = {}
-        named: list[tuple[tuple[int, ...], str, FloatArray]] = []
-        for block, params in zip(self.evidence.blocks, self.params, strict=True):
-            family, columns = block.plan.family, block.plan.columns
-            values = self.read(block, frame, places, 0)
-            lines = family.lines(params, values, len(self.log_prior))
-            if lines is not None:
-                named += [(columns, name, piece) for name, piece in lines]
-                continue
-            pieces = family.parts(params, values, len(self.log_prior))
-            owners = [columns] if len(pieces) != len(columns) else [(j,) for j in columns]
-            for owner, piece in zip(owners, pieces, strict=True):
-                found[owner] = found[owner] + piece if owner in found else piece
+        terms: list[tuple[Line, FloatArray]] = []
+        try:
+            for block, params in zip(self.evidence.blocks, self.params, strict=True):
+                family, columns = block.plan.family, block.plan.columns
+                values = self.read(block, frame, places, 0)
+                family.check(values)
+                by_terms = family.lines(params, values, classes)
+                if by_terms is not None:
+                    terms += [(term.line(columns, names), term.nats) for term in by_terms]
+                    continue
+                pieces = family.parts(params, values, classes)
+                owners = [columns] if len(pieces) != len(columns) else [(j,) for j in columns]
+                for owner, piece in zip(owners, pieces, strict=True):
+                    found[owner] = found[owner] + piece if owner in found else piece
+        except BadCell:
+            self._name_bad_cell(frame)
+            raise
+        prior = np.broadcast_to(self.log_prior, (frame.rows, classes))
         order = sorted(found)
-        titles = [title(owner, names) for owner in order] + [line_title(owner, names, name) for owner, name, _ in named]
-        return titles, [found[owner] for owner in order] + [piece for _, _, piece in named]
+        lines = [Line("prior"), *(Line(title(owner, names), owner) for owner in order), *(line for line, _ in terms)]
+        nats = np.stack([prior, *(found[owner] for owner in order), *(piece for _, piece in terms)], axis=1)
+        if not np.isfinite(nats.sum()):
+            self._name_bad_cell(frame)
+        return Contributions(tuple(lines), nats)
 
-    def read(self, block: Block, frame: Frame, places: list[int], first_row: int | IntArray) -> Any:
+    def column_shares(self, frame: Frame) -> FloatArray:
+        """(n, columns, K) what each column adds; columns of a block that is not split by columns share alike."""
+        places, width = self.evidence.schema.places(frame), len(self.evidence.schema.names)
+        out = np.zeros((frame.rows, width, len(self.log_prior)))
+        for block, params in zip(self.evidence.blocks, self.params, strict=True):
+            columns = list(block.plan.columns)
+            pieces = block.plan.family.parts(params, self.read(block, frame, places, 0), out.shape[2])
+            split = len(pieces) == len(columns)
+            for i, piece in enumerate(pieces):
+                owners = columns[i : i + 1] if split else columns
+                out[:, owners] += piece[:, np.newaxis] / len(owners)
+        return out
+
+    def _name_bad_cell(self, frame: Frame) -> None:
+        """Raises an error that names the cell, if there is a bad one; a part of a block knows no other column."""
+        self.joint(frame, np.empty((frame.rows, len(self.log_prior))))
+
+    def read(self, block: Block, frame: Frame, places: Sequence[Place], first_row: int | IntArray) -> Any:
         """A block's columns in the form its family reads; a value never seen is refused where that is asked for."""
         levels = block.statistic.levels if isinstance(block.statistic, Counts) else None
         values = read(block.plan, frame, places, levels, self.evidence.missing)
@@ -323,7 +348,7 @@ class Estimate:
             value = frame.cell(row, places[column])
             known = ", ".join(map(repr, values.levels[j][:10]))
             problem = f"was never seen in training (known: {known}); unseen='skip' ignores such cells"
-            raise cell_error(self.evidence.schema.names[column], numbered_row(first_row, row), value, problem)
+            raise cell_error(self.evidence.schema.all_names[column], numbered_row(first_row, row), value, problem)
         return values
 
 
@@ -336,18 +361,6 @@ def _require_finite(values: Any, out: FloatArray) -> None:
     """An infinite number makes infinite or undefined scores, which are cheap to see; then the cell is sought."""
     if isinstance(values, np.ndarray) and not np.isfinite(out.sum()):
         forbid_infinite(values)
-
-
-def title(columns: Sequence[int], names: Names) -> str:
-    """What columns that belong together are called."""
-    if len(columns) > 3:
-        return f"{names[columns[0]]} … {names[columns[-1]]} ({len(columns)} columns)"
-    return " + ".join(str(names[j]) for j in columns)
-
-
-def line_title(columns: Sequence[int], names: Names, line: str) -> str:
-    """What a part of a block is called; a list of documents has no name of its own."""
-    return line if isinstance(names, range) and len(names) == 1 else f"{title(columns, names)}: {line}"
 
 
 def class_counts(batch: Batch) -> Sum:
@@ -393,6 +406,8 @@ def log_prior(counts: FloatArray, classes: Levels, prior: ClassPrior) -> FloatAr
     return np.broadcast_to(result, counts.shape).copy()
 
 
-def named_cell(bad: BadCell, plan: Plan, schema: Schema, places: list[int], frame: Frame, row: int) -> DecibanError:
+def named_cell(
+    bad: BadCell, plan: Plan, schema: Schema, places: Sequence[Place], frame: Frame, row: int
+) -> DecibanError:
     column = plan.columns[bad.column]
-    return cell_error(schema.names[column], row, frame.cell(bad.row, places[column]), bad.problem)
+    return cell_error(schema.all_names[column], row, frame.cell(bad.row, places[column]), bad.problem)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.batch import MISSING, UNSEEN, Batch, Frame
+from deciban.batch import MISSING, UNSEEN, Batch, Frame, Place
 from deciban.errors import BadCell, DecibanError, NegativeEvidence, cell_error, hearing, warn_of_impossible
 from deciban.generative import Block, ClassPrior, Estimate, Generative, Settings, log_prior, named_cell
 from deciban.plans import Missing, Plan, is_sparse
@@ -123,7 +123,7 @@ def require_learned(block: Block, values: Any, labels: Labels, batch: Batch) -> 
                 raise _never_learned(batch, int(rows[np.argmax(bad)]))
 
 
-def _refuse_once(block: Block, values: Any, batch: Batch, places: list[int], evidence: Generative) -> None:
+def _refuse_once(block: Block, values: Any, batch: Batch, places: Sequence[Place], evidence: Generative) -> None:
     """A value that one row alone has is unseen where that row is left out."""
     if not isinstance(block.statistic, Counts):
         return
@@ -136,7 +136,7 @@ def _refuse_once(block: Block, values: Any, batch: Batch, places: list[int], evi
             i, owner = int(once[0]), block.plan.columns[j]
             value = batch.frame.cell(i, places[owner])
             problem = "is in this row only, so it is unseen when the row is left out: use unseen='skip' or 'reserve'"
-            raise cell_error(evidence.schema.names[owner], batch.row_number(i), value, problem)
+            raise cell_error(evidence.schema.all_names[owner], batch.row_number(i), value, problem)
 
 
 def _without_class(estimate: Estimate, batch: Batch, i: int) -> tuple[FloatArray, FloatArray]:

@@ -9,13 +9,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from deciban.batch import MISSING, UNSEEN, Batch, Coded, Frame, Kind
+from deciban.batch import MISSING, UNSEEN, Batch, Coded, Frame, Kind, Place, kind_at
 from deciban.errors import DecibanError
 from deciban.families.base import Family
 from deciban.late import late
 from deciban.schema import Schema
 from deciban.sources import Labelled
 from deciban.sources.arrays import SparseFrame
+from deciban.sources.columns import column_name
 from deciban.types import FloatArray, IntArray, Levels
 
 densities = late("deciban.families")  # each is imported when it is needed
@@ -42,6 +43,8 @@ def by_kind() -> dict[Kind, AnyFamily]:
         "boolean": densities.Bernoulli(),
         "category": densities.Categorical(),
         "number": densities.Gaussian(),
+        "date": densities.Gaussian(),
+        "time": densities.Gaussian(),
         "text": densities.Text(),
         "empty": densities.Categorical(),
     }
@@ -158,12 +161,17 @@ def wider(plans: Sequence[Plan], others: Sequence[Plan]) -> set[int]:
 
 
 def columns_of_key(key: Any, schema: Schema, setting: str) -> tuple[int, ...]:
-    """The places that a key of a setting means: a name, a position, or a tuple of them."""
-    keys = key if isinstance(key, tuple) else (key,)
+    """The places that a key of a setting means: a name, a position, or a tuple of them.
+
+    A name comes before a position, and a tuple that is itself a name, as in a MultiIndex, before a tuple of names.
+    """
+    whole = not isinstance(key, tuple) or (not schema.positional and column_name(key) in schema.names)
+    keys = (key,) if whole else key
     places = []
     for k in keys:
-        if k in schema.names:
-            places.append(schema.names.index(k))
+        name: Any = k if schema.positional else column_name(k)
+        if name in schema.names:
+            places.append(list(schema.names).index(name))
         elif isinstance(k, int) and -len(schema.names) <= k < len(schema.names):
             places.append(k % len(schema.names))
         else:
@@ -173,7 +181,7 @@ def columns_of_key(key: Any, schema: Schema, setting: str) -> tuple[int, ...]:
     return tuple(places)
 
 
-def read(plan: Plan, frame: Frame, places: list[int], levels: tuple[Levels, ...] | None, missing: Missing) -> Any:
+def read(plan: Plan, frame: Frame, places: Sequence[Place], levels: tuple[Levels, ...] | None, missing: Missing) -> Any:
     """A block's columns in the form its family reads."""
     columns = [places[j] for j in plan.columns]
     if plan.presence:
@@ -196,10 +204,9 @@ def read(plan: Plan, frame: Frame, places: list[int], levels: tuple[Levels, ...]
     return Coded(codes, levels)
 
 
-def _absent(frame: Frame, columns: Sequence[int]) -> FloatArray:
+def _absent(frame: Frame, columns: Sequence[Place]) -> FloatArray:
     """(n, d) 1 where a cell is missing, 0 where it is there."""
-    kinds = frame.kinds
-    numbers = [i for i, j in enumerate(columns) if kinds[j] not in ("category", "text")]
+    numbers = [i for i, place in enumerate(columns) if kind_at(frame, place) not in ("category", "text")]
     if len(numbers) == len(columns):
         return np.where(np.isnan(frame.numbers(columns)), 1.0, 0.0)
     out = np.empty((frame.rows, len(columns)))

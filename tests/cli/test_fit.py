@@ -87,6 +87,10 @@ def test_every_kind_gives_the_probabilities_of_its_peer(args, peer, numbers, tmp
         (["--pairs", "auto"], db.EvidenceClassifier(pairs="auto")),
         (["--pairs", "0"], db.EvidenceClassifier(pairs=0)),
         (["--pairs", "3"], db.EvidenceClassifier(pairs=3)),
+        (
+            ["--trees", "2", "--max-weight-rows", "100", "--random-state", "9007199254740993"],
+            db.EvidenceClassifier(trees=2, weigh_rows=100, seed=9007199254740993),
+        ),
         (["--calibrate", "temperature"], db.Calibrated(db.EvidenceClassifier())),
         (NAIVE_BAYES, db.NaiveBayes()),
         (
@@ -711,6 +715,10 @@ def test_leave_one_out_is_for_models_that_can(numbers, tmp_path):
         (["--pairs", "inf"], "--pairs is auto, or a whole number of 0 or more, not 'inf'"),
         (["--pairs", "nan"], "--pairs is auto, or a whole number of 0 or more, not 'nan'"),
         (["--pairs", ""], "--pairs is auto, or a whole number of 0 or more, not ''"),
+        (["--trees", "auto"], "--trees is a whole number of 0 or more, not 'auto'"),
+        (["--max-weight-rows", "1"], "--max-weight-rows is a whole number of 2 or more, not '1'"),
+        (["--random-state", "0.5"], "--random-state is a whole number of 0 or more, not '0.5'"),
+        ([*NAIVE_BAYES, "--trees", "3"], "--trees is for --model evidence, and the model is naive-bayes"),
         (["--smoothing", "much"], "--smoothing is auto, or a number of 0 or more, not 'much'"),
         (["--smoothing", "-1"], "--smoothing is"),
         (["--smoothing", "nan"], "--smoothing is"),

@@ -130,7 +130,17 @@ def test_all_who_change_a_model_at_once_lose_nothing(model, tmp_path):
     expected = Filter.new().learned([texts["ham", i] for i in [*range(20), 41] if i != 3], "ham")
     expected = expected.learned([texts["spam", i] for i in [*range(20), 30] if i != 6], "spam")
     expected.learned([texts["ham", 42]], "news").save(tmp_path / "expected.deciban")
-    assert files_in(model.parent) == {"m.deciban": (tmp_path / "expected.deciban").read_bytes()}
+    assert [*files_in(model.parent)] == ["m.deciban"]
+    assert same_evidence(model, tmp_path / "expected.deciban")
+
+
+def same_evidence(path, other):
+    """Whether two models have learned the same; what they know of importances depends on the rows that they met."""
+    mine, theirs = (db.load(file).generative_ for file in (path, other))
+    blocks = zip(mine.blocks, theirs.blocks, strict=True)
+    return mine.counts.value.tolist() == theirs.counts.value.tolist() and all(
+        a.plan == b.plan and str(a.statistic.to_arrays()) == str(b.statistic.to_arrays()) for a, b in blocks
+    )
 
 
 KILLED = """
@@ -239,7 +249,7 @@ def test_a_model_that_does_not_exist_is_made(office, tmp_path):
         mails = sorted((office / "mail" / label).iterdir())
         _, said = deliver("learn", path, "--as", label, *mails)
         assert said == ("" if label == "ham" else f"deciban: {path} is new: naive Bayes of mail\n")
-    assert path.read_bytes() == (office / "nb.deciban").read_bytes()
+    assert same_evidence(path, office / "nb.deciban")
     deliver("forget", tmp_path / "none.deciban", "--as", "spam", data=SPAM, code=3)
     assert "no such file" in deliver("forget", tmp_path / "none.deciban", "--as", "spam", data=SPAM, code=3)[1]
     assert "cannot be locked" in deliver("learn", tmp_path / "no" / "m.deciban", "--as", "a", data=SPAM, code=3)[1]

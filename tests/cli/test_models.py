@@ -61,20 +61,27 @@ def test_explain_as_an_object_sums_to_the_log_odds(kind, office):
     assert sum(part["decibans"] for part in found["parts"]) == pytest.approx(found["log_odds"])
     assert (found["row"], found["class"], found["against"]) == (7, "yes", "no")
     values = {part["name"]: part["value"] for part in found["parts"]}
-    assert values == {"prior": None, **{name: row[name].item() for name in FEATURES}}
+    assert {name: values[name] for name in FEATURES} == {name: row[name].item() for name in FEATURES}
+    assert set(values.values()) - {row[name].item() for name in FEATURES} == {None}  # of the prior, say
+    features = {part["name"]: part["features"] for part in found["parts"] if part["features"]}
+    assert features == {name: [name] for name in FEATURES}
 
 
-def test_a_pair_is_a_part_of_its_own_and_has_no_cell(tmp_path, monkeypatch):
+def test_a_pair_is_shared_out_or_a_part_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    odd(600).to_csv("a.csv", index=False)
+    rows = odd(600)
+    rows.to_csv("a.csv", index=False)
     run("fit", "a.csv", "--label", "odd", "-o", "m.deciban")
-    (found,) = json.loads(run("explain", "m.deciban", "a.csv", "--row", "0", "--json").stdout)
-    values = {part["name"]: part["value"] for part in found["parts"]}
-    assert {name for name in values if " + " in name} == {"a + b"}
-    assert values["a + b"] is None
-    assert "\n  a + b " in run("explain", "m.deciban", "a.csv", "--row", "0").stdout
+    asked = ["explain", "m.deciban", "a.csv", "--row", "0"]
+    (by_column,), (by_pair,) = (json.loads(run(*asked, *more, "--json").stdout) for more in ([], ["--by", "pair"]))
+    assert {part["name"] for part in by_column["parts"]} >= {"a", "b", "c"}
+    pair = next(part for part in by_pair["parts"] if part["name"] == "a + b")
+    a, b = rows.a[0], rows.b[0]
+    assert (pair["name"], pair["features"], pair["value"]) == ("a + b", ["a", "b"], [a, b])
+    assert by_pair["log_odds"] == pytest.approx(by_column["log_odds"])
+    assert f"\n  a = {a}, b = {b} " in run(*asked, "--by", "pair").stdout
     reasons = json.loads(run("predict", "m.deciban", "a.csv", "--explain", "--format", "jsonl").stdout.splitlines()[0])
-    assert {"a + b": None}.items() <= {part["column"]: part["value"] for part in reasons["why"]}.items()
+    assert {part["column"]: part["value"] for part in reasons["why"]}.items() <= dict(rows.loc[0]).items()
 
 
 def odd(n):
@@ -336,6 +343,64 @@ def test_models_of_the_same_settings_are_merged(args, office):
     assert "400 rows" in run("merge", "a.deciban", "b.deciban", "-o", "out.deciban").stdout
 
 
+@BOTH
+def test_parts_fitted_like_a_model_add_up_without_loss(kind, office):
+    later = table("later.csv")
+    parts = {"b": later[:60], "c": later[60:]}
+    for name, rows in parts.items():
+        rows.to_csv(f"{name}.csv", index=False)
+        made = run("fit", f"{name}.csv", "--like", "m.deciban", "-o", f"{name}.deciban")
+        assert f"{len(rows)} rows" in made.stdout
+    merged = run("merge", "m.deciban", "b.deciban", "c.deciban", "-o", "all.deciban")
+    assert merged.stderr == ""
+    run("fit", "b.csv", "c.csv", "--resume", "m.deciban", "-o", "resumed.deciban")
+    found, expected = db.load("all.deciban"), db.load("resumed.deciban")
+    np.testing.assert_allclose(found.predict_proba(later[FEATURES]), expected.predict_proba(later[FEATURES]), rtol=1e-9)
+    assert found.class_count_.tolist() == expected.class_count_.tolist()
+
+
+def test_labels_of_a_part_are_read_as_those_of_the_model(office):
+    rows = table("people.csv").assign(evade=lambda t: np.where(t.evade == "yes", "1", "x"))
+    rows.to_csv("words.csv", index=False)
+    run("fit", "words.csv", "--label", "evade", "--trees", "2", "-o", "words.deciban")
+    rows[rows.evade == "1"].to_csv("ones.csv", index=False)  # which alone would be numbers
+    run("fit", "ones.csv", "--like", "words.deciban", "-o", "ones.deciban")
+    assert db.load("ones.deciban").classes_.tolist() == ["1"]
+    run("merge", "words.deciban", "ones.deciban", "-o", "all.deciban")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--like", "m.deciban", "--resume", "m.deciban"], "give one of them"),
+        (["--like", "m.deciban", "--trees", "3"], "--like reads columns as a model does: leave out --trees"),
+        (["--like", "m.deciban", "--label", "age"], "'age' is a column that the model predicts from"),
+        (["--like", "logistic.deciban"], "cannot be followed by --like: fit one model, with all files"),
+    ],
+)
+def test_parts_that_cannot_be_like_a_model(args, message, office):
+    run("fit", "people.csv", "--label", "evade", "--model", "logistic", "--l2", "1", "-o", "logistic.deciban")
+    failed = run("fit", "later.csv", *args, "-o", "part.deciban", code=2 if "give one" in message else 1)
+    assert message in " ".join(failed.stderr.replace("│", " ").split())
+    assert not (office / "part.deciban").exists()
+
+
+def test_updates_say_when_weights_are_out_of_date(office):
+    table("people.csv")[:80].to_csv("few.csv", index=False)
+    table("people.csv")[80:].to_csv("many.csv", index=False)
+    run("fit", "few.csv", "--label", "evade", "--trees", "2", "-o", "few.deciban")
+    words = "has learned 400 rows, and its weights were fitted when it had learned 80"
+    resumed = run("fit", "many.csv", "--resume", "few.deciban", "-o", "resumed.deciban").stderr
+    run("fit", "many.csv", "--like", "few.deciban", "-o", "many.deciban")
+    merged = run("merge", "few.deciban", "many.deciban", "-o", "merged.deciban").stderr
+    for said in (resumed, merged):
+        assert " ".join(said.split()).count(words) == 1
+        assert "deciban reweigh MODEL ROWS" in " ".join(said.split())
+    assert run("reweigh", "resumed.deciban", "people.csv").stderr == ""
+    people(20, seed=9).to_csv("new.csv", index=False)
+    assert run("fit", "new.csv", "--resume", "resumed.deciban").stderr == ""
+
+
 # forget --------------------------------------------------------------------------------------------------------------
 
 
@@ -350,7 +415,9 @@ def test_what_is_forgotten_was_never_there(kind, office):
     run("fit", "stayers.csv", "--label", "evade", *NAIVE_BAYES, "-o", "stayed.deciban")
     shown = [json.loads(run("show", name, "--json").stdout) for name in ("less.deciban", "stayed.deciban")]
     assert shown[0]["counts"] == shown[1]["counts"] == rows[:300].evade.value_counts().loc[["no", "yes"]].tolist()
-    assert shown[0]["summary"] == shown[1]["summary"]
+    less, stayed = ({table["title"]: table for table in found["summary"]["tables"]} for found in shown)
+    assert less.keys() == stayed.keys()
+    assert all(less[title] == stayed[title] for title in less if title != "features")  # importances are as they were
     run("forget", "m.deciban", "leavers.csv", "--label", "-1")
     assert (office / "m.deciban").read_bytes() == (office / "less.deciban").read_bytes()
 
@@ -540,7 +607,7 @@ def test_show_says_what_the_file_holds(kind, office):
     assert (found["label"], found["classes"]) == ("evade", ["no", "yes"])
     assert found["counts"] == rows.evade.value_counts().loc[["no", "yes"]].tolist()
     assert found["bytes"] == (office / "m.deciban").stat().st_size
-    assert (found["format"], found["version"]) == (1, db.__version__)
+    assert (found["format"], found["version"]) == (2, db.__version__)
     numbers, boolean = {
         "evidence": ("Binned, Gaussian", "Categorical"),
         "naive-bayes": ("Gaussian", "Bernoulli"),
@@ -556,7 +623,7 @@ def test_show_says_what_the_file_holds(kind, office):
         assert {"family": "Normals", "columns": FEATURES} in found["together"]
         assert {each["family"] for each in found["together"]} <= {"Forest", "Normals", "Pairs"}
         titles = [t["title"] for t in found["summary"]["tables"]]
-        assert titles == ["class prior", "columns", "weights"]
+        assert titles == ["class prior", "features", "weights"]
         return
     assert found["together"] == []
     (means,) = [t for t in found["summary"]["tables"] if t["title"].startswith("income")]

@@ -302,7 +302,7 @@ def test_a_class_of_few_rows_is_warned_of():
             {"model": GaussianNB(), "X": np.where(X > 7, np.nan, X)},
             r"GaussianNB, fitted without fold 0 \(rows count from 0 without it\): Input X contains NaN",
         ),
-        ({"y": None}, "y is missing: pass the labels, or the name of a column of X"),
+        ({"y": None}, "the target y is None: pass the labels, or the name of a column of X"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -417,7 +417,7 @@ def test_evaluate_of_mistakes():
         ((db.NaiveBayes(), X, Y), "this NaiveBayes has no classes_: fit it first"),
         ((db.Calibrated(), X, Y), "this Calibrated has no classes_: fit it first"),
         ((GaussianNB(), X, Y), "this GaussianNB has no classes_: fit it first"),
-        ((model, X, None), "y is missing: pass the labels, or the name of a column of X"),
+        ((model, X, None), "the target y is None: pass the labels, or the name of a column of X"),
         ((3, X, Y), "int is not a model"),
         ((model, X[:3], Y), "inconsistent numbers"),
         ((model, X[:, :2], Y), "features"),

@@ -260,7 +260,7 @@ def test_the_row_limit_of_altair_is_passed():
         (lambda x, y: {"model": db.LogisticRegression().fit(np.column_stack([x, x[:, 0] ** 2]), y)}, "the model has 3"),
         (lambda x, y: {"model": db.LogisticRegression()}, "not fitted yet"),
         (lambda x, y: {"X": x[:, :1]}, "X has 1 features"),
-        (lambda x, y: {"y": y[1:]}, "500 rows, but y has 499"),
+        (lambda x, y: {"y": y[1:]}, "500 rows, 499 labels"),
         (lambda x, y: {"y": np.where(x[:, 0] > 0, "maybe", y)}, "class 'maybe' is not one of the model's"),
         (lambda x, y: {"X": np.where(x == x[7, 1], np.inf, x)}, "column 1, row 7: inf is infinite"),
         (lambda x, y: {"X": x * np.nan}, "no point to draw"),

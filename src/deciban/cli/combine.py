@@ -27,6 +27,7 @@ def merge(
     naive-bayes, lda and qda are as if fitted at once: covariances to rounding (1e-13), all else bit for bit.
 
     evidence has the mean of their weights, and of columns together only what all have laid out alike: see reweigh.
+    Parts that fit made like one of the models lose nothing.
 
     The models must be of one kind, with the same label, columns and settings.
 
@@ -62,7 +63,8 @@ def merge(
     if lost:
         warn(
             "what the models know of columns together is left out: each fit lays it out by its own rows. To keep it, "
-            "fit all files at once, or one after the other by fit --resume; or weigh what is left anew, by reweigh"
+            "fit the other files by fit --like and the first model, or add their rows to it by fit --resume; or refit "
+            "the weights of what is left, by reweigh"
         )
     fitted(total, output, {}, json=json)
 

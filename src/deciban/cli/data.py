@@ -10,11 +10,11 @@ from deciban.cli.options import label_named, require_column
 from deciban.errors import DecibanError
 from deciban.generative import Block, Generative
 from deciban.models.calibrated import Calibrated
-from deciban.models.estimator import split_weights
 from deciban.schema import columns_named
 from deciban.sources.arrow import TableFrame
 from deciban.sources.cells import cells_of_classes
 from deciban.sources.files import Scan
+from deciban.sources.intake import split_weights
 from deciban.sources.stream import table_of
 from deciban.storage import require_replaceable
 from deciban.types import FloatArray, Level

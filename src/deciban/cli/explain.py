@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
     from deciban.types import Level
 
 
+class Lines(StrEnum):
+    """What has a line of its own."""
+
+    column = "column"
+    pair = "pair"
+
+
 @reads_files
 def explain(
     model: Model,
@@ -24,10 +32,13 @@ def explain(
     reading: Reading,
     row: Annotated[list[int], typer.Option(help="A row, counted from 0 without the header. Repeatable.", min=0)],
     of: Annotated[str | None, typer.Option("--class", help="The class to explain; else the one predicted.")] = None,
-    against: Annotated[str | None, typer.Option(help="The class to compare with; else the next likely.")] = None,
+    against: Annotated[str | None, typer.Option(help="The class to compare with; else the runner-up.")] = None,
+    by: Annotated[Lines, typer.Option(help="Pairs of columns shared out to both, or as lines of their own.")] = (
+        Lines.column
+    ),
     json: Json = False,
 ) -> None:
-    """Explain predictions: how many decibans each column adds for one class against another.
+    """Explain predictions: how many decibans each column, with its value, adds for one class against another.
 
     Ten decibans are odds of ten to one. The parts sum to the log-odds of the prediction.
 
@@ -47,9 +58,9 @@ def explain(
     numbers = list(dict.fromkeys(row))
     stream = columns_for(found, reading.scan(data))
     frame = rows_numbered(stream, numbers)
-    explanation = _explained(found, stream, frame, numbers)
+    explanation = _explained(found, stream, frame, numbers, by.value)
     if json:
-        print_object([_object(explanation, i, n, frame, target, other) for i, n in enumerate(numbers)])
+        print_object([_object(explanation, i, n, target, other) for i, n in enumerate(numbers)])
         return
     texts = (explanation.text(i, target, other).partition(":")[2] for i in range(len(numbers)))
     typer.echo("\n\n".join(f"row {n}:{text}" for n, text in zip(numbers, texts, strict=True)))
@@ -80,21 +91,20 @@ def rows_numbered(stream: Scan, numbers: Sequence[int]) -> TableFrame:
     return replace(stream.empty, table=pa.concat_tables([found[n] for n in numbers]))
 
 
-def _explained(model: Any, stream: Scan, frame: TableFrame, numbers: Sequence[int]) -> Explanation:
+def _explained(model: Any, stream: Scan, frame: TableFrame, numbers: Sequence[int], by: str) -> Explanation:
     from deciban.errors import RowError
 
     with stream.located():
         try:
-            explanation: Explanation = model.explain(frame)
+            explanation: Explanation = model.explain(frame, by=by)
         except RowError as error:
             raise RowError(error.where, numbers[error.row], error.problem) from None
     return explanation
 
 
-def _object(
-    explanation: Explanation, i: int, row: int, frame: TableFrame, target: Level, other: Level
-) -> dict[str, Any]:
+def _object(explanation: Explanation, i: int, row: int, target: Level, other: Level) -> dict[str, Any]:
     chosen, against = (explanation.classes[int(side[i])] for side in explanation.sides(target, other))
+    names, features, values = explanation.names, explanation.features, explanation.values[i]
     decibans = explanation.decibans(target, other)[i]
     return {
         "row": row,
@@ -102,14 +112,7 @@ def _object(
         "against": against,
         "log_odds": explanation.log_odds(target, other)[i],
         "parts": [
-            {"name": name, "value": value, "decibans": x}
-            for name, value, x in zip(explanation.names, _cells(explanation, frame, i), decibans, strict=True)
+            {"name": names[p], "features": list(features[p]), "value": values[p], "decibans": decibans[p]}
+            for p in explanation.listed(i)
         ],
     }
-
-
-def _cells(explanation: Explanation, frame: TableFrame, row: int) -> Iterator[Any]:
-    """What stands in each column that is a part of its own; None for the prior and for columns taken together."""
-    yield None
-    for name in explanation.names[1:]:
-        yield frame.table.column(name)[row].as_py() if name in frame.names else None

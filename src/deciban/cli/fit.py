@@ -29,6 +29,10 @@ def fit(
     resume: Annotated[
         Path | None, typer.Option(help="Go on learning with this model; -o is then the same file, if not given.")
     ] = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(help="Read columns as this model does, and learn DATA alone: both models can then be merged."),
+    ] = None,
     label_from_folder: Annotated[
         bool, typer.Option("--label-from-folder", help="Of mail or texts: the class is the folder below DATA.")
     ] = False,
@@ -113,6 +117,30 @@ def fit(
             rich_help_panel=MODEL,
         ),
     ] = None,
+    trees: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="Of evidence: how many decision trees are grown; 128 if not given, 0 for none.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    max_weight_rows: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="Of evidence: the most rows that trees are grown and weights are fitted on; 200,000 if not given.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    random_state: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="Of evidence: the seed of its trees and of the choice of rows; 0 if not given.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
     calibrate: Annotated[
         str | None,
         choice(
@@ -144,6 +172,8 @@ def fit(
 
     --resume adds rows to what was counted; the weights of evidence stay as they are: see reweigh.
 
+    --like makes parts, on other machines or later, that merge adds up to one model without loss.
+
     --engine needs deciban's extra dask or spark to be installed; Dask uses the scheduler of DASK_SCHEDULER_ADDRESS.
 
     Nothing is written if anything fails.
@@ -153,17 +183,21 @@ def fit(
       deciban fit people.csv --label evade -o people.deciban
       deciban fit more.csv --resume people.deciban
     """
-    from deciban.cli.learning import learned, opened, resumed
+    from deciban.cli.learning import learned, learned_like, opened, resumed
     from deciban.cli.show import fitted
     from deciban.storage import locked
 
-    asked = dict(zip(SETTINGS, (families, smoothing, missing_cells, prior, shrinkage, l2, pairs), strict=True))
+    given = (families, smoothing, missing_cells, prior, shrinkage, l2, pairs, trees, max_weight_rows, random_state)
+    asked = dict(zip(SETTINGS, given, strict=True))
     settings = {name: value for name, value in asked.items() if value is not None}
-    if resume is not None:
+    if resume is not None and like is not None:
+        raise typer.BadParameter("--resume adds rows to the model, --like makes another one: give one of them")
+    follows = "--like" if resume is None else "--resume"
+    if resume is not None or like is not None:
         others = {"--model": model, "--columns": columns, "--drop": drop, "--calibrate": calibrate, "--folds": folds}
         others |= {"--text": text}
         changed = [option for option, value in {**others, "--loo": loo}.items() if value]
-        _refuse_changes([*changed, *(SETTINGS[name] for name in settings)])
+        _refuse_changes(follows, [*changed, *(SETTINGS[name] for name in settings)])
     if engine is not None:
         from deciban.cli.engines import refuse
 
@@ -179,7 +213,7 @@ def fit(
     path = output or resume
     if path is None:
         raise typer.BadParameter("a first fit needs one", param_hint="--output / -o")
-    if label is None and resume is None:
+    if label is None and resume is None and like is None:
         raise typer.BadParameter("a first fit needs one; of mail, --label-from-folder", param_hint="--label")
     judged: dict[str, Evaluation] = {}
     with ExitStack() as held:
@@ -187,6 +221,8 @@ def fit(
             if resume is not None:
                 held.enter_context(locked(path))
                 found = resumed(resume, scan, label, trim_label, weight)
+            elif like is not None:
+                found = learned_like(like, scan, label, trim_label, weight)
             else:
                 found, judged = learned(
                     scan,
@@ -206,8 +242,9 @@ def fit(
     fitted(found, path, judged, json=json)
 
 
-def _refuse_changes(options: list[str]) -> None:
+def _refuse_changes(follows: str, options: list[str]) -> None:
     from deciban.errors import DecibanError
 
     if options:
-        raise DecibanError(f"--resume goes on with a model as it is: leave out {', '.join(options)}, or fit anew")
+        does = "goes on with a model as it is" if follows == "--resume" else "reads columns as a model does"
+        raise DecibanError(f"{follows} {does}: leave out {', '.join(options)}, or fit without {follows}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Literal
 
 from deciban.cli.options import require_column
@@ -16,6 +17,9 @@ SETTINGS = {  # of models, and the options that set them
     "shrinkage": "--shrinkage",
     "l2": "--l2",
     "pairs": "--pairs",
+    "trees": "--trees",
+    "weigh_rows": "--max-weight-rows",
+    "seed": "--random-state",
 }
 NUMBERS = ("gaussian", "exponential", "uniform", "poisson", "multinomial", "binned")  # families of numbers
 FAMILIES = ("bernoulli", "categorical", *NUMBERS)
@@ -38,7 +42,7 @@ class Kind:
 
 
 KINDS = {
-    "evidence": Kind("EvidenceClassifier", ("class_prior", "pairs", "text")),
+    "evidence": Kind("EvidenceClassifier", ("class_prior", "pairs", "trees", "weigh_rows", "seed", "text")),
     "naive-bayes": Kind("NaiveBayes", ("families", "smoothing", "missing", "class_prior", "text")),
     "lda": Kind("GaussianDiscriminant", ("class_prior", "shrinkage"), {"covariance": "shared"}),
     "qda": Kind("GaussianDiscriminant", ("class_prior", "shrinkage"), {"covariance": "per-class"}),
@@ -120,24 +124,26 @@ def _families(said: Mapping[str, str]) -> dict[Any, Any]:
     return found | ({counts: families.Multinomial()} if counts else {})
 
 
-MOST = {"smoothing": float("inf"), "shrinkage": 1.0, "l2": float("inf"), "pairs": float("inf")}  # that are numbers
-INSTEAD = {"smoothing": ("auto",), "shrinkage": ("auto", "oas"), "l2": (), "pairs": ("auto",)}  # of a number
-WHOLE = ("pairs",)
+WHOLE = ("pairs", "trees", "weigh_rows", "seed")
+MOST = {"smoothing": inf, "shrinkage": 1.0, "l2": inf} | dict.fromkeys(WHOLE, inf)  # of settings that are numbers
+LEAST = {"weigh_rows": 2}  # where it is not 0
+INSTEAD = {"smoothing": ("auto",), "shrinkage": ("auto", "oas"), "pairs": ("auto",)}  # of a number
 
 
 def _value(key: str, given: str) -> Any:
-    """A word, or a number from 0 to the most that there is."""
+    """A word, or a number from the least to the most that there is."""
     from deciban.errors import DecibanError
 
-    if key not in MOST or given in INSTEAD[key]:
+    instead, least = INSTEAD.get(key, ()), LEAST.get(key, 0)
+    if key not in MOST or given in instead:
         return given
     try:
         value = float(given)
     except ValueError:
         value = -1.0
     whole = "whole " if key in WHOLE else ""
-    if not 0 <= value <= MOST[key] or value == float("inf") or (whole and value != int(value)):
-        words = "".join(f"{word}, or " for word in INSTEAD[key])
-        numbers = f"a {whole}number of 0 or more" if MOST[key] > 1 else "a number from 0 to 1"
+    if not least <= value <= MOST[key] or value == inf or (whole and value != int(value)):
+        words = "".join(f"{word}, or " for word in instead)
+        numbers = f"a {whole}number of {least} or more" if MOST[key] > 1 else "a number from 0 to 1"
         raise DecibanError(f"{SETTINGS[key]} is {words}{numbers}, not {given!r}")
-    return int(value) if whole else value
+    return value if not whole else int(given) if given.isdecimal() else int(value)

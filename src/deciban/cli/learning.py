@@ -14,6 +14,7 @@ from deciban.cli.progress import watched
 from deciban.errors import DecibanError
 from deciban.evaluation import Evaluation, cross_validate
 from deciban.models import Calibrated, load
+from deciban.sources.cells import cells_of_classes
 from deciban.sources.files import Scan
 from deciban.sources.mailboxes import Mailboxes
 
@@ -103,8 +104,23 @@ def resumed(path: Path, scan: Scan | Files, label: str | None, trim_label: str |
     """A model that has learned the rows beside those that it knew."""
     model = load(path)
     require_able(model, "partial_fit", "go on learning: fit again, with all files")
-    label = label_for(model, scan, label)
+    return _learn_more(model, model, scan, label, trim_label, weight)
+
+
+def learned_like(path: Path, scan: Scan | Files, label: str | None, trim_label: str | None, weight: str | None) -> Any:
+    """A model of these rows alone, that reads them as another does: both can be merged without loss."""
+    model = load(path)
+    require_able(model, "blank", "be followed by --like: fit one model, with all files")
+    return _learn_more(model.blank(), model, scan, label, trim_label, weight)
+
+
+def _learn_more(
+    model: Any, known: Any, scan: Scan | Files, label: str | None, trim_label: str | None, weight: str | None
+) -> Any:
+    """The model, once it has learned the rows; their label and its classes are as another model knows them."""
+    label = label_for(known, scan, label)
     scan = prepared(scan, label, trim_label, weight)
+    scan = scan.typed(cells_of_classes(label, tuple(known.classes_.tolist())))
     if not isinstance(scan, Scan):
         from deciban.cli.engines import resume_parts
 

@@ -95,14 +95,15 @@ class Predicting:
         return pa.string() if self.flat else REASONS
 
     def _reasons(self, frame: TableFrame) -> list[list[dict[str, Any]]]:
-        """The strongest evidence of each row for the class predicted, against the next likely; what is none is not."""
+        """The strongest evidence of each row for the class predicted, against the runner-up; what is none is not."""
         explanation = self.model.explain(frame)
-        decibans, names = explanation.decibans()[:, 1:], explanation.names[1:]
+        own = [i for i, line in enumerate(explanation.parts) if line.columns and not line.last]
+        decibans, values = explanation.decibans()[:, own], explanation.values[:, own]
+        names = [explanation.names[i] for i in own]
         strongest = np.argsort(-np.abs(decibans), axis=1, kind="stable")[:, : self.reasons]
-        cells = {name: frame.table.column(name).to_pylist() for name in names if name in frame.names}
         return [
             [
-                {"column": names[j], "value": _value(cells[names[j]][i]) if names[j] in cells else None, "decibans": x}
+                {"column": names[j], "value": _value(values[i, j]), "decibans": x}
                 for j, x in zip(order.tolist(), decibans[i, order].tolist(), strict=True)
                 if x
             ]
@@ -164,8 +165,9 @@ def _text(reasons: list[dict[str, Any]]) -> str:
     """
     >>> joint = {"column": "a + b", "value": None, "decibans": -1.0}
     >>> _text([{"column": "income", "value": "125", "decibans": 4.21}, joint])
-    'income=125: +4.2 dB; a + b: -1.0 dB'
+    'income=125: +4.2 dban; a + b: -1.0 dban'
     """
     return "; ".join(
-        f"{r['column']}{'' if r['value'] is None else '='}{r['value'] or ''}: {r['decibans']:+.1f} dB" for r in reasons
+        f"{r['column']}{'' if r['value'] is None else '='}{r['value'] or ''}: {r['decibans']:+.1f} dban"
+        for r in reasons
     )

@@ -13,8 +13,8 @@ from deciban.batch import Frame
 from deciban.errors import INFINITE, DecibanError, cell_error, require_whole
 from deciban.evaluation.contours import Grid, extent, level_lines, on_an_axis, scored, thinned, ties
 from deciban.schema import Schema
-from deciban.sources import frame_of, split_label
-from deciban.sources.labels import Encoded, check_weights, encode_labels
+from deciban.sources.intake import LabelledInput
+from deciban.sources.labels import Encoded
 from deciban.table import Table, numbered
 from deciban.types import FloatArray, IntArray, level_of
 
@@ -120,13 +120,10 @@ def _names(model: Any) -> tuple[str, ...]:
 
 
 def _sampled(model: Any, X: Any, y: Any, sample_weight: Any, most: int, seed: int) -> _Sample:
-    frame, labels = split_label(X, y) if isinstance(y, str) else (frame_of(X), y)
+    sample = LabelledInput.of(X, y, sample_weight).sample()
+    frame, encoded, weights = sample.frame, sample.labels, sample.weights
     places = _places(model, frame)
     cells = _cells(frame, places)
-    encoded = encode_labels(labels)
-    if len(encoded.codes) != frame.rows:
-        raise DecibanError(f"X has {frame.rows} rows, but y has {len(encoded.codes)} labels")
-    weights = check_weights(sample_weight, frame.rows)
     present = ~np.isnan(cells).any(axis=1)
     rows = np.flatnonzero(present if weights is None else present & (weights > 0))
     if not len(rows) or most < 1:
@@ -149,7 +146,7 @@ def _places(model: Any, frame: Frame) -> list[int]:
         raise DecibanError(
             f"a boundary is drawn over two columns of numbers; the model has {model.n_features_in_}: fit it on two"
         )
-    places = Schema(_names(model) or range(2), ("number", "number")).places(frame)
+    places = Schema(_names(model) or range(2), ("number", "number")).own_places(frame)
     for j in places:
         if frame.kinds[j] != "number":
             raise DecibanError(f"column {frame.names[j]!r} does not hold numbers: fit a model of two columns that do")

@@ -17,9 +17,9 @@ from deciban.evaluation.parted import cross_validate_parts, judged
 from deciban.evaluation.predictions import check_probabilities
 from deciban.evaluation.rows import Rows, classes_of, labelled, log_proba, proba, require_model, weights_given
 from deciban.held_out import Foretold, rows_of_folds
-from deciban.sources import Labelled, Streamed, is_stream, settled, stream_of
-from deciban.sources.cells import cells_of_classes
-from deciban.sources.labels import Encoded, check_weights, encode_labels
+from deciban.sources import Labelled, is_stream, settled, stream_of
+from deciban.sources.intake import LabelledInput
+from deciban.sources.labels import Encoded, encode_labels
 from deciban.sources.parted import Parted
 from deciban.types import IntArray, Labels, Level, Levels
 
@@ -48,8 +48,8 @@ def evaluate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Evaluatio
     require_model(model, type(model).__name__)
     if isinstance(X, Parted):
         return _of_batches(model, X, classes_of(model))
-    if is_stream(X) and y is not None:
-        return _of_stream(model, X, y, sample_weight)
+    if is_stream(X):
+        return _of_stream(model, LabelledInput.of(X, y, sample_weight))
     rows, known = labelled(X, y, sample_weight), classes_of(model)
     _warn_of_strangers(rows.classes, known)
     return Evaluation.of(rows.labels, proba(model, rows.x), classes=known, sample_weight=rows.weights)
@@ -60,17 +60,11 @@ def _warn_of_strangers(classes: Collection[Level], known: Levels) -> None:
         warn(f"no label is among the classes that the model knows: {tuple(classes)[:5]} are not {known[:5]}")
 
 
-def _of_stream(model: Any, X: Any, y: Any, sample_weight: Any) -> Evaluation:
+def _of_stream(model: Any, given: LabelledInput) -> Evaluation:
     """The sum of the evaluations of all batches."""
-    known, own = classes_of(model), hasattr(model, "_stream")
-    named = [name for name in (y, sample_weight) if isinstance(name, str)]
-    stream = model._stream(X, first=False, also=named) if own else stream_of(X).knowing(named)
-    types = cells_of_classes(y, known) if isinstance(y, str) else {}
-    if isinstance(sample_weight, str):
-        types |= {sample_weight: "number"}
-    labels = y if isinstance(y, str) else encode_labels(y)
-    weights = sample_weight if isinstance(sample_weight, str) else check_weights(sample_weight, np.size(sample_weight))
-    rows = Streamed(stream.typed(types), labels, weights)
+    own = hasattr(model, "_stream")
+    stream = model._stream(given.x, first=False, also=given.named) if own else stream_of(given.x).knowing(given.named)
+    rows, known = given.streamed(stream, classes_of(model)), classes_of(model)
     return settled(lambda: _of_batches(model, rows, known))
 
 

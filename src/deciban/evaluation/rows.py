@@ -10,11 +10,17 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from deciban.errors import DecibanError
-from deciban.sources import frame_of, is_documents, is_table, split_column
+from deciban.sources import column_or_values, frame_of, is_documents, is_table, split_column, supported
 from deciban.sources.arrow import TableFrame, numbers_of
+from deciban.sources.columns import column_name
 from deciban.sources.documents import objects_of
+from deciban.sources.intake import LabelledInput, require_as_many
 from deciban.sources.labels import check_weights, encode_labels
 from deciban.types import FloatArray, IntArray, Labels, Levels, level_of
+
+
+class NoRows(DecibanError):
+    """Rows are asked for, and there are none."""
 
 
 @dataclass(frozen=True)
@@ -43,27 +49,26 @@ class Rows:
 
 def weights_given(X: Any, sample_weight: Any) -> Any:
     """Those of all rows; a column of X may hold them."""
-    return numbers_of(_without(X, sample_weight, "weight")[1]) if isinstance(sample_weight, str) else sample_weight
+    name = column_or_values(X, sample_weight, scalars=False)
+    return numbers_of(_without(supported(X), name, "weight")[1]) if isinstance(name, str) else sample_weight
 
 
 def labelled(X: Any, y: Any, sample_weight: Any) -> Rows:
-    """X: an array, sparse rows or a table; y: labels, or the name of a column of X. Rows of weight 0 are left out."""
-    if y is None:
-        raise DecibanError("y is missing: pass the labels, or the name of a column of X")
-    if isinstance(y, str):
-        X, y = _without(X, y, "label")
-    if isinstance(sample_weight, str):
-        X, sample_weight = _without(X, sample_weight, "weight")[0], weights_given(X, sample_weight)
-    x = _readable(X)
+    """Rows in memory, with y the labels or the name of a column of X. Rows of weight 0 are left out."""
+    given = LabelledInput.of(X, y, sample_weight)
+    x, labels, weights = given.x, given.y, given.weights
+    if isinstance(labels, str):
+        x, labels = _without(x, labels, "label")
+    if isinstance(weights, str):
+        x, column = _without(x, weights, "weight")
+        weights = numbers_of(column)
+    x = _readable(x)
     n = x.shape[0]
-    encoded = encode_labels(y)
-    if len(encoded.codes) != n:
-        raise DecibanError(
-            f"Found input variables with inconsistent numbers of samples: {n} rows, {len(encoded.codes)} labels"
-        )
+    encoded = encode_labels(labels)
+    require_as_many(n, len(encoded.codes))
     if not n:
-        raise DecibanError("Found array with 0 sample(s): there are no rows to learn from")
-    weights = check_weights(sample_weight, n)
+        raise NoRows("Found array with 0 sample(s): there are no rows to learn from")
+    weights = check_weights(weights, n)
     rows = Rows(x, encoded.codes, encoded.classes, weights)
     return rows if weights is None or weights.all() else rows.take(np.flatnonzero(weights)).without_empty_classes()
 
@@ -72,7 +77,7 @@ def _without(X: Any, name: str, use: str) -> tuple[Any, Any]:
     """A table without a column, and that column."""
     frame, column = split_column(X, name, use)
     if hasattr(X, "iloc"):
-        return X.loc[:, [str(other) != name for other in X.columns]], column
+        return X.loc[:, [column_name(other) != name for other in X.columns]], column
     return frame.table, column
 
 
@@ -84,12 +89,7 @@ def _readable(X: Any) -> Any:
         frame = frame_of(X)
         assert isinstance(frame, TableFrame)
         return X if hasattr(X, "iloc") else frame.table
-    if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind in "US":
-        X = np.array(X, dtype=object)  # numbers beside text stay numbers
-    x = X.tocsr() if sp.issparse(X) else np.asarray(X)
-    if x.ndim != 2:
-        raise DecibanError(f"X must be a table or a matrix; it has the shape {x.shape}")
-    return x
+    return X.tocsr() if sp.issparse(X) else X
 
 
 def log_proba(model: Any, x: Any) -> FloatArray:

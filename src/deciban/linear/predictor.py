@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from deciban import _kernels
 from deciban.batch import Frame
+from deciban.contributions import Contributions, Line
 from deciban.design import Design
 from deciban.families.base import padded_table
 from deciban.linear.rows import DenseRows, SparseRows
@@ -82,12 +83,24 @@ class Predictor:
         """η less its constant, as formulas that need no library."""
         return self.design.formula(self.coefficients, self.origin)
 
-    def parts(self, frame: Frame) -> tuple[list[str], list[FloatArray]]:
-        """What each column adds, as (n, k) arrays, with the columns' names."""
+    def contributions(self, frame: Frame) -> Contributions:
+        """The constant, and what each column adds."""
+        shares = self.column_shares(frame)
+        columns = sorted(set(self.design.owners))
+        lines = Line(self.start), *(Line(str(self.schema.names[j]), (j,)) for j in columns)
+        constant = np.broadcast_to(self.constant, (frame.rows, 1, len(self.constant)))
+        return Contributions(lines, np.concatenate([constant, shares[:, columns]], axis=1))
+
+    def column_shares(self, frame: Frame) -> FloatArray:
+        """(n, columns, k) what each column of the table adds."""
         x: Any = self.design.matrix(frame)
         self.design.forbid_infinite(frame, 0)
-        distance = (x.toarray() if sp.issparse(x) else x) - self.origin
+        distance = (x.toarray() if sp.issparse(x) else np.asarray(x, np.float64)) - self.origin
         owners = np.array(self.design.owners, dtype=np.intp)
-        columns = sorted(set(self.design.owners))
-        parts = [distance[:, owners == j] @ self.coefficients[:, owners == j].T for j in columns]
-        return [str(self.schema.names[j]) for j in columns], parts
+        order = np.argsort(owners, kind="stable")
+        columns, starts = np.unique(owners[order], return_index=True)
+        out = np.zeros((frame.rows, len(self.schema.names), len(self.constant)))
+        if len(columns):
+            terms = distance[:, order, np.newaxis] * self.coefficients.T[order]
+            out[:, columns] = np.add.reduceat(terms, starts, axis=1)
+        return out
