@@ -81,12 +81,45 @@ static New<double> bind_tree_shares(Bytes codes, Offsets starts, Nodes column, N
     return out;
 }
 
+using Unknown = In<bool, 2>;
+
+static New<double> bind_pooled_leaves(Bytes codes, Unknown unknown, Offsets starts, Nodes column, Nodes code, Nodes left, In<bool, 1> ordered,
+                                      In<double, 2> counts, std::optional<In<bool, 2>> skip) {
+    const auto matrix = expect_bytes(codes);
+    const Walk walk = walk_of(matrix, starts, column, code, left, ordered);
+    const std::size_t classes = counts.shape(1);
+    if (skip) expect_shape("skip", *skip, {matrix.rows, starts.shape(0) - 1});
+    expect_shape("unknown", unknown, {matrix.rows, matrix.columns});
+    expect_shape("counts", counts, {column.shape(0), classes});
+    auto out = new_array<double>({starts.shape(0) - 1, matrix.rows, classes});
+    nb::gil_scoped_release release;
+    walk.pool(matrix, view<bool>(unknown), counts.data(), classes, skip ? skip->data() : nullptr, out.data());
+    return out;
+}
+
+static New<double> bind_pooled_shares(Bytes codes, Unknown unknown, Offsets starts, Nodes column, Nodes code, Nodes left, In<bool, 1> ordered,
+                                      In<double, 2> counts, In<double, 1> prior, double smoothing) {
+    const auto matrix = expect_bytes(codes);
+    const Walk walk = walk_of(matrix, starts, column, code, left, ordered);
+    const std::size_t classes = counts.shape(1);
+    expect_shape("unknown", unknown, {matrix.rows, matrix.columns});
+    expect_shape("counts", counts, {column.shape(0), classes});
+    expect_shape("prior", prior, {classes});
+    auto out = new_array<double>({matrix.rows, matrix.columns, classes});
+    nb::gil_scoped_release release;
+    std::fill(out.data(), out.data() + matrix.rows * matrix.columns * classes, 0.0);
+    walk.share_pooled(matrix, view<bool>(unknown), counts.data(), prior.data(), classes, smoothing, out.data());
+    return out;
+}
+
 // Codes are not converted: numbers beyond 255 would become others.
 void bind_forest(nb::module_& m) {
     m.def("grow_forest", &bind_grow, nb::arg("codes").noconvert(), nb::arg("sizes"), nb::arg("ordered"), nb::arg("labels"), nb::arg("weights").none(), nb::arg("classes"), nb::arg("trees"), nb::arg("share"), nb::arg("tries"), nb::arg("least"), nb::arg("most_deep"), nb::arg("seed"));
     m.def("in_bag", &bind_in_bag, nb::arg("codes").noconvert(), nb::arg("trees"), nb::arg("share"), nb::arg("seed"));
     m.def("find_leaves", &bind_find_leaves, nb::arg("codes").noconvert(), nb::arg("starts"), nb::arg("column"), nb::arg("code"), nb::arg("left"), nb::arg("ordered"));
     m.def("tree_shares", &bind_tree_shares, nb::arg("codes").noconvert(), nb::arg("starts"), nb::arg("column"), nb::arg("code"), nb::arg("left"), nb::arg("ordered"), nb::arg("said"));
+    m.def("pooled_leaves", &bind_pooled_leaves, nb::arg("codes").noconvert(), nb::arg("unknown"), nb::arg("starts"), nb::arg("column"), nb::arg("code"), nb::arg("left"), nb::arg("ordered"), nb::arg("counts"), nb::arg("skip").none());
+    m.def("pooled_shares", &bind_pooled_shares, nb::arg("codes").noconvert(), nb::arg("unknown"), nb::arg("starts"), nb::arg("column"), nb::arg("code"), nb::arg("left"), nb::arg("ordered"), nb::arg("counts"), nb::arg("prior"), nb::arg("smoothing"));
 }
 
 }  // namespace deciban

@@ -289,6 +289,7 @@ private:
             for (const auto label : present_) left_[label] = 0;
         } else {
             codes.each([&](unsigned code) {
+                if (code + 1 == static_cast<unsigned>(sizes_[column])) return;  // values in no list: nothing is known of others
                 Side side;
                 take(code, side, false);
                 consider(side, column, code, best);

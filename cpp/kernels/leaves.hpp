@@ -1,6 +1,9 @@
 // The leaf of each row in each tree of a forest, and what the steps on the way to it change. The trees may come from a file that lies.
+// Where a node asks for a column that is unknown in a row, the row goes both ways: it has the rows of several leaves to go by.
 #pragma once
+#include <cmath>
 #include <limits>
+#include <memory>
 
 #include "byte_rows.hpp"
 
@@ -21,7 +24,7 @@ public:
         if (starts[0] != 0 || starts[trees] != static_cast<std::int64_t>(nodes)) return "starts: not those of the nodes";
         for (std::size_t t = 0; t < trees; ++t)
             if (starts[t] < 0 || starts[t + 1] <= starts[t]) return "starts: a tree has a node at least";
-        steps_.resize(nodes), leaves_.resize(nodes), starts_.assign(starts, starts + trees + 1);
+        steps_.resize(nodes), leaves_.resize(nodes), asked_.assign(nodes, 0), starts_.assign(starts, starts + trees + 1);
         for (std::size_t t = 0; t < trees; ++t) {
             const std::int64_t size = starts[t + 1] - starts[t];
             if (size > std::numeric_limits<std::int32_t>::max()) return "starts: more nodes than a tree has";
@@ -40,6 +43,12 @@ public:
                 const auto byte = static_cast<std::uint8_t>(code[at]);
                 const bool rising = ordered[column[at]];
                 steps_[at] = {left[at], static_cast<std::uint16_t>(column[at]), rising ? std::uint8_t{0} : byte, rising ? byte : std::uint8_t{0}};
+            }
+            for (std::int64_t i = size; i-- > 0;) {
+                const auto at = static_cast<std::size_t>(starts[t] + i);
+                if (column[at] < 0) continue;
+                const auto child = static_cast<std::size_t>(starts[t] + left[at]);
+                asked_[at] = bit(static_cast<std::size_t>(column[at])) | asked_[child] | asked_[child + 1];
             }
         }
         return nullptr;
@@ -81,8 +90,138 @@ public:
         });
     }
 
+    // out (trees, rows, classes): the counts of all leaves that a row may be in; counts (nodes, classes). A tree that is skipped
+    // (rows, trees) has those of its root.
+    void pool(const Matrix<std::uint8_t>& codes, const Matrix<bool>& unknown, const double* counts, std::size_t classes, const bool* skip,
+              double* out) const {
+        const std::size_t trees = starts_.size() - 1;
+        each_pooled(codes, unknown, counts, classes, [&](std::size_t row, std::size_t tree, Pooling& pooling) {
+            while (!(skip && skip[row * trees + tree]) && pooling.descend()) {}
+            std::copy_n(pooling.counts(), classes, out + (tree * codes.rows + row) * classes);
+        });
+    }
+
+    // out (rows, columns, classes) += for every level of a tree, what it changes of e = log(N + sπ) − log π, less its mean over the
+    // classes. The columns that rule out rows at a level share what it changes by how many they rule out.
+    void share_pooled(const Matrix<std::uint8_t>& codes, const Matrix<bool>& unknown, const double* counts, const double* prior,
+                      std::size_t classes, double smoothing, double* out) const {
+        each_pooled(codes, unknown, counts, classes, [&](std::size_t row, std::size_t, Pooling& pooling) {
+            std::vector<double> before(classes), after(classes);
+            evidence(pooling.counts(), prior, classes, smoothing, before.data());
+            while (pooling.descend()) {
+                double total = 0.0;
+                for (const auto& [column, rows] : pooling.ruled_out()) total += rows;
+                if (total <= 0) continue;
+                evidence(pooling.counts(), prior, classes, smoothing, after.data());
+                for (const auto& [column, rows] : pooling.ruled_out())
+                    for (std::size_t k = 0; k < classes; ++k)
+                        out[(row * codes.columns + column) * classes + k] += rows / total * (after[k] - before[k]);
+                before.swap(after);
+            }
+        });
+    }
+
 private:
     static constexpr std::size_t at_once = 8;
+
+    static std::uint64_t bit(std::size_t column) { return std::uint64_t{1} << (column % 64); }
+
+    static void evidence(const double* counts, const double* prior, std::size_t classes, double smoothing, double* out) {
+        double mean = 0.0;
+        for (std::size_t k = 0; k < classes; ++k) {
+            out[k] = std::log(counts[k] + smoothing * prior[k]) - std::log(prior[k]);
+            mean += out[k] / static_cast<double>(classes);
+        }
+        for (std::size_t k = 0; k < classes; ++k) out[k] -= mean;
+    }
+
+    // All nodes that a row may be at, level by level.
+    class Pooling {
+    public:
+        Pooling(const Walk& walk, const double* counts, std::size_t classes) : walk_(walk), of_nodes_(counts), classes_(classes), done_(classes), counts_(classes) {}
+
+        void start(std::size_t tree, const std::uint8_t* row, const bool* unknown, std::size_t columns) {
+            row_ = row, unknown_ = unknown, root_ = static_cast<std::size_t>(walk_.starts_[tree]);
+            known_ = 0;
+            for (std::size_t j = 0; j < columns; ++j)
+                if (!unknown[j]) known_ |= bit(j);
+            std::fill(done_.begin(), done_.end(), 0.0);
+            nodes_.assign(1, 0);
+            sum();
+        }
+        const double* counts() const { return counts_.data(); }
+        const std::vector<std::pair<std::size_t, double>>& ruled_out() const { return ruled_out_; }
+
+        // One level down; false where no node asks for a column that is known.
+        bool descend() {
+            next_.clear(), ruled_out_.clear();
+            for (const auto node : nodes_) {
+                const std::size_t at = root_ + static_cast<std::size_t>(node);
+                if (!(walk_.asked_[at] & known_)) {
+                    add(done_, at);
+                    continue;
+                }
+                const Step step = walk_.steps_[at];
+                if (unknown_[step.column]) {
+                    next_.push_back(step.left), next_.push_back(step.left + 1);
+                    continue;
+                }
+                const bool right = static_cast<std::uint8_t>(row_[step.column] - step.low) > step.span;
+                next_.push_back(step.left + right);
+                rule_out(step.column, root_ + static_cast<std::size_t>(step.left + !right));
+            }
+            nodes_.swap(next_);
+            sum();
+            return !nodes_.empty();
+        }
+
+    private:
+        void add(std::vector<double>& to, std::size_t at) const {
+            for (std::size_t k = 0; k < classes_; ++k) to[k] += of_nodes_[at * classes_ + k];
+        }
+        void sum() {
+            counts_ = done_;
+            for (const auto node : nodes_) add(counts_, root_ + static_cast<std::size_t>(node));
+        }
+        void rule_out(std::size_t column, std::size_t at) {
+            double rows = 0.0;
+            for (std::size_t k = 0; k < classes_; ++k) rows += of_nodes_[at * classes_ + k];
+            for (auto& [known, total] : ruled_out_)
+                if (known == column) {
+                    total += rows;
+                    return;
+                }
+            ruled_out_.push_back({column, rows});
+        }
+
+        const Walk& walk_;
+        const double* of_nodes_;
+        std::size_t classes_, root_ = 0;
+        const std::uint8_t* row_ = nullptr;
+        const bool* unknown_ = nullptr;
+        std::uint64_t known_ = 0;  // the columns, as `bit` has them
+        std::vector<std::int32_t> nodes_, next_;
+        std::vector<double> done_, counts_;  // of nodes that no known column parts further; of all
+        std::vector<std::pair<std::size_t, double>> ruled_out_;
+    };
+
+    template <class Body>
+    void each_pooled(const Matrix<std::uint8_t>& codes, const Matrix<bool>& unknown, const double* counts, std::size_t classes,
+                     const Body& body) const {
+        const std::size_t trees = starts_.size() - 1;
+        parallel(codes.rows, thread_count(codes.rows * trees, 1 << 8), [&](unsigned, std::size_t begin, std::size_t end) {
+            Pooling pooling(*this, counts, classes);
+            std::vector<std::uint8_t> row(codes.columns + 1);
+            std::unique_ptr<bool[]> of_row(new bool[codes.columns + 1]);
+            for (std::size_t i = begin; i < end; ++i) {
+                for (std::size_t j = 0; j < codes.columns; ++j) row[j] = codes.at(i, j), of_row[j] = unknown.at(i, j);
+                for (std::size_t t = 0; t < trees; ++t) {
+                    pooling.start(t, row.data(), of_row.get(), codes.columns);
+                    body(i, t, pooling);
+                }
+            }
+        });
+    }
 
     // A few rows, and where their shares are added up.
     struct Some {
@@ -139,6 +278,7 @@ private:
 
     std::vector<Step> steps_;
     std::vector<std::int32_t> leaves_;  // which leaf, of those nodes that are leaves
+    std::vector<std::uint64_t> asked_;  // the columns that a node and those below it ask for, as `bit` has them
     std::vector<std::int64_t> starts_;
 };
 

@@ -97,6 +97,29 @@ def mix_keys(x: Matrix, places: Keys, keys: Keys) -> None: ...
 def tree_shares(
     codes: Bytes, starts: Places, column: Codes, code: Codes, left: Codes, ordered: Flags, said: Floats
 ) -> Floats: ...
+def pooled_leaves(
+    codes: Bytes,
+    unknown: Flags,
+    starts: Places,
+    column: Codes,
+    code: Codes,
+    left: Codes,
+    ordered: Flags,
+    counts: Floats,
+    skip: Flags | None,
+) -> Floats: ...
+def pooled_shares(
+    codes: Bytes,
+    unknown: Flags,
+    starts: Places,
+    column: Codes,
+    code: Codes,
+    left: Codes,
+    ordered: Flags,
+    counts: Floats,
+    prior: Floats,
+    smoothing: float,
+) -> Floats: ...
 
 class Vocabulary:
     def __init__(self, text: Bytes, ends: Places) -> None: ...

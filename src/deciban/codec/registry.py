@@ -54,7 +54,7 @@ HOMES: dict[str, Home] = {
     **named("", "deciban.schema", "Schema"),
     **named("", "deciban.plans", "Plan"),
     **named("", "deciban.generative", "Block", "Generative"),
-    **named("", "deciban.weighing.weights", "Weights"),
+    **named("", "deciban.weighing.weights", "UnknownColumns", "Weights"),
     **named("", "deciban.weighing.reasons", "ColumnFacts"),
     **named("", "deciban.choices", "Choice", "Contest"),
     **named("", "deciban.design", "Numbers", "Indicators", "Sufficient", "Part", "Design"),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from deciban.plans import Missing, Plan
     from deciban.schema import Schema
     from deciban.statistics import Sum
+    from deciban.weighing.weights import UnknownColumns
 
 designs = late("deciban.design")
 folding = late("deciban.weighing.folds")
@@ -234,7 +235,14 @@ def coding(cuts: tuple[Any, ...], levels: tuple[Any, ...]) -> None:
             require(len(set(values)) == len(values), "a value is twice there")
 
 
-def encoding(middle: tuple[Any, ...], spread: tuple[Any, ...], range: tuple[Any, ...], levels: tuple[Any, ...]) -> None:
+def encoding(
+    middle: tuple[Any, ...],
+    spread: tuple[Any, ...],
+    range: tuple[Any, ...],
+    levels: tuple[Any, ...],
+    baseline: tuple[bool, ...] = (),
+) -> None:
+    require(len(baseline) in (0, len(levels)), f"baselines of {len(baseline)} columns")
     require(len(middle) == len(spread) == len(range) == len(levels) > 0, "numbers and values of different columns")
     for m, s, ends, values in zip(middle, spread, range, levels, strict=True):
         alike = (m is None) == (s is None) == (ends is None)
@@ -243,6 +251,8 @@ def encoding(middle: tuple[Any, ...], spread: tuple[Any, ...], range: tuple[Any,
             require(np.isfinite([m, s, *ends]).all() and s > 0 and ends[0] <= ends[1], "a spread is not above 0")
         else:
             require(len(set(values)) == len(values) > 0, "a value is twice there, or none is")
+    for values, first in zip(levels, baseline, strict=bool(baseline)):
+        require(not first or (values is not None and len(values) > 1), "a baseline is the only value")
 
 
 def paired(reading: Coding, pairs: tuple[tuple[int, int], ...] = (), least: float = 0.0) -> None:
@@ -282,7 +292,9 @@ def weights(
     prior_share: float,
     shares: dict[str, float],
     rows: int,
+    unknown: UnknownColumns,
 ) -> None:
+    require(unknown.values.shape[1:] == (len(kinds), len(classes)), "changes of other weights")
     require(len(set(classes)) == len(classes), "a class is twice there")
     require(0 <= prior_share <= 1, f"a share of the prior of {prior_share}")
     require(all(0 <= share <= 1 for share in shares.values()), "a share of a candidate is not from 0 to 1")
@@ -295,6 +307,24 @@ def weights(
     require_numbers("weights", values, (len(kinds), len(classes)))
     require((values >= 0).all(), "a weight is below 0")
     require_numbers("bias", bias, (len(classes),))
+
+
+def unknown_columns(
+    names: Levels,
+    informative: tuple[bool, ...],
+    values: FloatArray,
+    bias: FloatArray,
+    fold_values: FloatArray,
+    fold_bias: FloatArray,
+) -> None:
+    require(len(set(names)) == len(names) == len(informative), "a column that may be unknown is twice there")
+    require(values.ndim == 3 and bias.ndim == 2, "changes of weights are no tables")
+    require_numbers("changes", values, (len(names), *values.shape[1:]))
+    require_numbers("changes of the bias", bias, (len(names), values.shape[2]))
+    folds = len(fold_bias)
+    require(folds in (0, folding.FOLDS), f"changes of weights for {folds} folds")
+    require_numbers("changes by folds", fold_values, (folds, *values.shape))
+    require_numbers("changes of the bias by folds", fold_bias, (folds, *bias.shape))
 
 
 def column_facts(repeats: tuple[tuple[Level, Level], ...], identifiers: tuple[tuple[Level, float], ...]) -> None:
@@ -437,6 +467,7 @@ CHECKS: dict[str, Callable[..., None]] = {
     "Encoding": encoding,
     "families.Pairs": paired,
     "families.Forest": forest,
+    "UnknownColumns": unknown_columns,
     "Weights": weights,
     "ColumnFacts": column_facts,
     "Numbers": numbers,

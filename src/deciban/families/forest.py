@@ -75,7 +75,7 @@ class Forest(Celled):
         return leaves[self.starts].astype(np.int64)
 
     def cells(self, codes: Codes) -> NDArray[np.int32]:
-        return _kernels.find_leaves(codes, self.starts, self.column, self.code, self.left, self.reading.ordered)
+        return _kernels.find_leaves(codes, *self._nodes)
 
     def seen(self, codes: Codes) -> NDArray[np.bool_]:
         """(n, trees) whether each tree was grown from rows like these."""
@@ -109,7 +109,29 @@ class Forest(Celled):
             nodes = np.stack([children, children + 1], axis=1).reshape(-1)
         return np.concatenate([np.zeros(0, np.intp), *found])
 
+    @property
+    def _nodes(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+        return self.starts, self.column, self.code, self.left, self.reading.ordered
+
     def shares(self, codes: Codes, said: FloatArray) -> FloatArray:
         """(n, columns, K) for each row, what the steps that ask for a column change of what nodes say (nodes, K)."""
-        nodes = self.starts, self.column, self.code, self.left
-        return _kernels.tree_shares(codes, *nodes, self.reading.ordered, said)
+        return _kernels.tree_shares(codes, *self._nodes, said)
+
+    def pooled(
+        self, codes: Codes, unknown: NDArray[np.bool_], sums: FloatArray, skip: NDArray[np.bool_] | None = None
+    ) -> FloatArray:
+        """(trees, n, K) the counts of all leaves that a row may be in, as far as its columns are known.
+
+        sums (nodes, K) are the counts of all nodes; trees that are skipped (n, trees) have the counts of the root.
+        """
+        return _kernels.pooled_leaves(codes, unknown, *self._nodes, sums, skip)
+
+    def pooled_shares(
+        self, codes: Codes, unknown: NDArray[np.bool_], sums: FloatArray, prior: FloatArray, virtual: float
+    ) -> FloatArray:
+        """(n, columns, K) what columns change of log (N_c + sπ_c) − log π_c, centred, on the way to these leaves.
+
+        At each level of a tree, columns share by the rows that they rule out: where all is known, a step is its
+        column's.
+        """
+        return _kernels.pooled_shares(codes, unknown, *self._nodes, sums, prior, virtual)

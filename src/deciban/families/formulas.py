@@ -51,19 +51,20 @@ class Code:
 
 @dataclass(frozen=True)
 class Lookup:
-    """table[code]; of two codes, table[a·(size of b) + b]."""
+    """table[code]; of two codes, table[a·(size of b) + b], and where one of them is unknown what the other says."""
 
     owner: Owner
     codes: tuple[Code, ...]
     table: FloatArray  # (V, K)
+    alone: tuple[FloatArray, ...] = ()  # (size, K) for each of two codes, where the other is unknown
 
 
 @dataclass(frozen=True)
 class Curve:
     """constant + slope·t + square·t², t = x − middle, for each of d columns, which own what they add.
 
-    x is held between low and high. With `most`, the mean over the classes is taken off, no more than `most` nats
-    either way are left, and they are multiplied by `weights`.
+    x is held between low and high. With `most`, the mean over the classes is taken off, and no more than `most` nats
+    either way are left.
     """
 
     columns: tuple[int, ...]
@@ -75,7 +76,6 @@ class Curve:
     low: FloatArray | None = None  # (d)
     high: FloatArray | None = None
     most: float | None = None
-    weights: FloatArray | None = None  # (d, K)
     factorial: NDArray[np.bool_] | None = None  # (d) whether −log x! is added
     domains: tuple[Domain, ...] = ()
     lenient: bool = False
@@ -119,32 +119,37 @@ class Scaled:
 
 @dataclass(frozen=True)
 class Listed:
-    """1 as the entry of a vector that the cell's value has, the first value's being the first."""
+    """1 as the entry of a vector that the cell's value has, 0 as others; a value before the first has none.
+
+    Entries of a missing cell, or of a value in no list, are unknown.
+    """
 
     code: Code
-    entry: int
+    entry: int  # that of the first value; one less, where that is the baseline
+    width: int  # how many entries there are
 
 
 @dataclass(frozen=True)
 class Mixed:
-    """Two joint normals of a vector, with one covariance and with one for each class; see weighing.densities.Jointly.
+    """A joint normal of a vector, with one covariance or with one for each class; see weighing.densities.Jointly.
 
-    Both are centred, held within `most` nats, weighted, and taken apart by columns.
+    It is that of the entries that are known: centred, within `most` nats, and taken apart by columns.
     """
 
     columns: tuple[int, ...]
     entries: tuple[Scaled | Listed, ...]
     owner: IntArray  # (m) the column of each entry
     mean: FloatArray  # (K, m)
-    shared: Whitened  # of one covariance
-    own: Whitened  # of K
-    weights: FloatArray  # (2, K)
+    whitened: Whitened
     most: float
 
 
 @dataclass(frozen=True)
 class Trees:
-    """The mean over trees of log (N_c(leaf) + sπ_c) − log π_c, centred and weighed; each step belongs to its column."""
+    """The mean over trees of log (N_c(leaf) + sπ_c) − log π_c, centred; each step belongs to its column.
+
+    Where a node asks for a cell that is unknown, both sides are counted; see weighing.forest_leaves.
+    """
 
     columns: tuple[int, ...]
     codes: tuple[Code, ...]
@@ -155,7 +160,6 @@ class Trees:
     counts: FloatArray  # (leaves, K) in the same order
     prior: FloatArray  # (K) π
     virtual: float  # s
-    weights: FloatArray  # (K)
 
 
 @dataclass(frozen=True)
@@ -193,7 +197,17 @@ class Always:
     nats: FloatArray  # (K)
 
 
-Formula = Lookup | Curve | Joint | Mixed | Trees | Bag | Products | Always
+@dataclass(frozen=True)
+class Weighted:
+    """What a formula adds, times weights that depend on which columns are unknown in a row."""
+
+    formula: Formula
+    weights: FloatArray  # (K)
+    changes: FloatArray  # (C, K) for each column that may be unknown; weights never fall below 0
+    column: int  # which of these the formula is about, and nothing else: then it says nothing; or −1
+
+
+Formula = Lookup | Curve | Joint | Mixed | Trees | Bag | Products | Always | Weighted
 F = TypeVar("F", bound=Any)
 
 
@@ -203,6 +217,8 @@ def placed(formula: F, columns: Sequence[int]) -> F:
     >>> placed(Always((1,), np.zeros(2)), (7, 9)).owner
     (9,)
     """
+    if isinstance(formula, Weighted):
+        return replace(formula, formula=placed(formula.formula, columns))
     moved: dict[str, Any] = {}
     if getattr(formula, "owner", None) is not None and not isinstance(formula, Mixed):
         moved["owner"] = tuple(columns[j] for j in formula.owner)
@@ -227,6 +243,8 @@ def placed_code(code: Code, columns: Sequence[int]) -> Code:
 
 def owners_of(formula: Formula) -> list[Owner]:
     """The parts of an explanation that it has something to say of; lines have none."""
+    if isinstance(formula, Weighted):
+        return owners_of(formula.formula)
     if isinstance(formula, (Lookup, Always)):
         return [formula.owner]
     if isinstance(formula, Bag):

@@ -29,7 +29,8 @@ class Coding:
     """0 for a missing cell; 1 + the number of cuts at or below a number; 1 + the place of a value in a list.
 
     A value that is in no list has the last code of its column. So rows are known by small numbers, which tables of
-    several columns and trees are made of.
+    several columns and trees are made of. Every code is counted, but a missing cell and a value in no list are unknown
+    when rows are scored: see `unknown`.
 
     >>> from deciban.sources import frame_of
     >>> coding = Coding((None, (1.5, 4.0)), (("red", "blue"), None))
@@ -51,13 +52,19 @@ class Coding:
         """(d) whether codes stand in an order: those of numbers."""
         return np.array([cuts is not None for cuts in self.cuts], np.bool_)
 
+    def unknown(self, codes: Codes) -> NDArray[np.bool_]:
+        """(n, d) the codes that say nothing of other rows: missing cells, and values in no list."""
+        unlisted = np.where(self.ordered, 0, self.sizes - 1)  # no number is unlisted
+        result: NDArray[np.bool_] = (codes == 0) | (codes == unlisted)
+        return result
+
     def formula(self) -> tuple[Code, ...]:
-        """The codes of each column, as formulas."""
+        """The codes of each column, as formulas; those that are unknown are MISSING."""
         found = []
         for j, (cuts, levels, size) in enumerate(zip(self.cuts, self.levels, self.sizes.tolist(), strict=True)):
             places = None if levels is None else np.arange(1, len(levels) + 1)
             at = None if cuts is None else np.array(cuts)
-            found.append(formulas.Code(j, size, at, levels, places, int(cuts is not None), missing=0, unseen=size - 1))
+            found.append(formulas.Code(j, size, at, levels, places, int(cuts is not None)))
         return tuple(found)
 
     def some(self, columns: Sequence[int]) -> Coding:
@@ -85,24 +92,32 @@ class Coding:
 class Encoding:
     """(x − middle)/spread of a number, at most 8 either way; 1 for the listed value that a cell holds, 0 for others.
 
-    A missing number is in the middle; a missing cell, or a value in no list, has zeros. A number outside of the range
-    of those that the encoding was made from counts as the nearest of them.
+    Where the first value of a list is its baseline, it has no entry: it is 0 in those of the others. Entries of a
+    missing cell, or of a value in no list, are NaN: nothing is known of them. A number outside of the range of those
+    that the encoding was made from counts as the nearest of them.
 
     >>> from deciban.sources import frame_of
     >>> encoding = Encoding((None, 2.0), (None, 0.5), (None, (0.0, 3.0)), (("red", "blue"), None))
     >>> encoding.of(frame_of([["blue", 1.0], ["green", None], ["red", 9.0]]), [0, 1]).tolist()
-    [[0.0, 1.0, -2.0], [0.0, 0.0, 0.0], [1.0, 0.0, 2.0]]
+    [[0.0, 1.0, -2.0], [nan, nan, nan], [1.0, 0.0, 2.0]]
     """
 
     middle: tuple[float | None, ...]  # of each column of numbers
     spread: tuple[float | None, ...]
     range: tuple[tuple[float, float] | None, ...]
     levels: tuple[Levels | None, ...]  # of each other column
+    baseline: tuple[bool, ...] = ()  # whether the first value is the baseline; (): in no column
+
+    @cached_property
+    def _first(self) -> tuple[int, ...]:
+        """(d) the place of the first value that has an entry."""
+        return tuple(map(int, self.baseline)) if self.baseline else (0,) * len(self.levels)
 
     @cached_property
     def owner(self) -> IntArray:
         """(m) the column that each entry belongs to."""
-        widths = [1 if levels is None else len(levels) for levels in self.levels]
+        pairs = zip(self.levels, self._first, strict=True)
+        widths = [1 if levels is None else len(levels) - first for levels, first in pairs]
         return np.repeat(np.arange(len(widths)), widths)
 
     def formula(self) -> tuple[Scaled | Listed, ...]:
@@ -114,13 +129,14 @@ class Encoding:
                 low, high = self.range[j] or (-np.inf, np.inf)
                 found.append(formulas.Scaled(j, entry, self.middle[j], self.spread[j], low, high, FARTHEST))
             else:
-                found.append(formulas.Listed(formulas.Code(j, len(levels), levels=levels), entry))
+                code = formulas.Code(j, len(levels), levels=levels)
+                found.append(formulas.Listed(code, entry - self._first[j], len(levels) - self._first[j]))
         return tuple(found)
 
     def some(self, columns: Sequence[int]) -> Encoding:
         """That of some of the columns."""
-        parts = (self.middle, self.spread, self.range, self.levels)
-        return Encoding(*(tuple(part[j] for j in columns) for part in parts))  # type: ignore[arg-type]
+        parts = (self.middle, self.spread, self.range, self.levels, self.baseline)
+        return Encoding(*(tuple(part[j] for j in columns) if part else () for part in parts))  # type: ignore[arg-type]
 
     def of(self, frame: Frame, columns: Sequence[Place]) -> FloatArray:
         """(n, m) the entries of some columns of a frame."""
@@ -132,12 +148,15 @@ class Encoding:
             middle, spread = (np.array([of[j] for j in numbers], np.float64) for of in (self.middle, self.spread))
             low, high = np.array([self.range[j] for j in numbers], np.float64).T
             z = np.clip((np.clip(x, low, high) - middle) / spread, -FARTHEST, FARTHEST)
-            out[:, np.searchsorted(self.owner, numbers)] = np.where(np.isnan(z), 0.0, z)
+            out[:, np.searchsorted(self.owner, numbers)] = z
         if len(others):
             codes = _places(frame, columns, others, self.levels)
+            entry = codes - np.array([self._first[j] for j in others])
             first = np.searchsorted(self.owner, others)
-            rows, at = np.nonzero(codes >= 0)
-            out[rows, first[at] + codes[rows, at]] = 1.0
+            rows, at = np.nonzero(entry >= 0)
+            out[rows, first[at] + entry[rows, at]] = 1.0
+            for i, j in enumerate(others.tolist()):
+                out[np.ix_(codes[:, i] < 0, self.owner == j)] = np.nan
         return out
 
 

@@ -33,7 +33,7 @@ class Normals(Family[Scatter, NormalsParams]):
     """Σ = (W + mI)/(n + m), with m = 2d/3 + n/50; Σ_c = (W_c + d·Σ)/(n_c + d), with W the scatter within the classes.
 
     As a density, each class has its own covariance, drawn towards the shared one by as many rows as there are
-    dimensions. Cells are encoded before they are added up (see Encoding), so there are no holes.
+    dimensions. Cells are encoded before they are added up (see Encoding); an entry that is unknown counts as 0.
     """
 
     reading: Encoding
@@ -47,7 +47,7 @@ class Normals(Family[Scatter, NormalsParams]):
         """Encoded cells are finite."""
 
     def collect(self, values: FloatArray, labels: Labels, weights: FloatArray | None, classes: int) -> Scatter:
-        return Scatter.of(values, labels, weights, classes, shared=False)
+        return Scatter.of(np.nan_to_num(values), labels, weights, classes, shared=False)
 
     def estimate(self, statistic: Scatter, context: Context) -> NormalsParams:
         count = statistic.count.value
@@ -62,7 +62,7 @@ class Normals(Family[Scatter, NormalsParams]):
         return NormalsParams(mean, triangles[:1], triangles[1:])
 
     def add_log_density(self, params: NormalsParams, values: FloatArray, out: FloatArray) -> None:
-        _kernels.add_whitened(values, params.own, params.mean, log_roots(params.own), out)
+        _kernels.add_whitened(np.nan_to_num(values), params.own, params.mean, log_roots(params.own), out)
 
     def n_parameters(self, params: NormalsParams) -> int:
         classes, d = params.mean.shape

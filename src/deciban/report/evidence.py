@@ -82,14 +82,14 @@ def pairs(reading: Reading) -> list[Figures]:
     for _, reader, weights in reading.weighed.readers:
         if not isinstance(reader, Paired):
             continue
-        logs, ends = reader.logs(), reader.offsets
-        for p, piece in enumerate(reader.pieces):
-            cells = slice(ends[p], ends[p + 1])
-            decibans = against_others(logs[cells] * weights[p])
-            tells = float(reader.counts[cells].sum(axis=1) @ np.abs(decibans).mean(axis=1))
-            if np.abs(decibans[reader.counts[cells].any(axis=1)]).max(initial=0.0) >= LEAST:
+        tables = zip(reader.tables(reader.logs()), reader.tables(reader.counts), strict=True)
+        for p, (piece, cells) in enumerate(zip(reader.pieces, tables, strict=True)):
+            logs, counts = (table.reshape(-1, table.shape[-1]) for table in cells)
+            decibans = against_others(logs * weights[p])
+            tells = float(counts.sum(axis=1) @ np.abs(decibans).mean(axis=1))
+            if np.abs(decibans[counts.any(axis=1)]).max(initial=0.0) >= LEAST:
                 sides = [codes_called(reader.family.reading, i) for i in reader.family.pairs[p]]
-                found.append((tells, _pair(reading, piece.columns, sides, decibans, reader.counts[cells])))
+                found.append((tells, _pair(reading, piece.columns, sides, decibans, counts)))
     found.sort(key=lambda pair: -pair[0])
     return [figures for _, figures in found[:PAIRS]]
 

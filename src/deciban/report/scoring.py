@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.batch import UNSEEN
+from deciban.batch import MISSING, UNSEEN
 from deciban.charts.figures import cell_of
 from deciban.contributions import line_title, title
 from deciban.errors import DecibanError
-from deciban.families.formulas import Always, Bag, Code, Curve, Formula, Lookup, Owner, owners_of, placed
+from deciban.families.formulas import Always, Bag, Code, Curve, Formula, Lookup, Owner, Weighted, owners_of, placed
 from deciban.generative import Estimate, Generative
 from deciban.linear.predictor import Predictor
 from deciban.plans import Plan
 from deciban.schema import Schema
+from deciban.statistics import Counts
 from deciban.statistics.tokens import Terms
 from deciban.table import numbered
 from deciban.types import FloatArray, Level, Levels, Names, sorted_levels
@@ -66,6 +67,8 @@ class Scored:
     mean: str | None = None  # the response, where the score is that of a number
     probable: bool = True  # whether scores are logarithms of probabilities
     clocks: Mapping[int, bool] = field(default_factory=dict)  # of dates, whether they have a time of day, if known
+    unknown: tuple[Code, ...] = ()  # the columns whose weights change where they are unknown, and below 0 there
+    bias_changes: FloatArray | None = None  # (C, K) how the first constant changes then
 
 
 def _uncorrected(model: Any) -> tuple[list[dict[str, Any]], Any]:
@@ -132,14 +135,18 @@ def _titled(formula: Formula, columns: Sequence[int], names: Names) -> Formula:
 def _of_weighed(weighed: Weighed) -> Scored:
     """log p(c) + b_c + Σ_pieces w_pc·evidence_pc, in the order of `Weighed.contributions`."""
     evidence, found = weighed.evidence, list[Formula]()
-    for block, reader, weights in weighed.readers:
-        for formula in reader.formula(weights):
+    for (block, reader, weights), (changes, alone) in zip(weighed.readers, weighed.changes, strict=True):
+        for p, formula in reader.formulas():
+            if not (weights[p].any() or changes[:, p].any()):
+                continue
             if isinstance(formula, Lookup) and block.plan.family.reads == "codes":
                 formula = replace(formula, codes=tuple(code.counting_missing() for code in formula.codes))
             columns = block.plan.columns
-            found.append(_titled(placed(formula, columns), columns, evidence.schema.all_names))
+            formula = _titled(placed(formula, columns), columns, evidence.schema.all_names)
+            column = int(np.argmax(alone[:, p])) if alone[:, p].any() else NONE
+            found.append(Weighted(formula, weights[p], changes[:, p], column))
     owners = [(j,) for j in weighed.explained_columns]
-    bias = (("intercept", weighed.bias),) if weighed.bias.any() else ()
+    bias = (("intercept", weighed.bias),) if weighed.has_intercept else ()
     prior, share = weighed.log_prior, weighed.weights.prior_share
     return Scored(
         evidence.schema,
@@ -152,7 +159,31 @@ def _of_weighed(weighed: Weighed) -> Scored:
         constants=bias,
         limit=(weighed.limit_name, share) if share else None,
         clocks=_clocks(evidence),
+        unknown=_unknown(weighed),
+        bias_changes=weighed.weights.bias_changes_of(evidence.classes),
     )
+
+
+def _unknown(weighed: Weighed) -> tuple[Code, ...]:
+    """A code for each column that may be unknown in a row: below 0 where it is."""
+    evidence, names = weighed.evidence, weighed.weights.unknown.names
+    levels = {
+        j: known
+        for block in evidence.blocks
+        if isinstance(block.statistic, Counts) and not block.plan.family.joint
+        for j, known in zip(block.plan.columns, block.statistic.levels, strict=True)
+    }
+    codes = []
+    for name, informative in zip(names, weighed.weights.unknown.informative, strict=True):
+        j = list(evidence.schema.names).index(name)
+        missing = 0 if informative else MISSING
+        if j in levels:
+            known = tuple(level for level in levels[j] if level is not None)
+            missing = missing if None in levels[j] else MISSING
+            codes.append(Code(j, len(known), levels=known, missing=missing))
+        else:
+            codes.append(Code(j, 1, cuts=np.zeros(0), missing=missing))
+    return tuple(codes)
 
 
 # Linear models -------------------------------------------------------------------------------------------------------
@@ -184,7 +215,8 @@ def _packed_model(model: Scored, corrections: list[dict[str, Any]]) -> dict[str,
     pack = Pack(_levels(model), place | {owner: place[owners(owner)] for owner in said if owners(owner) in place})
     names, first = model.schema.names, 1 + len(model.owners)
     columns = _columns(model, pack.levels)
-    constants = [{"kind": "always", "part": first + i, "nats": nats} for i, (_, nats) in enumerate(model.constants)]
+    kind = {"kind": "intercept", "changes": model.bias_changes} if model.unknown else {"kind": "always"}
+    constants = [kind | {"part": first + i, "nats": nats} for i, (_, nats) in enumerate(model.constants)]
     found = {
         "columns": columns[: len(names)],
         "derived": columns[len(names) :],
@@ -192,6 +224,7 @@ def _packed_model(model: Scored, corrections: list[dict[str, Any]]) -> dict[str,
         "parts": [model.first, *(title(owner, names) for owner in model.owners), *dict(model.constants)],
         "owners": [NONE, *map(_column, model.owners), *(LAST for _ in model.constants)],
         "start": pack.value(model.start),
+        "unknown": pack.value(model.unknown),
         "formulas": [*map(pack.formula, filter(_says, model.formulas)), *pack.value(constants)],
         "finish": {
             "prior": pack.value(model.prior),
@@ -218,7 +251,8 @@ def _column(owner: Owner) -> int:
 def _columns(model: Scored, levels: Mapping[int, Levels]) -> list[dict[str, Any]]:
     """What people need to know to fill in a row."""
     found = []
-    texts = {j for formula in model.formulas if isinstance(formula, Bag) for j in formula.columns}
+    bags = (getattr(formula, "formula", formula) for formula in model.formulas)
+    texts = {j for formula in bags if isinstance(formula, Bag) for j in formula.columns}
     schema = model.schema
     for j, (name, kind) in enumerate(zip(numbered(schema.all_names), schema.all_kinds, strict=True)):
         known = [cell_of(level) for level in levels[j]] if j in levels else None
@@ -246,7 +280,7 @@ def _clocks(evidence: Generative) -> dict[int, bool]:
 def _levels(model: Scored) -> dict[int, Levels]:
     """Of each column that is known by its values, all that some formula knows."""
     found: dict[int, dict[Level, None]] = {}
-    for code in _codes(model.formulas):
+    for code in _codes((model.formulas, model.unknown)):
         if code.levels is not None:
             found.setdefault(code.column, {}).update(dict.fromkeys(code.levels))
     return {j: sorted_levels(level for level in levels if level is not None) for j, levels in found.items()}
@@ -279,6 +313,9 @@ class Pack:
         return {"deflated": deflated, "data": b64encode(packed).decode()}
 
     def formula(self, formula: Formula) -> dict[str, Any]:
+        if isinstance(formula, Weighted):
+            held = {name: self.value(getattr(formula, name)) for name in ("weights", "changes", "column")}
+            return {"kind": "weighted", "formula": self.formula(formula.formula), **held}
         return {"kind": type(formula).__name__.lower(), **self._fields(formula)}
 
     def _fields(self, value: Any) -> dict[str, Any]:

@@ -35,6 +35,9 @@ class PieceWeights:
     def none(cls, pieces: int, classes: int) -> PieceWeights:
         return cls(np.zeros((pieces, classes)), np.zeros(classes))
 
+    def __sub__(self, other: PieceWeights) -> PieceWeights:
+        return PieceWeights(self.values - other.values, self.bias - other.bias)
+
     def scores(self, evidence: Evidence) -> FloatArray:
         """(C, n) offset + b + Σ_p w_p·evidence_p."""
         weights, bias = self.values.T, self.bias
@@ -64,8 +67,11 @@ def candidate_paths(
     wide: bool,
     tol: float,
     wanted: Collection[str] | None = None,
+    near: Mapping[str, PieceWeights] | None = None,
 ) -> list[Path]:
     """The candidates (or those wanted), each with the weights that rows would give the pieces that are admitted.
+
+    Fits start from weights that are known to be near, if some are given by name.
 
     No evidence at all ("prior"), every column counted once and fully ("naive Bayes") or with the weight 1/√columns;
     convex fits under penalties from the strong to the weak; where pieces are many, also fits of those alone that are
@@ -83,7 +89,7 @@ def candidate_paths(
         named = {f"penalty {penalty:g}{title}": penalty for penalty in PENALTIES}
         if wanted is not None:
             named = {name: penalty for name, penalty in named.items() if name in wanted}
-        paths.append(_fits(evidence, pieces, np.sort(chosen), named, tol))
+        paths.append(_fits(evidence, pieces, np.sort(chosen), named, tol, near or {}))
     return paths
 
 
@@ -99,7 +105,12 @@ def _unfitted(evidence: Evidence, pieces: Sequence[Piece]) -> Path:
 
 
 def _fits(
-    evidence: Evidence, pieces: Sequence[Piece], chosen: IntArray, named: Mapping[str, float], tol: float
+    evidence: Evidence,
+    pieces: Sequence[Piece],
+    chosen: IntArray,
+    named: Mapping[str, float],
+    tol: float,
+    near: Mapping[str, PieceWeights],
 ) -> Path:
     """Weights of some pieces under each penalty, each started where the one before ended."""
     kinds = [pieces[p].kind for p in chosen.tolist()]
@@ -113,8 +124,18 @@ def _fits(
     solution: Solution | None = None
     for name, penalty in named.items():
         if len(chosen):
-            solution = solve(some, penalty, solution, tol=tol)
+            start = _start(near[name], chosen, len(evidence.values)) if name in near else solution
+            solution = solve(some, penalty, start, tol=tol)
         yield name, _of_all(solution, chosen, evidence.values.shape)
+
+
+def _start(weights: PieceWeights, chosen: IntArray, columns: int) -> Solution:
+    """Weights of all pieces and classes as a solution for some pieces, in so many columns of scores."""
+    if columns == 1:
+        values, bias = weights.values[chosen, 1:], weights.bias[1:] - weights.bias[:1]
+    else:
+        values, bias = weights.values[chosen], weights.bias
+    return Solution(bias.copy(), values.copy(), np.zeros(0), np.inf, 0, converged=False)
 
 
 def _of_all(solution: Solution | None, chosen: IntArray, shape: tuple[int, ...]) -> PieceWeights:

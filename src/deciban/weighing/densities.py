@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deciban.families.normals import Normals, NormalsParams, virtual_rows
 from deciban.families.triangles import solve_lower
 from deciban.families.whitening import Whitening
 from deciban.late import late
 from deciban.statistics import Moments, Scatter
-from deciban.types import FloatArray
-from deciban.weighing.reader import Adder, Piece, Reader, Rows, bounded
+from deciban.types import FloatArray, IntArray
+from deciban.weighing.reader import Piece, Reader, Rows, ShareAdder, Unknown, bounded
 
 if TYPE_CHECKING:
     from deciban.families.formulas import Formula
@@ -35,7 +36,7 @@ class Normal(Reader):
         pooled = statistic.pooled()
         count = np.maximum(pooled.count.value[0], 1.0)
         spread = pooled.squares[0] / count
-        self.kept = np.flatnonzero(spread > 0)
+        self.columns, self.kept = tuple(columns), np.flatnonzero(spread > 0)
         self.middle, self.spread = pooled.mean[0, self.kept], spread[self.kept]
         self.low, self.high = low[self.kept], high[self.kept]
         self.count, self.mean, self.squares = (
@@ -72,13 +73,20 @@ class Normal(Reader):
     def n_parameters(self) -> int:
         return 2 * self.mean.size
 
-    def formula(self, weights: FloatArray) -> list[Formula]:
-        """A parabola for each column, bounded and weighed."""
-        columns = tuple(self.kept.tolist())
+    def unknown(self, values: NDArray[Any]) -> Unknown:
+        missing = np.isnan(values)
+        return Unknown(self.columns, missing, np.zeros_like(missing))
+
+    def formulas(self) -> list[tuple[int, Formula]]:
+        """A parabola for each column, bounded."""
         variance = self._variance(self.count, self.squares, self.spread[:, np.newaxis])
         constant, square = -0.5 * np.log(variance), -0.5 / variance
-        held = {"low": self.low, "high": self.high, "most": self.most, "weights": weights}
-        return [formulas.Curve(columns, self.mean, constant, square=square, **held)]
+        curves = []
+        for p, j in enumerate(self.kept.tolist()):
+            of = slice(p, p + 1)
+            within = {"low": self.low[of], "high": self.high[of], "most": self.most}
+            curves.append((p, formulas.Curve((j,), self.mean[of], constant[of], square=square[of], **within)))
+        return curves
 
     @staticmethod
     def _variance(count: FloatArray, squares: FloatArray, spread: FloatArray) -> FloatArray:
@@ -92,6 +100,9 @@ class Jointly(Reader):
     A row is left out in closed form: δ = x − μ_y takes aδδᵀ (a = wn_y/(n_y − w)) from every scatter that it is in, so
     |Σ| and Σ⁻¹ follow by Sherman and Morrison. (Of the shared covariance that a class's own is drawn towards, the
     divisor stays.)
+
+    Entries that are unknown (NaN) are integrated out. With z = T(x − μ) and TᵀT = Σ⁻¹ that takes the span of their
+    columns T_U from z, and log |R|, where T_U = QR, from −½ log |Σ|: the density of the other entries is left.
     """
 
     def __init__(self, columns: Sequence[int], family: Normals, statistic: Scatter, params: NormalsParams) -> None:
@@ -107,10 +118,12 @@ class Jointly(Reader):
         return self.family.n_parameters(self.params)
 
     def _densities(self, rows: Rows) -> FloatArray:
-        """(n, 2, K), but for what is common to all classes."""
-        x, (classes, d) = rows.values, self.params.mean.shape
+        """(n, 2, K), up to a term common to all classes."""
+        values = np.where(rows.hides(self.columns)[self.family.reading.owner], np.nan, rows.values)
+        x, (classes, d) = np.nan_to_num(rows.values), self.params.mean.shape
+        partly = [(~known, some) for known, some in by_known_entries(values) if not known.all()]
         out = np.empty((len(x), 2, classes))
-        n = np.arange(len(x))
+        n, entries = np.arange(len(x)), (~np.isnan(values)).sum(axis=1)
         total = float(self.count.sum())
         whole = total + virtual_rows(total, d)
         if rows.labels is not None:
@@ -123,12 +136,18 @@ class Jointly(Reader):
             for k in range(classes):
                 t = whiten[k if piece else 0]
                 z = (x - self.params.mean[k]) @ t.T
-                logs = np.log(np.diagonal(t)).sum() if piece else 0.0
+                u = z if rows.labels is None else z + ((self.params.mean[k] - self.params.mean) @ t.T)[y]  # whitened δ
+                logs = np.full(len(x), np.log(np.diagonal(t)).sum())
+                for unknown, some in partly:
+                    q, r = np.linalg.qr(t[:, unknown])
+                    logs[some] -= np.log(np.abs(np.diagonal(r))).sum()
+                    z[some] -= z[some] @ q @ q.T
+                    if rows.labels is not None:
+                        u[some] -= u[some] @ q @ q.T
                 squares = np.einsum("ij,ij->i", z, z)
                 if rows.labels is None:
-                    out[:, piece, k] = logs - 0.5 * squares
+                    out[:, piece, k] = (logs if piece else 0.0) - 0.5 * squares
                     continue
-                u = z + ((self.params.mean[k] - self.params.mean) @ t.T)[y]  # whitened δ
                 mine = y == k
                 if piece:
                     size = self.count[k] + d
@@ -140,46 +159,72 @@ class Jointly(Reader):
                 cross = np.where(mine, farther * h, np.einsum("ij,ij->i", u, z))
                 squares = np.where(mine, farther**2 * h, squares)
                 rest = np.maximum(1.0 - taken * h / size, 1e-9)
-                q = (size - less) / size * (squares + taken * cross**2 / (size * rest))
-                found = -0.5 * q
+                q_form = (size - less) / size * (squares + taken * cross**2 / (size * rest))
+                density = -0.5 * q_form
                 if piece:
-                    found += logs - 0.5 * (np.log(rest) - d * np.log((size - less) / size))
-                out[n, piece, k] = found
+                    density += logs - 0.5 * (np.log(rest) - entries * np.log((size - less) / size))
+                out[n, piece, k] = density
         return out
 
     @cached_property
-    def _whitenings(self) -> tuple[Whitening, Whitening]:
-        """What takes both densities apart by entries."""
+    def _covariances(self) -> tuple[FloatArray, FloatArray]:
+        """(1, d, d) and (K, d, d) Σ and Σ_c."""
 
-        def of(whiten: FloatArray) -> Whitening:
+        def of(whiten: FloatArray) -> FloatArray:
             lower = np.stack([solve_lower(t, np.eye(len(t))) for t in whiten])
-            return Whitening.of(lower @ lower.transpose(0, 2, 1))
+            return lower @ lower.transpose(0, 2, 1)
 
         return of(self.params.shared), of(self.params.own)
 
-    def formula(self, weights: FloatArray) -> list[Formula]:
+    @cached_property
+    def _whitenings(self) -> tuple[Whitening, ...]:
+        """What takes both densities apart by entries."""
+        return tuple(map(Whitening.of, self._covariances))
+
+    def formulas(self) -> list[tuple[int, Formula]]:
         """The terms of both; each column has its share, as `share_adder` gives it."""
         reading = self.family.reading
         vector = tuple(range(len(self.columns))), reading.formula(), reading.owner
-        shared, own = map(formulas.Whitened.of, self._whitenings)
-        return [formulas.Mixed(*vector, self.params.mean, shared, own, weights, MOST)]
+        both = map(formulas.Whitened.of, self._whitenings)
+        return [(p, formulas.Mixed(*vector, self.params.mean, whitened, MOST)) for p, whitened in enumerate(both)]
 
     @property
     def width(self) -> int:
         return int(self.params.mean.shape[1]) + 4 * len(self.count)
 
-    def share_adder(self, weights: FloatArray) -> Adder:
+    def share_adder(self) -> ShareAdder:
         """The terms −½z_j² of the entries of a column and their constants; where evidence is bounded, so are they."""
-        first = np.searchsorted(self.family.reading.owner, np.arange(len(self.columns)))
-        columns = list(self.columns)
+        owner, columns = self.family.reading.owner, np.array(self.columns)
 
-        def add(values: FloatArray, out: FloatArray) -> None:
-            for whitening, weight in zip(self._whitenings, weights, strict=True):
-                if not weight.any():
-                    continue
-                terms = np.add.reduceat(whitening.terms(values, self.params.mean), first, axis=2)
-                terms -= terms.mean(axis=0)
-                scale = MOST / np.maximum(np.abs(terms.sum(axis=2)), MOST) * weight[:, np.newaxis]
-                out[:, columns] += (terms * scale[:, :, np.newaxis]).transpose(1, 2, 0)
+        def add(values: FloatArray, weights: FloatArray, out: FloatArray) -> None:
+            for known, rows in by_known_entries(values):
+                mine, first = np.unique(owner[known], return_index=True)
+                some, of_rows = out[rows], weights if weights.ndim == 2 else weights[rows]
+                for p, whitening in enumerate(self._whitenings_of(known)):
+                    weight = np.atleast_2d(of_rows[..., p, :])
+                    if not weight.any() or not len(mine):
+                        continue
+                    terms = whitening.terms(values[rows][:, known], self.params.mean[:, known])
+                    terms = np.add.reduceat(terms, first, axis=2)
+                    terms -= terms.mean(axis=0)
+                    scale = MOST / np.maximum(np.abs(terms.sum(axis=2)), MOST) * weight.T
+                    some[:, columns[mine]] += (terms * scale[:, :, np.newaxis]).transpose(1, 2, 0)
+                out[rows] = some
 
         return add
+
+    def _whitenings_of(self, known: NDArray[np.bool_]) -> tuple[Whitening, ...]:
+        if known.all():
+            return self._whitenings
+        return tuple(Whitening.of(sigma[:, known][:, :, known]) for sigma in self._covariances)
+
+
+def by_known_entries(values: FloatArray) -> list[tuple[NDArray[np.bool_], IntArray | slice]]:
+    """The places of rows, by the entries (d) that are known in them."""
+    unknown = np.isnan(values)
+    if not unknown.any():
+        return [(np.ones(values.shape[1], np.bool_), slice(None))]
+    patterns, which = np.unique(np.packbits(unknown, axis=1), axis=0, return_inverse=True)
+    known = ~np.unpackbits(patterns, axis=1, count=values.shape[1]).astype(np.bool_)
+    rows = np.split(np.argsort(which.reshape(-1), kind="stable"), np.cumsum(np.bincount(which.reshape(-1)))[:-1])
+    return list(zip(known, rows, strict=True))

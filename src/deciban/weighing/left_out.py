@@ -109,7 +109,7 @@ class LeftOut:
     def _admitted(self, block: Block, reader: Reader) -> NDArray[np.bool_]:
         if not reader.chosen or not self.learned:
             return np.ones(len(reader.pieces), np.bool_)
-        return reader.admitted(Rows(self._values(block), self.labels, self.sample.weights))
+        return reader.admitted(Rows(self.values(block), self.labels, self.sample.weights))
 
     def evidence(self, readers: Readers) -> tuple[Evidence, list[Piece], NDArray[np.uint64]]:
         """What every piece says of the rows, or of a part of too many, and their keys."""
@@ -128,6 +128,29 @@ class LeftOut:
         groups = np.zeros(len(pieces), np.intp)
         return Evidence(values, offset, rows.labels, rows.sample.weights, groups), pieces, rows.keys
 
+    def hiding(self, evidence: Evidence, readers: Readers, hidden: frozenset[int]) -> Evidence:
+        """The evidence of these rows, with some columns of the table hidden: nothing is known of their cells."""
+        values, at = evidence.values.copy(), 0
+        for block, reader in readers:
+            about = [not hidden.isdisjoint(piece.columns) for piece in reader.pieces]
+            here = slice(at, at + len(about))
+            if any(about) and max(len(piece.columns) for piece in reader.pieces) > 1:
+                self._fill(block, reader, values[:, :, here], hidden)
+            else:
+                values[:, :, here][:, :, about] = 0.0
+            at += len(about)
+        return replace(evidence, values=values)
+
+    def missing(self, readers: Readers) -> dict[int, NDArray[np.bool_]]:
+        """(n) for each column of the table, in which rows it is missing."""
+        schema, found = self.model.schema, dict[int, NDArray[np.bool_]]()
+        for block, reader in readers:
+            unknown = reader.unknown(self.values(block))
+            for j, mask in zip(unknown.columns, unknown.missing.T, strict=True) if unknown else ():
+                if j < len(schema.names):
+                    found[j] = mask
+        return found
+
     def prior(self, fewest: float) -> FloatArray:
         """(n, K) the shares of the classes, each row left out; a class that is left without rows has so many."""
         counts = np.tile(self.model.counts.value, (len(self.labels), 1))
@@ -138,8 +161,8 @@ class LeftOut:
         shares: FloatArray = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
         return shares
 
-    def _fill(self, block: Block, reader: Reader, out: FloatArray) -> None:
-        for at, found in self.parts(block, reader):
+    def _fill(self, block: Block, reader: Reader, out: FloatArray, hidden: frozenset[int] = frozenset()) -> None:
+        for at, found in self.parts(block, reader, hidden):
             here = slice(at, at + len(found))
             found[self.alone[here]] = 0.0
             if len(out) == 1:
@@ -147,19 +170,21 @@ class LeftOut:
             else:
                 out[:, here] = found.transpose(2, 0, 1)
 
-    def parts(self, block: Block, reader: Reader) -> Iterator[tuple[int, FloatArray]]:
+    def parts(
+        self, block: Block, reader: Reader, hidden: frozenset[int] = frozenset()
+    ) -> Iterator[tuple[int, FloatArray]]:
         """(m, pieces, K) the evidence of a block, of as many rows at a time as make no large arrays; from which on."""
-        values, sample = self._values(block), self.sample
-        rows = Rows(values)
+        values, sample = self.values(block), self.sample
+        rows = Rows(values, hidden=hidden)
         if self.learned:
             # a row of weight 2 is two rows, of which one is left out at a time
             weights = None if sample.weights is None else np.minimum(sample.weights, 1.0)
-            rows = Rows(values, self.labels, weights)
+            rows = Rows(values, self.labels, weights, hidden)
         step = max(1, CELLS // max(1, len(reader.pieces) * len(self.model.classes)))
         for at in range(0, len(self.labels), step):
             yield at, reader.evidence(rows.some(slice(at, at + step)))
 
-    def _values(self, block: Block) -> Any:
+    def values(self, block: Block) -> Any:
         """The columns of a block, in the form that its family reads; they must have been learned."""
         levels = block.statistic.levels if isinstance(block.statistic, Counts) else None
         sample, places = self.sample, self.model.schema.places(self.sample.frame)

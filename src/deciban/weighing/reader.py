@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from deciban.families.formulas import Formula
 
 Adder = Callable[[Any, FloatArray], None]
+ShareAdder = Callable[[Any, FloatArray, FloatArray], None]
 Share = tuple[tuple[int, ...], FloatArray]  # columns, and (n, K) what they contribute
 
 
@@ -35,10 +36,33 @@ class Rows:
     values: Any
     labels: Labels | None = None
     weights: FloatArray | None = None  # (n) how much of each row is left out; None is 1
+    hidden: frozenset[int] = frozenset()  # columns (of the table) that are taken for unknown
+
+    def hides(self, columns: Any) -> NDArray[np.bool_]:
+        """Which of some columns of the table are hidden."""
+        return np.isin(columns, list(self.hidden))
 
     def some(self, rows: slice) -> Rows:
-        parts: Any = (None if part is None else part[rows] for part in (self.labels, self.weights))
-        return Rows(rows_of(self.values, rows), *parts)
+        return self._of(rows_of(self.values, rows), rows)
+
+    def take(self, rows: IntArray) -> Rows:
+        """Rows at some places, of values that are one array; itself, if these are all."""
+        if len(rows) == len(self.values):
+            return self
+        return self._of(self.values[rows], rows)
+
+    def _of(self, values: Any, rows: slice | IntArray) -> Rows:
+        labels, weights = (None if part is None else part[rows] for part in (self.labels, self.weights))
+        return Rows(values, labels, weights, self.hidden)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Cells of which nothing is known."""
+
+    columns: tuple[int, ...]  # (m) of the table
+    missing: NDArray[np.bool_]  # (n, m)
+    unseen: NDArray[np.bool_]  # (n, m) values that were never seen
 
 
 class Reader(ABC):
@@ -80,27 +104,31 @@ class Reader(ABC):
         """How many numbers it makes of a row on the way, about."""
         return 1 + 4 * len(self.pieces)
 
-    @abstractmethod
-    def formula(self, weights: FloatArray) -> list[Formula]:
-        """What is added, as formulas that need no library; their owners are the columns that have shares of it.
+    def unknown(self, values: Any) -> Unknown | None:
+        """The cells that are unknown, where this is the reader that tells so of its columns."""
+        return None
 
-        Columns are numbered as the block has them.
+    @abstractmethod
+    def formulas(self) -> list[tuple[int, Formula]]:
+        """The evidence of each piece (its place), as formulas that need no library.
+
+        Their owners are the columns that have shares of it. Columns are numbered as the block has them.
         """
 
     def lines(self, values: Any, weights: FloatArray) -> Iterator[TermLine]:
         """What is added, term by term, where it has such: `by_lines`; they sum to it."""
         raise NotImplementedError
 
-    def share_adder(self, weights: FloatArray) -> Adder:
+    def share_adder(self) -> ShareAdder:
         """What adds the shares of columns to out (n, columns of the table, K); they sum to what `adder` adds.
 
-        A piece of one column is its own.
+        It takes values, weights (pieces, K) or (n, pieces, K), and out. A piece of one column is its own.
         """
 
-        def add(values: Any, out: FloatArray) -> None:
-            found = self.evidence(Rows(values)) * weights
+        def add(values: Any, weights: FloatArray, out: FloatArray) -> None:
+            weighted = self.evidence(Rows(values)) * weights
             for p, piece in enumerate(self.pieces):
-                out[:, piece.columns[0]] += found[:, p]
+                out[:, piece.columns[0]] += weighted[:, p]
 
         return add
 

@@ -18,6 +18,7 @@ from deciban.weighing.reader import Reader, Rows
 
 # a model has blocks of few kinds
 densities = late("deciban.weighing.densities")
+forest_leaves = late("deciban.weighing.forest_leaves")
 statistics = late("deciban.statistics")
 tables = late("deciban.weighing.tables")
 words = late("deciban.weighing.words")
@@ -74,7 +75,7 @@ def _reader(evidence: Generative, block: Block) -> Reader:
         case "Pairs":
             found = tables.Paired(columns, family, statistic, rows)
         case "Forest":
-            found = tables.Leaves(columns, family, statistic, rows)
+            found = forest_leaves.ForestLeaves(columns, family, statistic, rows)
         case "Multinomial" | "Text":
             found = words.Words(columns, family, statistic, context)
         case name:

@@ -215,26 +215,29 @@ def _encoding(evidence: Generative) -> tuple[tuple[int, ...], Encoding]:
         for i, j in enumerate(moments.plan.columns):
             if spread[i] > 0 and j < own:
                 numbers[j] = float(pooled.mean[0, i]), float(spread[i])
-    others: dict[int, Levels] = {}
+    others: dict[int, tuple[Levels, bool]] = {}  # and whether the first is the baseline
     if values is not None:
         assert isinstance(values.statistic, Counts)
         for j, (levels, sizes) in zip(values.plan.columns, _listed(values.statistic, LISTED), strict=True):
             whole = sizes.sum() >= evidence.counts.value.sum()  # then the entries of all but one tell the last
             if j < own and len(levels) > (1 if whole else 0):
-                others[j] = levels[1:] if whole else levels
+                others[j] = levels, bool(whole)
     classes = len(evidence.classes)
 
     def fits(width: int) -> bool:
         return 0 < width <= WIDEST and classes * width**2 <= PRODUCTS
 
-    if not fits(len(numbers) + sum(map(len, others.values()))):
+    if not fits(len(numbers) + sum(len(levels) - whole for levels, whole in others.values())):
         others = {}
     if not others and not fits(len(numbers)):
         numbers = {}
     columns = tuple(sorted([*numbers, *others]))
     middle, spread_of = ([numbers[j][i] if j in numbers else None for j in columns] for i in (0, 1))
     within = tuple(ranges[j] if j in numbers else None for j in columns)
-    return columns, Encoding(tuple(middle), tuple(spread_of), within, tuple(others.get(j) for j in columns))
+    lists, baseline = (
+        tuple(others[j][of] if j in others else other for j in columns) for of, other in enumerate((None, False))
+    )
+    return columns, Encoding(tuple(middle), tuple(spread_of), within, lists, baseline)  # type: ignore[arg-type]
 
 
 def _pairs(

@@ -1,4 +1,4 @@
-"""Evidence from counts: the values of a column, whether it is there, bins at several scales, pairs, and leaves."""
+"""Evidence from counts: the values of a column, whether it is there, bins at several scales, and pairs."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.batch import UNSEEN, Coded
+from deciban.batch import MISSING, UNSEEN, Coded
 from deciban.families.base import padded_table
 from deciban.families.celled import Pairs
 from deciban.families.cuts import bins_of, cut_values, equal_frequency
-from deciban.families.forest import Forest
 from deciban.families.mixed import Codes, Coding
 from deciban.late import late
 from deciban.statistics import Counts, Histogram
 from deciban.statistics.cells import Cells
 from deciban.statistics.moments import Moments
 from deciban.types import FloatArray, IntArray, Labels
-from deciban.weighing.reader import Adder, Piece, Reader, Rows, Share, centred
+from deciban.weighing.reader import Adder, Piece, Reader, Rows, Share, ShareAdder, Unknown, centred
 
 if TYPE_CHECKING:
     from deciban.families.formulas import Code, Formula
@@ -42,8 +41,8 @@ Cuts = FloatArray
 class Tables(Reader):
     """log (N_c(v) + sπ_c) − log π_c, with π_c the share of a class: each cell has s virtual rows, of all classes alike.
 
-    So a value that was never seen, or in the one row only that is left out, tells nothing. A missing cell of a table
-    that does not count them tells nothing either.
+    So a value that was seen only in the one row that is left out says nothing. A value that was never seen says
+    nothing either, nor does a missing cell where none was missing.
     """
 
     virtual = VIRTUAL
@@ -58,22 +57,23 @@ class Tables(Reader):
         """(n, pieces) places in the tables; −1 is missing."""
         raise NotImplementedError
 
-    def coding(self, piece: int) -> tuple[Code, ...]:
-        """How a piece's codes are made of cells: `codes`, for one row elsewhere."""
+    def codes_of(self, rows: Rows) -> NDArray[np.int32]:
+        """The same, of rows in which some columns may be hidden: of a single one, nobody asks then."""
+        return self.codes(rows.values)
+
+    def coding(self, piece: int) -> Code:
+        """How the codes of a piece are made of cells: `codes`, for one row elsewhere."""
         raise NotImplementedError
 
-    def formula(self, weights: FloatArray) -> list[Formula]:
-        """The tables of each piece, weighted: one for each of its columns."""
-        found: list[Formula] = []
-        for of, logs in enumerate(self.shares()):
-            for p in range(len(self.pieces)):
-                codes, table = self.coding(p), logs[self.offsets[p] : self.offsets[p + 1]] * weights[p]
-                owner, counts = (codes[of].column,), bool(weights[p].any())
-                found.append(formulas.Lookup(owner, codes, table) if counts else formulas.Always(owner, weights[p]))
-        return found
+    def formulas(self) -> list[tuple[int, Formula]]:
+        logs, ends = self.logs(), self.offsets
+        codes = [self.coding(p) for p in range(len(self.pieces))]
+        return [
+            (p, formulas.Lookup((code.column,), (code,), logs[ends[p] : ends[p + 1]])) for p, code in enumerate(codes)
+        ]
 
     def evidence(self, rows: Rows) -> FloatArray:
-        codes = self.codes(rows.values)
+        codes = self.codes_of(rows)
         out = np.empty((len(codes), len(self.pieces), len(self.prior)))
         _kernels.cell_evidence(
             codes, self.offsets, self.counts, self.rows, self.virtual, rows.labels, rows.weights, out
@@ -82,7 +82,7 @@ class Tables(Reader):
 
     def without(self, rows: Rows, kept: IntArray) -> Self:
         left = copy(self)
-        left.counts, left.rows = _less(self.counts, self.rows, self.codes(rows.values), self.offsets, rows, kept)
+        left.counts, left.rows = less_rows(self.counts, self.rows, self.codes(rows.values), self.offsets, rows, kept)
         left.prior = left.rows / left.rows.sum()
         return left
 
@@ -95,18 +95,17 @@ class Tables(Reader):
 
         return add
 
-    def share_adder(self, weights: FloatArray) -> Adder:
-        owner = np.repeat(np.arange(len(self.pieces)), np.diff(self.offsets))
+    def share_adder(self) -> ShareAdder:
         none = np.zeros((1, len(self.prior)))  # for a missing cell
-        tables = [np.concatenate([logs * weights[owner], none]) for logs in self.shares()]
+        tables = [np.concatenate([logs, none]) for logs in self.shares()]
 
-        def add(values: Any, out: FloatArray) -> None:
+        def add(values: Any, weights: FloatArray, out: FloatArray) -> None:
             codes = self.codes(values)
             place = np.where(codes < 0, len(self.counts), codes + self.offsets[:-1])
             for of, table in enumerate(tables):
-                found = table[place]
+                shares = table[place] * weights
                 for p, piece in enumerate(self.pieces):
-                    out[:, piece.columns[of]] += found[:, p]
+                    out[:, piece.columns[of]] += shares[:, p]
 
         return add
 
@@ -127,7 +126,7 @@ class Tables(Reader):
         return centred(np.log(counts + self.virtual * self.prior) - np.log(self.prior))
 
 
-def _less(
+def less_rows(
     counts: FloatArray,
     class_rows: FloatArray,
     codes: NDArray[np.int32],
@@ -144,10 +143,13 @@ def _less(
 
 
 class Values(Tables):
-    """The values of columns of categories; a missing cell is a value, and so are all rare ones together."""
+    """The values of columns of categories; a missing cell is a value, and so are all rare ones together.
+
+    A value that was never seen is none of them.
+    """
 
     def __init__(self, columns: Sequence[int], statistic: Counts, rows: FloatArray) -> None:
-        self.places, self.levels, tables = [], statistic.levels, []
+        self.columns, self.places, self.levels, tables = tuple(columns), [], statistic.levels, []
         for j in range(len(columns)):
             counts = statistic.table.value[:, statistic.offsets[j] : statistic.offsets[j + 1]].T
             place = _without_rare(counts, statistic.levels[j])
@@ -161,10 +163,15 @@ class Values(Tables):
         found = [place[column] for place, column in zip(self.places, values.codes.T, strict=True)]
         return np.stack(found, axis=1).astype(np.int32)
 
-    def coding(self, piece: int) -> tuple[Code, ...]:
+    def coding(self, piece: int) -> Code:
         place = self.places[piece]
-        size, unseen = int(place.max(initial=-1)) + 1, int(place[UNSEEN])
-        return (formulas.Code(piece, size, levels=self.levels[piece], places=place[:-2], unseen=unseen),)
+        size = int(place.max(initial=-1)) + 1
+        code: Code = formulas.Code(piece, size, levels=self.levels[piece], places=place[:-2])
+        return code
+
+    def unknown(self, values: Coded) -> Unknown:
+        none = np.array([levels.index(None) if None in levels else MISSING for levels in self.levels])
+        return Unknown(self.columns, values.codes == none, values.codes == UNSEEN)
 
 
 def rare_below(rows: float) -> float:
@@ -173,14 +180,14 @@ def rare_below(rows: float) -> float:
 
 
 def _without_rare(counts: FloatArray, levels: Sequence[Any]) -> NDArray[np.int32]:
-    """(V + 2) the place of each value; then of one never seen, which is a rare one, and of none."""
+    """(V + 2) the place of each value; then −1 for one never seen, and for none."""
     sizes = counts.sum(axis=1)
     rare = (sizes < rare_below(float(sizes.sum()))) & np.array([level is not None for level in levels], np.bool_)
     if rare.sum() < 2:  # one value is what it is
         rare[:] = False
     place = np.empty(len(counts) + 2, np.int32)
     place[:-2] = np.where(rare, 0, np.cumsum(~rare) - (0 if rare.any() else 1))
-    place[UNSEEN], place[-1] = 0 if rare.any() else -1, -1
+    place[-2:] = MISSING
     return place
 
 
@@ -197,8 +204,9 @@ class Present(Tables):
     def codes(self, values: FloatArray) -> NDArray[np.int32]:
         return np.ascontiguousarray(values[:, self.kept].astype(np.int32))
 
-    def coding(self, piece: int) -> tuple[Code, ...]:
-        return (formulas.Code(int(self.kept[piece]), 2, cuts=np.zeros(0), missing=1),)
+    def coding(self, piece: int) -> Code:
+        code: Code = formulas.Code(int(self.kept[piece]), 2, cuts=np.zeros(0), missing=1)
+        return code
 
 
 class Scales(Tables):
@@ -232,9 +240,10 @@ class Scales(Tables):
             out[:, p] = _binned(values[:, j], cuts)
         return out
 
-    def coding(self, piece: int) -> tuple[Code, ...]:
+    def coding(self, piece: int) -> Code:
         j, cuts = self.cuts[piece]
-        return (formulas.Code(j, len(cuts) + 1, cuts=cuts),)
+        code: Code = formulas.Code(j, len(cuts) + 1, cuts=cuts)
+        return code
 
 
 def by_rows_and_values(sizes: FloatArray) -> FloatArray:
@@ -252,8 +261,9 @@ def _binned(x: NDArray[Any], cuts: Cuts) -> NDArray[np.int32]:
 class Paired(Tables):
     """Tables of two columns, which share what a cell says by Shapley's values: ½[e(u) + e(u, v) − e(v)] is u's share.
 
-    e(u) is the evidence of the rows of u in this table, with the same virtual rows: what u says without v. Which pairs
-    have tables is chosen by the labels.
+    e(u) is the evidence of the rows of u in this table, with the same virtual rows: what u says without v, which is all
+    that is said where v is unknown. So the cells of a pair are followed by the sums of its columns and of its rows.
+    Which pairs have tables is chosen by the labels.
     """
 
     has_pairs = True
@@ -261,13 +271,53 @@ class Paired(Tables):
     chosen = True
 
     def __init__(self, columns: Sequence[int], family: Pairs, statistic: Cells, rows: FloatArray) -> None:
-        self.family = family
+        self.columns, self.family = np.array(columns), family
         pieces = [Piece("pair", (columns[a], columns[b])) for a, b in family.pairs]
-        tables = np.split(statistic.sum_x.value.T, family.offsets[1:-1])
-        super().__init__(pieces, tables, rows)
+        super().__init__(pieces, self._with_sums(statistic.sum_x.value.T), rows)
+
+    def _with_sums(self, counts: FloatArray) -> list[FloatArray]:
+        """Tables (cells, K) of the pairs, each followed by its sums over the first column, and over the second."""
+        return [
+            np.concatenate([table.reshape(-1, table.shape[-1]), table.sum(axis=0), table.sum(axis=1)])
+            for table in self._squares(np.split(counts, self.family.offsets[1:-1]))
+        ]
+
+    def _squares(self, tables: Sequence[FloatArray]) -> Iterator[FloatArray]:
+        """(size of a, size of b, K) the tables of the pairs."""
+        sizes = self.family.reading.sizes
+        for (a, b), table in zip(self.family.pairs, tables, strict=True):
+            yield table[: sizes[a] * sizes[b]].reshape(sizes[a], sizes[b], -1)
+
+    def tables(self, of_cells: FloatArray) -> list[FloatArray]:
+        """(size of a, size of b, K) what is known of the cells of each pair, without the sums."""
+        return list(self._squares(np.split(of_cells, self.offsets[1:-1])))
 
     def codes(self, values: Codes) -> NDArray[np.int32]:
-        return self.family.cells(values)
+        return self._cells(values, self.family.reading.unknown(values))
+
+    def codes_of(self, rows: Rows) -> NDArray[np.int32]:
+        return self._cells(rows.values, self.family.reading.unknown(rows.values) | rows.hides(self.columns))
+
+    def _cells(self, values: Codes, unknown: NDArray[np.bool_]) -> NDArray[np.int32]:
+        cells, sizes = self.family.cells(values), self.family.reading.sizes
+        for p, (a, b) in enumerate(self.family.pairs):
+            for one, other, first in ((a, b, sizes[a] * sizes[b]), (b, a, sizes[a] * sizes[b] + sizes[b])):
+                alone = unknown[:, one] & ~unknown[:, other]
+                cells[alone, p] = first + values[alone, other]
+            cells[unknown[:, a] & unknown[:, b], p] = MISSING
+        return cells
+
+    def without(self, rows: Rows, kept: IntArray) -> Self:
+        left, cells = copy(self), self.family.cells(rows.values)
+        counts = np.concatenate([table.reshape(-1, table.shape[-1]) for table in self.tables(self.counts)])
+        counts, left.rows = less_rows(counts, self.rows, cells, self.family.offsets, rows, kept)
+        left.counts = np.ascontiguousarray(np.concatenate(self._with_sums(counts)))
+        left.prior = left.rows / left.rows.sum()
+        return left
+
+    @property
+    def n_parameters(self) -> int:
+        return (int(self.family.offsets[-1]) - len(self.pieces)) * len(self.prior)
 
     def admitted(self, rows: Rows) -> NDArray[np.bool_]:
         assert rows.labels is not None
@@ -278,19 +328,26 @@ class Paired(Tables):
         admitted[best_pairs(gains, weight, self.family.least, most)] = True
         return admitted
 
-    def coding(self, piece: int) -> tuple[Code, ...]:
+    def formulas(self) -> list[tuple[int, Formula]]:
+        formula: list[tuple[int, Formula]] = []
         codes = self.family.reading.formula()
-        return tuple(codes[j] for j in self.family.pairs[piece])
+        for of, logs in enumerate(self.shares()):
+            for p, pair in enumerate(self.family.pairs):
+                both = tuple(codes[j] for j in pair)
+                cells, of_b, of_a = np.split(
+                    logs[self.offsets[p] : self.offsets[p + 1]], np.cumsum([both[0].size * both[1].size, both[1].size])
+                )
+                formula.append((p, formulas.Lookup((pair[of],), both, cells, (of_a, of_b))))
+        return formula
 
     def shares(self) -> tuple[FloatArray, FloatArray]:
-        logs, sizes = self.logs(), self.family.reading.sizes
-        first = np.empty_like(logs)
-        for p, (a, b) in enumerate(self.family.pairs):
-            cells = slice(self.offsets[p], self.offsets[p + 1])
-            counts = self.counts[cells].reshape(sizes[a], sizes[b], -1)
+        logs, first = self.logs(), np.empty_like(self.counts)
+        for p, (counts, said) in enumerate(zip(self.tables(self.counts), self.tables(logs), strict=True)):
             of_a, of_b = self._evidence_of(counts.sum(axis=1)), self._evidence_of(counts.sum(axis=0))
-            apart = of_a[:, np.newaxis] - of_b
-            first[cells] = 0.5 * (logs[cells] + apart.reshape(-1, apart.shape[-1]))
+            both = 0.5 * (said + of_a[:, np.newaxis] - of_b)
+            first[self.offsets[p] : self.offsets[p + 1]] = np.concatenate(
+                [both.reshape(-1, both.shape[-1]), np.zeros_like(of_b), of_a]
+            )
         return first, logs - first
 
     def pairs(self, values: Codes, weights: FloatArray) -> Iterator[Share]:
@@ -312,75 +369,3 @@ def best_pairs(gains: FloatArray, rows: float, least: float, most: int) -> list[
     """The places of the best pairs, those that say most first; unless any will do, at least 0.005 nats a row."""
     bar = max(least, GAIN * rows) if least else 0.0
     return [int(i) for i in np.argsort(-gains, kind="stable") if gains[i] > bar][:most]
-
-
-class Leaves(Reader):
-    """The mean over trees of log (N_c(leaf) + sπ_c) − log π_c, with s = ½.
-
-    A row that is left out is judged by the trees that were not grown from it. What a tree says is the sum of what each
-    step down to the leaf changes, and a step belongs to the column that it asks for.
-    """
-
-    virtual = 0.5
-
-    def __init__(self, columns: Sequence[int], family: Forest, statistic: Cells, rows: FloatArray) -> None:
-        self.columns, self.family, self.rows, self.prior = tuple(columns), family, rows, rows / rows.sum()
-        self.counts = np.ascontiguousarray(statistic.sum_x.value.T)
-        self.pieces = (Piece("forest", self.columns),)
-
-    def evidence(self, rows: Rows) -> FloatArray:
-        codes = self.family.cells(rows.values)
-        skip = None if rows.labels is None else self.family.seen(rows.values)
-        out = np.empty((len(codes), len(self.prior)))
-        _kernels.mean_cell_evidence(
-            codes, self.family.offsets, self.counts, self.rows, self.virtual, rows.labels, rows.weights, skip, out
-        )
-        return out[:, np.newaxis]
-
-    def without(self, rows: Rows, kept: IntArray) -> Self:
-        left, codes = copy(self), self.family.cells(rows.values)
-        left.counts, left.rows = _less(self.counts, self.rows, codes, self.family.offsets, rows, kept)
-        left.prior = left.rows / left.rows.sum()
-        return left
-
-    @property
-    def n_parameters(self) -> int:
-        return (len(self.counts) - len(self.family.starts) + 1) * len(self.prior)
-
-    def _logs(self, counts: FloatArray) -> FloatArray:
-        """(nodes, K) the evidence of each, divided by the number of trees."""
-        logs = centred(np.log(counts + self.virtual * self.prior) - np.log(self.prior))
-        return logs / (len(self.family.starts) - 1)
-
-    @property
-    def width(self) -> int:
-        return len(self.family.starts)
-
-    def adder(self, weights: FloatArray) -> Adder:
-        table = padded_table((self._logs(self.counts) * weights[0]).T)
-
-        def add(values: Codes, out: FloatArray) -> None:
-            _kernels.add_table(self.family.cells(values), self.family.offsets, table, out.shape[1], out)
-
-        return add
-
-    def formula(self, weights: FloatArray) -> list[Formula]:
-        """The trees, and the counts of their leaves."""
-        reading, order = self.family.reading, self.family.by_level()
-        column, code = self.family.column[order], self.family.code[order]
-        leaf = np.cumsum(self.family.column < 0) - 1  # (nodes) the place of each in the counts
-        counts = self.counts[leaf[order[column < 0]]]
-        trees = len(self.family.starts) - 1, column + 1, code, counts, self.prior, self.virtual, weights[0]
-        return [formulas.Trees(tuple(range(len(self.columns))), reading.formula(), reading.ordered, *trees)]
-
-    def share_adder(self, weights: FloatArray) -> Adder:
-        """What each step down to a leaf changes belongs to the column that it asks for."""
-        nodes = self._logs(self.family.sums(self.counts)) * weights[0]
-        columns, opposite = list(self.columns), len(self.prior) == 2 and weights[0, 0] == weights[0, 1]
-        nodes = np.ascontiguousarray(nodes[:, 1:] if opposite else nodes)  # half as much to read
-
-        def add(values: Codes, out: FloatArray) -> None:
-            shares = self.family.shares(values, nodes)
-            out[:, columns] += shares * [-1.0, 1.0] if opposite else shares
-
-        return add

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.batch import Frame
@@ -19,8 +20,8 @@ from deciban.late import late
 from deciban.plans import converts, read
 from deciban.sources import Sample
 from deciban.statistics import Counts
-from deciban.types import FloatArray, IntArray
-from deciban.weighing.reader import Adder, Reader, Share
+from deciban.types import FloatArray, IntArray, Levels
+from deciban.weighing.reader import Adder, Reader, Rows, ShareAdder
 from deciban.weighing.readers import Readers
 from deciban.weighing.weights import Weights
 
@@ -33,6 +34,8 @@ held_out = late("deciban.held_out")
 folding = late("deciban.weighing.folds")
 left_out = late("deciban.weighing.left_out")
 
+Blocks = Sequence[tuple[Reader, Any, FloatArray]]  # with their values and weights
+
 CELLS = 1 << 22  # numbers, that are made of rows at a time
 SPLIT = 4096  # rows, that are split into shares at a time
 
@@ -41,7 +44,8 @@ SPLIT = 4096  # rows, that are split into shares at a time
 class Weighed:
     """log p(c|x) = log ((1 − ε)·softmax(z)_c + ε·p(c)), z_c = log p(c) + b_c + Σ_pieces w_pc·evidence_pc.
 
-    ε is the share of the class prior (see `Weights`): odds are bounded by about 1/ε, whatever the evidence.
+    ε is the share of the class prior (see `Weights`): odds are bounded by about 1/ε, whatever the evidence. The weights
+    and the bias of a row depend on which of its columns are unknown (see `UnknownColumns`).
     """
 
     evidence: Generative
@@ -60,13 +64,63 @@ class Weighed:
 
     @cached_property
     def readers(self) -> tuple[tuple[Block, Reader, FloatArray], ...]:
-        """Every block that counts, with what reads it and (pieces, K) weights; and all that refuse infinite numbers."""
+        """Every block that counts, with what reads it and (pieces, K) weights; and all that refuse infinite numbers,
+        or say which columns are unknown."""
         found = []
         for block, reader in self.blocks:
-            values = self.weights.of(reader.pieces, self.evidence.schema.all_names, self.evidence.classes)
-            if values.any() or refuses_infinite(block):
+            named = reader.pieces, self.evidence.schema.all_names, self.evidence.classes
+            values, changes = self.weights.of(*named), self.weights.changes_of(*named)
+            if values.any() or changes.any() or refuses_infinite(block) or self._tells_unknown(block):
                 found.append((block, reader, values))
         return tuple(found)
+
+    @cached_property
+    def _changing(self) -> dict[int, int]:
+        """The columns of the table that change weights where they are unknown, and their places among them."""
+        place = {name: j for j, name in enumerate(self.evidence.schema.names)}
+        return {place[name]: c for c, name in enumerate(self.weights.unknown.names) if name in place}
+
+    def _tells_unknown(self, block: Block) -> bool:
+        alone = not (block.plan.presence or block.plan.family.joint)
+        return alone and not self._changing.keys().isdisjoint(block.plan.columns)
+
+    @cached_property
+    def changes(self) -> tuple[tuple[FloatArray, NDArray[np.bool_]], ...]:
+        """For each of the readers: how its weights change for each column that may be unknown, (C, pieces, K), and
+        which pieces are about that column alone, (C, pieces)."""
+        schema, names = self.evidence.schema, self.weights.unknown.names
+        found = []
+        for _, reader, _ in self.readers:
+            owners = [schema.owners(piece.columns) for piece in reader.pieces]
+            alone = np.array([[of == (j,) for of in owners] for j in self._places_of(names)], np.bool_)
+            values = self.weights.changes_of(reader.pieces, schema.all_names, self.evidence.classes)
+            found.append((values, alone.reshape(len(names), len(owners))))
+        return tuple(found)
+
+    def _places_of(self, names: Levels) -> list[int]:
+        place = {name: j for j, name in enumerate(self.evidence.schema.names)}
+        return [place.get(name, -1) for name in names]
+
+    def unknown(self, blocks: Iterable[tuple[Reader, Any, FloatArray]], rows: int) -> NDArray[np.bool_] | None:
+        """(n, C) which of the columns that change weights are unknown in rows; None, if none is."""
+        mask = np.zeros((rows, len(self.weights.unknown.names)), np.bool_)
+        for reader, values, _ in blocks if self._changing else ():
+            if (cells := reader.unknown(values)) is None:
+                continue
+            for i, j in enumerate(cells.columns):
+                if (c := self._changing.get(j)) is not None:
+                    missing = not self.weights.unknown.informative[c]
+                    mask[:, c] |= cells.unseen[:, i] | (missing & cells.missing[:, i])
+        return mask if mask.any() else None
+
+    def row_weights(self, reader: int, unknown: NDArray[np.bool_]) -> FloatArray:
+        """(n, pieces, K) the weights of the pieces of a reader (by its place), where columns (n, C) are unknown."""
+        changes, alone = self.changes[reader]
+        return changed_weights(self.readers[reader][2], changes, alone, unknown)
+
+    def row_bias(self, unknown: NDArray[np.bool_]) -> FloatArray:
+        """(n, K) the bias, where columns (n, C) are unknown."""
+        return changed_bias(self.weights, self.evidence.classes, unknown)
 
     def converts(self, frame: Frame) -> bool:
         return converts([block.plan for block in self.evidence.blocks], frame)
@@ -76,14 +130,40 @@ class Weighed:
         return tuple(reader.adder(weights) for _, reader, weights in self.readers)
 
     def joint(self, frame: Frame, out: FloatArray, first_row: int | IntArray = 0) -> None:
-        """out (n, K) = the scores, but for a term common to all classes."""
+        """out (n, K) = the scores, up to a term common to all classes."""
+        blocks = list(self._read(frame, first_row))
+        unknown = self.unknown(blocks, frame.rows)
+        if unknown is None:
+            self._add_known(blocks, out)
+        else:
+            partly = unknown.sum(axis=1) > 0
+            for rows in (np.flatnonzero(~partly), np.flatnonzero(partly)):
+                some, scores = list(self._read(frame.take(rows), rows)), np.empty((len(rows), out.shape[1]))
+                if partly[rows].any():
+                    self._add_unknown(some, scores, unknown[rows])
+                else:
+                    self._add_known(some, scores)
+                out[rows] = scores
+        self._limit(out, self.log_prior)
+
+    def _add_known(self, blocks: Blocks, out: FloatArray) -> None:
+        """The scores of rows in which no column is unknown."""
         out[:] = self.log_prior + self.bias
-        for add, (reader, values, weights) in zip(self._adders, self._read(frame, first_row), strict=True):
+        for add, (reader, values, weights) in zip(self._adders, blocks, strict=True):
             step = max(1, CELLS // (reader.width * len(self.log_prior)))
-            for at in range(0, frame.rows, step) if weights.any() else ():
+            for at in range(0, len(out), step) if weights.any() else ():
                 some = slice(at, at + step)
                 add(rows_of(values, some), out[some])
-        self._limit(out, self.log_prior)
+
+    def _add_unknown(self, blocks: Blocks, out: FloatArray, unknown: NDArray[np.bool_]) -> None:
+        """The scores of rows in which columns are unknown: each has weights of its own."""
+        out[:] = self.log_prior + self.row_bias(unknown)
+        for i, (reader, values, _) in enumerate(blocks):
+            step = max(1, CELLS // (reader.width * len(self.log_prior)))
+            for at in range(0, len(out), step) if reader.pieces else ():
+                some = slice(at, at + step)
+                weights = self.row_weights(i, unknown[some])
+                out[some] += np.einsum("npk,npk->nk", reader.evidence(Rows(rows_of(values, some))), weights)
 
     def _limit(self, scores: FloatArray, log_prior: FloatArray) -> None:
         """Turns scores (n, K) into log ((1 − ε)·softmax + ε·prior); where there is no ε, they stay as they are."""
@@ -103,14 +183,10 @@ class Weighed:
         result: FloatArray = np.where(known, change - change.mean(axis=1, keepdims=True, where=known), 0.0)
         return result
 
-    def _read(
-        self, frame: Frame, first_row: int | IntArray = 0, wanted: Callable[[Reader], bool] = lambda reader: True
-    ) -> Iterator[tuple[Reader, Any, FloatArray]]:
-        """Every block's values of some rows, for the readers that are wanted."""
+    def _read(self, frame: Frame, first_row: int | IntArray = 0) -> Iterator[tuple[Reader, Any, FloatArray]]:
+        """Every block's values of some rows, with what reads them and its weights."""
         places = self.evidence.schema.places(frame)
         for block, reader, weights in self.readers:
-            if not wanted(reader):
-                continue
             levels = block.statistic.levels if isinstance(block.statistic, Counts) else None
             values = read(block.plan, frame, places, levels, self.evidence.missing)
             try:
@@ -121,30 +197,35 @@ class Weighed:
             yield reader, values, weights
 
     @cached_property
-    def _share_adders(self) -> tuple[Adder, ...]:
-        return tuple(reader.share_adder(weights) for _, reader, weights in self.readers)
+    def _share_adders(self) -> tuple[ShareAdder, ...]:
+        return tuple(reader.share_adder() for _, reader, _ in self.readers)
 
     def contributions(self, frame: Frame, by: By = "column") -> Contributions:
         """The class prior, what each column (by="pair": and each pair) and each term adds, and the intercept.
 
         The intercept is the bias, which belongs to no column.
         """
-        names = self.evidence.schema.names
+        names, blocks = self.evidence.schema.names, list(self._read(frame))
+        unknown = self.unknown(blocks, frame.rows)
+        weighted = list(self._with_row_weights(blocks, unknown))
         shares, apart = self.column_shares(frame, by, terms=False), dict[tuple[int, ...], FloatArray]()
-        for columns, share in self._pairs(frame, by):
-            if len(columns) == 1:  # two that are derived from one column
-                shares[:, columns[0]] += share
-            else:
-                apart[columns] = apart[columns] + share if columns in apart else share
+        for reader, values, weights in weighted if by == "pair" else ():
+            for columns, share in reader.pairs(values, weights) if reader.has_pairs else ():
+                owners = self.evidence.schema.owners(columns)
+                if len(owners) == 1:  # two that are derived from one column
+                    shares[:, owners[0]] += share
+                else:
+                    apart[owners] = apart[owners] + share if owners in apart else share
         lines = [Line("prior"), *(Line(title((j,), names), (j,)) for j in self.explained_columns)]
         prior = np.broadcast_to(self.log_prior, (frame.rows, 1, len(self.log_prior)))
         found = [prior, shares[:, self.explained_columns]]
         more = {Line(title(columns, names), columns): share for columns, share in apart.items()}
-        if self.bias.any():
-            more[Line("intercept", last=True)] = np.broadcast_to(self.bias, (frame.rows, len(self.bias)))
+        bias = np.broadcast_to(self.bias, prior[:, 0].shape) if unknown is None else self.row_bias(unknown)
+        if self.has_intercept:
+            more[Line("intercept", last=True)] = bias
         terms: dict[str, tuple[Line, FloatArray]] = {}
-        for reader, values, weights in self._read(frame, wanted=lambda reader: reader.by_lines):
-            for term in reader.lines(values, weights) if weights.any() else ():
+        for reader, values, weights in weighted:
+            for term in reader.lines(values, weights) if reader.by_lines and weights.any() else ():
                 line = term.line(reader.pieces[0].columns, names)
                 before = terms.get(line.name)
                 terms[line.name] = line, term.nats if before is None else before[1] + term.nats
@@ -155,6 +236,17 @@ class Weighed:
             lines.append(Line(self.limit_name, last=True))
             nats = np.concatenate([nats, self.limit(nats.sum(axis=1))[:, np.newaxis]], axis=1)
         return Contributions(tuple(lines), nats)
+
+    @property
+    def has_intercept(self) -> bool:
+        return bool(self.bias.any() or self.weights.unknown.bias.any())
+
+    def _with_row_weights(
+        self, blocks: Blocks, unknown: NDArray[np.bool_] | None
+    ) -> Iterator[tuple[Reader, Any, FloatArray]]:
+        """Blocks with their weights: (pieces, K), or (n, pieces, K) where columns are unknown."""
+        for i, (reader, values, weights) in enumerate(blocks):
+            yield reader, values, weights if unknown is None else self.row_weights(i, unknown)
 
     @property
     def limit_name(self) -> str:
@@ -174,19 +266,16 @@ class Weighed:
         out = np.zeros((frame.rows, len(schema.all_names), len(self.log_prior)))
         for at in range(0, frame.rows, SPLIT):
             some = frame.slice(at, min(at + SPLIT, frame.rows))
-            for add, (reader, values, weights) in zip(self._share_adders, self._read(some, at), strict=True):
+            blocks = list(self._read(some, at))
+            weighted = self._with_row_weights(blocks, self.unknown(blocks, some.rows))
+            for add, (reader, values, weights) in zip(self._share_adders, weighted, strict=True):
                 apart = (reader.by_lines and not terms) or (by == "pair" and reader.has_pairs)
                 if weights.any() and not apart:
-                    add(values, out[at : at + SPLIT])
+                    add(values, weights, out[at : at + SPLIT])
         own = len(schema.names)
         for j in range(own, out.shape[1]):  # what is derived from a column is part of what the column adds
             out[:, schema.owners((j,))[0]] += out[:, j]
         return out[:, :own]
-
-    def _pairs(self, frame: Frame, by: By) -> Iterator[Share]:
-        for reader, values, weights in self._read(frame, wanted=lambda reader: by == "pair" and reader.has_pairs):
-            for columns, share in reader.pairs(values, weights):
-                yield self.evidence.schema.owners(columns), share
 
     def left_out(self, sample: Sample, seed: int) -> Judged:
         """Training rows, each judged by evidence of all the others, and by weights that rows of its fold never made.
@@ -199,16 +288,29 @@ class Weighed:
             log_prior = np.log(rows.prior(0.0))
         if not (isinstance(self.class_prior, str) and self.class_prior == "empirical"):
             log_prior = np.tile(self.log_prior, (len(rows.labels), 1))
-        classes = self.evidence.classes
-        z = log_prior + np.stack([weights.bias_of(classes) for weights in folds])[fold]
-        for block, reader in self.blocks:
-            named = reader.pieces, self.evidence.schema.all_names, classes
-            values = np.stack([weights.of(*named) for weights in folds])  # (F, pieces, K)
-            if not values.any() and not refuses_infinite(block):
-                continue
-            for at, found in rows.parts(block, reader):
+        classes, names = self.evidence.classes, self.evidence.schema.all_names
+        blocks = [(reader, rows.values(block), weights) for block, reader, weights in self.readers]
+        unknown = self.unknown(blocks, len(fold))
+        bias = np.stack([weights.bias_of(classes) for weights in folds])[fold]
+        if unknown is not None:
+            bias = np.select(
+                [fold[:, np.newaxis] == f for f in range(len(folds))],
+                [changed_bias(weights, classes, unknown) for weights in folds],
+            )
+        z = log_prior + bias
+        for i, (block, reader, _) in enumerate(self.readers):
+            values = np.stack([weights.of(reader.pieces, names, classes) for weights in folds])  # (F, pieces, K)
+            changes = np.stack([weights.changes_of(reader.pieces, names, classes) for weights in folds])
+            for at, found in rows.parts(block, reader) if len(reader.pieces) else ():
                 here = slice(at, at + len(found))
-                z[here] += np.einsum("npk,npk->nk", found, values[fold[here]])
+                row_weights = values[fold[here]]
+                if unknown is not None:
+                    for f in range(len(folds)):
+                        mine = fold[here] == f
+                        row_weights[mine] = changed_weights(
+                            values[f], changes[f], self.changes[i][1], unknown[here][mine]
+                        )
+                z[here] += np.einsum("npk,npk->nk", found, row_weights)
         z[rows.alone, rows.labels[rows.alone]] = -np.inf
         self._limit(z, log_prior)
         _kernels.normalise(z, self.log_prior, False)
@@ -220,6 +322,23 @@ class Weighed:
         if not len(self.weights.fold_bias):
             return np.zeros(len(keys), np.intp), [self.weights]
         return folding.fold_of(keys), [self.weights.of_fold(f) for f in range(len(self.weights.fold_bias))]
+
+
+def changed_weights(
+    weights: FloatArray, changes: FloatArray, alone: NDArray[np.bool_], unknown: NDArray[np.bool_]
+) -> FloatArray:
+    """(n, pieces, K) weights (pieces, K) with the changes (C, pieces, K) of the columns that are unknown (n, C)."""
+    mask = unknown.astype(np.float64)
+    changed: FloatArray = np.maximum(weights + np.tensordot(mask, changes, axes=1), 0.0)
+    changed[mask @ alone > 0] = 0.0
+    return changed
+
+
+def changed_bias(weights: Weights, classes: Levels, unknown: NDArray[np.bool_]) -> FloatArray:
+    """(n, K) the bias with the changes of the columns that are unknown (n, C)."""
+    bias = weights.bias_of(classes) + unknown.astype(np.float64) @ weights.bias_changes_of(classes)
+    result: FloatArray = bias * weights.unknown.bias_left(unknown)[:, np.newaxis]
+    return result
 
 
 def refuses_infinite(block: Block) -> bool:

@@ -7,22 +7,75 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deciban.late import late
-from deciban.types import FloatArray, Level, Levels
+from deciban.types import FloatArray, IntArray, Level, Levels
 
 if TYPE_CHECKING:
     from deciban.generative import Generative
     from deciban.sources import Sample
     from deciban.weighing.reader import Piece
     from deciban.weighing.readers import Readers
+    from deciban.weighing.unknown_columns import ColumnChanges
 
 # what learns weights is not needed where they are known
 left_out = late("deciban.weighing.left_out")
 fitting = late("deciban.weighing.candidates")
 cross_fitting = late("deciban.weighing.cross_fit")
+unknown_columns = late("deciban.weighing.unknown_columns")
 
 EXACT = 1e-12  # of the objective: then the order of the rows does not show
+
+
+@dataclass(frozen=True)
+class UnknownColumns:
+    """How the weights change for rows in which columns are unknown; see weighing.unknown_columns.
+
+    The changes of several columns add up; weights never fall below 0. Evidence of an unknown column alone says
+    nothing. The bias goes to 0 as ever more of the C columns are unknown: (C − m)/(C − 1) of it is left with m of them.
+    """
+
+    names: Levels  # (C)
+    informative: tuple[bool, ...]  # (C) whether a missing cell is evidence; then only a value never seen is unknown
+    values: FloatArray  # (C, P, K)
+    bias: FloatArray  # (C, K)
+    fold_values: FloatArray  # (F, C, P, K) by rows that are not in a fold
+    fold_bias: FloatArray  # (F, C, K)
+
+    @classmethod
+    def none(cls, pieces: int, classes: int) -> UnknownColumns:
+        """No column changes anything."""
+        empty = np.zeros((0, pieces, classes)), np.zeros((0, classes))
+        return cls((), (), *empty, np.zeros((0, *empty[0].shape)), np.zeros((0, *empty[1].shape)))
+
+    @classmethod
+    def of(
+        cls, changes: Sequence[ColumnChanges], names: Sequence[Level], kept: IntArray, classes: int
+    ) -> UnknownColumns:
+        """From what was fitted, for some of the pieces."""
+        if not changes:
+            return cls.none(len(kept), classes)
+        folds = max(len(change.folds) for change in changes)
+        each = [(change.change, *(change.folds or (change.change,) * folds)) for change in changes]
+        values = np.stack([[w.values[kept] for w in several] for several in zip(*each, strict=True)])
+        bias = np.stack([[w.bias for w in several] for several in zip(*each, strict=True)])
+        informative = tuple(change.informative for change in changes)
+        return cls(tuple(names[c.column] for c in changes), informative, values[0], bias[0], values[1:], bias[1:])
+
+    def of_fold(self, fold: int) -> UnknownColumns:
+        if fold >= len(self.fold_bias):
+            return self
+        return replace(self, values=self.fold_values[fold], bias=self.fold_bias[fold])
+
+    def of_pieces(self, kept: Sequence[int]) -> UnknownColumns:
+        return replace(self, values=self.values[:, kept], fold_values=self.fold_values[:, :, kept])
+
+    def bias_left(self, unknown: NDArray[np.bool_]) -> FloatArray:
+        """(n) the part of the bias that is left, where some of the columns (n, C) are unknown."""
+        count, several = unknown.sum(axis=1), len(self.names)
+        left: FloatArray = (several - count) / max(1, several - 1)
+        return np.where(count > 0, left, 1.0)
 
 
 @dataclass(frozen=True)
@@ -44,13 +97,15 @@ class Weights:
     prior_share: float  # ε: p = (1 − ε)·softmax(scores) + ε·p(c), for n rows support no more than about log n nats
     shares: dict[str, float]  # how much each candidate is believed: "prior", "naive Bayes", "penalty 30", …
     rows: int  # that were weighed
+    unknown: UnknownColumns
 
     @classmethod
     def none(cls, classes: Levels) -> Weights:
         """Nothing counts but the class prior."""
         k = len(classes)
         empty = np.zeros((0, k)), np.zeros(k), np.zeros((0, 0, k)), np.zeros((0, k))
-        return cls(classes, (), (), *empty, prior_share=0.0, shares={"prior": 1.0}, rows=0)
+        unknown = UnknownColumns.none(0, k)
+        return cls(classes, (), (), *empty, prior_share=0.0, shares={"prior": 1.0}, rows=0, unknown=unknown)
 
     @classmethod
     def learned(
@@ -76,7 +131,9 @@ class Weights:
         chosen = {name: weights for path in paths for name, weights in path if name in crossed.shares}
         mean = fitting.mean_weights(list(chosen.values()), [crossed.shares[name] for name in chosen])
         folds = np.stack([fold.values for fold in crossed.folds])
-        kept = np.flatnonzero(mean.values.any(axis=1) | folds.any(axis=(0, 2)))
+        changes = unknown_columns.column_changes(rows, readers, crossed.shares)
+        changed = sum((np.abs(change.change.values) for change in changes), np.zeros_like(mean.values))
+        kept = np.flatnonzero((mean.values + changed).any(axis=1) | folds.any(axis=(0, 2)))
         return cls(
             classes,
             tuple(pieces[p].kind for p in kept),
@@ -88,41 +145,48 @@ class Weights:
             crossed.prior_share,
             crossed.shares,
             len(keys),
+            UnknownColumns.of(changes, names, kept, len(classes)),
         )
 
     def of_fold(self, fold: int) -> Weights:
         """The weights that rows of a fold had no part in; those of all rows, if none were learned by folds."""
         if fold >= len(self.fold_bias):
             return self
-        return replace(self, values=self.fold_values[fold], bias=self.fold_bias[fold])
+        unknown = self.unknown.of_fold(fold)
+        return replace(self, values=self.fold_values[fold], bias=self.fold_bias[fold], unknown=unknown)
 
     def without(self, gone: Collection[tuple[str, frozenset[Level]]]) -> Weights:
         """Less the weights of pieces (kinds and columns) that are there no more."""
         kept = [p for p, key in enumerate(self.keys) if key not in gone]
         kinds, columns = tuple(self.kinds[p] for p in kept), tuple(self.columns[p] for p in kept)
         values, folds = self.values[kept], self.fold_values[:, kept]
-        return replace(self, kinds=kinds, columns=columns, values=values, fold_values=folds)
+        unknown = self.unknown.of_pieces(kept)
+        return replace(self, kinds=kinds, columns=columns, values=values, fold_values=folds, unknown=unknown)
 
     def of(self, pieces: Sequence[Piece], names: Sequence[Level], classes: Levels) -> FloatArray:
         """(pieces, K) the weights of some pieces for some classes."""
+        return self._of(self.values, pieces, names, classes)
+
+    def changes_of(self, pieces: Sequence[Piece], names: Sequence[Level], classes: Levels) -> FloatArray:
+        """(C, pieces, K) how they change for each column that may be unknown."""
+        return self._of(self.unknown.values, pieces, names, classes)
+
+    def _of(self, values: FloatArray, pieces: Sequence[Piece], names: Sequence[Level], classes: Levels) -> FloatArray:
         place = {key: p for p, key in enumerate(self.keys)}
-        values = self._with_mean
-        found = np.zeros((len(pieces), len(classes)))
-        for i, piece in enumerate(pieces):
-            p = place.get((piece.kind, frozenset(names[j] for j in piece.columns)))
-            if p is not None:
-                found[i] = values[p, self._classes(classes)]
+        keys = [(piece.kind, frozenset(names[j] for j in piece.columns)) for piece in pieces]
+        there = [i for i, key in enumerate(keys) if key in place]
+        found = np.zeros((*values.shape[:-2], len(pieces), len(classes)))
+        found[..., there, :] = with_mean(values)[..., [place[keys[i]] for i in there], :][..., self._classes(classes)]
         return found
 
     def bias_of(self, classes: Levels) -> FloatArray:
         """(K) b of some classes."""
         return np.append(self.bias, 0.0)[self._classes(classes)]
 
-    @property
-    def _with_mean(self) -> FloatArray:
-        """(P, K + 1) the weights, and their means: those of classes that were never weighed."""
-        mean = self.values.mean(axis=1, keepdims=True) if len(self.classes) else np.zeros((len(self.values), 1))
-        return np.hstack([self.values, mean])
+    def bias_changes_of(self, classes: Levels) -> FloatArray:
+        """(C, K) how b changes for each column that may be unknown."""
+        bias = self.unknown.bias
+        return np.hstack([bias, np.zeros((len(bias), 1))])[:, self._classes(classes)]
 
     @property
     def keys(self) -> list[tuple[str, frozenset[Level]]]:
@@ -159,6 +223,7 @@ class Weights:
             of_all[0] * self.prior_share + of_all[1] * other.prior_share,
             {name: min(believed, 1.0) for name, believed in shares.items()},
             self.rows + other.rows,
+            _merged_unknown((self, other), place, classes, share),
         )
 
 
@@ -169,9 +234,42 @@ def _mean_of(
     values, bias = np.zeros((2, len(place), len(classes))), np.zeros((2, len(classes)))
     for i, weights in enumerate(both):
         at, of = [place[key] for key in weights.keys], weights._classes(classes)
-        values[i, at] = weights._with_mean[:, of]
+        values[i, at] = with_mean(weights.values)[:, of]
         bias[i] = weights.bias_of(classes)
     return _mean(values, share[:, np.newaxis]), _mean(bias, share)
+
+
+def _merged_unknown(
+    both: tuple[Weights, Weights], place: Mapping[tuple[str, frozenset[Level]], int], classes: Levels, share: FloatArray
+) -> UnknownColumns:
+    """The mean of the changes of two models; a column that one lacks changes nothing there."""
+    names = tuple(dict.fromkeys((*both[0].unknown.names, *both[1].unknown.names)))
+    flags = [dict(zip(weights.unknown.names, weights.unknown.informative, strict=True)) for weights in both]
+
+    def mean(unknowns: Sequence[UnknownColumns]) -> tuple[FloatArray, FloatArray]:
+        values, bias = np.zeros((2, len(names), len(place), len(classes))), np.zeros((2, len(names), len(classes)))
+        for i, (weights, unknown) in enumerate(zip(both, unknowns, strict=True)):
+            at, of = [place[key] for key in weights.keys], weights._classes(classes)
+            rows = [names.index(name) for name in unknown.names]
+            values[i][np.ix_(rows, at)] = with_mean(unknown.values)[..., of]
+            bias[i, rows] = np.hstack([unknown.bias, np.zeros((len(rows), 1))])[:, of]
+        return _mean(values, share[:, np.newaxis, np.newaxis]), _mean(bias, share[:, np.newaxis])
+
+    values, bias = mean([w.unknown for w in both])
+    several = range(max(len(w.unknown.fold_bias) for w in both))
+    folds = [mean([w.unknown.of_fold(f) for w in both]) for f in several]
+    fold_values = np.stack([v for v, _ in folds]) if folds else np.zeros((0, *values.shape))
+    fold_bias = np.stack([b for _, b in folds]) if folds else np.zeros((0, *bias.shape))
+    return UnknownColumns(
+        names, tuple(any(of.get(n) for of in flags) for n in names), values, bias, fold_values, fold_bias
+    )
+
+
+def with_mean(values: FloatArray) -> FloatArray:
+    """(…, P, K + 1) weights, and their means over the classes: those of classes that were never weighed."""
+    some = values.shape[-1] > 0
+    mean = values.mean(axis=-1, keepdims=True) if some else np.zeros((*values.shape[:-1], 1))
+    return np.concatenate([values, mean], axis=-1)
 
 
 def _shares(

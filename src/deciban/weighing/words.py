@@ -11,7 +11,7 @@ import numpy as np
 from deciban.families.base import Context, TermLine
 from deciban.families.text import Text
 from deciban.types import FloatArray
-from deciban.weighing.reader import Adder, Piece, Reader, Rows, centred
+from deciban.weighing.reader import Piece, Reader, Rows, ShareAdder, Unknown, centred
 
 if TYPE_CHECKING:
     from deciban.families.formulas import Formula
@@ -42,28 +42,35 @@ class Words(Reader):
     def n_parameters(self) -> int:
         return int(self.family.n_parameters(self.params))
 
-    def formula(self, weights: FloatArray) -> list[Formula]:
-        """What each word adds, less its mean over the classes, weighed."""
+    def unknown(self, values: Any) -> Unknown | None:
+        if not self.by_lines:
+            return None
+        missing = values.places[:, :, 2] < 0
+        return Unknown(self.columns, missing, np.zeros_like(missing))
+
+    def formulas(self) -> list[tuple[int, Formula]]:
+        """What each word adds, less its mean over the classes."""
         (whole,) = self.family.formula(self.params)
         if not self.by_lines:
-            return [replace(whole, slope=centred(whole.slope) * weights[0])]
-        absent = None if whole.absent is None else centred(whole.absent) * weights[0]
-        return [replace(whole, table=centred(whole.table) * weights[0], absent=absent)]
+            return [(0, replace(whole, slope=centred(whole.slope)))]
+        absent = None if whole.absent is None else centred(whole.absent)
+        return [(0, replace(whole, table=centred(whole.table), absent=absent))]
 
     def lines(self, values: Any, weights: FloatArray) -> Iterator[TermLine]:
         for term in self.family.lines(self.params, values, len(self.context.classes)):
-            yield replace(term, nats=centred(term.nats) * weights[0])
+            yield replace(term, nats=centred(term.nats) * weights[..., 0, :])
 
-    def share_adder(self, weights: FloatArray) -> Adder:
+    def share_adder(self) -> ShareAdder:
         """Each word is a column; columns of documents that are read together share alike."""
         columns = list(self.columns)
 
-        def add(values: Any, out: FloatArray) -> None:
+        def add(values: Any, weights: FloatArray, out: FloatArray) -> None:
+            weight = weights[..., 0, :]
             if self.by_lines:
-                whole = self.evidence(Rows(values))[:, 0] * weights[0]
+                whole = self.evidence(Rows(values))[:, 0] * weight
                 out[:, columns] += whole[:, np.newaxis] / len(columns)
                 return
             parts = np.stack(self.family.parts(self.params, values, len(self.context.classes)), axis=1)
-            out[:, columns] += centred(parts) * weights[0]
+            out[:, columns] += centred(parts) * (weight if weight.ndim == 1 else weight[:, np.newaxis])
 
         return add

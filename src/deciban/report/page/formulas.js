@@ -8,18 +8,40 @@ const Formulas = (() => {
   const sum = (values) => values.reduce((total, x) => total + x, 0);
   const centred = (nats, mean = sum(nats) / nats.length) => nats.map((x) => x - mean);
 
+  // Of two codes, one of which is unknown, the other speaks alone.
   function addLookup(formula, row) {
-    let place = 0;
-    for (const code of formula.codes) {
-      const own = codeOf(row, code);
-      if (own < 0) return;
-      place = place * code.size + own;
-    }
-    row.add(formula.part, formula.table[place]);
+    const { codes, table, alone } = formula;
+    const own = codes.map((code) => codeOf(row, code));
+    const known = range(own.length).filter((i) => own[i] >= 0);
+    if (known.length === own.length) {
+      const place = own.reduce((before, code, i) => before * codes[i].size + code, 0);
+      row.add(formula.part, table[place]);
+    } else if (alone && known.length === 1) row.add(formula.part, alone[known[0]][own[known[0]]]);
+  }
+
+  // Weights by which columns are unknown in a row; none is below 0, and what is about an unknown column alone has none.
+  function addWeighted({ formula, weights, changes, column }, row) {
+    if (row.unknown.includes(column)) return;
+    const changed = (k) => row.unknown.reduce((total, c) => total + changes[c][k], weights[k]);
+    const own = row.each((k) => Math.max(changed(k), 0));
+    const weighed = (nats) => row.each((k) => nats[k] * own[k]);
+    ADD[formula.kind](formula, {
+      ...row,
+      add: (part, nats) => row.add(part, weighed(nats)),
+      line: (name, nats, times) => row.line(name, weighed(nats), times),
+    });
+  }
+
+  // The bias goes to 0 as ever more columns are unknown.
+  function addIntercept({ nats, changes, part }, row) {
+    const [several, unknown] = [changes.length, row.unknown];
+    const left = unknown.length ? (several - unknown.length) / Math.max(1, several - 1) : 1;
+    const bias = row.each((k) => left * unknown.reduce((total, c) => total + changes[c][k], nats[k]));
+    row.add(part, bias);
   }
 
   function addCurve(formula, row) {
-    const { middle, constant, slope, square, missing, low, high, most, weights, factorial } = formula;
+    const { middle, constant, slope, square, missing, low, high, most, factorial } = formula;
     formula.columns.forEach((column, j) => {
       let x = numberOf(row, column, formula.domains, formula.lenient);
       if (Number.isNaN(x)) {
@@ -35,7 +57,7 @@ const Formulas = (() => {
         if (square && square[j][k] !== 0) value += t * t * square[j][k];
         return value + common;
       });
-      if (most !== undefined) nats = centred(nats).map((v, k) => Math.min(Math.max(v, -most), most) * weights[j][k]);
+      if (most !== undefined) nats = centred(nats).map((v) => Math.min(Math.max(v, -most), most));
       row.add(formula.parts[j], nats);
     });
   }
@@ -156,79 +178,129 @@ const Formulas = (() => {
     return { values: matrix.map((line, i) => Math.max(line[i], Number.MIN_VALUE)), vectors };
   }
 
+  // The entries of a row; NaN where they are unknown.
   function vectorOf(formula, row) {
     const x = zeros(formula.owner.length);
     for (const entry of formula.entries) {
       if (entry.code) {
         const place = codeOf(row, entry.code);
-        if (place >= 0) x[entry.entry + place] = 1;
+        const first = entry.entry + entry.code.size - entry.width;
+        if (place < 0) x.fill(NaN, first, first + entry.width);
+        else if (entry.entry + place >= first) x[entry.entry + place] = 1;
         continue;
       }
       const cell = numberOf(row, entry.column);
       const z = (Math.min(Math.max(cell, entry.low), entry.high) - entry.middle) / entry.spread;
-      if (!Number.isNaN(z)) x[entry.entry] = Math.min(Math.max(z, -entry.farthest), entry.farthest);
+      x[entry.entry] = Math.min(Math.max(z, -entry.farthest), entry.farthest);
     }
     return x;
   }
 
-  // The terms of both normals, each centred, held within bounds and weighted as a whole.
+  // The terms of the entries that are known, centred and held within bounds as a whole.
   function addMixed(formula, row) {
     const x = vectorOf(formula, row);
-    [formula.shared, formula.own].forEach((whitened, piece) => {
-      const terms = row.each((k) => normalTerms(whitened, k, x, formula.mean[k]), Array);
-      const byEntry = range(x.length).map((i) => centred(Float64Array.from(terms, (of_class) => of_class[i])));
-      const whole = row.each((k) => sum(byEntry.map((nats) => nats[k])));
-      const scale = whole.map(
-        (v, k) => (formula.most / Math.max(Math.abs(v), formula.most)) * formula.weights[piece][k],
-      );
-      byEntry.forEach((nats, i) => {
-        const scaled = nats.map((v, k) => v * scale[k]);
-        row.add(formula.parts[formula.owner[i]], scaled);
-      });
+    const there = range(x.length).filter((i) => !Number.isNaN(x[i]));
+    if (there.length === 0) return;
+    const whitened = there.length === x.length ? formula.whitened : marginal(formula, there);
+    const known = Float64Array.from(there, (i) => x[i]);
+    const terms = row.each((k) => normalTerms(whitened, k, known, Float64Array.from(there, (i) => formula.mean[k][i])), Array);
+    const byEntry = range(there.length).map((i) => centred(Float64Array.from(terms, (ofClass) => ofClass[i])));
+    const whole = row.each((k) => sum(byEntry.map((nats) => nats[k])));
+    const scale = whole.map((v) => formula.most / Math.max(Math.abs(v), formula.most));
+    byEntry.forEach((nats, i) => {
+      const scaled = nats.map((v, k) => v * scale[k]);
+      row.add(formula.parts[formula.owner[there[i]]], scaled);
     });
+  }
+
+  // Σ from what whitens it, when it is first needed: R is the inverse of the square of its root's.
+  function withCovariance(mixed) {
+    let covariance;
+    const whitened = mixed.whitened;
+    const made = () => whitened.root.map((root, one) => covarianceOf(root, whitened.scale[one]));
+    return { ...mixed, marginals: new Map(), get covariance() { return (covariance ??= made()); } };
+  }
+
+  function covarianceOf(root, scale) {
+    const n = scale.length;
+    const inverse = inverseOf(range(n).map((i) => Float64Array.from({ length: n }, (_, j) => root[at(Math.max(i, j), Math.min(i, j))])));
+    const sigma = zeros(at(n, 0));
+    for (let i = 0; i < n; i++) {
+      for (let j = 0; j <= i; j++) {
+        let total = 0;
+        for (let m = 0; m < n; m++) total += inverse[i][m] * inverse[j][m];
+        sigma[at(i, j)] = total / (scale[i] * scale[j]);
+      }
+    }
+    return sigma;
+  }
+
+  // The inverse of a symmetric, positive definite matrix, by Gauss and Jordan.
+  function inverseOf(matrix) {
+    const n = matrix.length;
+    const inverse = range(n).map((i) => Float64Array.from({ length: n }, (_, j) => Number(i === j)));
+    for (let p = 0; p < n; p++) {
+      const pivot = matrix[p][p];
+      for (const of of [matrix, inverse]) of[p] = of[p].map((x) => x / pivot);
+      for (let i = 0; i < n; i++) {
+        const factor = matrix[i][p];
+        if (i === p || factor === 0) continue;
+        for (const of of [matrix, inverse]) for (let j = 0; j < n; j++) of[i][j] -= factor * of[p][j];
+      }
+    }
+    return inverse;
   }
 
   // What every node says, from the counts of the leaves: pairs of children come after their parents, in the same order.
   function prepareTrees(formula, classes) {
-    const { trees, asked, counts, prior, virtual, weights } = formula;
-    const said = zeros(asked.length * classes);
+    const { asked, counts } = formula;
+    const rows = zeros(asked.length * classes);
     const left = new Uint32Array(asked.length);
     let leaf = counts.length;
     let child = asked.length;
     for (let node = asked.length - 1; node >= 0; node--) {
       if (asked[node] === 0) {
-        said.set(counts[--leaf], node * classes);
+        rows.set(counts[--leaf], node * classes);
         continue;
       }
       left[node] = child -= 2;
       for (let k = 0; k < classes; k++) {
-        said[node * classes + k] = said[child * classes + k] + said[(child + 1) * classes + k];
+        rows[node * classes + k] = rows[child * classes + k] + rows[(child + 1) * classes + k];
       }
     }
-    for (let first = 0; first < said.length; first += classes) {
-      let mean = 0;
-      for (let k = 0; k < classes; k++) {
-        said[first + k] = Math.log(said[first + k] + virtual * prior[k]) - Math.log(prior[k]);
-        mean += said[first + k] / classes;
-      }
-      for (let k = 0; k < classes; k++) said[first + k] = ((said[first + k] - mean) / trees) * weights[k];
-    }
-    return { ...formula, said, left };
+    return { ...formula, rows, left };
   }
 
-  // A tree says what its leaf says: the sum of what each step down to it changes.
+  // A tree says what its leaf says, or all leaves together that a row may be in: the sum of what each level changes. The
+  // columns that rule out rows at a level share what it changes by how many they rule out.
   function addTrees(formula, row) {
-    const { trees, asked, left, code, ordered, said, parts } = formula;
+    const { trees, asked, left, code, ordered, rows, prior, virtual, parts } = formula;
+    const { classes } = row;
     const codes = formula.codes.map((one) => codeOf(row, one));
-    const shares = codes.map(() => zeros(row.classes));
+    const shares = codes.map(() => zeros(classes));
+    const countsOf = (nodes) => row.each((k) => nodes.reduce((total, node) => total + rows[node * classes + k], 0));
+    const saidBy = (nodes) => centred(countsOf(nodes).map((n, k) => Math.log(n + virtual * prior[k]) - Math.log(prior[k])));
     for (let root = 0; root < trees; root++) {
-      let node = root;
-      while (asked[node] > 0) {
-        const column = asked[node] - 1;
-        const before = node * row.classes;
-        const goesLeft = ordered[column] ? codes[column] <= code[node] : codes[column] === code[node];
-        node = left[node] + (goesLeft ? 0 : 1);
-        for (let k = 0; k < row.classes; k++) shares[column][k] += said[node * row.classes + k] - said[before + k];
+      let nodes = [root];
+      let before = saidBy(nodes);
+      while (nodes.some((node) => asked[node] > 0)) {
+        const ruledOut = new Map();
+        nodes = nodes.flatMap((node) => {
+          const column = asked[node] - 1;
+          if (column < 0) return [node];
+          if (codes[column] < 0) return [left[node], left[node] + 1];
+          const goesLeft = ordered[column] ? codes[column] <= code[node] : codes[column] === code[node];
+          const [taken, other] = goesLeft ? [left[node], left[node] + 1] : [left[node] + 1, left[node]];
+          ruledOut.set(column, (ruledOut.get(column) ?? 0) + sum(countsOf([other])));
+          return [taken];
+        });
+        const total = sum([...ruledOut.values()]);
+        if (total <= 0) continue;
+        const after = saidBy(nodes);
+        for (const [column, count] of ruledOut) {
+          for (let k = 0; k < classes; k++) shares[column][k] += ((count / total) * (after[k] - before[k])) / trees;
+        }
+        before = after;
       }
     }
     shares.forEach((share, column) => row.add(parts[column], share));
@@ -289,11 +361,17 @@ const Formulas = (() => {
     trees: addTrees,
     bag: addBag,
     products: addProducts,
+    weighted: addWeighted,
+    intercept: addIntercept,
     always: (formula, row) => row.add(formula.part, formula.nats),
   };
   const numbered = (bag) => ({ ...bag, places: new Map(bag.terms.map((term, place) => [term, place])) });
   const withMarginals = (joint) => ({ ...joint, marginals: new Map() });
-  const PREPARE = { trees: prepareTrees, bag: numbered, joint: withMarginals };
+  const PREPARE = { trees: prepareTrees, bag: numbered, joint: withMarginals, mixed: withCovariance };
+  const prepared = (formula, classes) =>
+    formula.kind === "weighted"
+      ? { ...formula, formula: prepared(formula.formula, classes) }
+      : (PREPARE[formula.kind]?.(formula, classes) ?? formula);
 
-  return { ADD, PREPARE, range, zeros, sum };
+  return { ADD, prepared, range, zeros, sum };
 })();

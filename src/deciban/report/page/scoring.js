@@ -6,8 +6,8 @@
 const Scoring = (() => {
   "use strict";
 
-  const { Refused, guarded, cellOf, derivedOf, read, cutsBelow } = Cells;
-  const { ADD, PREPARE, range, zeros, sum } = Formulas;
+  const { Refused, guarded, cellOf, codeOf, derivedOf, read, cutsBelow } = Cells;
+  const { ADD, prepared, range, zeros, sum } = Formulas;
   const SURE = 1e4; // log-odds beyond which nothing is told apart
   const TINY = 2 ** -1022; // the least probability
   const TYPES = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f8: Float64Array };
@@ -116,12 +116,15 @@ const Scoring = (() => {
     const parts = model.parts.map((_, i) => (i === 0 ? Float64Array.from(model.start) : zeros(classes)));
     const lines = new Map();
     const into = (nats, more) => more.forEach((x, k) => (nats[k] += x));
+    const columns = [...model.columns, ...model.derived];
+    const codes = model.unknown.map((code) => codeOf({ cells, columns, places: model.places }, code));
     return {
       cells,
+      unknown: range(codes.length).filter((c) => codes[c] < 0), // of the columns that change weights
       classes,
       parts,
       lines,
-      columns: [...model.columns, ...model.derived],
+      columns,
       places: model.places,
       each: (of, Kind = Float64Array) => Kind.from({ length: classes }, (_, k) => of(k)),
       add: (part, nats) => into(parts[part], nats),
@@ -197,7 +200,7 @@ const Scoring = (() => {
     const key = (level) => (typeof level === "boolean" ? Number(level) : level);
     const all = [...columns, ...derived];
     model.places = all.map(({ levels }) => levels && new Map(levels.map((level, place) => [key(level), place])));
-    model.formulas = model.formulas.map((formula) => PREPARE[formula.kind]?.(formula, model.start.length) ?? formula);
+    model.formulas = model.formulas.map((formula) => prepared(formula, model.start.length));
     return { columns, classes, score: (cells) => guarded(() => scored(model, cells), refused) };
   }
 
