@@ -21,10 +21,11 @@ from deciban.weighing.objective import Evidence, surprise
 from deciban.weighing.reader import Piece
 from deciban.weighing.readers import Readers
 
-MOST_ROWS = 1_000  # that changes are fitted to
-MOST_CELLS = 1 << 21  # of evidence of these rows
+FEWEST_ROWS, MOST_ROWS = 1_000, 2_500  # that changes are fitted to
+MOST_CELLS = 1 << 20  # of evidence of these rows, where they are more than the fewest
 MOST_COLUMNS = 32  # that have changes: those that are most informative by themselves
 ROUGH = 1e-6  # tol of the fits: differences of the order of 1e-3 matter
+LEAST = 1.0  # nats that a column must be worth, with the weights as they are: a change could not bring more
 CHANCE = 3.0  # nats by which rows must be better predicted for a missing cell to be informative
 
 
@@ -39,10 +40,10 @@ class ColumnChanges:
 
 
 def column_changes(rows: LeftOut, readers: Readers, shares: dict[str, float]) -> list[ColumnChanges]:
-    """The changes for every column that has a part in the weights, or for the most informative of many."""
+    """The changes for every column that the model would miss, or for the most informative of many."""
     pieces = [piece for _, reader in readers for piece in reader.pieces]
     scores = 1 if len(rows.model.classes) == 2 else len(rows.model.classes)
-    few = rows.few(min(MOST_ROWS, max(FOLDS, MOST_CELLS // max(1, scores * len(pieces)))))
+    few = rows.few(min(MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // max(1, scores * len(pieces)))))
     few = few.take(np.lexsort((few.labels, few.keys)))
     whole, _, _ = few.evidence(readers)
     few = replace(few, sure=True)  # that they were learned has been seen
@@ -55,10 +56,12 @@ def column_changes(rows: LeftOut, readers: Readers, shares: dict[str, float]) ->
     fold = fold_of(few.keys)
     parts = [np.flatnonzero(fold != f) for f in range(FOLDS)]
     of_folds = [fit(whole.take(part)) for part in parts] if any(mask.any() for mask in missing.values()) else []
-    changes = []
+    changes, total = [], _losses(base, whole).sum()
     for column in _columns(rows, whole, pieces, base):
         hidden = frozenset(j for j in range(len(schema.all_names)) if column in schema.owners((j,)))
         without = few.hiding(whole, readers, hidden)
+        if _losses(base, without).sum() < total + LEAST:
+            continue
         weights = fit(without)
         informative, folds = False, tuple[PieceWeights, ...]()
         if column in missing and missing[column].any():

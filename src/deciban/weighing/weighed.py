@@ -87,11 +87,12 @@ class Weighed:
     @cached_property
     def changes(self) -> tuple[tuple[FloatArray, NDArray[np.bool_]], ...]:
         """For each of the readers: how its weights change for each column that may be unknown, (C, pieces, K), and
-        which pieces are about that column alone, (C, pieces)."""
+        which pieces are about the values of that column alone, (C, pieces): they say nothing then. That a cell is
+        missing may still be evidence, where another column that tells as much is unknown, too."""
         schema, names = self.evidence.schema, self.weights.unknown.names
         found = []
         for _, reader, _ in self.readers:
-            owners = [schema.owners(piece.columns) for piece in reader.pieces]
+            owners = [() if piece.kind == "present" else schema.owners(piece.columns) for piece in reader.pieces]
             alone = np.array([[of == (j,) for of in owners] for j in self._places_of(names)], np.bool_)
             values = self.weights.changes_of(reader.pieces, schema.all_names, self.evidence.classes)
             found.append((values, alone.reshape(len(names), len(owners))))
