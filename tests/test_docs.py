@@ -93,7 +93,7 @@ def run_document(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 def test_documents_hold_sessions() -> None:
     """The blocks are found: documents that are all text by design are named."""
-    text = {ROOT / "docs" / f"{name}.md" for name in ("architecture", "benchmarks", "design", "evidence")}
+    text = {ROOT / "docs" / f"{name}.md" for name in ("architecture", "benchmarks", "design")}
     assert {path for path in DOCUMENTS if path not in RUNNING and path.parent.name != "reference"} == text
 
 

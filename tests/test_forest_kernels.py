@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from deciban import _kernels
@@ -396,6 +398,188 @@ def test_shares_of_columns_are_the_steps_that_ask_for_them(threads, layout, n):
         threads(count)
         found = _kernels.tree_shares(layout(x[:n]), *forest, ordered, said)
         np.testing.assert_allclose(found, tree_shares(x[:n], *forest, ordered, said), rtol=1e-12, atol=1e-12)
+
+
+# ---- unknown cells ----------------------------------------------------------------------------------------------
+
+
+def reachable_leaves(row, unknown, starts, column, code, left, ordered, tree):
+    """The nodes of the leaves that a row may be in: where a node asks for an unknown cell, both ways are open."""
+    first = int(starts[tree])
+
+    def below(node):
+        j = int(column[node])
+        if j < 0:
+            return [node]
+        child = first + int(left[node])
+        if unknown[j]:
+            return below(child) + below(child + 1)
+        goes_left = row[j] <= code[node] if ordered[j] else row[j] == code[node]
+        return below(child if goes_left else child + 1)
+
+    return below(first)
+
+
+def node_counts(starts, column, left, of_leaves):
+    """(nodes, K) the counts of all nodes, from those (leaves, K) of the leaves."""
+    counts = np.zeros((len(column), of_leaves.shape[1]))
+    counts[column < 0] = of_leaves
+    for first, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        for node in reversed(range(first, end)):  # children come after their parent
+            if column[node] >= 0:
+                counts[node] = counts[first + left[node]] + counts[first + left[node] + 1]
+    return counts
+
+
+def pooled_leaves(x, unknown, starts, column, code, left, ordered, counts, skip):
+    """(trees, n, K) the sum over the leaves that a row may be in; the root's counts where a tree is skipped."""
+    out = np.empty((len(starts) - 1, len(x), counts.shape[1]))
+    for t in range(len(out)):
+        for i, row in enumerate(x):
+            leaves = reachable_leaves(row, unknown[i], starts, column, code, left, ordered, t)
+            out[t, i] = (
+                counts[starts[t] if skip is not None and skip[i, t] else leaves]
+                .reshape(-1, counts.shape[1])
+                .sum(axis=0)
+            )
+    return out
+
+
+def said_of(counts, prior, smoothing):
+    e = np.log(counts + smoothing * prior) - np.log(prior)
+    return e - e.mean(axis=-1, keepdims=True)
+
+
+def pooled_shares(x, unknown, starts, column, code, left, ordered, counts, prior, smoothing):
+    """(n, columns, K) at each level of a tree, what changes is shared by the rows that columns rule out there."""
+    out = np.zeros((len(x), x.shape[1], counts.shape[1]))
+    for i, row in enumerate(x):
+        for first in starts[:-1].tolist():
+            level = [first]
+            while (column[level] >= 0).any():
+                below, ruled_out = [], np.zeros(x.shape[1])
+                for node in level:
+                    j, child = int(column[node]), first + int(left[node])
+                    if j < 0:
+                        below.append(node)
+                    elif unknown[i, j]:
+                        below += [child, child + 1]
+                    else:
+                        right = int(row[j] > code[node] if ordered[j] else row[j] != code[node])
+                        below.append(child + right)
+                        ruled_out[j] += counts[child + 1 - right].sum()
+                before, after = (said_of(counts[nodes].sum(axis=0), prior, smoothing) for nodes in (level, below))
+                out[i] += np.outer(ruled_out / max(ruled_out.sum(), 1e-300), after - before)
+                level = below
+    return out
+
+
+def pooled_problem(columns, classes, seed, n=40, trees=3):
+    """Codes, a forest with its ordered columns, and the counts of its nodes; some leaves have no rows of a class."""
+    rng = random(seed)
+    sizes = rng.integers(2, 9, columns).tolist()
+    x, sizes, ordered, labels = forest_problem(300, sizes, classes, seed)
+    forest = _kernels.grow_forest(x, sizes, ordered, labels, None, classes, trees, 0.8, 4, 1, 99, seed)
+    starts, column, _, left = forest
+    of_leaves = rng.integers(0, 9, ((column < 0).sum(), classes)).astype(float)
+    return x[:n], (*forest, ordered), node_counts(starts, column, left, of_leaves)
+
+
+POOLED = given(
+    columns=st.integers(1, 12) | st.integers(63, 90),
+    classes=st.integers(2, 4),
+    share=st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]),
+    seed=st.integers(0, 2**32 - 1),
+)
+
+
+@POOLED
+def test_pooled_leaves_are_those_that_recursion_reaches(columns, classes, share, seed):
+    x, forest, counts = pooled_problem(columns, classes, seed)
+    rng = random(seed + 1)
+    unknown, skip = rng.random(x.shape) < share, rng.random((len(x), 3)) < 0.3
+    for given_skip in (None, skip):
+        found = _kernels.pooled_leaves(x, unknown, *forest, counts, given_skip)
+        np.testing.assert_array_equal(found, pooled_leaves(x, unknown, *forest, counts, given_skip))
+
+
+@POOLED
+def test_pooled_shares_are_what_levels_change_by_rows_ruled_out(columns, classes, share, seed):
+    x, forest, counts = pooled_problem(columns, classes, seed, n=15)
+    rng = random(seed + 1)
+    unknown, prior = rng.random(x.shape) < share, rng.dirichlet(np.full(classes, 5.0))
+    found = _kernels.pooled_shares(x, unknown, *forest, counts, prior, 0.5)
+    np.testing.assert_allclose(found, pooled_shares(x, unknown, *forest, counts, prior, 0.5), rtol=1e-10, atol=1e-12)
+    pooled = said_of(_kernels.pooled_leaves(x, unknown, *forest, counts, None), prior, 0.5)
+    root = said_of(counts[forest[0][:-1]], prior, 0.5)
+    np.testing.assert_allclose(found.sum(axis=1), (pooled - root[:, np.newaxis]).sum(axis=0), rtol=1e-9, atol=1e-11)
+    assert not found[unknown].any()
+
+
+@pytest.mark.parametrize("columns", [1, 5, 70])
+def test_where_all_is_known_a_row_is_in_one_leaf_of_a_tree(columns):
+    x, forest, counts = pooled_problem(columns, 3, columns)
+    nothing, prior = np.zeros(x.shape, np.bool_), np.array([0.2, 0.3, 0.5])
+    leaf_nodes = np.flatnonzero(forest[1] < 0)
+    first = np.concatenate([[0], np.cumsum(forest[1] < 0)])[forest[0][:-1]]
+    leaves = leaf_nodes[_kernels.find_leaves(x, *forest) + first]
+    np.testing.assert_array_equal(_kernels.pooled_leaves(x, nothing, *forest, counts, None), counts[leaves.T])
+    shares = _kernels.tree_shares(x, *forest, said_of(counts, prior, 0.5))
+    found = _kernels.pooled_shares(x, nothing, *forest, counts, prior, 0.5)
+    np.testing.assert_allclose(found, shares, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("columns", [1, 5, 70])
+def test_where_nothing_is_known_a_row_is_at_the_root(columns):
+    x, forest, counts = pooled_problem(columns, 3, columns)
+    everything = np.ones(x.shape, np.bool_)
+    roots = np.repeat(counts[forest[0][:-1]][:, np.newaxis], len(x), axis=1)
+    np.testing.assert_array_equal(_kernels.pooled_leaves(x, everything, *forest, counts, None), roots)
+    assert not _kernels.pooled_shares(x, everything, *forest, counts, np.array([0.2, 0.3, 0.5]), 0.5).any()
+
+
+@layouts
+def test_pooled_leaves_do_not_depend_on_threads_or_layout(threads, layout):
+    x, forest, counts = pooled_problem(9, 3, 1, n=300, trees=20)
+    unknown, prior = random(2).random(x.shape) < 0.4, np.array([0.2, 0.3, 0.5])
+    threads(1)
+    leaves = _kernels.pooled_leaves(x, unknown, *forest, counts, None)
+    shares = _kernels.pooled_shares(x, unknown, *forest, counts, prior, 0.5)
+    threads(3)
+    other = layout(x), layout(unknown)
+    assert np.array_equal(leaves, _kernels.pooled_leaves(*other, *forest, counts, None))
+    assert np.array_equal(shares, _kernels.pooled_shares(*other, *forest, counts, prior, 0.5))
+
+
+def test_pooled_leaves_of_no_rows():
+    x, forest, counts = pooled_problem(4, 3, 0, n=0)
+    unknown = np.zeros(x.shape, np.bool_)
+    assert _kernels.pooled_leaves(x, unknown, *forest, counts, None).shape == (3, 0, 3)
+    assert _kernels.pooled_shares(x, unknown, *forest, counts, np.full(3, 1 / 3), 0.5).shape == (0, 4, 3)
+
+
+POOLING = {**TREES, "unknown": np.zeros((6, 3), np.bool_), "counts": np.ones((6, 2))}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("unknown", np.zeros((5, 3), np.bool_), "unknown"),
+        ("unknown", np.zeros((6, 2), np.bool_), "unknown"),
+        ("counts", np.ones((5, 2)), "counts"),
+        ("starts", np.array([0, 4, 6]), "left"),
+        ("skip", np.zeros((6, 3), np.bool_), "skip"),
+        ("skip", np.zeros((5, 2), np.bool_), "skip"),
+        ("prior", np.ones(3), "prior"),
+    ],
+)
+def test_pooling_of_other_shapes_is_refused(name, value, says):
+    leaves, shares = {**POOLING, "skip": None}, {**POOLING, "prior": np.full(2, 0.5), "smoothing": 0.5}
+    for kernel, arguments in ((_kernels.pooled_leaves, leaves), (_kernels.pooled_shares, shares)):
+        kernel(**arguments)
+        if name in arguments:
+            with pytest.raises(ValueError, match=says):
+                kernel(**{**arguments, name: value})
 
 
 # ---- evidence of cells ------------------------------------------------------------------------------------------

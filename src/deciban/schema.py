@@ -138,13 +138,14 @@ class Schema:
         return replace(self, kinds=kinds, notations=self.notations or other.notations)
 
 
+def go_together(a: Kind, b: Kind) -> bool:
+    """Whether rows of one column may be of both kinds."""
+    return a == b or "empty" in (a, b) or {a, b} in ({"number", "boolean"}, {"category", "text"})
+
+
 def _widen(name: Level, a: Kind, b: Kind) -> Kind:
-    if a == b or b == "empty":
-        return a
-    if a == "empty":
-        return b
-    if {a, b} in ({"number", "boolean"}, {"category", "text"}):
-        return a
+    if go_together(a, b):
+        return b if a == "empty" else a
     words = {"category": "text", "text": "text", "number": "numbers", "boolean": "true or false", "date": "dates"}
     words["time"] = "times of day"
     raise DecibanError(

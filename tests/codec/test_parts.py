@@ -1,7 +1,9 @@
 """Parts: a model file without the estimator's class. They score as the estimator does, and light libraries suffice."""
 
+import copy
 import subprocess
 import sys
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -105,6 +107,26 @@ def test_parts_score_as_the_estimator_does_to_the_last_bit(saved):
         scorer.joint(MatrixFrame(rows), out)
         _kernels.normalise(out, scorer.log_prior, True)
         assert out.tobytes() == model.predict_log_proba(rows).tobytes()
+
+
+@pytest.mark.parametrize("name", ["evidence", "evidence, even"])
+def test_rows_with_unknown_columns_are_scored_by_a_file_to_the_last_bit(name, tmp_path):
+    """Rows with missing cells in one, in several and in all columns."""
+    table, path = X[:, :7], tmp_path / "model.deciban"  # without the column that tells all
+    model = copy.deepcopy(MODELS[name]).fit(table, LABELS)
+    model.save(path)
+    again, weights = db.load(path), model.weights_.unknown
+    assert weights.names
+    assert len(weights.fold_values)
+    for field in fields(weights):
+        one, other = getattr(weights, field.name), getattr(again.weights_.unknown, field.name)
+        assert np.asarray(one).tobytes() == np.asarray(other).tobytes(), field.name
+    rows = table[:40].copy()
+    rows[np.random.default_rng(0).random(rows.shape) < np.linspace(0, 1, 40)[:, np.newaxis]] = np.nan
+    rows[-1] = np.nan
+    assert again.predict_log_proba(rows).tobytes() == model.predict_log_proba(rows).tobytes()
+    assert again.explain(rows).nats.tobytes() == model.explain(rows).nats.tobytes()
+    assert again.leave_one_out(table, LABELS).log_loss == model.leave_one_out(table, LABELS).log_loss
 
 
 def test_scoring_a_row_imports_no_heavy_library(saved, tmp_path):

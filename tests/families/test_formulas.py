@@ -19,6 +19,7 @@ from deciban.families.formulas import (
     Products,
     Scaled,
     Trees,
+    Weighted,
     Whitened,
     owners_of,
     placed,
@@ -33,14 +34,13 @@ MADE = {
     "lookup": Lookup((1,), (Code(1, 2), Code(0, 3)), np.zeros((6, 2))),
     "curve": Curve((0, 2)),
     "joint": Joint((1, 2), NONE, WHITENED, NONE),
-    "mixed": Mixed(
-        (0, 1), (Scaled(0, 0, 0, 1, 0, 1, 9), Listed(Code(1, 2), 1)), NONE, NONE, WHITENED, WHITENED, NONE, 1.0
-    ),
-    "trees": Trees((0, 2), (Code(0, 2), Code(2, 2)), NONE, 1, *[NONE] * 4, virtual=1.0, weights=NONE),
+    "mixed": Mixed((0, 1), (Scaled(0, 0, 0, 1, 0, 1, 9), Listed(Code(1, 2), 1, 2)), NONE, NONE, WHITENED, 1.0),
+    "trees": Trees((0, 2), (Code(0, 2), Code(2, 2)), NONE, 1, *[NONE] * 4, virtual=1.0),
     "terms": Bag((), Terms.of([]), CUT, False, np.zeros((0, 2))),
     "words": Bag((), Terms.of([]), CUT, False, np.zeros((0, 2)), owner=(0, 1, 2)),
     "products": Products((0, 1), NONE, NONE),
     "always": Always((2,), np.zeros(2)),
+    "weighted": Weighted(Lookup((1,), (Code(1, 2),), np.zeros((2, 2))), np.ones(2), np.zeros((3, 2)), 1),
 }
 OWNERS = {
     "lookup": [(8,)],
@@ -52,6 +52,7 @@ OWNERS = {
     "words": [(7, 8, 9)],
     "products": [(7,), (8,)],
     "always": [(9,)],
+    "weighted": [(8,)],
 }
 
 
@@ -66,13 +67,15 @@ def test_columns_of_the_block_become_those_of_the_table(name):
     assert set(columns_in(moved)) <= {7, 8, 9}
     if name in ("terms", "words"):
         assert moved.columns == (7, 8, 9)  # texts are read in all of a block's columns
+    if name == "weighted":
+        assert moved.column == 1  # a place among the columns that may be unknown
 
 
 def columns_in(value):
     """Every number of a column, however deep."""
     for field in fields(value):
         inner = getattr(value, field.name)
-        if field.name == "column":
+        if field.name == "column" and not isinstance(value, Weighted):
             yield inner
         elif field.name == "columns":
             yield from inner

@@ -1,6 +1,7 @@
 """Coding and Encoding: cells of numbers and categories as small codes, and as entries of a matrix."""
 
 from bisect import bisect_right
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -49,15 +50,35 @@ def test_codes_are_places_among_cuts_and_values(rows):
 def test_entries_are_distances_and_ones(rows):
     def away(cell, middle, spread, low, high):
         if cell is None:
-            return 0.0
+            return np.nan
         return min(max((min(max(cell, low), high) - middle) / spread, -FARTHEST), FARTHEST)
 
-    expected = [
-        [away(x, 2.0, 0.5, -3.0, 4.0), float(colour == "red"), float(colour == "blue"), away(flag, 0.0, 4.0, 0.0, 1.0)]
-        for x, colour, flag in rows
-    ]
+    colours = {"red": [1.0, 0.0], "blue": [0.0, 1.0], "green": [np.nan] * 2, None: [np.nan] * 2}
+    expected = np.array(
+        [[away(x, 2.0, 0.5, -3.0, 4.0), *colours[colour], away(flag, 0.0, 4.0, 0.0, 1.0)] for x, colour, flag in rows]
+    )
     np.testing.assert_allclose(ENCODING.of(frame(rows), [0, 1, 2])[:-1], expected, rtol=1e-14)
     assert ENCODING.owner.tolist() == [0, 1, 1, 2]
+    based = replace(ENCODING, baseline=(False, True, False))
+    np.testing.assert_array_equal(based.of(frame(rows), [0, 1, 2]), ENCODING.of(frame(rows), [0, 1, 2])[:, [0, 2, 3]])
+    assert based.owner.tolist() == [0, 1, 2]
+
+
+@given(tables)
+def test_missing_cells_and_values_in_no_list_are_unknown(rows):
+    expected = [[x is None, colour in ("green", None), flag is None] for x, colour, flag in rows]
+    found = CODING.unknown(CODING.of(frame(rows), [0, 1, 2]))
+    assert found.dtype == np.bool_
+    assert found[:-1].tolist() == expected
+    np.testing.assert_array_equal(np.isnan(ENCODING.of(frame(rows), [0, 1, 2])), found[:, ENCODING.owner])
+
+
+def test_the_highest_number_is_known():
+    """Its code is the last of its column, as that of a value in no list is."""
+    rows = frame([(1e300, "green", 1), (-1e300, "blue", 0)])
+    codes = CODING.of(rows, [0, 1, 2])
+    assert codes[0].tolist() == (CODING.sizes - 1).tolist()
+    assert CODING.unknown(codes)[:2].tolist() == [[False, True, False], [False, False, False]]
 
 
 @pytest.mark.parametrize("reading", [CODING, ENCODING])
@@ -85,13 +106,14 @@ def test_the_form_of_the_table_does_not_matter(reading, make):
     np.testing.assert_array_equal(reading.of(frame_of(make(table)), [0, 1, 2]), reading.of(frame_of(table), [0, 1, 2]))
 
 
-def test_some_columns_are_read_as_among_all():
+@pytest.mark.parametrize("encoding", [ENCODING, replace(ENCODING, baseline=(False, True, False))])
+def test_some_columns_are_read_as_among_all(encoding):
     rows = frame([(1.0, "blue", 0), (None, None, None), (-9.0, "green", 1)])
     for chosen in ([0], [2, 1], [1, 2, 0]):
         np.testing.assert_array_equal(CODING.some(chosen).of(rows, chosen), CODING.of(rows, [0, 1, 2])[:, chosen])
-        entries = [np.flatnonzero(ENCODING.owner == j) for j in chosen]
-        expected = ENCODING.of(rows, [0, 1, 2])[:, np.concatenate(entries)]
-        np.testing.assert_array_equal(ENCODING.some(chosen).of(rows, chosen), expected)
+        entries = [np.flatnonzero(encoding.owner == j) for j in chosen]
+        expected = encoding.of(rows, [0, 1, 2])[:, np.concatenate(entries)]
+        np.testing.assert_array_equal(encoding.some(chosen).of(rows, chosen), expected)
 
 
 def test_sizes_hold_every_code():

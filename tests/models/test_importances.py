@@ -132,6 +132,27 @@ def test_parts_that_are_learned_one_by_one_or_merged_are_one_fit(n):
         np.testing.assert_allclose(model.feature_importances_, whole.feature_importances_, rtol=1e-9)
 
 
+MAILS, KINDS = ["buy now", "see you", "buy", "see me now"] * 8, [1, 0, 1, 0] * 8
+COUNTS = np.abs(np.random.default_rng(7).normal(size=(32, 3)).round())
+FORMS = {  # what is learned first, what is learned later, and both as one
+    "texts": (MAILS, MAILS, MAILS * 2),
+    "sparse, then dense": (sp.csr_array(COUNTS), COUNTS, sp.csr_array(np.vstack([COUNTS, COUNTS]))),
+    "dense, then sparse": (COUNTS, sp.csr_array(COUNTS), np.vstack([COUNTS, COUNTS])),
+    "a table, then an array": (pd.DataFrame(COUNTS), COUNTS, np.vstack([COUNTS, COUNTS])),
+    "an array, then a table": (COUNTS, pd.DataFrame(COUNTS), np.vstack([COUNTS, COUNTS])),
+}
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("form", FORMS)
+def test_parts_of_any_form_are_one_fit(form):
+    one, other, both = FORMS[form]
+    model, whole = db.NaiveBayes().fit(one, KINDS).partial_fit(other, KINDS), db.NaiveBayes().fit(both, KINDS * 2)
+    np.testing.assert_allclose(model.feature_importances_, whole.feature_importances_, rtol=1e-9)
+    before = model.feature_importances_
+    np.testing.assert_array_equal(model.forget(other, KINDS).feature_importances_, before)
+
+
 def test_models_without_rows_keep_what_they_know():
     more, labels = table(seed=5)
     before = FITTED["naive Bayes"].feature_importances_

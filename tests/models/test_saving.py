@@ -745,8 +745,8 @@ DAMAGES = [
     ("evidence", NB + ".blocks.5.plan.family", {"is": "families.Poisson"}, "Poisson"),
     ("evidence", NB + ".blocks.6.plan.presence", False, "Bernoulli"),
     ("evidence", "state._weights.classes", ["egg", "ham", "ham"], "a class is twice there"),
-    ("evidence", "state._weights.classes", ["egg", "ham"], "fold_values has shape"),
-    ("evidence", "state._weights.kinds", ["pair"], "fold_values has shape"),
+    ("evidence", "state._weights.classes", ["egg", "ham"], "changes of other weights"),
+    ("evidence", "state._weights.kinds", ["pair"], "changes of other weights"),
     ("evidence", "state._weights.columns", [["size"]], "weights of"),
     ("evidence", "state._column_evidence.weight", 0.0, "from rows of weight 0"),
     ("evidence", "state._column_evidence.weight", "many", "weight is a"),
@@ -757,6 +757,12 @@ DAMAGES = [
     ("evidence", "state._weights.prior_share", {"is": "float", "text": "nan"}, "a share of the prior of nan"),
     ("evidence", "state._weights.shares", {"is": "dict", "pairs": [["prior", 1.5]]}, "not from 0 to 1"),
     ("evidence", "state._weights.shares", {"is": "dict", "pairs": [[7, 0.5]]}, "shares is a"),
+    ("evidence", "state._weights.unknown", None, "unknown is a"),
+    ("evidence", "state._weights.unknown.names", ["size", "size", "flag", "visits"], "is twice there"),
+    ("evidence", "state._weights.unknown.names", ["size", "colour"], "is twice there"),
+    ("evidence", "state._weights.unknown.names", "size", "names is a"),
+    ("evidence", "state._weights.unknown.informative", [True], "is twice there"),
+    ("evidence", "state._weights.unknown.informative", ["yes"] * 4, "informative is a"),
     ("evidence", "state._weights", None, "_weights is a"),
     ("gaussian", "state._weights", None, "has no '_weights'"),
     ("evidence", "params.pairs", "all", "pairs is a"),
@@ -821,6 +827,60 @@ def test_weights_that_are_none_are_refused(name, value, match, tmp_path):
     arrays[key] = arrays[key].copy()
     arrays[key].flat[-1] = value
     refused(tmp_path / "m.deciban", tree, arrays, match)
+
+
+def test_weights_of_another_shape_are_refused(tmp_path):
+    for name in ("values", "bias", "fold_values", "fold_bias"):
+        tree, arrays = parts(fitted("evidence")[0])
+        key = f"model.state._weights.{name}"
+        arrays[key] = arrays[key][..., :-1].copy()
+        refused(tmp_path / "m.deciban", tree, arrays, "has shape")
+
+
+CHANGES = ("values", "bias", "fold_values", "fold_bias")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", CHANGES)
+def test_changes_that_are_no_numbers_are_refused(name, value, tmp_path):
+    tree, arrays = parts(fitted("evidence")[0])
+    key = f"model.state._weights.unknown.{name}"
+    arrays[key] = arrays[key].copy()
+    arrays[key].flat[-1] = value
+    refused(tmp_path / "m.deciban", tree, arrays, "changes.* is not finite")
+
+
+@pytest.mark.parametrize("axis", range(4))
+@pytest.mark.parametrize("name", CHANGES)
+def test_changes_of_another_shape_are_refused(name, axis, tmp_path):
+    """Cut along any of their axes, or with one axis less."""
+    tree, arrays = parts(fitted("evidence")[0])
+    key = f"model.state._weights.unknown.{name}"
+    given = arrays[key]
+    if axis < given.ndim:
+        refused(tmp_path / "m.deciban", tree, arrays | {key: np.delete(given, -1, axis).copy()})
+    refused(tmp_path / "m.deciban", tree, arrays | {key: given.reshape(-1)})
+    refused(tmp_path / "m.deciban", tree, arrays | {key: given[np.newaxis].copy()})
+
+
+@pytest.mark.parametrize(("axis", "match"), [(0, "changes of other weights"), (1, "changes of other weights")])
+def test_changes_of_other_pieces_or_classes_are_refused(axis, match, tmp_path):
+    """Whose shapes agree with each other: of a piece less, or of a class less."""
+    tree, arrays = parts(fitted("evidence")[0])
+    for name in CHANGES:
+        key = f"model.state._weights.unknown.{name}"
+        if axis == 1:
+            arrays[key] = arrays[key][..., :-1].copy()
+        elif "values" in name:
+            arrays[key] = arrays[key][..., :-1, :].copy()
+    refused(tmp_path / "m.deciban", tree, arrays, match)
+
+
+def test_changes_of_other_folds_are_refused(tmp_path):
+    tree, arrays = parts(fitted("evidence")[0])
+    for name in ("fold_values", "fold_bias"):
+        arrays[f"model.state._weights.unknown.{name}"] = arrays[f"model.state._weights.unknown.{name}"][:3].copy()
+    refused(tmp_path / "m.deciban", tree, arrays, "changes of weights for 3 folds")
 
 
 def test_weights_of_other_folds_are_refused(tmp_path):

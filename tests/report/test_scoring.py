@@ -1,7 +1,9 @@
 """scoring.js against Python: probabilities, names and nats of every family and classifier, row by row."""
 
+import base64
 import json
 import warnings
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +25,8 @@ from deciban.families import (
     Uniform,
 )
 from deciban.report.page import SCORING
-from deciban.report.scoring import Pack, scoring
-from deciban.weighing.tables import Tables
+from deciban.report.scoring import LARGE, Pack, scoring
+from deciban.weighing.tables import Paired, Tables
 from tests.report.browser import browser_page
 
 __all__ = ["browser_page"]
@@ -194,7 +196,45 @@ EVIDENCE = {
 def test_evidence_classifier(page, settings):
     X, y = mixed_table(4, rows=400)
     model = db.EvidenceClassifier(**EVIDENCE[settings]).fit(X, y)
+    assert model.weights_.unknown.names
     assert_same(page, model, mixed_table(5, new=True)[0])
+    assert_same(page, model, unknown_cells(X))
+
+
+def unknown_cells(X):
+    """Complete rows with one, with several and with all cells missing, each in turn; then with values never seen."""
+    rows = X.dropna()[: 3 * X.shape[1]].reset_index(drop=True)
+    column, turn = np.arange(len(rows)) % X.shape[1], np.arange(len(rows)) // X.shape[1]
+    missing = np.zeros(rows.shape, np.bool_)
+    for i in range(len(rows)):
+        missing[
+            i, [column[i], (column[i] + 3) % X.shape[1], (column[i] + 4) % X.shape[1]][: 1 + 2 * (turn[i] == 1)]
+        ] = True
+    missing[-1] = True
+    assert sorted({*missing.sum(axis=1).tolist()}) == [1, 3, X.shape[1]]
+    unseen = rows.assign(colour="never seen")
+    return pd.concat([rows.mask(missing), unseen.mask(missing), unseen], ignore_index=True).astype(X.dtypes)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_informative_missing_cells(page):
+    """Cells that are missing by the class are evidence, beside a column where they are not; some rows have neither."""
+    rng = np.random.default_rng(39)
+    y = rng.integers(0, 2, 400)
+    X = pd.DataFrame(
+        {
+            "tested": np.where((y == 1) | (rng.random(400) < 0.2), rng.normal(y, 1.0), np.nan),
+            "colour": np.where((y == 0) | (rng.random(400) < 0.2), rng.choice(["red", "blue"], 400), None),
+            "size": np.where(rng.random(400) < 0.2, np.nan, rng.normal(y, 1.0)),
+        }
+    )
+    model = db.EvidenceClassifier(trees=8).fit(X, y)
+    found = dict(zip(model.weights_.unknown.names, model.weights_.unknown.informative, strict=True))
+    assert any(found.values())
+    rows = X[:40].copy()
+    rows.loc[::3, "colour"], rows.loc[::4, "tested"], rows.loc[::5, "size"] = "green", np.nan, np.nan
+    rows.loc[0] = [np.nan, None, np.nan]
+    assert_same(page, model, rows)
 
 
 @pytest.mark.usefixtures("quiet")
@@ -495,7 +535,9 @@ def test_every_family_has_a_formula_and_is_tested():
 
 
 def test_every_reader_of_tables_has_codes():
-    assert all(kind.coding is not Tables.coding for kind in Tables.__subclasses__())
+    """Or says by itself how it is scored elsewhere, as pairs of columns do."""
+    assert {Paired} == {kind for kind in Tables.__subclasses__() if kind.formulas is not Tables.formulas}
+    assert all(kind.coding is not Tables.coding for kind in Tables.__subclasses__() if kind is not Paired)
 
 
 def test_every_model_has_scores():
@@ -504,7 +546,7 @@ def test_every_model_has_scores():
     found = [getattr(db, name) for name in db.__all__]
     models = [one for one in found if isinstance(one, type) and hasattr(one, "predict")]
     assert len(models) >= 8
-    keys = {"columns", "derived", "classes", "parts", "owners", "start", "formulas", "finish", "arrays"}
+    keys = {"columns", "derived", "classes", "parts", "owners", "start", "unknown", "formulas", "finish", "arrays"}
     for model in models:
         assert scoring(model().fit(X, y)).keys() == keys
 
@@ -566,7 +608,28 @@ def test_arrays_are_as_small_as_they_can_be(values, kind, size):
 
 
 @pytest.mark.usefixtures("quiet")
-def test_large_models_are_deflated_and_tables_share_rows(page):
+def test_large_models_are_deflated(page):
+    """Trees that tell the signs of two products have many leaves."""
+    rng = np.random.default_rng(35)
+    X = pd.DataFrame(rng.normal(size=(6000, 4)), columns=list("abcd"))
+    model = db.EvidenceClassifier(trees=40).fit(X, (X["a"] * X["b"] > 0) ^ (X["c"] * X["d"] > 0))
+    packed = scoring(model)
+    assert packed["arrays"]["deflated"]
+    plain = zlib.decompress(base64.b64decode(packed["arrays"]["data"]))
+    assert len(plain) > LARGE
+    assert len(json.dumps(packed)) < len(plain)
+    rows = X[:50].mask(rng.random((50, 4)) < 0.2)
+    assert_same(page, model, rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("deciban.report.scoring.LARGE", len(plain))
+        whole = scoring(model)
+        assert base64.b64decode(whole["arrays"]["data"]) == plain
+        assert not whole["arrays"]["deflated"]
+        assert_same(page, model, rows)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_rows_of_large_tables_that_are_equal_are_packed_once(page):
     rng = np.random.default_rng(35)
     y = rng.integers(0, 2, 30000)
     X = pd.DataFrame(
@@ -576,9 +639,7 @@ def test_large_models_are_deflated_and_tables_share_rows(page):
         }
     )
     model = db.EvidenceClassifier(trees=30).fit(X, y)
-    packed = scoring(model)
-    assert packed["arrays"]["deflated"]
-    assert len(json.dumps(packed)) < 600_000
+    assert len(json.dumps(scoring(model))) < 600_000
     assert_same(page, model, X[:50])
     named = db.NaiveBayes().fit(X, y)
     (table,) = [one["table"] for one in scoring(named)["formulas"] if one["kind"] == "lookup"]

@@ -14,6 +14,7 @@ from deciban.sources.labels import encode_labels
 from deciban.weighing.left_out import LeftOut
 from deciban.weighing.readers import readers_of
 from deciban.weighing.structure import first_plans, joint_plans
+from tests.test_forest_kernels import reachable_leaves
 
 CLASSES = np.array(["egg", "ham", "spam"])
 
@@ -51,18 +52,51 @@ def of_cells(codes, labels, weights, rows, virtual, *, left_out):
 
     Without the row, N_y(v) is counted among n_y − w rows of its class, and is taken in proportion to n_y.
     """
-    weights = np.ones(len(codes)) if weights is None else weights
-    prior, found = rows / rows.sum(), np.zeros((len(codes), len(rows)))
-    for i, code in enumerate(codes):
-        if code < 0:
-            continue
-        same = codes == code
-        counts = np.array([weights[same & (labels == c)].sum() for c in range(len(rows))])
+    alike = (codes[:, np.newaxis] == codes) & (codes >= 0)
+    return of_rows_alike(alike, labels, weights, rows, virtual, left_out=left_out)
+
+
+def of_rows_alike(alike, labels, weights, rows, virtual, *, left_out):
+    """(n, K) the same, where N_c counts the rows that are like each row, alike (n, n); zero where none is."""
+    weights = np.ones(len(alike)) if weights is None else weights
+    prior, found = rows / rows.sum(), np.zeros((len(alike), len(rows)))
+    for i in np.flatnonzero(alike.any(axis=1)):
+        counts = np.bincount(labels[alike[i]], weights[alike[i]], len(rows))
         if left_out:
             y, w = labels[i], min(weights[i], 1.0)
             counts[y] = (counts[y] - w) * rows[y] / (rows[y] - w)
         found[i] = centred(np.log(counts + virtual * prior) - np.log(prior))
     return found
+
+
+def unknown_of(coding, codes):
+    """(n, d) the codes of missing cells, and of values in no list."""
+    found = codes == 0
+    for j, levels in enumerate(coding.levels):
+        if levels is not None:
+            found[:, j] |= codes[:, j] == len(levels) + 1
+    return found
+
+
+def alike_in_pair(codes, unknown, pair):
+    """(n, n) whether rows have the codes of each row in those of two columns that are known in it; none if neither."""
+    a, b = pair
+    equal = codes[:, np.newaxis] == codes
+    return np.where(
+        (unknown[:, a] & unknown[:, b])[:, np.newaxis],
+        False,
+        (equal[:, :, a] | unknown[:, [a]]) & (equal[:, :, b] | unknown[:, [b]]),
+    )
+
+
+def alike_in_tree(forest, codes, unknown, tree):
+    """(n, n) whether rows are in leaves that each row may be in, as far as its cells are known."""
+    nodes = forest.starts, forest.column, forest.code, forest.left, forest.reading.ordered
+    nothing = np.zeros(codes.shape[1], np.bool_)
+    own = np.array([reachable_leaves(row, nothing, *nodes, tree)[0] for row in codes])
+    return np.array(
+        [np.isin(own, reachable_leaves(row, mask, *nodes, tree)) for row, mask in zip(codes, unknown, strict=True)]
+    )
 
 
 def coded(columns, levels):

@@ -182,13 +182,21 @@ def virtual(n):
 
 
 def by_definition(row, x, labels, rest, weights, K):
-    """(2, K): Σ = (W + mI)/(n + m), m being held; Σ_c = (W_c + d·Σ)/(n_c + d), the divisor of that Σ being held too."""
-    counts, means, scatters = scatter(x, labels, rest, K)
+    """(2, K): Σ = (W + mI)/(n + m), m being held; Σ_c = (W_c + d·Σ)/(n_c + d), the divisor of that Σ being held too.
+
+    The density is that of the entries which are not NaN. In the rows that are counted, NaN is 0.
+    """
+    known = ~np.isnan(row)
+    if not known.any():
+        return np.zeros((2, K))
+    row, some = row[known], np.ix_(known, known)
+    counts, means, scatters = scatter(np.nan_to_num(x), labels, rest, K)
     m = virtual(weights.sum())
     shared = (scatters.sum(axis=0) + m * np.eye(D)) / (rest.sum() + m)
     drawn = (scatters.sum(axis=0) + m * np.eye(D)) / (weights.sum() + m)
-    linear = [stats.multivariate_normal(mean, shared).logpdf(row) for mean in means]
-    own = [(w + D * drawn) / (n + D) for w, n in zip(scatters, counts, strict=True)]
+    means = means[:, known]
+    linear = [stats.multivariate_normal(mean, shared[some]).logpdf(row) for mean in means]
+    own = [((w + D * drawn) / (n + D))[some] for w, n in zip(scatters, counts, strict=True)]
     quadratic = [stats.multivariate_normal(mean, sigma).logpdf(row) for mean, sigma in zip(means, own, strict=True)]
     return np.clip(centred(np.array([linear, quadratic])), -MOST, MOST)
 
@@ -205,6 +213,96 @@ def test_a_row_left_out_of_joint_normals_is_refitted_without_it(K, weighted):
         expected = by_definition(x[i], x, labels, less(weights, i), weights, K)
         np.testing.assert_allclose(left_out[i], expected, rtol=1e-8, atol=1e-9)
         np.testing.assert_allclose(new[i], by_definition(x[i], x, labels, weights, weights, K), rtol=1e-8, atol=1e-9)
+
+
+def partly_known(labels, seed=3):
+    """The same entries, of which those of one, two or all columns are unknown in most rows."""
+    x, rng = encoded(labels, seed), np.random.default_rng(seed + 1)
+    unknown = rng.random((len(x), 3)) < 0.3
+    unknown[0], unknown[1] = True, False
+    x[unknown[:, ENCODING.owner]] = np.nan
+    return x
+
+
+def known_covariances(reader):
+    """Σ and Σ_c as the parameters have them: TᵀT is the inverse."""
+    return [np.linalg.inv(t.T @ t) for t in (*reader.params.shared, *reader.params.own)]
+
+
+@weighted
+@classes
+def test_unknown_entries_are_integrated_out(K, weighted):
+    """Evidence of the known entries is that of scipy, with the same entries of the means and covariances."""
+    labels = labels_of(K)
+    x = partly_known(labels)
+    reader = jointly(x, labels, weights_of(weighted), K)
+    found = reader.evidence(Rows(x))
+    shared, *own = known_covariances(reader)
+    for i, row in enumerate(x):
+        known = ~np.isnan(row)
+        if not known.any():
+            np.testing.assert_allclose(found[i], 0.0, atol=1e-12)
+            continue
+        for piece, sigmas in enumerate(([shared] * K, own)):
+            density = [
+                stats.multivariate_normal(mean[known], sigma[np.ix_(known, known)]).logpdf(row[known])
+                for mean, sigma in zip(reader.params.mean, sigmas, strict=True)
+            ]
+            expected = np.clip(centred(np.array(density)), -MOST, MOST)
+            np.testing.assert_allclose(found[i, piece], expected, rtol=1e-8, atol=1e-9)
+
+
+@weighted
+@classes
+def test_a_row_with_unknown_entries_left_out_is_refitted_without_it(K, weighted):
+    labels, weights = labels_of(K), weights_of(weighted)
+    x = partly_known(labels)
+    reader = jointly(x, labels, weights, K)
+    left_out = reader.evidence(Rows(x, labels, np.minimum(weights, 1.0)))
+    assert len({tuple(row) for row in np.isnan(x).tolist()}) == 8
+    for i in range(N):
+        expected = by_definition(x[i], x, labels, less(weights, i), weights, K)
+        np.testing.assert_allclose(left_out[i], expected, rtol=1e-8, atol=1e-9)
+
+
+@weighted
+def test_entries_of_hidden_columns_are_unknown(weighted):
+    """The row that is left out was counted with all of its entries."""
+    labels, weights = labels_of(3), weights_of(weighted)
+    x = encoded(labels)
+    reader = jointly(x, labels, weights, 3)
+    for hidden in ({4}, {1, 6}, {1, 4, 6}, {0, 2}):
+        part = x.copy()
+        part[:, np.isin(np.array(reader.columns)[ENCODING.owner], [*hidden])] = np.nan
+        found = reader.evidence(Rows(x, hidden=frozenset(hidden)))
+        np.testing.assert_allclose(found, reader.evidence(Rows(part)), rtol=1e-11, atol=1e-12)
+        left_out = reader.evidence(Rows(x, labels, np.minimum(weights, 1.0), frozenset(hidden)))
+        for i in range(0, N, 7):
+            expected = by_definition(part[i], x, labels, less(weights, i), weights, 3)
+            np.testing.assert_allclose(left_out[i], expected, rtol=1e-8, atol=1e-9)
+
+
+@classes
+def test_unknown_columns_have_no_share_and_the_others_share_by_the_entries_that_are_known(K):
+    """As where all is known, by the square root of the correlations of the known entries alone."""
+    labels = labels_of(K)
+    x = 0.5 * partly_known(labels)
+    reader = jointly(x, labels, None, K)
+    shares = np.zeros((N, 7, K))
+    reader.share_adder()(x, np.array([[1.0] * K, [0.0] * K]), shares)
+    sigma = known_covariances(reader)[0]
+    for i, row in enumerate(x):
+        known = np.flatnonzero(~np.isnan(row))
+        terms = np.zeros((D, K))
+        if len(known):
+            some = sigma[np.ix_(known, known)]
+            sd = np.sqrt(np.diagonal(some))
+            root = np.linalg.inv(sqrtm(some / np.outer(sd, sd)))
+            z, zeta = row[known] / sd @ root, reader.params.mean[:, known] / sd @ root
+            terms[known] = centred(zeta.T * (z[:, np.newaxis] - 0.5 * zeta.T))
+        for column, entries in ((1, [0]), (4, [1, 2]), (6, [3])):
+            np.testing.assert_allclose(shares[i, column], terms[entries].sum(axis=0), rtol=1e-7, atol=1e-9)
+            assert not np.isnan(row[entries]).any() or not shares[i, column].any()
 
 
 def test_no_weights_are_weights_of_one():
@@ -237,7 +335,7 @@ def test_no_joint_evidence_is_above_the_bound():
     found = reader.evidence(Rows(far))
     assert np.abs(found[:N]).max() == MOST
     shares = np.zeros((len(far), 7, 3))
-    reader.share_adder(np.ones((2, 3)))(far, shares)
+    reader.share_adder()(far, np.ones((2, 3)), shares)
     np.testing.assert_allclose(shares.sum(axis=1), found.sum(axis=1), rtol=1e-9, atol=1e-9)
 
 
@@ -248,7 +346,7 @@ def test_joint_normals_are_shared_by_their_whitened_entries(K, weighted):
     labels, weights = labels_of(K), weights_of(weighted)
     x = 0.5 * encoded(labels)
     shares = np.zeros((N, 7, K))
-    jointly(x, labels, weights, K).share_adder(np.array([[1.0] * K, [0.0] * K]))(x, shares)
+    jointly(x, labels, weights, K).share_adder()(x, np.array([[1.0] * K, [0.0] * K]), shares)
     _, means, scatters = scatter(x, labels, weights, K)
     n = weights.sum()
     shared = (scatters.sum(axis=0) + virtual(n) * np.eye(D)) / (n + virtual(n))
@@ -298,6 +396,7 @@ def readers():
     x = numbers(labels)
     yield "normal", one_by_one((0, 2, 3, 4), x, labels, None, 3), x
     yield "jointly", jointly(encoded(labels), labels, None, 3), encoded(labels)
+    yield "jointly, unknown entries", jointly(partly_known(labels), labels, None, 3), partly_known(labels)
     counts = words(labels)
     yield "words", of_words(counts, labels, None, 3), counts
     yield "sparse words", of_words(sp.csr_array(counts), labels, None, 3), sp.csr_array(counts)
@@ -315,10 +414,18 @@ def test_shares_of_columns_sum_to_what_is_added(name):
     expected = 0.5 + np.einsum("npk,pk->nk", reader.evidence(Rows(values)), weights)
     np.testing.assert_allclose(out, expected, rtol=1e-9, atol=1e-10)
     shares = np.zeros((N, 12, 3))
-    reader.share_adder(weights)(values, shares)
+    reader.share_adder()(values, weights, shares)
     np.testing.assert_allclose(0.5 + shares.sum(axis=1), expected, rtol=1e-8, atol=1e-9)
     owned = sorted({j for piece in reader.pieces for j in piece.columns})
     assert not np.delete(shares, owned, axis=1).any()
+    of_rows = np.random.default_rng(7).exponential(size=(N, *weights.shape))
+    for i in range(0, N, 5):
+        one = np.zeros((N, 12, 3))
+        reader.share_adder()(values, of_rows[i], one)
+        shares[i] = one[i]
+    found = np.zeros((N, 12, 3))
+    reader.share_adder()(values, of_rows, found)
+    np.testing.assert_allclose(found[::5], shares[::5], rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -43,6 +43,57 @@ def test_evidence_is_gathered_piece_by_piece(classes, known):
     np.testing.assert_allclose(evidence.offset, offset, rtol=1e-12)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("hidden", [{"code"}, {"width"}, {"left", "width"}])
+def test_hidden_columns_are_read_as_unknown_cells(hidden, classes):
+    """Of new rows: as values never seen, and as missing numbers of a column in which none was missing."""
+    model, _ = learned(classes=classes)
+    X, y = mixed(seed=1, classes=classes)
+    readers, names = readers_of(model), model.schema.names
+    rows = LeftOut.of(model, sampled(X, y), 0, learned=False)
+    whole, pieces, _ = rows.evidence(readers)
+    columns = frozenset(names.index(name) for name in hidden)
+    found = rows.hiding(whole, readers, columns)
+    unknown = X.assign(**{name: np.nan if name == "width" else "never seen" for name in hidden})
+    expected = LeftOut.of(model, sampled(unknown, y), 0, learned=False).evidence(readers)[0]
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-9, atol=1e-10)
+    np.testing.assert_array_equal(found.labels, whole.labels)
+    about = np.array([not columns.isdisjoint(piece.columns) for piece in pieces])
+    np.testing.assert_array_equal(found.values[:, :, ~about], whole.values[:, :, ~about])
+
+
+@pytest.mark.parametrize("name", ["code", "height"])
+def test_training_rows_are_left_out_of_what_hidden_columns_leave(name):
+    """Each row is counted with all of its cells, and a missing cell of a hidden column is no evidence either."""
+    model, sample = learned()
+    readers, hidden = readers_of(model), frozenset({model.schema.names.index(name)})
+    rows = LeftOut.of(model, sample, 0)
+    whole, pieces, _ = rows.evidence(readers)
+    found = rows.hiding(whole, readers, hidden).values
+    at = 0
+    for block, reader in readers:
+        ((_, expected),) = rows.parts(block, reader, hidden)
+        for p, piece in enumerate(reader.pieces):
+            values = found[:, :, at + p].T
+            if piece.columns == tuple(hidden):
+                assert not values.any()
+            elif hidden.isdisjoint(piece.columns):
+                np.testing.assert_array_equal(values, whole.values[:, :, at + p].T)
+            else:
+                np.testing.assert_array_equal(values, expected[:, p])
+        at += len(reader.pieces)
+    assert at == len(pieces)
+
+
+def test_missing_cells_are_known_by_column():
+    model, sample = learned()
+    X, _ = mixed()
+    found = LeftOut.of(model, sample, 0).missing(readers_of(model))
+    assert found.keys() == set(range(len(X.columns)))
+    for j, mask in found.items():
+        np.testing.assert_array_equal(mask, X.iloc[:, j].isna())
+
+
 def test_rows_in_portions_give_the_same_evidence(monkeypatch):
     model, sample = learned()
     expected = gathered(model, sample)[0].values

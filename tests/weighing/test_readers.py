@@ -11,12 +11,22 @@ from deciban.families import Context, Poisson
 from deciban.plans import Plan, read
 from deciban.statistics import Counts
 from deciban.weighing.densities import Jointly, Normal
+from deciban.weighing.forest_leaves import ForestLeaves
 from deciban.weighing.left_out import LeftOut
 from deciban.weighing.reader import Rows
 from deciban.weighing.readers import readers_of, readers_without
-from deciban.weighing.tables import Leaves, Paired, Present, Scales, Values
+from deciban.weighing.tables import Paired, Present, Scales, Values
 from deciban.weighing.words import Words
-from tests.weighing.made import centred, collected, learned, mixed, sampled
+from tests.weighing.made import (
+    alike_in_pair,
+    alike_in_tree,
+    centred,
+    collected,
+    learned,
+    mixed,
+    sampled,
+    unknown_of,
+)
 
 TABLES = (Values, Present, Scales, Paired)
 
@@ -25,7 +35,7 @@ def test_every_block_is_read():
     model, _ = learned()
     found = readers_of(model)
     assert [block for block, _ in found] == [*model.blocks]
-    assert {type(reader) for _, reader in found} == {*TABLES, Leaves, Normal, Jointly}
+    assert {type(reader) for _, reader in found} == {*TABLES, ForestLeaves, Normal, Jointly}
     words = collected(sampled(sp.csr_array(np.eye(4)), [0, 1, 0, 1]))
     assert [type(reader) for _, reader in readers_of(words)] == [Words]
 
@@ -66,16 +76,26 @@ def split(model, sample, inside):
     return left, readers, place[rows.labels[~inside]], weights[~inside]
 
 
-def of_counts(codes, stay, labels, weights, K, virtual):
-    """(n, pieces, K) evidence of all rows' cells, by counts of the rows that stay; zero where a cell is missing."""
+def of_counts(alike, stay, labels, weights, K, virtual):
+    """(n, pieces, K) evidence by counts of the rows that stay and are like each row, alike (pieces, n, n); or zero."""
     rows = np.bincount(labels, weights, K)
-    prior, found = rows / rows.sum(), np.zeros((*codes.shape, K))
-    for p, column in enumerate(codes.T):
-        for v in np.unique(column[column >= 0]):
-            here = column[stay] == v
-            counts = np.bincount(labels[here], weights[here], K)
-            found[column == v, p] = centred(np.log(counts + virtual * prior) - np.log(prior))
+    prior, found = rows / rows.sum(), np.zeros((alike.shape[1], len(alike), K))
+    for p, i in np.argwhere(alike.any(axis=2)):
+        counts = np.bincount(labels[alike[p, i, stay]], weights[alike[p, i, stay]], K)
+        found[i, p] = centred(np.log(counts + virtual * prior) - np.log(prior))
     return found
+
+
+def rows_alike(reader, values):
+    """(pieces or trees, n, n) the rows that are counted for each row: those with its cells, where they are known."""
+    if isinstance(reader, Paired):
+        unknown = unknown_of(reader.family.reading, values)
+        return np.stack([alike_in_pair(values, unknown, pair) for pair in reader.family.pairs])
+    if isinstance(reader, ForestLeaves):
+        unknown = unknown_of(reader.family.reading, values)
+        return np.stack([alike_in_tree(reader.family, values, unknown, t) for t in range(5)])
+    codes = reader.codes(values).T
+    return (codes[:, :, np.newaxis] == codes[:, np.newaxis]) & (codes >= 0)[:, :, np.newaxis]
 
 
 FOLDS = {
@@ -101,11 +121,10 @@ def test_readers_without_rows_say_what_the_others_say(inside, weighted):
         values = values_of(block, model, sample)
         found = reader.evidence(Rows(values))
         assert reader.pieces == whole.pieces
-        if isinstance(reader, TABLES):
-            expected = of_counts(whole.codes(values), ~inside, labels, weights, K, whole.virtual)
-        elif isinstance(reader, Leaves):
-            leaves = of_counts(block.plan.family.cells(values), ~inside, labels, weights, K, whole.virtual)
-            expected = leaves.mean(axis=1, keepdims=True)
+        if isinstance(reader, (*TABLES, ForestLeaves)):
+            expected = of_counts(rows_alike(whole, values), ~inside, labels, weights, K, whole.virtual)
+            if isinstance(reader, ForestLeaves):
+                expected = expected.mean(axis=1, keepdims=True)
         else:
             family, own = block.plan.family, values[~inside]
             rest, context = family.collect(own, labels, weights, K), Context(left.classes, ())

@@ -80,8 +80,10 @@ def test_a_joint_normal_has_all_columns_that_vary():
     reading = plan.family.reading
     assert reading.middle[0] == pytest.approx(X["height"].mean(), rel=1e-12)
     assert reading.spread[1] == pytest.approx(X["width"].std(ddof=0), rel=1e-12)
-    assert set(reading.levels[2]) == {"red", "green", "blue"}  # a hole has zeros in all
-    assert len(reading.levels[3]) == 2  # what is no other value is the last
+    assert set(reading.levels[2]) == {"red", "green", "blue"}  # cells are missing, so that no value is the rest
+    assert set(reading.levels[3]) == {"u", "v", "w"}
+    assert reading.baseline == (False, False, False, True, True, True, True)  # then the others tell the first value
+    assert reading.owner.tolist() == [0, 1, 2, 2, 2, 3, 3, 4, 5, 6]
     assert reading.levels[:2] == (None, None)
 
 

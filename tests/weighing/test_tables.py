@@ -13,9 +13,10 @@ from deciban.families.forest import Forest
 from deciban.families.mixed import Coding
 from deciban.statistics import Sum
 from deciban.statistics.cells import Cells
+from deciban.weighing.forest_leaves import ForestLeaves
 from deciban.weighing.reader import Rows
-from deciban.weighing.tables import RARE, SCALES, VIRTUAL, Leaves, Paired, Present, Scales, Values, rare_below
-from tests.weighing.made import class_rows, coded, of_cells
+from deciban.weighing.tables import RARE, SCALES, VIRTUAL, Paired, Present, Scales, Values, rare_below
+from tests.weighing.made import alike_in_pair, alike_in_tree, class_rows, coded, of_cells, of_rows_alike, unknown_of
 
 N = 90
 RNG = np.random.default_rng(5)
@@ -87,7 +88,7 @@ def test_values_are_counted_with_virtual_rows(K, weighted):
         np.testing.assert_allclose(reader.evidence(given)[:, 0], expected, rtol=1e-10, atol=1e-12)
 
 
-def test_rare_values_are_one_and_so_is_one_that_was_never_seen():
+def test_rare_values_are_one_and_a_value_never_seen_is_none_of_them():
     frequent = ["u"] * (4 * NOT_RARE) + ["v"] * NOT_RARE
     rare = [f"rare {i}" for i in range(6)] + [None]
     column = [*frequent, *rare]
@@ -99,10 +100,11 @@ def test_rare_values_are_one_and_so_is_one_that_was_never_seen():
     together = coded([pooled], [("rare", "u", "v", None)]).codes[:, 0]
     expected = of_cells(together, labels, None, class_rows(labels), VIRTUAL, left_out=True)
     np.testing.assert_allclose(reader.evidence(Rows(values, labels))[:, 0], expected, rtol=1e-10, atol=1e-12)
-    new = Coded(np.array([[UNSEEN]], np.int32), (levels,))
-    some_rare = Coded(np.array([[levels.index("rare 0")]], np.int32), (levels,))
-    np.testing.assert_array_equal(reader.evidence(Rows(new)), reader.evidence(Rows(some_rare)))
-    assert np.abs(reader.evidence(Rows(new))).max() > 0
+    some_rare = Coded(np.array([[levels.index("rare 0")], [levels.index("rare 5")]], np.int32), (levels,))
+    one, other = reader.evidence(Rows(some_rare))
+    np.testing.assert_array_equal(one, other)
+    assert np.abs(one).max() > 0
+    assert not reader.evidence(Rows(Coded(np.array([[UNSEEN]], np.int32), (levels,)))).any()
 
 
 def test_a_value_that_was_never_seen_says_nothing_where_none_is_rare():
@@ -151,7 +153,7 @@ def test_cells_of_one_row_say_nothing_of_it(K):
     """Tables that pool nothing: pairs of columns, and leaves."""
     labels = labels_of(K, 200)
     family = Pairs(Coding((tuple(np.arange(0.5, 15)),) * 2, (None, None)), ((0, 1),))
-    codes = np.stack(np.unravel_index(np.arange(200), (15, 15)), axis=1).astype(np.uint8)
+    codes = 1 + np.stack(np.unravel_index(np.arange(200), (15, 15)), axis=1).astype(np.uint8)  # 0 is missing
     reader = Paired((0, 1), family, family.collect(codes, labels, None, K), class_rows(labels, None, K))
     np.testing.assert_allclose(reader.evidence(Rows(codes, labels)), 0.0, atol=1e-12)
     twice = np.repeat(codes[:100], 2, axis=0)
@@ -288,16 +290,96 @@ def test_pairs_left_out_were_never_learned(K, weighted):
     assert_left_out_is_unlearned(family, codes, lambda s, rows: Paired((5, 6, 8), family, s, rows), labels, weights, K)
     reader = Paired((5, 6, 8), family, family.collect(codes, labels, weights, K), class_rows(labels, weights, K))
     assert [piece.columns for piece in reader.pieces] == [(5, 6), (8, 5)]
-    for p, (a, b) in enumerate(family.pairs):
-        cells = codes[:, a].astype(int) * 4 + codes[:, b]
-        expected = of_cells(cells, labels, weights, reader.rows, VIRTUAL, left_out=True)
-        found = reader.evidence(Rows(codes, labels, left(weights)))[:, p]
-        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+    unknown = unknown_of(CODING, codes)
+    for p, pair in enumerate(family.pairs):
+        alike = alike_in_pair(codes, unknown, pair)
+        for rows, left_out in ((Rows(codes), False), (Rows(codes, labels, left(weights)), True)):
+            expected = of_rows_alike(alike, labels, weights, reader.rows, VIRTUAL, left_out=left_out)
+            np.testing.assert_allclose(reader.evidence(rows)[:, p], expected, rtol=1e-10, atol=1e-12)
+
+
+def known_codes(n=N, seed=11):
+    """Codes of cells that are all known."""
+    return np.random.default_rng(seed).integers(1, [4, 3, 4], (n, 3)).astype(np.uint8)
+
+
+def paired(codes, labels, weights, K, pairs=((0, 1), (2, 0))):
+    family = Pairs(CODING, pairs)
+    return Paired((5, 6, 8), family, family.collect(codes, labels, weights, K), class_rows(labels, weights, K))
+
+
+@weighted
+@classes
+@pytest.mark.parametrize("code", [0, 3], ids=["missing", "unlisted"])
+def test_a_pair_with_one_unknown_column_is_a_table_of_the_other(code, K, weighted):
+    """Whose rows are all counted, also those in which both columns are known."""
+    labels, weights, codes = labels_of(K), weights_of(weighted), known_codes()
+    codes[::3, 1] = code
+    rows = class_rows(labels, weights, K)
+    other = coded([codes[:, 0].tolist()], [(1, 2, 3)])
+    table = Values((5,), Categorical().collect(other, labels, weights, K), rows)
+    alone = codes[:, 1] == code
+    reader = paired(codes, labels, weights, K)
+    for given, expected in (
+        (Rows(codes), Rows(other)),
+        (Rows(codes, labels, left(weights)), Rows(other, labels, left(weights))),
+    ):
+        found = reader.evidence(given)[alone, 0]
+        np.testing.assert_allclose(found, table.evidence(expected)[alone, 0], rtol=1e-12, atol=1e-13)
+        assert np.abs(found).max() > 0
+    shares = np.zeros((N, 9, K))
+    reader.share_adder()(codes, np.array([[1.0] * K, [0.0] * K]), shares)
+    np.testing.assert_allclose(shares[alone, 5], reader.evidence(Rows(codes))[alone, 0], rtol=1e-12, atol=1e-13)
+    assert not shares[alone, 6].any()
+    assert shares[~alone, 6].any()
+
+
+def test_a_pair_of_two_unknown_columns_has_no_evidence():
+    codes, labels = known_codes(), labels_of(3)
+    codes[::2, 0], codes[::4, 1], codes[2::4, 1] = 0, 0, 3
+    reader = paired(codes, labels, None, 3)
+    for rows in (Rows(codes), Rows(codes, labels)):
+        assert not reader.evidence(rows)[::2, 0].any()
+        assert reader.evidence(rows)[1::2, 0].any()
+
+
+@weighted
+@classes
+def test_hidden_columns_are_unknown_in_all_rows(K, weighted):
+    """The rows themselves are counted by what they hold."""
+    codes, labels, weights = codes_of(), labels_of(K), weights_of(weighted)
+    _, forest = grown(codes, labels, weights, K, 7)
+    for reader, hidden, at in ((paired(codes, labels, weights, K), {5, 7}, 0), (forest, {2, 7}, 1)):
+        blank = codes.copy()
+        blank[:, at] = 0
+        found = reader.evidence(Rows(codes, hidden=frozenset(hidden)))
+        np.testing.assert_array_equal(found, reader.evidence(Rows(blank)))
+        assert found.any()
+        everything = frozenset(range(9))
+        for rows in (Rows(codes, hidden=everything), Rows(codes, labels, left(weights), everything)):
+            np.testing.assert_allclose(reader.evidence(rows), 0.0, atol=1e-12)
+
+
+@weighted
+@classes
+def test_pairs_without_rows_are_those_of_the_others(K, weighted):
+    codes, labels, weights = codes_of(), labels_of(K), weights_of(weighted)
+    gone = np.arange(N) % 3 == 1
+    if K == 3:
+        gone |= labels == 1  # a class that is lost
+    kept = np.unique(labels[~gone])
+    own = [None if weights is None else weights[some] for some in (gone, ~gone)]
+    found = paired(codes, labels, weights, K).without(Rows(codes[gone], labels[gone], own[0]), kept)
+    again = np.searchsorted(kept, labels[~gone]).astype(np.int32)
+    expected = paired(codes[~gone], again, own[1], len(kept))
+    np.testing.assert_allclose(found.counts, expected.counts, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.rows, expected.rows, rtol=1e-12)
+    np.testing.assert_allclose(found.evidence(Rows(codes)), expected.evidence(Rows(codes)), rtol=1e-10, atol=1e-12)
 
 
 def grown(codes, labels, weights, K, trees):
     forest = Forest.grown(CODING, codes, labels, weights, K, trees, seed=3)
-    reader = Leaves((1, 2, 4), forest, forest.collect(codes, labels, weights, K), class_rows(labels, weights, K))
+    reader = ForestLeaves((1, 2, 4), forest, forest.collect(codes, labels, weights, K), class_rows(labels, weights, K))
     return forest, reader
 
 
@@ -307,7 +389,8 @@ def grown(codes, labels, weights, K, trees):
 def test_leaves_of_a_row_left_out_are_those_of_trees_that_never_saw_it(K, trees, weighted):
     codes, labels, weights = codes_of(), labels_of(K), weights_of(weighted)
     forest, reader = grown(codes, labels, weights, K, trees)
-    leaves, seen = forest.cells(codes), forest.seen(codes)
+    unknown, seen = unknown_of(CODING, codes), forest.seen(codes)
+    assert unknown.any()
     assert seen.any()
     assert not seen.all()
     assert seen.all(axis=1).any() or trees > 1  # of such a row nothing is said
@@ -317,8 +400,8 @@ def test_leaves_of_a_row_left_out_are_those_of_trees_that_never_saw_it(K, trees,
     ):
         each = np.stack(
             [
-                of_cells(leaves[:, t], labels, weights, reader.rows, reader.virtual, left_out=left_out)
-                for t in range(trees)
+                of_rows_alike(alike, labels, weights, reader.rows, reader.virtual, left_out=left_out)
+                for alike in (alike_in_tree(forest, codes, unknown, t) for t in range(trees))
             ],
             axis=1,
         )
@@ -334,7 +417,7 @@ def test_trees_that_learned_noise_do_not_foretell_it():
     codes, labels = rng.integers(0, 60, (n, 4)).astype(np.uint8), labels_of(2, n)
     reading = Coding((tuple(np.arange(0.5, 60)),) * 4, (None,) * 4)
     forest = Forest.grown(reading, codes, labels, None, 2, 20, 0)
-    reader = Leaves(range(4), forest, forest.collect(codes, labels, None, 2), class_rows(labels))
+    reader = ForestLeaves(range(4), forest, forest.collect(codes, labels, None, 2), class_rows(labels))
     assert told(reader.evidence(Rows(codes, labels)), labels, reader.prior)[0] < 0.01
     assert told(reader.evidence(Rows(codes)), labels, reader.prior)[0] > 0.2
 
@@ -369,10 +452,18 @@ def test_shares_of_columns_sum_to_what_is_added(name):
     expected = 0.5 + np.einsum("npk,pk->nk", reader.evidence(Rows(values)), weights)
     np.testing.assert_allclose(out, expected, rtol=1e-10, atol=1e-11)
     shares = np.zeros((N, 5, 3))
-    reader.share_adder(weights)(values, shares)
+    reader.share_adder()(values, weights, shares)
     np.testing.assert_allclose(0.5 + shares.sum(axis=1), expected, rtol=1e-10, atol=1e-11)
     owned = sorted({j for piece in reader.pieces for j in piece.columns})
     assert not np.delete(shares, owned, axis=1).any()
+    of_rows = np.random.default_rng(14).exponential(size=(N, *weights.shape))
+    for i in range(N):
+        one = np.zeros((N, 5, 3))
+        reader.share_adder()(values, of_rows[i], one)
+        shares[i] = one[i]
+    found = np.zeros((N, 5, 3))
+    reader.share_adder()(values, of_rows, found)
+    np.testing.assert_allclose(found, shares, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -393,7 +484,7 @@ def test_a_step_of_a_tree_belongs_to_the_column_that_it_asks_for():
     labels = (codes[:, 0] > 1).astype(np.int32)
     _, reader = grown(codes, labels, None, 2, 8)
     shares = np.zeros((len(codes), 5, 2))
-    reader.share_adder(np.ones((1, 2)))(codes, shares)
+    reader.share_adder()(codes, np.ones((1, 2)), shares)
     strength = np.abs(shares).mean(axis=(0, 2))
     assert strength[[0, 3]].tolist() == [0, 0]
     assert strength[1] > 10 * max(strength[2], strength[4]) > 0
@@ -414,7 +505,7 @@ def test_pairs_share_by_shapley_values(seed):
         return nats - nats.mean(axis=-1, keepdims=True)
 
     u, v, both = evidence(counts.sum(axis=1)), evidence(counts.sum(axis=0)), evidence(counts)
-    first, second = (share.reshape(3, 4, 3) for share in reader.shares())
+    first, second = (table for share in reader.shares() for table in reader.tables(share))
     for a in range(3):
         for b in range(4):
             np.testing.assert_allclose(first[a, b], (u[a] + both[a, b] - v[b]) / 2, rtol=1e-12, atol=1e-12)

@@ -13,7 +13,7 @@ from deciban.weighing.folds import FOLDS, fold_of
 from deciban.weighing.readers import readers_of
 from deciban.weighing.structure import joint_plans
 from deciban.weighing.weighed import Weighed, weigh
-from deciban.weighing.weights import Weights
+from deciban.weighing.weights import UnknownColumns, Weights
 from tests.weighing.made import centred, collected, gathered, mixed, sampled
 
 N = 200
@@ -44,6 +44,7 @@ def known():
         LIMIT,
         {"prior": 1.0},
         N,
+        UnknownColumns.none(len(pieces), 3),
     )
     return Weighed(evidence, readers_of(evidence), weights, "empirical"), sample, X, y
 
@@ -122,6 +123,7 @@ def test_a_column_has_its_pieces_whatever_the_others_hold(known):
         columns=tuple(weighed.weights.columns[p] for p in chosen),
         values=weighed.weights.values[chosen],
         fold_values=weighed.weights.fold_values[:, chosen],
+        unknown=weighed.weights.unknown.of_pieces(chosen),
     )
     alone = Weighed(weighed.evidence, weighed.blocks, weights, "empirical")
     found = alone.column_shares(frame_of(X))
@@ -177,6 +179,127 @@ def test_rows_left_out_are_judged_by_their_left_out_evidence_and_the_weights_of_
     assert [weighed.evidence.classes[k] for k in judged.labels] == y.tolist()
     assert judged.weights is None
     assert {*fold.tolist()} == {*range(FOLDS)}
+
+
+# Unknown columns -----------------------------------------------------------------------------------------------------
+
+CHANGING = ("height", "colour", "code", "flag", "width")
+INFORMATIVE = {"colour"}  # a missing cell is evidence: only a value never seen is unknown
+
+
+@pytest.fixture(scope="module")
+def changing(known):
+    """The same model, with changes of unknown columns that were drawn by lot."""
+    weighed, *rest = known
+    P, rng = len(weighed.weights.kinds), np.random.default_rng(1)
+    values, bias = rng.normal(0, 0.2, (1 + FOLDS, 5, P, 3)), rng.normal(size=(1 + FOLDS, 5, 3))
+    unknown = UnknownColumns(
+        CHANGING, tuple(name in INFORMATIVE for name in CHANGING), values[0], bias[0], values[1:], bias[1:]
+    )
+    return replace(weighed, weights=replace(weighed.weights, unknown=unknown)), *rest
+
+
+def partly_unknown(X):
+    """Rows with missing cells and values never seen: in one, in several and in all columns."""
+    rng = np.random.default_rng(2)
+    mask = rng.random(X.shape) < rng.choice([0.0, 0.2, 0.8], len(X))[:, np.newaxis]
+    mask[0], mask[1] = True, False
+    rows = X.astype({"flag": object}).mask(mask, None).astype({"height": float, "width": float})
+    rows.loc[::5, "code"], rows.loc[1::7, "colour"] = "never seen", "never seen"
+    return rows
+
+
+def unknown_in(rows):
+    """(n, C) which columns are unknown, cell by cell."""
+    found = np.zeros((len(rows), len(CHANGING)), np.bool_)
+    for c, name in enumerate(CHANGING):
+        for i, cell in enumerate(rows[name]):
+            missing = cell is None or cell != cell
+            found[i, c] = cell == "never seen" or (missing and name not in INFORMATIVE)
+    return found
+
+
+def weights_of_row(weights, row):
+    """(P, K) and (K) for a row: changes add up, and the values of an unknown column alone say nothing."""
+    values, bias = weights.values.copy(), weights.bias.copy()
+    for c in np.flatnonzero(row):
+        values += weights.unknown.values[c]
+        bias += weights.unknown.bias[c]
+    values = np.maximum(values, 0.0)
+    for p, (kind, columns) in enumerate(zip(weights.kinds, weights.columns, strict=True)):
+        if kind != "present" and columns in [(CHANGING[c],) for c in np.flatnonzero(row)]:
+            values[p] = 0.0
+    return values, bias * ((5 - row.sum()) / 4 if row.any() else 1.0)
+
+
+def by_row(weights, evidence, log_prior, unknown):
+    """(n, K) the scores, each row with its own weights."""
+    z = np.empty((len(unknown), 3))
+    for i, row in enumerate(unknown):
+        values, bias = weights_of_row(weights, row)
+        z[i] = log_prior[i] + bias + np.einsum("cp,pc->c", evidence[:, i], values)
+    return z
+
+
+def test_scores_of_rows_with_unknown_columns_have_weights_of_their_own(changing):
+    weighed, _, X, y = changing
+    rows = partly_unknown(X)
+    unknown = unknown_in(rows)
+    assert {0, 1, 2, 4} <= {*unknown.sum(axis=1).tolist()}
+    evidence, _, _ = gathered(weighed.evidence, sampled(rows, y), learned=False)
+    log_prior = np.tile(weighed.log_prior, (N, 1))
+    z = by_row(weighed.weights, evidence.values, log_prior, unknown)
+    found = joint(weighed, frame_of(rows))
+    np.testing.assert_allclose(found, limited(z, np.exp(weighed.log_prior)), rtol=1e-9, atol=1e-9)
+    alone = np.vstack([joint(weighed, frame_of(rows[i : i + 1])) for i in range(40)])
+    np.testing.assert_allclose(alone, found[:40], rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("by", ["column", "pair"])
+def test_contributions_of_rows_with_unknown_columns_sum_to_the_scores(changing, by):
+    """An unknown column adds nothing, but that it is missing may be evidence where it was missing before."""
+    weighed, _, X, y = changing
+    rows = partly_unknown(X)
+    found, unknown = weighed.contributions(frame_of(rows), by), unknown_in(rows)
+    expected = centred(joint(weighed, frame_of(rows)))
+    np.testing.assert_allclose(centred(found.nats.sum(axis=1)), expected, rtol=1e-8, atol=1e-8)
+    for c, name in enumerate(CHANGING):
+        at = [line.name for line in found.lines].index(name)
+        assert (name == "height") == found.nats[unknown[:, c], at].any()
+        assert found.nats[~unknown[:, c], at].any()
+    evidence, _, _ = gathered(weighed.evidence, sampled(rows, y), learned=False)
+    p, at = weighed.weights.kinds.index("present"), [line.name for line in found.lines].index("height")
+    for i in np.flatnonzero(unknown[:, 0]):
+        expected = evidence.values[:, i, p] * weights_of_row(weighed.weights, unknown[i])[0][p]
+        np.testing.assert_allclose(found.nats[i, at], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_training_rows_with_unknown_columns_have_the_changes_of_their_fold(changing):
+    weighed, sample, X, y = changing
+    evidence, _, keys = gathered(weighed.evidence, sample)
+    unknown, fold = unknown_in(X), fold_of(keys)
+    assert unknown.any()
+    counts = np.unique(y, return_counts=True)[1].astype(float)
+    prior = counts - (np.arange(3) == evidence.labels[:, np.newaxis])
+    prior /= prior.sum(axis=1, keepdims=True)
+    expected = np.empty((N, 3))
+    for f in range(FOLDS):
+        z = by_row(weighed.weights.of_fold(f), evidence.values, np.log(prior), unknown)
+        expected[fold == f] = np.exp(limited(z, prior))[fold == f]
+    np.testing.assert_allclose(weighed.left_out(sample, 0).proba, expected, rtol=1e-8, atol=1e-12)
+
+
+def test_columns_that_change_weights_are_read_even_where_nothing_else_is(changing):
+    weighed, _, X, _ = changing
+    weights = weighed.weights
+    few = replace(
+        weights, values=0.0 * weights.values, unknown=replace(weights.unknown, values=0.0 * weights.unknown.values)
+    )
+    silent, rows = replace(weighed, weights=replace(few, prior_share=0.0)), partly_unknown(X)
+    unknown = unknown_in(rows)
+    left = np.where(unknown.any(axis=1), (5 - unknown.sum(axis=1)) / 4, 1.0)[:, np.newaxis]
+    expected = weighed.log_prior + left * (weights.bias + unknown @ weights.unknown.bias)
+    np.testing.assert_allclose(joint(silent, frame_of(rows)), expected, rtol=1e-12, atol=1e-12)
 
 
 def test_weights_without_folds_judge_all_rows_alike(known):

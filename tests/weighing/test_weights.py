@@ -12,7 +12,7 @@ from deciban.weighing.folds import FOLDS
 from deciban.weighing.left_out import LeftOut
 from deciban.weighing.reader import Piece
 from deciban.weighing.readers import readers_of
-from deciban.weighing.weights import Weights
+from deciban.weighing.weights import UnknownColumns, Weights
 from tests.weighing.made import collected, gathered, learned, mixed, sampled
 
 # What pieces and classes have ----------------------------------------------------------------------------------------
@@ -28,6 +28,7 @@ GIVEN = Weights(
     0.1,
     {"prior": 0.25, "penalty 3": 0.75},
     10,
+    UnknownColumns.none(3, 2),
 )
 
 
@@ -64,6 +65,7 @@ OTHER = Weights(
     0.3,
     {"naive Bayes": 1.0},
     30,
+    UnknownColumns.none(2, 2),
 )
 
 
@@ -141,6 +143,84 @@ def test_pieces_that_are_gone_have_no_weights_in_folds():
     assert left.of_fold(1).bias.tolist() == [0.25, -0.25]
 
 
+def changing(weights, names, informative, seed, folds=2):
+    """With changes of unknown columns."""
+    rng, (P, K), C = np.random.default_rng(seed), weights.values.shape, len(names)
+    values = rng.normal(size=(folds + 1, C, P, K))
+    bias = rng.normal(size=(folds + 1, C, K))
+    return replace(weights, unknown=UnknownColumns(names, informative, values[0], bias[0], values[1:], bias[1:]))
+
+
+def changes_of(weights):
+    """{(unknown column, kind, columns, class): change} and {(unknown column, class): change of the bias}."""
+    unknown = weights.unknown
+    found = {
+        (name, *key, label): value
+        for name, table in zip(unknown.names, unknown.values.tolist(), strict=True)
+        for key, row in zip(weights.keys, table, strict=True)
+        for label, value in zip(weights.classes, row, strict=True)
+        if value
+    }
+    bias = {
+        (name, label): value
+        for name, row in zip(unknown.names, unknown.bias.tolist(), strict=True)
+        for label, value in zip(weights.classes, row, strict=True)
+        if value
+    }
+    return found, bias
+
+
+def test_equal_changes_of_unknown_columns_stay_as_they_are():
+    """To the last bit, in both orders."""
+    one = changing(GIVEN, ("x", "y"), (True, False), 0)
+    for rows in range(1, 50):
+        merged = one.merged(one, dict.fromkeys("ab", float(rows)), dict.fromkeys("ab", 7.0)).unknown
+        assert (merged.names, merged.informative) == (one.unknown.names, one.unknown.informative)
+        for name in ("values", "bias", "fold_values", "fold_bias"):
+            assert (getattr(merged, name) == getattr(one.unknown, name)).all(), name
+
+
+def test_changes_of_unknown_columns_are_means_by_the_rows_of_each_class():
+    """b: 1 row here and 3 there. A column, or a piece, that one model lacks changes nothing there."""
+    mine, theirs = {"a": 4.0, "b": 1.0}, {"b": 3.0, "c": 5.0}
+    here = changing(GIVEN, ("x", "y"), (True, False), 0)
+    there = changing(OTHER, ("z", "y"), (False, False), 1)
+    merged, turned = here.merged(there, mine, theirs), there.merged(here, theirs, mine)
+    assert merged.unknown.names == ("x", "y", "z")
+    assert merged.unknown.informative == (True, False, False)
+    assert turned.unknown.names == ("z", "y", "x")
+    share = {"a": (1.0, 0.0), "b": (0.25, 0.75), "c": (0.0, 1.0)}
+    for fold in (None, 0, 1):
+        both = [some if fold is None else some.of_fold(fold) for some in (here, there, merged, turned)]
+        (ours, our_bias), (others, other_bias), *found = map(changes_of, both)
+        expected = {
+            key: share[key[-1]][0] * ours.get(key, 0.0) + share[key[-1]][1] * others.get(key, 0.0)
+            for key in ours.keys() | others.keys()
+        }
+        bias = {
+            key: share[key[-1]][0] * our_bias.get(key, 0.0) + share[key[-1]][1] * other_bias.get(key, 0.0)
+            for key in our_bias.keys() | other_bias.keys()
+        }
+        for values, of_bias in found:
+            assert values == pytest.approx(expected, rel=1e-12)
+            assert of_bias == pytest.approx(bias, rel=1e-12)
+
+
+def test_changes_of_pieces_that_are_gone_are_gone():
+    one = changing(GIVEN, ("x", "y"), (False, False), 0)
+    left = one.without({("pair", frozenset({"x", "y"}))})
+    np.testing.assert_array_equal(left.unknown.values, one.unknown.values[:, [0, 2]])
+    np.testing.assert_array_equal(left.unknown.fold_values, one.unknown.fold_values[:, :, [0, 2]])
+    names, pieces = ("y", "x", "z"), [Piece("pair", (0, 2)), Piece("normal", (0,)), Piece("value", (1,))]
+    found = one.changes_of(pieces, names, ("b", "new", "a"))
+    assert found.shape == (2, 3, 3)
+    assert not found[:, 1].any()
+    np.testing.assert_array_equal(found[:, 2][:, [2, 0]], one.unknown.values[:, 0])
+    np.testing.assert_allclose(found[:, 0, 1], one.unknown.values[:, 2].mean(axis=1), rtol=1e-12)
+    np.testing.assert_array_equal(one.bias_changes_of(("b", "new"))[:, 0], one.unknown.bias[:, 1])
+    assert not one.bias_changes_of(("b", "new"))[:, 1].any()
+
+
 def test_a_class_that_one_model_did_not_weigh_has_the_mean_of_its_others_there():
     """a: 1 row here with weight 1, and 1 row there, learned later: there it counts as the mean of b and c."""
     merged = GIVEN.merged(OTHER, {"a": 1.0, "b": 1.0}, {"a": 1.0, "b": 1.0, "c": 1.0})
@@ -197,16 +277,29 @@ def test_the_order_of_rows_does_not_matter(classes):
     assert one.prior_share == pytest.approx(other.prior_share, rel=1e-9)
     for name in ("values", "bias", "fold_values", "fold_bias"):
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(getattr(one.unknown, name), getattr(other.unknown, name), rtol=1e-6, atol=1e-7)
+    assert one.unknown.names == other.unknown.names
+    assert one.unknown.informative == other.unknown.informative
 
 
-def test_what_a_piece_repeats_is_not_weighed_twice():
+def test_what_a_piece_repeats_is_weighed_only_where_it_is_unknown():
+    """A column that repeats another has no weight, and has its weight where the other is unknown."""
     X, y = mixed()
     sample = sampled(X.assign(again=X["code"], other=X["height"]), y)
     model = collected(sample)
     weights = Weights.learned(model, readers_of(model), sample, 0)
-    weighed = {name for columns in weights.columns for name in columns}
+    weighed = {
+        name for columns, row in zip(weights.columns, weights.values, strict=True) if row.any() for name in columns
+    }
     assert {"code", "height"} <= weighed
     assert not {"again", "other"} & weighed
+    assert not weights.fold_values[:, [{"again", "other"} & {*columns} != set() for columns in weights.columns]].any()
+    table = dict(zip(weights.keys, weights.values, strict=True))
+    for name, again in (("code", "again"), ("height", "other")):
+        change = dict(zip(weights.keys, weights.unknown.values[weights.unknown.names.index(name)], strict=True))
+        for (kind, columns), values in table.items():
+            if columns == {name}:
+                np.testing.assert_allclose(change.get((kind, frozenset({again})), 0.0 * values), values, atol=1e-3)
 
 
 def test_weights_make_left_out_rows_more_probable():

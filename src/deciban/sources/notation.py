@@ -328,7 +328,7 @@ def profile_of(text: Any, options: Options = PLAIN) -> Profile:
     values = coded.dictionary.filter(pa.array(kept)).cast(pa.string())
     try:
         return Profile.of(values, counts[kept], options)
-    except pa.ArrowInvalid:  # bytes that are not UTF-8 are words
+    except (pa.ArrowInvalid, UnicodeDecodeError):  # bytes that are not UTF-8 are words
         return Profile(int(counts.sum()))
 
 

@@ -18,6 +18,7 @@ from deciban.schema import Schema
 from deciban.sources import Sample
 from deciban.sources.arrays import MatrixFrame, SparseFrame
 from deciban.sources.arrow import TableFrame
+from deciban.sources.documents import TextFrame
 from deciban.sources.labels import Encoded
 from deciban.sources.stream import joined
 from deciban.types import FloatArray, Labels, Level, sorted_levels
@@ -62,10 +63,17 @@ def _mixed(bits: Keys) -> Keys:
 
 
 def _texts(frame: Frame, j: int) -> Keys:
-    coded = frame.coded([j])
-    marks = [blake2b(repr(level).encode("utf-8", "surrogatepass"), digest_size=8).digest() for level in coded.levels[0]]
-    known = np.frombuffer(b"".join([*marks, bytes(8)]), np.uint64)  # the last is that of a missing cell
+    try:
+        coded = frame.coded([j])
+    except UnicodeDecodeError:  # bytes that are not UTF-8
+        texts = frame.texts([j])
+        return np.frombuffer(b"".join(_mark(repr(texts.cell(i, 0))) for i in range(frame.rows)), np.uint64)
+    known = np.frombuffer(b"".join([*map(_mark, map(repr, coded.levels[0])), bytes(8)]), np.uint64)  # missing is last
     return known[coded.codes[:, 0]]
+
+
+def _mark(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
 def _sparse(frame: SparseFrame) -> Keys:
@@ -194,7 +202,11 @@ def _joined(samples: list[Sample]) -> Sample:
 
 
 def _stacked(frames: list[Frame]) -> Frame:
-    """The rows of tables, arrays or sparse rows, one after the other."""
+    """The rows of tables, documents, arrays or sparse rows, one after the other."""
+    texts = [frame for frame in frames if isinstance(frame, TextFrame)]
+    if texts:
+        columns = zip(*(frame.columns for frame in texts), strict=True)
+        return replace(texts[0], columns=tuple([cell for part in column for cell in part] for column in columns))
     tables = [frame for frame in frames if isinstance(frame, TableFrame)]
     arrays = [frame.x for frame in frames if isinstance(frame, MatrixFrame)]
     sparse = [frame.x for frame in frames if isinstance(frame, SparseFrame)]

@@ -9,12 +9,13 @@ from typing import Any
 from deciban.batch import Frame, Notation
 from deciban.errors import warn
 from deciban.late import late
-from deciban.schema import STYLES, Schema
+from deciban.schema import STYLES, Schema, go_together
 from deciban.sources.arrow import TableFrame
 from deciban.sources.cells import cells_of_type
 from deciban.sources.notation import Profile, doubts, parsed, profile_of
 
 pa = late("pyarrow")
+pc = late("pyarrow.compute")
 
 HEAD = 1000  # cells that most columns of words are known by
 
@@ -47,11 +48,29 @@ def _profile(frame: TableFrame, column: int) -> Profile:
 
 def as_learned(frame: Frame, schema: Schema) -> Frame:
     """Rows whose text is read as it was in the rows that a model has learned."""
-    if not isinstance(frame, TableFrame) or not (schema.notations or {"date", "time"} & {*schema.kinds}):
+    if not isinstance(frame, TableFrame):
+        return frame
+    frame = _emptied(frame, schema)
+    if not (schema.notations or {"date", "time"} & {*schema.kinds}):
         return frame
     wanted = {place: schema.notation(j) for j, place in enumerate(schema.own_places(frame))}
     text = {j for j, kind in enumerate(frame.kinds) if kind == "category" and _is_text(frame, j)}
     return converted(frame, {j: notation for j, notation in wanted.items() if notation is not None and j in text})
+
+
+def _emptied(frame: TableFrame, schema: Schema) -> TableFrame:
+    """Columns of another kind than was learned, all of whose cells are missing, are empty: NaN is no number then."""
+    table, kinds = frame.table, list(frame.kinds)
+    for learned, j in zip(schema.kinds, schema.own_places(frame), strict=True):
+        if not go_together(learned, kinds[j]) and _is_empty(frame.array(j)):
+            table = table.set_column(j, table.column_names[j], pa.nulls(frame.rows))
+            kinds[j] = "empty"
+    return frame if table is frame.table else replace(frame, table=table, kinds=tuple(kinds))
+
+
+def _is_empty(column: Any) -> bool:
+    nan = pa.types.is_floating(column.type)
+    return len(column) == (pc.is_null(column, nan_is_null=True).sum().as_py() or 0 if nan else column.null_count)
 
 
 def _is_text(frame: TableFrame, column: int) -> bool:

@@ -14,6 +14,7 @@ from deciban.weighing.candidates import (
     NAIVE,
     PRIOR,
     STRONG,
+    TEMPERED,
     WIDE,
     Path,
     PieceWeights,
@@ -28,11 +29,18 @@ from deciban.weighing.readers import Readers, readers_without
 
 MOST_CELLS = 1 << 24  # of evidence of the rows that are dealt to folds
 ROUGH = 1e-10  # tol of fits that are compared: then rounding in the sums does not show in the shares
-TEMPER = 0.7  # the power of the likelihood of rows held out: there are few of them where it matters
-MASSES = {PRIOR: 2.5, NAIVE: 0.1}  # of candidates, before any row is seen; of others 1, of strong pieces among P 1/P
+FEW = 20, 40  # rows: of so few there is little to ask held-out rows, and of so many all of it
+TEMPER = 0.35, 0.7  # the power of the likelihood of held-out rows, for few rows and for more: they are not independent
+# of candidates, before any row is seen; of others 1, of strong pieces among P 1/P
+MASSES = {PRIOR: (0.5, 2.5), TEMPERED: (4.0, 1.0), NAIVE: (0.1, 0.1)}
+CLEAR = 3.5, 6.0  # t² of the gain of held-out rows, from which on evidence is trusted a little, and fully
+FALLBACK = (
+    0.3,
+    15.0,
+)  # of tempered naive Bayes, where evidence is not trusted: 0.3 of it, or 15/n; the rest is the prior
 SMALL = 0.05  # shares of candidates below it are not worth a fit of all rows
 MANY = 2_000  # rows, from which on the best candidate alone is fitted to all of them: others hardly differ
-HOPELESS = 7.0  # nats by which a penalty is worse than the best, where still weaker ones are not tried
+HOPELESS = 10.0  # nats by which a penalty is worse than the best, where still weaker ones are not tried
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,13 @@ class HeldOut:
         weights = self.evidence.weights
         return np.ones(len(self.fold)) if weights is None else weights
 
+    def of_few(self, both: tuple[float, float] | None) -> float:
+        """What is right for as many rows: the first for few, the second for more, and between them a part of both."""
+        few, more = both or (1.0, 1.0)
+        least, most = FEW
+        part = min(1.0, max(0.0, (float(self.omega.sum()) - least) / (most - least)))
+        return few + part * (more - few)
+
     @property
     def log_prior(self) -> FloatArray:
         """(n, K) of the rows without each."""
@@ -84,10 +99,13 @@ class HeldOut:
             out[:, inside] = weights.scores(self.evidence.take(inside))
         return out
 
+    def log_probabilities(self, z: FloatArray) -> FloatArray:
+        """(n, K) log p; no row is more certain than all rows allow."""
+        return mixed_with_prior(z, self.log_prior, 0.5 / (float(self.omega.sum()) + 1.0))
+
     def losses(self, z: FloatArray) -> FloatArray:
-        """(n) −log p of the true classes, times the weights of the rows; no row is more certain than all rows allow."""
-        share = 0.5 / (float(self.omega.sum()) + 1.0)
-        return -self.omega * self.true(mixed_with_prior(z, self.log_prior, share))
+        """(n) −log p of the true classes, times the weights of the rows."""
+        return -self.omega * self.true(self.log_probabilities(z))
 
 
 def cross_fit(rows: LeftOut, readers: Readers) -> CrossFit:
@@ -105,16 +123,19 @@ def cross_fit(rows: LeftOut, readers: Readers) -> CrossFit:
         by_fold.append(weights)
         scores.append(z)
         losses.append(loss)
-    masses = np.array([1.0 / len(pieces) if name.endswith(STRONG) else MASSES.get(name, 1.0) for name in names])
-    all_losses = np.stack(losses)
+    masses = np.array([1.0 / len(pieces) if name.endswith(STRONG) else held.of_few(MASSES.get(name)) for name in names])
+    all_losses = held.of_few(TEMPER) * np.stack(losses)
     of_fold = [_shares(masses, all_losses[:, held.fold != f]) for f in range(FOLDS)]
+    first = held.log_probabilities(np.einsum("nm,mcn->cn", np.stack(of_fold)[held.fold], np.stack(scores)))
+    of_fold = [_trusted(held, of_fold[f], names, _trust(held, first, held.fold != f)) for f in range(FOLDS)]
     mean = np.einsum("nm,mcn->cn", np.stack(of_fold)[held.fold], np.stack(scores))
     # without its only row a class is not expected
     log_p = np.where(held.rows.alone, -np.inf, held.true(log_probabilities(mean)))
     surprises, total = _surprises(log_p, held.true(held.log_prior), held.omega), float(held.omega.sum())
     scale = float(rows.model.counts.value.sum()) / total if rows.learned else 1.0
     folds = (mean_weights([w[f] for w in by_fold], share.tolist()) for f, share in enumerate(of_fold))
-    shares = dict(zip(names, _shares(masses, all_losses).tolist(), strict=True))
+    believed = _trusted(held, _shares(masses, all_losses), names, _trust(held, first, held.fold >= 0))
+    shares = dict(zip(names, believed.tolist(), strict=True))
     return CrossFit(_worth_a_fit(shares, total * scale), tuple(folds), _prior_share(surprises * scale, total * scale))
 
 
@@ -135,7 +156,7 @@ def _compared(held: HeldOut, readers: Readers, pieces: Sequence[Piece]) -> Itera
             losses = held.losses(z)
             yield name, weights, z, losses
             best = min(best, float(losses.sum()))
-            if p and float(losses.sum()) > best + HOPELESS / TEMPER:
+            if p and float(losses.sum()) > best + HOPELESS:
                 break  # weaker penalties are worse still
 
 
@@ -174,10 +195,37 @@ def _placed(path: Path, known: Sequence[Piece], pieces: Sequence[Piece], classes
 
 
 def _shares(masses: FloatArray, losses: FloatArray) -> FloatArray:
-    """(M) mass·exp(−T·Σ loss), normalised, of losses (M, n)."""
+    """(M) mass·exp(−Σ loss), normalised, of losses (M, n)."""
     total = losses.sum(axis=1)
-    shares: FloatArray = masses * np.exp(-TEMPER * (total - total.min()))
+    shares: FloatArray = masses * np.exp(-(total - total.min()))
     return shares / float(shares.sum())
+
+
+def _trust(held: HeldOut, log_p: FloatArray, rows: NDArray[np.bool_]) -> float:
+    """How far held-out rows show that evidence helps at all, from 0 to 1, by t of what it gains on the class prior.
+
+    That of the log-loss, or of the Brier score, whichever shows more: of few rows, one bad surprise hides the rest.
+    """
+    log_prior, omega = held.log_prior[rows], held.omega[rows]
+    truth = np.eye(log_p.shape[1])[held.rows.labels[rows]]
+    gains = ((log_p[rows] - log_prior) * truth).sum(axis=1)
+    brier = 0.5 * ((np.exp(log_prior) - truth) ** 2 - (np.exp(log_p[rows]) - truth) ** 2).sum(axis=1)
+    t = max(_t(omega * gains), _t(omega * brier), 0.0)
+    least, most = CLEAR
+    return held.of_few((1.0, min(1.0, max(0.0, (t**2 - least) / (most - least)))))
+
+
+def _t(gains: FloatArray) -> float:
+    """The sum, in standard errors of itself."""
+    return float(gains.sum() / np.sqrt(((gains - gains.mean()) ** 2).sum() + 1e-12)) if len(gains) else 0.0
+
+
+def _trusted(held: HeldOut, shares: FloatArray, names: Sequence[str], trust: float) -> FloatArray:
+    """Shares as far as they are trusted; the rest is the prior, and of few rows a little tempered naive Bayes."""
+    most, rows = FALLBACK
+    little = min(most, rows / max(float(held.omega.sum()), 1.0)) if TEMPERED in names else 0.0
+    rest = {PRIOR: 1.0 - little, TEMPERED: little}
+    return trust * shares + (1.0 - trust) * np.array([rest.get(name, 0.0) for name in names])
 
 
 def log_probabilities(z: FloatArray) -> FloatArray:
