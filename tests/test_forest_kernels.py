@@ -56,8 +56,11 @@ def gini(labels, weights, classes):
     return (total**2).sum() / total.sum()
 
 
-def best_cut(x, ordered, labels, weights, classes, columns, tries, least):
-    """(column, code) of the highest Σ L_k²/L + Σ R_k²/R, or None; constant columns are not tried."""
+def best_cut(x, sizes, ordered, labels, weights, classes, columns, tries, least):
+    """(column, code) of the highest Σ L_k²/L + Σ R_k²/R, or None; constant columns are not tried.
+
+    The last code of a category, that of values in no list, is not cut off: nothing is known of other such values.
+    """
     best, chosen, tried = gini(labels, weights, classes) * (1 + 1e-12), None, 0
     for column in columns:
         codes = np.unique(x[:, column])
@@ -65,6 +68,8 @@ def best_cut(x, ordered, labels, weights, classes, columns, tries, least):
             continue
         for code in codes[: -1 if ordered[column] else None].tolist():
             left = x[:, column] <= code if ordered[column] else x[:, column] == code
+            if not ordered[column] and code == sizes[column] - 1:
+                continue
             if min(weights[left].sum(), weights[~left].sum()) < least:
                 continue
             score = gini(labels[left], weights[left], classes) + gini(labels[~left], weights[~left], classes)
@@ -76,7 +81,7 @@ def best_cut(x, ordered, labels, weights, classes, columns, tries, least):
     return chosen
 
 
-def grow(x, ordered, labels, weights, classes, tree, share, tries, least, most_deep, seed):
+def grow(x, sizes, ordered, labels, weights, classes, tree, share, tries, least, most_deep, seed):
     """Nodes (column, code, left), and the leaf of each row."""
     weights = np.ones(len(x)) if weights is None else weights
     bag = bags(x, tree + 1, share, seed)[:, tree] & (weights > 0)
@@ -89,7 +94,7 @@ def grow(x, ordered, labels, weights, classes, tree, share, tries, least, most_d
         if depth >= most_deep or len(np.unique(labels[own])) < 2 or weights[own].sum() < 2 * least:
             continue
         columns = drawn(x.shape[1], key_of(seed, tree), node)
-        cut = best_cut(x[own], ordered, labels[own], weights[own], classes, columns, tries, least)
+        cut = best_cut(x[own], sizes, ordered, labels[own], weights[own], classes, columns, tries, least)
         if cut is None:
             continue
         column, code = cut
@@ -136,7 +141,7 @@ def test_a_forest_is_that_of_numpy(weighted, n, sizes, classes, share, tries, le
     starts, *nodes = forest
     found = _kernels.find_leaves(x, *forest, ordered)
     for t in range(3):
-        expected, leaves = grow(x, ordered, labels, weights, classes, t, share, tries, least, deep, 7)
+        expected, leaves = grow(x, sizes, ordered, labels, weights, classes, t, share, tries, least, deep, 7)
         np.testing.assert_array_equal(np.stack(nodes, axis=1)[starts[t] : starts[t + 1]], expected)
         np.testing.assert_array_equal(found[:, t], leaves)
 
@@ -558,28 +563,12 @@ def test_pooled_leaves_of_no_rows():
     assert _kernels.pooled_shares(x, unknown, *forest, counts, np.full(3, 1 / 3), 0.5).shape == (0, 4, 3)
 
 
-POOLING = {**TREES, "unknown": np.zeros((6, 3), np.bool_), "counts": np.ones((6, 2))}
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "says"),
-    [
-        ("unknown", np.zeros((5, 3), np.bool_), "unknown"),
-        ("unknown", np.zeros((6, 2), np.bool_), "unknown"),
-        ("counts", np.ones((5, 2)), "counts"),
-        ("starts", np.array([0, 4, 6]), "left"),
-        ("skip", np.zeros((6, 3), np.bool_), "skip"),
-        ("skip", np.zeros((5, 2), np.bool_), "skip"),
-        ("prior", np.ones(3), "prior"),
-    ],
-)
-def test_pooling_of_other_shapes_is_refused(name, value, says):
-    leaves, shares = {**POOLING, "skip": None}, {**POOLING, "prior": np.full(2, 0.5), "smoothing": 0.5}
-    for kernel, arguments in ((_kernels.pooled_leaves, leaves), (_kernels.pooled_shares, shares)):
-        kernel(**arguments)
-        if name in arguments:
-            with pytest.raises(ValueError, match=says):
-                kernel(**{**arguments, name: value})
+def test_trees_to_skip_are_as_many_as_there_are():
+    x, forest, counts = pooled_problem(4, 3, 0)
+    unknown = np.zeros(x.shape, np.bool_)
+    for trees in (2, 4):
+        with pytest.raises(ValueError, match="skip"):
+            _kernels.pooled_leaves(x, unknown, *forest, counts, np.zeros((len(x), trees), np.bool_))
 
 
 # ---- evidence of cells ------------------------------------------------------------------------------------------

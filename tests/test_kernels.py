@@ -788,6 +788,14 @@ SHAPES = {
         *[(BYTES, "nd"), (np.array([0, 3, 4]), "tv"), *[(a, "v") for a in NODES], (ORDERED, "d")],
         (np.ones((4, 2)), "vk"),
     ],
+    "pooled_leaves": [
+        *[(BYTES, "nd"), (np.zeros((6, 3), bool), "nd"), (np.array([0, 3, 4]), "tv"), *[(a, "v") for a in NODES]],
+        *[(ORDERED, "d"), (np.ones((4, 2)), "vk"), (np.zeros((6, 2), bool), "ns")],
+    ],
+    "pooled_shares": [
+        *[(BYTES, "nd"), (np.zeros((6, 3), bool), "nd"), (np.array([0, 3, 4]), "tv"), *[(a, "v") for a in NODES]],
+        *[(ORDERED, "d"), (np.ones((4, 2)), "vk"), (np.full(2, 0.5), "k"), 0.5],
+    ],
     "mix_keys": [(MATRIX, "nd"), (np.arange(3, dtype=np.uint64), "d"), (np.zeros(6, np.uint64), "n")],
     "cell_evidence": [*CELLS, (np.zeros((6, 3, 2)), "nmk")],
     "mean_cell_evidence": [*CELLS, (np.zeros((6, 3), bool), "nm"), (OUT, "nk")],

@@ -3,8 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from scipy.special import log_softmax, softmax
 
+import deciban as db
 from deciban.sources.sampling import row_keys
 from deciban.weighing import cross_fit as module
 from deciban.weighing.cross_fit import cross_fit, log_probabilities, mixed_with_prior
@@ -52,7 +54,8 @@ def test_folds_are_about_as_large():
 @pytest.mark.parametrize("classes", [2, 3])
 def test_labels_of_a_fold_have_no_part_in_the_candidates_that_judge_it(classes, monkeypatch):
     """With shares that rows do not move, weights of a fold are the same whatever its labels; those of others not."""
-    monkeypatch.setattr(module, "TEMPER", 1e-300)
+    monkeypatch.setattr(module, "TEMPER", (1e-300, 1e-300))
+    monkeypatch.setattr(module, "CLEAR", (-2.0, -1.0))  # whatever held-out rows gain, it is trusted
     X, y = mixed(150, classes=classes)
     inside = fold_of(keys_of(X)) == 2
     other = y.copy()
@@ -162,3 +165,42 @@ def test_probabilities_are_those_of_softmax_mixed_with_the_prior(C):
     prior = rng.dirichlet(np.ones(max(2, C)), 40)
     expected = np.log(0.9 * softmax(both.T, axis=1) + 0.1 * prior)
     np.testing.assert_allclose(mixed_with_prior(z, np.log(prior), 0.1), expected, rtol=1e-10, atol=1e-12)
+
+
+# How far evidence is trusted -----------------------------------------------------------------------------------------
+
+
+def held_out(rows, gain, seed=0):
+    """Rows that were held out, of two equal classes, and log-probabilities that are right by so much, give or take."""
+    rng = np.random.default_rng(seed)
+    X, y = pd.DataFrame({"x": np.arange(float(rows))}), np.arange(rows) % 2
+    model = db.EvidenceClassifier(trees=0, pairs=0).fit(X, y)
+    left = LeftOut.of(model.generative_, model._sample(X, y, None, first=False), 0)
+    held = module.HeldOut.of(left, model._readers, 1)
+    log_odds = np.where(held.rows.labels == 1, 1.0, -1.0) * (gain + rng.normal(size=rows))
+    return held, module.log_probabilities(log_odds[np.newaxis])
+
+
+@pytest.mark.parametrize(("rows", "gain", "trust"), [(400, 2.0, 1.0), (400, -0.5, 0.0), (20, -0.5, 1.0)])
+def test_evidence_is_trusted_if_its_gain_is_clear_or_rows_are_too_few_to_ask(rows, gain, trust):
+    held, log_p = held_out(rows, gain)
+    assert module._trust(held, log_p, np.ones(rows, bool)) == trust
+
+
+def test_trust_is_that_of_the_gain_in_standard_errors():
+    held, log_p = held_out(200, 0.33)
+    y, p, prior = held.rows.labels, np.exp(log_p), np.exp(held.log_prior)
+    gains = np.log(p[np.arange(200), y]) - np.log(prior[np.arange(200), y])
+    brier = (prior[:, 1] - y) ** 2 - (p[:, 1] - y) ** 2
+    t = max(stats.ttest_1samp(g, 0.0, alternative="greater").statistic * np.sqrt(200 / 199) for g in (gains, brier))
+    expected = np.clip((t**2 - 3.25) / 2.75, 0.0, 1.0)
+    assert 0.0 < expected < 1.0
+    assert module._trust(held, log_p, np.ones(200, bool)) == pytest.approx(expected, rel=1e-9)
+
+
+def test_evidence_that_is_not_trusted_leaves_the_prior():
+    held, _ = held_out(600, 0.0)
+    names = ["prior", "tempered naive Bayes", "penalty 3"]
+    shares = np.array([0.1, 0.2, 0.7])
+    np.testing.assert_array_equal(module._trusted(held, shares, names, 1.0), shares)
+    np.testing.assert_allclose(module._trusted(held, shares, names, 0.0), [0.975, 0.025, 0.0], rtol=1e-12)  # 15/600

@@ -8,6 +8,18 @@ import numpy as np
 
 from deciban.types import FloatArray
 
+FEWEST = 8  # rows of a product by BLAS, which takes other ways for one
+
+
+def row_product(x: FloatArray, matrix: FloatArray) -> FloatArray:
+    """x @ matrix, each row with the same bits, however few rows stand beside it."""
+    if len(x) >= FEWEST:
+        return x @ matrix
+    padded = np.zeros((FEWEST, x.shape[1]))
+    padded[: len(x)] = x
+    product: FloatArray = (padded @ matrix)[: len(x)]
+    return product
+
 
 @dataclass(frozen=True)
 class Whitening:
@@ -54,11 +66,11 @@ class Whitening:
         out = np.empty((len(mean), *x.shape))
         if len(self.root) == 1:
             middle = mean.mean(axis=0)
-            z, zeta = ((found - middle) * self.scale[0] @ self.root[0] for found in (x, mean))
+            z, zeta = (row_product((rows - middle) * self.scale[0], self.root[0]) for rows in (x, mean))
             np.subtract(z, zeta[:, np.newaxis], out=out)
         else:
             for k, (root, scale) in enumerate(zip(self.root, self.scale, strict=True)):
-                np.matmul((x - mean[k]) * scale, root, out=out[k])
+                out[k] = row_product((x - mean[k]) * scale, root)
         np.multiply(out, out, out=out)
         out *= -0.5
         out += self.logs[:, np.newaxis]

@@ -330,6 +330,9 @@ class EvidenceClassifier(GenerativeClassifier):
         if not 0 <= self._weights_fitted_with() < np.inf:
             raise DecibanError(f"its weights were fitted with {self._weights_fitted_with()} rows")
         super()._restored()
+        strange = {*self._weights.unknown.names} - {*self.generative_.schema.names}
+        if strange:
+            raise DecibanError(f"its weights change with columns that it has not: {sorted(map(str, strange))}")
         self._last_readers.append(readers_of(self.generative_))  # that of all blocks evidence can be made
 
     def __getstate__(self) -> Any:

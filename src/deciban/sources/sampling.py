@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.batch import Batch, Derived, Frame, Place
+from deciban.batch import Batch, Derived, Frame, Kind, Place
 from deciban.late import late
 from deciban.schema import Schema
 from deciban.sources import Sample
@@ -23,6 +23,7 @@ from deciban.sources.labels import Encoded
 from deciban.sources.stream import joined
 from deciban.types import FloatArray, Labels, Level, sorted_levels
 
+pa = late("pyarrow")
 sp = late("scipy.sparse")
 
 Keys = NDArray[np.uint64]
@@ -208,8 +209,18 @@ def _stacked(frames: list[Frame]) -> Frame:
         columns = zip(*(frame.columns for frame in texts), strict=True)
         return replace(texts[0], columns=tuple([cell for part in column for cell in part] for column in columns))
     tables = [frame for frame in frames if isinstance(frame, TableFrame)]
-    arrays = [frame.x for frame in frames if isinstance(frame, MatrixFrame)]
-    sparse = [frame.x for frame in frames if isinstance(frame, SparseFrame)]
     if tables:
-        return joined(tables)
-    return MatrixFrame(np.concatenate(arrays)) if arrays else SparseFrame(sp.csr_array(sp.vstack(sparse)))
+        return joined([frame if isinstance(frame, TableFrame) else _as_table(frame, tables[0]) for frame in frames])
+    if all(isinstance(frame, MatrixFrame) for frame in frames):
+        return MatrixFrame(np.concatenate([frame.x for frame in frames if isinstance(frame, MatrixFrame)]))
+    everything = range(len(frames[0].names))
+    rows = [frame.x if isinstance(frame, SparseFrame) else sp.csr_array(frame.numbers(everything)) for frame in frames]
+    return SparseFrame(sp.csr_array(sp.vstack(rows)))
+
+
+def _as_table(frame: Frame, like: TableFrame) -> TableFrame:
+    """Rows of an array as those of a table with the same columns."""
+    x = frame.numbers(range(len(like.names)))
+    columns = [pa.array(column, from_pandas=True) for column in np.asarray(x, np.float64).T]
+    kinds: tuple[Kind, ...] = tuple("number" for _ in columns)
+    return replace(like, table=pa.table(columns, names=like.table.column_names), kinds=kinds)

@@ -33,7 +33,7 @@ FEW = 20, 40  # rows: of so few there is little to ask held-out rows, and of so 
 TEMPER = 0.35, 0.7  # the power of the likelihood of held-out rows, for few rows and for more: they are not independent
 # of candidates, before any row is seen; of others 1, of strong pieces among P 1/P
 MASSES = {PRIOR: (0.5, 2.5), TEMPERED: (4.0, 1.0), NAIVE: (0.1, 0.1)}
-CLEAR = 3.5, 6.0  # t² of the gain of held-out rows, from which on evidence is trusted a little, and fully
+CLEAR = 3.25, 6.0  # t² of the gain of held-out rows, from which on evidence is trusted a little, and fully
 FALLBACK = (
     0.3,
     15.0,
@@ -223,7 +223,9 @@ def _t(gains: FloatArray) -> float:
 def _trusted(held: HeldOut, shares: FloatArray, names: Sequence[str], trust: float) -> FloatArray:
     """Shares as far as they are trusted; the rest is the prior, and of few rows a little tempered naive Bayes."""
     most, rows = FALLBACK
-    little = min(most, rows / max(float(held.omega.sum()), 1.0)) if TEMPERED in names else 0.0
+    little = min(most, rows / max(float(held.omega.sum()), 1.0))
+    if TEMPERED not in names or held.evidence.values.shape[2] >= WIDE:
+        little = 0.0
     rest = {PRIOR: 1.0 - little, TEMPERED: little}
     return trust * shares + (1.0 - trust) * np.array([rest.get(name, 0.0) for name in names])
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deciban.families.normals import Normals, NormalsParams, virtual_rows
 from deciban.families.triangles import solve_lower
-from deciban.families.whitening import Whitening
+from deciban.families.whitening import Whitening, row_product
 from deciban.late import late
 from deciban.statistics import Moments, Scatter
 from deciban.types import FloatArray, IntArray
@@ -135,15 +135,15 @@ class Jointly(Reader):
         for piece, whiten in enumerate((self.params.shared, self.params.own)):
             for k in range(classes):
                 t = whiten[k if piece else 0]
-                z = (x - self.params.mean[k]) @ t.T
+                z = row_product(x - self.params.mean[k], t.T)
                 u = z if rows.labels is None else z + ((self.params.mean[k] - self.params.mean) @ t.T)[y]  # whitened δ
                 logs = np.full(len(x), np.log(np.diagonal(t)).sum())
                 for unknown, some in partly:
                     q, r = np.linalg.qr(t[:, unknown])
                     logs[some] -= np.log(np.abs(np.diagonal(r))).sum()
-                    z[some] -= z[some] @ q @ q.T
+                    z[some] -= _projected(z[some], q)
                     if rows.labels is not None:
-                        u[some] -= u[some] @ q @ q.T
+                        u[some] -= _projected(u[some], q)
                 squares = np.einsum("ij,ij->i", z, z)
                 if rows.labels is None:
                     out[:, piece, k] = (logs if piece else 0.0) - 0.5 * squares
@@ -217,6 +217,12 @@ class Jointly(Reader):
         if known.all():
             return self._whitenings
         return tuple(Whitening.of(sigma[:, known][:, :, known]) for sigma in self._covariances)
+
+
+def _projected(rows: FloatArray, q: FloatArray) -> FloatArray:
+    """Rows in the span of the columns of q; each has the same bits, however few rows stand beside it."""
+    projected: FloatArray = np.einsum("ik,jk->ij", np.einsum("ij,jk->ik", rows, q), q)
+    return projected
 
 
 def by_known_entries(values: FloatArray) -> list[tuple[NDArray[np.bool_], IntArray | slice]]:

@@ -278,7 +278,9 @@ class Paired(Tables):
     def _with_sums(self, counts: FloatArray) -> list[FloatArray]:
         """Tables (cells, K) of the pairs, each followed by its sums over the first column, and over the second."""
         return [
-            np.concatenate([table.reshape(-1, table.shape[-1]), table.sum(axis=0), table.sum(axis=1)])
+            np.concatenate(
+                [table.reshape(len(table) * table.shape[1], table.shape[2]), table.sum(axis=0), table.sum(axis=1)]
+            )
             for table in self._squares(np.split(counts, self.family.offsets[1:-1]))
         ]
 
@@ -286,7 +288,7 @@ class Paired(Tables):
         """(size of a, size of b, K) the tables of the pairs."""
         sizes = self.family.reading.sizes
         for (a, b), table in zip(self.family.pairs, tables, strict=True):
-            yield table[: sizes[a] * sizes[b]].reshape(sizes[a], sizes[b], -1)
+            yield table[: sizes[a] * sizes[b]].reshape(sizes[a], sizes[b], table.shape[-1])
 
     def tables(self, of_cells: FloatArray) -> list[FloatArray]:
         """(size of a, size of b, K) what is known of the cells of each pair, without the sums."""
@@ -309,7 +311,9 @@ class Paired(Tables):
 
     def without(self, rows: Rows, kept: IntArray) -> Self:
         left, cells = copy(self), self.family.cells(rows.values)
-        counts = np.concatenate([table.reshape(-1, table.shape[-1]) for table in self.tables(self.counts)])
+        counts = np.concatenate(
+            [table.reshape(len(table) * table.shape[1], table.shape[2]) for table in self.tables(self.counts)]
+        )
         counts, left.rows = less_rows(counts, self.rows, cells, self.family.offsets, rows, kept)
         left.counts = np.ascontiguousarray(np.concatenate(self._with_sums(counts)))
         left.prior = left.rows / left.rows.sum()
@@ -345,14 +349,17 @@ class Paired(Tables):
         for p, (counts, said) in enumerate(zip(self.tables(self.counts), self.tables(logs), strict=True)):
             of_a, of_b = self._evidence_of(counts.sum(axis=1)), self._evidence_of(counts.sum(axis=0))
             both = 0.5 * (said + of_a[:, np.newaxis] - of_b)
-            first[self.offsets[p] : self.offsets[p + 1]] = np.concatenate(
-                [both.reshape(-1, both.shape[-1]), np.zeros_like(of_b), of_a]
-            )
+            first[self.offsets[p] : self.offsets[p + 1]] = np.concatenate([_flat(both), np.zeros_like(of_b), of_a])
         return first, logs - first
 
     def pairs(self, values: Codes, weights: FloatArray) -> Iterator[Share]:
         found = self.evidence(Rows(values)) * weights
         return ((piece.columns, found[:, p]) for p, piece in enumerate(self.pieces))
+
+
+def _flat(table: FloatArray) -> FloatArray:
+    """(cells, K) of (size of a, size of b, K)."""
+    return table.reshape(len(table) * table.shape[1], table.shape[2])
 
 
 def pair_gains(

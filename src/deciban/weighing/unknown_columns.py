@@ -24,7 +24,7 @@ from deciban.weighing.readers import Readers
 FEWEST_ROWS, MOST_ROWS = 1_000, 2_500  # that changes are fitted to
 MOST_CELLS = 1 << 20  # of evidence of these rows, where they are more than the fewest
 MOST_COLUMNS = 32  # that have changes: those that are most informative by themselves
-ROUGH = 1e-6  # tol of the fits: differences of the order of 1e-3 matter
+EXACT = 1e-12  # tol of the fits: then batches and the order of rows do not show
 LEAST = 1.0  # nats that a column must be worth, with the weights as they are: a change could not bring more
 CHANCE = 3.0  # nats by which rows must be better predicted for a missing cell to be informative
 
@@ -40,7 +40,10 @@ class ColumnChanges:
 
 
 def column_changes(rows: LeftOut, readers: Readers, shares: dict[str, float]) -> list[ColumnChanges]:
-    """The changes for every column that the model would miss, or for the most informative of many."""
+    """The changes for every column that has a part in the weights, or for the most informative of many.
+
+    A column that the model would hardly miss changes nothing, and where its missing cells are evidence, they stay so.
+    """
     pieces = [piece for _, reader in readers for piece in reader.pieces]
     scores = 1 if len(rows.model.classes) == 2 else len(rows.model.classes)
     few = rows.few(min(MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // max(1, scores * len(pieces)))))
@@ -60,11 +63,13 @@ def column_changes(rows: LeftOut, readers: Readers, shares: dict[str, float]) ->
     for column in _columns(rows, whole, pieces, base):
         hidden = frozenset(j for j in range(len(schema.all_names)) if column in schema.owners((j,)))
         without = few.hiding(whole, readers, hidden)
+        has_missing = column in missing and bool(missing[column].any())
         if _losses(base, without).sum() < total + LEAST:
+            changes.append(ColumnChanges(column, has_missing, base - base, ()))
             continue
         weights = fit(without)
         informative, folds = False, tuple[PieceWeights, ...]()
-        if column in missing and missing[column].any():
+        if has_missing:
             there = missing_of_few[column]
             gain = _losses(weights, without)[there].sum() - _losses(base, whole)[there].sum()
             informative = bool(gain > CHANCE)
@@ -82,7 +87,7 @@ class _Fit:
         self.near: dict[str, PieceWeights] = {}
 
     def __call__(self, evidence: Evidence) -> PieceWeights:
-        given = {"wide": len(self.pieces) >= WIDE, "tol": ROUGH, "wanted": self.shares, "near": self.near}
+        given = {"wide": len(self.pieces) >= WIDE, "tol": EXACT, "wanted": self.shares, "near": self.near}
         paths = candidate_paths(evidence, self.pieces, self.admitted, **given)  # type: ignore[arg-type]
         fitted = {name: weights for path in paths for name, weights in path if name in self.shares}
         self.near = self.near or fitted

@@ -330,14 +330,15 @@ def changed_weights(
 ) -> FloatArray:
     """(n, pieces, K) weights (pieces, K) with the changes (C, pieces, K) of the columns that are unknown (n, C)."""
     mask = unknown.astype(np.float64)
-    changed: FloatArray = np.maximum(weights + np.tensordot(mask, changes, axes=1), 0.0)
+    changed: FloatArray = np.maximum(weights + np.einsum("nc,cpk->npk", mask, changes), 0.0)
     changed[mask @ alone > 0] = 0.0
     return changed
 
 
 def changed_bias(weights: Weights, classes: Levels, unknown: NDArray[np.bool_]) -> FloatArray:
     """(n, K) the bias with the changes of the columns that are unknown (n, C)."""
-    bias = weights.bias_of(classes) + unknown.astype(np.float64) @ weights.bias_changes_of(classes)
+    changes = np.einsum("nc,ck->nk", unknown.astype(np.float64), weights.bias_changes_of(classes))
+    bias = weights.bias_of(classes) + changes
     result: FloatArray = bias * weights.unknown.bias_left(unknown)[:, np.newaxis]
     return result
 
