@@ -210,14 +210,15 @@ def _trust(held: HeldOut, log_p: FloatArray, rows: NDArray[np.bool_]) -> float:
     truth = np.eye(log_p.shape[1])[held.rows.labels[rows]]
     gains = ((log_p[rows] - log_prior) * truth).sum(axis=1)
     brier = 0.5 * ((np.exp(log_prior) - truth) ** 2 - (np.exp(log_p[rows]) - truth) ** 2).sum(axis=1)
-    t = max(_t(omega * gains), _t(omega * brier), 0.0)
+    t = max(_t(gains, omega), _t(brier, omega), 0.0)
     least, most = CLEAR
     return held.of_few((1.0, min(1.0, max(0.0, (t**2 - least) / (most - least)))))
 
 
-def _t(gains: FloatArray) -> float:
-    """The sum, in standard errors of itself."""
-    return float(gains.sum() / np.sqrt(((gains - gains.mean()) ** 2).sum() + 1e-12)) if len(gains) else 0.0
+def _t(gains: FloatArray, omega: FloatArray) -> float:
+    """Σ ω·gain, in standard errors of itself: a row of weight 2 is the row twice."""
+    total, weight = float(omega @ gains), max(float(omega.sum()), 1e-300)
+    return total / float(np.sqrt(omega @ (gains - total / weight) ** 2 + 1e-12))
 
 
 def _trusted(held: HeldOut, shares: FloatArray, names: Sequence[str], trust: float) -> FloatArray:
