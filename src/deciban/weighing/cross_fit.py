@@ -28,7 +28,7 @@ from deciban.weighing.reader import Piece
 from deciban.weighing.readers import Readers, readers_without
 
 MOST_CELLS = 1 << 24  # of evidence of the rows that are dealt to folds
-ROUGH = 1e-10  # tol of fits that are compared: then rounding in the sums does not show in the shares
+ROUGH = 1e-8  # tol of fits that are compared: then rounding in the sums does not show in the shares
 FEW = 20, 40  # rows: of so few there is little to ask held-out rows, and of so many all of it
 TEMPER = 0.35, 0.7  # the power of the likelihood of held-out rows, for few rows and for more: they are not independent
 # of candidates, before any row is seen; of others 1, of strong pieces among P 1/P

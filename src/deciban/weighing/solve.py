@@ -16,7 +16,7 @@ INNER = 100  # conjugate gradients of a round at most
 STALE = 16  # passes of a step from which on a preconditioner made anew is worth its price, some eight passes
 WIDE = 400  # pieces up to which the preconditioner knows how they go together
 FORCING = 0.1  # how exactly a Newton step is solved for, at first
-FINEST = 1e-6  # and at last: then the weights, too, hardly depend on the way that led to them
+FINEST = 1e-6  # and at last; its square, of J: then the weights, too, hardly depend on the way that led to them
 SHARE = 0.01  # of the fall that weights below 0 would bring: where less is left, they were cut off too boldly
 SMALL = 1e-3  # of the largest weight: those below are at 0 as good as
 ENOUGH = 1e-4  # Armijo: the part of the promised fall that a step must bring
@@ -48,10 +48,10 @@ def solve(evidence: Evidence, penalty: float, start: Solution | None = None, tol
             metric = _Preconditioner(problem, p)
         model = _Model(problem, metric, theta, p, problem.gradient(theta, p))
         near = max(tol, ROUNDING) * (1.0 + value)
-        move = model.minimum(forcing, FINEST * near)
+        move = model.minimum(forcing, FINEST**2 * near)
         fall, passes = -float((model.gradient * move.direction).sum()), move.passes
         # a step near the minimum tells of little to gain also where it was solved for roughly, and so ends elsewhere
-        converged = fall + move.left <= near and forcing**2 * fall <= FINEST * near
+        converged = fall + move.left <= near and forcing**2 * fall <= FINEST**2 * near
         found = _go(problem, theta, z, value, move.direction, fall) if fall > 0.0 else None
         if found is None:
             converged = fall + move.left <= max(near, LOWEST * (1.0 + value))

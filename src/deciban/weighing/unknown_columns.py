@@ -24,7 +24,7 @@ from deciban.weighing.readers import Readers
 FEWEST_ROWS, MOST_ROWS = 1_000, 2_500  # that changes are fitted to
 MOST_CELLS = 1 << 20  # of evidence of these rows, where they are more than the fewest
 MOST_COLUMNS = 32  # that have changes: those that are most informative by themselves
-EXACT = 1e-12  # tol of the fits: then batches and the order of rows do not show
+EXACT = 1e-10  # tol of the fits: then batches and the order of rows do not show
 LEAST = 1.0  # nats that a column must be worth, with the weights as they are: a change could not bring more
 CHANCE = 3.0  # nats by which rows must be better predicted for a missing cell to be informative
 
