@@ -3,7 +3,7 @@
     python -m benchmarks.honesty noise --seeds 20 --jobs 2 --cache noise.jsonl
     python -m benchmarks.honesty wide --pima pima.csv --cache wide.jsonl
     python -m benchmarks.honesty small --draws 20 --jobs 2 --cache small.jsonl
-    python -m benchmarks.honesty blank --tables heart_c --columns age,thal
+    python -m benchmarks.honesty blank --tables heart_c --columns age,thal --seeds 3
 
     noise    features that say nothing: the model must not do worse than the class prior
     wide     one informative feature, or a real table, among a thousand or more that say nothing
@@ -444,28 +444,30 @@ def _split(name: str, fold: int) -> Split:
 
 
 @lru_cache(maxsize=1)
-def _fitted(name: str, fold: int) -> deciban.EvidenceClassifier:
+def _fitted(name: str, fold: int, seed: int) -> deciban.EvidenceClassifier:
     """On all columns: the same model for every column of a split."""
     split = _split(name, fold)
-    return deciban.EvidenceClassifier().fit(split.X, split.y)
+    return deciban.EvidenceClassifier(seed=seed).fit(split.X, split.y)
 
 
 @dataclass(frozen=True)
 class Blank(Cell):
     """A column is set to missing in the held-out rows, beside a model that was fitted without the column.
 
-    The result holds sums of losses, to be pooled over folds.
+    A refit grows another forest, which may be better or worse by chance: several seeds of both models tell how much.
+    The result holds sums of losses, to be pooled over folds and seeds.
     """
 
     table: str
     fold: int
     column: str
+    seed: int = 0
 
     def measure(self) -> Result:
-        split, model = _split(self.table, self.fold), _fitted(self.table, self.fold)
+        split, model = _split(self.table, self.fold), _fitted(self.table, self.fold, self.seed)
         blanked = split.held_out.copy()
         blanked[self.column] = blanked[self.column].where(np.zeros(len(blanked), bool))
-        refitted = deciban.EvidenceClassifier().fit(split.X.drop(columns=self.column), split.y)
+        refitted = deciban.EvidenceClassifier(seed=self.seed).fit(split.X.drop(columns=self.column), split.y)
         return {
             "complete": float(losses(model, split.held_out, split.labels).sum()),
             "blank": float(losses(model, blanked, split.labels).sum()),
@@ -476,19 +478,20 @@ class Blank(Cell):
         }
 
 
-def blank_cells(tables: Iterable[str], columns: Sequence[str] | None = None) -> list[Cell]:
+def blank_cells(tables: Iterable[str], columns: Sequence[str] | None = None, seeds: int = 1) -> list[Cell]:
     """Every column, or those named; splits come one after the other, for the model that their columns share."""
     return [
-        Blank(name, fold, str(column))
+        Blank(name, fold, str(column), seed)
         for name in tables
         for fold in range(1 if name == "adult" else FOLDS)
+        for seed in range(seeds)
         for column in _table(name).rows.columns
         if columns is None or column in columns
     ]
 
 
 def summarise_blank(found: Found) -> Summary:
-    """A row for each column, pooled over folds, the worst ones of a table first; each table has a limit."""
+    """A row for each column, pooled over folds and seeds, the worst ones of a table first; each table has a limit."""
     groups = _grouped(((cell.table, cell.column), result) for cell, result in _of(found, Blank))
     ratios: dict[str, dict[str, float]] = defaultdict(dict)
     lines: dict[str, list[tuple[float, list[str]]]] = defaultdict(list)
@@ -499,7 +502,7 @@ def summarise_blank(found: Found) -> Summary:
         share = total["missing"] / total["trained"]
         missing = f"yes, {100 * share:.1f} %" if share else "no"
         lines[table].append((ratio, [table, column, missing, str(len(frame)), *figures, f"{ratio:.4f}"]))
-    head = ["table", "column", "missing in training", "folds", "complete", "blank", "fitted without", "ratio"]
+    head = ["table", "column", "missing in training", "fits", "complete", "blank", "fitted without", "ratio"]
     rows = [row for found_lines in lines.values() for _, row in sorted(found_lines, key=lambda line: -line[0])]
     checks = []
     for table, values in ratios.items():
@@ -662,7 +665,7 @@ def _cells(options: argparse.Namespace) -> list[Cell]:
         return wide_cells(options.seeds, find_pima(options.pima))
     if options.measurement == "small":
         return small_cells(options.tables, options.rows, options.draws)
-    return blank_cells(options.tables, options.columns)
+    return blank_cells(options.tables, options.columns, options.seeds)
 
 
 def _parse() -> argparse.Namespace:
@@ -691,6 +694,7 @@ def _parse() -> argparse.Namespace:
     blank = parts.add_parser("blank", parents=[common], help="a feature is missing when predicting")
     blank.add_argument("--tables", type=_names, metavar="A,B", help=f"default: {','.join(BLANK_TABLES)}")
     blank.add_argument("--columns", type=_names, metavar="A,B", help="names; default: all")
+    blank.add_argument("--seeds", type=int, default=1, help="of the forests; default: 1")
 
     options = parser.parse_args()
     for name, value in _defaults(options.measurement, options.quick, known).items():
