@@ -11,6 +11,8 @@ from deciban.plans import is_sparse
 from deciban.schema import Schema
 from deciban.sources import Sample, frame_of
 from deciban.sources.labels import encode_labels
+from deciban.sources.sampling import row_keys
+from deciban.weighing.folds import deal
 from deciban.weighing.left_out import LeftOut
 from deciban.weighing.readers import readers_of
 from deciban.weighing.structure import first_plans, joint_plans
@@ -110,6 +112,15 @@ def sampled(X, y, weights=None):
     """Rows as a model gets them."""
     weights = None if weights is None else np.asarray(weights, np.float64)
     return Sample(frame_of(X), encode_labels(y), weights)
+
+
+def keys_of(X):
+    return row_keys(frame_of(X), range(len(X.columns)), 0)
+
+
+def fold_of(keys):
+    """(n) the fold of each of different rows."""
+    return deal(keys, np.zeros(len(keys), np.int32), None).folds
 
 
 def collected(sample, joint=lambda single, sample: ()):

@@ -1,4 +1,4 @@
-"""Cross-fitting: folds by what rows hold, candidates without a fold, and how much of the class prior is mixed in."""
+"""Cross-fitting: candidates without a fold, and how much of the class prior is mixed in."""
 
 import numpy as np
 import pandas as pd
@@ -7,18 +7,12 @@ from scipy import stats
 from scipy.special import log_softmax, softmax
 
 import deciban as db
-from deciban.sources.sampling import row_keys
 from deciban.weighing import cross_fit as module
 from deciban.weighing.cross_fit import cross_fit, log_probabilities, mixed_with_prior
-from deciban.weighing.folds import FOLDS, fold_of
+from deciban.weighing.folds import FOLDS
 from deciban.weighing.left_out import LeftOut
 from deciban.weighing.readers import readers_of
-from tests.weighing.made import collected, learned, mixed, sampled
-
-
-def keys_of(X):
-    frame = sampled(X, np.zeros(len(X))).frame
-    return row_keys(frame, range(len(X.columns)), 0)
+from tests.weighing.made import collected, fold_of, keys_of, learned, mixed, sampled
 
 
 def crossed(X, y, weights=None):
@@ -26,26 +20,6 @@ def crossed(X, y, weights=None):
     sample = sampled(X, y, weights)
     model = collected(sample)
     return cross_fit(LeftOut.of(model, sample, 0), readers_of(model)), model
-
-
-# Folds ---------------------------------------------------------------------------------------------------------------
-
-
-def test_folds_are_a_function_of_what_rows_hold():
-    X, _ = mixed(300)
-    fold = fold_of(keys_of(X))
-    order = np.random.default_rng(0).permutation(300)
-    np.testing.assert_array_equal(fold_of(keys_of(X.iloc[order])), fold[order])
-    np.testing.assert_array_equal(fold_of(keys_of(X[100:200])), fold[100:200])
-    again = pd.concat([X, X], ignore_index=True)
-    np.testing.assert_array_equal(fold_of(keys_of(again)), np.tile(fold, 2))
-
-
-def test_folds_are_about_as_large():
-    """Of 3,000 different rows 600 each, give or take four standard deviations."""
-    sizes = np.bincount(fold_of(keys_of(pd.DataFrame({"x": np.arange(3000.0)}))))
-    assert len(sizes) == FOLDS
-    assert np.abs(sizes - 600).max() < 4 * np.sqrt(3000 * 0.2 * 0.8)
 
 
 # What a fold has no part in ------------------------------------------------------------------------------------------

@@ -38,6 +38,30 @@ def test_a_fit_judges_itself_as_new_rows_do(noise):
     assert abs(left_out.mean() - held_out.mean()) < 0.03
 
 
+RATES = {"a": 0.85, "b": 0.4, "c": 0.1}
+
+
+@pytest.mark.parametrize("levels", [2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_table_of_few_different_rows_is_learned(levels, seed):
+    """All rows with one value are equal: they must not all be in one fold. Counted or weighted, it is the same."""
+    rng = np.random.default_rng(seed)
+    k = rng.choice(list(RATES)[:levels], 400).astype(object)
+    y = (rng.random(400) < np.vectorize(RATES.get)(k)).astype(int)
+    X, counts = pd.DataFrame({"k": k}), pd.DataFrame({"k": k, "y": y}).value_counts().reset_index()
+    asked = pd.DataFrame({"k": list(RATES)[:levels]})
+    model = db.EvidenceClassifier(trees=8, seed=seed).fit(X, y)
+    p = model.predict_proba(asked)[:, 1]
+    np.testing.assert_allclose(p, [y[k == level].mean() for level in asked["k"]], rtol=0, atol=0.04)
+    judged, expected = model.leave_one_out(X, y), db.NaiveBayes().fit(X, y).leave_one_out(X, y)
+    assert judged.log_loss == pytest.approx(expected.log_loss, abs=0.01)
+    weights = counts["count"].to_numpy(float)
+    weighted = db.EvidenceClassifier(trees=8, seed=seed).fit(counts[["k"]], counts["y"], sample_weight=weights)
+    np.testing.assert_allclose(weighted.predict_proba(asked)[:, 1], p, rtol=1e-3)
+    again = weighted.leave_one_out(counts[["k"]], counts["y"], sample_weight=weights)
+    assert again.log_loss == pytest.approx(judged.log_loss, rel=1e-3)
+
+
 @pytest.mark.parametrize("others", [0, 1, 5])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_twenty_rows_are_not_overconfident(classes, others):

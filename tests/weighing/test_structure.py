@@ -14,10 +14,9 @@ from deciban.schema import Schema
 from deciban.sources import frame_of
 from deciban.sources.sampling import row_keys
 from deciban.weighing import structure
-from deciban.weighing.folds import fold_of
 from deciban.weighing.structure import FINE, LISTED, PAIRED, WIDEST, first_plans, joint_plans
 from deciban.weighing.tables import RARE
-from tests.weighing.made import collected, mixed, sampled
+from tests.weighing.made import collected, fold_of, mixed, sampled
 
 NOT_RARE = int(np.ceil(RARE))
 

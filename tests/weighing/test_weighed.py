@@ -9,12 +9,12 @@ from scipy.special import log_softmax, softmax
 from deciban.errors import DecibanError
 from deciban.families import Gaussian
 from deciban.sources import frame_of
-from deciban.weighing.folds import FOLDS, fold_of
+from deciban.weighing.folds import FOLDS
 from deciban.weighing.readers import readers_of
 from deciban.weighing.structure import joint_plans
 from deciban.weighing.weighed import Weighed, weigh
 from deciban.weighing.weights import UnknownColumns, Weights
-from tests.weighing.made import centred, collected, gathered, mixed, sampled
+from tests.weighing.made import centred, collected, fold_of, gathered, mixed, sampled
 
 N = 200
 LIMIT = 0.02
@@ -179,6 +179,13 @@ def test_rows_left_out_are_judged_by_their_left_out_evidence_and_the_weights_of_
     assert [weighed.evidence.classes[k] for k in judged.labels] == y.tolist()
     assert judged.weights is None
     assert {*fold.tolist()} == {*range(FOLDS)}
+
+
+def test_rows_left_out_are_judged_by_blocks_that_only_their_folds_weigh(known):
+    """As where one candidate is fitted to all rows, and folds believe several."""
+    weighed, sample, _, _ = known
+    silent = replace(weighed, weights=replace(weighed.weights, values=0.0 * weighed.weights.values))
+    np.testing.assert_array_equal(silent.left_out(sample, 0).proba, weighed.left_out(sample, 0).proba)
 
 
 # Unknown columns -----------------------------------------------------------------------------------------------------

@@ -125,7 +125,14 @@ def _different(
     """The different rows with the lowest keys, by key and class, each with the weight of all that are equal to it."""
     near = _lowest(keys, most)
     bound = np.unique(keys[near])[:most][-1]
-    near = near[keys[near] <= bound]
+    return different(keys, labels, weights, near[keys[near] <= bound])
+
+
+def different(
+    keys: Keys, labels: Labels, weights: FloatArray | None, among: NDArray[np.intp] | None = None
+) -> tuple[NDArray[np.intp], FloatArray | None]:
+    """The places of different rows, by key and class, each with the weight of all that are equal to it."""
+    near = np.arange(len(keys)) if among is None else among
     order = near[np.lexsort((labels[near], keys[near]))]
     same = (np.diff(keys[order]) == 0) & (np.diff(labels[order]) == 0)
     begins = np.flatnonzero(np.concatenate([[True], ~same]))

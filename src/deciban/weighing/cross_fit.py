@@ -21,7 +21,7 @@ from deciban.weighing.candidates import (
     candidate_paths,
     mean_weights,
 )
-from deciban.weighing.folds import FOLDS, MOST_ROWS, fold_of
+from deciban.weighing.folds import FOLDS, MOST_ROWS
 from deciban.weighing.left_out import LeftOut
 from deciban.weighing.objective import Evidence
 from deciban.weighing.reader import Piece
@@ -64,9 +64,12 @@ class HeldOut:
     def of(cls, rows: LeftOut, readers: Readers, pieces: int) -> HeldOut:
         """All rows, or some of many, in an order of their own: that of the rows does not matter."""
         columns = 1 if len(rows.model.classes) == 2 else len(rows.model.classes)
-        few = rows.few(min(MOST_ROWS, max(FOLDS, MOST_CELLS // max(1, columns * pieces))))
-        few = few.take(np.lexsort((few.labels, few.keys)))
-        return cls(few, few.evidence(readers)[0], fold_of(few.keys))
+        most = min(MOST_ROWS, max(FOLDS, MOST_CELLS // max(1, columns * pieces)))
+        few = rows.few(most).different()
+        dealt, fold = few.dealt()
+        if len(fold) > most:  # rows that count as several are in several folds
+            dealt, fold = few.few(max(FOLDS, most * len(few.labels) // len(fold))).dealt()
+        return cls(dealt, dealt.evidence(readers)[0], fold)
 
     @property
     def omega(self) -> FloatArray:

@@ -15,9 +15,10 @@ from deciban.generative import Block, Generative, named_cell
 from deciban.held_out import require_learned
 from deciban.plans import read
 from deciban.sources import Sample
-from deciban.sources.sampling import few_of, row_keys
+from deciban.sources.sampling import different, few_of, row_keys
 from deciban.statistics import Counts
-from deciban.types import FloatArray, Labels, Levels
+from deciban.types import FloatArray, IntArray, Labels, Levels
+from deciban.weighing.folds import deal
 from deciban.weighing.objective import Evidence
 from deciban.weighing.reader import Piece, Reader, Rows
 from deciban.weighing.readers import Readers
@@ -82,6 +83,20 @@ class LeftOut:
         rows, weights = few_of(self.keys, self.labels, self.sample.weights, most)
         if len(rows) == len(self.keys):
             return self
+        some = self.take(rows)
+        return replace(some, sample=replace(some.sample, weights=weights))
+
+    def dealt(self) -> tuple[LeftOut, IntArray]:
+        """The rows in folds, in the order given, and the fold of each; see `deal`."""
+        rows, folds, weights = deal(self.keys, self.labels, self.sample.weights)
+        if weights is None:
+            return self, folds
+        some = self.take(rows)
+        return replace(some, sample=replace(some.sample, weights=weights)), folds
+
+    def different(self) -> LeftOut:
+        """Equal rows as one with the weight of all, by key and class: in an order that does not depend on theirs."""
+        rows, weights = different(self.keys, self.labels, self.sample.weights)
         some = self.take(rows)
         return replace(some, sample=replace(some.sample, weights=weights))
 

@@ -25,7 +25,7 @@ from deciban.sources import Sample
 from deciban.sources.sampling import Keys, row_keys
 from deciban.statistics import Counts, Histogram, Moments
 from deciban.types import FloatArray, Levels
-from deciban.weighing.folds import FOLDS, MOST_ROWS, fold_of
+from deciban.weighing.folds import FOLDS, MOST_ROWS, deal
 from deciban.weighing.tables import MOST_PAIRS, best_pairs, by_rows_and_values, pair_gains, rare_below
 
 FINE = 253  # cuts of a column of numbers, for trees, at most
@@ -251,11 +251,13 @@ def _pairs(
     chosen, least = _chosen_pairs(coding, codes, sample, pairs)
     if pairs is not None or len(keys) > MOST_ROWS:
         return chosen, least
-    fold = fold_of(keys)
+    rows, folds, weights = deal(keys, sample.labels.codes, sample.weights)
     for f in range(FOLDS):
-        others = np.flatnonzero(fold != f)
-        if len(others) < len(fold):
-            chosen += _chosen_pairs(coding, codes[others], sample.take(others), pairs)[0]
+        outside = folds != f
+        if not outside.all():
+            others = sample.take(rows[outside])
+            others = replace(others, weights=None if weights is None else weights[outside])
+            chosen += _chosen_pairs(coding, codes[rows[outside]], others, pairs)[0]
     return list(dict.fromkeys(chosen)), least
 
 

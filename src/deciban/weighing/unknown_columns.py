@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from deciban.types import FloatArray
 from deciban.weighing.candidates import WIDE, PieceWeights, candidate_paths, mean_weights, piece_gains
-from deciban.weighing.folds import FOLDS, fold_of
+from deciban.weighing.folds import FOLDS
 from deciban.weighing.left_out import LeftOut
 from deciban.weighing.objective import Evidence, surprise
 from deciban.weighing.reader import Piece
@@ -47,7 +47,7 @@ def column_changes(rows: LeftOut, readers: Readers, shares: dict[str, float]) ->
     pieces = [piece for _, reader in readers for piece in reader.pieces]
     scores = 1 if len(rows.model.classes) == 2 else len(rows.model.classes)
     few = rows.few(min(MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // max(1, scores * len(pieces)))))
-    few = few.take(np.lexsort((few.labels, few.keys)))
+    few, fold = few.different().dealt()
     whole, _, _ = few.evidence(readers)
     few = replace(few, sure=True)  # that they were learned has been seen
     fit = _Fit(pieces, few.admitted(readers), shares)
@@ -56,7 +56,6 @@ def column_changes(rows: LeftOut, readers: Readers, shares: dict[str, float]) ->
         return []
     schema, missing = rows.model.schema, rows.missing(readers)
     missing_of_few = few.missing(readers)
-    fold = fold_of(few.keys)
     parts = [np.flatnonzero(fold != f) for f in range(FOLDS)]
     of_folds = [fit(whole.take(part)) for part in parts] if any(mask.any() for mask in missing.values()) else []
     changes, total = [], _losses(base, whole).sum()

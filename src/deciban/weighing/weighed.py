@@ -27,7 +27,6 @@ from deciban.weighing.weights import Weights
 
 if TYPE_CHECKING:
     from deciban.held_out import Judged
-    from deciban.sources.sampling import Keys
 
 # what judges rows that were learned is not needed for others
 held_out = late("deciban.held_out")
@@ -89,18 +88,19 @@ class Weighed:
         """For each of the readers: how its weights change for each column that may be unknown, (C, pieces, K), and
         which pieces are about the values of that column alone, (C, pieces): they say nothing then. That a cell is
         missing may still be evidence, where another column that tells as much is unknown, too."""
-        schema, names = self.evidence.schema, self.weights.unknown.names
-        found = []
-        for _, reader, _ in self.readers:
-            owners = [() if piece.kind == "present" else schema.owners(piece.columns) for piece in reader.pieces]
-            alone = np.array([[of == (j,) for of in owners] for j in self._places_of(names)], np.bool_)
-            values = self.weights.changes_of(reader.pieces, schema.all_names, self.evidence.classes)
-            found.append((values, alone.reshape(len(names), len(owners))))
-        return tuple(found)
+        names, classes = self.evidence.schema.all_names, self.evidence.classes
+        return tuple(
+            (self.weights.changes_of(reader.pieces, names, classes), self._about_one(reader))
+            for _, reader, _ in self.readers
+        )
 
-    def _places_of(self, names: Levels) -> list[int]:
-        place = {name: j for j, name in enumerate(self.evidence.schema.names)}
-        return [place.get(name, -1) for name in names]
+    def _about_one(self, reader: Reader) -> NDArray[np.bool_]:
+        """(C, pieces) which pieces are about the values of a column that changes weights, and of no other."""
+        schema, names = self.evidence.schema, self.weights.unknown.names
+        place = {name: j for j, name in enumerate(schema.names)}
+        owners = [() if piece.kind == "present" else schema.owners(piece.columns) for piece in reader.pieces]
+        alone = np.array([[of == (place.get(name, -1),) for of in owners] for name in names], np.bool_)
+        return alone.reshape(len(names), len(owners))
 
     def unknown(self, blocks: Iterable[tuple[Reader, Any, FloatArray]], rows: int) -> NDArray[np.bool_] | None:
         """(n, C) which of the columns that change weights are unknown in rows; None, if none is."""
@@ -283,15 +283,17 @@ class Weighed:
 
         Without its only row a class has none.
         """
-        rows = left_out.LeftOut.of(self.evidence, sample, seed)
-        fold, folds = self._folds(rows.keys)
+        rows, fold = left_out.LeftOut.of(self.evidence, sample, seed).dealt()
+        folds = [self.weights.of_fold(f) for f in range(len(self.weights.fold_bias))]
+        if not folds:
+            fold, folds = np.zeros_like(fold), [self.weights]
         with np.errstate(divide="ignore"):  # the only row of a class
             log_prior = np.log(rows.prior(0.0))
         if not (isinstance(self.class_prior, str) and self.class_prior == "empirical"):
             log_prior = np.tile(self.log_prior, (len(rows.labels), 1))
         classes, names = self.evidence.classes, self.evidence.schema.all_names
-        blocks = [(reader, rows.values(block), weights) for block, reader, weights in self.readers]
-        unknown = self.unknown(blocks, len(fold))
+        known = [(reader, rows.values(block), weights) for block, reader, weights in self.readers]
+        unknown = self.unknown(known, len(fold))
         bias = np.stack([weights.bias_of(classes) for weights in folds])[fold]
         if unknown is not None:
             bias = np.select(
@@ -299,17 +301,17 @@ class Weighed:
                 [changed_bias(weights, classes, unknown) for weights in folds],
             )
         z = log_prior + bias
-        for i, (block, reader, _) in enumerate(self.readers):
+        for block, reader in self.blocks:  # folds may have weights where all rows together have none
             values = np.stack([weights.of(reader.pieces, names, classes) for weights in folds])  # (F, pieces, K)
             changes = np.stack([weights.changes_of(reader.pieces, names, classes) for weights in folds])
-            for at, found in rows.parts(block, reader) if len(reader.pieces) else ():
+            for at, found in rows.parts(block, reader) if values.any() or changes.any() else ():
                 here = slice(at, at + len(found))
                 row_weights = values[fold[here]]
                 if unknown is not None:
                     for f in range(len(folds)):
                         mine = fold[here] == f
                         row_weights[mine] = changed_weights(
-                            values[f], changes[f], self.changes[i][1], unknown[here][mine]
+                            values[f], changes[f], self._about_one(reader), unknown[here][mine]
                         )
                 z[here] += np.einsum("npk,npk->nk", found, row_weights)
         z[rows.alone, rows.labels[rows.alone]] = -np.inf
@@ -317,12 +319,6 @@ class Weighed:
         _kernels.normalise(z, self.log_prior, False)
         judged: Judged = held_out.Judged(rows.labels, z, rows.sample.weights)
         return judged
-
-    def _folds(self, keys: Keys) -> tuple[IntArray, list[Weights]]:
-        """(n) the fold of each row, and the weights of each fold."""
-        if not len(self.weights.fold_bias):
-            return np.zeros(len(keys), np.intp), [self.weights]
-        return folding.fold_of(keys), [self.weights.of_fold(f) for f in range(len(self.weights.fold_bias))]
 
 
 def changed_weights(
