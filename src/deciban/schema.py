@@ -62,11 +62,11 @@ class Schema:
         return (*self.kinds, *(derived.kind for derived in self.derived))
 
     def owners(self, columns: Sequence[int]) -> tuple[int, ...]:
-        """The columns of the table that some, derived ones among them, count for; a gap counts for its first date."""
+        """The columns of the table that some, derived ones among them, count for; a gap for both of its dates."""
         if not self.derived:
             return tuple(columns)
         own = len(self.names)
-        return tuple(sorted({j if j < own else self.derived[j - own].columns[0] for j in columns}))
+        return tuple(sorted({i for j in columns for i in ((j,) if j < own else self.derived[j - own].columns)}))
 
     def notation(self, column: int) -> Notation | None:
         """How text in a column is to be read. Dates are written in one way, so they need none of their own."""

@@ -50,6 +50,28 @@ BROKEN = {
 }
 
 
+def test_a_file_with_a_date_goes_through_every_command(tmp_path):
+    """What reads several columns together reads parts of dates, too."""
+    rng = np.random.default_rng(0)
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, 120), unit="D")
+    table = pd.DataFrame({"day": days, "x": rng.normal(size=120), "y": np.where(rng.random(120) < 0.5, "p", "q")})
+    table.to_csv(tmp_path / "d.csv", index=False)
+    d, m, part = (tmp_path / name for name in ("d.csv", "m.deciban", "part.deciban"))
+    for command in (
+        ["fit", d, "--label", "y", "-o", m],
+        ["fit", d, "--label", "y", "-o", m, "--json"],
+        ["fit", d, "--like", m, "-o", part],
+        ["show", m],
+        ["merge", m, part, "-o", tmp_path / "both.deciban"],
+        ["fit", d, "--resume", m],
+        ["reweigh", m, d],
+        ["forget", m, d],
+        ["explain", m, d, "--row", "1"],
+        ["evaluate", m, d],
+    ):
+        run(*command)
+
+
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_file_is_an_error_and_the_old_model_stays(case, tmp_path):
     make, words = BROKEN[case]

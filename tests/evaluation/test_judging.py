@@ -113,6 +113,18 @@ def test_a_mixed_table(kind, missing):
         assert found.log_loss == pytest.approx(log_loss(NAMES, expected, sample_weight=W), rel=1e-10)
 
 
+@pytest.mark.parametrize(
+    "kind", [pl.from_pandas, lambda t: pl.from_pandas(t).lazy(), lambda t: pa.table(pl.from_pandas(t))]
+)
+def test_models_that_are_fitted_again_read_tables_of_polars(kind):
+    """Whose strings are views, of which Arrow takes no rows."""
+    model = db.LogisticRegression(l2=1.0)
+    expected = db.cross_validate(model, MIXED, "species", FOLD).log_loss
+    assert db.cross_validate(model, kind(MIXED), "species", FOLD).log_loss == pytest.approx(expected, rel=1e-9)
+    table = kind(MIXED.assign(word=np.where(Y, "u", "v")).drop(columns="species"))
+    db.Calibrated(db.NaiveBayes("auto"), folds=3).fit(table, NAMES)
+
+
 def test_foreign_models_read_pandas_and_arrow():
     numbers = pd.DataFrame(X, columns=list("abcd"), index=np.arange(150)[::-1])
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))

@@ -76,6 +76,33 @@ def test_parts_are_grouped_under_their_column():
     assert "'ordered[" not in str(learned().summary()).partition("note:")[2]
 
 
+def test_a_gap_belongs_to_both_of_its_dates():
+    """Whichever comes first: what the gap says is shared out evenly."""
+    rng = np.random.default_rng(0)
+    y = rng.random(400) < 0.4
+    sent = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 500, 400), unit="D")
+    paid = sent + pd.to_timedelta(np.where(y, rng.integers(1, 20, 400), rng.integers(10, 50, 400)), unit="D")
+    table = pd.DataFrame({"sent": sent, "paid": paid})
+    one, other = (
+        db.EvidenceClassifier(trees=0, pairs=0).fit(table[list(order)], y) for order in (table, table.columns[::-1])
+    )
+    np.testing.assert_allclose(one.feature_importances_, other.feature_importances_[::-1], rtol=0.1)
+    assert one.feature_importances_.min() > 0.4 * one.feature_importances_.max()
+    told = one.explain(table[:20])
+    log_odds = np.diff(one.predict_log_proba(table[:20]), axis=1)[:, 0]
+    np.testing.assert_allclose(np.diff(told.nats.sum(axis=1), axis=1)[:, 0], log_odds, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("column", ["ordered", "sent"])
+def test_either_date_of_a_gap_may_be_unknown(column):
+    table, y, _ = shop()
+    whole = learned()
+    without = db.EvidenceClassifier().fit(table[:2000].drop(columns=column), y[:2000])
+    blank = table[2000:].assign(**{column: pd.NaT})
+    expected = db.evaluate(without, table[2000:].drop(columns=column), y[2000:]).log_loss
+    assert db.evaluate(whole, blank, y[2000:]).log_loss < 1.03 * expected
+
+
 def test_dates_that_are_noise_say_nothing():
     rng = np.random.default_rng(1)
     table, _, _ = shop()
@@ -253,7 +280,7 @@ def test_gaps_of_many_dates_are_those_of_neighbours():
     parts = [f"{name}[{part}]" for name in "ac" for part in ("year", "month", "day", "weekday", "hour")]
     assert few.all_names[3:] == (*parts, "c − a")
     assert few.owners([0, 4, 9, 13]) == (0, 2)
-    assert few.owners([13]) == (0,)  # a gap counts for its first date
+    assert few.owners([13]) == (0, 2)  # a gap counts for both of its dates
     many = Schema(tuple("abcdefgh"), ("date",) * 8).with_calendar()
     assert sum(derived.part == "gap" for derived in many.derived) == 7
 

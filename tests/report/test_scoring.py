@@ -546,7 +546,19 @@ def test_every_model_has_scores():
     found = [getattr(db, name) for name in db.__all__]
     models = [one for one in found if isinstance(one, type) and hasattr(one, "predict")]
     assert len(models) >= 8
-    keys = {"columns", "derived", "classes", "parts", "owners", "start", "unknown", "formulas", "finish", "arrays"}
+    keys = {
+        "columns",
+        "derived",
+        "classes",
+        "parts",
+        "owners",
+        "shared",
+        "start",
+        "unknown",
+        "formulas",
+        "finish",
+        "arrays",
+    }
     for model in models:
         assert scoring(model().fit(X, y)).keys() == keys
 

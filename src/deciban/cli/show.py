@@ -96,7 +96,7 @@ def _together(model: Any) -> list[dict[str, Any]]:
 
     found = []
     for plan in (block.plan for block in blocks_together(model)):
-        names = [model._schema().names[j] for j in plan.columns]
+        names = [model._schema().all_names[j] for j in plan.columns]
         sets = [[names[i] for i in pair] for pair in getattr(plan.family, "pairs", ())] or [names]
         found += [{"family": type(plan.family).__name__, "columns": columns} for columns in sets]
     return found

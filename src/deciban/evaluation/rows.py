@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deciban.errors import DecibanError
 from deciban.sources import column_or_values, frame_of, is_documents, is_table, split_column, supported
-from deciban.sources.arrow import TableFrame, numbers_of
+from deciban.sources.arrow import TableFrame, numbers_of, without_views
 from deciban.sources.columns import column_name
 from deciban.sources.documents import objects_of
 from deciban.sources.intake import LabelledInput, require_as_many
@@ -88,7 +88,7 @@ def _readable(X: Any) -> Any:
     if is_table(X):
         frame = frame_of(X)
         assert isinstance(frame, TableFrame)
-        return X if hasattr(X, "iloc") else frame.table
+        return X if hasattr(X, "iloc") else without_views(frame.table)
     return X.tocsr() if sp.issparse(X) else X
 
 

@@ -212,8 +212,11 @@ def _of_predictor(model: Any) -> Scored:
 def _packed_model(model: Scored, corrections: list[dict[str, Any]]) -> dict[str, Any]:
     place, owners = {(): 0, **{owner: 1 + i for i, owner in enumerate(model.owners)}}, model.schema.owners
     said = {owner for formula in model.formulas for owner in owners_of(formula)}
-    pack = Pack(_levels(model), place | {owner: place[owners(owner)] for owner in said if owners(owner) in place})
     names, first = model.schema.names, 1 + len(model.owners)
+    derived = {owner: owners(owner) for owner in said - place.keys()}
+    gaps = sorted({of for of in derived.values() if of not in place and all((j,) in place for j in of)})
+    place |= {of: first + len(model.constants) + i for i, of in enumerate(gaps)}
+    pack = Pack(_levels(model), place | {owner: place[of] for owner, of in derived.items() if of in place})
     columns = _columns(model, pack.levels)
     kind = {"kind": "intercept", "changes": model.bias_changes} if model.unknown else {"kind": "always"}
     constants = [kind | {"part": first + i, "nats": nats} for i, (_, nats) in enumerate(model.constants)]
@@ -223,6 +226,7 @@ def _packed_model(model: Scored, corrections: list[dict[str, Any]]) -> dict[str,
         "classes": numbered(model.classes),
         "parts": [model.first, *(title(owner, names) for owner in model.owners), *dict(model.constants)],
         "owners": [NONE, *map(_column, model.owners), *(LAST for _ in model.constants)],
+        "shared": [[place[(j,)] for j in of] for of in gaps],
         "start": pack.value(model.start),
         "unknown": pack.value(model.unknown),
         "formulas": [*map(pack.formula, filter(_says, model.formulas)), *pack.value(constants)],

@@ -273,6 +273,15 @@ def plain(array: Any) -> Any:
     return array
 
 
+def without_views(table: Any) -> Any:
+    """An Arrow table whose strings are no views, of which Arrow takes no rows."""
+    for j, field in enumerate(table.schema):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_string_view(kind):
+            table = table.set_column(j, field.name, plain(table.column(j)))
+    return table
+
+
 def encode(array: Any) -> tuple[NDArray[np.int32], Levels]:
     kind = array.type
     if pa.types.is_null(kind):

@@ -95,12 +95,17 @@ class Weighed:
         )
 
     def _about_one(self, reader: Reader) -> NDArray[np.bool_]:
-        """(C, pieces) which pieces are about the values of a column that changes weights, and of no other."""
+        """(C, pieces) which pieces say nothing without a column that changes weights: those of its values alone, and
+        of a gap between two dates."""
         schema, names = self.evidence.schema, self.weights.unknown.names
-        place = {name: j for j, name in enumerate(schema.names)}
-        owners = [() if piece.kind == "present" else schema.owners(piece.columns) for piece in reader.pieces]
-        alone = np.array([[of == (place.get(name, -1),) for of in owners] for name in names], np.bool_)
-        return alone.reshape(len(names), len(owners))
+        place, own = {name: j for j, name in enumerate(schema.names)}, len(schema.names)
+        alone = np.zeros((len(names), len(reader.pieces)), np.bool_)
+        for p, piece in enumerate(reader.pieces):
+            owners = schema.owners(piece.columns)
+            gap = len(piece.columns) == 1 and piece.columns[0] >= own
+            for c, name in enumerate(names):
+                alone[c, p] = piece.kind != "present" and place.get(name, -1) in owners and (len(owners) == 1 or gap)
+        return alone
 
     def unknown(self, blocks: Iterable[tuple[Reader, Any, FloatArray]], rows: int) -> NDArray[np.bool_] | None:
         """(n, C) which of the columns that change weights are unknown in rows; None, if none is."""
@@ -275,7 +280,9 @@ class Weighed:
                     add(values, weights, out[at : at + SPLIT])
         own = len(schema.names)
         for j in range(own, out.shape[1]):  # what is derived from a column is part of what the column adds
-            out[:, schema.owners((j,))[0]] += out[:, j]
+            owners = schema.owners((j,))
+            for owner in owners:
+                out[:, owner] += out[:, j] / len(owners)
         return out[:, :own]
 
     def left_out(self, sample: Sample, seed: int) -> Judged:

@@ -127,7 +127,10 @@ const Scoring = (() => {
       columns,
       places: model.places,
       each: (of, Kind = Float64Array) => Kind.from({ length: classes }, (_, k) => of(k)),
-      add: (part, nats) => into(parts[part], nats),
+      add: (part, nats) => {
+        const shared = part < parts.length ? [part] : model.shared[part - parts.length]; // a gap belongs to both dates
+        for (const one of shared) into(parts[one], shared.length > 1 ? nats.map((x) => x / shared.length) : nats);
+      },
       line: (name, nats, times) => {
         if (!lines.has(name)) lines.set(name, { nats: zeros(classes), times });
         into(lines.get(name).nats, nats);
