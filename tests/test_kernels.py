@@ -1351,3 +1351,9 @@ def test_record_ends_is_where_the_grammar_says(data, most):
     while (record := RECORD.match(data, end)) and (most == 0 or found < most):
         end, found = record.end(), found + 1
     assert _kernels.record_ends(data, ord(","), ord('"'), most) == end
+
+
+@given(st.lists(st.sampled_from([b"0", b"7", b".", b"a", b",", b'"', b" ", b"\n", b"\r"])).map(b"".join))
+def test_leading_zeros_begin_a_cell(data):
+    expected = re.search(rb'(?:^|[," \n\r])0\d', data) is not None
+    assert _kernels.has_leading_zero(data, ord(","), ord('"')) == expected

@@ -2,6 +2,7 @@
 // only where the cell begins; inside, two of them are one of its characters.
 #pragma once
 #include <cstddef>
+#include <cstring>
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -80,6 +81,18 @@ inline std::size_t record_ends(const char* data, std::size_t size, char delimite
         if (p[-1] == '\n') return static_cast<std::size_t>(p - data);
     }
     return record_ends_slowly(data, size, delimiter, quote, 0);
+}
+
+// Whether a 0 with a digit after it begins a cell: that of a code such as 00501, and maybe of a date or a time of day.
+inline bool has_leading_zero(const char* data, std::size_t size, char delimiter, char quote) {
+    for (const char *p = data, *end = data + size; p + 1 < end; ++p) {
+        p = static_cast<const char*>(std::memchr(p, '0', static_cast<std::size_t>(end - p - 1)));
+        if (p == nullptr) return false;
+        if (p[1] < '0' || p[1] > '9') continue;
+        const char before = p == data ? '\n' : p[-1];
+        if (before == delimiter || before == quote || before == '\n' || before == '\r' || before == ' ') return true;
+    }
+    return false;
 }
 
 }  // namespace deciban

@@ -268,7 +268,7 @@ def _misfit(part: Delimited | JsonLines, reading: Reading) -> DecibanError:
                 job()
         except DecibanError as error:
             return DecibanError(f"{error}, unlike its first rows: say {say}")
-        try:  # 1 and 0 are true and false if that is asked for, and whole numbers are not hexadecimal
+        try:  # 1 and 0 are true and false if that is asked for, and numbers have no leading zeros
             for job in part.jobs(Reading([name], reading.types, frozenset([name]))):
                 job()
         except Unfit:

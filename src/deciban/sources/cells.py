@@ -94,10 +94,10 @@ def widened(a: Mapping[str, Cells], b: Mapping[str, Cells]) -> dict[str, Cells]:
 
 
 def cells_of(text: Any) -> Cells:
-    """The type of a column of text without spaces around it; null is missing.
+    """The type of a column of text without spaces around it; null is missing. Digits with leading zeros are a code.
 
-    >>> cells_of(pa.array(["1", None, "2.5"])), cells_of(pa.array(["7", "x"]))
-    ('number', 'text')
+    >>> cells_of(pa.array(["1", None, "2.5"])), cells_of(pa.array(["7", "x"])), cells_of(pa.array(["00501", "10001"]))
+    ('number', 'text', 'text')
     """
     there = text.drop_null().unique()
     if not len(there):
@@ -105,6 +105,8 @@ def cells_of(text: Any) -> Cells:
     if pc.all(pc.is_in(there, pa.array([*TRUE, *FALSE]))).as_py():
         return "boolean"
     if not _castable(there, "number"):  # first, since 0x10 can be cast to a whole number and to no other
+        return "text"
+    if pc.any(pc.match_substring_regex(there, r"^0\d+$")).as_py():
         return "text"
     return "integer" if _castable(there, "integer") else "number"
 

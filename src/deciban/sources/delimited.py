@@ -159,9 +159,9 @@ class Delimited:
             self._converted(column, name, cells, strict=name in guessed)
             for column, (name, cells) in zip(table.columns, types.items(), strict=True)
         ]
-        whole = [name for name, cells in types.items() if cells == "integer" and name in guessed]
-        if whole:
-            self._forbid_hexadecimals(block, whole)
+        numbers = [name for name, cells in types.items() if cells in ("integer", "number") and name in guessed]
+        if numbers:
+            self._forbid_codes(block, numbers)
         return pa.table(columns, names=list(types))
 
     def _read_as(self, name: str, cells: Cells) -> Any:
@@ -250,13 +250,14 @@ class Delimited:
             return text
         return pc.replace_substring(pc.replace_substring(text, ".", "_"), self.dialect.decimal, ".")
 
-    def _forbid_hexadecimals(self, block: Block, names: list[str]) -> None:
-        """Arrow takes 0x10 for a whole number, but for no other number: here it is text."""
+    def _forbid_codes(self, block: Block, names: list[str]) -> None:
+        """Arrow takes 0x10 and 00501 for whole numbers: here they are text."""
         text = block.text
-        if (b"x" in text or b"X" in text) and (b"0x" in text or b"0X" in text):
+        hexadecimal = (b"x" in text or b"X" in text) and (b"0x" in text or b"0X" in text)
+        if hexadecimal or _kernels.has_leading_zero(text, *self._marks):
             table = self._table(block, dict.fromkeys(names, "text"))
             if any(self._cells_of(column) == "text" for column in table.columns):
-                raise pa.ArrowInvalid("hexadecimal numbers are text")
+                raise pa.ArrowInvalid("hexadecimal numbers, and digits with leading zeros, are text")
 
     # Where records end, and what is wrong with them ----------------------------------------------------------------
 
