@@ -173,8 +173,8 @@ def _places(batch: Batch, evidence: Generative) -> Labels:
 def _never_learned(batch: Batch, i: int) -> NegativeEvidence:
     label = batch.classes[batch.labels[i]]
     return NegativeEvidence(
-        f"row {batch.row_number(i)} of class {label!r} was never learned: leave_one_out takes the rows of the fit, "
-        "with their weights; to judge other rows use evaluate"
+        f"row {batch.row_number(i)} of class {label!r} was never learned: give rows of the fit, with their weights; "
+        "to judge other rows use evaluate, and to fit the weights of evidence by them reweigh(X, y, learned=False)"
     )
 
 

@@ -125,6 +125,25 @@ def test_models_that_are_fitted_again_read_tables_of_polars(kind):
     db.Calibrated(db.NaiveBayes("auto"), folds=3).fit(table, NAMES)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.parametrize("kind", [lambda t: t, pd.DataFrame.to_numpy, pl.from_pandas, arrow])
+def test_labels_may_be_a_table_of_one_column(kind):
+    y = kind(pd.DataFrame({"species": NAMES}))
+    model, expected = db.NaiveBayes().fit(X, y), db.NaiveBayes().fit(X, NAMES)
+    assert db.evaluate(model, X, y) == db.evaluate(expected, X, NAMES)
+    assert db.cross_validate(model, X, y, FOLD) == db.cross_validate(expected, X, NAMES, FOLD)
+    assert model.score(X, y) == expected.score(X, NAMES)
+
+
+@pytest.mark.parametrize(
+    "kind", [lambda y: y.astype(object), lambda y: [*map(bool, y)], lambda y: pd.Series(y, dtype=object)]
+)
+def test_labels_that_are_true_or_false_may_be_objects(kind):
+    y = kind(Y > 0)
+    model = db.NaiveBayes().fit(X, y)
+    assert model.score(X, y) == db.evaluate(model, X, y).accuracy
+
+
 def test_foreign_models_read_pandas_and_arrow():
     numbers = pd.DataFrame(X, columns=list("abcd"), index=np.arange(150)[::-1])
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))

@@ -3,6 +3,7 @@
 from functools import reduce
 from itertools import pairwise
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -120,6 +121,16 @@ def test_what_is_settled_stays_so(first, later):
     some, whole = profile_of(pa.array(first, pa.string())), profile_of(pa.array(first + later, pa.string()))
     if some.cells and not some.may_be():
         assert whole.notation() is None
+
+
+@pytest.mark.parametrize("form", ["%m/%d/%Y", "%d.%m.%Y", "%d-%m-%y", "%d-%b-%Y", "%B %d, %Y", "%d/%m/%Y %H:%M"])
+def test_a_column_of_dates_in_another_notation_is_named(form, tmp_path):
+    days = pd.Series(pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(40), unit="D")).dt.strftime(form)
+    table = pd.DataFrame({"day": days, "z": ["a", "b"] * 20, "y": [0, 1] * 20})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    for rows in (table, db.scan(tmp_path / "t.csv")):
+        with pytest.warns(db.DecibanWarning, match="'day' is taken for categories: .* looks like a date"):
+            db.NaiveBayes().fit(rows, "y")
 
 
 def test_a_column_that_nearly_is_one_of_numbers_is_named():

@@ -25,6 +25,7 @@ from deciban.schema import Schema
 from deciban.sources import Sample, Stream, frame_of, is_documents, is_stream, is_table, slices, stream_of, supported
 from deciban.sources.cells import cells_like, cells_of_classes
 from deciban.sources.intake import LabelledInput, label_name, split_weights
+from deciban.sources.labels import encode_labels
 from deciban.sources.parted import Parted
 from deciban.sources.stream import table_of
 from deciban.sources.typed import as_learned, inferred
@@ -238,8 +239,9 @@ class ScoringClassifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
                 given = replace(given, x=self._labelled_stream(given.x, given.y, given.named))
             frame, column = given.frame_and_labels()
             X, sample_weight = split_weights(frame, given.weights)
-            y = column.to_pylist()
-        return float(super().score(X, y, sample_weight))
+            y = column
+        labels = encode_labels(one_dimensional(y))  # as fit reads them: objects that are true or false, say
+        return float(super().score(X, class_array(labels.classes, None)[labels.codes], sample_weight))
 
     def _scores(self, X: Any, finish: Callable[[FloatArray, FloatArray], int]) -> tuple[FloatArray, int]:
         """(n, K) joint log-probabilities, finished in place batch by batch, and the sum of what finishing returned."""

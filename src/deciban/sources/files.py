@@ -247,9 +247,11 @@ class Scan(Stream):
         return found
 
     def chosen(self, names: Collection[str]) -> Scan:
-        lacking = self._lacking(names)
+        lacking = self.knowing(names)._lacking(names)
         if lacking and not self._may_have(lacking):
             return self  # for the message about those that are lacking
+        if lacking:
+            warn(f"no object of {self.title} has {', '.join(map(repr, lacking))}: taken as missing values")
         wanted = set(names)
         return self._with(self._asked, [*(name for name in self.names if name in wanted), *lacking])
 

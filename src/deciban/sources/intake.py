@@ -10,16 +10,26 @@ import numpy as np
 
 from deciban.batch import Frame
 from deciban.errors import DecibanError
+from deciban.late import late
 from deciban.sources import Sample, Stream, Streamed, column_or_values, frame_of, split_label, supported
 from deciban.sources.arrow import TableFrame, numbers_of
 from deciban.sources.cells import Cells, cells_of_classes
 from deciban.sources.labels import Encoded, check_weights, encode_labels
 from deciban.types import Levels
 
+pa = late("pyarrow")
+
 
 def as_given(frame: Frame) -> Frame:
     """Columns of text stay text."""
     return frame
+
+
+def _one_column(y: Any) -> Any:
+    """Labels of a table with one column, or of a matrix, as that column."""
+    if getattr(y, "shape", None) is None or len(y.shape) != 2 or y.shape[1] != 1:
+        return y
+    return y.column(0) if isinstance(y, pa.Table) else np.asarray(y)[:, 0]
 
 
 @dataclass(frozen=True)
@@ -38,7 +48,7 @@ class LabelledInput:
                 "this requires y to be passed, but the target y is None: pass the labels, or the name of a column of X"
             )
         x = supported(X)
-        return cls(x, column_or_values(x, y), column_or_values(x, sample_weight, scalars=False))
+        return cls(x, column_or_values(x, _one_column(y)), column_or_values(x, sample_weight, scalars=False))
 
     @property
     def named(self) -> list[str]:

@@ -12,6 +12,7 @@ nothing but digits (`astype(str)` makes categories), or digits of one width (pos
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
@@ -50,6 +51,11 @@ PATTERNS: dict[Style, str] = {
     "formatted": NUMBER % (",", "."),
     "formatted_comma": NUMBER % (".", ","),
 }
+# dates of which it is not known what is the day and what the month, or whose months have names
+OTHER_DATES = re.compile(
+    r"(?:\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2})|\d{1,2}[ -][A-Za-z]{3,9}[ -]\d{2,4}|[A-Za-z]{3,9} \d{1,2}, \d{4})"
+    r"(?:,?[T ]\d{1,2}:\d{2}\b.*)?"
+)
 DIGITS = r"^\d+$"
 CANDIDATE = r"^[^a-df-y]*\d[^a-df-y]*$"  # all that any style allows has a digit, and of small letters e and z alone
 NUMBERS: tuple[Style, ...] = ("formatted", "formatted_comma")
@@ -242,6 +248,13 @@ class Profile:
             return None
         return style, tuple(sorted(tally.strange))[:MOST_STRANGE]
 
+    def other_date(self) -> str | None:
+        """A date in a notation that is not read, if the first texts are dates in such notations."""
+        strange = sorted(dict(self.tallies)["date"].strange) if "date" in dict(self.tallies) else []
+        if len(strange) <= MOST_STRANGE or self.notation() is not None:
+            return None
+        return strange[0] if all(OTHER_DATES.fullmatch(text.strip()) for text in strange) else None
+
     def _fits(self, style: Style, tally: Tally) -> bool:
         written = self.cells - self.markers
         few = len(tally.strange) <= MOST_STRANGE and written - tally.parsed <= STRANGE_SHARE * written
@@ -336,6 +349,12 @@ def doubts(profiles: Mapping[Any, Profile]) -> list[str]:
     """What to say of columns that are categories, though most of their cells are numbers or dates."""
     said = []
     for name, profile in profiles.items():
+        if (date := profile.other_date()) is not None:
+            said.append(
+                f"column {name!r} is taken for categories: {date!r} looks like a date, but only 2026-12-31 and the "
+                "like are read as dates; convert the column, with pandas.to_datetime for one"
+            )
+            continue
         found = profile.doubt()
         if found is not None:
             style, strange = found
