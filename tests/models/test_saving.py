@@ -1289,3 +1289,21 @@ def test_a_file_of_format_1_is_read(tmp_path):
         m.partial_fit(rows, labels[::-1]).forget(rows, labels)
     np.testing.assert_allclose(model.predict_log_proba(rows), fresh.predict_log_proba(rows), **close)
     same_bits(loaded(model, tmp_path).predict_log_proba(rows), model.predict_log_proba(rows))
+
+
+OLD_MODELS = json.loads((REFERENCES / "models-0.1" / "predictions.json").read_text())
+
+
+@pytest.mark.parametrize("name", OLD_MODELS)
+def test_models_of_version_0_1_predict_what_they_did(name, tmp_path):
+    """To the last bit where they were made; another machine's exp may round the last one otherwise."""
+    made = runpy.run_path(str(REFERENCES / "models_0_1.py"))
+    model = db.load(REFERENCES / "models-0.1" / f"{name}.deciban")
+    model.save(tmp_path / "again.deciban")
+    for one in (model, db.load(tmp_path / "again.deciban")):
+        found, expected = made["predicted"](one, name), OLD_MODELS[name]
+        if name == "halfspace":
+            assert found == expected
+            continue
+        numbers = [[[float.fromhex(cell) for cell in row] for row in rows] for rows in (found, expected)]
+        np.testing.assert_allclose(*numbers, rtol=1e-14, atol=1e-16)
