@@ -447,7 +447,7 @@ def _split(name: str, fold: int) -> Split:
 def _fitted(name: str, fold: int, seed: int) -> deciban.EvidenceClassifier:
     """On all columns: the same model for every column of a split."""
     split = _split(name, fold)
-    return deciban.EvidenceClassifier(seed=seed).fit(split.X, split.y)
+    return deciban.EvidenceClassifier(random_state=seed).fit(split.X, split.y)
 
 
 @dataclass(frozen=True)
@@ -467,7 +467,7 @@ class Blank(Cell):
         split, model = _split(self.table, self.fold), _fitted(self.table, self.fold, self.seed)
         blanked = split.held_out.copy()
         blanked[self.column] = blanked[self.column].where(np.zeros(len(blanked), bool))
-        refitted = deciban.EvidenceClassifier(seed=self.seed).fit(split.X.drop(columns=self.column), split.y)
+        refitted = deciban.EvidenceClassifier(random_state=self.seed).fit(split.X.drop(columns=self.column), split.y)
         return {
             "complete": float(losses(model, split.held_out, split.labels).sum()),
             "blank": float(losses(model, blanked, split.labels).sum()),

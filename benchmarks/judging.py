@@ -53,7 +53,7 @@ def folds(bench: Bench) -> None:
     bench.compare(
         f"{sizes.FOLD_COUNT} folds, Gaussian naive Bayes, {size}, K={size.classes}",
         "scikit-learn cross_validate, GaussianNB",
-        ours=lambda: _accuracies(deciban.cross_validate(deciban.NaiveBayes(), x, y, sizes.FOLD_COUNT, seed=0)),
+        ours=lambda: _accuracies(deciban.cross_validate(deciban.NaiveBayes(), x, y, sizes.FOLD_COUNT, random_state=0)),
         peer=lambda: cross_validate(GaussianNB(var_smoothing=0), x, y, cv=dealt)["test_score"],
         target=30,
         agreement=gap,

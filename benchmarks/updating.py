@@ -41,7 +41,7 @@ def main() -> int:
             if batch:
                 model.partial_fit(X[begin:end], y[begin:end])
             if batch in SHOWN:
-                refitted = copy.deepcopy(model).reweigh(X[:end], y[:end])
+                refitted = copy.deepcopy(model).refit_weights(X[:end], y[:end])
                 losses = (db.evaluate(found, *test).log_loss for found in (model, refitted))
                 print(f"| {end:,} | " + " | ".join(f"{loss:.3f}" for loss in losses) + " |")
     return 0

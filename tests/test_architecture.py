@@ -131,7 +131,7 @@ def test_a_file_imports_nothing_above_the_codec():
 
 def test_import_alone_is_light():
     assert not modules_after("import deciban") & {"sklearn", "pyarrow", "pandas", "scipy", "altair"}
-    assert not modules_after("import deciban; deciban.Calibrated, deciban.evaluate") & {"altair", "contourpy"}
+    assert not modules_after("import deciban; deciban.CalibratedClassifier, deciban.evaluate") & {"altair", "contourpy"}
     assert "sklearn" not in modules_after("import deciban; deciban.families.Gaussian(); deciban.priors.Laplace()")
     assert "sklearn" not in modules_after("import deciban.cli")
     for room in ("weighing.weighed", "explain", "held_out", "choosing", "codec.parts", "sources.sampling", "plans"):

@@ -244,7 +244,7 @@ MODELS_OF_TABLES = {
     "weighted evidence": db.EvidenceClassifier(trees=4),
     "logistic": db.LogisticRegression(l2=1.0),
     "softmax": db.SoftmaxRegression(l2=1.0),
-    "calibrated": db.Calibrated(db.NaiveBayes(), folds=2),
+    "calibrated": db.CalibratedClassifier(db.NaiveBayes(), cv=2),
 }
 
 

@@ -193,11 +193,11 @@ def test_models_that_read_no_mail(tmp_path):
     words = pa.table({"c": ["u", "v", "u", "w"]})
     labels = np.array(["a", "b", "a", "b"], dtype=object)
     texts, of = mails(20, ("ham", "spam"))
-    calibrated = db.Calibrated(naive_bayes()).fit(table_of(texts), np.array(of, dtype=object))
+    calibrated = db.CalibratedClassifier(naive_bayes()).fit(table_of(texts), np.array(of, dtype=object))
     for model, match in (
         (db.GaussianDiscriminant().fit(numbers, labels), "^a GaussianDiscriminant reads no mail"),
         (db.LogisticRegression(l2=1.0).fit(numbers, labels), "^a LogisticRegression reads no mail"),
-        (calibrated, "^a Calibrated reads no mail"),
+        (calibrated, "^a CalibratedClassifier reads no mail"),
         (db.NaiveBayes().fit(numbers, labels), "reads a column 'x', which mails do not have"),
         (db.EvidenceClassifier().fit(numbers, labels), "reads a column 'x', which mails do not have"),
         (db.NaiveBayes().fit(words, labels), "reads the column 'c' as Categorical: fit it on --text"),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from deciban.evaluation import Evaluation, Roc, cross_validate, evaluate
     from deciban.evaluation.learning_curve import learning_curve
     from deciban.models import (
-        Calibrated,
+        CalibratedClassifier,
         EvidenceClassifier,
         GaussianDiscriminant,
         GeneralizedLinearModel,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Calibrated",
+    "CalibratedClassifier",
     "DecibanError",
     "DecibanWarning",
     "Evaluation",
@@ -70,7 +70,7 @@ _HOMES = {
     "cross_validate": "deciban.evaluation",
     "evaluate": "deciban.evaluation",
     "learning_curve": "deciban.evaluation",
-    "Calibrated": "deciban.models",
+    "CalibratedClassifier": "deciban.models",
     "EvidenceClassifier": "deciban.models",
     "GaussianDiscriminant": "deciban.models",
     "GeneralizedLinearModel": "deciban.models",

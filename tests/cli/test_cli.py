@@ -17,7 +17,7 @@ from deciban.cli.reporting import reported
 from deciban.errors import DecibanError, warn
 from tests.cli.runs import command, people, run
 
-COMMANDS = ("fit", "predict", "explain", "evaluate", "merge", "forget", "reweigh", "show", "report", "demo")
+COMMANDS = ("fit", "predict", "explain", "evaluate", "merge", "forget", "refit-weights", "show", "report", "demo")
 MAIL = ("filter", "learn")  # see test_mail.py
 
 
@@ -99,7 +99,7 @@ def test_the_help_of_each_command_ends_with_two_examples_that_work(name, office)
         ["predict", "m.deciban", "a.csv", "--explain", "0"],
         ["merge", "a.deciban", "-o", "b.deciban"],
         ["merge", "a.deciban", "b.deciban"],
-        ["reweigh", "a.deciban"],
+        ["refit-weights", "a.deciban"],
         ["explain", "m.deciban", "a.csv"],
         ["explain", "m.deciban", "a.csv", "--row", "-1"],
     ],
@@ -275,7 +275,7 @@ def completed(*words):
 
 def test_the_shell_completes_commands_options_values_and_files():
     assert set(completed("f")) == {"filter", "fit", "forget"}
-    assert completed("rew") == ["reweigh"]
+    assert completed("ref") == ["refit-weights"]
     assert "--label" in completed("fit", "--la")
     assert completed("fit", "a.csv", "--model", "l") == ["lda", "logistic"]
     assert completed("fit", "a.csv", "--model", "e") == ["evidence"]

@@ -89,9 +89,9 @@ def test_every_kind_gives_the_probabilities_of_its_peer(args, peer, numbers, tmp
         (["--pairs", "3"], db.EvidenceClassifier(pairs=3)),
         (
             ["--trees", "2", "--max-weight-rows", "100", "--random-state", "9007199254740993"],
-            db.EvidenceClassifier(trees=2, weigh_rows=100, seed=9007199254740993),
+            db.EvidenceClassifier(trees=2, max_weight_rows=100, random_state=9007199254740993),
         ),
-        (["--calibrate", "temperature"], db.Calibrated(db.EvidenceClassifier())),
+        (["--calibrate", "temperature"], db.CalibratedClassifier(db.EvidenceClassifier())),
         (NAIVE_BAYES, db.NaiveBayes()),
         (
             [*NAIVE_BAYES, "--smoothing", "0.25", "--missing-cells", "category"],
@@ -103,10 +103,10 @@ def test_every_kind_gives_the_probabilities_of_its_peer(args, peer, numbers, tmp
         ),
         ([*NAIVE_BAYES, "--families", "auto"], db.NaiveBayes("auto")),
         (["--model", "logistic"], db.LogisticRegression()),
-        ([*NAIVE_BAYES, "--calibrate", "temperature"], db.Calibrated(db.NaiveBayes())),
+        ([*NAIVE_BAYES, "--calibrate", "temperature"], db.CalibratedClassifier(db.NaiveBayes())),
         (
             [*NAIVE_BAYES, "--calibrate", "isotonic", "--smoothing", "2"],
-            db.Calibrated(db.NaiveBayes(smoothing=2.0), "isotonic"),
+            db.CalibratedClassifier(db.NaiveBayes(smoothing=2.0), "isotonic"),
         ),
         (
             [*NAIVE_BAYES, "--columns", "age=poisson,income=binned", "--columns", "status=category"],
@@ -176,7 +176,7 @@ def test_three_rows_are_enough(text, args, tmp_path, monkeypatch):
     run("fit", "a.csv", "--resume", "m.deciban")
     run("forget", "m.deciban", "a.csv")
     if args != NAIVE_BAYES:
-        run("reweigh", "m.deciban", "a.csv")
+        run("refit-weights", "m.deciban", "a.csv")
     run("forget", "m.deciban", "a.csv")
 
 
@@ -355,7 +355,7 @@ def test_a_calibrated_model_goes_on(kind, files):
     args, model = LEARNED[kind]
     run("fit", files / "a.csv", "--label", "evade", "--calibrate", "temperature", *args, "-o", files / "m.deciban")
     a, b = (pd.read_csv(files / f"{name}.csv") for name in "ab")
-    expected = db.Calibrated(model()).fit(a[FEATURES], a.evade.to_numpy(dtype=object))
+    expected = db.CalibratedClassifier(model()).fit(a[FEATURES], a.evade.to_numpy(dtype=object))
     expected.partial_fit(b[FEATURES], b.evade.to_numpy(dtype=object))
     run("fit", files / "b.csv", "--resume", files / "m.deciban", "--label", "evade")
     np.testing.assert_allclose(proba(files / "m.deciban", rows(40)), expected.predict_proba(rows(40)), rtol=1e-9)

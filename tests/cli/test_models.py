@@ -1,4 +1,4 @@
-"""`deciban explain`, `evaluate`, `merge`, `forget`, `reweigh` and `show`."""
+"""`deciban explain`, `evaluate`, `merge`, `forget`, `refit-weights` and `show`."""
 
 import json
 import re
@@ -204,8 +204,8 @@ def test_a_model_that_knows_no_label_asks_for_it(office):
         ["evaluate", "m.deciban", "later.csv"],
         ["fit", "later.csv", "--resume", "m.deciban"],
         ["forget", "m.deciban", "people.csv"],
-        ["reweigh", "m.deciban", "people.csv"],
-        ["reweigh", "m.deciban", "later.csv", "--new"],
+        ["refit-weights", "m.deciban", "people.csv"],
+        ["refit-weights", "m.deciban", "later.csv", "--held-out"],
     ],
     ids=" ".join,
 )
@@ -251,7 +251,7 @@ def test_merging_evidence_keeps_columns_and_says_what_it_loses(files, office):
     (line,) = made.stderr.splitlines()
     assert line.startswith("deciban: warning: what the models know of columns together is left out")
     assert "fit --resume" in line
-    assert "reweigh" in line
+    assert "refit-weights" in line
     assert ".py" not in line
     found, whole = db.load("all.deciban"), db.load("m.deciban")
     assert found.class_count_.tolist() == whole.class_count_.tolist()
@@ -395,8 +395,8 @@ def test_updates_say_when_weights_are_out_of_date(office):
     merged = run("merge", "few.deciban", "many.deciban", "-o", "merged.deciban").stderr
     for said in (resumed, merged):
         assert " ".join(said.split()).count(words) == 1
-        assert "deciban reweigh MODEL ROWS" in " ".join(said.split())
-    assert run("reweigh", "resumed.deciban", "people.csv").stderr == ""
+        assert "deciban refit-weights MODEL ROWS" in " ".join(said.split())
+    assert run("refit-weights", "resumed.deciban", "people.csv").stderr == ""
     people(20, seed=9).to_csv("new.csv", index=False)
     assert run("fit", "new.csv", "--resume", "resumed.deciban").stderr == ""
 
@@ -438,7 +438,7 @@ def test_evidence_forgets_what_it_counted_and_keeps_its_weights(office):
     for a, b in zip(mine, alone, strict=True):
         a, b = a.statistic.to_arrays(), b.statistic.to_arrays()
         assert all(a[key].tobytes() == b[key].tobytes() for key in b)
-    anew = model.blank().partial_fit(rows[FEATURES][:300], rows.evade[:300].to_numpy(dtype=object))
+    anew = model.empty_copy().partial_fit(rows[FEATURES][:300], rows.evade[:300].to_numpy(dtype=object))
     later = table("later.csv")[FEATURES]
     np.testing.assert_allclose(found.predict_proba(later), anew.predict_proba(later), rtol=1e-9)
     np.testing.assert_array_equal(found.weights_.values, model.weights_.values)
@@ -465,7 +465,7 @@ def test_forgetting_everything_leaves_an_empty_model(kind, office):
     assert "classes none: every row was forgotten" in run("show", "m.deciban").stdout
     assert json.loads(run("show", "m.deciban", "--json").stdout)["classes"] == []
     asked = [["predict"], ["evaluate"], ["explain", "--row", "0"]]
-    asked += [["reweigh"], ["reweigh", "--new"]] if kind == "evidence" else []
+    asked += [["refit-weights"], ["refit-weights", "--held-out"]] if kind == "evidence" else []
     for name, *args in asked:
         done = run(name, "m.deciban", "later.csv", *args, code=1)
         assert done.stderr.startswith("deciban: every row was forgotten: there is nothing to ")
@@ -491,7 +491,7 @@ def test_forgetting_what_was_not_learned_changes_nothing(kind, office):
     assert "LogisticRegression cannot forget" in done.stderr
 
 
-# reweigh -------------------------------------------------------------------------------------------------------------
+# refit-weights -------------------------------------------------------------------------------------------------------
 
 
 def weights(path):
@@ -499,55 +499,57 @@ def weights(path):
     return np.append(found.values.ravel(), found.bias)
 
 
-def test_reweighing_by_the_rows_of_the_fit_is_the_fit(office):
+def test_refitting_by_the_rows_of_the_fit_is_the_fit(office):
     before = weights("m.deciban")
-    made = run("reweigh", "m.deciban", "people.csv", "-o", "again.deciban")
+    made = run("refit-weights", "m.deciban", "people.csv", "-o", "again.deciban")
     assert made.stdout.startswith("again.deciban: EvidenceClassifier, 400 rows, 2 classes, 4 columns")
     assert made.stderr == ""
     np.testing.assert_allclose(weights("again.deciban"), before, rtol=1e-6, atol=1e-9)
 
 
-def test_reweigh_learns_weights_anew_and_nothing_else(office):
-    """After more rows were learned: the weights are those of reweigh in memory, the counts are as they were."""
+def test_refit_weights_learns_weights_anew_and_nothing_else(office):
+    """After more rows were learned: the weights are those of refit_weights in memory, the counts are as they were."""
     rows, later = table("people.csv"), table("later.csv")
     later.drop(columns="id").to_csv("more.csv", index=False)
     run("fit", "more.csv", "--resume", "m.deciban")
     before = (office / "m.deciban").read_bytes()
-    run("reweigh", "m.deciban", "people.csv", "more.csv", "-o", "better.deciban")
+    run("refit-weights", "m.deciban", "people.csv", "more.csv", "-o", "better.deciban")
     assert (office / "m.deciban").read_bytes() == before
     both = pd.concat([rows, later])
     expected = learned(rows, "evidence").partial_fit(later[FEATURES], later.evade.to_numpy(dtype=object))
     stale = expected.predict_proba(later[FEATURES])
-    expected.reweigh(both[FEATURES], both.evade.to_numpy(dtype=object))
+    expected.refit_weights(both[FEATURES], both.evade.to_numpy(dtype=object))
     found = db.load("better.deciban").predict_proba(later[FEATURES])
     np.testing.assert_allclose(found, expected.predict_proba(later[FEATURES]), rtol=1e-6)
     assert np.abs(found - stale).max() > 1e-3
     shown = [json.loads(run("show", name, "--json").stdout) for name in ("m.deciban", "better.deciban")]
     assert shown[0]["counts"] == shown[1]["counts"]
-    run("reweigh", "m.deciban", "people.csv", "more.csv", "--label", "-1")
+    run("refit-weights", "m.deciban", "people.csv", "more.csv", "--label", "-1")
     assert (office / "m.deciban").read_bytes() == (office / "better.deciban").read_bytes()
 
 
-def test_reweigh_by_new_rows(office):
+def test_refit_weights_by_new_rows(office):
     later = table("later.csv").assign(weight=np.arange(150) % 3)
     later.to_csv("weighted.csv", index=False)
-    made = run("reweigh", "m.deciban", "weighted.csv", "--new", "--weight", "weight", "--json", "-o", "new.deciban")
+    made = run(
+        "refit-weights", "m.deciban", "weighted.csv", "--held-out", "--weight", "weight", "--json", "-o", "new.deciban"
+    )
     assert sum(json.loads(made.stdout)["counts"]) == 400
     expected = learned(table("people.csv"), "evidence")
     y = later.evade.to_numpy(dtype=object)
-    expected.reweigh(later[FEATURES], y, later.weight.to_numpy(float), learned=False)
+    expected.refit_weights(later[FEATURES], y, later.weight.to_numpy(float), held_out=True)
     found = db.load("new.deciban").predict_proba(later[FEATURES])
     np.testing.assert_allclose(found, expected.predict_proba(later[FEATURES]), rtol=1e-6)
 
 
-def test_a_merged_model_is_reweighed(office):
+def test_a_merged_model_is_refitted(office):
     """Weights for what is left foretell better than the mean of those that were learned beside what is gone."""
     for i in range(2):
         table("people.csv")[i::2].to_csv(f"{i}.csv", index=False)
         run("fit", f"{i}.csv", "--label", "evade", "-o", f"{i}.deciban")
     run("merge", "0.deciban", "1.deciban", "-o", "both.deciban")
     before = json.loads(run("evaluate", "both.deciban", "later.csv", "--json").stdout)["metrics"]["log_loss"]
-    run("reweigh", "both.deciban", "0.csv", "1.csv")
+    run("refit-weights", "both.deciban", "0.csv", "1.csv")
     after = json.loads(run("evaluate", "both.deciban", "later.csv", "--json").stdout)["metrics"]["log_loss"]
     assert after < before
 
@@ -555,22 +557,22 @@ def test_a_merged_model_is_reweighed(office):
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["later.csv"], "was never learned: give rows that the model has learned, or --new for others"),
-        (["half-dotted.csv"], "was never learned: give rows that the model has learned, or --new for others"),
+        (["later.csv"], "was never learned: give training rows of the model, or --held-out for others"),
+        (["half-dotted.csv"], "was never learned: give training rows of the model, or --held-out for others"),
         (["dotted.csv"], "too few to weigh evidence by"),
-        (["dotted.csv", "--new"], "too few to weigh evidence by"),
+        (["dotted.csv", "--held-out"], "too few to weigh evidence by"),
         (["people.csv", "--label", "nobody"], "--label: there is no column 'nobody'"),
         (["unlabelled.csv"], "there is no column 'evade'"),
         (["names.csv"], "names.csv has no rows"),
         (["bad.csv"], "bad.csv, line 2: column 'income'"),
-        (["infinite.csv", "--new"], "infinite.csv, line 3: column 'income'"),
+        (["infinite.csv", "--held-out"], "infinite.csv, line 3: column 'income'"),
         (["nothing.csv"], "there is no file 'nothing.csv'"),
         (["people.csv", "-o", "people.csv"], "is one of the files that are read"),
         (["people.csv", "-o", "-"], "a model is not for standard output"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_what_cannot_be_reweighed_by(args, words, office):
+def test_what_cannot_be_refitted_by(args, words, office):
     later, lines = table("later.csv"), (office / "people.csv").read_text().splitlines()
     later.assign(evade=later.evade + ".").to_csv("dotted.csv", index=False)
     later.assign(evade=later.evade.replace("yes", "yes.")).to_csv("half-dotted.csv", index=False)
@@ -579,7 +581,7 @@ def test_what_cannot_be_reweighed_by(args, words, office):
     (office / "bad.csv").write_text("\n".join([lines[0], "single,cheap,30,True,no", *lines[1:]]))
     (office / "infinite.csv").write_text("\n".join([*lines[:2], "single,1e999,30,True,no", *lines[2:]]))
     before = {path.name: path.read_bytes() for path in office.iterdir()}
-    done = run("reweigh", "m.deciban", *args, code=1)
+    done = run("refit-weights", "m.deciban", *args, code=1)
     assert words in done.stderr
     assert done.stderr.startswith("deciban: ")
     assert done.stderr.count("\n") == 1
@@ -588,11 +590,13 @@ def test_what_cannot_be_reweighed_by(args, words, office):
 
 
 @pytest.mark.parametrize("args", [NAIVE_BAYES, ["--model", "logistic"], ["--calibrate", "temperature"]], ids=" ".join)
-def test_models_without_weights_are_not_reweighed(args, office):
+def test_models_without_weights_are_not_refitted(args, office):
     run("fit", "people.csv", "--label", "evade", *args, "-o", "m.deciban")
     before = (office / "m.deciban").read_bytes()
-    done = run("reweigh", "m.deciban", "people.csv", code=1)
-    assert "cannot be reweighed: only evidence that is not calibrated has weights to learn anew" in done.stderr
+    done = run("refit-weights", "m.deciban", "people.csv", code=1)
+    assert (
+        "cannot have its weights refitted: only an EvidenceClassifier that is not calibrated has weights" in done.stderr
+    )
     assert (office / "m.deciban").read_bytes() == before
 
 
@@ -680,8 +684,8 @@ def test_the_text_of_show_holds_the_same(kind, office):
     ("model", "called"),
     [
         (db.Halfspace(), "Halfspace"),
-        (db.Calibrated(db.NaiveBayes()), "NaiveBayes, calibrated (temperature)"),
-        (db.Calibrated(db.EvidenceClassifier()), "EvidenceClassifier, calibrated (temperature)"),
+        (db.CalibratedClassifier(db.NaiveBayes()), "NaiveBayes, calibrated (temperature)"),
+        (db.CalibratedClassifier(db.EvidenceClassifier()), "EvidenceClassifier, calibrated (temperature)"),
         (db.LogisticRegression(l2=1.0), "LogisticRegression"),
         (db.GeneralizedLinearModel("bernoulli"), "GeneralizedLinearModel"),
         (db.GaussianDiscriminant(), "GaussianDiscriminant"),

@@ -326,9 +326,9 @@ def test_certain_evidence_is_no_broken_json(tmp_path):
     [
         db.NaiveBayes(),
         db.EvidenceClassifier(),
-        db.Calibrated(db.NaiveBayes()),
-        db.Calibrated(db.NaiveBayes(), "isotonic"),
-        db.Calibrated(db.EvidenceClassifier()),
+        db.CalibratedClassifier(db.NaiveBayes()),
+        db.CalibratedClassifier(db.NaiveBayes(), "isotonic"),
+        db.CalibratedClassifier(db.EvidenceClassifier()),
         db.LogisticRegression(l2=1.0),
         db.SoftmaxRegression(l2=1.0),
         db.GeneralizedLinearModel("bernoulli"),
@@ -432,7 +432,9 @@ def test_no_model(office):
     assert "columns have no names" in unnamed.stderr
 
 
-@pytest.mark.parametrize("model", [db.Halfspace(), db.Calibrated(db.NaiveBayes(), "isotonic")], ids=["plane", "curve"])
+@pytest.mark.parametrize(
+    "model", [db.Halfspace(), db.CalibratedClassifier(db.NaiveBayes(), "isotonic")], ids=["plane", "curve"]
+)
 def test_a_model_that_cannot_be_explained_says_so(model, office):
     folder, _ = office
     table = pd.read_csv(folder / "people.csv").dropna()

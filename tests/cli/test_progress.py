@@ -52,8 +52,8 @@ def listed(folder):
         ["fit", "people.csv", "--resume", "m.deciban"],
         ["fit", "people.csv", "--label", "evade", "--model", "logistic", "-o", "m.deciban"],
         ["forget", "m.deciban", "people.csv"],
-        ["reweigh", "m.deciban", "people.csv"],
-        ["reweigh", "m.deciban", "people.csv", "--new", "-o", "new.deciban"],
+        ["refit-weights", "m.deciban", "people.csv"],
+        ["refit-weights", "m.deciban", "people.csv", "--held-out", "-o", "new.deciban"],
         ["predict", "m.deciban", "people.csv", "-o", "out.csv"],
         ["predict", "m.deciban", "people.csv", "-o", "out.parquet"],
         ["predict", "m.deciban", "people.csv", "-o", "out.jsonl"],
@@ -151,7 +151,7 @@ def test_a_terminal_is_shown_the_rows(office):
     assert "rows/s" in shown
 
 
-@pytest.mark.parametrize("args", [["forget", "m.deciban", "people.csv"], ["reweigh", "m.deciban", "people.csv"]])
+@pytest.mark.parametrize("args", [["forget", "m.deciban", "people.csv"], ["refit-weights", "m.deciban", "people.csv"]])
 def test_a_terminal_is_shown_the_rows_of_other_work(args, office):
     code, _, shown = on_a_terminal(*args, cwd=office)
     assert code == 0

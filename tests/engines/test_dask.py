@@ -143,9 +143,11 @@ def test_categories_that_are_not_known_yet():
 @pytest.mark.parametrize("most", [100, 1000])
 def test_an_evidence_classifier(most):
     table = of((*ALL, "note"))
-    expected = db.EvidenceClassifier(trees=8, weigh_rows=most).fit(table, "class", sample_weight="weight")
+    expected = db.EvidenceClassifier(trees=8, max_weight_rows=most).fit(table, "class", sample_weight="weight")
     with threads():
-        model = engine.fit(db.EvidenceClassifier(trees=8, weigh_rows=most), frame_of(cut(table)), "class", "weight")
+        model = engine.fit(
+            db.EvidenceClassifier(trees=8, max_weight_rows=most), frame_of(cut(table)), "class", "weight"
+        )
     assert evidence(model, exact=True) == evidence(expected, exact=True)
     close_scatters(model, expected)
     same_probabilities(model.predict_proba(table), expected.predict_proba(table), 1e-8)

@@ -107,7 +107,7 @@ def test_rows_without_a_whole_one_are_read_twice():
 
 EVIDENCE = {
     "all rows weigh": {},
-    "some rows weigh": {"weigh_rows": 100},
+    "some rows weigh": {"max_weight_rows": 100},
     "named text": {"text": ["note"]},
     "no trees": {"trees": 0, "pairs": 0},
 }
@@ -131,8 +131,8 @@ def test_an_evidence_classifier(kind, weighted):
 def test_some_documents_weigh_as_they_do_in_memory():
     """Documents have no joint normal, so nothing is rounded; equal ones are taken as one, whatever part they are in."""
     table = of(("note",))
-    expected = db.EvidenceClassifier(text=["note"], weigh_rows=50).fit(table, "class", sample_weight="weight")
-    model = db.EvidenceClassifier(text=["note"], weigh_rows=50).fit(parted(table))
+    expected = db.EvidenceClassifier(text=["note"], max_weight_rows=50).fit(table, "class", sample_weight="weight")
+    model = db.EvidenceClassifier(text=["note"], max_weight_rows=50).fit(parted(table))
     assert evidence(model) == evidence(expected)
     same_probabilities(model.weights_.values, expected.weights_.values, 1e-12)
 
@@ -225,8 +225,8 @@ def test_an_evidence_classifier_is_weighed_again():
     model = db.EvidenceClassifier(trees=0).fit(parted(table.slice(0, 200), (0, 90, 200)))
     expected.partial_fit(table.slice(200), "class", sample_weight="weight")
     model.partial_fit(parted(table.slice(200), (0, 60, 140)))
-    model.reweigh(parted(table))
-    expected.reweigh(table, "class", sample_weight="weight")
+    model.refit_weights(parted(table))
+    expected.refit_weights(table, "class", sample_weight="weight")
     same_probabilities(model.predict_proba(table), expected.predict_proba(table), 1e-8)
     with pytest.raises(db.DecibanError, match="cross_validate"):
         model.leave_one_out(parted(table))
@@ -271,12 +271,12 @@ def test_folds_of_a_column_are_those_of_an_array(kind):
 @given(cuts=cuts)
 def test_folds_do_not_depend_on_the_cut(make, cuts):
     table = of(("height", "city"))
-    found = db.cross_validate(make(), parted(table, cuts), None, 5, seed=3)
-    assert found == db.cross_validate(make(), parted(table, (0, TABLE.num_rows)), None, 5, seed=3)
+    found = db.cross_validate(make(), parted(table, cuts), None, 5, random_state=3)
+    assert found == db.cross_validate(make(), parted(table, (0, TABLE.num_rows)), None, 5, random_state=3)
     assert found.rows == pc.sum(table["weight"]).as_py()
     assert len(found.parts) == 5
     assert sum(part.rows for part in found.parts) == pytest.approx(found.rows)
-    assert found != db.cross_validate(make(), parted(table, cuts), None, 5, seed=4)
+    assert found != db.cross_validate(make(), parted(table, cuts), None, 5, random_state=4)
 
 
 def test_models_that_are_fitted_anew_for_each_fold():

@@ -128,9 +128,9 @@ def test_covariances_agree_to_rounding(kind, spark):
 @pytest.mark.parametrize("most", [100, 1000])
 def test_an_evidence_classifier(most, spark):
     table = of((*ALL, "note"))
-    expected = db.EvidenceClassifier(trees=8, weigh_rows=most).fit(table, "class", sample_weight="weight")
+    expected = db.EvidenceClassifier(trees=8, max_weight_rows=most).fit(table, "class", sample_weight="weight")
     frame = frame_of(spark, cut(table, ENDS))
-    model = engine.fit(db.EvidenceClassifier(trees=8, weigh_rows=most), frame, "class", "weight")
+    model = engine.fit(db.EvidenceClassifier(trees=8, max_weight_rows=most), frame, "class", "weight")
     assert evidence(model, exact=True) == evidence(expected, exact=True)
     close_scatters(model, expected)
     same_probabilities(model.predict_proba(table), expected.predict_proba(table), 1e-8)
@@ -568,7 +568,7 @@ def test_folds_do_not_depend_on_the_partitions(spark):
     table = of(ALL)
     found = [
         engine.cross_validate(
-            db.NaiveBayes(), frame_of(spark, cut(table, ends)), "class", 5, seed=1, sample_weight="weight"
+            db.NaiveBayes(), frame_of(spark, cut(table, ends)), "class", 5, random_state=1, sample_weight="weight"
         )
         for ends in (ENDS, (0, 340))
     ]

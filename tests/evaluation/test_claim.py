@@ -32,7 +32,7 @@ def differences(make, size):
     x, y = make(np.random.default_rng(0), 5000)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", db.DecibanWarning)  # a few rows may be separable
-        curve = db.learning_curve(MODELS, x, y, sizes=[size], repeats=REPEATS, test_size=0.5, seed=1)
+        curve = db.learning_curve(MODELS, x, y, sizes=[size], repeats=REPEATS, test_size=0.5, random_state=1)
     losses = pd.DataFrame(curve.rows, columns=curve.header).pivot(index="repeat", columns="model", values="log_loss")
     assert len(losses) == REPEATS
     return (losses["discriminative"] - losses["generative"]).to_numpy()
@@ -68,6 +68,6 @@ def test_the_right_generative_model_does_not_lose_on_counts():
     """It is the wrong density that costs, not the way of learning."""
     x, y = poisson(np.random.default_rng(0), 5000)
     models = {"right": db.NaiveBayes(db.families.Poisson()), "discriminative": db.LogisticRegression()}
-    curve = db.learning_curve(models, x, y, sizes=[MANY], repeats=REPEATS, test_size=0.5, seed=1)
+    curve = db.learning_curve(models, x, y, sizes=[MANY], repeats=REPEATS, test_size=0.5, random_state=1)
     losses = pd.DataFrame(curve.rows, columns=curve.header).groupby("model")["log_loss"].mean()
     assert abs(losses["right"] - losses["discriminative"]) < 1e-3

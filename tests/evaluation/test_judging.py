@@ -234,7 +234,7 @@ def test_every_row_is_in_every_fold_equally_often():
 def test_a_seed_gives_the_same_folds_again():
     a, b = (db.cross_validate(db.NaiveBayes(), X, Y) for _ in range(2))
     assert a == b
-    assert a != db.cross_validate(db.NaiveBayes(), X, Y, seed=1)
+    assert a != db.cross_validate(db.NaiveBayes(), X, Y, random_state=1)
     assert a.log_loss == pytest.approx(log_loss(Y, by_refits(db.NaiveBayes(), X, Y, deal(Y.astype(np.int32), 10, 0))))
 
 
@@ -352,7 +352,7 @@ def test_rows_of_a_refit_are_counted_without_the_fold(row):
         with pytest.raises(db.DecibanError, match=f"^column 0, row {row}: inf is infinite"):
             db.cross_validate(model, bad, Y, fold)
     before = int((fold[:row] == "b").sum())
-    for model in (db.LogisticRegression(l2=1.0), db.Calibrated()):
+    for model in (db.LogisticRegression(l2=1.0), db.CalibratedClassifier()):
         where = rf"{type(model).__name__}, fitted without fold 0 \(rows count from 0 without it\): column 0"
         with pytest.raises(db.DecibanError, match=f"^{where}, row {before}: inf is infinite"):
             db.cross_validate(model, bad, Y, fold)
@@ -446,7 +446,7 @@ def test_evaluate_of_mistakes():
     model = db.NaiveBayes().fit(X, Y)
     for args, message in (
         ((db.NaiveBayes(), X, Y), "this NaiveBayes has no classes_: fit it first"),
-        ((db.Calibrated(), X, Y), "this Calibrated has no classes_: fit it first"),
+        ((db.CalibratedClassifier(), X, Y), "this CalibratedClassifier has no classes_: fit it first"),
         ((GaussianNB(), X, Y), "this GaussianNB has no classes_: fit it first"),
         ((model, X, None), "the target y is None: pass the labels, or the name of a column of X"),
         ((3, X, Y), "int is not a model"),

@@ -78,14 +78,14 @@ def test_boundary_of_equal_covariances_is_the_line_worked_out_by_hand():
     np.testing.assert_allclose(sorted(line[:, 1]), [low, high])  # from edge to edge
 
 
-def test_boundary_of_the_polished_twin_is_that_of_logistic_regression():
+def test_boundary_of_the_refined_twin_is_that_of_logistic_regression():
     x, y = normal_rows(1)
     spec = plots.boundary(db.GaussianDiscriminant().fit(x, y), x, y).to_dict()
     ties = rows_of(spec, 2)
-    line = ties[ties.model == "twin (polished)"][["x", "y"]].to_numpy()
+    line = ties[ties.model == "twin (refined)"][["x", "y"]].to_numpy()
     peer = Peer(C=np.inf, tol=1e-12, solver="newton-cholesky").fit(x, y)
     np.testing.assert_allclose(line @ peer.coef_[0] + peer.intercept_, 0, atol=1e-6)
-    assert encoding(spec, 2, "stroke")["scale"]["domain"] == ["generative", "twin (polished)"]
+    assert encoding(spec, 2, "stroke")["scale"]["domain"] == ["generative", "twin (refined)"]
 
 
 def test_weights_count_in_the_twin_and_rows_of_weight_0_are_not_drawn():
@@ -95,7 +95,7 @@ def test_weights_count_in_the_twin_and_rows_of_weight_0_are_not_drawn():
     spec = plots.boundary(model, x, y, sample_weight=weights).to_dict()
     peer = Peer(C=np.inf, tol=1e-12, solver="newton-cholesky").fit(x, y, weights)
     ties = rows_of(spec, 2)
-    line = ties[ties.model == "twin (polished)"][["x", "y"]].to_numpy()
+    line = ties[ties.model == "twin (refined)"][["x", "y"]].to_numpy()
     np.testing.assert_allclose(line @ peer.coef_[0] + peer.intercept_, 0, atol=1e-6)
     assert len(rows_of(spec, 0)) == np.count_nonzero(weights)
 
@@ -210,7 +210,7 @@ def test_a_class_of_prior_0_has_no_density_and_no_boundary():
 def test_many_rows_are_sampled_and_the_chart_says_so():
     x, y = normal_rows(9, (6000, 3000))
     model = db.LogisticRegression().fit(x, y)
-    first, again, other = (plots.boundary(model, x, y, seed=seed).to_dict() for seed in (0, 0, 1))
+    first, again, other = (plots.boundary(model, x, y, random_state=seed).to_dict() for seed in (0, 0, 1))
     points = rows_of(first, 0)
     assert len(points) == 2000
     assert first["title"]["subtitle"] == ["a random sample of 2,000 of 9,000 rows"]

@@ -169,7 +169,7 @@ def test_the_moments_of_the_features_are_exact_where_columns_are_far_away():
 @pytest.mark.parametrize("twin", [False, True])
 def test_a_known_design_is_measured(twin):
     x, y = load_iris(return_X_y=True)
-    model = db.NaiveBayes().fit(x, y).twin() if twin else db.LogisticRegression(l2=1.0).fit(x, y)
+    model = db.NaiveBayes().fit(x, y).to_linear() if twin else db.LogisticRegression(l2=1.0).fit(x, y)
     design = model.predictor_.design
     found, cells = PartedRows.again(pieces_of(x, y), design), np.asarray(design.matrix(frame_of(x)))
     np.testing.assert_allclose(found.rows.origin, cells.mean(axis=0), rtol=1e-13)
@@ -430,7 +430,7 @@ def test_an_infinite_cell_is_named(numbered):
     row = 120 if numbered else 120 - int(0.55 * 150)
     for model in (db.LogisticRegression(), db.LogisticRegression(l2=1.0).fit(*load_iris(return_X_y=True))):
         with pytest.raises(db.RowError, match=f"column 2, row {row}: inf is infinite"):
-            model.polish(parts) if hasattr(model, "predictor_") else model.fit(parts)
+            model.refine(parts) if hasattr(model, "predictor_") else model.fit(parts)
 
 
 def test_numbers_without_squares_are_refused():
@@ -440,7 +440,7 @@ def test_numbers_without_squares_are_refused():
     with pytest.raises(db.RowError, match=r"column 0, row 0: .*e\+200 is too large to be squared"):
         db.LogisticRegression().fit(pieces_of(x * 1e200, y))
     with pytest.raises(db.RowError, match=r"column '0', row 0: .*e\+200 is too large to be squared"):
-        db.LogisticRegression(l2=1.0).fit(x, y).polish(pieces_of(x * 1e200, y))
+        db.LogisticRegression(l2=1.0).fit(x, y).refine(pieces_of(x * 1e200, y))
 
 
 def test_documents_one_class_and_no_rows_are_refused():
@@ -465,7 +465,7 @@ def test_firth_needs_the_rows():
     assert parts.passes == []
 
 
-@pytest.mark.parametrize("model", [db.GeneralizedLinearModel("bernoulli"), db.Halfspace(), db.Calibrated()])
+@pytest.mark.parametrize("model", [db.GeneralizedLinearModel("bernoulli"), db.Halfspace(), db.CalibratedClassifier()])
 def test_models_that_need_all_rows_say_so(model):
     with pytest.raises(db.DecibanError, match=f"{type(model).__name__} needs the rows in one place"):
         model.fit(pieces_of(*load_iris(return_X_y=True)))
@@ -488,31 +488,31 @@ def test_a_model_is_complete_and_can_be_saved(kind, tmp_path):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_polish_goes_on(form):
+def test_refine_goes_on(form):
     x, y = load_iris(return_X_y=True)
     rough = [db.LogisticRegression(l2=1.0, max_iter=2, tol=1.0).fit(form(x[::2]), y[::2]) for _ in range(2)]
     for model in rough:
         model.set_params(max_iter=None, tol=None)
-    same(rough[0].polish(pieces_of(form(x), y)), rough[1].polish(form(x), y))
+    same(rough[0].refine(pieces_of(form(x), y)), rough[1].refine(form(x), y))
     same(rough[0], db.LogisticRegression(l2=1.0).fit(form(x), y))
 
 
-def test_polish_of_a_twin():
+def test_refine_of_a_twin():
     table = mixed().drop(columns="nowhere")
     x, y = table.drop(columns="class"), table["class"].to_numpy()
-    twins = [db.NaiveBayes().fit(x, y).twin() for _ in range(2)]
+    twins = [db.NaiveBayes().fit(x, y).to_linear() for _ in range(2)]
     for twin in twins:
         twin.set_params(l2=1.0)
-    same(twins[0].polish(pieces_of(x, y)), twins[1].polish(x, y), rtol=1e-7)
+    same(twins[0].refine(pieces_of(x, y)), twins[1].refine(x, y), rtol=1e-7)
 
 
-def test_polish_wants_the_same_classes():
+def test_refine_wants_the_same_classes():
     x, y = load_iris(return_X_y=True)
     model = db.LogisticRegression(l2=1.0).fit(x, y)
     with pytest.raises(db.DecibanError, match="there is no row of class 2"):
-        model.polish(pieces_of(x[:100], y[:100]))
+        model.refine(pieces_of(x[:100], y[:100]))
     with pytest.raises(db.DecibanError, match="class 3 is not one of the model's"):
-        model.polish(pieces_of(x, y + 1))
+        model.refine(pieces_of(x, y + 1))
 
 
 def test_the_order_of_parts_does_not_matter_much():

@@ -254,7 +254,7 @@ def test_features_are_listed_by_their_own_names():
 
 def test_the_statistics_of_a_twin_may_depend_on_each_other():
     """All values of a category add up to 1: no news, and no warning."""
-    twin = db.NaiveBayes().fit(pd.DataFrame({"g": list("uvuv"), "h": list("uuvv")}), [0, 1, 1, 0]).twin()
+    twin = db.NaiveBayes().fit(pd.DataFrame({"g": list("uvuv"), "h": list("uuvv")}), [0, 1, 1, 0]).to_linear()
     design = twin.predictor_.design
     x = np.ones((4, len(design.names)))
     assert said(solved(flat=range(len(design.names))), x=x, design=design) == ("ok", [])

@@ -1,4 +1,4 @@
-"""Calibrated: what it learns, adds, forgets and predicts; against brute force, and without harm on real tables."""
+"""CalibratedClassifier: what it learns, adds, forgets and predicts, against brute force and on real tables."""
 
 import os
 import pickle
@@ -73,13 +73,13 @@ def assert_probabilities(p):
     ids=str,
 )
 def test_beta_is_that_of_what_folds_said(model, weights):
-    found = db.Calibrated(model, folds=5, seed=3).fit(X, Y, weights)
+    found = db.CalibratedClassifier(model, cv=5, random_state=3).fit(X, Y, weights)
     expected = shrunk_beta(*out_of_fold(model, X, Y, weights, folds=5, seed=3), weights)
     assert found.beta_ == pytest.approx(expected, rel=2e-3)
 
 
 def test_two_classes_and_thirty_columns_that_repeat_each_other():
-    found = db.Calibrated().fit(*TWO)
+    found = db.CalibratedClassifier().fit(*TWO)
     expected = shrunk_beta(*out_of_fold(db.NaiveBayes(), *TWO))
     assert found.beta_ == pytest.approx(expected, rel=2e-3)
     assert found.beta_ < 0.2
@@ -87,7 +87,7 @@ def test_two_classes_and_thirty_columns_that_repeat_each_other():
 
 def test_a_temperature_keeps_predictions():
     for model in (db.NaiveBayes(), GaussianNB()):
-        found = db.Calibrated(model).fit(*TWO)
+        found = db.CalibratedClassifier(model).fit(*TWO)
         plain = clone(model).fit(*TWO)
         np.testing.assert_array_equal(found.predict(TWO[0]), plain.predict(TWO[0]))
         np.testing.assert_array_equal(found.predict_proba(TWO[0]).argmax(axis=1), plain.predict(TWO[0]))
@@ -98,7 +98,7 @@ def test_a_temperature_keeps_predictions():
 
 
 def test_explanations_sum_to_the_log_odds():
-    found = db.Calibrated().fit(X, Y)
+    found = db.CalibratedClassifier().fit(X, Y)
     told = found.explain(X)
     plain = db.NaiveBayes().fit(X, Y).explain(X)
     assert told.names == plain.names
@@ -114,7 +114,7 @@ def test_explanations_sum_to_the_log_odds():
 @pytest.mark.parametrize("classes", [1, 2, 3])
 def test_one_two_and_three_classes(method, classes):
     rows = classes > Y
-    found = db.Calibrated(method=method).fit(X[rows], Y[rows])
+    found = db.CalibratedClassifier(method=method).fit(X[rows], Y[rows])
     assert found.classes_.tolist() == list(range(classes))
     assert_probabilities(found.predict_proba(X))
     assert (found.predict_proba(X[rows]).argmax(axis=1) == found.predict(X[rows])).all()
@@ -126,20 +126,20 @@ def test_one_two_and_three_classes(method, classes):
 @pytest.mark.parametrize("method", METHODS)
 def test_merged_evidence_is_that_of_both(method):
     rows = RNG.permutation(150)
-    parts = [db.Calibrated(method=method, folds=3).fit(X[r], Y[r]) for r in np.array_split(rows, 3)]
+    parts = [db.CalibratedClassifier(method=method, cv=3).fit(X[r], Y[r]) for r in np.array_split(rows, 3)]
     a, b, c = parts
     left, right = (a + b) + c, c.merge(b.merge(a))
     assert same_evidence(left, right)
     np.testing.assert_allclose(left.predict_proba(X), right.predict_proba(X), rtol=1e-9, atol=1e-300)
     whole = db.NaiveBayes().fit(X, Y)
     np.testing.assert_allclose(left.model_.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-9)
-    assert same_evidence(a, db.Calibrated(method=method, folds=3).fit(X[rows[:50]], Y[rows[:50]]))  # unchanged
+    assert same_evidence(a, db.CalibratedClassifier(method=method, cv=3).fit(X[rows[:50]], Y[rows[:50]]))  # unchanged
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("first", "second"), [([0, 1], [1, 2]), ([0, 1], [2]), ([0], [1, 2]), ([0, 1, 2], [1])])
 def test_merging_models_of_different_classes(method, first, second):
-    a, b = (db.Calibrated(method=method).fit(X[np.isin(Y, c)], Y[np.isin(Y, c)]) for c in (first, second))
+    a, b = (db.CalibratedClassifier(method=method).fit(X[np.isin(Y, c)], Y[np.isin(Y, c)]) for c in (first, second))
     merged = a + b
     assert merged.classes_.tolist() == [0, 1, 2]
     assert_probabilities(merged.predict_proba(X))
@@ -150,7 +150,7 @@ def test_merging_models_of_different_classes(method, first, second):
 @pytest.mark.parametrize("method", METHODS)
 def test_more_rows_are_judged_before_they_are_learned(method):
     early, late = np.arange(150) % 2 == 0, np.arange(150) % 2 == 1
-    found = db.Calibrated(method=method).fit(X[early], Y[early])
+    found = db.CalibratedClassifier(method=method).fit(X[early], Y[early])
     before, said = found.evidence_, found.model_.predict_log_proba(X[late])
     found.partial_fit(X[late], Y[late])
     expected = before + type(before).of(said, Y[late].astype(np.int32), (0, 1, 2), None)
@@ -161,7 +161,7 @@ def test_more_rows_are_judged_before_they_are_learned(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_of_a_new_class_are_only_learned(method):
-    found = db.Calibrated(method=method).fit(X[:100], Y[:100])
+    found = db.CalibratedClassifier(method=method).fit(X[:100], Y[:100])
     before = found.predict_proba(X[:100])
     evidence = found.evidence_
     found.partial_fit(X[100:120], Y[100:120])
@@ -177,7 +177,7 @@ def test_rows_of_a_new_class_are_only_learned(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_forgotten_leaves_the_model_and_not_the_correction(method):
     kept, gone = np.arange(150) % 3 > 0, np.arange(150) % 3 == 0
-    found = db.Calibrated(method=method).fit(X, Y, W)
+    found = db.CalibratedClassifier(method=method).fit(X, Y, W)
     evidence = found.evidence_
     found.forget(X[gone], Y[gone], W[gone])
     plain = db.NaiveBayes().fit(X[kept], Y[kept], W[kept])
@@ -188,7 +188,7 @@ def test_what_is_forgotten_leaves_the_model_and_not_the_correction(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_forgotten_class(method):
-    found = db.Calibrated(method=method).fit(X, Y).forget(X[Y == 1], Y[Y == 1])
+    found = db.CalibratedClassifier(method=method).fit(X, Y).forget(X[Y == 1], Y[Y == 1])
     assert found.classes_.tolist() == [0, 2]
     assert_probabilities(found.predict_proba(X))
     assert found.score(X[Y != 1], Y[Y != 1]) == 1.0
@@ -199,8 +199,8 @@ def test_a_forgotten_class(method):
 def test_tables_with_the_label_by_name(method, kind):
     names = np.array(["setosa", "versicolor", "virginica"])[Y]
     table = pd.DataFrame(X, columns=list("abcd")).assign(species=names)
-    expected = db.Calibrated(method=method).fit(X, names, W)
-    found = db.Calibrated(method=method).fit(kind(table), "species", W)
+    expected = db.CalibratedClassifier(method=method).fit(X, names, W)
+    found = db.CalibratedClassifier(method=method).fit(kind(table), "species", W)
     assert same_evidence(found, expected)
     plain = kind(table.drop(columns="species"))
     np.testing.assert_array_equal(found.predict_proba(plain), expected.predict_proba(X))
@@ -217,8 +217,8 @@ def test_tables_with_the_label_by_name(method, kind):
 def test_rows_of_weight_0_are_as_if_they_were_not_there(method):
     weights = np.where(np.arange(150) % 4 == 0, 0.0, W)
     kept = weights > 0
-    found = db.Calibrated(method=method).fit(X, Y, weights)
-    expected = db.Calibrated(method=method).fit(X[kept], Y[kept], weights[kept])
+    found = db.CalibratedClassifier(method=method).fit(X, Y, weights)
+    expected = db.CalibratedClassifier(method=method).fit(X[kept], Y[kept], weights[kept])
     assert same_evidence(found, expected)
     np.testing.assert_array_equal(found.predict_proba(X), expected.predict_proba(X))
 
@@ -226,7 +226,7 @@ def test_rows_of_weight_0_are_as_if_they_were_not_there(method):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("model", [None, db.GaussianDiscriminant("per-class"), GaussianNB()], ids=str)
 def test_copies(method, model):
-    found = db.Calibrated(model, method, folds=4, seed=9).fit(X, Y)
+    found = db.CalibratedClassifier(model, method, cv=4, random_state=9).fit(X, Y)
     again = pickle.loads(pickle.dumps(found))
     np.testing.assert_array_equal(again.predict_proba(X), found.predict_proba(X))
     fresh = clone(found)
@@ -241,27 +241,27 @@ def test_copies(method, model):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_models_of_other_libraries(method):
-    found = db.Calibrated(GaussianNB(var_smoothing=0), method).fit(*TWO)
+    found = db.CalibratedClassifier(GaussianNB(var_smoothing=0), method).fit(*TWO)
     assert_probabilities(found.predict_proba(TWO[0]))
-    own = db.Calibrated(db.NaiveBayes(), method).fit(*TWO)
+    own = db.CalibratedClassifier(db.NaiveBayes(), method).fit(*TWO)
     np.testing.assert_allclose(found.predict_proba(TWO[0]), own.predict_proba(TWO[0]), atol=1e-6)
-    assert db.cross_validate(found, *TWO, folds=3).log_loss < db.cross_validate(GaussianNB(), *TWO, folds=3).log_loss
+    assert db.cross_validate(found, *TWO, cv=3).log_loss < db.cross_validate(GaussianNB(), *TWO, cv=3).log_loss
 
 
 def test_it_has_what_its_model_has():
-    foreign = db.Calibrated(GaussianNB()).fit(X, Y)
+    foreign = db.CalibratedClassifier(GaussianNB()).fit(X, Y)
     for name in ("forget", "merge", "explain", "summary"):
         assert not hasattr(foreign, name)
-        assert hasattr(db.Calibrated(), name)
+        assert hasattr(db.CalibratedClassifier(), name)
     assert hasattr(foreign, "partial_fit")
     foreign.partial_fit(X, Y)
-    assert not hasattr(db.Calibrated(LogisticRegression()), "partial_fit")
+    assert not hasattr(db.CalibratedClassifier(LogisticRegression()), "partial_fit")
     with pytest.raises(AttributeError):
         foreign.explain(X)
 
 
 def test_a_foreign_model_learns_in_parts_what_classes_there_will_be():
-    found = db.Calibrated(GaussianNB()).partial_fit(X[:100], Y[:100], classes=[0, 1, 2])
+    found = db.CalibratedClassifier(GaussianNB()).partial_fit(X[:100], Y[:100], classes=[0, 1, 2])
     found.partial_fit(X[100:], Y[100:])
     assert found.classes_.tolist() == [0, 1, 2]
 
@@ -270,7 +270,7 @@ def test_a_foreign_model_learns_in_parts_what_classes_there_will_be():
 def test_many_sure_rows_and_one_that_is_not(method):
     """Probabilities of 0 and 1 for all rows seen; a row with nothing to go by gets finite ones."""
     x = pd.DataFrame({"colour": ["red", "blue"] * 300})
-    found = db.Calibrated(db.NaiveBayes(smoothing=0), method).fit(x, ["a", "b"] * 300)
+    found = db.CalibratedClassifier(db.NaiveBayes(smoothing=0), method).fit(x, ["a", "b"] * 300)
     assert_probabilities(found.predict_proba(pd.DataFrame({"colour": ["red", None, "blue"]})))
 
 
@@ -290,7 +290,7 @@ def test_many_sure_rows_and_one_that_is_not(method):
 )
 def test_settings_that_cannot_be(settings, message):
     with pytest.raises(ValueError, match=message):
-        db.Calibrated(**settings).fit(X[:100], Y[:100])
+        db.CalibratedClassifier(**settings).fit(X[:100], Y[:100])
 
 
 @pytest.mark.parametrize(
@@ -309,14 +309,14 @@ def test_settings_that_cannot_be(settings, message):
     ids=["no y", "lengths", "no rows", "one row", "negative", "one weight", "continuous", "infinite", "name"],
 )
 def test_rows_that_cannot_be(x, y, w, message):
-    for model in (db.Calibrated(), db.Calibrated(method="isotonic")):
+    for model in (db.CalibratedClassifier(), db.CalibratedClassifier(method="isotonic")):
         with pytest.raises(ValueError, match=message):
             model.fit(x, y, w)
         assert not hasattr(model, "model_")
 
 
 def test_a_failed_step_leaves_all_as_it_was():
-    found = db.Calibrated().fit(X, Y)
+    found = db.CalibratedClassifier().fit(X, Y)
     evidence, before = found.evidence_, found.predict_proba(X)
     for step, args in (
         (found.partial_fit, (np.full((2, 4), np.inf), [0, 1])),
@@ -333,17 +333,17 @@ def test_a_failed_step_leaves_all_as_it_was():
 def test_not_fitted():
     for act in ("predict", "predict_proba", "predict_log_proba", "explain"):
         with pytest.raises(ValueError, match="not fitted"):
-            getattr(db.Calibrated(), act)(X)
+            getattr(db.CalibratedClassifier(), act)(X)
     for act in (lambda m: m.beta_, lambda m: m.summary(), lambda m: m.forget(X, Y), lambda m: m.merge(m)):
         with pytest.raises(ValueError, match="not fitted"):
-            act(db.Calibrated())
+            act(db.CalibratedClassifier())
 
 
 def test_what_cannot_be_merged():
-    warm = db.Calibrated().fit(X, Y)
+    warm = db.CalibratedClassifier().fit(X, Y)
     for other in (
-        db.Calibrated(method="isotonic").fit(X, Y),
-        db.Calibrated(db.GaussianDiscriminant()).fit(X, Y),
+        db.CalibratedClassifier(method="isotonic").fit(X, Y),
+        db.CalibratedClassifier(db.GaussianDiscriminant()).fit(X, Y),
         db.NaiveBayes().fit(X, Y),
     ):
         with pytest.raises(db.DecibanError, match="cannot be merged"):
@@ -354,26 +354,26 @@ def test_what_cannot_be_merged():
 
 @pytest.mark.parametrize(("before", "after"), [METHODS, METHODS[::-1]])
 def test_a_method_changed_after_the_fit_is_refused(before, after):
-    found = db.Calibrated(method=before).fit(X, Y).set_params(method=after)
+    found = db.CalibratedClassifier(method=before).fit(X, Y).set_params(method=after)
     evidence, said = found.evidence_, found.model_.predict_log_proba(X)
     with pytest.raises(db.DecibanError, match=f"method was changed to '{after}' after the fit: fit again"):
         found.partial_fit(X, Y)
     assert found.evidence_ is evidence
     np.testing.assert_array_equal(found.model_.predict_log_proba(X), said)
-    assert same_evidence(found.fit(X, Y), db.Calibrated(method=after).fit(X, Y))
+    assert same_evidence(found.fit(X, Y), db.CalibratedClassifier(method=after).fit(X, Y))
 
 
 def test_curves_have_no_temperature():
-    found = db.Calibrated(method="isotonic").fit(X, Y)
+    found = db.CalibratedClassifier(method="isotonic").fit(X, Y)
     assert not hasattr(found, "beta_")
     assert not hasattr(found, "explain")
     with pytest.raises(AttributeError, match="an isotonic correction is a curve, not a temperature"):
         found.beta_  # noqa: B018
-    assert hasattr(db.Calibrated().fit(X, Y), "beta_")
+    assert hasattr(db.CalibratedClassifier().fit(X, Y), "beta_")
 
 
 def test_labels_are_asked_for():
-    found = db.Calibrated().fit(X, Y)
+    found = db.CalibratedClassifier().fit(X, Y)
     with pytest.raises(db.DecibanError, match="the target y is None: pass the labels, or the name of a column of X"):
         found.partial_fit(X)
 
@@ -412,14 +412,14 @@ def test_calibration_does_no_harm(name, model):
         warnings.simplefilter("ignore", db.DecibanWarning)
         plain, *losses = (
             db.cross_validate(judged, table, label, folds).log_loss
-            for judged in (model, *(db.Calibrated(model, method) for method in METHODS))
+            for judged in (model, *(db.CalibratedClassifier(model, method) for method in METHODS))
         )
     assert max(losses) <= 1.01 * plain, f"plain {plain}, {METHODS} {losses}"
 
 
 def test_no_rows_change_nothing_and_models_are_summed():
     X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
-    model = db.Calibrated(db.NaiveBayes()).fit(X, y)
+    model = db.CalibratedClassifier(db.NaiveBayes()).fit(X, y)
     before, evidence = model.model_.generative_, model.evidence_
     assert model.partial_fit(X[:0], y[:0]) is model
     assert model.forget(X[:0], y[:0]) is model

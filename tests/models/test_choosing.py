@@ -216,7 +216,7 @@ def test_a_fitted_model_stays_as_it_is_when_it_is_judged(rng):
     table, y = mixed(rng)
     model = db.NaiveBayes("auto", smoothing="auto").fit(table, y)
     before = str(model.summary())
-    db.cross_validate(model, table[:40], y[:40], folds=2)
+    db.cross_validate(model, table[:40], y[:40], cv=2)
     assert str(model.summary()) == before
 
 
@@ -621,7 +621,7 @@ def test_smoothing_must_be_a_number_or_auto(rng, smoothing):
     with pytest.raises(ValueError, match="smoothing must be 'auto', or a number of 0 or more, not "):
         db.NaiveBayes(smoothing=smoothing).fit(table, y).predict(table)
     with pytest.raises(ValueError, match="smoothing must be 'auto'"):
-        db.cross_validate(db.NaiveBayes(smoothing=smoothing), table, y, folds=2)
+        db.cross_validate(db.NaiveBayes(smoothing=smoothing), table, y, cv=2)
 
 
 def test_families_must_be_families_or_auto(rng):

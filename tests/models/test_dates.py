@@ -264,8 +264,8 @@ def test_parts_merge_and_are_forgotten():
     text = as_text(table)
     whole = MAKE["evidence"]().fit(table, y)
     parts = [
-        whole.blank().partial_fit(table[:150], y[:150]),
-        whole.blank().partial_fit(text.assign(price=table["price"])[150:], y[150:]),
+        whole.empty_copy().partial_fit(table[:150], y[:150]),
+        whole.empty_copy().partial_fit(text.assign(price=table["price"])[150:], y[150:]),
     ]
     for merged in (parts[0] + parts[1], parts[1] + parts[0]):
         np.testing.assert_allclose(merged.predict_proba(table), whole.predict_proba(table), rtol=1e-9)

@@ -225,8 +225,8 @@ def test_pairs_and_trees_are_as_many_as_asked_for(rows):
         ({"pairs": -1}, "pairs must be 'auto'.*-1"),
         ({"pairs": 1.5}, "pairs must be 'auto'.*1.5"),
         ({"pairs": None}, "pairs must be 'auto'.*None"),
-        ({"weigh_rows": 1}, "weigh_rows must be .*2 or more.*1"),
-        ({"weigh_rows": None}, "weigh_rows must be .*2 or more.*None"),
+        ({"max_weight_rows": 1}, "max_weight_rows must be .*2 or more.*1"),
+        ({"max_weight_rows": None}, "max_weight_rows must be .*2 or more.*None"),
         ({"trees": -1}, "trees must be .*0 or more.*-1"),
         ({"trees": 2.5}, "trees must be .*0 or more.*2.5"),
         ({"seed": -1}, "seed must be .*-1"),
@@ -240,14 +240,14 @@ def test_settings_are_checked(settings, words, rows):
 
 def test_it_has_no_twin(fitted):
     with pytest.raises(db.DecibanError, match="no twin"):
-        fitted.twin()
+        fitted.to_linear()
 
 
 def test_it_must_be_fitted():
     for ask in (
         lambda m: m.predict([[1.0]]),
-        lambda m: m.reweigh([[1.0]], [0]),
-        lambda m: m.blank(),
+        lambda m: m.refit_weights([[1.0]], [0]),
+        lambda m: m.empty_copy(),
         lambda m: m.weights_,
     ):
         with pytest.raises(NotFittedError):
@@ -327,7 +327,7 @@ def test_columns_may_stand_in_another_order(learned, rows):
     np.testing.assert_array_equal(learned.predict_proba(turned), learned.predict_proba(X))
     np.testing.assert_array_equal(learned.explain(turned).nats, learned.explain(X).nats)
     assert learned.leave_one_out(turned, y).log_loss == learned.leave_one_out(X, y).log_loss
-    same_predictions(copy.deepcopy(learned).reweigh(turned, y), copy.deepcopy(learned).reweigh(X, y), X)
+    same_predictions(copy.deepcopy(learned).refit_weights(turned, y), copy.deepcopy(learned).refit_weights(X, y), X)
     again = copy.deepcopy(learned).partial_fit(turned, y)
     same_predictions(again, copy.deepcopy(learned).partial_fit(X, y), X)
     same_predictions(again.forget(turned, y), learned, X)
@@ -558,7 +558,7 @@ def test_sparse_counts_of_words():
 
 def test_parts_learned_from_a_blank_add_up_to_the_whole(fitted, rows):
     X, y = rows
-    parts = [fitted.blank().partial_fit(X[i::3], y[i::3]) for i in range(3)]
+    parts = [fitted.empty_copy().partial_fit(X[i::3], y[i::3]) for i in range(3)]
     for whole in (parts[0] + parts[1] + parts[2], parts[2].merge(parts[0].merge(parts[1]))):
         same_predictions(whole, fitted, X)
         assert whole.class_count_.tolist() == fitted.class_count_.tolist()
@@ -567,20 +567,20 @@ def test_parts_learned_from_a_blank_add_up_to_the_whole(fitted, rows):
 
 def test_parts_of_one_class_each_add_up_to_the_whole(fitted, rows):
     X, y = rows
-    parts = [fitted.blank().partial_fit(X[y == label], y[y == label]) for label in fitted.classes_]
+    parts = [fitted.empty_copy().partial_fit(X[y == label], y[y == label]) for label in fitted.classes_]
     same_predictions(parts[2] + parts[0] + parts[1], fitted, X)
 
 
 def test_a_blank_has_learned_nothing(fitted, rows):
     X, y = rows
-    blank = fitted.blank()
+    blank = fitted.empty_copy()
     with pytest.raises(db.DecibanError, match="every row was forgotten"):
         blank.predict(X)
     assert blank.get_params() == fitted.get_params()
     same_predictions(blank.partial_fit(X, y), fitted, X)
-    for empty in (fitted.blank() + fitted, fitted + fitted.blank()):
+    for empty in (fitted.empty_copy() + fitted, fitted + fitted.empty_copy()):
         same_predictions(empty, fitted, X)
-    same_predictions((fitted.blank() + fitted.blank()).partial_fit(X, y), fitted, X)
+    same_predictions((fitted.empty_copy() + fitted.empty_copy()).partial_fit(X, y), fitted, X)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -608,14 +608,14 @@ def test_new_evidence_is_added_at_once_and_weights_stay(learned, rows):
     assert log_loss(learned, T, t) < loss
     later = log_loss(learned, T, t)
     both = pd.concat([X, more], ignore_index=True), np.concatenate([y, labels])
-    assert learned.reweigh(*both) is learned
+    assert learned.refit_weights(*both) is learned
     assert learned.weights_.rows == N + 2000
     assert log_loss(learned, T, t) < later + 0.005
 
 
 def test_weights_out_of_date_are_warned_of_once_until_they_are_refitted(learned, rows, tmp_path):
     X, y = rows
-    silent = pytest.warns(db.DecibanWarning, match="refit them with model.reweigh")
+    silent = pytest.warns(db.DecibanWarning, match="refit them with model.refit_weights")
     for _ in range(3):
         learned.partial_fit(X, y)  # up to four times the rows of the fit: DecibanWarning would be an error
     learned.save(tmp_path / "m.deciban")
@@ -624,14 +624,14 @@ def test_weights_out_of_date_are_warned_of_once_until_they_are_refitted(learned,
     learned.partial_fit(X, y)
     with silent:
         db.load(tmp_path / "m.deciban").partial_fit(X[:1], y[:1])
-    learned.reweigh(X, y)  # of all rows there are six now
+    learned.refit_weights(X, y)  # of all rows there are six now
     for _ in range(5):
         learned.partial_fit(X, y)
 
 
 def test_merging_models_counts_as_learning_their_rows(fitted, rows):
     X, y = rows
-    part = fitted.blank().partial_fit(X, y)
+    part = fitted.empty_copy().partial_fit(X, y)
     four = sum([fitted, part, part, part])
     with pytest.warns(db.DecibanWarning, match=f"learned {5 * N:,} rows, .* had learned {N}:") as said:
         more = sum([four, part, part, part])
@@ -642,15 +642,15 @@ def test_merging_models_counts_as_learning_their_rows(fitted, rows):
         sum([small] * 5)
     assert [str(warning.message) for warning in said] == [
         "the model has learned 300 rows, and its weights were fitted when it had learned 60: refit them with "
-        "model.reweigh(X, y), or `deciban reweigh MODEL ROWS`, on rows that it has learned"
+        "model.refit_weights(X, y), or `deciban refit-weights MODEL ROWS`, on rows that it has learned"
     ]
 
 
 def test_a_small_sample_for_weights_is_not_out_of_date(rows):
     X, y = rows
-    found = model(weigh_rows=30).fit(X, y)
+    found = model(max_weight_rows=30).fit(X, y)
     assert 4 * found.weights_.rows < N
-    found.partial_fit(X, y).merge(found.blank().partial_fit(X, y))
+    found.partial_fit(X, y).merge(found.empty_copy().partial_fit(X, y))
 
 
 def test_no_rows_change_nothing(learned, rows, tmp_path):
@@ -666,7 +666,7 @@ def test_no_rows_change_nothing(learned, rows, tmp_path):
         with pytest.raises(db.DecibanError, match=str(X.columns[0])):
             change(X.iloc[:0, 1:], y[:0])
     assert learned.generative_ is before
-    for refused in (learned.reweigh, learned.leave_one_out, learned.fit):
+    for refused in (learned.refit_weights, learned.leave_one_out, learned.fit):
         with pytest.raises(db.DecibanError, match="no rows"):
             refused(X[:0], y[:0])
         with pytest.raises(db.DecibanError, match="no rows"):
@@ -675,12 +675,12 @@ def test_no_rows_change_nothing(learned, rows, tmp_path):
 
 def test_weights_of_the_same_rows_are_the_same(learned, fitted, rows):
     X, y = rows
-    same_predictions(learned.reweigh(X, y), fitted, X, 0)
+    same_predictions(learned.refit_weights(X, y), fitted, X, 0)
     np.testing.assert_array_equal(learned.weights_.values, fitted.weights_.values)
     np.testing.assert_array_equal(learned.feature_importances_, fitted.feature_importances_)
     times = np.arange(N) % 3
     weighed = model().fit(X, y, sample_weight=times)
-    same_predictions(copy.deepcopy(weighed).reweigh(X, y, sample_weight=times), weighed, X, 0)
+    same_predictions(copy.deepcopy(weighed).refit_weights(X, y, sample_weight=times), weighed, X, 0)
 
 
 def test_weights_may_be_learned_from_other_rows(learned, rows):
@@ -688,7 +688,7 @@ def test_weights_may_be_learned_from_other_rows(learned, rows):
     T, t = mixed(1500, seed=1)
     U, u = mixed(1500, seed=2)
     before = log_loss(learned, U, u)
-    learned.reweigh(T, t, learned=False)
+    learned.refit_weights(T, t, held_out=True)
     assert learned.weights_.rows == 1500
     assert log_loss(learned, U, u) < before + 0.01
     assert log_loss(learned, T, t) < log_loss(learned, U, u) + 0.05
@@ -700,7 +700,7 @@ def test_rows_that_were_learned_are_not_new(rows):
     noise = pd.DataFrame(np.random.default_rng(10).integers(0, 60, (N, 3)).astype(str)).add_prefix("n")
     table = pd.concat([X, noise], axis=1)
     honest = model(pairs=0).fit(table, y)
-    fooled = copy.deepcopy(honest).reweigh(table, y, learned=False)
+    fooled = copy.deepcopy(honest).refit_weights(table, y, held_out=True)
     assert log_loss(fooled, table, y) < honest.leave_one_out(table, y).log_loss - 0.1
     T, t = mixed(1000, seed=1)
     more = pd.DataFrame(np.random.default_rng(11).integers(0, 60, (1000, 3)).astype(str)).add_prefix("n")
@@ -713,9 +713,9 @@ def test_weights_cannot_be_learned_from_rows_of_unknown_classes(learned, rows):
     before = learned.weights_
     y = np.where(np.arange(N) == 3, "another", y)
     with pytest.raises(db.DecibanError, match=r"never learned.*learned=False"):
-        learned.reweigh(X, y)
+        learned.refit_weights(X, y)
     assert learned.weights_ is before
-    learned.reweigh(X, y, learned=False)
+    learned.refit_weights(X, y, held_out=True)
     assert learned.weights_.rows == N - 1
 
 
@@ -726,7 +726,7 @@ def test_new_classes_and_categories_are_welcome(rows):
     assert found.classes_.tolist() == ["egg", "ham", "spam"]
     assert found.score(X, y) > 0.6
     T, t = mixed(1000, seed=1)
-    weighed = copy.deepcopy(found).reweigh(X, y)
+    weighed = copy.deepcopy(found).refit_weights(X, y)
     assert weighed.weights_.classes == ("egg", "ham", "spam")
     assert log_loss(weighed, T, t) < log_loss(found, T, t) + 0.02
     assert log_loss(found, T, t) < 0.8
@@ -743,7 +743,7 @@ def test_a_column_that_was_empty_may_get_values(kind, rows):
     found.partial_fit(more, labels)
     assert np.isfinite(found.predict_proba(more)).all()
     both = pd.concat([X.assign(**{late: np.nan if kind == "number" else None}), more], ignore_index=True)
-    found.reweigh(both, np.concatenate([y, labels]))
+    found.refit_weights(both, np.concatenate([y, labels]))
     assert own_weight(found, late) > 0
     T, t = mixed(1000, seed=1)
     without = T.assign(**{late: np.nan if kind == "number" else None})
@@ -799,7 +799,7 @@ def test_two_fits_merge_without_what_was_laid_out_by_the_rows_of_each(rows):
     )
     T, t = mixed(1000, seed=1)
     before = log_loss(merged, T, t)
-    merged.reweigh(pd.concat([X, Z], ignore_index=True), np.concatenate([y, z]))
+    merged.refit_weights(pd.concat([X, Z], ignore_index=True), np.concatenate([y, z]))
     assert log_loss(merged, T, t) < before
 
 
@@ -844,9 +844,9 @@ def test_a_loaded_model_goes_on_where_the_saved_one_was(learned, rows, tmp_path)
         lambda m: m.explain(X).nats,
         lambda m: m.leave_one_out(X, y).log_loss,
         lambda m: m.weights_.values,
-        lambda m: m.blank().partial_fit(more, labels).predict_proba(X),
+        lambda m: m.empty_copy().partial_fit(more, labels).predict_proba(X),
         lambda m: m.partial_fit(more, labels).predict_proba(X),
-        lambda m: m.reweigh(more, labels).predict_proba(X),
+        lambda m: m.refit_weights(more, labels).predict_proba(X),
         lambda m: m.forget(more, labels).predict_proba(X),
     ):
         np.testing.assert_array_equal(ask(found), ask(learned))
@@ -855,7 +855,7 @@ def test_a_loaded_model_goes_on_where_the_saved_one_was(learned, rows, tmp_path)
 
 def test_parts_may_be_learned_elsewhere_and_come_as_files(fitted, rows, tmp_path):
     X, y = rows
-    fitted.blank().save(tmp_path / "blank.deciban")
+    fitted.empty_copy().save(tmp_path / "blank.deciban")
     for i in range(2):
         db.load(tmp_path / "blank.deciban").partial_fit(X[i::2], y[i::2]).save(tmp_path / f"{i}.deciban")
     same_predictions(db.load(tmp_path / "0.deciban") + db.load(tmp_path / "1.deciban"), fitted, X)
@@ -871,18 +871,18 @@ SLOW = {"csv, blocks of 50 bytes", "polars"}  # thousands of blocks, which test_
 WAYS = {name: make for name, make in (FILES | STREAMS).items() if name not in SLOW}
 
 
-@pytest.mark.parametrize("weigh_rows", [200_000, 150])
+@pytest.mark.parametrize("max_weight_rows", [200_000, 150])
 @pytest.mark.parametrize("weight", [None, "weight"])
 @pytest.mark.parametrize("way", WAYS)
-def test_a_stream_gives_the_model_of_the_table(way, weight, weigh_rows, tmp_path):
+def test_a_stream_gives_the_model_of_the_table(way, weight, max_weight_rows, tmp_path):
     table = TABLE if weight else TABLE.drop(["weight"])
-    settings = {"trees": 4, "weigh_rows": weigh_rows}
+    settings = {"trees": 4, "max_weight_rows": max_weight_rows}
     expected = model(**settings).fit(table, "kind", sample_weight=weight)
     found = model(**settings).fit(WAYS[way](tmp_path, table), "kind", sample_weight=weight)
     rows = TABLE.drop(["weight", "kind"])
     same_predictions(found, expected, rows, 1e-9)
     assert found.weights_.rows == expected.weights_.rows
-    assert (found.weights_.rows < 400) == (weigh_rows == 150 or weight is not None)
+    assert (found.weights_.rows < 400) == (max_weight_rows == 150 or weight is not None)
     np.testing.assert_allclose(found.feature_importances_, expected.feature_importances_, atol=1e-6)
     streamed = found.predict_proba(WAYS[way](tmp_path, rows))
     np.testing.assert_allclose(streamed, found.predict_proba(rows), rtol=0, atol=1e-12)
@@ -892,8 +892,8 @@ def test_a_stream_gives_the_model_of_the_table(way, weight, weigh_rows, tmp_path
 def test_streams_are_learned_forgotten_and_weighed(way, tmp_path):
     table = TABLE.drop(["weight"])
     rows = table.drop(["kind"])
-    expected = model(weigh_rows=150).fit(table, "kind")
-    found = copy.deepcopy(expected).reweigh(WAYS[way](tmp_path, table), "kind")
+    expected = model(max_weight_rows=150).fit(table, "kind")
+    found = copy.deepcopy(expected).refit_weights(WAYS[way](tmp_path, table), "kind")
     same_predictions(found, expected, rows, 1e-9)
     found.partial_fit(WAYS[way](tmp_path, table), "kind").forget(WAYS[way](tmp_path, table), "kind")
     same_predictions(found, expected, rows, 1e-9)
@@ -910,7 +910,8 @@ def test_whole_numbers_of_a_file_are_the_numbers_of_a_table(tmp_path):
     (tmp_path / "broken.csv").write_text("x,z,y\n" + "".join(f"{a}.0,{a % 7},{b}\n" for a, b in zip(x, y, strict=True)))
     frame = pd.DataFrame({"x": x.astype(float), "z": (x % 7).astype(np.int8), "y": y})
     found = [
-        model(weigh_rows=100).fit(given, "y") for given in (frame, *(db.scan(p) for p in sorted(tmp_path.iterdir())))
+        model(max_weight_rows=100).fit(given, "y")
+        for given in (frame, *(db.scan(p) for p in sorted(tmp_path.iterdir())))
     ]
     for other in found[1:]:
         same_predictions(other, found[0], frame, 1e-9)
@@ -919,7 +920,7 @@ def test_whole_numbers_of_a_file_are_the_numbers_of_a_table(tmp_path):
 def test_fewer_rows_are_weighed_and_nearly_as_well():
     X, y = mixed(3000)
     T, t = mixed(2000, seed=1)
-    few, all_of_them = model(weigh_rows=500).fit(X, y), model().fit(X, y)
+    few, all_of_them = model(max_weight_rows=500).fit(X, y), model().fit(X, y)
     assert 500 <= few.weights_.rows < 520  # equal rows of two classes are two
     assert log_loss(few, T, t) < log_loss(all_of_them, T, t) + 0.03
 
@@ -935,7 +936,7 @@ def test_of_rows_that_repeat_a_fair_sample_is_weighed(seed):
         return pd.DataFrame({c: np.array(list("uv"))[s ^ (rng.random(n) < 0.02)] for c in "abc"}), y
 
     (X, y), (T, t) = drawn(4000), drawn(4000)
-    few, all_of_them = (model(weigh_rows=n).fit(X, y) for n in (500, 200_000))
+    few, all_of_them = (model(max_weight_rows=n).fit(X, y) for n in (500, 200_000))
     assert log_loss(few, T, t) < log_loss(all_of_them, T, t) + 0.005
 
 
@@ -952,7 +953,7 @@ def test_infinite_cells_are_named(value, rows, learned):
         lambda: learned.fit(bad, y),
         lambda: learned.partial_fit(bad, y),
         lambda: learned.forget(bad, y),
-        lambda: learned.reweigh(bad, y),
+        lambda: learned.refit_weights(bad, y),
         lambda: learned.leave_one_out(bad, y),
         lambda: learned.predict(bad),
         lambda: learned.predict_proba(bad),
@@ -982,7 +983,7 @@ def test_lacking_columns_are_named(learned, rows):
         lambda: learned.explain(less),
         lambda: learned.partial_fit(less, y),
         lambda: learned.forget(less, y),
-        lambda: learned.reweigh(less, y),
+        lambda: learned.refit_weights(less, y),
         lambda: learned.leave_one_out(less, y),
     ):
         with pytest.raises(db.DecibanError, match="lacks column 'colour'"):
@@ -994,7 +995,7 @@ def test_text_where_numbers_were_is_refused_by_name(learned, rows):
     for call in (
         lambda x: learned.predict(x),
         lambda x: learned.partial_fit(x, y),
-        lambda x: learned.reweigh(x, y),
+        lambda x: learned.refit_weights(x, y),
         lambda x: learned.leave_one_out(x, y),
     ):
         with pytest.raises(db.DecibanError, match=r"column 'width' held numbers .* text now"):
@@ -1030,7 +1031,7 @@ def test_a_fit_begins_anew(learned, rows):
 def test_it_may_be_calibrated_evaluated_and_drawn_curves_of(rows):
     X, y = rows
     T, t = mixed(300, seed=1)
-    found = db.Calibrated(model(trees=4), folds=3).fit(X, y)
+    found = db.CalibratedClassifier(model(trees=4), cv=3).fit(X, y)
     assert log_loss(found, T, t) < 0.9
     judged = db.evaluate(model().fit(X, y), T, t)
     assert judged.log_loss == pytest.approx(log_loss(model().fit(X, y), T, t), rel=1e-9)

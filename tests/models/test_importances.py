@@ -37,7 +37,7 @@ MODELS = {
     "weighted evidence": db.EvidenceClassifier(trees=6),
     "logistic": db.LogisticRegression(l2=1.0),
     "softmax": db.SoftmaxRegression(l2=1.0),
-    "calibrated": db.Calibrated(db.NaiveBayes(), folds=2),
+    "calibrated": db.CalibratedClassifier(db.NaiveBayes(), cv=2),
 }
 FITTED = {name: model.fit(X, Y) for name, model in MODELS.items()}
 
@@ -160,7 +160,7 @@ def test_models_without_rows_keep_what_they_know():
     np.testing.assert_array_equal(fewer.feature_importances_, before)
     np.testing.assert_array_equal(fewer.partial_fit(more, labels).feature_importances_, before)
     np.testing.assert_array_equal(db.NaiveBayes().fit(X, Y).forget(X, Y).feature_importances_, before)
-    blank = db.EvidenceClassifier(trees=6).fit(X, Y).blank()
+    blank = db.EvidenceClassifier(trees=6).fit(X, Y).empty_copy()
     np.testing.assert_array_equal(blank.feature_importances_, FITTED["weighted evidence"].feature_importances_)
 
 
@@ -201,9 +201,9 @@ def test_sparse_rows_have_an_importance_for_each_word():
 
 def test_models_that_saw_no_rows_have_none():
     numbers = X.drop(columns="job")
-    twin = db.NaiveBayes().fit(numbers, Y).twin()
+    twin = db.NaiveBayes().fit(numbers, Y).to_linear()
     assert not hasattr(twin, "feature_importances_")
     with pytest.raises(AttributeError, match="this SoftmaxRegression has no feature_importances_"):
         twin.feature_importances_  # noqa: B018
-    assert hasattr(twin.polish(numbers, Y), "feature_importances_")
+    assert hasattr(twin.refine(numbers, Y), "feature_importances_")
     assert db.NaiveBayes().fit(X, ["only"] * N).feature_importances_.tolist() == [0.0] * 4

@@ -243,7 +243,7 @@ def test_the_generative_start_is_the_twin_of_a_discriminant(classes):
     x, y = drawn(classes=classes)
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
     model = db.LogisticRegression(init="generative").fit(x, y, weights)
-    twin = db.GaussianDiscriminant().fit(x, y, weights).twin()
+    twin = db.GaussianDiscriminant().fit(x, y, weights).to_linear()
     loss = -(weights * twin.predict_log_proba(x)[np.arange(len(y)), y]).sum()
     assert model.path_.rows[0][1] == pytest.approx(loss, rel=1e-9)
 
@@ -965,11 +965,11 @@ def test_an_infinite_cell_is_named(make, value):
 
 
 @pytest.mark.parametrize("make", [lambda c: np.column_stack([*c.values()]), *TABLES.values()], ids=["array", *TABLES])
-def test_an_infinite_cell_to_polish_with_is_named(make):
+def test_an_infinite_cell_to_refine_with_is_named(make):
     model = db.LogisticRegression(l2=1.0).fit(make({"a": A, "b": B}), Y)
     before = model.coef_.copy()
     with pytest.raises(db.DecibanError, match=r"column ('b'|1), row 3: inf is infinite"):
-        model.polish(make({"a": A, "b": [*B[:3], np.inf, *B[4:]]}), Y)
+        model.refine(make({"a": A, "b": [*B[:3], np.inf, *B[4:]]}), Y)
     np.testing.assert_array_equal(model.coef_, before)
 
 
@@ -984,7 +984,7 @@ def test_cells_of_sparse_rows_are_there_and_finite(value):
     good = sp.csr_array(np.column_stack([A, B]))
     bad = sp.csr_array(np.column_stack([A, [*B[:3], value, *B[4:]]]))
     model = db.LogisticRegression(l2=1.0).fit(good, Y)
-    for call in (lambda: model.fit(bad, Y), lambda: model.polish(bad, Y), lambda: model.predict(bad)):
+    for call in (lambda: model.fit(bad, Y), lambda: model.refine(bad, Y), lambda: model.predict(bad)):
         with pytest.raises(db.DecibanError, match=rf"column 1, row 3: {value!r} is missing or infinite"):
             call()
 
@@ -1039,7 +1039,7 @@ def test_settings_are_checked(kind, settings, words):
         kind(**settings).fit(x, Y)
     model = kind(l2=1.0).fit(x, Y)
     with pytest.raises(ValueError, match=words):
-        model.set_params(**{"l2": 0.0, **settings}).polish(x, Y)
+        model.set_params(**{"l2": 0.0, **settings}).refine(x, Y)
 
 
 @pytest.mark.parametrize(

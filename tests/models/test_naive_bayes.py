@@ -554,12 +554,12 @@ def test_a_blank_learns_as_the_model_did():
     X, y = np.array([[1.0, "a"], [2.0, "b"], [3.5, "a"], [None, "c"]], dtype=object), np.array(["x", "y", "x", "y"])
     model = db.NaiveBayes({0: db.families.Poisson()}, smoothing=0.5, missing="category")
     with pytest.raises(ValueError, match="fit"):
-        model.blank()
+        model.empty_copy()
     X[2, 0] = 3.0
     model.fit(X, y)
-    part = model.blank()
+    part = model.empty_copy()
     assert part.get_params() == model.get_params()
     assert part.class_count_.tolist() == []
     part.partial_fit(X[:2], y[:2])
-    whole = part + model.blank().partial_fit(X[2:], y[2:])
+    whole = part + model.empty_copy().partial_fit(X[2:], y[2:])
     np.testing.assert_array_equal(whole.predict_proba(X), model.predict_proba(X))

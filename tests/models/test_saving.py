@@ -152,8 +152,8 @@ def learn_alike(a, b, X, y):
     for ask in (
         lambda m: m.leave_one_out(rows, y[:20]).log_loss,
         lambda m: m.merge(copy.deepcopy(a)).predict_log_proba(rows),
-        lambda m: m.twin().predict_log_proba(rows),
-        lambda m: m.twin().coef_,
+        lambda m: m.to_linear().predict_log_proba(rows),
+        lambda m: m.to_linear().coef_,
         lambda m: m.partial_fit(rows, y[:20]).predict_log_proba(rows),
         lambda m: m.partial_fit(rows, np.array(["new"] * 20)).predict_log_proba(rows),
         lambda m: m.forget(rows, y[:20]).predict_log_proba(rows),
@@ -226,9 +226,9 @@ GENERATIVE = {
     "discriminant, wishart": (db.GaussianDiscriminant(prior=priors.InverseWishart(5.0, np.eye(3))), NUMBERS),
     "discriminant, wishart of one number": (db.GaussianDiscriminant(prior=priors.InverseWishart(5.0, 2)), NUMBERS),
     "evidence": (db.EvidenceClassifier(pairs=3, trees=3), TOGETHER),
-    "evidence of numbers": (db.EvidenceClassifier(0, np.int64(2), [0.2, 0.3, 0.5], seed=7), HOLED),
+    "evidence of numbers": (db.EvidenceClassifier(0, np.int64(2), [0.2, 0.3, 0.5], random_state=7), HOLED),
     "evidence of text": (db.EvidenceClassifier(trees=3, text=["mail"]), MIXED.assign(mail=MAILS)),
-    "evidence of words": (db.EvidenceClassifier(weigh_rows=50, class_prior="laplace"), sp.csr_array(COUNTS)),
+    "evidence of words": (db.EvidenceClassifier(max_weight_rows=50, class_prior="laplace"), sp.csr_array(COUNTS)),
 }
 WITHOUT_TWIN = {"uniform", *(name for name, (model, _) in GENERATIVE.items() if type(model) is db.EvidenceClassifier)}
 
@@ -276,8 +276,8 @@ def test_a_twin_is_loaded_as_it_was(name, tmp_path):
     found = loaded(twin, tmp_path)
     same_contents(twin, found)
     answer_alike(twin, found, whole)
-    polished = [quietly(lambda m=m: m.polish(whole, labels)) for m in (twin, found)]
-    same_contents(*polished)
+    refined = [quietly(lambda m=m: m.refine(whole, labels)) for m in (twin, found)]
+    same_contents(*refined)
 
 
 LINEAR = {
@@ -314,8 +314,8 @@ def test_a_linear_model_is_loaded_as_it_was(name, weights, tmp_path):
     same_contents(model, found)
     answer_alike(model, found, X)
     assert model.score(X, y) == found.score(X, y)
-    if hasattr(model, "polish"):
-        same_contents(*(quietly(lambda m=m: m.polish(X, y)) for m in (model, found)))
+    if hasattr(model, "refine"):
+        same_contents(*(quietly(lambda m=m: m.refine(X, y)) for m in (model, found)))
     if hasattr(model, "certificate_") and model.certificate_ is not None:
         same_bits(model.certificate_.rows, found.certificate_.rows)
         same_bits(model.certificate_.multipliers, found.certificate_.multipliers)
@@ -327,7 +327,7 @@ CALIBRATED = {
     "discriminant": db.GaussianDiscriminant("per-class"),
     "logistic": db.LogisticRegression(l2=1.0),
     "softmax": db.SoftmaxRegression(l2=1.0),
-    "calibrated": db.Calibrated(db.NaiveBayes()),
+    "calibrated": db.CalibratedClassifier(db.NaiveBayes()),
 }
 
 
@@ -335,7 +335,7 @@ CALIBRATED = {
 @pytest.mark.parametrize("name", CALIBRATED)
 def test_a_calibrated_model_is_loaded_as_it_was(name, method, tmp_path):
     inner = copy.deepcopy(CALIBRATED[name])
-    model = db.Calibrated(inner, method, folds=np.int64(5), seed=3)
+    model = db.CalibratedClassifier(inner, method, cv=np.int64(5), random_state=3)
     quietly(lambda: model.fit(NUMBERS, LABELS, sample_weight=WEIGHTS))
     found = loaded(model, tmp_path)
     same_contents(model, found)
@@ -348,7 +348,7 @@ def test_a_calibrated_model_is_loaded_as_it_was(name, method, tmp_path):
 
 
 def test_every_estimator_is_saved():
-    cases = [*GENERATIVE.values(), *LINEAR.values(), [db.Calibrated()]]
+    cases = [*GENERATIVE.values(), *LINEAR.values(), [db.CalibratedClassifier()]]
     public = {found for name in db.__all__ if hasattr(found := getattr(db, name), "save")}
     assert {type(case[0]) for case in cases} == public == set(ESTIMATORS)
 
@@ -389,7 +389,7 @@ def test_labels_of_other_models_are_typed_as_they_were(model, y, tmp_path):
     same_bits(model.predict(NUMBERS), found.predict(NUMBERS))
 
 
-@pytest.mark.parametrize("model", [db.NaiveBayes(), db.Calibrated(), db.LogisticRegression(l2=1.0)])
+@pytest.mark.parametrize("model", [db.NaiveBayes(), db.CalibratedClassifier(), db.LogisticRegression(l2=1.0)])
 def test_a_label_column_is_remembered(model, tmp_path):
     table = MIXED.assign(kind=LABELS)
     found = loaded(copy.deepcopy(model).fit(table, "kind"), tmp_path)
@@ -528,7 +528,7 @@ class OwnModel(db.NaiveBayes):
 def unsavable():
     yield "OwnFamily", db.NaiveBayes(OwnFamily()).fit(NUMBERS, LABELS)
     yield "OwnModel", OwnModel().fit(NUMBERS, LABELS)
-    yield "sklearn", db.Calibrated(TheirRegression()).fit(NUMBERS, LABELS)
+    yield "sklearn", db.CalibratedClassifier(TheirRegression()).fit(NUMBERS, LABELS)
     yield "Series", db.NaiveBayes(class_prior=pd.Series([0.2, 0.3, 0.5])).fit(NUMBERS, LABELS)
     yield "complex", db.NaiveBayes(class_prior=np.array([0.2, 0.3, 0.5 + 0j])).fit(NUMBERS, LABELS)
     yield "longdouble", db.NaiveBayes(smoothing=np.longdouble(1.0)).fit(NUMBERS, LABELS)
@@ -574,8 +574,8 @@ def fitted(name):
         return quietly(lambda: model.fit(X, y)), X
     if name.endswith(" twin"):
         model, X = fitted(name.removesuffix(" twin"))
-        return model.twin(), X
-    return db.Calibrated(method=name).fit(NUMBERS, LABELS), NUMBERS
+        return model.to_linear(), X
+    return db.CalibratedClassifier(method=name).fit(NUMBERS, LABELS), NUMBERS
 
 
 HOSTILE = [

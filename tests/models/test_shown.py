@@ -17,7 +17,7 @@ MODELS = [
     db.LogisticRegression(),
     db.SoftmaxRegression(),
     db.GeneralizedLinearModel("bernoulli"),
-    db.Calibrated(db.NaiveBayes()),
+    db.CalibratedClassifier(db.NaiveBayes()),
 ]
 
 
@@ -35,7 +35,7 @@ def test_a_fitted_model_shows_its_summary(model):
 
 
 def test_a_model_without_a_summary_shows_its_settings():
-    for model in (db.Halfspace(), db.Calibrated(GaussianNB())):
+    for model in (db.Halfspace(), db.CalibratedClassifier(GaussianNB())):
         page = model.fit(X, Y)._repr_html_()
         assert "sk-container" in page
         assert "<caption" not in page

@@ -42,15 +42,15 @@ MODELS = [
     db.LogisticRegression(solver="gradient", l2=1.0),
     db.SoftmaxRegression(l2=1.0, init="generative"),
     db.Halfspace(),
-    db.Calibrated(folds=3),
-    db.Calibrated(db.LogisticRegression(l2=1.0), "isotonic", folds=3),
+    db.CalibratedClassifier(cv=3),
+    db.CalibratedClassifier(db.LogisticRegression(l2=1.0), "isotonic", cv=3),
 ]
 WITH_PROBABILITIES = [model for model in MODELS if hasattr(model, "predict_proba")]
 
 
 def expected_to_fail(model):
     """Of rows that are dealt to folds, one of weight 2 is not two: its copy may be in another fold, and known there."""
-    kinds = ("dense", "sparse") if isinstance(model, db.Calibrated) else ()
+    kinds = ("dense", "sparse") if isinstance(model, db.CalibratedClassifier) else ()
     return {f"check_sample_weight_equivalence_on_{kind}_data": expected_to_fail.__doc__ for kind in kinds}
 
 

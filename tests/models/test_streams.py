@@ -293,7 +293,7 @@ OTHERS = {
     "LogisticRegression": lambda X: db.LogisticRegression(l2=1.0).fit(X, "class").predict_proba(X),
     "SoftmaxRegression": lambda X: db.SoftmaxRegression(l2=1.0).fit(X, "class").predict_proba(X),
     "GeneralizedLinearModel": lambda X: db.GeneralizedLinearModel("poisson").fit(X, "visits").predict(X),
-    "Calibrated": lambda X: db.Calibrated(db.NaiveBayes()).fit(X, "class").predict_proba(X),
+    "CalibratedClassifier": lambda X: db.CalibratedClassifier(db.NaiveBayes()).fit(X, "class").predict_proba(X),
     "families chosen": lambda X: db.NaiveBayes("auto").fit(X, "class").predict_proba(X),
     "score": lambda X: db.NaiveBayes().fit(X, "class").score(X, "class"),
     "joint": lambda X: db.NaiveBayes().fit(X, "class").predict_joint_log_proba(X),
@@ -302,7 +302,7 @@ OTHERS = {
     "cross_validate by refits": lambda X: db.cross_validate(db.LogisticRegression(l2=1.0), X, "class").confusion,
     "evaluate": lambda X: db.evaluate(db.NaiveBayes().fit(X, "class"), X, "class").confusion,
     "explain": lambda X: db.NaiveBayes().fit(X, "class").explain(X).joint,
-    "polish": lambda X: db.NaiveBayes(missing="skip").fit(X, "class").twin().polish(X, "class").predict_proba(X),
+    "refine": lambda X: db.NaiveBayes(missing="skip").fit(X, "class").to_linear().refine(X, "class").predict_proba(X),
 }
 
 
@@ -380,7 +380,7 @@ class Other:
         return self.model.predict_proba(X.column("x").to_numpy()[:, np.newaxis])
 
 
-@pytest.mark.parametrize("make", [db.NaiveBayes, lambda: db.LogisticRegression(l2=1), db.Calibrated])
+@pytest.mark.parametrize("make", [db.NaiveBayes, lambda: db.LogisticRegression(l2=1), db.CalibratedClassifier])
 def test_scores_and_more_rows_are_read_as_the_model_has_learned_them(tmp_path, make):
     lot = random.Random(0)
     rows = [(lot.choice("12x"), lot.choice("pq")) for _ in range(200)]

@@ -393,22 +393,28 @@ def test_the_twin_says_the_same(events, classes):
     texts, y = made_texts(80, classes)
     model = bayes(events).fit(texts, y)
     asked = [*texts, "never heard", ""]
-    np.testing.assert_allclose(model.twin().predict_proba(asked), model.predict_proba(asked), rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(
+        model.to_linear().predict_proba(asked), model.predict_proba(asked), rtol=1e-9, atol=1e-10
+    )
     table = pa.table({"mail": texts, "size": np.random.default_rng(0).normal(y)})
     model = db.NaiveBayes(families={"mail": Text(events)}).fit(table, y)
-    np.testing.assert_allclose(model.twin().predict_proba(table), model.predict_proba(table), rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(
+        model.to_linear().predict_proba(table), model.predict_proba(table), rtol=1e-9, atol=1e-10
+    )
 
 
 @each_event
 def test_the_twin_knows_missing_documents(events):
     texts, y, _ = holed_texts()
     model = bayes(events).fit(texts, y)
-    np.testing.assert_allclose(model.twin().predict_proba(texts), model.predict_proba(texts), rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(
+        model.to_linear().predict_proba(texts), model.predict_proba(texts), rtol=1e-9, atol=1e-10
+    )
 
 
 def test_an_impossible_term_has_no_twin():
     with pytest.raises(DecibanError, match="smoothing above 0"):
-        bayes(smoothing=0).fit(MAILS, LABELS).twin()
+        bayes(smoothing=0).fit(MAILS, LABELS).to_linear()
 
 
 @pytest.mark.parametrize(
@@ -508,7 +514,7 @@ def test_rows_learned_elsewhere_add_to_weighed_text():
     table, y = mixed_rows(200)
     more, z = mixed_rows(80, seed=5)
     model = weighed().fit(table, y)
-    elsewhere = model.merge(model.blank().partial_fit(more, z))
+    elsewhere = model.merge(model.empty_copy().partial_fit(more, z))
     here = copy.deepcopy(model).partial_fit(more, z)
     assert text_columns(elsewhere) == {"mail"}
     assert elsewhere.predict_proba(table).tobytes() == here.predict_proba(table).tobytes()

@@ -1,4 +1,4 @@
-"""twin(): a generative model of exponential families is a linear model, and polish() goes on from there."""
+"""to_linear(): a generative model of exponential families is a linear model, and refine() goes on from there."""
 
 import pickle
 from dataclasses import dataclass
@@ -119,7 +119,7 @@ each_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: f"{e.f
 def test_twin_predicts_what_the_model_predicts(example, classes, weighted):
     table, c, weights, rows = drawn(example, classes)
     model = db.NaiveBayes(example.family).fit(table, c, weights if weighted else None)
-    twin = model.twin()
+    twin = model.to_linear()
     for asked in (table, rows, rows[["b", "a"]], pl.from_pandas(rows), pa.Table.from_pandas(rows)):
         same_predictions(model, twin, asked)
     assert twin.coef_.shape == (1 if classes == 2 else classes, len(twin.feature_names_))
@@ -134,7 +134,7 @@ def test_twin_predicts_what_the_model_predicts(example, classes, weighted):
 def test_twin_takes_holes_and_new_values_as_the_model_does(example, classes, missing, unseen):
     table, c, _, rows = drawn(example, classes, seed=1)
     model = db.NaiveBayes(example.family, missing=missing, unseen=unseen, class_prior="laplace").fit(table, c)
-    twin = model.twin()
+    twin = model.to_linear()
     same_predictions(model, twin, rows)
     same_predictions(model, twin, table)
 
@@ -142,7 +142,7 @@ def test_twin_takes_holes_and_new_values_as_the_model_does(example, classes, mis
 def test_no_two_features_have_one_name():
     """Where absence is a value of its own, it is so beside what a missing cell takes back from the intercept."""
     table, c, _, _ = drawn(EXAMPLES[0], 2)
-    names = db.NaiveBayes(missing="category").fit(table, c).twin().feature_names_
+    names = db.NaiveBayes(missing="category").fit(table, c).to_linear().feature_names_
     assert len(set(names)) == len(names), names
     assert not any("is missing is missing" in name for name in names), names
 
@@ -159,7 +159,7 @@ def test_twin_of_classes_with_little_evidence(example):
     table.loc[c == 2, "b"] = None
     table.loc[c == 0, "b"] = table["b"].dropna().iloc[0]
     model = db.NaiveBayes(example.family).fit(table, c)
-    twin = model.twin()
+    twin = model.to_linear()
     lost = 1e-15 * np.abs(model.predict_joint_log_proba(rows)).max()
     same_predictions(model, twin, rows, {"rtol": 1e-9, "atol": 1e-10 + lost})
 
@@ -168,7 +168,7 @@ def test_twin_of_classes_with_little_evidence(example):
 def test_a_row_without_a_cell_gets_the_class_prior(family):
     """Even if two classes have one row, whose width is next to nothing and whose natural parameters are huge."""
     x, c = np.array([[1.5, 7.1], [2.0, 9.0], [4.0, 8.0], [1e3, 7.7], [3e2, 8.9]]), [0, 0, 0, 1, 2]
-    twin = db.NaiveBayes(family).fit(np.floor(x), c).twin()
+    twin = db.NaiveBayes(family).fit(np.floor(x), c).to_linear()
     np.testing.assert_allclose(twin.predict_proba([[np.nan, np.nan]]), [[3 / 5, 1 / 5, 1 / 5]], rtol=1e-10)
 
 
@@ -179,7 +179,7 @@ def test_constant_columns_have_no_say(example):
     table["b"] = table["b"].dropna().iloc[0]
     rows["b"] = table["b"]
     model = db.NaiveBayes(example.family).fit(table, c)
-    same_predictions(model, model.twin(), rows)
+    same_predictions(model, model.to_linear(), rows)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -193,7 +193,7 @@ def test_sparse_counts(family, classes, weighted):
     counts[:, 5] = 0.0  # a word that never occurs
     weights = rng.choice([0.0, 0.5, 2.0], N) if weighted else None
     model = db.NaiveBayes(family).fit(sp.csr_array(counts), c, weights)
-    twin = model.twin()
+    twin = model.to_linear()
     asked = np.vstack([counts, np.zeros((1, 40)), np.ones((1, 40))])
     for rows in (sp.csr_array(asked), sp.csc_array(asked), asked, asked.astype(np.float32)):
         same_predictions(model, twin, rows)
@@ -242,7 +242,7 @@ MIXED = {
 def test_table_of_all_kinds(people, missing, joint):
     chosen = {key: family for key, family in MIXED.items() if key != ("visits" if joint else ("height", "visits"))}
     model = db.NaiveBayes(chosen, missing=missing, unseen="reserve").fit(people, "label")
-    twin = model.twin()
+    twin = model.to_linear()
     rows = people.drop(columns="label")
     rows.loc[3, "colour"], rows.loc[4, "rank"] = "violet", 9
     for asked in (rows, rows[rows.columns[::-1]], pl.from_pandas(rows), pa.Table.from_pandas(rows)):
@@ -258,9 +258,9 @@ def test_table_of_all_kinds(people, missing, joint):
 def test_discriminants_of_real_data(covariance, load, prior):
     x, y = load(return_X_y=True)
     model = db.GaussianDiscriminant(covariance, class_prior=prior).fit(x, y)
-    same_predictions(model, model.twin(), x)
-    same_predictions(model, model.twin(), x.astype(np.float32), {"rtol": 1e-10, "atol": 1e-10})
-    same_predictions(model, model.twin(), np.asfortranarray(x))
+    same_predictions(model, model.to_linear(), x)
+    same_predictions(model, model.to_linear(), x.astype(np.float32), {"rtol": 1e-10, "atol": 1e-10})
+    same_predictions(model, model.to_linear(), np.asfortranarray(x))
 
 
 @pytest.mark.parametrize("covariance", ["shared", "per-class", "diagonal"])
@@ -270,27 +270,27 @@ def test_discriminants_with_weights_and_singular_columns(covariance, classes):
     c = np.arange(N) % classes
     x = rng.normal(c[:, np.newaxis], 1.0, (N, 3)) * [1.0, 1e-6, 1e6]
     model = db.GaussianDiscriminant(covariance).fit(x, c, rng.choice([0.0, 1.0, 2.5], N))
-    same_predictions(model, model.twin(), x)
+    same_predictions(model, model.to_linear(), x)
     holed = x.copy()
     holed[::5, 1] = np.nan  # left out of a joint fit
     model = db.GaussianDiscriminant(covariance).fit(holed, c)
-    same_predictions(model, model.twin(), x)
+    same_predictions(model, model.to_linear(), x)
 
 
 def test_labels_keep_their_type():
     x, y = load_iris(return_X_y=True)
     for labels in (y.astype(np.int8), y > 0, np.array(["a", "b", "c"])[y], y.astype(object)):
-        same_predictions(model := db.GaussianDiscriminant().fit(x, labels), model.twin(), x)
+        same_predictions(model := db.GaussianDiscriminant().fit(x, labels), model.to_linear(), x)
 
 
 def test_settings_changed_after_the_fit_count():
     x, y = load_iris(return_X_y=True)
     model = db.NaiveBayes(f.Binned()).fit(x, y)
-    before = model.twin()
+    before = model.to_linear()
     model.set_params(smoothing=10.0, class_prior=[0.2, 0.3, 0.5])
-    same_predictions(model, model.twin(), x)
-    assert np.abs(before.coef_ - model.twin().coef_).max() > 0.1
-    assert np.abs(before.intercept_ - model.twin().intercept_).max() > 0.1
+    same_predictions(model, model.to_linear(), x)
+    assert np.abs(before.coef_ - model.to_linear().coef_).max() > 0.1
+    assert np.abs(before.intercept_ - model.to_linear().intercept_).max() > 0.1
 
 
 # The formula ---------------------------------------------------------------------------------------------------------
@@ -335,7 +335,7 @@ def test_two_gaussians_with_one_covariance_are_the_logistic_of_the_lecture(d, se
     w = solved(sigma, [b - a for a, b in zip(mean0, mean1, strict=True)])
     square = dot(mean1, solved(sigma, mean1)) - dot(mean0, solved(sigma, mean0))
     odds = Fraction(int(c.sum()), int((1 - c).sum()))
-    twin = db.GaussianDiscriminant("shared").fit(x, c).twin()
+    twin = db.GaussianDiscriminant("shared").fit(x, c).to_linear()
     assert isinstance(twin, db.LogisticRegression)
     np.testing.assert_allclose(twin.coef_, [[float(v) for v in w]], rtol=1e-12)
     np.testing.assert_allclose(twin.intercept_, [float(-square / 2) + np.log(float(odds))], rtol=1e-12, atol=1e-13)
@@ -346,7 +346,7 @@ def test_one_gaussian_of_each_class_is_a_parabola():
     x = np.array([1.0, 2.0, 4.0, 5.0, 3.0, 7.0, 11.0])
     c = np.array([0, 0, 0, 0, 1, 1, 1])
     (mean0, mean1), (var0, var1) = (Fraction(3), Fraction(7)), (Fraction(10, 4), Fraction(32, 3))
-    twin = db.NaiveBayes().fit(pd.DataFrame({"x": x}), c).twin()
+    twin = db.NaiveBayes().fit(pd.DataFrame({"x": x}), c).to_linear()
     w = dict(zip(twin.feature_names_, twin.coef_[0].tolist(), strict=True))
     assert w["x"] == pytest.approx(float(mean1 / var1 - mean0 / var0), rel=1e-12)
     assert w["x²"] == pytest.approx(float(-(1 / var1 - 1 / var0) / 2), rel=1e-12)
@@ -356,7 +356,7 @@ def test_one_gaussian_of_each_class_is_a_parabola():
 
 def test_poisson_is_the_logarithm_of_the_rates():
     x, c = np.array([[0.0], [4.0], [1.0], [8.0], [9.0]]), [0, 0, 0, 1, 1]
-    twin = db.NaiveBayes(f.Poisson()).fit(x, c).twin()
+    twin = db.NaiveBayes(f.Poisson()).fit(x, c).to_linear()
     w = dict(zip(twin.feature_names_, twin.coef_[0].tolist(), strict=True))
     rates = 5 / 3, 17 / 2
     assert w["0"] == pytest.approx(np.log(rates[1] / rates[0]), rel=1e-12)
@@ -367,7 +367,7 @@ def test_poisson_is_the_logarithm_of_the_rates():
 def test_multinomial_counts_are_their_own_features():
     """Lecture mails: log ratios of the smoothed shares of each word."""
     counts = sp.csr_array(np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 1.0], [0.0, 3.0, 2.0]]))
-    twin = db.NaiveBayes().fit(counts, ["ham", "ham", "spam"]).twin()
+    twin = db.NaiveBayes().fit(counts, ["ham", "ham", "spam"]).to_linear()
     shares = np.array([[3, 3, 2], [1, 4, 3]]) / 8  # of 5 and 5 words, each kind counted once more
     np.testing.assert_allclose(twin.coef_, [np.log(shares[1] / shares[0])], rtol=1e-12)
     assert twin.intercept_[0] == pytest.approx(np.log(1 / 2), rel=1e-12)
@@ -377,7 +377,7 @@ def test_multinomial_counts_are_their_own_features():
 def test_three_classes_are_a_softmax_whose_vectors_sum_to_zero():
     x, y = load_iris(return_X_y=True)
     model = db.GaussianDiscriminant().fit(x, y)
-    twin = model.twin()
+    twin = model.to_linear()
     assert isinstance(twin, db.SoftmaxRegression)
     np.testing.assert_allclose(twin.coef_.sum(axis=0), 0, atol=1e-10)
     assert twin.intercept_.sum() == pytest.approx(0, abs=1e-9)
@@ -393,7 +393,7 @@ def test_uniform_is_no_exponential_family():
     table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "age": [1.0, 3.0, 2.0, 5.0]})
     model = db.NaiveBayes({"age": f.Uniform()}).fit(table, list("nyny"))
     with pytest.raises(db.DecibanError, match=r"column 'age' \(Uniform\): this is not an exponential family"):
-        model.twin()
+        model.to_linear()
 
 
 @pytest.mark.parametrize("covariance", ["shared", "per-class"])
@@ -401,7 +401,7 @@ def test_a_hole_in_a_joint_density_is_named(covariance):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"a": rng.normal(size=9), "b": rng.normal(size=9)})
     model = db.GaussianDiscriminant(covariance).fit(table, list("nyn" * 3))
-    twin = model.twin()
+    twin = model.to_linear()
     table.loc[7, "b"] = np.nan
     model.predict(table)  # it can: by the marginal density
     for ask in (twin.predict, twin.predict_proba, twin.decision_function, twin.explain):
@@ -410,16 +410,16 @@ def test_a_hole_in_a_joint_density_is_named(covariance):
         ):
             ask(table)
     with pytest.raises(db.DecibanError, match=r"column 'b', row 7: (nan|None) is missing"):
-        twin.polish(table, list("nyn" * 3))
+        twin.refine(table, list("nyn" * 3))
     assert twin.predict(table.head(7)).shape == (7,)
 
 
 def test_an_infinite_cell_is_named():
     x, y = load_iris(return_X_y=True)
-    twin = db.NaiveBayes().fit(x, y).twin()
+    twin = db.NaiveBayes().fit(x, y).to_linear()
     bad = x.copy()
     bad[17, 2] = np.inf
-    for ask in (twin.predict, lambda rows: twin.polish(rows, y)):
+    for ask in (twin.predict, lambda rows: twin.refine(rows, y)):
         with pytest.raises(db.DecibanError, match="column 2, row 17: inf is infinite"):
             ask(bad)
 
@@ -428,20 +428,20 @@ def test_a_probability_of_zero_has_no_twin():
     table = pd.DataFrame({"a": ["u", "u", "v", "v"], "b": ["s", "t", "s", "t"]})
     model = db.NaiveBayes(smoothing=0.0).fit(table, list("nnyy"))
     with pytest.raises(db.DecibanError, match=r"column 'a' \(Categorical\): a probability is 0.*set smoothing above 0"):
-        model.twin()
+        model.to_linear()
 
 
 def test_no_class_may_be_impossible_or_alone():
     x, y = load_iris(return_X_y=True)
     with pytest.raises(db.DecibanError, match="a class with prior 0 has no finite intercept"):
-        db.NaiveBayes(class_prior=[0.5, 0.5, 0.0]).fit(x, y).twin()
+        db.NaiveBayes(class_prior=[0.5, 0.5, 0.0]).fit(x, y).to_linear()
     with pytest.raises(db.DecibanError, match="a model of one class has no twin"):
-        db.NaiveBayes().fit(x[:50], y[:50]).twin()
+        db.NaiveBayes().fit(x[:50], y[:50]).to_linear()
     with pytest.raises(NotFittedError):
-        db.NaiveBayes().twin()
+        db.NaiveBayes().to_linear()
 
 
-# polish --------------------------------------------------------------------------------------------------------------
+# refine --------------------------------------------------------------------------------------------------------------
 
 
 def conditional(model, rows, labels):
@@ -479,11 +479,11 @@ each_model = pytest.mark.parametrize(("model", "features"), SAME_FEATURES, ids=[
 
 @each_model
 @pytest.mark.parametrize("classes", [2, 3])
-def test_polish_ends_where_a_fit_from_scratch_ends(model, features, classes):
+def test_refine_ends_where_a_fit_from_scratch_ends(model, features, classes):
     x, c = overlapping(classes)
-    twin = clone(model).fit(x, c).twin()
+    twin = clone(model).fit(x, c).to_linear()
     before, names = conditional(twin, x, c), twin.feature_names_
-    assert twin.polish(x, c) is twin
+    assert twin.refine(x, c) is twin
     after = conditional(twin, x, c)
     assert after > before + 1e-3
     assert twin.feature_names_ == names
@@ -499,9 +499,9 @@ def test_polish_ends_where_a_fit_from_scratch_ends(model, features, classes):
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_polished_twin_of_a_shared_covariance_is_the_logistic_regression(classes):
+def test_refined_twin_of_a_shared_covariance_is_the_logistic_regression(classes):
     x, c = overlapping(classes)
-    twin = db.GaussianDiscriminant().fit(x, c).twin().polish(x, c)
+    twin = db.GaussianDiscriminant().fit(x, c).to_linear().refine(x, c)
     scratch = db.LogisticRegression().fit(x, c)
     np.testing.assert_allclose(twin.coef_, scratch.coef_, rtol=1e-6)
     np.testing.assert_allclose(twin.intercept_, scratch.intercept_, rtol=1e-6)
@@ -511,10 +511,10 @@ def test_polished_twin_of_a_shared_covariance_is_the_logistic_regression(classes
 
 
 @pytest.mark.parametrize("solver", ["newton", "gradient"])
-def test_polish_takes_the_penalty_and_the_solver_that_are_set(solver):
+def test_refine_takes_the_penalty_and_the_solver_that_are_set(solver):
     x, c = overlapping(3)
     counts = sp.csr_array(np.floor(np.abs(x)))
-    twin = db.NaiveBayes().fit(counts, c).twin().set_params(l2=1.0, solver=solver).polish(counts, c)
+    twin = db.NaiveBayes().fit(counts, c).to_linear().set_params(l2=1.0, solver=solver).refine(counts, c)
     theirs = TheirRegression(C=1.0, tol=1e-12, max_iter=10_000).fit(counts, c)
     np.testing.assert_allclose(twin.coef_, theirs.coef_, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(
@@ -522,36 +522,36 @@ def test_polish_takes_the_penalty_and_the_solver_that_are_set(solver):
     )
 
 
-def test_polish_weighs_rows():
+def test_refine_weighs_rows():
     x, c = overlapping(2)
     weights = np.random.default_rng(0).integers(0, 4, len(c))
     twice = np.repeat(np.arange(len(c)), weights)
     model = db.GaussianDiscriminant().fit(x, c)
-    weighed, repeated = model.twin().polish(x, c, weights), model.twin().polish(x[twice], c[twice])
+    weighed, repeated = model.to_linear().refine(x, c, weights), model.to_linear().refine(x[twice], c[twice])
     np.testing.assert_allclose(weighed.coef_, repeated.coef_, rtol=1e-7)
-    assert np.abs(weighed.coef_ - model.twin().polish(x, c).coef_).max() > 1e-3
+    assert np.abs(weighed.coef_ - model.to_linear().refine(x, c).coef_).max() > 1e-3
 
 
-def test_polish_goes_on_from_other_rows():
+def test_refine_goes_on_from_other_rows():
     """The generative model of some rows is the start for all."""
     x, c = overlapping(3)
-    twin = db.GaussianDiscriminant().fit(x[:60], c[:60]).twin().polish(x, c)
+    twin = db.GaussianDiscriminant().fit(x[:60], c[:60]).to_linear().refine(x, c)
     np.testing.assert_allclose(twin.coef_, db.LogisticRegression().fit(x, c).coef_, rtol=1e-6)
 
 
-def test_polish_takes_a_table_with_its_label():
+def test_refine_takes_a_table_with_its_label():
     x, c = overlapping(3)
     table = pd.DataFrame(x, columns=["a", "b", "n"]).assign(label=np.array(["x", "y", "z"])[c])
-    twin = db.GaussianDiscriminant().fit(table, "label").twin().polish(table[["label", "n", "b", "a"]], "label")
+    twin = db.GaussianDiscriminant().fit(table, "label").to_linear().refine(table[["label", "n", "b", "a"]], "label")
     np.testing.assert_allclose(twin.coef_, db.LogisticRegression().fit(x, c).coef_, rtol=1e-6)
     assert twin.classes_.tolist() == ["x", "y", "z"]
 
 
-def test_polish_with_holes():
+def test_refine_with_holes():
     """Of every column that had holes there is an indicator; a fit of the same features by hand gives the same."""
     x, c = overlapping(2)
     x = np.where(np.random.default_rng(1).random(x.shape) < 0.2, np.nan, x)
-    twin = db.NaiveBayes({2: f.Poisson()}).fit(x, c).twin().polish(x, c)
+    twin = db.NaiveBayes({2: f.Poisson()}).fit(x, c).to_linear().refine(x, c)
     holes = np.isnan(x)
     filled = np.where(holes, 0.0, x)
     by_hand = np.hstack([filled, filled[:, :2] ** 2, holes])
@@ -559,22 +559,22 @@ def test_polish_with_holes():
     np.testing.assert_allclose(twin.decision_function(x), scratch.decision_function(by_hand), rtol=1e-5, atol=1e-6)
 
 
-def test_polished_values_of_text_are_the_regression_on_indicators():
+def test_refined_values_of_text_are_the_regression_on_indicators():
     """T(x) has an indicator for each value, one more than needed, which is no reason to warn."""
     rng = np.random.default_rng(4)
     c = np.arange(600) % 3
     values = np.array(["red", "green", "blue", "grey"], dtype=object)
     table = pd.DataFrame({name: values[rng.binomial(3, 0.4 + 0.1 * c)] for name in "ab"})
-    twin = db.NaiveBayes().fit(table, c).twin().polish(table, c)
+    twin = db.NaiveBayes().fit(table, c).to_linear().refine(table, c)
     scratch = db.LogisticRegression().fit(table, c)
     assert len(twin.feature_names_) == len(scratch.feature_names_) + 2
     assert twin.status_ == scratch.status_ == "ok"
     np.testing.assert_allclose(twin.predict_log_proba(table), scratch.predict_log_proba(table), rtol=1e-6)
 
 
-def test_polish_refuses_what_the_model_does_not_know():
+def test_refine_refuses_what_the_model_does_not_know():
     x, c = overlapping(2)
-    twin = db.GaussianDiscriminant().fit(x, c).twin()
+    twin = db.GaussianDiscriminant().fit(x, c).to_linear()
     before = twin.coef_.copy()
     for labels, words in [
         (np.where(c == 1, 7, c), r"class 7 is not one of the model's: \[0, 1\]"),
@@ -583,13 +583,13 @@ def test_polish_refuses_what_the_model_does_not_know():
         (np.where(np.arange(len(c)) == 3, np.nan, c), "label, row 3: .*missing"),
     ]:
         with pytest.raises(db.DecibanError, match=words):
-            twin.polish(x, labels)
+            twin.refine(x, labels)
     with pytest.raises(ValueError, match="features"):
-        twin.polish(x[:, :2], c)
+        twin.refine(x[:, :2], c)
     with pytest.raises(ValueError, match="l2 must be"):
-        twin.set_params(l2=-1.0).polish(x, c)
+        twin.set_params(l2=-1.0).refine(x, c)
     with pytest.raises(NotFittedError):
-        db.LogisticRegression().polish(x, c)
+        db.LogisticRegression().refine(x, c)
     np.testing.assert_array_equal(twin.coef_, before)
 
 
@@ -598,24 +598,24 @@ def test_any_regression_can_be_polished():
     model = db.LogisticRegression(max_iter=1)
     with pytest.warns(db.DecibanWarning, match="not converged"):
         model.fit(x, c)
-    model.set_params(max_iter=None).polish(x, c)
+    model.set_params(max_iter=None).refine(x, c)
     np.testing.assert_allclose(model.coef_, db.LogisticRegression().fit(x, c).coef_, rtol=1e-6)
 
 
 # A model like others -------------------------------------------------------------------------------------------------
 
 
-def test_twin_is_pickled_and_polished_afterwards():
+def test_twin_is_pickled_and_refined_afterwards():
     x, c = overlapping(3)
-    twin = db.NaiveBayes({2: f.Poisson()}).fit(x, c).twin()
+    twin = db.NaiveBayes({2: f.Poisson()}).fit(x, c).to_linear()
     copy = pickle.loads(pickle.dumps(twin))
     np.testing.assert_array_equal(copy.predict_proba(x), twin.predict_proba(x))
-    np.testing.assert_array_equal(copy.polish(x, c).coef_, twin.polish(x, c).coef_)
+    np.testing.assert_array_equal(copy.refine(x, c).coef_, twin.refine(x, c).coef_)
 
 
 def test_clone_of_a_twin_is_a_regression_not_yet_fitted():
     x, c = overlapping(3)
-    twin = db.NaiveBayes().fit(x, c).twin()
+    twin = db.NaiveBayes().fit(x, c).to_linear()
     copy = clone(twin)
     assert copy.get_params() == twin.get_params()
     with pytest.raises(NotFittedError):
@@ -626,21 +626,21 @@ def test_clone_of_a_twin_is_a_regression_not_yet_fitted():
 def test_twin_does_not_change_when_the_model_goes_on_learning():
     x, c = overlapping(3)
     model = db.NaiveBayes().fit(x[:300], c[:300])
-    twin = model.twin()
+    twin = model.to_linear()
     before = twin.predict_proba(x)
     model.partial_fit(x[300:], c[300:])
     np.testing.assert_array_equal(twin.predict_proba(x), before)
-    same_predictions(model, model.twin(), x)
+    same_predictions(model, model.to_linear(), x)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("polished", [False, True])
-def test_explanation_sums_to_the_log_odds(classes, polished):
+@pytest.mark.parametrize("refined", [False, True])
+def test_explanation_sums_to_the_log_odds(classes, refined):
     x, c = overlapping(classes)
     table = pd.DataFrame(x, columns=["wait", "size", "visits"])
-    twin = db.NaiveBayes({"visits": f.Poisson()}).fit(table, c).twin()
-    if polished:
-        twin.polish(table, c)
+    twin = db.NaiveBayes({"visits": f.Poisson()}).fit(table, c).to_linear()
+    if refined:
+        twin.refine(table, c)
     explained = twin.explain(table)
     assert set(explained.names[1:]) == {"wait", "size", "visits"}
     logs = twin.predict_log_proba(table)
@@ -658,17 +658,17 @@ def test_explanation_is_that_of_the_generative_model(example, classes):
     model = db.NaiveBayes(example.family).fit(table, c)
     if example.family.joint:
         pytest.skip("one part for all columns together")
-    ours, theirs = model.twin().explain(rows), model.explain(rows)
+    ours, theirs = model.to_linear().explain(rows), model.explain(rows)
     assert ours.names == ("intercept", *theirs.names[1:])
     np.testing.assert_allclose(ours.decibans(1, 0), theirs.decibans(1, 0), rtol=1e-9, atol=1e-9)
 
 
 def test_summary_and_count_of_parameters():
     x, c = overlapping(3)
-    twin = db.NaiveBayes({0: f.Exponential(), 1: f.Gaussian(), 2: f.Poisson()}).fit(x, c).twin()
+    twin = db.NaiveBayes({0: f.Exponential(), 1: f.Gaussian(), 2: f.Poisson()}).fit(x, c).to_linear()
     assert twin.n_parameters_ == 2 * (len(twin.feature_names_) + 1)
     text = str(twin.summary())
     for name in twin.feature_names_:
         assert name in text
     assert "iterations" not in text  # nothing was iterated yet
-    assert "iterations" in str(twin.polish(x, c).summary())
+    assert "iterations" in str(twin.refine(x, c).summary())

@@ -159,7 +159,7 @@ def test_merged_models_have_the_mean_of_the_changes_of_unknown_columns(fitted):
     """Of a model and itself, those that it has, to the last bit."""
     one, _, rows = fitted[-1]
     X, y = with_noise(51, 5, 300)
-    other = one.blank().partial_fit(X, y).reweigh(X, y)
+    other = one.empty_copy().partial_fit(X, y).refit_weights(X, y)
     for merged, both in ((one + one, (one, one)), (one + other, (one, other))):
         unknown = merged.weights_.unknown
         assert {*unknown.names} == {name for model in both for name in model.weights_.unknown.names}

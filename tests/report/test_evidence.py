@@ -190,7 +190,7 @@ def test_a_coefficient_is_a_line():
 
 def test_corrected_evidence_is_multiplied_and_its_densities_are_not():
     X, y = two_normals()
-    model = db.Calibrated(db.NaiveBayes()).fit(X, y)
+    model = db.CalibratedClassifier(db.NaiveBayes()).fit(X, y)
     found = chart(report_of(model, X, y).figures["evidence"], "0")
     law = stats.norm(X[y == 1, 0].mean(), X[y == 1, 0].std()), stats.norm(X[y == 0, 0].mean(), X[y == 0, 0].std())
     row = rows(found["evidence"])[10]

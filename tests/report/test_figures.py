@@ -76,8 +76,8 @@ CASES = {
     "discriminant": (db.GaussianDiscriminant(), lambda: (iris()[0][:, :2], iris()[1])),
     "array": (db.EvidenceClassifier(), iris),
     "one class": (db.NaiveBayes(), lambda: ([[1.0, 2.0], [2.0, 1.0], [3.0, 5.0]], ["a", "a", "a"])),
-    "calibrated": (db.Calibrated(db.NaiveBayes()), iris),
-    "isotonic": (db.Calibrated(db.NaiveBayes(), method="isotonic"), iris),
+    "calibrated": (db.CalibratedClassifier(db.NaiveBayes()), iris),
+    "isotonic": (db.CalibratedClassifier(db.NaiveBayes(), method="isotonic"), iris),
     "multinomial": (db.GeneralizedLinearModel("multinomial", l2=0.1), iris),
 }
 

@@ -87,7 +87,7 @@ def test_treatments_of_linear_models(table):
     assert column(found, "age")["treatment"] == "multiplied by a coefficient"
     assert column(found, "never")["treatment"].startswith("left out")
     assert "l2 = 1" in found["sentence"]
-    twin = db.NaiveBayes().fit(table[["age", "job"]], table["label"]).twin()
+    twin = db.NaiveBayes().fit(table[["age", "job"]], table["label"]).to_linear()
     found = report_of(twin, table[["age", "job"]], table["label"]).figures["head"]
     assert [column["why"] for column in found["columns"]] == ["the twin of a generative model"] * 2
 
@@ -123,6 +123,6 @@ def test_what_is_not_known_is_null():
     assert found["learned"] == {"rows": None, "by_class": None}
     assert found["label"] is None
     assert [column["name"] for column in found["columns"]] == ["0", "1", "2", "3"]
-    corrected = report_of(db.Calibrated(db.NaiveBayes()).fit(X, y), X, y).figures
-    assert corrected["title"] == "Calibrated"
+    corrected = report_of(db.CalibratedClassifier(db.NaiveBayes()).fit(X, y), X, y).figures
+    assert corrected["title"] == "CalibratedClassifier"
     assert "corrected (temperature)" in corrected["head"]["sentence"]

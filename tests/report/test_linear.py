@@ -102,7 +102,7 @@ def test_where_there_are_no_errors_it_is_said(rows):
     X, y = rows
     cases = {
         "l2 = 1": db.LogisticRegression(l2=1.0).fit(X, y),
-        "generative model": db.NaiveBayes().fit(X, y).twin(),
+        "generative model": db.NaiveBayes().fit(X, y).to_linear(),
     }
     for words, model in cases.items():
         linear = figures(model, X, y)["linear"]
@@ -131,7 +131,7 @@ def test_the_path_leads_to_the_optimum(rows):
     p = model.predict_proba(X)[np.arange(300), y]
     assert path["objective"][-1] == pytest.approx(-np.log(p).sum(), rel=1e-5)
     assert path["gradient"][-1] < path["gradient"][0]
-    twin = db.NaiveBayes().fit(X, y).twin()
+    twin = db.NaiveBayes().fit(X, y).to_linear()
     assert figures(twin, X, y)["linear"]["path"] is None
 
 
@@ -159,7 +159,7 @@ def test_a_boundary_is_where_classes_tie():
     X, y = X[50:, 2:], y[50:]
     model = db.GaussianDiscriminant().fit(X, y)
     found = figures(model, X, y)["boundary"]
-    assert found["models"] == ["generative", "twin (polished)"]
+    assert found["models"] == ["generative", "twin (refined)"]
     ties = [dict(zip(found["ties"]["fields"], row, strict=True)) for row in found["ties"]["rows"]]
     at = np.array([[row["x"], row["y"]] for row in ties if row["model"] == "generative"])
     scores = [stats.multivariate_normal(X[y == c].mean(axis=0), model.covariance_).logpdf(at) for c in (1, 2)]
@@ -172,7 +172,7 @@ def test_what_is_said_of_the_twin_stands_beside_the_boundary():
     """Two classes that a line parts have no best coefficients, but normal densities all the same."""
     X, y = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [8.0, 9.0], [9.0, 8.0], [9.0, 9.5]]), [0, 0, 0, 1, 1, 1]
     found = figures(db.GaussianDiscriminant().fit(X, y), X, y)
-    assert any(note.startswith("of the polished twin: ") and "separable" in note for note in found["boundary"]["notes"])
+    assert any(note.startswith("of the refined twin: ") and "separable" in note for note in found["boundary"]["notes"])
     assert not any("separable" in note for note in found["head"]["notes"])
 
 

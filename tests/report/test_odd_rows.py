@@ -100,7 +100,7 @@ def test_a_twin_is_asked_what_its_family_takes(y, family):
     k = rng.integers(0, 2, N) if isinstance(family, F.Bernoulli) else rng.poisson(1 + 2 * y)
     table = pd.DataFrame({"k": k, "z": rng.normal(size=N)})
     model = db.NaiveBayes({"k": family}).fit(table, y)
-    whole, twin = (report_of(one, table, y).figures for one in (model, model.twin()))
+    whole, twin = (report_of(one, table, y).figures for one in (model, model.to_linear()))
     ours, theirs = ({row[0]: row for row in chart(figures, "k")["evidence"]["rows"]} for figures in (whole, twin))
     place = chart(whole, "k")["evidence"]["fields"].index("decibans")
     assert ours.keys() == theirs.keys()
@@ -152,7 +152,7 @@ def test_more_rows_than_were_learned_were_not_learned(y):
 
 
 def test_a_model_that_is_not_fitted_has_no_report(y):
-    for model in (db.NaiveBayes(), db.Calibrated(), db.LogisticRegression()):
+    for model in (db.NaiveBayes(), db.CalibratedClassifier(), db.LogisticRegression()):
         with pytest.raises(ValueError, match=r"not fitted|call fit first"):
             model.report([[1.0]], [0])
 

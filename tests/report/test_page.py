@@ -282,7 +282,7 @@ def test_an_empty_document_is_no_missing_one(opened):
 
 def test_probabilities_that_are_no_sum_have_no_waterfall(opened):
     x, y = plane()
-    model = db.Calibrated(db.NaiveBayes(), method="isotonic").fit(x, y)
+    model = db.CalibratedClassifier(db.NaiveBayes(), method="isotonic").fit(x, y)
     page = opened(report_of(model, x, y).figures)
     assert page.locator("#probabilities .number").count() == 3
     assert "no sum" in text(page, "#prediction")

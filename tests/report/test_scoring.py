@@ -325,9 +325,9 @@ def test_twins(page, families, missing):
     X, y = mixed_table(14, rows=200)
     model = db.NaiveBayes(FAMILIES[families], missing=missing, unseen="reserve").fit(X, y)
     rows = mixed_table(15, new=True)[0]
-    twin = model.twin()
+    twin = model.to_linear()
     assert_same(page, twin, rows)
-    assert_same(page, twin.polish(X, y), rows)
+    assert_same(page, twin.refine(X, y), rows)
 
 
 @pytest.mark.usefixtures("quiet")
@@ -335,7 +335,7 @@ def test_twins(page, families, missing):
 def test_twins_of_joint_densities(page, covariance):
     rng = np.random.default_rng(16)
     X, y = rng.normal([0.0, 1e3, 0.0], size=(100, 3)), rng.integers(0, 3, 100)
-    twin = db.GaussianDiscriminant(covariance).fit(X, y).twin()
+    twin = db.GaussianDiscriminant(covariance).fit(X, y).to_linear()
     rows = pd.DataFrame(X[:60])
     assert_same(page, twin, rows.rename(columns=str))
     (found,) = in_page(page, twin, [[1.0, None, 2.0]])
@@ -344,7 +344,7 @@ def test_twins_of_joint_densities(page, covariance):
 
 @pytest.mark.parametrize("family", ["multinomial", "bernoulli", "numbers"])
 def test_twins_of_texts(page, family):
-    twin = db.NaiveBayes(TEXTS[family]).fit(*texts(17, 100)).twin()
+    twin = db.NaiveBayes(TEXTS[family]).fit(*texts(17, 100)).to_linear()
     assert_same(page, twin, texts(18, 60)[0])
 
 
@@ -385,18 +385,18 @@ def test_halfspace(page):
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("classes", ["two", "three"])
 @pytest.mark.parametrize("method", ["temperature", "isotonic"])
-@pytest.mark.parametrize("inner", [db.NaiveBayes(), db.LogisticRegression(l2=1.0), db.Calibrated()], ids=repr)
+@pytest.mark.parametrize("inner", [db.NaiveBayes(), db.LogisticRegression(l2=1.0), db.CalibratedClassifier()], ids=repr)
 def test_calibrated(page, inner, method, classes):
     X, y = mixed_table(25, rows=400)
     y = np.where(y == "c", "b", y) if classes == "two" else y
-    model = db.Calibrated(inner, method, folds=3).fit(X, y)
+    model = db.CalibratedClassifier(inner, method, cv=3).fit(X, y)
     assert_same(page, model, mixed_table(26, new=True)[0], explained=method == "temperature")
 
 
 def test_models_of_other_libraries_say_why_not():
     from sklearn.naive_bayes import GaussianNB
 
-    model = db.Calibrated(GaussianNB(), folds=2).fit([[0.0], [1.0], [2.0], [3.0]] * 5, [0, 0, 1, 1] * 5)
+    model = db.CalibratedClassifier(GaussianNB(), cv=2).fit([[0.0], [1.0], [2.0], [3.0]] * 5, [0, 0, 1, 1] * 5)
     assert scoring(model) == {"why": "a GaussianNB is a model of another library, which is known by its answers alone"}
 
 
@@ -594,7 +594,7 @@ def test_one_class_and_merged_models(page):
     rows = mixed_table(33, new=True)[0]
     assert_same(page, db.NaiveBayes().fit(X, ["only"] * 200), rows)
     whole = db.EvidenceClassifier(trees=4).fit(X, y)
-    assert_same(page, whole + whole.blank().partial_fit(*mixed_table(34, rows=100)), rows)
+    assert_same(page, whole + whole.empty_copy().partial_fit(*mixed_table(34, rows=100)), rows)
 
 
 # Packing -------------------------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ CALLS = {
     "fit": lambda m, X, y: db.NaiveBayes().fit(X, y).predict_proba(REFERENCE),
     "fit evidence": lambda m, X, y: db.EvidenceClassifier(trees=2).fit(X, y).predict_proba(REFERENCE),
     "fit linear": lambda m, X, y: db.LogisticRegression(l2=1.0).fit(X, y).predict_proba(REFERENCE),
-    "fit calibrated": lambda m, X, y: db.Calibrated(folds=2).fit(X, y).predict_proba(X),
+    "fit calibrated": lambda m, X, y: db.CalibratedClassifier(cv=2).fit(X, y).predict_proba(X),
     "predict_proba": lambda m, X, y: m.predict_proba(X),
     "explain": lambda m, X, y: m.explain(X).nats,
     "partial_fit": lambda m, X, y: db.NaiveBayes().fit(REFERENCE, LABEL).partial_fit(X, y).predict_proba(REFERENCE),

@@ -81,7 +81,7 @@ def test_files_and_the_order_of_rows_and_saving_change_no_reason(model, table, t
 
 def test_what_more_rows_show_counts(model, table):
     more = table.assign(same=np.where(table.index % 2, 7.0, 8.0))
-    part = model.blank().partial_fit(more, "y")
+    part = model.empty_copy().partial_fit(more, "y")
     grown = (model + part).columns_without_evidence_
     assert grown["same text"] == "constant"
     assert grown["ticket"] == REASONS["ticket"]

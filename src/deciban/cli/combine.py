@@ -1,4 +1,4 @@
-"""`deciban merge`, `deciban forget` and `deciban reweigh`: models as sums of evidence."""
+"""`deciban merge`, `deciban forget` and `deciban refit-weights`: models as sums of evidence."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def merge(
 
     naive-bayes, lda and qda are as if fitted at once: covariances to rounding (1e-13), all else bit for bit.
 
-    evidence has the mean of their weights, and of columns together only what all have laid out alike: see reweigh.
-    Parts that fit made like one of the models lose nothing.
+    evidence has the mean of their weights, and of columns together only what all have laid out alike: see
+    refit-weights. Parts that fit made like one of the models lose nothing.
 
     The models must be of one kind, with the same label, columns and settings.
 
@@ -64,7 +64,7 @@ def merge(
         warn(
             "what the models know of columns together is left out: each fit lays it out by its own rows. To keep it, "
             "fit the other files by fit --like and the first model, or add their rows to it by fit --resume; or refit "
-            "the weights of what is left, by reweigh"
+            "the weights of what is left, by refit-weights"
         )
     fitted(total, output, {}, json=json)
 
@@ -74,7 +74,7 @@ def _loses(merged: Any, *models: Any) -> bool:
     from deciban.cli.data import blocks_together, inner
 
     most = max(len(blocks_together(model)) for model in models)
-    return hasattr(inner(merged), "reweigh") and len(blocks_together(merged)) < most
+    return hasattr(inner(merged), "refit_weights") and len(blocks_together(merged)) < most
 
 
 def _require_one_label(before: str | None, label: str | None) -> None:
@@ -116,7 +116,7 @@ def forget(
 
     naive-bayes, lda and qda are as if fitted without them.
 
-    evidence keeps its weights, and which columns it reads together: rows have a part in both. See reweigh.
+    evidence keeps its weights, and which columns it reads together: rows have a part in both. See refit-weights.
 
     Rows that were not learned are an error, and the model stays as it is.
 
@@ -157,28 +157,29 @@ def _changed(
 
 
 @reads_files
-def reweigh(
+def refit_weights(
     model: Model,
     rows: Annotated[list[Path], typer.Argument(metavar="ROWS", help="Files of rows, or -.")],
     reading: Reading,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The file for the model reweighed; else MODEL itself.")
+        Path | None,
+        typer.Option("--output", "-o", help="The file for the model with its new weights; else MODEL itself."),
     ] = None,
-    new: Annotated[bool, typer.Option("--new", help="The rows are none that the model has learned.")] = False,
+    held_out: Annotated[bool, typer.Option("--held-out", help="The model was not trained on these rows.")] = False,
     label: Label = None,
     weight: Weight = None,
     trim_label: TrimLabel = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn the weights of evidence again, after a model has learned, merged or forgotten rows.
+    """Fit the weights of evidence again, after a model has learned, merged or forgotten rows.
 
-    The rows are some that the model has learned, each left out when it is judged; or, with --new, others.
+    The rows are training rows of the model, each left out when it is judged; or, with --held-out, others.
 
     \b
     Examples:
-      deciban reweigh both.deciban january.csv february.csv
-      deciban reweigh both.deciban march.csv --new -o better.deciban
+      deciban refit-weights both.deciban january.csv february.csv
+      deciban refit-weights both.deciban march.csv --held-out -o better.deciban
     """
     from deciban.cli.data import label_for, prepared, require_able, require_rows
     from deciban.cli.show import fitted
@@ -186,12 +187,18 @@ def reweigh(
 
     path = output or model
     with _changed(model, reading, rows, path, quiet=quiet) as (found, scan):
-        require_able(found, "reweigh", "be reweighed: only evidence that is not calibrated has weights to learn anew")
+        require_able(
+            found,
+            "refit_weights",
+            "have its weights refitted: only an EvidenceClassifier that is not calibrated has weights",
+        )
         require_rows(found, "to weigh")
         column = label_for(found, scan, label)
         try:
-            found.reweigh(prepared(scan, column, trim_label, weight), column, sample_weight=weight, learned=not new)
+            found.refit_weights(
+                prepared(scan, column, trim_label, weight), column, sample_weight=weight, held_out=held_out
+            )
         except NegativeEvidence as error:
             problem = str(error).partition(":")[0]
-            raise DecibanError(f"{problem}: give rows that the model has learned, or --new for others") from None
+            raise DecibanError(f"{problem}: give training rows of the model, or --held-out for others") from None
     fitted(found, path, {}, json=json)

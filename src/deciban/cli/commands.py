@@ -40,7 +40,7 @@ app.command()(reported(evaluate.evaluate))
 app.command()(reported(report.report))
 app.command()(reported(combine.merge))
 app.command()(reported(combine.forget))
-app.command()(reported(combine.reweigh))
+app.command()(reported(combine.refit_weights))
 app.command()(reported(show.show))
 app.command()(reported(demo.demo))
 

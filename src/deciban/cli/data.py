@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from deciban.cli.options import label_named, require_column
 from deciban.errors import DecibanError
 from deciban.generative import Block, Generative
-from deciban.models.calibrated import Calibrated
+from deciban.models.calibrated import CalibratedClassifier
 from deciban.schema import columns_named
 from deciban.sources.arrow import TableFrame
 from deciban.sources.cells import cells_of_classes
@@ -48,7 +48,7 @@ def in_memory(scan: Scan, weight: str | None) -> tuple[TableFrame, FloatArray | 
 
 def inner(model: Any) -> Any:
     """What reads the columns: of a calibrated model the one inside."""
-    return model.model_ if isinstance(model, Calibrated) else model
+    return model.model_ if isinstance(model, CalibratedClassifier) else model
 
 
 def columns_for(model: Any, scan: S, also: Collection[str] = ()) -> S:
@@ -94,11 +94,11 @@ def settings_of(model: Any) -> dict[str, Any]:
     """By name; of a calibrated model also those of the one inside.
 
     >>> import deciban as db
-    >>> settings_of(db.Calibrated(db.NaiveBayes(smoothing=5)).fit([[1.0], [2.0]], ["a", "b"]))["smoothing"]
+    >>> settings_of(db.CalibratedClassifier(db.NaiveBayes(smoothing=5)).fit([[1.0], [2.0]], ["a", "b"]))["smoothing"]
     5
     """
     settings: dict[str, Any] = model.get_params(deep=False)
-    if not isinstance(model, Calibrated):
+    if not isinstance(model, CalibratedClassifier):
         return settings
     return {name: value for name, value in settings.items() if name != "model"} | settings_of(model.model_)
 
@@ -116,10 +116,12 @@ def kind_of_model(model: Any) -> str:
     """In words.
 
     >>> import deciban as db
-    >>> kind_of_model(db.Calibrated(db.NaiveBayes()).fit([[1.0], [2.0]], ["a", "b"]))
+    >>> kind_of_model(db.CalibratedClassifier(db.NaiveBayes()).fit([[1.0], [2.0]], ["a", "b"]))
     'NaiveBayes, calibrated (temperature)'
     """
-    return type(inner(model)).__name__ + (f", calibrated ({model.method})" if isinstance(model, Calibrated) else "")
+    return type(inner(model)).__name__ + (
+        f", calibrated ({model.method})" if isinstance(model, CalibratedClassifier) else ""
+    )
 
 
 def require_able(model: Any, method: str, purpose: str) -> None:

@@ -72,10 +72,10 @@ def fit_parts(
 def resume_parts(model: Any, files: Files, label: str, weight: str | None) -> Any:
     """The model, once it has learned these rows too: read as those that it knows."""
     from deciban.cli.data import columns_for, kind_of_model
-    from deciban.models import Calibrated
+    from deciban.models import CalibratedClassifier
     from deciban.sources.cells import cells_of_classes
 
-    if isinstance(model, Calibrated):
+    if isinstance(model, CalibratedClassifier):
         raise DecibanError(f"{kind_of_model(model)} needs all rows in one place: leave out --engine")
     named = [name for name in (label, weight) if name is not None]
     columns_for(model, files, named)  # it has them all  # type: ignore[arg-type]

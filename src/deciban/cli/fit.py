@@ -170,7 +170,7 @@ def fit(
 
     evidence (in two passes), naive-bayes, lda and qda read batch by batch: files may be larger than memory.
 
-    --resume adds rows to what was counted; the weights of evidence stay as they are: see reweigh.
+    --resume adds rows to what was counted; the weights of evidence stay as they are: see refit-weights.
 
     --like makes parts, on other machines or later, that merge adds up to one model without loss.
 

@@ -18,8 +18,8 @@ SETTINGS = {  # of models, and the options that set them
     "l2": "--l2",
     "pairs": "--pairs",
     "trees": "--trees",
-    "weigh_rows": "--max-weight-rows",
-    "seed": "--random-state",
+    "max_weight_rows": "--max-weight-rows",
+    "random_state": "--random-state",
 }
 NUMBERS = ("gaussian", "exponential", "uniform", "poisson", "multinomial", "binned")  # families of numbers
 FAMILIES = ("bernoulli", "categorical", *NUMBERS)
@@ -42,7 +42,9 @@ class Kind:
 
 
 KINDS = {
-    "evidence": Kind("EvidenceClassifier", ("class_prior", "pairs", "trees", "weigh_rows", "seed", "text")),
+    "evidence": Kind(
+        "EvidenceClassifier", ("class_prior", "pairs", "trees", "max_weight_rows", "random_state", "text")
+    ),
     "naive-bayes": Kind("NaiveBayes", ("families", "smoothing", "missing", "class_prior", "text")),
     "lda": Kind("GaussianDiscriminant", ("class_prior", "shrinkage"), {"covariance": "shared"}),
     "qda": Kind("GaussianDiscriminant", ("class_prior", "shrinkage"), {"covariance": "per-class"}),
@@ -80,7 +82,7 @@ def model_of(name: str, given: Mapping[str, Any], words: Mapping[str, str], cali
     elif text:
         settings["text"] = text
     model = getattr(deciban, kind.name)(**kind.settings, **settings)
-    return model if calibrate is None else deciban.Calibrated(model, method=calibrate)  # type: ignore[arg-type]
+    return model if calibrate is None else deciban.CalibratedClassifier(model, method=calibrate)  # type: ignore[arg-type]
 
 
 def _takers(setting: str) -> str:
@@ -124,9 +126,9 @@ def _families(said: Mapping[str, str]) -> dict[Any, Any]:
     return found | ({counts: families.Multinomial()} if counts else {})
 
 
-WHOLE = ("pairs", "trees", "weigh_rows", "seed")
+WHOLE = ("pairs", "trees", "max_weight_rows", "random_state")
 MOST = {"smoothing": inf, "shrinkage": 1.0, "l2": inf} | dict.fromkeys(WHOLE, inf)  # of settings that are numbers
-LEAST = {"weigh_rows": 2}  # where it is not 0
+LEAST = {"max_weight_rows": 2}  # where it is not 0
 INSTEAD = {"smoothing": ("auto",), "shrinkage": ("auto", "oas"), "pairs": ("auto",)}  # of a number
 
 

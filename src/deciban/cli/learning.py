@@ -13,7 +13,7 @@ from deciban.cli.options import Reading, columns_named, label_named, require_col
 from deciban.cli.progress import watched
 from deciban.errors import DecibanError
 from deciban.evaluation import Evaluation, cross_validate
-from deciban.models import Calibrated, load
+from deciban.models import CalibratedClassifier, load
 from deciban.sources.cells import cells_of_classes
 from deciban.sources.files import Scan
 from deciban.sources.mailboxes import Mailboxes
@@ -110,8 +110,8 @@ def resumed(path: Path, scan: Scan | Files, label: str | None, trim_label: str |
 def learned_like(path: Path, scan: Scan | Files, label: str | None, trim_label: str | None, weight: str | None) -> Any:
     """A model of these rows alone, that reads them as another does: both can be merged without loss."""
     model = load(path)
-    require_able(model, "blank", "be followed by --like: fit one model, with all files")
-    return _learn_more(model.blank(), model, scan, label, trim_label, weight)
+    require_able(model, "empty_copy", "be followed by --like: fit one model, with all files")
+    return _learn_more(model.empty_copy(), model, scan, label, trim_label, weight)
 
 
 def _learn_more(
@@ -125,7 +125,7 @@ def _learn_more(
         from deciban.cli.engines import resume_parts
 
         return resume_parts(model, scan, label, weight)
-    if not isinstance(model, Calibrated):
+    if not isinstance(model, CalibratedClassifier):
         return model.partial_fit(scan, label, sample_weight=weight)
     stream = for_model(model, scan, label, weight)
     frame, weights = in_memory(stream, weight)

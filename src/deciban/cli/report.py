@@ -32,7 +32,7 @@ def report(
         bool, typer.Option("--learned", help="DATA are the rows that the model learned: judge each by all the others.")
     ] = False,
     rows: Annotated[int, typer.Option(help="How many rows the page keeps, to pick one from; 0 for none.", min=0)] = 200,
-    seed: Annotated[int, typer.Option(help="Chooses the rows that are kept and explained.", min=0)] = 0,
+    random_state: Annotated[int, typer.Option(help="Chooses the rows that are kept and explained.", min=0)] = 0,
     offset: Annotated[str | None, typer.Option(metavar="COL", help="A column that is added to the predictor.")] = None,
     exposure: Annotated[
         str | None, typer.Option(metavar="COL", help="A column that a poisson model counts rates by.")
@@ -68,7 +68,9 @@ def report(
         column = label_for(found, scan, label)
         shift = {"offset": offset, "exposure": exposure}
         stream = _for_model(found, prepared(scan, column, trim_label, weight), column, weight, shift)
-        made = report_of(found, stream, column, sample_weight=weight, learned=learned, rows=rows, seed=seed, **shift)
+        made = report_of(
+            found, stream, column, sample_weight=weight, learned=learned, rows=rows, random_state=random_state, **shift
+        )
     quality = made.figures["quality"]
     if "confusion" in quality:
         met = [name for name, rows in zip(quality["classes"], quality["confusion"], strict=True) if any(rows)]

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.codec.estimators import TYPES, Types
+from deciban.codec.estimators import RENAMED, TYPES, Types
 from deciban.codec.registry import HOMES, Home, class_at
 from deciban.codec.soundness import CHECKS, fits, hints_of, require_narrow
 from deciban.errors import DecibanError
@@ -237,6 +237,7 @@ class Codec:
         )
         if held:
             raise DecibanError(f"{path} has no {min(held)!r}")
+        params = {RENAMED.get(name, {}).get(key, key): value for key, value in params.items()}
         require_typed(f"{path}.params", params, types.params)
         require_typed(f"{path}.state", state, types.state)
         if state and not types.needed <= state.keys():

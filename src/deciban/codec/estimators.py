@@ -67,13 +67,19 @@ def _evidence_classifier() -> Types:
         "pairs": Literal["auto"] | int,
         "trees": int,
         "class_prior": ClassPrior,
-        "weigh_rows": int,
-        "seed": int,
+        "max_weight_rows": int,
+        "random_state": int | None,
         "text": Literal["auto"] | Sequence[Any],
     }
-    learned = _LEARNED | {"_weights": Weights, "_weights_rows": float | None, "_facts": ColumnFacts}
+    learned = _LEARNED | {"_seed": int, "_weights": Weights, "_weights_rows": float | None, "_facts": ColumnFacts}
     return Types(params, learned, frozenset({"generative_", "_weights"}))
 
+
+# Settings that files know by another name: those of deciban 0.1.
+RENAMED: dict[str, dict[str, str]] = {
+    "CalibratedClassifier": {"folds": "cv", "seed": "random_state"},
+    "EvidenceClassifier": {"max_weight_rows": "max_weight_rows", "seed": "random_state"},
+}
 
 TYPES: dict[str, Callable[[], Types]] = {
     "NaiveBayes": _naive_bayes,

@@ -69,19 +69,21 @@ def cross_validate(
     model: Any,
     collection: Any,
     label: str,
-    folds: int | str = 10,
+    cv: int | str = 10,
     *,
-    seed: int = 0,
+    random_state: int | None = 0,
     sample_weight: str | None = None,
 ) -> Evaluation:
     """Every row judged by a model that has learned the other folds: `deciban.cross_validate`.
 
-    - `folds`: how many, or the name of a column that holds the fold of each row. Rows are dealt by what they hold:
+    - `cv`: how many folds, or the name of a column that holds the fold of each row. Rows are dealt by what they hold:
       equal rows are in one fold, wherever they are.
 
     Generative models take two passes, whatever the number of folds; others are fitted once for each.
     """
-    found: Evaluation = judging.cross_validate(model, rows(collection, label, sample_weight), None, folds, seed=seed)
+    found: Evaluation = judging.cross_validate(
+        model, rows(collection, label, sample_weight), None, cv, random_state=random_state
+    )
     return found
 
 

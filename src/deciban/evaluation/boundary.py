@@ -20,7 +20,7 @@ from deciban.types import FloatArray, IntArray, level_of
 
 Row = dict[str, Any]  # of a chart
 
-GENERATIVE, POLISHED = "generative", "twin (polished)"
+GENERATIVE, REFINED = "generative", "twin (refined)"
 DEVIATIONS = (1, 2, 3)  # of density contours
 FAR_BELOW = -20.0  # nats below the peak of a density: farther than any contour, and finite
 
@@ -41,19 +41,19 @@ class Boundary:
 
 
 def boundary_of(model: Any, X: Any, y: Any, sample_weight: Any, most: int, seed: int) -> Boundary:
-    """The boundary of a model, and that of its polished twin where it has one; at most `most` points."""
+    """The boundary of a model, and that of its refined twin where it has one; at most `most` points."""
     sample = _sampled(model, X, y, sample_weight, most, seed)
     grid, scores = scored(partial(_scores, model), sample.cells)
-    if not hasattr(model, "twin"):
+    if not hasattr(model, "to_linear"):
         return _gathered(sample, {type(model).__name__: ties(grid, scores)}, [], [])
     with np.errstate(invalid="ignore"):  # −inf − −inf: a class of prior 0 has no density to show
         densities = _density_rows(sample, grid, scores - model.estimate_.log_prior)
     lines = {GENERATIVE: ties(grid, scores)}
     notes = ["thin lines: class densities at 1, 2 and 3 standard deviations (if normal)"]
     try:
-        twin = model.twin().polish(X, y, sample_weight)
-        lines[POLISHED] = ties(*scored(partial(_scores, twin), sample.cells))
-    except DecibanError as reason:  # the families have none, or these rows cannot polish it
+        twin = model.to_linear().refine(X, y, sample_weight)
+        lines[REFINED] = ties(*scored(partial(_scores, twin), sample.cells))
+    except DecibanError as reason:  # the families have none, or these rows cannot refine it
         notes.append(f"no twin: {reason}")
     return _gathered(sample, lines, densities, notes)
 

@@ -21,6 +21,7 @@ from deciban.sources import Labelled, is_stream, settled, stream_of
 from deciban.sources.intake import LabelledInput
 from deciban.sources.labels import Encoded, encode_labels
 from deciban.sources.parted import Parted
+from deciban.sources.sampling import seed_of
 from deciban.types import IntArray, Labels, Level, Levels
 
 
@@ -77,7 +78,7 @@ def _of_batches(model: Any, rows: Labelled, known: Levels) -> Evaluation:
 
 
 def cross_validate(
-    model: Any, X: Any, y: Any, folds: int | ArrayLike = 10, *, seed: int = 0, sample_weight: Any = None
+    model: Any, X: Any, y: Any, cv: int | ArrayLike = 10, *, random_state: int | None = 0, sample_weight: Any = None
 ) -> Evaluation:
     """Every row judged by a model that has learned the other folds.
 
@@ -85,24 +86,24 @@ def cross_validate(
     statistics; nothing is fitted again. Other models, of this library or another, are fitted once for each fold, as
     copies; the model itself stays as it is.
 
-    - `folds`: how many; or the fold of each row, as an array of numbers or names.
-    - `seed`: rows are dealt to the folds at random, class by class, so that all folds have the classes' shares.
+    - `cv`: how many folds; or the fold of each row, as an array of numbers or names.
+    - `random_state`: rows are dealt to the folds at random, class by class, so that all folds have the classes' shares.
 
     The evaluation of all rows; its `parts` are those of the folds.
 
     >>> import deciban as db
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> found = db.cross_validate(db.NaiveBayes(), X, y, folds=5)
+    >>> found = db.cross_validate(db.NaiveBayes(), X, y, cv=5)
     >>> round(found.accuracy, 2), len(found.parts)
     (0.95, 5)
     """
     require_model(model, type(model).__name__)
     if isinstance(X, Parted):
-        return cross_validate_parts(model, X, folds, seed)
+        return cross_validate_parts(model, X, cv, seed_of(random_state))
     rows = labelled(X, y, sample_weight)
     given = weights_given(X, sample_weight)
-    fold = _dealt(folds, seed, rows, given)
+    fold = _dealt(cv, seed_of(random_state), rows, given)
     parts = []
     for found in out_of_fold(model, rows, fold):
         weights = None if rows.weights is None else rows.weights[found.rows]
@@ -148,27 +149,25 @@ def deal(codes: Labels, folds: int, seed: int) -> IntArray:
     return fold
 
 
-def _dealt(folds: int | ArrayLike, seed: int, rows: Rows, sample_weight: Any) -> IntArray:
+def _dealt(cv: int | ArrayLike, seed: int, rows: Rows, sample_weight: Any) -> IntArray:
     n = len(rows.codes)
-    if np.ndim(folds) == 0:
-        if not isinstance(folds, (int, np.integer)) or not 2 <= folds <= n:
-            raise DecibanError(f"folds is {folds!r}: it must be a whole number from 2 to the number of rows, {n}")
+    if np.ndim(cv) == 0:
+        if not isinstance(cv, (int, np.integer)) or not 2 <= cv <= n:
+            raise DecibanError(f"cv is {cv!r}: it must be a whole number from 2 to the number of rows, {n}")
         least = int(np.bincount(rows.codes).min())
-        if least < folds:
+        if least < cv:
             label = rows.classes[int(np.argmin(np.bincount(rows.codes)))]
-            warn(f"class {label!r} has fewer rows ({least}) than there are folds ({folds}): some folds have none of it")
-        return deal(rows.codes, int(folds), seed)
+            warn(f"class {label!r} has fewer rows ({least}) than there are folds ({cv}): some folds have none of it")
+        return deal(rows.codes, int(cv), seed)
     try:
-        named = encode_labels(folds)
+        named = encode_labels(cv)
     except (DecibanError, ValueError) as error:
-        raise DecibanError(f"folds must name the fold of each row, by a number or a text: {error}") from error
+        raise DecibanError(f"cv must name the fold of each row, by a number or a text: {error}") from error
     fold = named.codes.astype(np.intp)
     if sample_weight is not None and len(fold) == np.size(sample_weight):  # rows of weight 0 are gone
         fold = np.unique(fold[np.asarray(sample_weight) != 0], return_inverse=True)[1]
     if len(fold) != n:
-        raise DecibanError(
-            f"folds names {len(fold)} rows: give one fold for each of the {n} rows, or a number of folds"
-        )
+        raise DecibanError(f"cv names {len(fold)} rows: give one fold for each of the {n} rows, or a number of folds")
     if fold.max() < 1:
-        raise DecibanError("folds has one fold only: without it there would be no rows to learn from")
+        raise DecibanError("cv has one fold only: without it there would be no rows to learn from")
     return fold

@@ -11,6 +11,7 @@ import numpy as np
 
 from deciban.errors import DecibanError, hearing
 from deciban.evaluation.rows import Rows, classes_of, labelled, log_proba, require_model
+from deciban.sources.sampling import seed_of
 from deciban.table import Table, numbered
 from deciban.types import IntArray, Labels
 
@@ -28,7 +29,7 @@ def learning_curve(
     sizes: Sequence[int] | None = None,
     repeats: int = 5,
     test_size: float = 0.3,
-    seed: int = 0,
+    random_state: int | None = 0,
     sample_weight: Any = None,
 ) -> Table:
     """log_loss = −mean log p(true class | x) and error = the share classed wrongly, after learning from n rows.
@@ -66,7 +67,7 @@ def learning_curve(
     """
     named = _named(models)
     rows = labelled(X, y, sample_weight)
-    parts = splits(rows.codes, repeats=repeats, test_size=test_size, seed=seed)
+    parts = splits(rows.codes, repeats=repeats, test_size=test_size, seed=seed_of(random_state))
     steps = _sizes(sizes, len(parts[0].pool), len(np.unique(rows.codes)))
     found = []
     for repeat, part in enumerate(parts):

@@ -82,9 +82,9 @@ def judged(model: Any, known: Levels, batch: Batch) -> Evaluation:
     return Evaluation.of(truth, p, classes=known, sample_weight=batch.weights)
 
 
-def cross_validate_parts(model: Any, rows: Parted, folds: Any, seed: int) -> Evaluation:
+def cross_validate_parts(model: Any, rows: Parted, cv: Any, seed: int) -> Evaluation:
     """Every row judged by what was learned from the other folds."""
-    fold, count = _folds(rows, folds, seed)
+    fold, count = _folds(rows, cv, seed)
     mine = [PartedFold(rows, fold, f, others=False, hidden=_column(fold)) for f in range(count)]
     rest = [replace(part, others=True) for part in mine]
     parts = _added_up(model, rest[0], rows, fold, count)
@@ -100,18 +100,18 @@ def _refitted(model: Any, rows: Parted, others: Parted) -> Evaluation | None:
     return rows.summed_or_none(partial(judged, fresh, classes_of(fresh)), converts=False)
 
 
-def _folds(rows: Parted, folds: Any, seed: int) -> tuple[ByKey | ByColumn, int]:
-    if isinstance(folds, str):
+def _folds(rows: Parted, cv: Any, seed: int) -> tuple[ByKey | ByColumn, int]:
+    if isinstance(cv, str):
         names = list(rows.frame.names)
-        if folds not in names:
-            raise DecibanError(f"folds: there is no column {folds!r}; there are {names[:20]}")
-        met = rows.summed(partial(_Names.of, names.index(folds)), converts=True).names
+        if cv not in names:
+            raise DecibanError(f"cv: there is no column {cv!r}; there are {names[:20]}")
+        met = rows.summed(partial(_Names.of, names.index(cv)), converts=True).names
         if len(met) < 2:
-            raise DecibanError("folds has one fold only: without it there would be no rows to learn from")
-        return ByColumn(folds, sorted_levels(met)), len(met)
-    if not isinstance(folds, (int, np.integer)) or folds < 2:
-        raise DecibanError(f"folds is {folds!r}: it must be a whole number from 2, or the name of a column of folds")
-    return ByKey(Schema.of(rows.frame), int(folds), seed), int(folds)
+            raise DecibanError("cv has one fold only: without it there would be no rows to learn from")
+        return ByColumn(cv, sorted_levels(met)), len(met)
+    if not isinstance(cv, (int, np.integer)) or cv < 2:
+        raise DecibanError(f"cv is {cv!r}: it must be a whole number from 2, or the name of a column of folds")
+    return ByKey(Schema.of(rows.frame), int(cv), seed), int(cv)
 
 
 def _column(fold: ByKey | ByColumn) -> str | None:

@@ -14,6 +14,7 @@ from deciban.charts import quality
 from deciban.errors import DecibanError
 from deciban.evaluation.boundary import Row, boundary_of
 from deciban.evaluation.lines import LEVEL, calibration_bins, precision_line, roc_line
+from deciban.sources.sampling import seed_of
 from deciban.table import numbered
 from deciban.types import level_of
 
@@ -133,14 +134,16 @@ def _require_rows(evaluation: Any) -> None:
 # Boundary ------------------------------------------------------------------------------------------------------------
 
 
-def boundary(model: Any, X: Any, y: Any, *, sample_weight: Any = None, points: int = 2000, seed: int = 0) -> Any:
+def boundary(
+    model: Any, X: Any, y: Any, *, sample_weight: Any = None, points: int = 2000, random_state: int | None = 0
+) -> Any:
     """Where the most probable class of a model of two columns of numbers changes: s_j(x) = s_k(x) ≥ all other scores.
 
     - A generative model is drawn with the density of each class, at e^−½, e^−2 and e^−4½ of its peak (1, 2 and 3
-      standard deviations of a normal one), and with the boundary of its twin after `polish(X, y)`: the discriminative
-      fit of the same form. Before polishing, the twin's boundary is the model's own.
+      standard deviations of a normal one), and with the boundary of its twin after `refine(X, y)`: the discriminative
+      fit of the same form. Before refining, the twin's boundary is the model's own.
     - Any other classifier is drawn with its boundary alone.
-    - `X`, `y`: rows as for `fit`. At most `points` of them are drawn, a random sample that `seed` gives again.
+    - `X`, `y`: rows as for `fit`. At most `points` of them are drawn, a random sample that `random_state` gives again.
 
     >>> import deciban as db
     >>> X = [[0.0, 0.0], [1.0, 1.0], [1.0, 0.0], [3.0, 0.5], [2.0, 1.0], [1.5, 2.0], [0.5, 0.5]]
@@ -149,7 +152,7 @@ def boundary(model: Any, X: Any, y: Any, *, sample_weight: Any = None, points: i
     >>> chart.to_dict()["title"]["text"]
     'Decision boundary of GaussianDiscriminant'
     """
-    found = boundary_of(model, X, y, sample_weight, points, seed)
+    found = boundary_of(model, X, y, sample_weight, points, seed_of(random_state))
     tables = {name: _table(getattr(found, name)) for name in ("points", "densities", "ties")}
     sides = {"low": found.low.tolist(), "high": found.high.tolist(), "names": found.names}
     named = {"classes": found.classes, "models": found.models, "notes": found.notes}

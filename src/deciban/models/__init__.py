@@ -1,6 +1,6 @@
 """scikit-learn estimators; the only room that imports scikit-learn."""
 
-from deciban.models.calibrated import Calibrated
+from deciban.models.calibrated import CalibratedClassifier
 from deciban.models.evidence import EvidenceClassifier
 from deciban.models.gaussian_discriminant import GaussianDiscriminant
 from deciban.models.glm import GeneralizedLinearModel
@@ -10,7 +10,7 @@ from deciban.models.naive_bayes import NaiveBayes
 from deciban.models.saving import load
 
 __all__ = [
-    "Calibrated",
+    "CalibratedClassifier",
     "EvidenceClassifier",
     "GaussianDiscriminant",
     "GeneralizedLinearModel",

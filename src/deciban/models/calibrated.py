@@ -1,4 +1,4 @@
-"""Calibrated: a classifier whose probabilities are corrected by how they fared on rows it had not seen."""
+"""CalibratedClassifier: a classifier whose probabilities are corrected by how they fared on rows it had not seen."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from deciban.models.shown import Shown
 from deciban.sources import Stream, is_stream, stream_of, supported
 from deciban.sources.cells import cells_of_classes
 from deciban.sources.intake import LabelledInput, label_name
+from deciban.sources.sampling import seed_of
 from deciban.statistics.base import require
 from deciban.summary import Summary
 from deciban.types import FloatArray
@@ -43,7 +44,7 @@ def _as_inner(method: F) -> F:
     return decorated
 
 
-class Calibrated(Shown, Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class CalibratedClassifier(Shown, Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """p'(c|x) = a correction of p(c|x), learned from what a model says of rows that it has not learned.
 
     Naive Bayes is often too sure: columns that repeat each other count as independent evidence. The correction is
@@ -56,7 +57,10 @@ class Calibrated(Shown, Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         p^β, divided by the sum: one number, which keeps the order of classes, so predictions stay as they are; and
         explanations, whose decibans are all multiplied by β. Or any rising curve for each class, for which
         there should be a thousand rows or more.
-    folds : how many; seed : how rows are dealt to them
+    cv : number
+        How many folds.
+    random_state : number or None
+        How rows are dealt to the folds. None: another way at every fit.
 
     It merges, forgets and goes on learning where the model does. Evidence for the correction adds: that of a merged
     model is that of both; rows of `partial_fit` are judged before they are learned. Rows that are forgotten leave the
@@ -67,7 +71,7 @@ class Calibrated(Shown, Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
     >>> import deciban as db
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> plain, better = db.NaiveBayes(), db.Calibrated(db.NaiveBayes())
+    >>> plain, better = db.NaiveBayes(), db.CalibratedClassifier(db.NaiveBayes())
     >>> for model in (plain, better):
     ...     print(round(db.cross_validate(model, X, y).log_loss, 2))
     0.69
@@ -80,13 +84,13 @@ class Calibrated(Shown, Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         self,
         model: Any = None,
         method: Literal["temperature", "isotonic"] = "temperature",
-        folds: int = 10,
-        seed: int = 0,
+        cv: int = 10,
+        random_state: int | None = 0,
     ) -> None:
         self.model = model
         self.method = method
-        self.folds = folds
-        self.seed = seed
+        self.cv = cv
+        self.random_state = random_state
 
     evidence_: Evidence
     _label_name: str | None = None
@@ -118,7 +122,7 @@ class Calibrated(Shown, Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         if folds < 2:
             raise DecibanError("calibration needs two rows at least, n_samples=1 is too few to hold one out")
         log_p = np.empty((len(rows.codes), len(rows.classes)))
-        for found in out_of_fold(model, rows, deal(rows.codes, folds, self.seed)):
+        for found in out_of_fold(model, rows, deal(rows.codes, folds, seed_of(self.random_state))):
             log_p[found.rows] = found.log_p
         self.model_, self.evidence_ = model, kind.of(log_p, rows.codes, rows.classes, rows.weights)
         self._label_name = name
@@ -173,8 +177,8 @@ class Calibrated(Shown, Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
     def merge(self, other: Self) -> Self:
         """A new model of the rows of both, corrected by the evidence of both."""
         self._require_fitted()
-        if not isinstance(other, Calibrated):
-            raise DecibanError(f"a Calibrated model and a {type(other).__name__} cannot be merged")
+        if not isinstance(other, CalibratedClassifier):
+            raise DecibanError(f"a CalibratedClassifier and a {type(other).__name__} cannot be merged")
         other._require_fitted()
         if type(self.evidence_) is not type(other.evidence_):
             raise DecibanError(f"corrections by {self.method} and by {other.method} cannot be merged")
@@ -185,7 +189,7 @@ class Calibrated(Shown, Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         return merged
 
     def __add__(self, other: Self) -> Self:
-        if not isinstance(other, Calibrated):
+        if not isinstance(other, CalibratedClassifier):
             return NotImplemented
         merged: Self = self.merge(other)
         return merged
@@ -295,13 +299,13 @@ class Calibrated(Shown, Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         return stream
 
     def _folds(self) -> int:
-        if not isinstance(self.folds, (int, np.integer)) or self.folds < 2:
-            raise ValueError(f"folds must be a whole number of 2 or more, not {self.folds!r}")
-        return int(self.folds)
+        if not isinstance(self.cv, (int, np.integer)) or self.cv < 2:
+            raise ValueError(f"cv must be a whole number of 2 or more, not {self.cv!r}")
+        return int(self.cv)
 
     def _require_fitted(self) -> None:
         if not hasattr(self, "model_"):
-            raise NotFittedError("This Calibrated instance is not fitted yet: call fit first.")
+            raise NotFittedError("This CalibratedClassifier instance is not fitted yet: call fit first.")
 
     def _note(self) -> None:
         """What scikit-learn wants to know of the model."""

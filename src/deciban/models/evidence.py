@@ -27,7 +27,7 @@ from deciban.plans import Missing, Plan, columns_of_key, is_sparse, rank
 from deciban.schema import Schema
 from deciban.sources import Labelled, Sample, Streamed, settled
 from deciban.sources.parted import Parted
-from deciban.sources.sampling import Few, row_keys, sampled
+from deciban.sources.sampling import Few, row_keys, sampled, seed_of
 from deciban.summary import Summary, counted_word
 from deciban.table import Table
 from deciban.types import Level
@@ -57,11 +57,11 @@ class EvidenceClassifier(GenerativeClassifier):
         Trees whose leaves are counted; 0: none.
     class_prior : "empirical", "laplace", "uniform", or probabilities (in order of classes_, or a dict)
         May be changed after fit. Weights are learned with the empirical one.
-    weigh_rows : number
+    max_weight_rows : number
         Of how many different rows, at most, pairs and trees are laid out, and weights learned; all rows are counted.
         Which ones they are depends on what they hold, not on their order.
-    seed : number
-        For the choice of these rows, and for the trees.
+    random_state : number or None
+        Seeds the choice of these rows, the folds and the trees. None: another seed at every fit.
     text : "auto", or a list of columns
         Columns of documents, whose terms are evidence: words as often as they are there, and whether they are there at
         all (see `deciban.families.Text`), each less what it says of the average document. "auto": columns of text of
@@ -81,16 +81,18 @@ class EvidenceClassifier(GenerativeClassifier):
     0.07
     >>> round(db.evaluate(db.NaiveBayes().fit(X[::2], y[::2]), X[1::2], y[1::2]).log_loss, 2)
     0.11
-    >>> more = model.blank().partial_fit(X[1::2], y[1::2])
+    >>> more = model.empty_copy().partial_fit(X[1::2], y[1::2])
     >>> (model + more).class_count_
     array([50., 50., 50.])
     """
 
     _weights: Weights
+    _seed: int = 0  # of the last fit
     _weights_rows: float | None = None  # that the model had learned when its weights were fitted
     _warned: bool = False  # that its weights are out of date
     _facts: ColumnFacts = ColumnFacts()
     _kept = GenerativeClassifier._kept | {
+        "_seed": int,
         "_weights": Weights,
         "_weights_rows": float | None,
         "_facts": ColumnFacts,
@@ -101,15 +103,15 @@ class EvidenceClassifier(GenerativeClassifier):
         pairs: Literal["auto"] | int = "auto",
         trees: int = 128,
         class_prior: ClassPrior = "empirical",
-        weigh_rows: int = 200_000,
-        seed: int = 0,
+        max_weight_rows: int = 200_000,
+        random_state: int | None = 0,
         text: Literal["auto"] | Sequence[Any] = "auto",
     ) -> None:
         self.pairs = pairs
         self.trees = trees
         self.class_prior = class_prior
-        self.weigh_rows = weigh_rows
-        self.seed = seed
+        self.max_weight_rows = max_weight_rows
+        self.random_state = random_state
         self.text = text
 
     # Learning ------------------------------------------------------------------------------------------------------
@@ -120,6 +122,7 @@ class EvidenceClassifier(GenerativeClassifier):
         Files and other streams are read twice: for columns one by one, and for those that are read together.
         """
         pairs = self._pairs()
+        self._seed = seed_of(self.random_state)
         learned = settled(lambda: self._learned_and_weighed(self._sample(X, y, sample_weight, first=True), pairs))
         schema, fresh, kept, readers, self._weights, self._facts = learned
         self._note_fit(schema, X, y)
@@ -134,7 +137,7 @@ class EvidenceClassifier(GenerativeClassifier):
         """Learns from more rows; new classes and categories are welcome. (`classes` is accepted and not needed.)
 
         The weights stay as they are. A warning says once when the model has learned four times as many rows as it had
-        when they were fitted: `reweigh` fits them again. No rows at all change nothing.
+        when they were fitted: `refit_weights` fits them again. No rows at all change nothing.
         """
         super().partial_fit(X, y, classes, sample_weight)
         self._warn_if_outdated()
@@ -155,7 +158,7 @@ class EvidenceClassifier(GenerativeClassifier):
 
     def _pairs(self) -> int | None:
         """How many pairs are wanted; None is to be seen. All settings are looked at."""
-        for name, least in (("trees", 0), ("weigh_rows", 2), ("seed", 0)):
+        for name, least in (("trees", 0), ("max_weight_rows", 2)):
             require_whole(name, getattr(self, name), least)
         if isinstance(self.pairs, str) and self.pairs == "auto":
             return None
@@ -179,7 +182,7 @@ class EvidenceClassifier(GenerativeClassifier):
                 few = self._few(rows, schema)
                 seen = rows.frame.rows if rows.weights is None else int(np.count_nonzero(rows.weights))
             else:
-                observe = partial(FirstPass.of, schema, plans, self._missing(), self.weigh_rows, self.seed)
+                observe = partial(FirstPass.of, schema, plans, self._missing(), self.max_weight_rows, self._seed)
                 first = rows.summed(observe, converts=True)
                 single, few, seen = first.evidence, first.few.sample(), first.few.rows
             if single.counts.value.sum() < 0.1 * seen:
@@ -187,23 +190,23 @@ class EvidenceClassifier(GenerativeClassifier):
             single, together = with_text(single, seen) if isinstance(self.text, str) else (single, ())
             whole = single
             if not is_sparse(rows.frame):
-                together += joint_plans(single, few, pairs, self.trees, self.seed)
+                together += joint_plans(single, few, pairs, self.trees, self._seed)
             if together:
                 joint = Generative.collect(rows, schema, together, self._missing())
                 blocks = sorted((*single.blocks, *joint.blocks), key=lambda block: rank(block.plan))
                 whole = replace(single, blocks=tuple(blocks))
             readers = readers_of(whole)
             facts = ColumnFacts() if is_sparse(rows.frame) else ColumnFacts.of(schema, few)
-            weights = weigh(whole, readers, few, self.seed, sure=True)
+            weights = weigh(whole, readers, few, self._seed, sure=True)
             return schema, whole, kept_rows(few, schema), readers, weights, facts
 
     def _few(self, rows: Sample, schema: Schema) -> Sample:
         """As many rows as weights need, of those that weigh something."""
         if rows.weights is not None and not rows.weights.all():
             rows = rows.take(np.flatnonzero(rows.weights))
-        if rows.frame.rows <= self.weigh_rows:
+        if rows.frame.rows <= self.max_weight_rows:
             return rows
-        return sampled(rows, row_keys(rows.frame, schema.places(rows.frame), self.seed), self.weigh_rows)
+        return sampled(rows, row_keys(rows.frame, schema.places(rows.frame), self._seed), self.max_weight_rows)
 
     def _plans(self, schema: Schema, rows: Labelled) -> tuple[Plan, ...]:
         return first_plans(schema, sparse=is_sparse(rows.frame), text=self._texts(schema))
@@ -222,21 +225,21 @@ class EvidenceClassifier(GenerativeClassifier):
     def _missing(self) -> Missing:
         return "category"
 
-    def reweigh(self, X: Any, y: Any = None, sample_weight: Any = None, *, learned: bool = True) -> Self:
-        """Learns the weights again; the evidence stays as it is.
+    def refit_weights(self, X: Any, y: Any = None, sample_weight: Any = None, *, held_out: bool = False) -> Self:
+        """Fits the weights again; the evidence stays as it is.
 
-        For a model that has learned, forgotten or merged so much that its weights are out of date. X and y are rows
-        that the model has learned, all or some of them: each is left out of the evidence that judges it. With
-        learned=False they are others, which judge it as they are; classes that the model does not know are passed over.
+        For a model that has learned, forgotten or merged so much that its weights are out of date. X and y are training
+        rows, all or some of them: each is left out of the evidence that judges it. With held_out=True they are others,
+        which judge it as they are; classes that the model does not know are passed over.
         """
         self._require_fitted()
         self._require_rows()
-        self._weights, kept = settled(lambda: self._reweighed(X, y, sample_weight, learned=learned))
+        self._weights, kept = settled(lambda: self._refitted(X, y, sample_weight, learned=not held_out))
         self._keep_rows(kept)
         self._note_weights()
         return self
 
-    def _reweighed(self, X: Any, y: Any, sample_weight: Any, *, learned: bool) -> tuple[Weights, Few]:
+    def _refitted(self, X: Any, y: Any, sample_weight: Any, *, learned: bool) -> tuple[Weights, Few]:
         given = self._known(self._sample(X, y, sample_weight, first=False))
         with given.located(), one_thread():
             rows = self._weighable(given)
@@ -246,7 +249,7 @@ class EvidenceClassifier(GenerativeClassifier):
                     f"{known} rows of {len(self.classes_)} known classes are too few to weigh evidence by: "
                     "give more rows"
                 )
-            weights = weigh(self.generative_, self._readers, rows, self.seed, learned=learned)
+            weights = weigh(self.generative_, self._readers, rows, self._seed, learned=learned)
             return weights, kept_rows(rows, self.generative_.schema)
 
     def _known(self, rows: Labelled) -> Labelled:
@@ -259,14 +262,14 @@ class EvidenceClassifier(GenerativeClassifier):
         schema = self.generative_.schema
         if isinstance(rows, Sample):
             return self._few(rows, schema)
-        look = partial(Few.of, schema=schema, most=self.weigh_rows, seed=self.seed)
+        look = partial(Few.of, schema=schema, most=self.max_weight_rows, seed=self._seed)
         return rows.summed(look, converts=True).sample()
 
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Unlearns rows that were learned: nothing is counted of them any more, exactly.
 
-        What they had a part in choosing stays: the weights, and which columns are read together, and how. `reweigh`
-        learns the weights anew, `fit` all.
+        What they had a part in choosing stays: the weights, and which columns are read together, and how.
+        `refit_weights` fits the weights again, `fit` all.
         """
         return super().forget(X, y, sample_weight)
 
@@ -275,8 +278,8 @@ class EvidenceClassifier(GenerativeClassifier):
 
         Columns by themselves always add. Blocks over several columns (joint normals, pairs, trees) were laid out by the
         rows of each fit: those that both models have add, those that only one has are left out, with a warning. A model
-        that is to be added to this one should be made from `blank()`, which lays them out as here. The weight of a
-        piece for a class is the mean of both, by the rows of that class; `reweigh` learns them anew.
+        that is to be added to this one should be made from `empty_copy()`, which lays them out as here. The weight of a
+        piece for a class is the mean of both, by the rows of that class; `refit_weights` learns them anew.
         """
         self._require_mergeable(other)
         for name in _texts(self.generative_) ^ _texts(other.generative_):
@@ -289,8 +292,8 @@ class EvidenceClassifier(GenerativeClassifier):
         if gone:
             warn(
                 "blocks over several columns that only one of the models has were left out: they were laid out by "
-                "other rows, and the weights of the rest were learned beside them. Use reweigh(X, y) before you "
-                "predict; or learn the rows of the other by model.blank().partial_fit(...), which keeps all"
+                "other rows, and the weights of the rest were learned beside them. Use refit_weights(X, y) before you "
+                "predict; or learn the rows of the other by model.empty_copy().partial_fit(...), which keeps all"
             )
         merged = self._like_this()
         rows = [dict(zip(model.classes, model.counts.value.tolist(), strict=True)) for model in (mine, theirs)]
@@ -306,13 +309,13 @@ class EvidenceClassifier(GenerativeClassifier):
         merged._warn_if_outdated()
         return merged
 
-    def blank(self) -> Self:
+    def empty_copy(self) -> Self:
         """A model that reads columns as this one does, with its weights, and has learned no rows.
 
-        For rows elsewhere: parts that are learned by `blank().partial_fit(rows)`, on other machines or later, add up to
-        what one pass over all rows would have collected. `deciban fit --like` makes such parts of files.
+        For rows elsewhere: parts that are learned by `empty_copy().partial_fit(rows)`, on other machines or later, add
+        up to what one pass over all rows would have collected. `deciban fit --like` makes such parts of files.
         """
-        other = super().blank()
+        other = super().empty_copy()
         other._weights, other._weights_rows = self._weights, self._weights_fitted_with()
         other._facts = self._facts
         return other
@@ -330,6 +333,8 @@ class EvidenceClassifier(GenerativeClassifier):
         if not 0 <= self._weights_fitted_with() < np.inf:
             raise DecibanError(f"its weights were fitted with {self._weights_fitted_with()} rows")
         super()._restored()
+        if "_seed" not in vars(self):  # files of deciban 0.1 have it among the settings
+            self._seed = seed_of(self.random_state)
         strange = {*self._weights.unknown.names} - {*self.generative_.schema.names}
         if strange:
             raise DecibanError(f"its weights change with columns that it has not: {sorted(map(str, strange))}")
@@ -381,13 +386,13 @@ class EvidenceClassifier(GenerativeClassifier):
         if isinstance(given, Parted):
             raise DecibanError("an EvidenceClassifier leaves out rows in memory only: use cross_validate, or a sample")
         with given.located():
-            judged = self.weighed_.left_out(in_memory(given), self.seed)
+            judged = self.weighed_.left_out(in_memory(given), self._seed)
         return Evaluation.scored(self.generative_.classes, judged.labels, judged.proba, judged.weights)
 
     def _plans_of_folds(self, rows: Labelled) -> None:
         return None
 
-    def twin(self) -> LogisticRegression:
+    def to_linear(self) -> LogisticRegression:
         """There is none: its evidence is not linear in the columns."""
         raise DecibanError("an EvidenceClassifier has no twin: its evidence is not linear in what its columns hold")
 

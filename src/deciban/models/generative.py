@@ -128,10 +128,10 @@ class GenerativeClassifier(RanksFeatures, ProbabilityClassifier):
         merged._merge_evidence(self, other)
         return merged
 
-    def blank(self) -> Self:
+    def empty_copy(self) -> Self:
         """A model that reads columns as this one does, and has learned no rows.
 
-        For rows elsewhere: parts that are learned by `blank().partial_fit(rows)` add up to the model of all rows.
+        For rows elsewhere: parts that are learned by `empty_copy().partial_fit(rows)` add up to the model of all rows.
         `deciban fit --like` makes such parts of files.
         """
         self._require_fitted()
@@ -169,7 +169,7 @@ class GenerativeClassifier(RanksFeatures, ProbabilityClassifier):
     def _like_this(self) -> Self:
         """Another model with these settings and columns, that has learned nothing."""
         other: Self = type(self)(**self.get_params(deep=False))
-        for name in ("n_features_in_", "feature_names_in_", "_label_dtype", "_label_name"):
+        for name in ("n_features_in_", "feature_names_in_", "_label_dtype", "_label_name", "_seed"):
             if hasattr(self, name):
                 setattr(other, name, getattr(self, name))
         return other
@@ -362,11 +362,11 @@ class GenerativeClassifier(RanksFeatures, ProbabilityClassifier):
         rows = tuple(("shrinkage", choice.value, choice.decibans, choice.other) for choice in chosen)
         return [Table("chosen by leave-one-out", ("", "value", "decibans a row", "over"), rows)] if rows else []
 
-    def twin(self) -> LogisticRegression:
+    def to_linear(self) -> LogisticRegression:
         """The equal linear model: a softmax that is linear in the sufficient statistics of the columns.
 
         Every family must be an exponential one (all but Uniform), with no probability of 0. Predictions are the same;
-        `polish` of the twin goes on from there, to the largest conditional likelihood.
+        `refine` of the twin goes on from there, to the largest conditional likelihood.
         """
         estimate = self.estimate_
         if len(estimate.log_prior) < 2:
@@ -387,15 +387,17 @@ class GenerativeClassifier(RanksFeatures, ProbabilityClassifier):
         """(n, K) log p(c) + log p(x|c)."""
         return self._scores(X, lambda joint, prior: 0)[0]
 
-    def plot_boundary(self, X: Any, y: Any, *, sample_weight: Any = None, points: int = 2000, seed: int = 0) -> Any:
+    def plot_boundary(
+        self, X: Any, y: Any, *, sample_weight: Any = None, points: int = 2000, random_state: int | None = 0
+    ) -> Any:
         """The boundaries between classes over two columns of numbers, as an altair chart.
 
         With at most `points` rows of (X, y), the densities of the classes as contours, and the boundary of the model's
-        twin, polished by (X, y). Needs `pip install 'deciban[plot]'`.
+        twin, refined by (X, y). Needs `pip install 'deciban[plot]'`.
         """
         from deciban.evaluation import plots
 
-        return plots.boundary(self, X, y, sample_weight=sample_weight, points=points, seed=seed)
+        return plots.boundary(self, X, y, sample_weight=sample_weight, points=points, random_state=random_state)
 
     def explain(self, X: Any, *, by: By = "column") -> Explanation:
         """Every prediction as a sum of decibans, feature by feature.

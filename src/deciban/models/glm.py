@@ -339,7 +339,7 @@ class GeneralizedLinearModel(LinearEstimator):
         sample_weight: Any = None,
         learned: bool = False,
         rows: int = 200,
-        seed: int = 0,
+        random_state: int | None = 0,
         offset: PerRow = None,
         exposure: PerRow = None,
     ) -> Report:
@@ -347,7 +347,9 @@ class GeneralizedLinearModel(LinearEstimator):
         from deciban.report import report_of
 
         shift = {"offset": offset, "exposure": exposure}
-        return report_of(self, X, y, sample_weight=sample_weight, learned=learned, rows=rows, seed=seed, **shift)
+        return report_of(
+            self, X, y, sample_weight=sample_weight, learned=learned, rows=rows, random_state=random_state, **shift
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

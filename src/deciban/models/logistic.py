@@ -129,7 +129,7 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
         self._keep_rows(kept)
         return self
 
-    def polish(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def refine(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Goes on from the present coefficients, by Newton on the conditional likelihood of these rows."""
         self._check_settings()
         self._require_fitted()
@@ -297,14 +297,16 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
         scores = self._scores(X, lambda joint, prior: 0)[0]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def plot_boundary(self, X: Any, y: Any, *, sample_weight: Any = None, points: int = 2000, seed: int = 0) -> Any:
+    def plot_boundary(
+        self, X: Any, y: Any, *, sample_weight: Any = None, points: int = 2000, random_state: int | None = 0
+    ) -> Any:
         """The boundaries between classes over two columns of numbers, with rows of (X, y), as an altair chart.
 
         Needs `pip install 'deciban[plot]'`.
         """
         from deciban.evaluation import plots
 
-        return plots.boundary(self, X, y, sample_weight=sample_weight, points=points, seed=seed)
+        return plots.boundary(self, X, y, sample_weight=sample_weight, points=points, random_state=random_state)
 
     def explain(self, X: Any, *, by: By = "column") -> Explanation:
         """Every prediction as a sum of decibans: the average row, and how each column differs from it.

@@ -23,7 +23,7 @@ def is_outdated(now: float, fitted_with: float) -> bool:
 def warn_of_outdated(now: float, fitted_with: float) -> None:
     warn(
         f"the model has learned {now:,.0f} rows, and its weights were fitted when it had learned {fitted_with:,.0f}: "
-        "refit them with model.reweigh(X, y), or `deciban reweigh MODEL ROWS`, on rows that it has learned"
+        "refit them with model.refit_weights(X, y), or `deciban refit-weights MODEL ROWS`, on rows that it has learned"
     )
 
 

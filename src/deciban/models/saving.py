@@ -84,7 +84,7 @@ class EstimatorCodec(Codec):
 
     homes = (
         HOMES
-        | named("", "deciban.models.calibrated", "Calibrated")
+        | {"Calibrated": ("deciban.models.calibrated", "CalibratedClassifier")}
         | named("", "deciban.models.calibration", "Temperature", "Isotonic")
         | named("", "deciban.models.evidence", "EvidenceClassifier")
         | named("", "deciban.models.gaussian_discriminant", "GaussianDiscriminant")

@@ -30,14 +30,21 @@ class Shown:
         return f"<p><code>{html.escape(repr(self))}</code></p>\n{told}"
 
     def report(
-        self, X: Any, y: Any = None, *, sample_weight: Any = None, learned: bool = False, rows: int = 200, seed: int = 0
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        learned: bool = False,
+        rows: int = 200,
+        random_state: int | None = 0,
     ) -> Report:
         """The model in one page: what it is, how good it is on these rows, what its columns say, and any prediction.
 
         - `X`, `y`: rows as for `fit`, with their labels: an array, or the name of a column of X.
         - `learned`: whether these rows are those that the model learned. Then each is judged by evidence of all the
           others (`leave_one_out`), where the model can do so; else they are taken to be new.
-        - `rows`: so many of the rows, chosen by `seed`, are kept in the page for "one prediction"; 0 for none.
+        - `rows`: so many of the rows, chosen by `random_state`, are kept in the page for "one prediction"; 0 for none.
 
         `report.save("report.html")` writes one file that needs no network; `save("report.json")` all its figures.
         Needs `pip install 'deciban[plot]'`.
@@ -51,4 +58,4 @@ class Shown:
         from deciban.report import report_of
 
         check_is_fitted(self)
-        return report_of(self, X, y, sample_weight=sample_weight, learned=learned, rows=rows, seed=seed)
+        return report_of(self, X, y, sample_weight=sample_weight, learned=learned, rows=rows, random_state=random_state)

@@ -17,6 +17,7 @@ from deciban.charts.quality import residuals
 from deciban.errors import DecibanError, hearing, require_whole
 from deciban.report import evidence, head, linear, quality, scoring
 from deciban.report.rows import gives_numbers, read, shown
+from deciban.sources.sampling import seed_of
 from deciban.storage import FilePath, replacing
 from deciban.table import numbered
 
@@ -152,7 +153,7 @@ def report_of(
     sample_weight: Any = None,
     learned: bool = False,
     rows: int = 200,
-    seed: int = 0,
+    random_state: int | None = 0,
     **shift: Any,
 ) -> Report:
     """A report of a fitted model on rows with known labels.
@@ -161,10 +162,10 @@ def report_of(
     - `learned`: the rows are those that the model learned from. Then each is judged by all the others, where the model
       can do that; otherwise the report says that new rows would do worse.
     - `rows`: how many rows, at most, are shown as they are. With 0 none is in the report, nor drawn as a point.
-    - `seed`: for the choice of rows.
+    - `random_state`: for the choice of rows.
     - `shift`: `offset` and `exposure` of a model of numbers, as for `fit`.
     """
-    rows, seed = require_whole("rows", rows), require_whole("seed", seed)
+    rows, seed = require_whole("rows", rows), seed_of(random_state)
     with hearing() as heard:
         of = read(model, X, y, sample_weight, seed, [name for name in shift.values() if isinstance(name, str)])
         judged = quality.quality(model, of, learned=learned, shift=shift, rows=rows)

@@ -168,7 +168,7 @@ def boundary(model: Any, of: Given, seed: int, rows: int = 1) -> tuple[Figures |
         "points": _table(("class", "x", "y"), found.points if rows else []),
         "densities": _table(("class", "line", "order", "x", "y"), found.densities),
         "ties": _table(("model", "line", "order", "x", "y"), found.ties),
-        "notes": [*found.notes, *(f"of the polished twin: {message}" for message in heard.messages)],
+        "notes": [*found.notes, *(f"of the refined twin: {message}" for message in heard.messages)],
     }, []
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.batch import Batch, Derived, Frame, Kind, Place
+from deciban.errors import require_whole
 from deciban.late import late
 from deciban.schema import Schema
 from deciban.sources import Sample
@@ -29,6 +30,17 @@ sp = late("scipy.sparse")
 Keys = NDArray[np.uint64]
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 START = np.uint64(0xD1B54A32D192ED03)  # no multiple of the other, so that no cell undoes it
+
+
+def seed_of(random_state: int | None) -> int:
+    """A seed: the whole number itself, or one that the system draws for None.
+
+    >>> seed_of(7)
+    7
+    """
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    return require_whole("random_state", random_state)
 
 
 def row_keys(frame: Frame, columns: Sequence[Place], seed: int = 0) -> Keys:

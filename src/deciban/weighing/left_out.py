@@ -65,7 +65,7 @@ class LeftOut:
         if learned and (weight[~there] > 0).any():
             raise NegativeEvidence(
                 "some rows are of a class that was never learned: these must be rows that the model has learned; to "
-                "weigh evidence by others use reweigh(X, y, learned=False)"
+                "weigh evidence by others use refit_weights(X, y, held_out=True)"
             )
         rows = np.flatnonzero(there)
         taken = sample if len(rows) == len(labels) else sample.take(rows)
