@@ -109,11 +109,11 @@ def test_text_shows_the_prior_then_the_strongest_columns(evade):
 
 
 def test_text_may_ask_for_one_row_and_two_classes(evade):
-    text = evade.explain(EVADE).text(3, target="Yes", against="No")
+    text = evade.explain(EVADE).text(3, pos_label="Yes", against="No")
     assert text.startswith("row 3: Yes against No")
     assert "odds 1 to " in text
     with pytest.raises(db.DecibanError, match="no class 'Maybe'; there are"):
-        evade.explain(EVADE).text(3, target="Maybe")
+        evade.explain(EVADE).text(3, pos_label="Maybe")
 
 
 def test_print_shows_five_rows_and_counts_the_others(evade):
@@ -150,7 +150,7 @@ def test_evidence_that_excludes_a_class_is_infinite_and_says_so():
     assert explanation.decibans("n", "y")[0].tolist() == [0, np.inf, 0]
     assert explanation.log_odds("y", "n")[0] == -np.inf
     assert "certain" in explanation.text()
-    assert "impossible" in explanation.text(target="y", against="n")
+    assert "impossible" in explanation.text(pos_label="y", against="n")
 
 
 def test_a_row_impossible_under_both_classes_is_never_nan():

@@ -91,11 +91,11 @@ class Explanation:
         total: FloatArray = self.nats.sum(axis=1)
         return total
 
-    def sides(self, target: Level = None, against: Level = None) -> tuple[FloatArray, FloatArray]:
+    def sides(self, pos_label: Level = None, against: Level = None) -> tuple[FloatArray, FloatArray]:
         """(n) the class explained, and the one it is compared with, as places in classes."""
         joint = self.joint
         rows = np.arange(len(joint))
-        chosen = joint.argmax(axis=1) if target is None else np.full(len(joint), self._place(target))
+        chosen = joint.argmax(axis=1) if pos_label is None else np.full(len(joint), self._place(pos_label))
         if against is not None:
             return chosen, np.full(len(joint), self._place(against))
         others = joint.copy()
@@ -104,9 +104,9 @@ class Explanation:
         same = best == chosen  # every other class is impossible
         return chosen, np.where(same, (chosen + 1) % len(self.classes), best)
 
-    def decibans(self, target: Level = None, against: Level = None) -> FloatArray:
-        """(n, parts) evidence for `target` against `against`; a row sums to its log-odds."""
-        chosen, other = self.sides(target, against)
+    def decibans(self, pos_label: Level = None, against: Level = None) -> FloatArray:
+        """(n, parts) evidence for `pos_label` against `against`; a row sums to its log-odds."""
+        chosen, other = self.sides(pos_label, against)
         rows = np.arange(len(self.nats))
         with np.errstate(invalid="ignore"):
             difference = self.nats[rows, :, chosen] - self.nats[rows, :, other]
@@ -115,18 +115,18 @@ class Explanation:
         result: FloatArray = np.where(both, 0.0, difference) * DECIBANS
         return result
 
-    def log_odds(self, target: Level = None, against: Level = None) -> FloatArray:
+    def log_odds(self, pos_label: Level = None, against: Level = None) -> FloatArray:
         """(n) the sum, in decibans; for a row impossible under both classes, the prior alone."""
-        chosen, other = self.sides(target, against)
+        chosen, other = self.sides(pos_label, against)
         rows, joint = np.arange(len(self.nats)), self.joint
         impossible = np.isneginf(joint[rows, chosen]) & np.isneginf(joint[rows, other])
-        values = self.decibans(target, against)
+        values = self.decibans(pos_label, against)
         values[impossible, 1:] = 0.0
         total: FloatArray = values.sum(axis=1)
         return total
 
     def lines(
-        self, row: int = 0, target: Level = None, against: Level = None, most: int = MOST_PARTS
+        self, row: int = 0, pos_label: Level = None, against: Level = None, most: int = MOST_PARTS
     ) -> list[tuple[str, float]]:
         """One row as labels ("age = 39") and decibans: the prior, the strongest parts, the sum of the others, log-odds.
 
@@ -134,7 +134,7 @@ class Explanation:
         """
         if not -len(self) <= row < len(self):
             raise DecibanError(f"there is no row {row}; there are {len(self)}, counted from 0")
-        decibans = self.decibans(target, against)[row]
+        decibans = self.decibans(pos_label, against)[row]
         listed = list(self.listed(row))[1:]
         last = [i for i in listed if self.parts[i].last]
         ranked = sorted((i for i in listed if not self.parts[i].last), key=lambda i: -abs(decibans[i]))
@@ -143,7 +143,7 @@ class Explanation:
         if rest:
             result.append((f"{len(rest)} other{'s' if len(rest) > 1 else ''}", _sum(decibans[rest])))
         result += [(self.label(i, row), float(decibans[i])) for i in last]
-        return [*result, ("log-odds", float(self.log_odds(target, against)[row]))]
+        return [*result, ("log-odds", float(self.log_odds(pos_label, against)[row]))]
 
     def listed(self, row: int = 0) -> Iterator[int]:
         """The lines of a row, as places in `names`: all, except terms that it does not have."""
@@ -163,14 +163,14 @@ class Explanation:
         column = "column " if positional else ""
         return ", ".join(f"{column}{name} {value}" for name, value in zip(names, shown, strict=True))
 
-    def to_frame(self, target: Level = None, against: Level = None) -> Any:
+    def to_frame(self, pos_label: Level = None, against: Level = None) -> Any:
         """All rows as one tidy table: row, feature, value, decibans, class, against.
 
         A pyarrow.Table, as `Table.to_frame`: `.to_pandas()` makes it pandas; polars, duckdb and altair read it as it
         is. The decibans of a row sum to its log-odds. Values that are of several types become text.
         """
-        chosen, other = self.sides(target, against)
-        decibans, values = self.decibans(target, against), self.values
+        chosen, other = self.sides(pos_label, against)
+        decibans, values = self.decibans(pos_label, against), self.values
         header = ("row", "feature", "value", "decibans", "class", "against")
         rows = [
             (row, self.parts[i].name, _plain(values[row, i]), float(decibans[row, i]), *sides)
@@ -183,11 +183,11 @@ class Explanation:
         """Arrow's way to hand over a table, which other libraries look for."""
         return self.to_frame().__arrow_c_stream__(requested_schema)
 
-    def text(self, row: int = 0, target: Level = None, against: Level = None) -> str:
+    def text(self, row: int = 0, pos_label: Level = None, against: Level = None) -> str:
         """One row as lines: the strongest evidence first, a bar for each."""
         if len(self.classes) == 1:
             return f"row {row}: {self.classes[0]}, the only class there is"
-        lines = self.lines(row, target, against)
+        lines = self.lines(row, pos_label, against)
         scale = _scale(lines)
         wide = max(len(name) for name, _ in lines)
         numbers = [f"{value:+.2f}" for _, value in lines]
@@ -197,9 +197,9 @@ class Explanation:
             f"  {name:<{wide}}  {x:>{broad}}  {end}".rstrip()
             for (name, _), x, end in zip(lines, numbers, [*ends, odds(lines[-1][1])], strict=True)
         ]
-        return "\n".join([self._title(row, target, against), *body])
+        return "\n".join([self._title(row, pos_label, against), *body])
 
-    def plot(self, row: int = 0, target: Level = None, against: Level = None) -> Any:
+    def plot(self, row: int = 0, pos_label: Level = None, against: Level = None) -> Any:
         """One row as a waterfall, from the prior to the log-odds: an altair chart.
 
         Needs `pip install 'deciban[plot]'`.
@@ -208,11 +208,11 @@ class Explanation:
 
         if len(self.classes) == 1:
             raise DecibanError(f"there is nothing to draw: {self.classes[0]!r} is the only class there is")
-        lines = self.lines(row, target, against)
-        return waterfall(lines, f"{self._title(row, target, against)}: {odds(lines[-1][1])}")
+        lines = self.lines(row, pos_label, against)
+        return waterfall(lines, f"{self._title(row, pos_label, against)}: {odds(lines[-1][1])}")
 
-    def _title(self, row: int, target: Level, against: Level) -> str:
-        chosen, other = (self._class(side[row]) for side in self.sides(target, against))
+    def _title(self, row: int, pos_label: Level, against: Level) -> str:
+        chosen, other = (self._class(side[row]) for side in self.sides(pos_label, against))
         return f"row {row}: {chosen} against {other}, in decibans"
 
     def __str__(self) -> str:

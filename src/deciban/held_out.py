@@ -174,7 +174,7 @@ def _never_learned(batch: Batch, i: int) -> NegativeEvidence:
     label = batch.classes[batch.labels[i]]
     return NegativeEvidence(
         f"row {batch.row_number(i)} of class {label!r} was never learned: give rows of the fit, with their weights; "
-        "to judge other rows use evaluate, and to fit the weights of evidence by them reweigh(X, y, learned=False)"
+        "to judge other rows use evaluate; to fit weights by others, refit_weights(X, y, held_out=True)"
     )
 
 

@@ -175,7 +175,7 @@ def test_a_waterfall_goes_from_the_prior_to_the_log_odds(rows):
     np.testing.assert_allclose([part["start"] for part in parts[1:-1]], [part["end"] for part in parts[:-2]])
     np.testing.assert_allclose([parts[-2]["end"], parts[-1]["end"]], explanation.log_odds()[7])
     assert spec["title"]["text"].startswith("row 7: ")
-    swapped = explanation.plot(7, target="no", against="yes").to_dict()["datasets"]["parts"]
+    swapped = explanation.plot(7, pos_label="no", against="yes").to_dict()["datasets"]["parts"]
     np.testing.assert_allclose(swapped[-1]["end"], explanation.log_odds("no", "yes")[7])
 
 

@@ -171,7 +171,7 @@ def test_three_rows_are_enough(text, args, tmp_path, monkeypatch):
     lines = run("predict", "m.deciban", "a.csv", "--explain", "--format", "jsonl").stdout.splitlines()
     assert len(lines) == 3
     for line in map(json.loads, lines):
-        assert line["p(a)"] + line["p(b)"] == pytest.approx(1)
+        assert line["proba_a"] + line["proba_b"] == pytest.approx(1)
     assert json.loads(run("evaluate", "m.deciban", "a.csv", "--json").stdout)["metrics"]["rows"] == 3
     run("fit", "a.csv", "--resume", "m.deciban")
     run("forget", "m.deciban", "a.csv")
@@ -519,7 +519,7 @@ def test_mail_from_one_command_to_the_next(kind, mail, tmp_path):
     for line, each, name in zip(lines, found, names, strict=True):
         assert each["file"] == str(name)
         assert each["class"] == line["prediction"]
-        assert each["probability"] == pytest.approx(line[f"p({each['class']})"], rel=1e-12)
+        assert each["probability"] == pytest.approx(line[f"proba_{each['class']}"], rel=1e-12)
     told = run("explain", path, mail, "--row", "31").stdout
     top = max(found[31]["terms"], key=lambda term: abs(found[31]["terms"][term]))
     assert f"{top} " in told

@@ -464,7 +464,7 @@ def test_whatever_classes_and_terms_are_called_the_header_is_sound(name, tmp_pat
     deliver("learn", path, "--as", label, data=new)
     deliver("learn", path, "--as", "ham", data=HAM)
     for data in (new, new.replace(b"\n", b"\r\n")):
-        out, err = deliver("filter", path, "--class", label, data=data)
+        out, err = deliver("filter", path, "--pos-label", label, data=data)
         assert err == ""
         line = b"\r\n" if b"\r" in data[:20] else b"\n"
         added = out[: len(out) - len(data)]
@@ -475,10 +475,10 @@ def test_whatever_classes_and_terms_are_called_the_header_is_sound(name, tmp_pat
         assert all(each.startswith(b"\t") and each.strip() for each in lines[1:])
         assert all(re.fullmatch(rb"\t?[ -~]+", each) and len(each) <= 78 for each in lines)
     (tmp_path / "new.eml").write_bytes(new)
-    told, _ = deliver("filter", path, tmp_path / "new.eml", "--class", label)
+    told, _ = deliver("filter", path, tmp_path / "new.eml", "--pos-label", label)
     assert told.count(b"\n") == 1
     assert told.decode().split("\t")[0] == " ".join(label.encode("utf-8", "replace").decode().split())
-    found = json.loads(deliver("filter", path, tmp_path / "new.eml", "--class", label, "--json")[0])
+    found = json.loads(deliver("filter", path, tmp_path / "new.eml", "--pos-label", label, "--json")[0])
     assert found["class"] == label
 
 
@@ -510,9 +510,9 @@ def test_exit_codes(kind, office, tmp_path):
         (UNKNOWN, [], 2),
         (b"no mail", [], 3),
         (b"", [], 3),
-        (HAM, ["--class", "ham"], 0),
-        (SPAM, ["--class=ham"], 1),
-        (SPAM, ["--class", "nobody"], 3),
+        (HAM, ["--pos-label", "ham"], 0),
+        (SPAM, ["--pos-label=ham"], 1),
+        (SPAM, ["--pos-label", "nobody"], 3),
         (UNKNOWN, ["--sure", p - 1e-9], 1),
         (UNKNOWN, ["--sure", p + 1e-9], 2),
         (UNKNOWN, ["--sure", "0"], 1),
@@ -628,8 +628,8 @@ def test_an_mbox_with_more_than_mail_in_it(office):
     assert said == "deciban: mail 1: it does not begin with a header, such as 'From: …'\n"
     out, _ = deliver("filter", office / "nb.deciban", "--mbox", "--json", data=data, code=3)
     assert json.loads(out)["class"] == "spam"
-    out, said = deliver("filter", office / "nb.deciban", "--mbox", "--class", "nobody", data=data, code=3)
-    assert (out, said) == (data, "deciban: --class nobody: the model has no such class; it has ham, spam\n")
+    out, said = deliver("filter", office / "nb.deciban", "--mbox", "--pos-label", "nobody", data=data, code=3)
+    assert (out, said) == (data, "deciban: --pos-label nobody: the model has no such class; it has ham, spam\n")
 
 
 def test_a_model_of_one_class_passes_mail_on(tmp_path):

@@ -64,7 +64,7 @@ def test_a_file_with_a_date_goes_through_every_command(tmp_path):
         ["show", m],
         ["merge", m, part, "-o", tmp_path / "both.deciban"],
         ["fit", d, "--resume", m],
-        ["reweigh", m, d],
+        ["refit-weights", m, d],
         ["forget", m, d],
         ["explain", m, d, "--row", "1"],
         ["evaluate", m, d],

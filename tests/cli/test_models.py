@@ -53,7 +53,7 @@ def test_explain_prints_the_rows_asked_for(kind, office):
 
 @BOTH
 def test_explain_as_an_object_sums_to_the_log_odds(kind, office):
-    args = ["explain", "m.deciban", "later.csv", "--row", "7", "--class", "yes", "--against", "no", "--json"]
+    args = ["explain", "m.deciban", "later.csv", "--row", "7", "--pos-label", "yes", "--against", "no", "--json"]
     (found,) = json.loads(run(*args).stdout)
     row = table("later.csv").loc[[7]]
     p = learned(table("people.csv"), kind).predict_proba(row[FEATURES])[0]
@@ -95,7 +95,7 @@ def odd(n):
     ("args", "words"),
     [
         (["--row", "150"], "--row 150: there are 150 rows, counted from 0"),
-        (["--row", "0", "--class", "maybe"], "--class: there is no class 'maybe'; there are no, yes"),
+        (["--row", "0", "--pos-label", "maybe"], "--pos-label: there is no class 'maybe'; there are no, yes"),
         (["--row", "0", "--against", "maybe"], "--against: there is no class"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,

@@ -59,12 +59,12 @@ def test_every_format_holds_the_predictions_of_the_table(ending, kind, office):
     out = folder / f"out.{ending}"
     run("predict", folder / "m.deciban", folder / "new.csv", "--keep", "id,status", "-o", out)
     found, model = READ[ending](out), in_memory(folder, kind)
-    assert list(found) == ["id", "status", "prediction", "p(no)", "p(yes)"]
+    assert list(found) == ["id", "status", "prediction", "proba_no", "proba_yes"]
     assert found.id.tolist() == new.id.tolist()  # with its zeros
     assert found.status.isna().tolist() == new.status.isna().tolist()
     assert found.status.dropna().tolist() == new.status.dropna().tolist()
     assert found.prediction.tolist() == model.predict(new[FEATURES]).tolist()
-    np.testing.assert_allclose(found[["p(no)", "p(yes)"]], model.predict_proba(new[FEATURES]), rtol=1e-14)
+    np.testing.assert_allclose(found[["proba_no", "proba_yes"]], model.predict_proba(new[FEATURES]), rtol=1e-14)
 
 
 def test_all_formats_hold_the_same_digits(office):
@@ -75,7 +75,7 @@ def test_all_formats_hold_the_same_digits(office):
     table = pq.read_table(folder / "out.parquet")
     assert table.to_pylist() == lines
     text = [line.split(",")[2] for line in (folder / "out.csv").read_text().splitlines()[1:]]
-    assert [float(number) for number in text] == table["p(yes)"].to_pylist()
+    assert [float(number) for number in text] == table["proba_yes"].to_pylist()
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
@@ -255,7 +255,7 @@ def test_no_rows_are_a_header(office):
     folder, _ = office
     (folder / "none.csv").write_text("status,income,age,member\n")
     run("predict", folder / "m.deciban", folder / "none.csv", "-o", folder / "out.csv")
-    assert (folder / "out.csv").read_text() == '"prediction","p(no)","p(yes)"\n'
+    assert (folder / "out.csv").read_text() == '"prediction","proba_no","proba_yes"\n'
 
 
 @BOTH
@@ -348,7 +348,7 @@ def test_every_kind_of_model_predicts(model, office):
     if isinstance(model, db.Halfspace):
         assert list(found) == ["prediction"]
     else:
-        np.testing.assert_allclose(found[["p(no)", "p(yes)"]], model.predict_proba(new[names]), rtol=1e-9)
+        np.testing.assert_allclose(found[["proba_no", "proba_yes"]], model.predict_proba(new[names]), rtol=1e-9)
 
 
 def test_a_response_of_numbers_is_predicted(office):
@@ -371,7 +371,7 @@ def test_classes_of_any_type(classes, tmp_path):
     expected = [classes[0]] * 2 + [classes[1]] * 2
     expected = [str(level) for level in expected] if "a" in classes else expected
     assert [json.loads(line)["prediction"] for line in lines] == expected
-    assert set(json.loads(lines[0])) == {"prediction", f"p({classes[0]})", f"p({classes[1]})"}
+    assert set(json.loads(lines[0])) == {"prediction", f"proba_{classes[0]}", f"proba_{classes[1]}"}
 
 
 # Mistakes ------------------------------------------------------------------------------------------------------------

@@ -408,7 +408,7 @@ def test_predictions_are_lazy_and_stand_beside_the_columns(tmp_path):
     delayed = [dask.delayed(part_of, pure=False)(number) for number in range(len(parts))]
     frame = dd.from_delayed(delayed, meta=parts[0].iloc[:0], verify_meta=False)
     answered = engine.predict(model, frame)
-    assert list(answered.columns) == [*table.column_names, "prediction", *(f"p({c})" for c in model.classes_)]
+    assert list(answered.columns) == [*table.column_names, "prediction", *(f"proba_{c}" for c in model.classes_)]
     assert not (tmp_path / "computed").exists()
     with threads():
         found = answered.compute()
@@ -418,7 +418,7 @@ def test_predictions_are_lazy_and_stand_beside_the_columns(tmp_path):
     assert found["prediction"].tolist() == model.predict(table).tolist()
     expected = model.predict_proba(table)
     for k, name in enumerate(model.classes_):
-        assert found[f"p({name})"].to_numpy().tobytes() == np.ascontiguousarray(expected[:, k]).tobytes()
+        assert found[f"proba_{name}"].to_numpy().tobytes() == np.ascontiguousarray(expected[:, k]).tobytes()
     pd.testing.assert_frame_equal(found[table.column_names], pd.concat(parts), check_index_type=False)
 
 
@@ -432,7 +432,7 @@ def test_names_that_are_taken_get_a_number():
     assert found[other].tolist() == model.predict(x).tolist()
     with threads():
         alone = engine.predict(model, dd.from_pandas(x, npartitions=2), probabilities=False).compute()
-    assert not [name for name in alone.columns if name.startswith("p(")]
+    assert not [name for name in alone.columns if name.startswith("proba_")]
 
 
 def test_names_that_are_not_text_stay():
@@ -440,7 +440,7 @@ def test_names_that_are_not_text_stay():
     model = db.NaiveBayes().fit(x.to_numpy(), ["a", "b", "a", "b"])
     with threads():
         found = engine.predict(model, dd.from_pandas(x, npartitions=2)).compute()
-    assert list(found.columns) == [0, 1, "prediction", "p(a)", "p(b)"]
+    assert list(found.columns) == [0, 1, "prediction", "proba_a", "proba_b"]
     assert found["prediction"].tolist() == model.predict(x.to_numpy()).tolist()
 
 
@@ -554,7 +554,7 @@ def test_columns_that_a_model_does_not_read_are_kept_whatever_they_are():
     model = db.NaiveBayes().fit(table[["x", "y"]], "y")
     with threads():
         found = engine.predict(model, dd.from_pandas(table, npartitions=2)).compute()
-    assert found.columns.tolist() == ["x", "when", "y", "prediction", "p(a)", "p(b)"]
+    assert found.columns.tolist() == ["x", "when", "y", "prediction", "proba_a", "proba_b"]
     assert found["prediction"].tolist() == ["a", "b"]
 
 

@@ -500,16 +500,16 @@ def test_answers_keep_the_type_of_labels(labels):
     assert [column.to_pylist() for column in p] == model.predict_proba(rows).T.tolist()
     assert [column.type for column in (said, *p)] == answers.types
     assert [column.type for column in answers.no_rows()] == answers.types
-    assert answers.names == ("prediction", *(f"p({label})" for label in model.classes_.tolist()))
+    assert answers.names == ("prediction", *(f"proba_{label}" for label in model.classes_.tolist()))
 
 
 def test_answers_get_a_number_where_a_name_is_taken():
     model = db.NaiveBayes().fit([[0.0], [1.0]], ["a", "b"])
-    taken = ["x", "prediction", "p(a)"]
+    taken = ["x", "prediction", "proba_a"]
     names = Answers(model).beside(taken)
     assert len({*taken, *names}) == 6
-    assert names[2] == "p(b)"
-    assert all(name.startswith(("prediction", "p(a)")) for name in names[:2])
+    assert names[2] == "proba_b"
+    assert all(name.startswith(("prediction", "proba_a")) for name in names[:2])
 
 
 def test_answers_without_probabilities():

@@ -305,7 +305,7 @@ def test_names_that_differ_in_case_and_columns_of_time(spark):
     assert engine.fit(db.NaiveBayes(), timed.select("a", "t", "y"), "y").generative_.schema.kinds == ("number", "date")
     model = engine.fit(db.NaiveBayes(), timed.select("a", "y"), "y")
     found = engine.predict(model, timed)
-    assert found.columns == ["a", "y", "t", "l", "Prediction", "prediction 2", "p(u)", "p(v)"]
+    assert found.columns == ["a", "y", "t", "l", "Prediction", "prediction 2", "proba_u", "proba_v"]
     assert [row["prediction 2"] for row in found.orderBy("a").collect()] == ["u", "v"]
 
 
@@ -537,7 +537,7 @@ def test_predictions_are_lazy_and_can_be_asked_further(spark, tmp_path):
     added = [name for name in answered.columns if name not in table.column_names]
     assert answered.columns == [*table.column_names, *added]
     assert added[0].startswith("prediction")
-    assert added[1:] == [f"p({name})" for name in model.classes_]
+    assert added[1:] == [f"proba_{name}" for name in model.classes_]
     found = answered.toArrow()
     assert found[added[0]].to_pylist() == model.predict(table).tolist()
     for k, name in enumerate(added[1:]):

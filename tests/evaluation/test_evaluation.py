@@ -104,11 +104,11 @@ def test_curves_are_those_of_scikit_learn(case):
         average = average_precision_score(member, x, sample_weight=w)
         assert found.average_precision(name) == pytest.approx(average, rel=1e-12)
         called = x >= 0.3
-        rates = found.at(0.3, of=name)
+        rates = found.at(0.3, pos_label=name)
         assert rates.sensitivity == pytest.approx(recall_score(member, called, sample_weight=w), rel=1e-12)
         assert rates.precision == pytest.approx(precision_score(member, called, sample_weight=w), rel=1e-12)
         assert rates.f1 == pytest.approx(f1_score(member, called, sample_weight=w), rel=1e-12)
-        assert found.at(of=name) == found.at(0.5, of=name)
+        assert found.at(pos_label=name) == found.at(0.5, pos_label=name)
 
 
 def test_by_class_is_that_of_scikit_learn(case):
@@ -177,7 +177,7 @@ def test_calibration_error_of_the_largest_probability():
             expected += w[inside].sum() / w.sum() * abs(share @ right[inside] - share @ largest[inside])
     assert Evaluation.of(y, p, sample_weight=w).ece() == pytest.approx(expected, rel=1e-12)
     of_bee = Evaluation.of(y == "bee", p[:, 1], sample_weight=w)
-    assert Evaluation.of(y, p, sample_weight=w).ece(of="bee") == pytest.approx(of_bee.ece(), rel=1e-13)
+    assert Evaluation.of(y, p, sample_weight=w).ece(pos_label="bee") == pytest.approx(of_bee.ece(), rel=1e-13)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -360,7 +360,9 @@ def test_past_the_cap_the_error_is_bounded(cap, weights):
     assert (found.accuracy, found.log_loss, found.brier) == (exact.accuracy, exact.log_loss, exact.brier)
     for name in NAMES[:3]:
         assert 0 < abs(found.auc(name) - exact.auc(name)) <= found.auc_error(name) < 0.1
-        assert found.at(of=name) == replace(exact.at(of=name), **_counts(found.at(of=name), exact.at(of=name)))
+        assert found.at(pos_label=name) == replace(
+            exact.at(pos_label=name), **_counts(found.at(pos_label=name), exact.at(pos_label=name))
+        )
         curve, member = found.roc(name), y == name
         score = p[:, found.classes.index(name)]
         # there are fewer points, but each of them is exact
@@ -438,7 +440,7 @@ def test_classes_that_only_one_part_knows():
 def test_which_class_is_positive_must_be_said_of_three():
     three = Evaluation.of(*drawn(3)[:2])
     for ask in (three.auc, three.at, three.roc, three.auc_interval, three.average_precision, three.precision_recall):
-        with pytest.raises(DecibanError, match="Pass of=, one of 'ant', 'bee', 'cow'"):
+        with pytest.raises(DecibanError, match="Pass pos_label=, one of 'ant', 'bee', 'cow'"):
             ask()
     with pytest.raises(DecibanError, match="'elk' is not a class of this evaluation: pass one of 'ant'"):
         three.auc("elk")
@@ -487,7 +489,7 @@ def test_no_rows_have_no_metrics():
             assert getattr(empty, name) == NAN
         assert "0 rows" in str(empty)
     assert Evaluation.of([], [], classes=["a", "b"]).ece() == NAN
-    with pytest.raises(DecibanError, match="Pass of="):
+    with pytest.raises(DecibanError, match="Pass pos_label="):
         nothing.auc()
 
 

@@ -122,7 +122,7 @@ def test_models_that_are_fitted_again_read_tables_of_polars(kind):
     expected = db.cross_validate(model, MIXED, "species", FOLD).log_loss
     assert db.cross_validate(model, kind(MIXED), "species", FOLD).log_loss == pytest.approx(expected, rel=1e-9)
     table = kind(MIXED.assign(word=np.where(Y, "u", "v")).drop(columns="species"))
-    db.Calibrated(db.NaiveBayes("auto"), folds=3).fit(table, NAMES)
+    db.CalibratedClassifier(db.NaiveBayes("auto"), cv=3).fit(table, NAMES)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
@@ -383,7 +383,7 @@ def test_metrics_are_those_of_scikit_learn(model, weights):
     np.testing.assert_allclose(found.confusion, wanted, rtol=1e-12)
     for k in range(3):
         area = roc_auc_score(y == k, proba[:, k], sample_weight=weights)
-        assert found.auc(of=k) == pytest.approx(area, rel=1e-12)
+        assert found.auc(pos_label=k) == pytest.approx(area, rel=1e-12)
 
 
 def test_two_classes():

@@ -338,7 +338,7 @@ def test_roc_of_two_classes_is_that_of_scikit_learn(mail):
 
 def test_roc_of_the_other_class_is_mirrored(mail):
     y, p = mail
-    drawn = rows_of(plots.roc(Evaluation.of(y, p), of="ham").to_dict(), 1)
+    drawn = rows_of(plots.roc(Evaluation.of(y, p), pos_label="ham").to_dict(), 1)
     np.testing.assert_allclose(drawn[["x", "y"]], corners(y == "ham", 1 - p)[0], atol=1e-12)
 
 
@@ -349,7 +349,7 @@ def test_roc_of_three_classes_has_a_line_for_each(flowers):
     for k, (c, name) in enumerate(zip(np.unique(y), names, strict=True)):
         np.testing.assert_allclose(drawn[drawn.line == name][["x", "y"]], corners(y == c, p[:, k])[0], atol=1e-12)
         assert name.startswith(f"{c}: {roc_auc_score(y == c, p[:, k]):.3f} (")
-    one = plots.roc(Evaluation.of(y, p), of="virginica").to_dict()
+    one = plots.roc(Evaluation.of(y, p), pos_label="virginica").to_dict()
     assert set(rows_of(one, 1).line) == {one["title"]["text"].removeprefix("ROC of ").replace("AUC ", "")}
 
 
@@ -399,7 +399,7 @@ def test_calibration_of_three_classes_is_of_the_one_predicted(flowers):
     np.testing.assert_allclose(rows_of(above, 1)[["predicted", "observed"]], np.column_stack([predicted, observed]))
     assert above["title"]["text"].startswith("Calibration of the predicted class: ")
     observed, predicted = calibration_curve(y == "setosa", p[:, 0], n_bins=10)
-    above = chart_of(plots.calibration(evaluation, of="setosa"), 0)
+    above = chart_of(plots.calibration(evaluation, pos_label="setosa"), 0)
     np.testing.assert_allclose(rows_of(above, 1)[["predicted", "observed"]], np.column_stack([predicted, observed]))
 
 

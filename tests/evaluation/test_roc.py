@@ -141,7 +141,7 @@ def test_a_weight_is_a_repeated_row(rows):
 @pytest.mark.parametrize("name", ["s100b", "ndka", "wfns", "reversed"])
 def test_auc_and_interval_are_those_of_proc(name):
     expected = R[name]
-    found = Roc.of(R["outcome"], expected["score"], positive="Poor")
+    found = Roc.of(R["outcome"], expected["score"], pos_label="Poor")
     assert found.auc == pytest.approx(expected["auc"], rel=1e-14)
     assert found.variance == pytest.approx(expected["variance"], rel=1e-12)
     assert found.interval() == pytest.approx(expected["interval_95"], rel=1e-12)
@@ -248,15 +248,15 @@ def test_rates_at_a_threshold_are_counts(rows, data):
 def test_the_positive_class_can_be_chosen():
     x = [0.1, 0.35, 0.4, 0.8]
     assert Roc.of(["no", "yes", "no", "yes"], x).auc == 0.75
-    assert Roc.of(["no", "yes", "no", "yes"], x, positive="no").auc == 0.25
-    assert Roc.of(["a", "b", "a", "c"], x, positive="c").auc == 1.0
+    assert Roc.of(["no", "yes", "no", "yes"], x, pos_label="no").auc == 0.25
+    assert Roc.of(["a", "b", "a", "c"], x, pos_label="c").auc == 1.0
     with pytest.raises(DecibanError, match="which of 'a', 'b', 'c' is positive"):
         Roc.of(["a", "b", "a", "c"], x)
     with pytest.raises(DecibanError, match="which of 'a' is positive"):
         Roc.of(["a"] * 4, x)
     with pytest.raises(DecibanError, match="no row is labelled 'y': positive must be one of 'no', 'yes'"):
-        Roc.of(["no", "yes", "no", "yes"], x, positive="y")
-    assert Roc.of(["no"] * 4, x, positive="yes").negatives == 4
+        Roc.of(["no", "yes", "no", "yes"], x, pos_label="y")
+    assert Roc.of(["no"] * 4, x, pos_label="yes").negatives == 4
 
 
 def test_bad_scores():

@@ -645,7 +645,7 @@ def test_explanation_sums_to_the_log_odds(classes, refined):
     assert set(explained.names[1:]) == {"wait", "size", "visits"}
     logs = twin.predict_log_proba(table)
     np.testing.assert_allclose(
-        explained.log_odds(target=1, against=0), (logs[:, 1] - logs[:, 0]) * DECIBANS, rtol=1e-9, atol=1e-9
+        explained.log_odds(pos_label=1, against=0), (logs[:, 1] - logs[:, 0]) * DECIBANS, rtol=1e-9, atol=1e-9
     )
     np.testing.assert_allclose(explained.decibans(1, 0).sum(axis=1), explained.log_odds(1, 0), rtol=1e-12, atol=1e-12)
 

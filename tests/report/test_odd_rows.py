@@ -160,7 +160,7 @@ def test_a_model_that_is_not_fitted_has_no_report(y):
 def test_classes_and_columns_are_found_by_what_they_are(y):
     X = np.random.default_rng(10).normal(y)[:, np.newaxis]
     report = db.NaiveBayes().fit(X, y).report(X, y)
-    assert report.plot_column(0, of=1).to_dict() == report.plot_column("0", of="1").to_dict()
+    assert report.plot_column(0, pos_label=1).to_dict() == report.plot_column("0", pos_label="1").to_dict()
 
 
 def test_a_row_that_is_not_there_is_said(y):

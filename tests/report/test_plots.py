@@ -40,7 +40,7 @@ def test_every_column_has_a_chart(name):
 
 def test_of_five_classes_each_can_be_asked_for():
     found = report("five")
-    params = drawn(found.plot_column("age", of="rarely"))["params"]
+    params = drawn(found.plot_column("age", pos_label="rarely"))["params"]
     assert {"name": "chosen", "value": "rarely"} in params
 
 
@@ -61,7 +61,7 @@ def test_pairs_go_by_either_order():
 def test_terms_of_documents():
     found = report("text")
     rows = drawn(found.plot_terms())["datasets"]["terms"]
-    assert rows == drawn(found.plot_terms("text", of="spam"))["datasets"]["terms"]
+    assert rows == drawn(found.plot_terms("text", pos_label="spam"))["datasets"]["terms"]
     assert rows[0]["decibans"] > 0 > rows[-1]["decibans"]
 
 
@@ -77,9 +77,9 @@ def test_what_is_not_there_is_said():
     with pytest.raises(DecibanError, match="no chart of a column 'agee'; there are"):
         found.plot_column("agee")
     with pytest.raises(DecibanError, match="no class 'maybe'"):
-        found.plot_column("age", of="maybe")
+        found.plot_column("age", pos_label="maybe")
     with pytest.raises(DecibanError, match="told for the second, 'yes'"):
-        found.plot_column("age", of="no")
+        found.plot_column("age", pos_label="no")
     with pytest.raises(DecibanError, match="there are none"):
         found.plot_terms()
     with pytest.raises(DecibanError, match="classes have no residuals"):

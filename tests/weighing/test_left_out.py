@@ -120,7 +120,7 @@ def test_rows_without_weight_and_of_unknown_classes_are_left_out():
     y[:3] = "another"
     weights = np.ones(len(y))
     weights[2:5] = 0.0
-    with pytest.raises(NegativeEvidence, match=r"a class that was never learned.*learned=False"):
+    with pytest.raises(NegativeEvidence, match=r"a class that was never learned.*held_out=True"):
         LeftOut.of(model, sampled(X, y, weights), 0)
     new = LeftOut.of(model, sampled(X, y, weights), 0, learned=False)
     assert new.sample.numbers.tolist() == list(range(5, len(y)))

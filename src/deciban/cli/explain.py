@@ -31,7 +31,9 @@ def explain(
     data: Data,
     reading: Reading,
     row: Annotated[list[int], typer.Option(help="A row, counted from 0 without the header. Repeatable.", min=0)],
-    of: Annotated[str | None, typer.Option("--class", help="The class to explain; else the one predicted.")] = None,
+    pos_label: Annotated[
+        str | None, typer.Option("--pos-label", help="The class to explain; else the one predicted.")
+    ] = None,
     against: Annotated[str | None, typer.Option(help="The class to compare with; else the runner-up.")] = None,
     by: Annotated[Lines, typer.Option(help="Pairs of columns shared out to both, or as lines of their own.")] = (
         Lines.column
@@ -45,7 +47,7 @@ def explain(
     \b
     Examples:
       deciban explain people.deciban new.csv --row 0
-      deciban explain people.deciban new.csv --row 0 --row 2 --class Yes --json
+      deciban explain people.deciban new.csv --row 0 --row 2 --pos-label Yes --json
     """
     from deciban.cli.data import class_named, columns_for, require_able, require_rows
     from deciban.cli.objects import print_object
@@ -54,7 +56,7 @@ def explain(
     found = load(model)
     require_able(found, "explain", "be explained in decibans")
     require_rows(found, "to explain")
-    target, other = class_named(found, of, "--class"), class_named(found, against, "--against")
+    target, other = class_named(found, pos_label, "--pos-label"), class_named(found, against, "--against")
     numbers = list(dict.fromkeys(row))
     stream = columns_for(found, reading.scan(data))
     frame = rows_numbered(stream, numbers)
@@ -102,15 +104,15 @@ def _explained(model: Any, stream: Scan, frame: TableFrame, numbers: Sequence[in
     return explanation
 
 
-def _object(explanation: Explanation, i: int, row: int, target: Level, other: Level) -> dict[str, Any]:
-    chosen, against = (explanation.classes[int(side[i])] for side in explanation.sides(target, other))
+def _object(explanation: Explanation, i: int, row: int, pos_label: Level, other: Level) -> dict[str, Any]:
+    chosen, against = (explanation.classes[int(side[i])] for side in explanation.sides(pos_label, other))
     names, features, values = explanation.names, explanation.features, explanation.values[i]
-    decibans = explanation.decibans(target, other)[i]
+    decibans = explanation.decibans(pos_label, other)[i]
     return {
         "row": row,
         "class": chosen,
         "against": against,
-        "log_odds": explanation.log_odds(target, other)[i],
+        "log_odds": explanation.log_odds(pos_label, other)[i],
         "parts": [
             {"name": names[p], "features": list(features[p]), "value": values[p], "decibans": decibans[p]}
             for p in explanation.listed(i)

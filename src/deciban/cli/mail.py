@@ -32,7 +32,7 @@ Without files a mail is read from standard input and written to standard output,
 
 What is not mail, or cannot be judged, is passed on as it is. With files, a line is printed for each.
 
-Exit codes: 0 the class is --class, 1 it is another, 2 no class is sure, 3 an error."""
+Exit codes: 0 the class is --pos-label, 1 it is another, 2 no class is sure, 3 an error."""
 LEARN = """Learn mail as a class, from standard input or files. Without a model file, a new one is made (naive Bayes).
 
 Several processes may learn, forget and filter with one model at once: none is lost."""
@@ -108,7 +108,9 @@ def _parser(command: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--json", action="store_true", help="an object in JSON for each mail, instead of a line or a mail"
     )
-    parser.add_argument("--class", dest="target", metavar="CLASS", help="the class of exit code 0; spam if not given")
+    parser.add_argument(
+        "--pos-label", dest="target", metavar="CLASS", help="the class of exit code 0; spam if not given"
+    )
     parser.add_argument(
         "--sure", type=_share, default=0.9, metavar="P", help="below this probability a class is unsure; %(default)s"
     )
@@ -229,7 +231,7 @@ def _require_class(model: Filter, asked: argparse.Namespace) -> None:
         from deciban.errors import DecibanError
 
         raise DecibanError(
-            f"--class {asked.target}: the model has no such class; it has {', '.join(map(str, model.classes))}"
+            f"--pos-label {asked.target}: the model has no such class; it has {', '.join(map(str, model.classes))}"
         )
 
 

@@ -49,7 +49,7 @@ def predict(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Predict the class of every row: columns `prediction` and, for each class, `p(CLASS)`.
+    """Predict the class of every row: columns `prediction` and, for each class, `proba_CLASS`.
 
     Rows are read and written batch by batch.
 

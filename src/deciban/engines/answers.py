@@ -15,12 +15,12 @@ from deciban.types import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Answers:
-    """The columns `prediction` and, for each class, `p(CLASS)`.
+    """The columns `prediction` and, for each class, `proba_CLASS`.
 
     >>> import deciban as db
     >>> model = db.NaiveBayes().fit([["red"], ["blue"]], ["no", "yes"])
     >>> Answers(model).names
-    ('prediction', 'p(no)', 'p(yes)')
+    ('prediction', 'proba_no', 'proba_yes')
     """
 
     model: Any
@@ -36,7 +36,7 @@ class Answers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return ("prediction", *(f"p({level})" for level in self._classes if self._probable))
+        return ("prediction", *(f"proba_{level}" for level in self._classes if self._probable))
 
     @property
     def types(self) -> list[Any]:

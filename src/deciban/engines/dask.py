@@ -94,7 +94,7 @@ def cross_validate(
 
 
 def predict(model: Any, collection: Any, *, probabilities: bool = True) -> Any:
-    """A dask DataFrame with the columns `prediction` and `p(CLASS)` beside its own; of a dask array, one of labels.
+    """A dask DataFrame with the columns `prediction` and `proba_CLASS` beside its own; of a dask array, one of labels.
 
     Lazy: nothing is computed until the result is asked for.
     """

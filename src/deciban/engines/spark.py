@@ -88,7 +88,7 @@ def cross_validate(
 
 
 def predict(model: Any, collection: Any, *, probabilities: bool = True) -> Any:
-    """A DataFrame with the columns `prediction` and `p(CLASS)` beside its own.
+    """A DataFrame with the columns `prediction` and `proba_CLASS` beside its own.
 
     Lazy, and distributed: nothing is computed until the result is asked for.
     """

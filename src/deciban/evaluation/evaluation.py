@@ -34,7 +34,7 @@ class Evaluation:
     Rows are kept as they are, and summed when a metric asks; beyond `cap` rows they are folded into sums and counts of
     scores, exact while no more than `cap` scores of a class differ (`auc_error` bounds what is lost beyond).
 
-    Where `of`, the positive class, may be left out, it is the second of two classes.
+    Where `pos_label`, the positive class, may be left out, it is the second of two classes.
 
     >>> import deciban as db
     >>> morning = db.Evaluation.of(["ham", "spam", "ham"], [0.1, 0.8, 0.6])
@@ -187,33 +187,33 @@ class Evaluation:
         """Mean Σₖ (pₖ − yₖ)², halved for two classes, where it is the mean (p − y)²: scikit-learn's scaling."""
         return share(_total(self._evidence.squares), self.rows) / (2 if len(self.classes) <= 2 else 1)
 
-    def at(self, threshold: float | None = None, of: Level = None) -> Rates:
-        """The rates where class `of` is called at probabilities of `threshold` (0.5) or more."""
-        return self.roc(of).at(0.5 if threshold is None else threshold)
+    def at(self, threshold: float | None = None, pos_label: Level = None) -> Rates:
+        """The rates where class `pos_label` is called at probabilities of `threshold` (0.5) or more."""
+        return self.roc(pos_label).at(0.5 if threshold is None else threshold)
 
-    def roc(self, of: Level = None) -> Roc:
-        """The ROC curve of class `of` against all others."""
-        place = self._place(of)
+    def roc(self, pos_label: Level = None) -> Roc:
+        """The ROC curve of class `pos_label` against all others."""
+        place = self._place(pos_label)
         if place not in self._rocs:
             if sum(len(curve.tp) for curve in self._rocs.values()) > self.cap:
                 self._rocs.clear()  # curves of many classes are larger than the rows
             self._rocs[place] = Roc.from_cells(self._cells(place))
         return self._rocs[place]
 
-    def auc(self, of: Level = None) -> float:
+    def auc(self, pos_label: Level = None) -> float:
         """The area under the ROC curve; NaN, with a warning, where all rows are of one class."""
-        return self.roc(of).auc
+        return self.roc(pos_label).auc
 
-    def auc_interval(self, of: Level = None, level: float = 0.95) -> tuple[float, float]:
+    def auc_interval(self, pos_label: Level = None, level: float = 0.95) -> tuple[float, float]:
         """DeLong's interval of the AUC, within [0, 1]."""
-        return self.roc(of).interval(level)
+        return self.roc(pos_label).interval(level)
 
-    def auc_error(self, of: Level = None) -> float:
+    def auc_error(self, pos_label: Level = None) -> float:
         """½ Σ P(s)·N(s) / PN, summed where scores share a cell: the AUC is no further from that of all bits.
 
         0 while no more than `cap` scores differ.
         """
-        place = self._place(of)
+        place = self._place(pos_label)
         if isinstance(self._evidence, Scored) or not self._evidence.scores.levels[place]:
             return 0.0
         column = self._evidence.column(place)
@@ -226,29 +226,29 @@ class Evaluation:
         cells = [self._cells(k) for k in range(len(self.classes))]
         return max((float((c.upper - c.values).max()) for c in cells if c.upper is not None), default=0.0)
 
-    def precision_recall(self, of: Level = None) -> Table:
-        """Precision and recall of class `of` at each threshold."""
-        return self.roc(of).precision_recall()
+    def precision_recall(self, pos_label: Level = None) -> Table:
+        """Precision and recall of class `pos_label` at each threshold."""
+        return self.roc(pos_label).precision_recall()
 
-    def average_precision(self, of: Level = None) -> float:
+    def average_precision(self, pos_label: Level = None) -> float:
         """Σ (recallᵢ − recallᵢ₋₁)·precisionᵢ; NaN, with a warning, where no row is of the class."""
-        return self.roc(of).average_precision
+        return self.roc(pos_label).average_precision
 
     def calibration(
-        self, of: Level = None, bins: int = 10, strategy: Literal["uniform", "quantile"] = "uniform"
+        self, pos_label: Level = None, bins: int = 10, strategy: Literal["uniform", "quantile"] = "uniform"
     ) -> Table:
-        """Mean probability, share of rows that are of class `of`, and rows, by bins of the probability.
+        """Mean probability, share of rows that are of class `pos_label`, and rows, by bins of the probability.
 
-        Of more than two classes and without `of`: the largest probability, against whether it was right (Guo et al.
-        2017). Bins are equally wide, or hold equally many rows.
+        For more than two classes and without `pos_label`: the largest probability, against whether it was right (Guo et
+        al. 2017). Bins are equally wide, or hold equally many rows.
         """
-        if of is None and len(self.classes) > 2:
+        if pos_label is None and len(self.classes) > 2:
             return calibration_table(Cells.from_histogram(self._evidence.confidence), bins, strategy)
-        return calibration_table(self._cells(self._place(of)), bins, strategy)
+        return calibration_table(self._cells(self._place(pos_label)), bins, strategy)
 
-    def ece(self, of: Level = None, bins: int = 10) -> float:
+    def ece(self, pos_label: Level = None, bins: int = 10) -> float:
         """The expected calibration error Σ rows·|observed − predicted| / Σ rows, over equally wide bins."""
-        return calibration_error(self.calibration(of, bins))
+        return calibration_error(self.calibration(pos_label, bins))
 
     @cached_property
     def _count(self) -> Sum:
@@ -267,16 +267,20 @@ class Evaluation:
     def _cells(self, place: int) -> Cells:
         return Cells.from_histogram(self._evidence.column(place))
 
-    def _place(self, of: Level) -> int:
+    def _place(self, pos_label: Level) -> int:
         """Of the positive class."""
         listed = ", ".join(map(repr, self.classes))
-        if of is None:
+        if pos_label is None:
             if len(self.classes) != 2:
-                raise DecibanError(f"which class is the positive one? Pass of=, one of {listed or 'none: no rows'}")
+                raise DecibanError(
+                    f"which class is the positive one? Pass pos_label=, one of {listed or 'none: no rows'}"
+                )
             return 1
-        if level_of(of) not in self.classes:
-            raise DecibanError(f"{of!r} is not a class of this evaluation: pass one of {listed or 'none: no rows'}")
-        return self.classes.index(level_of(of))
+        if level_of(pos_label) not in self.classes:
+            raise DecibanError(
+                f"{pos_label!r} is not a class of this evaluation: pass one of {listed or 'none: no rows'}"
+            )
+        return self.classes.index(level_of(pos_label))
 
     # For people ------------------------------------------------------------------------------------------------------
 
@@ -305,23 +309,23 @@ class Evaluation:
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
 
-    def plot_roc(self, of: Level = None) -> Any:
-        """The ROC curve as an altair chart; of more than two classes and without `of`, one line for each."""
+    def plot_roc(self, pos_label: Level = None) -> Any:
+        """The ROC curve as an altair chart; without `pos_label`, one line for each of three classes or more."""
         from deciban.evaluation import plots
 
-        return plots.roc(self, of=of)
+        return plots.roc(self, pos_label=pos_label)
 
-    def plot_precision_recall(self, of: Level = None) -> Any:
-        """Precision against recall as an altair chart; of more than two classes and without `of`, one line for each."""
+    def plot_precision_recall(self, pos_label: Level = None) -> Any:
+        """Precision against recall as an altair chart; of more than two classes and without `pos_label`, one line for each."""
         from deciban.evaluation import plots
 
-        return plots.precision_recall(self, of=of)
+        return plots.precision_recall(self, pos_label=pos_label)
 
-    def plot_calibration(self, of: Level = None, bins: int = 10) -> Any:
+    def plot_calibration(self, pos_label: Level = None, bins: int = 10) -> Any:
         """The reliability diagram as an altair chart."""
         from deciban.evaluation import plots
 
-        return plots.calibration(self, of=of, bins=bins)
+        return plots.calibration(self, pos_label=pos_label, bins=bins)
 
     def plot_confusion(self) -> Any:
         """The confusion matrix as an altair chart."""

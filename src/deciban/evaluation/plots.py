@@ -23,18 +23,18 @@ Figure = dict[str, Any]
 # Judgements ----------------------------------------------------------------------------------------------------------
 
 
-def roc(evaluation: Any, of: Any = None) -> Any:
+def roc(evaluation: Any, pos_label: Any = None) -> Any:
     """Sensitivity = tp/(tp + fn) against the false positive rate = fp/(fp + tn), for every threshold.
 
-    The title holds the area below it (AUC) with its 95% interval. `of` is the class to find, by default the second of
-    two; of more than two classes, each has a line of its own.
+    The title holds the area below it (AUC) with its 95% interval. `pos_label` is the class to find, by default the second
+    of two; of more than two classes, each has a line of its own.
 
     >>> import deciban as db
     >>> judged = db.Evaluation.of([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.85])
     >>> roc(judged).to_dict()["title"]["text"]
     'ROC of 1: AUC 0.750 (95% interval 0.057 to 1.000)'
     """
-    names, curves, each = _curves(evaluation, of)
+    names, curves, each = _curves(evaluation, pos_label)
     areas = [_area(curve, "" if each else "95% interval ") for curve in curves]
     figures = [
         {"line": f"{name}: {area}", "roc": roc_line(curve)}
@@ -44,17 +44,17 @@ def roc(evaluation: Any, of: Any = None) -> Any:
     return quality.roc(figures, heading)
 
 
-def precision_recall(evaluation: Any, of: Any = None) -> Any:
+def precision_recall(evaluation: Any, pos_label: Any = None) -> Any:
     """Precision = tp/(tp + fp) against recall = tp/(tp + fn), for every threshold.
 
-    The title holds the average precision Σ (recallᵢ − recallᵢ₋₁)·precisionᵢ. `of` is as for `roc`.
+    The title holds the average precision Σ (recallᵢ − recallᵢ₋₁)·precisionᵢ. `pos_label` is as for `roc`.
 
     >>> import deciban as db
     >>> judged = db.Evaluation.of([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.85])
     >>> precision_recall(judged).to_dict()["title"]["text"]
     'Precision and recall of 1: average precision 0.833'
     """
-    names, curves, each = _curves(evaluation, of)
+    names, curves, each = _curves(evaluation, pos_label)
     means = [_mean_precision(curve) for curve in curves]
     figures = [
         {
@@ -69,23 +69,23 @@ def precision_recall(evaluation: Any, of: Any = None) -> Any:
     return quality.precision_recall(figures, "Precision and recall of each class" if each else one)
 
 
-def calibration(evaluation: Any, of: Any = None, bins: int = 10) -> Any:
+def calibration(evaluation: Any, pos_label: Any = None, bins: int = 10) -> Any:
     """Share of rows that are of the class, against the probability the model gave them, in bins; below, the rows.
 
     A calibrated model lies on the diagonal; bars are 95% intervals (Wilson's). The title holds the expected calibration
-    error Σ_bins rows/n·|observed − predicted|. `of` is by default the second of two classes; of more, the class that
-    the model gave the most to.
+    error Σ_bins rows/n·|observed − predicted|. `pos_label` is by default the second of two classes; of more, the class
+    that the model gave the most to.
 
     >>> import deciban as db
     >>> judged = db.Evaluation.of([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.85])
     >>> calibration(judged).to_dict()["vconcat"][0]["title"]["text"]
     'Calibration of 1: ECE 0.125'
     """
-    found = calibration_bins(evaluation.calibration(of, bins), bins)
+    found = calibration_bins(evaluation.calibration(pos_label, bins), bins)
     classes = evaluation.classes
-    top = of is None and len(classes) > 2
-    name = "the predicted class" if top else str(classes[-1] if of is None else of)
-    heading = f"Calibration of {name}: ECE {evaluation.ece(of, bins):.3f}"
+    top = pos_label is None and len(classes) > 2
+    name = "the predicted class" if top else str(classes[-1] if pos_label is None else pos_label)
+    heading = f"Calibration of {name}: ECE {evaluation.ece(pos_label, bins):.3f}"
     up = "share that was right" if top else f"share of {name}"
     return quality.calibration({"bins": found}, heading, f"probability given to {name}", up)
 
@@ -103,12 +103,12 @@ def confusion(evaluation: Any) -> Any:
     return quality.confusion(numbered(evaluation.classes), counts, f"Confusion: accuracy {evaluation.accuracy:.3f}")
 
 
-def _curves(evaluation: Any, of: Any) -> tuple[list[str], list[Any], bool]:
+def _curves(evaluation: Any, pos_label: Any) -> tuple[list[str], list[Any], bool]:
     """The names of the classes that are drawn, their curves, and whether that is each class."""
     _require_rows(evaluation)
     classes = evaluation.classes
-    each = of is None and len(classes) > 2
-    wanted = classes if each else (classes[-1] if of is None else level_of(of),)
+    each = pos_label is None and len(classes) > 2
+    wanted = classes if each else (classes[-1] if pos_label is None else level_of(pos_label),)
     return numbered(wanted), [evaluation.roc(label) for label in wanted], each
 
 

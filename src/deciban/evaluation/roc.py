@@ -44,12 +44,12 @@ class Roc:
     fp: FloatArray  # (m + 1) Σ w of negatives at or above
 
     @classmethod
-    def of(cls, y: Any, scores: Any, positive: Level = None, sample_weight: Any = None) -> Roc:
+    def of(cls, y: Any, scores: Any, pos_label: Level = None, sample_weight: Any = None) -> Roc:
         """The curve of any real scores: probabilities, decision functions, distances.
 
-        `positive` is the label of the positives; by default the second of two. A row of weight 0 is as if absent.
+        `pos_label` is the label of the positives; by default the second of two. A row of weight 0 is as if absent.
         """
-        member = _members(y, positive)
+        member = _members(y, pos_label)
         x = _scores(scores, len(member))
         weights = row_weights(sample_weight, len(x))
         if weights is not None and not weights.all():
@@ -233,26 +233,26 @@ def _shares(part: FloatArray, whole: float) -> FloatArray:
 # Input ---------------------------------------------------------------------------------------------------------------
 
 
-def _members(y: Any, positive: Level) -> NDArray[np.bool_]:
+def _members(y: Any, pos_label: Level) -> NDArray[np.bool_]:
     """Which rows are positive."""
     encoded = encode_labels(y)
-    place = _place(encoded.classes, None if positive is None else level_of(positive))
+    place = _place(encoded.classes, None if pos_label is None else level_of(pos_label))
     members: NDArray[np.bool_] = encoded.codes == place
     return members
 
 
-def _place(classes: Levels, positive: Level) -> int:
+def _place(classes: Levels, pos_label: Level) -> int:
     """Of the positive class; one that no row has is at −1."""
     listed = ", ".join(map(repr, classes))
-    if positive is None:
+    if pos_label is None:
         if len(classes) == 1 and classes[0] in CLEAR:
             return CLEAR[classes[0]] - 1
         if len(classes) not in (0, 2):
-            raise DecibanError(f"which of {listed} is positive? Pass positive=, one of the labels")
+            raise DecibanError(f"which of {listed} is positive? Pass pos_label=, one of the labels")
         return len(classes) - 1
-    if positive not in classes and len(classes) > 1:
-        raise DecibanError(f"no row is labelled {positive!r}: positive must be one of {listed}")
-    return classes.index(positive) if positive in classes else -1
+    if pos_label not in classes and len(classes) > 1:
+        raise DecibanError(f"no row is labelled {pos_label!r}: pos_label must be one of {listed}")
+    return classes.index(pos_label) if pos_label in classes else -1
 
 
 def _scores(scores: Any, rows: int) -> NDArray[Any]:

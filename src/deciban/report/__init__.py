@@ -71,26 +71,26 @@ class Report:
         told = self._evidence()
         return charts.ranking(told["ranking"], told["unit"])
 
-    def plot_column(self, name: Any, of: Any = None) -> Any:
+    def plot_column(self, name: Any, pos_label: Any = None) -> Any:
         """What each value of a column says for a class, and how common it is in each class, as an altair chart.
 
-        `of` is the class: by default the second of two, or the first of more.
+        `pos_label` is the class: by default the second of two, or the first of more.
         """
         told = self._evidence()
-        return charts.column(_named(told["columns"], "name", str(name), "column"), self._class(of), told["unit"])
+        return charts.column(_named(told["columns"], "name", str(name), "column"), self._class(pos_label), told["unit"])
 
-    def plot_pair(self, a: Any, b: Any, of: Any = None) -> Any:
+    def plot_pair(self, a: Any, b: Any, pos_label: Any = None) -> Any:
         """What two columns say together for a class, as a map: a pair that an EvidenceClassifier has a table of."""
         pairs = [{**pair, "both": " + ".join(sorted(pair["names"]))} for pair in self._evidence()["pairs"]]
-        return charts.pair(_named(pairs, "both", " + ".join(sorted((str(a), str(b)))), "pair"), self._class(of))
+        return charts.pair(_named(pairs, "both", " + ".join(sorted((str(a), str(b)))), "pair"), self._class(pos_label))
 
-    def plot_terms(self, name: Any = None, of: Any = None) -> Any:
+    def plot_terms(self, name: Any = None, pos_label: Any = None) -> Any:
         """The terms of a column of documents that say most for a class and against it; by default of the first such."""
         found = self._evidence()["terms"]
         if name is None and found:
             name = found[0]["name"]
         wanted = None if name is None else str(name)
-        return charts.terms(_named(found, "name", wanted, "column of documents"), self._class(of))
+        return charts.terms(_named(found, "name", wanted, "column of documents"), self._class(pos_label))
 
     def plot_residuals(self) -> Any:
         """Observed against predicted, of a model of numbers, as an altair chart."""
@@ -106,11 +106,11 @@ class Report:
             raise DecibanError("this model tells no evidence by columns")
         return found
 
-    def _class(self, of: Any) -> str | None:
+    def _class(self, pos_label: Any) -> str | None:
         """By its name in the report."""
-        classes, name = self.figures["classes"], None if of is None else str(of)
+        classes, name = self.figures["classes"], None if pos_label is None else str(pos_label)
         if name is not None and name not in classes:
-            raise DecibanError(f"no class {of!r}; there are {classes}")
+            raise DecibanError(f"no class {pos_label!r}; there are {classes}")
         if len(classes) == 2 and name == classes[0]:
             raise DecibanError(
                 f"of two classes evidence is told for the second, {classes[1]!r}, and so against the first"

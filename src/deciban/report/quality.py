@@ -159,10 +159,10 @@ def _by_class(evaluation: Evaluation, names: list[str]) -> Figures:
 # Curves --------------------------------------------------------------------------------------------------------------
 
 
-def curve(evaluation: Evaluation, of: Level = None, *, share: float = 1.0) -> Figures:
+def curve(evaluation: Evaluation, pos_label: Level = None, *, share: float = 1.0) -> Figures:
     """What calling class `of` at each of many thresholds does: tp and fp are exact, the lines are for drawing."""
     classes = evaluation.classes
-    place = len(classes) - 1 if of is None else classes.index(of)
+    place = len(classes) - 1 if pos_label is None else classes.index(pos_label)
     roc = evaluation.roc(classes[place])
     steps = STEPS if len(classes) <= MANY else FEWER_STEPS
     tp, fp = at_thresholds(roc, np.arange(steps + 1) / steps)
@@ -194,16 +194,16 @@ def calibrations(evaluation: Evaluation, share: float = 1.0) -> list[Figures]:
     return [calibration(evaluation, of, share=share) for of in (None, *(classes if len(classes) > 2 else ()))]
 
 
-def calibration(evaluation: Evaluation, of: Level = None, bins: int = BINS, *, share: float = 1.0) -> Figures:
+def calibration(evaluation: Evaluation, pos_label: Level = None, bins: int = BINS, *, share: float = 1.0) -> Figures:
     """Shares of rows of a class against the probabilities that it was given, by bins, with Wilson's 95% intervals."""
     classes = evaluation.classes
-    top = of is None and len(classes) > 2
-    name = None if top else numbered(classes)[1 if of is None else classes.index(of)]
+    top = pos_label is None and len(classes) > 2
+    name = None if top else numbered(classes)[1 if pos_label is None else classes.index(pos_label)]
     return {
         "class": name,
         "title": "the predicted class" if name is None else name,
-        "ece": plain(evaluation.ece(of, bins)),
-        "bins": table(**calibration_bins(evaluation.calibration(of, bins), bins, share)),
+        "ece": plain(evaluation.ece(pos_label, bins)),
+        "bins": table(**calibration_bins(evaluation.calibration(pos_label, bins), bins, share)),
     }
 
 
