@@ -196,7 +196,7 @@ def test_dialects(files, here):
     table.assign(evade=table.evade + ".").to_csv("odd.csv", sep=";", decimal=",", na_rep="none", index=False)
     text = (files / "odd.csv").read_text().partition("\n")[2]
     (files / "odd.csv").write_bytes(text.replace("single", "ledig ä").encode("latin-1"))
-    dialect = ["--delimiter", ";", "--decimal", ",", "--na", "none", "--no-header", "--encoding", "latin-1"]
+    dialect = ["--delimiter", ";", "--decimal", ",", "--na-values", "none", "--no-header", "--encoding", "latin-1"]
     dialect += ["--names", ",".join(table.columns), "--trim-label", "."]
     same_model("dask", "odd.csv", "--label", "evade", *dialect)
     assert db.load("m.deciban").classes_.tolist() == ["no", "yes"]

@@ -94,7 +94,7 @@ def test_every_kind_gives_the_probabilities_of_its_peer(args, peer, numbers, tmp
         (["--calibrate", "temperature"], db.CalibratedClassifier(db.EvidenceClassifier())),
         (NAIVE_BAYES, db.NaiveBayes()),
         (
-            [*NAIVE_BAYES, "--smoothing", "0.25", "--missing-cells", "category"],
+            [*NAIVE_BAYES, "--smoothing", "0.25", "--missing", "category"],
             db.NaiveBayes(smoothing=0.25, missing="category"),
         ),
         (
@@ -252,7 +252,16 @@ def test_how_files_are_written(tmp_path):
     text = "a comment\n7|'x|y'|1,5|none|ja\n7|z|2,5|3|nein\n8|z|-|4|ja\n"
     (tmp_path / "a.data").write_bytes(text.encode("utf-16"))
     args = ["--delimiter", "|", "--quote", "'", "--decimal", ",", "--skip", "1", "--no-header", "--encoding", "utf-16"]
-    more = ["--names", "code,name,size,rest,answer", "--na", "none,-", "--category", "code", "--input-format", "csv"]
+    more = [
+        "--names",
+        "code,name,size,rest,answer",
+        "--na-values",
+        "none,-",
+        "--category",
+        "code",
+        "--input-format",
+        "csv",
+    ]
     for kind in LEARNED:
         given = ["--model", kind, "--label", "answer", "--json", "-o", tmp_path / f"{kind}.deciban"]
         about = json.loads(run("fit", tmp_path / "a.data", *args, *more, *given).stdout)
@@ -370,7 +379,7 @@ def test_a_calibrated_model_goes_on(kind, files):
         ["--drop", "age"],
         ["--smoothing", "0"],
         ["--families", "auto"],
-        ["--missing-cells", "skip"],
+        ["--missing", "skip"],
         ["--prior", "uniform"],
         ["--calibrate", "temperature"],
         ["--l2", "1"],
@@ -707,7 +716,7 @@ def test_leave_one_out_is_for_models_that_can(numbers, tmp_path):
         (["--text", "nothing"], "--text: there is no column"),
         (["--smoothing", "2"], "--smoothing is for --model naive-bayes, and the model is evidence"),
         (["--families", "auto"], "--families is for --model naive-bayes, and the model is evidence"),
-        (["--missing-cells", "skip"], "--missing-cells is for --model naive-bayes, and the model is evidence"),
+        (["--missing", "skip"], "--missing is for --model naive-bayes, and the model is evidence"),
         ([*NAIVE_BAYES, "--pairs", "3"], "--pairs is for --model evidence, and the model is naive-bayes"),
         (["--pairs", "many"], "--pairs is auto, or a whole number of 0 or more, not 'many'"),
         (["--pairs", "1.5"], "--pairs is auto, or a whole number of 0 or more, not '1.5'"),

@@ -213,8 +213,8 @@ def test_what_is_given_is_not_guessed(written):
     assert written("1,2\n", names=["a", "b"]) == {"a": [1], "b": [2]}
     assert written("a,b\n1,2\n", names=["a", "b"]) == {"a": [1], "b": [2]}
     assert written("a,b|c\n1,x|3\n", delimiter="|") == {"a,b": ["1,x"], "c": [3]}
-    assert written("x,y\n-,NA\n1,2\n", missing=["-"]) == {"x": [None, 1], "y": ["NA", "2"]}
-    assert written("x,y\n,a\n1,\n", missing=[]) == {"x": ["", "1"], "y": ["a", ""]}
+    assert written("x,y\n-,NA\n1,2\n", na_values=["-"]) == {"x": [None, 1], "y": ["NA", "2"]}
+    assert written("x,y\n,a\n1,\n", na_values=[]) == {"x": ["", "1"], "y": ["a", ""]}
     assert written("x,y\n5%,no.\n7%,yes.\n", trim={"x": "%", "y": "."}) == {"x": [5, 7], "y": ["no", "yes"]}
 
 
@@ -249,7 +249,7 @@ def test_dialects_are_guessed_from_the_first_rows():
         ({"names": ["a"]}, "line 1: 1 names are given for 2 columns"),
         ({"names": ["a", "b", "c"]}, "line 1: 3 names are given for 2 columns"),
         ({"names": "ab"}, "names must be a list"),
-        ({"missing": "NA"}, "missing must be a list"),
+        ({"na_values": "NA"}, "na_values must be a list"),
         ({"names": ["a", "a"]}, "t.csv: column 'a' occurs more than once"),
         ({"types": {"x": "day"}}, "must be one of category, text, number, boolean, date"),
         ({"types": {"z": "text"}}, "no column 'z'"),
@@ -300,7 +300,7 @@ def test_any_rows_that_csv_writes_are_read_back(tmp_path_factory, written, size)
     rows, text, delimiter = written
     path = at(tmp_path_factory.mktemp("rows"), "t.csv", text)
     names = [f"n{j}" for j in range(len(rows[0]))]
-    options = {"delimiter": delimiter, "header": False, "names": names, "missing": [], "block_size": size}
+    options = {"delimiter": delimiter, "header": False, "names": names, "na_values": [], "block_size": size}
     expected = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
     assume(expected == rows)  # csv.writer leaves some carriage returns without quotes
     assert dialect_of(path, options).spaced or columns_of(path, options) == [list(c) for c in zip(*rows, strict=True)]

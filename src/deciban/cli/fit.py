@@ -85,7 +85,7 @@ def fit(
     missing_cells: Annotated[
         str | None,
         choice(
-            "--missing-cells",
+            "--missing",
             among=["skip", "category"],
             help="Of naive-bayes: a missing cell is no evidence, or a value of its own.",
             rich_help_panel=MODEL,

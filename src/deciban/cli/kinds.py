@@ -12,7 +12,7 @@ from deciban.cli.options import require_column
 SETTINGS = {  # of models, and the options that set them
     "families": "--families",
     "smoothing": "--smoothing",
-    "missing": "--missing-cells",
+    "missing": "--missing",
     "class_prior": "--prior",
     "shrinkage": "--shrinkage",
     "l2": "--l2",

@@ -75,11 +75,11 @@ class Reading:
             rich_help_panel=FILES,
         ),
     ] = None
-    na: Annotated[
+    na_values: Annotated[
         list[str] | None,
         typer.Option(
             metavar="WORD,WORD",
-            help="What stands for a missing cell, beside nothing. Repeatable.",
+            help="What stands for a missing value, beside an empty cell. Repeatable.",
             rich_help_panel=FILES,
         ),
     ] = None
@@ -118,7 +118,9 @@ class Reading:
             quote=self.quote,
             header=self.header,
             names=self.names.split(",") if self.names else None,
-            missing=("", *(word for given in self.na for word in given.split(","))) if self.na else MISSING,
+            na_values=("", *(word for given in self.na_values for word in given.split(",")))
+            if self.na_values
+            else MISSING,
             decimal=self.decimal,
             skip=self.skip,
         )

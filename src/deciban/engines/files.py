@@ -261,7 +261,7 @@ def _misfit(part: Delimited | JsonLines, reading: Reading) -> DecibanError:
     for name in sorted(reading.guessed):
         cells = reading.types[name]
         say = f"--category {name}" + (
-            f" or --columns {name}=number" if cells == "empty" else ", or --na if it is missing"
+            f" or --columns {name}=number" if cells == "empty" else ", or --na-values if it is missing"
         )
         try:
             for job in part.jobs(Reading([name], reading.types)):

@@ -316,7 +316,7 @@ class Evaluation:
         return plots.roc(self, pos_label=pos_label)
 
     def plot_precision_recall(self, pos_label: Level = None) -> Any:
-        """Precision against recall as an altair chart; of more than two classes and without `pos_label`, one line for each."""
+        """Precision against recall as a chart; without `pos_label`, a line for each of three classes or more."""
         from deciban.evaluation import plots
 
         return plots.precision_recall(self, pos_label=pos_label)

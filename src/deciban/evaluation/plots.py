@@ -26,8 +26,8 @@ Figure = dict[str, Any]
 def roc(evaluation: Any, pos_label: Any = None) -> Any:
     """Sensitivity = tp/(tp + fn) against the false positive rate = fp/(fp + tn), for every threshold.
 
-    The title holds the area below it (AUC) with its 95% interval. `pos_label` is the class to find, by default the second
-    of two; of more than two classes, each has a line of its own.
+    The title holds the area below it (AUC) with its 95% interval. `pos_label` is the class to find, by default the
+    second of two; of more than two classes, each has a line of its own.
 
     >>> import deciban as db
     >>> judged = db.Evaluation.of([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.85])

@@ -109,7 +109,7 @@ class Delimited:
         """A decimal sign, or what is written for a missing cell, is not guessed where it is given."""
         decimals = {".": "formatted_comma", ",": "formatted"}  # what is then left out
         styles = tuple(style for style in STYLES if style != decimals.get(self.asked.decimal or ""))
-        markers = MARKERS if self.asked.missing == MISSING else frozenset[str]()
+        markers = MARKERS if self.asked.na_values == MISSING else frozenset[str]()
         return Options(styles, markers, digits_are_numbers=True)
 
     def _survey(self, block: Block) -> dict[str, Cells]:
@@ -188,7 +188,7 @@ class Delimited:
     @cached_property
     def _missing(self) -> list[str]:
         """What is written for a missing cell; where cells have spaces beside them, with one too."""
-        found = list(self.asked.missing)
+        found = list(self.asked.na_values)
         return [*found, *(f" {word}" for word in found)] if self.dialect.spaced else found
 
     def _converted(self, column: Any, name: str, cells: Cells, *, strict: bool) -> Any:
@@ -227,7 +227,7 @@ class Delimited:
             array = pc.utf8_trim_whitespace(array)
         if name in self.trim:
             array = pc.utf8_rtrim(array, self.trim[name])
-        return pc.if_else(pc.is_in(array, pa.array(self.asked.missing, pa.string())), None, array)
+        return pc.if_else(pc.is_in(array, pa.array(self.asked.na_values, pa.string())), None, array)
 
     def _cells(self, block: Block) -> dict[str, Cells]:
         """The type of every column of a block."""

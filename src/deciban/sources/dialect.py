@@ -47,7 +47,7 @@ class Asked:
     quote: str = '"'
     header: bool | None = None
     names: Sequence[str] | None = None
-    missing: Collection[str] = MISSING
+    na_values: Collection[str] = MISSING
     decimal: str | None = None
     skip: int = 0
 
@@ -66,8 +66,8 @@ def sniff(sample: bytes, asked: Asked | None = None, *, tabs: bool = False) -> D
     after = [cell for record in records for cell in record[1:] if cell]
     spaced = delimiter != "\t" and bool(after) and sum(cell[0] == " " for cell in after) > 0.9 * len(after)
     cells = [[cell.strip() for cell in record] for record in records]
-    decimal = asked.decimal or ("," if delimiter != "," and _has_decimal_commas(cells, asked.missing) else ".")
-    header = _has_header(cells, asked.missing, decimal) if asked.header is None else asked.header
+    decimal = asked.decimal or ("," if delimiter != "," and _has_decimal_commas(cells, asked.na_values) else ".")
+    header = _has_header(cells, asked.na_values, decimal) if asked.header is None else asked.header
     if asked.names is not None and asked.header is None:
         header = bool(cells) and cells[0] == list(asked.names)
     return Dialect(delimiter, asked.quote, header, spaced, decimal)

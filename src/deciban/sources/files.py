@@ -70,7 +70,7 @@ def scan(
     header: bool | None = None,
     names: Sequence[str] | None = None,
     quote: str = '"',
-    missing: Collection[str] = MISSING,
+    na_values: Collection[str] = MISSING,
     decimal: str | None = None,
     encoding: str = "utf-8",
     skip: int = 0,
@@ -91,7 +91,7 @@ def scan(
     delimiter, header, quote : the dialect of csv; what is not given is found out from the first rows
     names : names of the columns of csv, in place of a header, or instead of one if `header=True`
         Without names and header columns are called c1, c2, ….
-    missing : what is written for a missing cell of csv
+    na_values : what is written for a missing value of csv
     decimal : the decimal point; by default a comma where columns of the first rows are only numbers with one
     encoding, skip : the encoding; lines to skip at the beginning
     types : {column: "category", "number", "boolean" or "date"} for columns that shall not be typed by what they hold
@@ -125,10 +125,10 @@ def scan(
     >>> db.NaiveBayes().fit(people, "evade").predict(people).tolist()
     ['no', 'no', 'yes']
     """
-    for what, words in (("names", names), ("missing", missing)):
+    for what, words in (("names", names), ("na_values", na_values)):
         if isinstance(words, str):
             raise DecibanError(f"{what} must be a list of words, not {words!r}")
-    asked = Asked(delimiter, quote, header, None if names is None else tuple(names), tuple(missing), decimal, skip)
+    asked = Asked(delimiter, quote, header, None if names is None else tuple(names), tuple(na_values), decimal, skip)
     _check(asked, block_size, types)
     text = partial(TextFile, encoding=encoding, block_size=block_size)
     parts = [_part(path, called, format, text, asked, trim or {}, labels) for path, called in _resolved(paths)]
