@@ -334,7 +334,7 @@ def test_labels_of_one_file_that_look_like_those_of_another_are_not_two_classes(
             one.merge(other)
     with pytest.raises(db.DecibanError, match="'u' is not"):
         a.partial_fit(db.scan(tmp_path / "b.csv"), "y")
-    text = [db.NaiveBayes().fit(db.scan(tmp_path / f"{n}.csv", types={"y": "text"}), "y") for n in "ab"]
+    text = [db.NaiveBayes().fit(db.scan(tmp_path / f"{n}.csv", types={"y": "category"}), "y") for n in "ab"]
     whole = db.NaiveBayes().fit(db.scan([tmp_path / "a.csv", tmp_path / "b.csv"]), "y")
     assert evidence(text[0] + text[1]) == evidence(whole)
 

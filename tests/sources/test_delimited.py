@@ -449,7 +449,7 @@ def test_types_hold_the_cells_of_all_files(tmp_path, case, turned):
 
 
 def test_given_types(written):
-    assert written("x,y\n1,a\n0,b\n", types={"x": "text"}) == {"x": ["1", "0"], "y": ["a", "b"]}
+    assert written("x,y\n1,a\n0,b\n", types={"x": "category"}) == {"x": ["1", "0"], "y": ["a", "b"]}
     assert written("x,y\n1,a\n0,b\n", types={"x": "number"}) == {"x": [1.0, 0.0], "y": ["a", "b"]}
     assert written("x,y\n1,a\n0,b\n", types={"x": "boolean"}) == {"x": [True, False], "y": ["a", "b"]}
     assert written("x,y\n,a\n", types={"x": "number"}) == {"x": [None], "y": ["a"]}

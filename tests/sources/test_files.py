@@ -42,7 +42,7 @@ def test_columns_are_chosen_by_name(scan):
 
 
 def test_what_is_printed(scan, tmp_path):
-    assert repr(scan) == f"Scan of {tmp_path / 't.csv'}: n (integer), x (number), b (boolean), t (text)"
+    assert repr(scan) == f"Scan of {tmp_path / 't.csv'}: n (integer), x (number), b (boolean), t (category)"
     both = db.scan([tmp_path / "t.csv", at(tmp_path, "u.csv", csv_text(TABLE))])
     assert repr(both.select(["n"])) == "Scan of 2 files: n (integer)"
 
@@ -180,7 +180,7 @@ def test_standard_input_among_files_is_called_so(tmp_path, monkeypatch):
 
     monkeypatch.setattr(sys, "stdin", Input)
     scan = db.scan("-")
-    assert repr(scan) == "Scan of standard input: x (integer), y (text)"
+    assert repr(scan) == "Scan of standard input: x (integer), y (category)"
     Input.buffer.seek(0)
     with pytest.raises(db.DecibanError, match=r"^standard input lacks column 'z'"):
         db.scan([at(tmp_path, "t.csv", "x,y,z\n1,a,2\n"), "-"]).read()

@@ -77,7 +77,7 @@ def test_folders_are_classes_and_the_order_is_that_of_paths(folder):
     assert scan.read() == table  # again
     assert db.scan(str(folder) + os.sep).read() == table
     assert pa.table(scan) == table
-    assert repr(scan.select("subject")) == f"Scan of {folder}: subject (text)"
+    assert repr(scan.select("subject")) == f"Scan of {folder}: subject (category)"
 
 
 def test_rows_do_not_hang_on_the_size_of_blocks_or_on_threads(folder, monkeypatch):

@@ -54,7 +54,7 @@ SUFFIXES: dict[str, Format] = {
     ".mbox": "mail",
 }
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-Given = Literal["category", "text", "number", "boolean", "date"]  # types that a user may ask for; text is a category
+Given = Literal["category", "number", "boolean", "date"]  # types that a user may ask for
 Watch = Callable[[int, int, str], None]  # is told the rows read, and how many bytes of which file they took
 EXPORTED: dict[Cells, Any] = {"text": pa.string()}
 STANDARD_INPUT = ("/dev/stdin", "/proc/self/fd/0", "/dev/fd/0")
@@ -420,7 +420,8 @@ class Scan(Stream):
         return reader.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        return f"Scan of {self.title}: {', '.join(f'{name} ({cells})' for name, cells in self.columns.items())}"
+        shown = ((name, "category" if cells == "text" else cells) for name, cells in self.columns.items())
+        return f"Scan of {self.title}: {', '.join(f'{name} ({cells})' for name, cells in shown)}"
 
 
 def _done(item: tuple[Part, Job]) -> tuple[Part, Read]:
