@@ -165,7 +165,7 @@ def mail(bench: Bench) -> None:
         one = Path(names[0]).read_bytes()
         numpy = _fastest([sys.executable, "-c", "import numpy"], b"")
         for kind in ("naive-bayes", "evidence"):
-            mine = _fastest(_deciban("filter", folder / kind, "--exit-zero"), one)
+            mine = _fastest(_deciban("mail", "filter", folder / kind, "--exit-zero"), one)
             bench.limit(
                 f"one mail through filter, {kind}, beside python -c 'import numpy'", 100 * mine / numpy, 200, "%"
             )
@@ -184,7 +184,7 @@ def _filter_bulk(bench: Bench, folder: Path, names: Sequence[str]) -> None:
         _run([program, "-d", home, option, "-b"], chosen)
     peer = [program, "-d", home, "-b", "-T"]
     for kind in ("naive-bayes", "evidence"):
-        ours = _deciban("filter", folder / kind, "--bulk")
+        ours = _deciban("mail", "filter", folder / kind, "--bulk")
         bench.compare(
             f"{len(names):,} mails through filter, {kind}",
             "bogofilter -b",

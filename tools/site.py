@@ -59,16 +59,11 @@ def commands_page() -> str:
     parts = ["# Command line", root.help or "", "Every command says this itself: `deciban COMMAND --help`."]
     parts += _options(root.params)
     for name, command in sorted(root.commands.items()):
-        parts += _mail(name) if name in _mail_commands() else _command(name, command)
-        if name == "forget":  # of rows, and of mail
-            parts += ["### Mail: `forget --as`", *list(_mail("forget"))[1:]]
+        if name == "mail":
+            parts += [part for mail_command in command.commands for part in _mail(mail_command)]
+        else:
+            parts += _command(name, command)
     return "\n\n".join(parts) + "\n"
-
-
-def _mail_commands() -> dict[str, str]:
-    from deciban.cli import mail
-
-    return mail.COMMANDS
 
 
 def _command(name: str, command: Any) -> Iterator[str]:
@@ -104,7 +99,7 @@ def _mail(name: str) -> Iterator[str]:
     from deciban.cli import mail
 
     parser = mail._parser(name)
-    yield f"## deciban {name}"
+    yield f"## deciban mail {name}"
     yield "    " + " ".join(parser.format_usage().removeprefix("usage: ").split())
     yield _plain(parser.description or "")
     yield from _examples((parser.epilog or "").partition("\n")[2])

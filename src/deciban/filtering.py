@@ -72,7 +72,7 @@ class Filter:
 
     @classmethod
     def load(cls, path: FilePath) -> Filter:
-        """From a file that `deciban fit`, `deciban learn` or a model's save() wrote."""
+        """From a file that `deciban fit`, `deciban mail learn` or a model's save() wrote."""
         try:
             return cls(read_parts(path))
         except DecibanError:
@@ -143,7 +143,7 @@ class Filter:
             return []
         if len(self.classes) < 2:
             known = f"only {self.classes[0]!r}" if self.classes else "no mail"
-            raise DecibanError(f"the model has learned {known} so far: `deciban learn` teaches it more classes")
+            raise DecibanError(f"the model has learned {known} so far: `deciban mail learn` teaches it more classes")
         frame = self._frame(mails)
         scores = np.empty((frame.rows, len(self.classes)))
         self._scorer.joint(frame, scores)

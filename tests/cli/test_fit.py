@@ -524,7 +524,7 @@ def test_mail_from_one_command_to_the_next(kind, mail, tmp_path):
     right = [line["prediction"] == name.parent.name for line, name in zip(lines, names, strict=True)]
     assert judged["rows"] == 60
     assert judged["accuracy"] == np.mean(right) > 0.9
-    found = [json.loads(line) for line in run("filter", path, "--json", *names).stdout.splitlines()]
+    found = [json.loads(line) for line in run("mail", "filter", path, "--json", *names).stdout.splitlines()]
     for line, each, name in zip(lines, found, names, strict=True):
         assert each["file"] == str(name)
         assert each["class"] == line["prediction"]
@@ -588,7 +588,7 @@ def test_folders_of_texts(tmp_path):
     np.testing.assert_allclose(proba(tmp_path / "m.deciban", pd.DataFrame({"text": said})), expected, rtol=1e-9)
     judged = run("evaluate", tmp_path / "m.deciban", tmp_path / "texts", "--input-format", "text", "--json")
     assert json.loads(judged.stdout)["metrics"]["accuracy"] == 1
-    assert run("filter", tmp_path / "m.deciban", input="Subject: claim\n\nfree prize").stdout.startswith(
+    assert run("mail", "filter", tmp_path / "m.deciban", input="Subject: claim\n\nfree prize").stdout.startswith(
         "X-Deciban: spam"
     )
     run(*args)  # of evidence

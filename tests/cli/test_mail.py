@@ -1,4 +1,4 @@
-"""`deciban filter`, `learn` and `forget --as`: what passes through, what is said, and nothing lost by many at once."""
+"""`deciban mail filter`, `learn` and `forget`: what passes through, what is said, and nothing lost by many at once."""
 
 import email
 import email.policy
@@ -96,7 +96,7 @@ def test_ten_that_learn_at_once_lose_nothing(tmp_path):
     folder = tmp_path / "box"
     folder.mkdir()
     taught = [(label, written(label, i)) for label in WORDS for i in range(5)]
-    all_at_once = [process("learn", folder / "m.deciban", "--as", label) for label, _ in taught]
+    all_at_once = [process("mail", "learn", folder / "m.deciban", "--as", label) for label, _ in taught]
     for running, (_, data) in zip(all_at_once, taught, strict=True):  # all begin before the first has its mail
         running.stdin.write(data)
         running.stdin.close()
@@ -121,8 +121,8 @@ def test_all_who_change_a_model_at_once_lose_nothing(model, tmp_path):
     for words, mails in (("learn", learned), ("forget", forgotten)):
         for label, i in mails:
             data = written(label if label in WORDS else "ham", i)
-            found.append((process(words, model, "--as", label), data))
-    judging = process("filter", model, stdout=subprocess.PIPE)
+            found.append((process("mail", words, model, "--as", label), data))
+    judging = process("mail", "filter", model, stdout=subprocess.PIPE)
     for running, data in found:
         done(running, data)
     assert done(judging, SPAM)[0].startswith(b"X-Deciban: spam p=")
@@ -160,7 +160,7 @@ os.{name} = killed
 )
 def test_a_process_that_is_killed_leaves_a_model(name, before, learned, model):
     old = model.read_bytes()
-    running = process("learn", model, "--as", "spam", program=KILLED.format(name=name, before=before) + MAIN)
+    running = process("mail", "learn", model, "--as", "spam", program=KILLED.format(name=name, before=before) + MAIN)
     done(running, SPAM, code=-signal.SIGKILL)
     assert (model.read_bytes() != old) == learned
     assert db.load(model).class_count_.tolist() == [20, 20 + learned]
@@ -189,7 +189,7 @@ def slowly(*args):
 )
 def test_an_interruption_leaves_what_was_there_and_nothing_else(number, code, said, model):
     old = model.read_bytes()
-    running = process("learn", model, "--as", "spam", program=f"{SLOW}os.fsync = slowly\n{MAIN}")
+    running = process("mail", "learn", model, "--as", "spam", program=f"{SLOW}os.fsync = slowly\n{MAIN}")
     running.stdin.write(SPAM)
     running.stdin.close()
     running.stdin = None
@@ -637,14 +637,16 @@ def test_a_model_of_one_class_passes_mail_on(tmp_path):
     for args in ([], ["--mbox"]):
         out, said = deliver("filter", tmp_path / "m.deciban", *args, data=SPAM, code=3)
         assert out == SPAM
-        assert said == "deciban: the model has learned only 'spam' so far: `deciban learn` teaches it more classes\n"
+        assert (
+            said == "deciban: the model has learned only 'spam' so far: `deciban mail learn` teaches it more classes\n"
+        )
 
 
 # Processes -----------------------------------------------------------------------------------------------------------
 
 
 def test_whoever_reads_may_go_away(model):
-    running = process("filter", model, stdout=subprocess.PIPE)
+    running = process("mail", "filter", model, stdout=subprocess.PIPE)
     running.stdout.close()
     running.stdout = None
     assert done(running, SPAM + b"x" * 10_000_000, code=3)[1] == b""
@@ -673,7 +675,7 @@ def test_streams_that_are_closed_or_full(model):
     ids=["reading", "judging"],
 )
 def test_an_interruption_loses_no_mail(patch, passed, model):
-    running = process("filter", model, program=f"{SLOW}{patch}\n{MAIN}", stdout=subprocess.PIPE)
+    running = process("mail", "filter", model, program=f"{SLOW}{patch}\n{MAIN}", stdout=subprocess.PIPE)
     running.stdin.write(SPAM)
     running.stdin.close()
     running.stdin = None
@@ -700,10 +702,16 @@ print([name for name in found if name in %r])
 def test_nothing_heavy_is_imported(office, model, tmp_path):
     (tmp_path / "spam.eml").write_bytes(SPAM)
     (tmp_path / "many.mbox").write_bytes(b"From me Mon Jan  1 00:00:00 2024\n" + SPAM)
-    lines = [["filter", office / f"{kind}.deciban", tmp_path / "spam.eml"] for kind in ("nb", "ev")]
-    lines += [["filter", model, "--json", tmp_path / "spam.eml"], ["filter", model, "--mbox", tmp_path / "many.mbox"]]
-    lines += [["learn", model, "--as", "spam", tmp_path / "spam.eml"], ["forget", model, "--as=spam", "-"]]
-    lines += [["learn", tmp_path / "new.deciban", "--as", "spam", tmp_path / "spam.eml"]]
+    lines = [["mail", "filter", office / f"{kind}.deciban", tmp_path / "spam.eml"] for kind in ("nb", "ev")]
+    lines += [
+        ["mail", "filter", model, "--json", tmp_path / "spam.eml"],
+        ["mail", "filter", model, "--mbox", tmp_path / "many.mbox"],
+    ]
+    lines += [
+        ["mail", "learn", model, "--as", "spam", tmp_path / "spam.eml"],
+        ["mail", "forget", model, "--as=spam", "-"],
+    ]
+    lines += [["mail", "learn", tmp_path / "new.deciban", "--as", "spam", tmp_path / "spam.eml"]]
     words = ["|".join(map(str, line)) for line in lines]
     out, _ = done(process(*words, program=LIGHT % (HEAVY,), stdout=subprocess.PIPE), SPAM)
     assert out.splitlines()[-1] == b"[]"
@@ -711,13 +719,13 @@ def test_nothing_heavy_is_imported(office, model, tmp_path):
 
 def test_the_other_commands_know_these(model):
     """Of those who call `app` themselves."""
-    assert re.search(r"filter .*Judge mail", run("--help").stdout)
-    passed = run("filter", model, input=SPAM).stdout
+    assert re.search(r"filter .*Judge mail", run("mail", "--help").stdout)
+    passed = run("mail", "filter", model, input=SPAM).stdout
     assert passed.startswith("X-Deciban: spam")
-    run("learn", model, "--as", "spam", input=SPAM)
+    run("mail", "learn", model, "--as", "spam", input=SPAM)
     assert db.load(model).class_count_.tolist() == [20, 21]
-    for words in ("filter", "learn"):
-        assert command(words, "--help").stdout.startswith(f"usage: deciban {words}")
+    for words in ("filter", "learn", "forget"):
+        assert command("mail", words, "--help").stdout.startswith(f"usage: deciban mail {words}")
 
 
 # Hostile mail --------------------------------------------------------------------------------------------------------
@@ -771,7 +779,7 @@ def test_hostile_mail_in_little_memory(name, model, tmp_path):
     data = HOSTILE[name]()
     (tmp_path / "in.eml").write_bytes(data)
     with (tmp_path / "in.eml").open("rb") as given, (tmp_path / "out.eml").open("wb") as out:
-        running = process("filter", model, program=LIMITED, stdin=given, stdout=out)
+        running = process("mail", "filter", model, program=LIMITED, stdin=given, stdout=out)
         is_mail = name != "random bytes"
         _, said = done(running, code=running.wait(timeout=60))
     assert running.returncode in ((0, 1, 2) if is_mail else (3,))

@@ -251,7 +251,7 @@ def test_dialects_are_guessed_from_the_first_rows():
         ({"names": "ab"}, "names must be a list"),
         ({"na_values": "NA"}, "na_values must be a list"),
         ({"names": ["a", "a"]}, "t.csv: column 'a' occurs more than once"),
-        ({"types": {"x": "day"}}, "must be one of category, text, number, boolean, date"),
+        ({"types": {"x": "day"}}, "must be one of category, number, boolean, date"),
         ({"types": {"z": "text"}}, "no column 'z'"),
         ({"trim": {"z": "."}}, "no column 'z'"),
         ({"block_size": 0}, "block_size must be"),

@@ -14,7 +14,7 @@ def main() -> None:
     try:
         if mail.is_asked_for(sys.argv[1:]):
             gc.disable()  # there is little to collect, and looking for it takes a twentieth of the time
-            raise SystemExit(mail.run(sys.argv[1], sys.argv[2:]))
+            raise SystemExit(mail.run(sys.argv[2], sys.argv[3:]))
         from deciban.cli.commands import app
         from deciban.cli.reporting import end_orderly
 

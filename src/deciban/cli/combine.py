@@ -120,7 +120,7 @@ def forget(
 
     Rows that were not learned are an error, and the model stays as it is.
 
-    A mail is forgotten by `deciban forget MODEL --as CLASS < mail`: see `deciban forget --as x --help`.
+    A mail is forgotten by `deciban mail forget MODEL --as CLASS < mail`.
 
     \b
     Examples:

@@ -49,6 +49,8 @@ def _mail(context: typer.Context) -> None:
     raise typer.Exit(mail.run(str(context.info_name), context.args))
 
 
+mails = typer.Typer(no_args_is_help=True, help="Filter mail by a model, and teach it, mail by mail.")
+app.add_typer(mails, name="mail")
 for name, help_ in mail.COMMANDS.items():
     rest = {"ignore_unknown_options": True, "allow_extra_args": True}  # which argparse reads
-    app.command(name, help=help_, add_help_option=False, context_settings=rest)(_mail)
+    mails.command(name, help=help_, add_help_option=False, context_settings=rest)(_mail)

@@ -1,4 +1,4 @@
-"""`deciban filter`, `learn` and `forget --as`: mail by mail, each in a process that starts at once."""
+"""`deciban mail filter`, `learn` and `forget`: mail by mail, each in a process that starts at once."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "filter": "Judge mail: a line for each file, or the mail itself with a header X-Deciban.",
     "learn": "Learn mail as a class, safely while others do the same.",
+    "forget": "Forget mail that was learned as a class, exactly.",
 }
 TARGET, OTHER, UNSURE, FAILED = 0, 1, 2, 3  # exit codes, as bogofilter has them
 HEADER = b"X-Deciban"
@@ -38,17 +39,17 @@ LEARN = """Learn mail as a class, from standard input or files. Without a model 
 Several processes may learn, forget and filter with one model at once: none is lost."""
 FORGET = """Forget mail that was learned as a class, exactly. What was never learned is an error."""
 EXAMPLES = {
-    "filter": "  deciban filter mail.deciban < new.eml\n  deciban filter mail.deciban inbox/*.eml\n"
-    "  find new/ -type f | deciban filter mail.deciban --bulk",
-    "learn": "  deciban learn mail.deciban --as spam < new.eml\n  deciban learn mail.deciban --as ham old.mbox --mbox",
-    "forget": "  deciban forget mail.deciban --as spam < wrong.eml",
+    "filter": "  deciban mail filter mail.deciban < new.eml\n  deciban mail filter mail.deciban inbox/*.eml\n"
+    "  find new/ -type f | deciban mail filter mail.deciban --bulk",
+    "learn": "  deciban mail learn mail.deciban --as spam < new.eml\n"
+    "  deciban mail learn mail.deciban --as ham old.mbox --mbox",
+    "forget": "  deciban mail forget mail.deciban --as spam < wrong.eml",
 }
 
 
 def is_asked_for(arguments: Sequence[str]) -> bool:
-    """Whether a command line is one of these; `forget` is, if mail is to be forgotten."""
-    command = arguments[0] if arguments else ""
-    return command in COMMANDS or (command == "forget" and any(a == "--as" or a.startswith("--as=") for a in arguments))
+    """Whether a command line is one of these."""
+    return len(arguments) > 1 and arguments[0] == "mail" and arguments[1] in COMMANDS
 
 
 def run(command: str, arguments: Sequence[str]) -> int:
@@ -89,7 +90,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser(command: str) -> argparse.ArgumentParser:
     text = {"filter": FILTER, "learn": LEARN, "forget": FORGET}[command]
     parser = _Parser(
-        prog=f"deciban {command}",
+        prog=f"deciban mail {command}",
         description=text,
         epilog=f"examples:\n{EXAMPLES[command]}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
