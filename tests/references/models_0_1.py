@@ -38,7 +38,7 @@ def labels() -> list[str]:
 
 
 def models() -> dict[str, object]:
-    """Those of this version; the names of settings change."""
+    """As version 0.1 fitted them; some settings had other names there."""
     rows, y = table(), labels()
     numbers = rows[["size", "weight"]].fillna(0.0)
     three = [f"{label}{k % 2}" if label == "yes" else label for k, label in enumerate(y)]
@@ -46,8 +46,8 @@ def models() -> dict[str, object]:
         "naive-bayes": db.NaiveBayes(smoothing=0.5).fit(rows, y),
         "lda": db.GaussianDiscriminant().fit(numbers, y),
         "qda": db.GaussianDiscriminant(covariance="per-class", shrinkage=0.1).fit(numbers, three),
-        "evidence": db.EvidenceClassifier(trees=8, weigh_rows=1000, seed=3).fit(rows, y),
-        "calibrated": db.Calibrated(db.NaiveBayes(), folds=4, seed=5).fit(rows, three),
+        "evidence": db.EvidenceClassifier(trees=8, max_weight_rows=1000, random_state=3).fit(rows, y),
+        "calibrated": db.CalibratedClassifier(db.NaiveBayes(), cv=4, random_state=5).fit(rows, three),
         "logistic": db.LogisticRegression(l2=1.0).fit(rows, y),
         "softmax": db.SoftmaxRegression(l2=1.0).fit(numbers, three),
         "halfspace": db.Halfspace().fit(numbers, numbers["size"] > 3.1),
