@@ -50,7 +50,7 @@ def test_help_names_every_command():
 
 
 def examples(name):
-    found = next(c.callback for c in cli.app.registered_commands if c.callback.__name__ == name)
+    found = next(c.callback for c in cli.app.registered_commands if c.callback.__name__ == name.replace("-", "_"))
     return [line.strip() for line in found.__doc__.partition("Examples:")[2].splitlines() if line.strip()]
 
 

@@ -653,7 +653,7 @@ def test_whoever_reads_may_go_away(model):
 
 
 def test_streams_that_are_closed_or_full(model):
-    shell = f"{sys.executable} -c '{MAIN}' filter {model}"
+    shell = f"{sys.executable} -c '{MAIN}' mail filter {model}"
     options = {"shell": True, "input": SPAM, "capture_output": True, "check": False}
     for redirection, code, said in (
         ("> /dev/full", 3, b"deciban: No space left on device\n"),

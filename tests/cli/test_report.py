@@ -71,7 +71,7 @@ def test_learned_rows_are_left_out(office):
 def test_rows_may_stay_out_of_the_page(office):
     assert figures("later.csv", "--rows", "0")["rows"]["cells"] == []
     assert len(figures("later.csv", "--rows", "7")["rows"]["cells"]) == 7
-    chosen = [figures("later.csv", "--rows", "7", "--seed", seed)["rows"]["numbers"] for seed in (1, 1, 2)]
+    chosen = [figures("later.csv", "--rows", "7", "--random-state", seed)["rows"]["numbers"] for seed in (1, 1, 2)]
     assert chosen[0] == chosen[1] != chosen[2]
 
 

@@ -304,19 +304,19 @@ def test_a_class_of_few_rows_is_warned_of():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"folds": 1}, "folds is 1: it must be a whole number from 2 to the number of rows, 150"),
-        ({"folds": 0}, "folds is 0"),
-        ({"folds": -3}, "folds is -3"),
-        ({"folds": 151}, "folds is 151"),
-        ({"folds": 2.5}, "folds is 2.5"),
-        ({"folds": "ten"}, "folds is 'ten'"),
-        ({"folds": None}, "folds is None"),
-        ({"folds": True}, "folds is True"),
-        ({"folds": FOLD[:5]}, r"folds names 5 rows: \w+ one fold for each of the 150 rows"),
-        ({"folds": np.ones((150, 2))}, r"folds must name the fold of each row, .*\(150, 2\)"),
-        ({"folds": np.zeros(150)}, "folds has one fold only"),
-        ({"folds": FOLD[:5], "sample_weight": W}, r"folds names 5 rows: \w+ one fold for each of the 150"),
-        ({"folds": np.where(FOLD == 0, None, FOLD)}, "folds must name the fold of each row"),
+        ({"cv": 1}, "cv is 1: it must be a whole number from 2 to the number of rows, 150"),
+        ({"cv": 0}, "cv is 0"),
+        ({"cv": -3}, "cv is -3"),
+        ({"cv": 151}, "cv is 151"),
+        ({"cv": 2.5}, "cv is 2.5"),
+        ({"cv": "ten"}, "cv is 'ten'"),
+        ({"cv": None}, "cv is None"),
+        ({"cv": True}, "cv is True"),
+        ({"cv": FOLD[:5]}, r"cv names 5 rows: \w+ one fold for each of the 150 rows"),
+        ({"cv": np.ones((150, 2))}, r"cv must name the fold of each row, .*\(150, 2\)"),
+        ({"cv": np.zeros(150)}, "cv has one fold only"),
+        ({"cv": FOLD[:5], "sample_weight": W}, r"cv names 5 rows: \w+ one fold for each of the 150"),
+        ({"cv": np.where(FOLD == 0, None, FOLD)}, "cv must name the fold of each row"),
         ({"model": db.NaiveBayes}, "NaiveBayes is a class of models: pass a model"),
         ({"model": 3}, "int is not a model that gives probabilities"),
         ({"X": X[:3]}, "inconsistent numbers of samples: 3 rows, 150 labels"),
@@ -360,7 +360,7 @@ def test_rows_of_a_refit_are_counted_without_the_fold(row):
 
 def test_a_fold_of_all_rows_that_count_is_one_fold():
     weights = np.where(FOLD == 0, 1.0, 0.0)
-    with pytest.raises(db.DecibanError, match="folds has one fold only"):
+    with pytest.raises(db.DecibanError, match="cv has one fold only"):
         db.cross_validate(db.NaiveBayes(), X, Y, FOLD, sample_weight=weights)
 
 

@@ -102,7 +102,7 @@ def test_splits_differ_between_repeats_and_are_random_within_classes():
 
 def test_a_seed_gives_the_same_table_again():
     assert curve() == curve()
-    assert curve(seed=1) != curve()
+    assert curve(random_state=1) != curve()
     assert curve(repeats=3).rows[: len(curve().rows)] == curve().rows
     assert set(curve(sizes=[40]).rows) < set(curve().rows)
 

@@ -254,7 +254,7 @@ def test_the_positive_class_can_be_chosen():
         Roc.of(["a", "b", "a", "c"], x)
     with pytest.raises(DecibanError, match="which of 'a' is positive"):
         Roc.of(["a"] * 4, x)
-    with pytest.raises(DecibanError, match="no row is labelled 'y': positive must be one of 'no', 'yes'"):
+    with pytest.raises(DecibanError, match="no row is labelled 'y': pos_label must be one of 'no', 'yes'"):
         Roc.of(["no", "yes", "no", "yes"], x, pos_label="y")
     assert Roc.of(["no"] * 4, x, pos_label="yes").negatives == 4
 

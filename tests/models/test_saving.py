@@ -272,7 +272,7 @@ def test_a_twin_is_loaded_as_it_was(name, tmp_path):
     labels = LABELS[whole.index] if isinstance(X, pd.DataFrame) else LABELS
     if isinstance(whole, np.ndarray) and whole.dtype == float:
         whole = np.nan_to_num(whole)
-    twin = quietly(model.fit(whole, labels).twin)
+    twin = quietly(model.fit(whole, labels).to_linear)
     found = loaded(twin, tmp_path)
     same_contents(twin, found)
     answer_alike(twin, found, whole)

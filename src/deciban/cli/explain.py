@@ -47,7 +47,7 @@ def explain(
     \b
     Examples:
       deciban explain people.deciban new.csv --row 0
-      deciban explain people.deciban new.csv --row 0 --row 2 --pos-label Yes --json
+      deciban explain people.deciban new.csv --row 0 --pos-label Yes --json
     """
     from deciban.cli.data import class_named, columns_for, require_able, require_rows
     from deciban.cli.objects import print_object
