@@ -34,6 +34,6 @@ print("rows now:", int(together.class_count_.sum()))
 
 # Weighed evidence merges too, if all count in one layout: lay it out once, and hand out blanks.
 model = db.EvidenceClassifier().fit(parts[0], "kind")
-merged = model + model.blank().partial_fit(parts[1], "kind")
+merged = model + model.empty_copy().partial_fit(parts[1], "kind")
 back = merged.forget(parts[1], "kind")
 print("and back again:", np.allclose(back.predict_proba(table), model.predict_proba(table), rtol=0, atol=1e-9))

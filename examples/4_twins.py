@@ -25,8 +25,8 @@ for name, X in DATA.items():
 # The twin starts where the generative model is, and goes on to the likelihood of the classes.
 X = DATA["counts (which it takes for normal)"]
 model = db.GaussianDiscriminant().fit(X[:1500], y[:1500])
-twin = model.twin()
+twin = model.to_linear()
 print("the twin says the same:", np.allclose(twin.predict_proba(X), model.predict_proba(X), rtol=0, atol=1e-12))
 before = db.evaluate(twin, X[1500:], y[1500:]).log_loss
-after = db.evaluate(twin.polish(X[:1500], y[:1500]), X[1500:], y[1500:]).log_loss
+after = db.evaluate(twin.refine(X[:1500], y[:1500]), X[1500:], y[1500:]).log_loss
 print(f"log-loss on other rows {before:.3f}, polished {after:.3f}")

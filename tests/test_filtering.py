@@ -197,7 +197,7 @@ def test_models_that_read_no_mail(tmp_path):
     for model, match in (
         (db.GaussianDiscriminant().fit(numbers, labels), "^a GaussianDiscriminant reads no mail"),
         (db.LogisticRegression(l2=1.0).fit(numbers, labels), "^a LogisticRegression reads no mail"),
-        (calibrated, "^a CalibratedClassifier reads no mail"),
+        (calibrated, "^a calibrated model reads no mail"),
         (db.NaiveBayes().fit(numbers, labels), "reads a column 'x', which mails do not have"),
         (db.EvidenceClassifier().fit(numbers, labels), "reads a column 'x', which mails do not have"),
         (db.NaiveBayes().fit(words, labels), "reads the column 'c' as Categorical: fit it on --text"),

@@ -232,7 +232,8 @@ class Filter:
 
 def _require_kind(kind: Any) -> None:
     if kind not in KINDS:
-        raise DecibanError(f"a {kind} reads no mail: fit evidence or naive-bayes, not calibrated")
+        what = "calibrated model" if kind == "Calibrated" else kind
+        raise DecibanError(f"a {what} reads no mail: fit evidence or naive-bayes, not calibrated")
 
 
 def _frame(names: Sequence[Any], mails: Sequence[Texts]) -> TextFrame:

@@ -231,7 +231,7 @@ def test_copies(method, model):
     np.testing.assert_array_equal(again.predict_proba(X), found.predict_proba(X))
     fresh = clone(found)
     assert fresh.get_params(deep=False).keys() == found.get_params(deep=False).keys()
-    assert (fresh.method, fresh.folds, fresh.seed) == (method, 4, 9)
+    assert (fresh.method, fresh.cv, fresh.random_state) == (method, 4, 9)
     assert not hasattr(fresh, "model_")
     assert same_evidence(fresh.fit(X, Y), found)
     if model is not None:
@@ -281,9 +281,9 @@ def test_many_sure_rows_and_one_that_is_not(method):
     ("settings", "message"),
     [
         ({"method": "platt"}, "method must be 'temperature' or 'isotonic', not 'platt'"),
-        ({"folds": 1}, "folds must be a whole number of 2 or more, not 1"),
-        ({"folds": 2.5}, "folds must be a whole number"),
-        ({"folds": [0, 1]}, "folds must be a whole number"),
+        ({"cv": 1}, "cv must be a whole number of 2 or more, not 1"),
+        ({"cv": 2.5}, "cv must be a whole number"),
+        ({"cv": [0, 1]}, "cv must be a whole number"),
         ({"model": db.Halfspace()}, "predict_proba"),
         ({"model": LinearSVC()}, "predict_proba"),
     ],

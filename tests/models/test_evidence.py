@@ -229,8 +229,8 @@ def test_pairs_and_trees_are_as_many_as_asked_for(rows):
         ({"max_weight_rows": None}, "max_weight_rows must be .*2 or more.*None"),
         ({"trees": -1}, "trees must be .*0 or more.*-1"),
         ({"trees": 2.5}, "trees must be .*0 or more.*2.5"),
-        ({"seed": -1}, "seed must be .*-1"),
-        ({"seed": 1 << 63}, "seed must be"),
+        ({"random_state": -1}, "random_state must be .*-1"),
+        ({"random_state": 1 << 63}, "random_state must be"),
     ],
 )
 def test_settings_are_checked(settings, words, rows):

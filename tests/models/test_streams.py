@@ -202,7 +202,7 @@ def test_labels_of_every_type(tmp_path, labels):
     assert model.class_count_.tolist() == [20, 20]
     assert evidence(model.forget(scan, "y")) == alone
     assert model.leave_one_out(scan, "y").confusion.tolist() == model.leave_one_out(table, "y").confusion.tolist()
-    text = {"y": "text"} if isinstance(labels[0], str) else {}
+    text = {"y": "category"} if isinstance(labels[0], str) else {}
     typed = db.scan(at(tmp_path, "t.csv", csv_text(table)), types=text)
     assert evidence(db.NaiveBayes().fit(typed, "y")) == alone
 

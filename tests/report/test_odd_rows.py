@@ -134,7 +134,9 @@ def test_decimals_are_numbers(y):
 # Settings ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("setting", [{"seed": -1}, {"seed": 10**23}, {"rows": -1}, {"rows": 2.5}, {"rows": None}])
+@pytest.mark.parametrize(
+    "setting", [{"random_state": -1}, {"random_state": 10**23}, {"rows": -1}, {"rows": 2.5}, {"rows": None}]
+)
 def test_settings_that_are_no_whole_number(y, setting):
     X = np.random.default_rng(8).normal(y)[:, np.newaxis]
     model = db.NaiveBayes().fit(X, y)

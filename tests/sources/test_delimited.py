@@ -252,7 +252,7 @@ def test_dialects_are_guessed_from_the_first_rows():
         ({"na_values": "NA"}, "na_values must be a list"),
         ({"names": ["a", "a"]}, "t.csv: column 'a' occurs more than once"),
         ({"types": {"x": "day"}}, "must be one of category, number, boolean, date"),
-        ({"types": {"z": "text"}}, "no column 'z'"),
+        ({"types": {"z": "category"}}, "no column 'z'"),
         ({"trim": {"z": "."}}, "no column 'z'"),
         ({"block_size": 0}, "block_size must be"),
         ({"skip": -1}, "skip must be"),
@@ -312,7 +312,7 @@ def dialect_of(path, options):
 
 
 def columns_of(path, options):
-    table = db.scan(path, types=dict.fromkeys(options["names"], "text"), **options).read()
+    table = db.scan(path, types=dict.fromkeys(options["names"], "category"), **options).read()
     return [column.to_pylist() for column in table.columns]
 
 

@@ -120,7 +120,7 @@ def forget(
 
     Rows that were not learned are an error, and the model stays as it is.
 
-    A mail is forgotten by `deciban mail forget MODEL --as CLASS < mail`.
+    For mail, see `deciban mail forget`.
 
     \b
     Examples:

@@ -77,8 +77,8 @@ def _evidence_classifier() -> Types:
 
 # Settings that files know by another name: those of deciban 0.1.
 RENAMED: dict[str, dict[str, str]] = {
-    "CalibratedClassifier": {"folds": "cv", "seed": "random_state"},
-    "EvidenceClassifier": {"max_weight_rows": "max_weight_rows", "seed": "random_state"},
+    "Calibrated": {"folds": "cv", "seed": "random_state"},
+    "EvidenceClassifier": {"weigh_rows": "max_weight_rows", "seed": "random_state"},
 }
 
 TYPES: dict[str, Callable[[], Types]] = {
