@@ -3,23 +3,31 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp -name '*.?pp')
+CPP := $(shell find cpp benchmarks -name '*.?pp')
+SOURCES := pyproject.toml CMakeLists.txt $(filter cpp/%,$(CPP))
 
-.PHONY: demo test test-spark lint docs pictures bench bench-engines check-tools check-java clean
+.PHONY: demo test test-all test-long lint format docs pictures bench bench-engines check-tools check-java clean
 
 demo: $(STAMP)
 	$(BIN)/deciban demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto --dist loadgroup -m 'not spark'
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m 'not spark and not slow'
 
-test-spark: check-java $(VENV)/.spark
-	$(BIN)/python -m pytest -m spark tests/engines tests/cli tests/test_docs.py
+test-all: test test-long
+
+test-long: check-java $(VENV)/.spark
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m 'spark or slow'
 
 lint: $(VENV)/.lint
+	$(BIN)/clang-format --dry-run --Werror $(CPP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+format: $(VENV)/.lint
+	$(BIN)/clang-format -i $(CPP)
+	$(BIN)/ruff format .
 
 docs: $(STAMP)
 	$(BIN)/python tools/site.py build/site

@@ -1,6 +1,6 @@
-"""Doctests of what needs PySpark are collected where it is installed: `make test-spark`."""
+"""Doctests of what needs PySpark are collected where it is installed: `make test-all`."""
 
 from importlib.util import find_spec
 
-OF_SPARK = ("handing_over", "spark", "spark_cluster")
+OF_SPARK = ("spark_transfer", "spark", "spark_cluster")
 collect_ignore = [] if find_spec("pyspark") else [f"src/deciban/engines/{name}.py" for name in OF_SPARK]

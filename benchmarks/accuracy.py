@@ -4,8 +4,8 @@
     python -m benchmarks.accuracy --quick --cache peers.json
 
 The tables are the csv files in $DECIBAN_DATA/tables, the label in the last column. Every model takes them as they are,
-text and holes included; what a peer must do first (filling, scaling, coding) is part of its fit, and timed. All see
-the same folds, and are judged by the probabilities of rows they did not see:
+text and missing values included; what a peer must do first (filling, scaling, coding) is part of its fit, and timed.
+All see the same folds, and are evaluated by the probabilities of held-out rows:
 
     log-loss    −mean log p(true class), p at least 1e-15
     AUC         of the second of two classes; of more, the mean over classes, each against all others
@@ -62,7 +62,7 @@ def accuracy(bench: Bench) -> None:
         print("  skipped: DECIBAN_DATA does not say where the tables are")
         return
     tables = [read(name) for name in names_of_tables()]
-    contest = Contest(installed(MODELS), [table for table in tables if not bench.quick or table.is_small])
+    contest = FamilyComparison(installed(MODELS), [table for table in tables if not bench.quick or table.is_small])
     contest.run(Cache(None), leave_out=SLOW)
     print("\n" + contest.text(), flush=True)
     n = len(contest.common)
@@ -103,7 +103,7 @@ def names_of_tables() -> list[str]:
 
 
 def read(name: str) -> Table:
-    """An empty cell is a hole, but for adult, which has no header and writes "?"."""
+    """An empty cell is missing, except in adult, which has no header and writes "?"."""
     if name == "adult":
         frame = pd.concat([_read_adult("train"), _read_adult("test")], ignore_index=True)
     else:
@@ -150,7 +150,7 @@ def _logistic() -> Any:
 
 
 class _HistGradientBoosting:
-    """It makes codes of columns that pandas calls categories. A hole is fine, a column of nothing else is an error."""
+    """It codes columns that pandas calls categories. Missing values are fine, a column of nothing else is an error."""
 
     def __init__(self) -> None:
         self.model = HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0)
@@ -169,7 +169,7 @@ class _HistGradientBoosting:
 
 
 class _CatBoost:
-    """It wants to be told which columns are text, and text in each of their cells."""
+    """It needs the names of text columns, and text in each of their cells."""
 
     def __init__(self) -> None:
         self.model = importlib.import_module("catboost").CatBoostClassifier(verbose=0, allow_writing_files=False)
@@ -241,7 +241,7 @@ class Result:
     seconds: float
 
 
-def judge(model: Model, table: Table) -> Result:
+def evaluate_model(model: Model, table: Table) -> Result:
     """Probabilities of rows that were left out, held against the labels."""
     classes, codes = np.unique(table.labels, return_inverse=True)
     proba, seconds = np.empty((len(codes), len(classes))), 0.0
@@ -302,7 +302,7 @@ def _release(model: Model) -> str:
     return f"{model.package} {report.version(model.package)}"
 
 
-class Contest:
+class FamilyComparison:
     """Models on tables, from small ones to large ones."""
 
     def __init__(self, models: Sequence[Model], tables: Sequence[Table]) -> None:
@@ -328,7 +328,7 @@ class Contest:
     def _run_one(self, model: Model, table: Table, cache: Cache) -> None:
         result = cache.get(model, table)
         if result is None:
-            result = judge(model, table)
+            result = evaluate_model(model, table)
             cache.put(model, table, result)
         else:
             self.reused.add(model.title)
@@ -409,7 +409,7 @@ def main() -> int:
     """1 when a model failed on a table."""
     options = _parse()
     tables = [read(name) for name in options.tables]
-    contest = Contest(installed(options.models), [t for t in tables if not options.quick or t.is_small])
+    contest = FamilyComparison(installed(options.models), [t for t in tables if not options.quick or t.is_small])
     contest.run(Cache(options.cache))
     print("\n" + contest.text())
     return int(bool(contest.failures))

@@ -75,7 +75,7 @@ def digits(rng: np.random.Generator, size: Size, y: Ints) -> Floats:
     return X
 
 
-def punch_holes(rng: np.random.Generator, X: Floats) -> None:
+def remove_values(rng: np.random.Generator, X: Floats) -> None:
     """Set a fraction MISSING of the cells to NaN, in place."""
     for rows in blocks(len(X)):
         X[rows][rng.random(X[rows].shape) < MISSING] = np.nan
@@ -134,11 +134,11 @@ def text(rng: np.random.Generator, size: Size) -> tuple[sparse.csr_matrix, Ints]
 
 
 def table(rng: np.random.Generator, size: Size, y: Ints | None = None) -> pd.DataFrame:
-    """Half number columns, half string columns, holes in both, and a string column ``label``."""
+    """Half number columns, half string columns, missing values in both, and a string column ``label``."""
     half = Size(size.rows, size.columns // 2, size.classes)
     y = labels(rng, size) if y is None else y
     numbers = gaussian(rng, half, y)
-    punch_holes(rng, numbers)
+    remove_values(rng, numbers)
     strings = codes(rng, half, y, TABLE_LEVELS)
     columns: dict[str, object] = {f"number{j}": numbers[:, j].copy() for j in range(half.columns)}
     for j in range(half.columns):

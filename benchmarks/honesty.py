@@ -10,7 +10,7 @@
     small    20 to 400 training rows of real tables, beside NaiveBayes and SoftmaxRegression
     blank    a feature is missing when predicting: as good as a model that was fitted without the feature?
 
-All are judged by log-loss, in nats, on held-out rows: −mean log p(true class), p at least 1e-15. The tables are those
+All are scored by log-loss, in nats, on held-out rows: −mean log p(true class), p at least 1e-15. The tables are those
 of `benchmarks.accuracy`; of adult, `small` uses the training file. --cache keeps every finished cell in a file of JSON
 lines, so that a run that was stopped goes on where it ended. Use a new file after a change to deciban: the results
 say so when their cells come from different sources.
@@ -155,7 +155,7 @@ class Cell(ABC):
 
     @abstractmethod
     def measure(self) -> Result:
-        """Fit and judge, in this process."""
+        """Fit and evaluate, in this process."""
 
 
 C = TypeVar("C", bound=Cell)

@@ -13,7 +13,7 @@ import deciban
 from benchmarks import data, sizes
 from benchmarks.data import Floats, Ints
 from benchmarks.harness import Bench, gap, job
-from deciban.evaluation.judging import deal
+from deciban.evaluation.cross_validation import stratified_folds
 
 
 @job("leave-one-out")
@@ -48,7 +48,7 @@ def folds(bench: Bench) -> None:
     size, rng = bench.size(sizes.FOLDS), bench.rng()
     y = data.labels(rng, size)
     x = data.gaussian(rng, size, y)
-    fold = deal(y.astype(np.int32), sizes.FOLD_COUNT, seed=0)
+    fold = stratified_folds(y.astype(np.int32), sizes.FOLD_COUNT, seed=0)
     dealt = PredefinedSplit(fold)
     bench.compare(
         f"{sizes.FOLD_COUNT} folds, Gaussian naive Bayes, {size}, K={size.classes}",

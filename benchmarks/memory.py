@@ -29,11 +29,11 @@ Make = Callable[[np.random.Generator, Size, data.Ints], Any]
 
 def _floats(rng: np.random.Generator, size: Size, y: data.Ints) -> data.Floats:
     X = data.gaussian(rng, size, y)
-    data.punch_holes(rng, X)
+    data.remove_values(rng, X)
     return X
 
 
-def _whole_numbers(rng: np.random.Generator, size: Size, _: data.Ints) -> data.Ints:
+def _integers(rng: np.random.Generator, size: Size, _: data.Ints) -> data.Ints:
     return data.whole_numbers(rng, size)
 
 
@@ -53,7 +53,7 @@ class Kind:
 
 KINDS = {
     "float64": Kind(sizes.GAUSSIAN, _floats, deciban.NaiveBayes),
-    "int64": Kind(sizes.GAUSSIAN, _whole_numbers, deciban.NaiveBayes),
+    "int64": Kind(sizes.GAUSSIAN, _integers, deciban.NaiveBayes),
     "codes": Kind(sizes.CODES, data.codes, lambda: deciban.NaiveBayes(families=deciban.families.Categorical())),
     "mixed": Kind(sizes.EVIDENCE, _table, deciban.EvidenceClassifier, sizes.EVIDENCE_LIMIT_MB),
 }
@@ -61,29 +61,29 @@ KINDS = {
 
 @job("memory")
 def memory(bench: Bench) -> None:
-    """Floats with missing cells, whole numbers, codes, and a table of numbers and text whose evidence is weighed."""
+    """Floats with missing values, integers, codes, and a mixed table for weighted evidence."""
     if not STATUS.exists():
         print("  skipped: needs Linux")
         return
-    for kind, found in KINDS.items():
-        size = bench.size(found.size)
+    for kind, case in KINDS.items():
+        size = bench.size(case.size)
         command = [sys.executable, "-m", "benchmarks.memory", kind, str(size.rows)]
         root = Path(__file__).resolve().parents[1]
         output = subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout
-        bench.limit(f"memory beyond the rows, fit {size} {kind}", float(output), found.most, "MB")
+        bench.limit(f"memory beyond the rows, fit {size} {kind}", float(output), case.most, "MB")
 
 
 def growth(kind: str, rows: int) -> float:
     """MB by which a fit raises the peak above the memory held before it."""
-    found = KINDS[kind]
-    size, rng = Size(rows, found.size.columns, found.size.classes), np.random.default_rng(SEED)
+    case = KINDS[kind]
+    size, rng = Size(rows, case.size.columns, case.size.classes), np.random.default_rng(SEED)
     y = data.labels(rng, size)
-    X = found.make(rng, size, y)
-    found.model().fit(X[:1_000], y[:1_000])  # loads what is loaded only once
+    X = case.make(rng, size, y)
+    case.model().fit(X[:1_000], y[:1_000])  # imports happen once
     ctypes.CDLL(None).malloc_trim(0)  # else the fit may reuse, unseen, what making the array left behind
     CLEAR.write_text("5", encoding="ascii")  # the peak starts again from what is held now
     before = _status_mb("VmRSS")
-    found.model().fit(X, y)
+    case.model().fit(X, y)
     return _status_mb("VmHWM") - before
 
 

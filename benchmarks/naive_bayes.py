@@ -8,50 +8,51 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB, MultinomialNB
 
 import deciban
 from benchmarks import data, sizes
+from benchmarks.bandwidth import read_bandwidth
 from benchmarks.harness import Bench, gap, job
 from benchmarks.sizes import HEAD, MISSING, READ_THREADS
-from deciban import _kernels
 
 
 @job("gaussian")
 def gaussian(bench: Bench) -> None:
-    """Ours has missing cells; the peer cannot, and gets the same array without them."""
+    """Ours has missing values; the peer cannot, and gets the complete array."""
     size, rng = bench.size(sizes.GAUSSIAN), bench.rng()
     y = data.labels(rng, size)
-    whole = data.gaussian(rng, size, y)
-    holes = whole.copy()
-    data.punch_holes(rng, holes)
-    of_holes = _posterior_skipping_nan(holes, y)
-    of_whole = deciban.NaiveBayes().fit(whole, y).predict_proba(whole[:HEAD])
+    complete = data.gaussian(rng, size, y)
+    incomplete = complete.copy()
+    data.remove_values(rng, incomplete)
+    p_incomplete = _posterior_skipping_nan(incomplete, y)
+    p_complete = deciban.NaiveBayes().fit(complete, y).predict_proba(complete[:HEAD])
     ours, peer = bench.compare(
         f"Gaussian fit, {size}, K={size.classes}, {MISSING:.0%} missing",
         "GaussianNB, none missing",
-        ours=lambda: deciban.NaiveBayes().fit(holes, y),
-        peer=lambda: GaussianNB(var_smoothing=0).fit(whole, y),
+        ours=lambda: deciban.NaiveBayes().fit(incomplete, y),
+        peer=lambda: GaussianNB(var_smoothing=0).fit(complete, y),
         target=25,
         agreement=lambda ours, peer: max(
-            gap(ours.predict_proba(holes[:HEAD]), of_holes), gap(of_whole, peer.predict_proba(whole[:HEAD]))
+            gap(ours.predict_proba(incomplete[:HEAD]), p_incomplete),
+            gap(p_complete, peer.predict_proba(complete[:HEAD])),
         ),
     )
     bench.compare(
         f"Gaussian fit, {size}, K={size.classes}, {MISSING:.0%} missing",
         f"plain read, {READ_THREADS} threads",
-        ours=lambda: deciban.NaiveBayes().fit(holes, y),
-        peer=lambda: _kernels.read_bandwidth(holes, READ_THREADS),
+        ours=lambda: deciban.NaiveBayes().fit(incomplete, y),
+        peer=lambda: read_bandwidth(incomplete, READ_THREADS),
         target=0.35,
         agreement=lambda ours, _: max(
-            gap(ours.predict_proba(holes[:HEAD]), of_holes),
-            gap(_kernels.read_bandwidth(whole, READ_THREADS) / whole.size, whole.mean()),
+            gap(ours.predict_proba(incomplete[:HEAD]), p_incomplete),
+            gap(read_bandwidth(complete, READ_THREADS) / complete.size, complete.mean()),
         ),
         note="the ratio is the fraction of the plain read's speed",
     )
     bench.compare(
         f"Gaussian predict_proba, {size}, K={size.classes}, {MISSING:.0%} missing",
         "GaussianNB, none missing",
-        ours=lambda: ours.predict_proba(holes),
-        peer=lambda: peer.predict_proba(whole),
+        ours=lambda: ours.predict_proba(incomplete),
+        peer=lambda: peer.predict_proba(complete),
         target=20,
-        agreement=lambda p, q: max(gap(p[:HEAD], of_holes), gap(of_whole, q[:HEAD])),
+        agreement=lambda p, q: max(gap(p[:HEAD], p_incomplete), gap(p_complete, q[:HEAD])),
     )
 
 
@@ -115,7 +116,7 @@ def multinomial(bench: Bench) -> None:
 
 
 def _posterior_skipping_nan(X: data.Floats, y: data.Ints) -> data.Floats:
-    """Posterior of the first rows by plain numpy, a missing cell dropping out of fit and prediction."""
+    """Posterior of the first rows by plain numpy, ignoring missing values in fit and prediction."""
     head, log_joint = X[:HEAD], []
     for label in np.unique(y):
         own = X[y == label]

@@ -29,8 +29,8 @@ from scipy.optimize import nnls
 
 from benchmarks.report import table
 from benchmarks.sizes import SEED
+from deciban.data.terms import Terms
 from deciban.statistics import Counts, Histogram, Moments, Statistic, Sum, Tokens
-from deciban.statistics.tokens import Terms
 
 CLASSES = (2, 10, 100)
 CELLS = 2 * 10**7  # classes × places of a statistic that is made here, at most

@@ -1,4 +1,4 @@
-"""A pandas table with strings and holes, beside imputing, encoding and two naive Bayes models."""
+"""A pandas table with strings and missing values, beside imputing, encoding and two naive Bayes models."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ CHECKED = 100_000  # rows whose complete ones serve to compare the answers
 
 @job("table")
 def table(bench: Bench) -> None:
-    """The peers fill holes and we skip them, so the answers are compared on complete rows."""
+    """The peers impute missing values and we ignore them, so predictions are compared on complete rows."""
     size = bench.size(sizes.TABLE)
     frame = data.table(bench.rng(), size)
     bench.compare(
-        f"pandas table fit, {size}, half strings, holes",
+        f"pandas table fit, {size}, half strings, missing values",
         "ColumnTransformer + NB",
         ours=lambda: deciban.NaiveBayes().fit(frame, "label"),
         peer=lambda: ImputeEncodeNB().fit(frame, "label"),
@@ -38,7 +38,7 @@ def table(bench: Bench) -> None:
 
 
 class ImputeEncodeNB:
-    """GaussianNB on the numbers plus CategoricalNB on the strings, after filling holes and encoding."""
+    """GaussianNB on the numbers plus CategoricalNB on the strings, after imputing and encoding."""
 
     def fit(self, frame: pd.DataFrame, label: str) -> ImputeEncodeNB:
         numbers = [name for name in frame if pd.api.types.is_float_dtype(frame[name].dtype)]

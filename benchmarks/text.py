@@ -127,8 +127,8 @@ def text_file(bench: Bench) -> None:
         def peer(epochs: int) -> float:
             command = [program, "supervised", "-input", lines, "-output", folder / "peer", "-epoch", epochs]
             _run([*command, "-thread", os.cpu_count() or 1])
-            told = _run([program, "test", folder / "peer.bin", unseen])
-            return float(told.partition("P@1")[2].split()[0])
+            printed = _run([program, "test", folder / "peer.bin", unseen])
+            return float(printed.partition("P@1")[2].split()[0])
 
         aim = right(ours()) - LOST
         epochs = next((n for n in EPOCHS if peer(n) >= aim), EPOCHS[-1])
@@ -154,7 +154,7 @@ def _train(program: str, lines: Path, folder: Path, epochs: int) -> None:
 
 @job("mail")
 def mail(bench: Bench) -> None:
-    """Processes as a mail server starts them. Learned from as many mails as are judged."""
+    """Processes as a mail server starts them. Trained on as many mails as are classified."""
     rng = bench.rng()
     n = sizes.MAILS // 10 if bench.quick else sizes.MAILS
     with _folder() as folder:
@@ -279,13 +279,13 @@ def sms(bench: Bench) -> None:
         print("  skipped: DECIBAN_DATA does not say where the texts are")
         return
     texts, y = messages()
-    judged = {name: judge(make, texts, y) for name, make in {**OURS, **PEERS}.items()}
+    scores = {name: score(make, texts, y) for name, make in {**OURS, **PEERS}.items()}
     print(f"  {'':<34} {'accuracy':>8} {'log-loss':>8} {'AUC':>8} {'ECE':>8}")
-    for name, found in judged.items():
-        print(f"  {name:<34} " + " ".join(f"{value:8.4f}" for value in found))
-    ours, peers = judged["EvidenceClassifier"], [judged[name] for name in PEERS]
-    ranked = (1 - ours[2]) / min(1 - found[2] for found in peers)
-    sure = ours[1] / min(found[1] for found in peers)
+    for name, values in scores.items():
+        print(f"  {name:<34} " + " ".join(f"{value:8.4f}" for value in values))
+    ours, peers = scores["EvidenceClassifier"], [scores[name] for name in PEERS]
+    ranked = (1 - ours[2]) / min(1 - values[2] for values in peers)
+    sure = ours[1] / min(values[1] for values in peers)
     bench.limit("SMS: 1 − AUC of EvidenceClassifier, beside the best peer's", 100 * ranked, 100, "%")
     bench.limit("SMS: log-loss of EvidenceClassifier, beside the best peer's", 100 * sure, 100, "%")
 
@@ -296,7 +296,7 @@ def messages() -> tuple[list[str], Ints]:
     return [text for _, text in rows], np.array([int(label == "spam") for label, _ in rows])
 
 
-def judge(make: Callable[[], Any], texts: Sequence[str], y: Ints) -> tuple[float, float, float, float]:
+def score(make: Callable[[], Any], texts: Sequence[str], y: Ints) -> tuple[float, float, float, float]:
     """Accuracy, log-loss, AUC and calibration error (15 bins of the larger probability), of rows not learned."""
     p = np.zeros(len(y))
     for learn, ask in StratifiedKFold(5, shuffle=True, random_state=0).split(y, y):

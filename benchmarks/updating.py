@@ -1,7 +1,7 @@
 """``python -m benchmarks.updating``: an EvidenceClassifier that is updated, without and with a refit of its weights.
 
 A first fit of 300 rows of adult, then `partial_fit` in 30 batches of the other rows; the census data's own test rows
-judge it. Needs $DECIBAN_DATA/tables/adult-train.csv and adult-test.csv.
+evaluate it. Needs $DECIBAN_DATA/tables/adult-train.csv and adult-test.csv.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import deciban as db
 
 FIRST = 300
 BATCHES = 30
-SHOWN = (0, 1, 2, 4, 8, 16, 30)  # batches after which the model is judged
+SHOWN = (0, 1, 2, 4, 8, 16, 30)  # batches after which the model is evaluated
 
 
 def main() -> int:
@@ -42,7 +42,7 @@ def main() -> int:
                 model.partial_fit(X[begin:end], y[begin:end])
             if batch in SHOWN:
                 refitted = copy.deepcopy(model).refit_weights(X[:end], y[:end])
-                losses = (db.evaluate(found, *test).log_loss for found in (model, refitted))
+                losses = (db.evaluate(fitted, *test).log_loss for fitted in (model, refitted))
                 print(f"| {end:,} | " + " | ".join(f"{loss:.3f}" for loss in losses) + " |")
     return 0
 

@@ -1,4 +1,4 @@
-"""A mixed table from end to end: fit, judge, explain, keep."""
+"""A mixed table from end to end: fit, evaluate, explain, save."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ import deciban as db
 
 
 def loans(n: int, seed: int) -> pd.DataFrame:
-    """Who pays late? The debt counts in relation to the income, and some cells are missing."""
+    """Who pays late? The debt counts in relation to the income, and some values are missing."""
     rng = np.random.default_rng(seed)
     income, debt = rng.lognormal(10, 0.5, n), rng.lognormal(9.5, 0.8, n)
     job, years = rng.choice(["clerk", "driver", "farmer", "nurse"], n), rng.exponential(5, n)
@@ -19,22 +19,22 @@ def loans(n: int, seed: int) -> pd.DataFrame:
 
 old, new = loans(1500, seed=0), loans(500, seed=1)
 
-# Three models take the table as it is. How well do they foretell rows that they have not seen?
+# Three models take the table as it is. How well do they predict held-out rows?
 models = [db.NaiveBayes(), db.LogisticRegression(l2=1), db.EvidenceClassifier()]
 for model in models:
-    judged = db.evaluate(model.fit(old, "late"), new, "late")
-    print(f"{type(model).__name__:<18} log-loss {judged.log_loss:.3f}  AUC {judged.auc():.3f}  ECE {judged.ece():.3f}")
+    result = db.evaluate(model.fit(old, "late"), new, "late")
+    print(f"{type(model).__name__:<18} log-loss {result.log_loss:.3f}  AUC {result.auc():.3f}  ECE {result.ece():.3f}")
 
-# Why is the first customer thought to pay late, or not? And what tells most in general?
+# Why is the first customer predicted to pay late, or not? And which features are most informative?
 evidence = models[-1]
 print()
 print(evidence.explain(new[:1]))
 print()
-print(evidence.summary().tables[1])
+print(evidence.column_evidence_)
 
-# The model is a file that runs no code, and goes on learning when it is loaded.
+# A model file holds no code, and a loaded model can be updated.
 evidence.save("loans.deciban")
-again = db.load("loans.deciban")
-assert (again.predict_proba(new) == evidence.predict_proba(new)).all()
-again.partial_fit(new, "late")
-print(f"\nloans.deciban learned {evidence.class_count_.sum():.0f} rows, and then {again.class_count_.sum():.0f}")
+loaded = db.load("loans.deciban")
+assert (loaded.predict_proba(new) == evidence.predict_proba(new)).all()
+loaded.partial_fit(new, "late")
+print(f"\nloans.deciban learned {evidence.class_count_.sum():.0f} rows, and then {loaded.class_count_.sum():.0f}")

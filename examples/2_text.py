@@ -1,4 +1,4 @@
-"""Mails that are made up: a filter that explains itself, learns from mistakes and forgets them."""
+"""A filter for made-up mails that explains itself, learns from mistakes and forgets them."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ rng = np.random.default_rng(0)
 texts = [*mails("ham", 200, rng), *mails("spam", 100, rng)]
 labels = ["ham"] * 200 + ["spam"] * 100
 
-# A list of texts is an X: no vectorizer, no vocabulary to keep. Each mail is judged by all the others.
+# A list of texts is an X: no vectorizer, no vocabulary to keep. Each mail is predicted from all the others.
 model = db.NaiveBayes().fit(texts, labels)
 print(model.leave_one_out(texts, labels).by_class())
 

@@ -1,4 +1,4 @@
-"""Three hospitals learn apart and show each other no rows; one withdraws; nothing is fitted again."""
+"""Three hospitals train separately and share no rows; one withdraws; nothing is refitted."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ cells = load_breast_cancer(as_frame=True)
 table = cells.data.assign(kind=cells.target_names[cells.target])
 parts = [table[i::3] for i in range(3)]
 
-# Each makes a model file from its own rows. Files hold sums, not rows.
+# Each writes a model file from its own rows. Files hold sums, not rows.
 for i, part in enumerate(parts):
     db.NaiveBayes().fit(part, "kind").save(f"hospital-{i}.deciban")
 
@@ -18,21 +18,21 @@ for i, part in enumerate(parts):
 first, second, third = (db.load(f"hospital-{i}.deciban") for i in range(3))
 together = first + second + third
 whole = db.NaiveBayes().fit(table, "kind")
-print("merged is fitted in one place:", bool((together.predict_proba(table) == whole.predict_proba(table)).all()))
+print("merged equals fitted in one place:", bool((together.predict_proba(table) == whole.predict_proba(table)).all()))
 
-# The third withdraws its rows. What is left is as if it had never been there.
+# The third withdraws its rows. The model is as if it had never learned them.
 together.forget(parts[2], "kind")
 pair = db.NaiveBayes().fit(pd.concat(parts[:2]), "kind")
-print("forgotten is never learned:", bool((together.predict_proba(table) == pair.predict_proba(table)).all()))
+print("forgotten equals never learned:", bool((together.predict_proba(table) == pair.predict_proba(table)).all()))
 
-# More than was learned cannot be forgotten, and the model stays as it was.
+# Rows that were not learned cannot be forgotten, and the model stays as it was.
 try:
     together.forget(table, "kind")
 except db.NegativeEvidence as error:
     print(f"refused: {error}")
 print("rows now:", int(together.class_count_.sum()))
 
-# Weighed evidence merges too, if all count in one layout: lay it out once, and hand out blanks.
+# Weighted evidence merges too, if all use one layout: fit once, and hand out empty copies.
 model = db.EvidenceClassifier().fit(parts[0], "kind")
 merged = model + model.empty_copy().partial_fit(parts[1], "kind")
 back = merged.forget(parts[1], "kind")

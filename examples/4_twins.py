@@ -1,4 +1,4 @@
-"""Generative against discriminative: two twins, few rows and many, with densities that are right and wrong."""
+"""Generative against discriminative twins, with few rows and many, and with right and wrong densities."""
 
 import warnings
 
@@ -22,11 +22,11 @@ for name, X in DATA.items():
     losses = curve.pivot_table("log_loss", "rows", "model")
     print(f"log-loss on other rows: {name}\n{losses.round(2).to_string()}\n")
 
-# The twin starts where the generative model is, and goes on to the likelihood of the classes.
+# The twin starts at the generative model, and continues to the maximum conditional likelihood.
 X = DATA["counts (which it takes for normal)"]
 model = db.GaussianDiscriminant().fit(X[:1500], y[:1500])
 twin = model.to_linear()
-print("the twin says the same:", np.allclose(twin.predict_proba(X), model.predict_proba(X), rtol=0, atol=1e-12))
+print("the twin predicts the same:", np.allclose(twin.predict_proba(X), model.predict_proba(X), rtol=0, atol=1e-12))
 before = db.evaluate(twin, X[1500:], y[1500:]).log_loss
 after = db.evaluate(twin.refine(X[:1500], y[:1500]), X[1500:], y[1500:]).log_loss
-print(f"log-loss on other rows {before:.3f}, polished {after:.3f}")
+print(f"log-loss on other rows {before:.3f}, refined {after:.3f}")

@@ -15,18 +15,18 @@ policies = pd.DataFrame(
 )
 years = rng.uniform(0.2, 1.0, n)
 TRUE = {"age": -0.02, "car = van": 0.5, "town": 0.3}
-shown = pd.DataFrame({"age": policies["age"], "car = van": policies["car"] == "van", "town": policies["town"]})
-rate = np.exp(0.2 + shown.astype(float) @ pd.Series(TRUE))
+effects = pd.DataFrame({"age": policies["age"], "car = van": policies["car"] == "van", "town": policies["town"]})
+rate = np.exp(0.2 + effects.astype(float) @ pd.Series(TRUE))
 claims = rng.poisson(rate * years)
 
 model = db.GeneralizedLinearModel("poisson").fit(policies, claims, exposure=years)
 print(model.summary())
 
-# Of the coefficients that made the data, 95 in 100 should lie within such intervals.
-found = {name: numbers for name, *numbers in model.summary().tables[0].rows}
+# 95 in 100 of such intervals should hold the true coefficient.
+estimates = {name: numbers for name, *numbers in model.summary().tables[0].rows}
 for name, true in TRUE.items():
-    estimate, *_, low, high = found[name]
-    print(f"{name:<10} true {true:+.2f}, found {estimate:+.3f}, 95% from {low:+.3f} to {high:+.3f}")
+    estimate, *_, low, high = estimates[name]
+    print(f"{name:<10} true {true:+.2f}, estimate {estimate:+.3f}, 95% from {low:+.3f} to {high:+.3f}")
 
 person = pd.DataFrame({"age": [30], "car": ["van"], "town": [True]})
 print(f"claims a year, aged 30 with a van in a town: {model.predict(person)[0]:.2f}")

@@ -1,5 +1,6 @@
 """Settings for all tests. Hypothesis tries the same examples on every run, so a failure can be run again."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -11,3 +12,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 settings.load_profile("deciban")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One Spark at a time."""
+    for item in items:
+        if item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group("spark"))

@@ -1,7 +1,7 @@
-"""The laws of evidence, said once. Every statistic and every family is held to all of them (see test_laws.py).
+"""The laws of sufficient statistics. Every statistic and every family is tested for all of them (see test_laws.py).
 
-A test file of a statistic or a family lists its SUBJECTS: what to collect, from which values, and when two results
-count as equal. A law draws rows and compares; it knows nothing of what is collected.
+The test file of a statistic or family lists its SUBJECTS: what to collect, from which values, and when two results
+count as equal. A law draws rows and compares; it knows nothing about what is collected.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import io
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from itertools import pairwise
 from types import ModuleType
@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from deciban.batch import Coded
+from deciban import evidence, families
+from deciban.data.batch import Coded
 from deciban.errors import NegativeEvidence, NotInvertible
 from deciban.families import Context
 from deciban.statistics import Statistic
@@ -44,7 +45,7 @@ class Rows:
         weights = None if self.weights is None else self.weights[index]
         return Rows(rows_of(self.values, index), self.labels[index], weights, self.classes)
 
-    def weighing(self, weights: np.ndarray | None) -> Rows:
+    def weighted(self, weights: np.ndarray | None) -> Rows:
         return replace(self, weights=weights)
 
 
@@ -60,21 +61,21 @@ def columns_of(values: Any, index: list[int]) -> Any:
 
 @dataclass(frozen=True)
 class Subject:
-    """Something that the laws hold for."""
+    """A statistic or family that the laws hold for."""
 
     kind: type  # the statistic or family
     name: str
     collect: Callable[[Any, np.ndarray, np.ndarray | None, int], Statistic]  # values, labels, weights, classes
     values: Callable[[int, int], st.SearchStrategy[Any]]  # of (rows, columns)
-    agree: Callable[[Statistic, Statistic, Rows], None]  # asserts; the rows are all that were in play
-    forgets: bool = True
-    as_forgotten: Callable[[Statistic, Statistic], Statistic] = lambda expected, actual: expected
-    joint: bool = False  # a hole in one column leaves out the row in all
-    fixed: bool = False  # all columns together make its cells, so that none can be chosen
-    width: Callable[[int], int] = lambda columns: columns  # what a statistic has for so many columns
-    apart: bool = True  # each class has its own, so that one with rows can be dropped
-    least: int = 0  # rows in each part, where fewer make no estimate
-    family: Any = None  # with its settings: what makes the estimates that are compared
+    agree: Callable[[Statistic, Statistic, Rows], None]  # asserts; the rows are all that were drawn
+    subtracts: bool = True
+    after_subtraction: Callable[[Statistic, Statistic], Statistic] = lambda expected, actual: expected
+    joint: bool = False  # a missing value in one column drops the row in all
+    fixed: bool = False  # a statistic of all columns together, of which none can be selected
+    width: Callable[[int], int] = lambda columns: columns  # columns of the statistic, for so many columns of values
+    independent_classes: bool = True  # a class with rows can be dropped
+    least: int = 0  # rows in each part: fewer have no estimate
+    family: Any = None  # whose estimates are compared
     settings: dict[str, Any] = field(default_factory=dict)
 
     def of(self, rows: Rows) -> Statistic:
@@ -86,11 +87,11 @@ class Subject:
 
 # ---- values -----------------------------------------------------------------------------------------------------
 
-# Any double whose square neither overflows nor underflows, and small numbers that will repeat.
+# Doubles whose squares neither overflow nor underflow, and small numbers that will repeat.
 positive = st.floats(1e-140, 1e140) | st.sampled_from([1.0, 2.0, 2.5, 3.0]) | st.floats(1e8 - 1, 1e8 + 1)
 wild = positive | positive.map(lambda x: -x) | st.sampled_from([0.0, -0.0])
 tame = st.floats(-100, 100).map(lambda x: round(x, 3))
-holes = st.just(np.nan)
+nans = st.just(np.nan)
 dyadic = st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0, 7.25])  # weights whose products with a double stay exact
 
 
@@ -105,12 +106,12 @@ def rows(draw: st.DrawFn, subject: Subject, weights: bool = True) -> Rows:
     n = draw(st.integers(0, 9)) + 3 * subject.least
     values = draw(subject.values(n, columns))
     labels = draw(hnp.arrays(np.int32, n, elements=st.integers(0, classes - 1), fill=st.nothing()))
-    weigh = weights and not subject.least and draw(st.booleans())
-    return Rows(values, labels, draw(hnp.arrays(np.float64, n, elements=dyadic)) if weigh else None, classes)
+    weighted = weights and not subject.least and draw(st.booleans())
+    return Rows(values, labels, draw(hnp.arrays(np.float64, n, elements=dyadic)) if weighted else None, classes)
 
 
-def thirds(data: st.DataObject, subject: Subject, all_rows: Rows) -> list[Rows]:
-    """Every row in one of three parts, in any order."""
+def split_in_three(data: st.DataObject, subject: Subject, all_rows: Rows) -> list[Rows]:
+    """Every row in one of three parts, in random order."""
     order = np.array(data.draw(st.permutations(range(len(all_rows)))), dtype=np.intp)
     cuts = sorted(data.draw(st.integers(0, len(order) - 3 * subject.least)) for _ in range(2))
     ends = [0, cuts[0] + subject.least, cuts[1] + 2 * subject.least, len(order)]
@@ -127,29 +128,29 @@ def assert_same_bits(actual: dict[str, Any], expected: dict[str, Any]) -> None:
         assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes()), f"{key}: {a} is not {b}"
 
 
-def same_evidence(actual: Statistic, expected: Statistic, _: Rows) -> None:
+def equal_statistics(actual: Statistic, expected: Statistic, _: Rows) -> None:
     assert_same_bits(actual.to_arrays(), expected.to_arrays())
 
 
 def flattened(params: Any, name: str = "") -> dict[str, Any]:
     """The arrays in a family's parameters, by name."""
     if is_dataclass(params):
-        found = {f.name: getattr(params, f.name) for f in fields(params) if f.compare}
+        parts = {f.name: getattr(params, f.name) for f in fields(params) if f.compare}
     elif isinstance(params, tuple):
-        found = {str(i): value for i, value in enumerate(params)}
+        parts = {str(i): value for i, value in enumerate(params)}
     else:
         return {name: params if isinstance(params, np.ndarray) else np.array(repr(params))}
-    return {k: v for key, value in found.items() for k, v in flattened(value, f"{name}.{key}").items()}
+    return {k: v for key, value in parts.items() for k, v in flattened(value, f"{name}.{key}").items()}
 
 
 def context(rows: Rows, **settings: Any) -> Context:
     return Context(tuple(range(rows.classes)), tuple(range(rows.values.shape[1])), **settings)
 
 
-def same_estimates(
+def equal_estimates(
     family: Any, agree: Callable[[dict[str, Any], dict[str, Any]], None] = assert_same_bits, **settings: Any
 ) -> Callable[[Statistic, Statistic, Rows], None]:
-    """Evidence is equal where the estimates made from it are: bit for bit, or as `agree` says."""
+    """Statistics are equal if the estimates made from them are: bit for bit, or as `agree` says."""
 
     def compare(actual: Statistic, expected: Statistic, rows: Rows) -> None:
         setting = context(rows, **settings)
@@ -161,36 +162,36 @@ def same_estimates(
 def family_subject(
     family: Any, values: Callable[[int, int], st.SearchStrategy[Any]], note: str = "", *, close: Any = None, **more: Any
 ) -> Subject:
-    """A family, held to equal estimates."""
-    agree = same_estimates(family, close or assert_same_bits, **more.get("settings", {}))
+    """A family, tested for equal estimates."""
+    agree = equal_estimates(family, close or assert_same_bits, **more.get("settings", {}))
     return Subject(type(family), f"{family}{note}", family.collect, values, agree, family=family, **more)
 
 
 # ---- the laws ---------------------------------------------------------------------------------------------------
 
 
-def nothing_adds_nothing(subject: Subject, data: st.DataObject) -> None:
+def zero_is_neutral(subject: Subject, data: st.DataObject) -> None:
     all_rows = data.draw(rows(subject))
     a, zero = subject.of(all_rows), subject.of(all_rows.take(np.zeros(0, np.intp)))
     subject.agree(a + zero, a, all_rows)
     subject.agree(zero + a, a, all_rows)
 
 
-def order_does_not_matter(subject: Subject, data: st.DataObject) -> None:
+def addition_commutes(subject: Subject, data: st.DataObject) -> None:
     all_rows = data.draw(rows(subject))
-    a, b, _ = (subject.of(part) for part in thirds(data, subject, all_rows))
+    a, b, _ = (subject.of(part) for part in split_in_three(data, subject, all_rows))
     subject.agree(a + b, b + a, all_rows)
 
 
-def brackets_do_not_matter(subject: Subject, data: st.DataObject) -> None:
+def addition_is_associative(subject: Subject, data: st.DataObject) -> None:
     all_rows = data.draw(rows(subject))
-    a, b, c = (subject.of(part) for part in thirds(data, subject, all_rows))
+    a, b, c = (subject.of(part) for part in split_in_three(data, subject, all_rows))
     subject.agree((a + b) + c, a + (b + c), all_rows)
 
 
-def batches_do_not_matter(subject: Subject, data: st.DataObject) -> None:
+def batches_add_up(subject: Subject, data: st.DataObject) -> None:
     all_rows = data.draw(rows(subject))
-    a, b, c = (subject.of(part) for part in thirds(data, subject, all_rows))
+    a, b, c = (subject.of(part) for part in split_in_three(data, subject, all_rows))
     subject.agree(b + c + a, subject.of(all_rows), all_rows)
 
 
@@ -202,34 +203,33 @@ def one_row_at_a_time_is_one_batch(subject: Subject, data: st.DataObject) -> Non
     subject.agree(total, subject.of(all_rows), all_rows)
 
 
-def what_was_added_can_be_forgotten(subject: Subject, data: st.DataObject) -> None:
+def subtraction_undoes_addition(subject: Subject, data: st.DataObject) -> None:
     all_rows = data.draw(rows(subject))
-    a, b, _ = (subject.of(part) for part in thirds(data, subject, all_rows))
+    a, b, _ = (subject.of(part) for part in split_in_three(data, subject, all_rows))
     both = a + b
-    if not subject.forgets:
+    if not subject.subtracts:
         with pytest.raises(NotInvertible):
             both - b
         return
-    left = both - b
-    subject.agree(left, subject.as_forgotten(a, left), all_rows)
+    rest = both - b
+    subject.agree(rest, subject.after_subtraction(a, rest), all_rows)
 
 
-def what_was_never_learned_cannot_be_forgotten(subject: Subject, data: st.DataObject) -> None:
+def subtracting_unseen_rows_raises(subject: Subject, data: st.DataObject) -> None:
     a = subject.of(data.draw(rows(subject)))
     twice = a + a
-    assume(
-        any(not np.array_equal(x, y) for x, y in zip(a.to_arrays().values(), twice.to_arrays().values(), strict=True))
-    )
-    with pytest.raises(NegativeEvidence if subject.forgets else NotInvertible):
+    if all(np.array_equal(x, y) for x, y in zip(a.to_arrays().values(), twice.to_arrays().values(), strict=True)):
+        return  # there are no rows
+    with pytest.raises(NegativeEvidence if subject.subtracts else NotInvertible):
         a - twice
 
 
-def operands_stay_as_they_were(subject: Subject, data: st.DataObject) -> None:
+def operands_are_unchanged(subject: Subject, data: st.DataObject) -> None:
     all_rows = data.draw(rows(subject))
-    a, b, _ = (subject.of(part) for part in thirds(data, subject, all_rows))
+    a, b, _ = (subject.of(part) for part in split_in_three(data, subject, all_rows))
     before = [{key: array.copy() for key, array in s.to_arrays().items()} for s in (a, b)]
     both = a + b
-    if subject.forgets:
+    if subject.subtracts:
         both - a
     for statistic, arrays in zip((a, b), before, strict=True):
         assert_same_bits(statistic.to_arrays(), arrays)
@@ -237,45 +237,46 @@ def operands_stay_as_they_were(subject: Subject, data: st.DataObject) -> None:
 
 def weight_one_is_no_weight(subject: Subject, data: st.DataObject) -> None:
     plain = data.draw(rows(subject, weights=False))
-    subject.agree(subject.of(plain.weighing(np.ones(len(plain)))), subject.of(plain), plain)
+    subject.agree(subject.of(plain.weighted(np.ones(len(plain)))), subject.of(plain), plain)
 
 
-def weight_two_is_the_row_twice(subject: Subject, data: st.DataObject) -> None:
+def weight_two_is_a_repeated_row(subject: Subject, data: st.DataObject) -> None:
     plain = data.draw(rows(subject, weights=False))
     again = data.draw(hnp.arrays(np.bool_, len(plain)))
     twice = plain.take(np.concatenate([np.arange(len(plain)), np.flatnonzero(again)]))
-    subject.agree(subject.of(plain.weighing(np.where(again, 2.0, 1.0))), subject.of(twice), twice)
+    subject.agree(subject.of(plain.weighted(np.where(again, 2.0, 1.0))), subject.of(twice), twice)
 
 
 def weight_zero_is_no_row(subject: Subject, data: st.DataObject) -> None:
     plain = data.draw(rows(subject, weights=False))
     kept = data.draw(hnp.arrays(np.bool_, len(plain)))
-    assume(kept.sum() >= subject.least)
+    if kept.sum() < subject.least:
+        return
     absent = plain.take(np.flatnonzero(kept))
-    subject.agree(subject.of(plain.weighing(kept.astype(np.float64))), subject.of(absent), plain)
+    subject.agree(subject.of(plain.weighted(kept.astype(np.float64))), subject.of(absent), plain)
 
 
-def classes_can_move(subject: Subject, data: st.DataObject) -> None:
+def classes_can_be_reindexed(subject: Subject, data: st.DataObject) -> None:
     all_rows = data.draw(rows(subject))
-    place = data.draw(st.permutations(range(all_rows.classes + 1)))[: all_rows.classes]
-    moved = replace(all_rows, labels=np.array(place, np.int32)[all_rows.labels], classes=all_rows.classes + 1)
-    aligned = subject.of(all_rows).align(place, moved.classes)
-    subject.agree(aligned, subject.of(moved), moved)
-    subject.agree(aligned.take(place), subject.of(all_rows), all_rows)
+    index = data.draw(st.permutations(range(all_rows.classes + 1)))[: all_rows.classes]
+    moved = replace(all_rows, labels=np.array(index, np.int32)[all_rows.labels], classes=all_rows.classes + 1)
+    reindexed = subject.of(all_rows).reindex_classes(index, moved.classes)
+    subject.agree(reindexed, subject.of(moved), moved)
+    subject.agree(reindexed.take(index), subject.of(all_rows), all_rows)
 
 
 def classes_can_be_dropped(subject: Subject, data: st.DataObject) -> None:
     all_rows = data.draw(rows(subject))
     dropped = data.draw(st.integers(0, all_rows.classes))
-    # one class more; where the classes are not kept apart, it is without rows
+    # one class more; it has no rows unless classes are independent
     labels = all_rows.labels + (all_rows.labels >= dropped).astype(np.int32)
-    strangers = data.draw(hnp.arrays(np.bool_, len(all_rows))) & (subject.apart and not subject.least)
-    everybody = replace(
-        all_rows, labels=np.where(strangers, dropped, labels).astype(np.int32), classes=all_rows.classes + 1
+    moved = data.draw(hnp.arrays(np.bool_, len(all_rows))) & (subject.independent_classes and not subject.least)
+    everything = replace(
+        all_rows, labels=np.where(moved, dropped, labels).astype(np.int32), classes=all_rows.classes + 1
     )
-    kept = np.delete(np.arange(everybody.classes), dropped)
-    taken, expected = subject.of(everybody).take(kept), subject.of(all_rows.take(np.flatnonzero(~strangers)))
-    subject.agree(taken, subject.as_forgotten(expected, taken), all_rows)
+    kept = np.delete(np.arange(everything.classes), dropped)
+    taken, expected = subject.of(everything).take(kept), subject.of(all_rows.take(np.flatnonzero(~moved)))
+    subject.agree(taken, subject.after_subtraction(expected, taken), all_rows)
 
 
 def columns_can_be_chosen(subject: Subject, data: st.DataObject) -> None:
@@ -292,7 +293,7 @@ def columns_can_be_chosen(subject: Subject, data: st.DataObject) -> None:
     subject.agree(subject.of(all_rows).columns(index), subject.of(chosen), chosen)
 
 
-def columns_can_stand_side_by_side(subject: Subject, data: st.DataObject) -> None:
+def columns_can_be_concatenated(subject: Subject, data: st.DataObject) -> None:
     all_rows = data.draw(rows(subject))
     statistic = subject.of(all_rows)
     order = data.draw(st.permutations(range(all_rows.values.shape[1])))
@@ -300,10 +301,10 @@ def columns_can_stand_side_by_side(subject: Subject, data: st.DataObject) -> Non
     parts = [statistic.columns(order[:cut]), statistic.columns(order[cut:])]
     if subject.joint:
         with pytest.raises(TypeError, match="what its columns have to do with each other"):
-            type(statistic).beside(parts)
+            type(statistic).concat_columns(parts)
         return
     moved = replace(all_rows, values=columns_of(all_rows.values, order))
-    subject.agree(type(statistic).beside(parts), subject.of(moved), moved)
+    subject.agree(type(statistic).concat_columns(parts), subject.of(moved), moved)
 
 
 def saved_is_loaded(subject: Subject, data: st.DataObject) -> None:
@@ -319,49 +320,72 @@ def saved_is_loaded(subject: Subject, data: st.DataObject) -> None:
 
 
 LAWS = [
-    nothing_adds_nothing,
-    order_does_not_matter,
-    brackets_do_not_matter,
-    batches_do_not_matter,
+    zero_is_neutral,
+    addition_commutes,
+    addition_is_associative,
+    batches_add_up,
     one_row_at_a_time_is_one_batch,
-    what_was_added_can_be_forgotten,
-    what_was_never_learned_cannot_be_forgotten,
-    operands_stay_as_they_were,
+    subtraction_undoes_addition,
+    subtracting_unseen_rows_raises,
+    operands_are_unchanged,
     weight_one_is_no_weight,
-    weight_two_is_the_row_twice,
+    weight_two_is_a_repeated_row,
     weight_zero_is_no_row,
-    classes_can_move,
+    classes_can_be_reindexed,
     classes_can_be_dropped,
     columns_can_be_chosen,
     saved_is_loaded,
 ]
 
 
-# ---- who is held to them ----------------------------------------------------------------------------------------
+Law = Callable[[Subject, st.DataObject], None]
+
+
+def assert_law(subject: Subject, law: Law, examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(data=st.data())
+    def holds(data: st.DataObject) -> None:
+        law(subject, data)
+
+    holds()
+
+
+def assert_laws(subject: Subject, laws: Sequence[Law], examples: int) -> None:
+    """Each law holds for so many examples of rows."""
+    for law in laws:
+        assert_law(subject, law, examples)
+
+
+# ---- subjects ---------------------------------------------------------------------------------------------------
 
 
 def modules(package: ModuleType, *, besides: set[str]) -> list[str]:
     """The names of a package's files."""
-    return sorted(found.name for found in pkgutil.iter_modules(package.__path__) if found.name not in besides)
+    return sorted(file.name for file in pkgutil.iter_modules(package.__path__) if file.name not in besides)
 
 
 def members(package: ModuleType, base: type) -> dict[type, str]:
     """Each concrete subclass of `base` defined in the package, and the file it lives in."""
-    found = {}
+    classes = {}
     for name in modules(package, besides=set()):
         module = importlib.import_module(f"{package.__name__}.{name}")
         for value in vars(module).values():
             if isinstance(value, type) and issubclass(value, base) and value.__module__ == module.__name__:
-                found[value] = name
-    return {member: name for member, name in found.items() if not getattr(member, "__abstractmethods__", None)}
+                classes[value] = name
+    return {member: name for member, name in classes.items() if not getattr(member, "__abstractmethods__", None)}
 
 
 def subjects(package: ModuleType, base: type, tests: str) -> list[Subject]:
-    """What the test files of a package's members want to be held to the laws."""
-    files = sorted(set(members(package, base).values()))
-    found = []
-    for name in files:
-        file = f"{tests}.test_{name}"
-        if importlib.util.find_spec(file) is not None:
-            found += getattr(importlib.import_module(file), "SUBJECTS", [])
-    return found
+    """The SUBJECTS of the test files of a package's members."""
+    files = [f"{tests}.test_{name}" for name in sorted(set(members(package, base).values()))]
+    modules = [importlib.import_module(file) for file in files if importlib.util.find_spec(file) is not None]
+    return [subject for module in modules for subject in getattr(module, "SUBJECTS", [])]
+
+
+def all_families() -> dict[type, str]:
+    """Public families, and those of weighted evidence."""
+    return members(families, families.Family) | members(evidence, families.Family)
+
+
+def family_subjects() -> list[Subject]:
+    return subjects(families, families.Family, "tests.families") + subjects(evidence, families.Family, "tests.evidence")

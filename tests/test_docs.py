@@ -1,4 +1,4 @@
-"""The documents run: every Python block in them is executed, and every public name is in them."""
+"""Every Python block of the documentation runs, and every public name is documented."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import deciban
+from tests.test_architecture import ROOMS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -25,14 +26,14 @@ FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 def blocks(document: Path) -> Iterator[tuple[int, str, str]]:
-    """The blocks of a document that run, each with the number of its first line and its language."""
+    """The runnable blocks of a document, each with the number of its first line and its language."""
     text = document.read_text(encoding="utf-8")
-    for found in BLOCK.finditer(text):
-        yield text.count("\n", 0, found.start(2)) + 1, found[1], found[2]
+    for match in BLOCK.finditer(text):
+        yield text.count("\n", 0, match.start(2)) + 1, match[1], match[2]
 
 
 def run_commands(block: str) -> None:
-    """A session at the console: lines after "$ " are commands, those below are what they print."""
+    """Runs a shell session: lines after "$ " are commands, followed by their output."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for session in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         command, _, expected = session.partition("\n")
@@ -42,7 +43,7 @@ def run_commands(block: str) -> None:
 
 
 def with_blank_lines(session: str) -> str:
-    """A blank line inside an output is written as doctest wants it; the documents stay readable."""
+    """Marks blank lines inside an output as doctest requires."""
     lines = session.rstrip().splitlines()
     for i, line in enumerate(lines):
         following = next((later for later in lines[i:] if later.strip()), ">>>")
@@ -56,7 +57,7 @@ RUNNING = [document for document in DOCUMENTS if any(blocks(document))]
 
 @pytest.mark.parametrize("document", RUNNING, ids=lambda path: str(path.relative_to(ROOT)))
 def test_blocks_run(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Sessions (>>>, $) print what is written below them; plain blocks execute. Each document has a directory."""
+    """Sessions (>>>, $) print the output below them; plain blocks execute. Each document has its own directory."""
     run_document(document, monkeypatch, tmp_path, {"python", "console"})
 
 
@@ -71,7 +72,7 @@ def test_blocks_of_spark_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 def run_document(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, languages: set[str]) -> None:
     monkeypatch.chdir(tmp_path)
     module = types.ModuleType("document_" + document.stem.lower())
-    monkeypatch.setitem(sys.modules, module.__name__, module)  # dataclasses look their module up
+    monkeypatch.setitem(sys.modules, module.__name__, module)  # dataclasses look up their module
     runner = doctest.DocTestRunner(optionflags=FLAGS)
     report: list[str] = []
     for first, language, block in blocks(document):
@@ -81,7 +82,7 @@ def run_document(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
             run_commands(block)
         elif not block.startswith(">>>"):
             exec(compile("\n" * (first - 1) + block, str(document), "exec", dont_inherit=True), module.__dict__)
-            for path in re.findall(r"\A# src/(\S+)\.py$", block, re.MULTILINE):  # what follows may import it
+            for path in re.findall(r"\A# src/(\S+)\.py$", block, re.MULTILINE):  # later blocks may import it
                 monkeypatch.setitem(sys.modules, path.replace("/", "."), module)
         else:
             text = with_blank_lines(block)
@@ -91,29 +92,52 @@ def run_document(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert not report, "".join(report)
 
 
-def test_documents_hold_sessions() -> None:
-    """The blocks are found: documents that are all text by design are named."""
+def test_documents_have_sessions() -> None:
+    """Blocks are recognised: documents without any are named."""
     text = {ROOT / "docs" / f"{name}.md" for name in ("architecture", "benchmarks", "design")}
-    assert {path for path in DOCUMENTS if path not in RUNNING and path.parent.name != "reference"} == text
+    silent = {path for path in DOCUMENTS if path not in RUNNING}
+    assert {path for path in silent if path.parent.name not in ("reference", "decisions")} == text
 
 
-def test_links_between_files_lead_somewhere() -> None:
-    """In the repository; test_site.py has those of the site, with their places."""
-    lost = [
+def test_the_map_shows_the_layers_that_are_enforced() -> None:
+    layers: list[set[str]] = []
+    for line in (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").splitlines():
+        if row := re.match(r"\| (\d*) ?\| ([^|]+) \|", line):
+            layers += [set()] if row[1] else []
+            layers[-1] |= {name.strip("/").removesuffix(".py") for name in re.findall(r"`([\w./]+)`", row[2])}
+    assert layers == ROOMS
+
+
+def test_decisions_are_numbered_and_listed() -> None:
+    folder = ROOT / "docs" / "decisions"
+    pages = sorted(path.name for path in folder.glob("0*.md"))
+    assert [page[:4] for page in pages] == [f"{n:04d}" for n in range(1, len(pages) + 1)]
+    assert re.findall(r"\((0.*?)\)", (folder / "index.md").read_text(encoding="utf-8")) == pages
+    for page in pages:
+        headings = re.findall(r"^## (.*)", (folder / page).read_text(encoding="utf-8"), re.MULTILINE)
+        assert headings == ["Context", "Decision", "Consequences"], page
+
+
+def test_links_between_files_resolve() -> None:
+    """In the repository; test_site.py checks the site, with anchors."""
+    broken = [
         (document.name, link)
         for document in [*DOCUMENTS, ROOT / "CHANGELOG.md", ROOT / "benchmarks" / "README.md"]
         for link in LINK.findall(document.read_text(encoding="utf-8"))
         if "://" not in link and not link.startswith("#") and not (document.parent / link.partition("#")[0]).exists()
     ]
-    assert not lost
+    assert not broken
 
 
-def test_what_r_found_is_in_the_references() -> None:
-    """The comments in blocks of R are those of the files that the models are tested by."""
+def test_results_of_r_are_in_the_references() -> None:
+    """The comments in blocks of R agree with the reference files."""
     page = (ROOT / "docs" / "from-r.md").read_text(encoding="utf-8")
-    found = {path.stem: json.loads(path.read_text()) for path in (ROOT / "tests" / "references").glob("*.json")}
-    bayes, lda = found["naive_bayes"]["iris"], found["discriminant"]["iris"]["lda"]
-    glm, left_out = found["linear"]["binomial"]["breast_cancer"], found["leave_one_out"]["iris"]["lda"]["moment"]
+    references = {path.stem: json.loads(path.read_text()) for path in (ROOT / "tests" / "references").glob("*.json")}
+    bayes, lda = references["naive_bayes"]["iris"], references["discriminant"]["iris"]["lda"]
+    glm, left_out = (
+        references["linear"]["binomial"]["breast_cancer"],
+        references["leave_one_out"]["iris"]["lda"]["moment"],
+    )
     petals = zip(bayes["classes"], bayes["mean"], bayes["sd"], strict=True)
     coefficients = zip(glm["names"], glm["coefficients"], glm["standard_errors"], strict=True)
     likeliest = [row.index(max(row)) for row in left_out]  # 50 rows of each class
@@ -123,19 +147,20 @@ def test_what_r_found_is_in_the_references() -> None:
         *(f"# {name} {estimate:.7g} {error:.7g}" for name, estimate, error in coefficients),
     ]
     for i, name in enumerate(bayes["classes"]):
-        mine = likeliest[50 * i : 50 * i + 50]
-        lines.append(f"# {name} {mine.count(0)} {mine.count(1)} {mine.count(2)}")
+        predicted = likeliest[50 * i : 50 * i + 50]
+        lines.append(f"# {name} {predicted.count(0)} {predicted.count(1)} {predicted.count(2)}")
     spaced = re.sub(" +", " ", page)
     assert not [line for line in lines if line not in spaced]
 
 
-def test_pictures_are_those_of_their_script() -> None:
-    """Those that are drawn by hand; what altair draws depends on its version, so that only its size is looked at."""
+def test_pictures_match_their_script() -> None:
+    """Hand-drawn ones; altair's output depends on its version, so only its size is checked."""
     draw = runpy.run_path(str(ROOT / "tools" / "pictures.py"))
     pictures = ROOT / "docs" / "pictures"
     assert (pictures / "one-idea.svg").read_text(encoding="utf-8") == draw["one_idea"]()
     assert (pictures / "mark.svg").read_text(encoding="utf-8") == draw["mark"]()
-    most = {".svg": 60_000, ".png": 200_000}  # bytes; a photograph of a page has more
+    assert (pictures / "rooms.svg").read_text(encoding="utf-8") == draw["rooms"]()
+    most = {".svg": 60_000, ".png": 200_000}  # bytes
     assert [path.name for path in pictures.iterdir() if path.stat().st_size > most[path.suffix]] == []
 
 

@@ -8,24 +8,24 @@ from benchmarks.scale_sim import Cost, Line, Measured
 
 def test_quick_run_tells_of_every_statistic_and_of_the_vocabulary(capsys):
     assert scale_sim.main(["--quick"]) == 0
-    told = capsys.readouterr().out
-    assert all(kind.name in told for kind in scale_sim.KINDS)
-    assert "over the network" in told
-    assert "hash_bits=24" in told
+    printed = capsys.readouterr().out
+    assert all(kind.name in printed for kind in scale_sim.KINDS)
+    assert "over the network" in printed
+    assert "hash_bits=24" in printed
 
 
 def test_line_finds_what_the_numbers_were_made_of():
-    found = [Measured(k, n, 100 + 17 * n + 8 * k * n, 0.0, 0.0) for k in (2, 10) for n in (10, 1_000, 10**5)]
-    line = Line.fitted(found, "bytes")
+    measured = [Measured(k, n, 100 + 17 * n + 8 * k * n, 0.0, 0.0) for k in (2, 10) for n in (10, 1_000, 10**5)]
+    line = Line.fitted(measured, "bytes")
     assert (line.a, line.b, line.c) == pytest.approx((100, 17, 8))
     assert line.off == pytest.approx(0, abs=1e-9)
 
 
 def test_nothing_measured_lies_above_the_line():
     rng = np.random.default_rng(1)
-    found = [Measured(k, n, 0, 0, n * rng.uniform(1, 3)) for k in (2, 10) for n in (10, 1_000, 10**5)]
-    line = Line.fitted(found, "merge")
-    assert all(m.merge <= line.at(m.classes, m.places) * (1 + 1e-12) for m in found)
+    measured = [Measured(k, n, 0, 0, n * rng.uniform(1, 3)) for k in (2, 10) for n in (10, 1_000, 10**5)]
+    line = Line.fitted(measured, "merge")
+    assert all(m.merge <= line.at(m.classes, m.places) * (1 + 1e-12) for m in measured)
 
 
 def test_a_tree_of_64_partitions_by_8_has_two_levels():

@@ -1,4 +1,4 @@
-"""The site builds without a warning and without a network, and its reference leaves nothing public out."""
+"""The site builds without warnings and offline, and its reference has every public name."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from typer.testing import CliRunner
 
 import deciban
 from deciban import cli
-from deciban.explain import Explanation
+from deciban.display.explanation import Explanation
+from deciban.display.summary import Summary
 from deciban.report import Report
-from deciban.summary import Summary
 from deciban.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,8 +35,8 @@ pytestmark = [
     pytest.mark.xdist_group("site"),  # one worker builds it, once
 ]
 ANSWERS = {
-    "deciban.explain.Explanation": Explanation,
-    "deciban.summary.Summary": Summary,
+    "deciban.display.explanation.Explanation": Explanation,
+    "deciban.display.summary.Summary": Summary,
     "deciban.table.Table": Table,
     "deciban.report.Report": Report,
 }
@@ -53,28 +53,28 @@ LOADING = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src
 
 
 class Page(HTMLParser):
-    """What a page links to, what it loads, and the places in it that can be linked to."""
+    """The links, loaded files and anchors of a page."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.links: list[str] = []
         self.loads: list[str] = []
-        self.places: set[str] = set()
+        self.anchors: set[str] = set()
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        self.places |= {given[name] for name in ("id", "name") if name in given}
-        self.loads += [given[name] for kind, name in LOADING if kind == tag and name in given]
-        if tag == "a" and "href" in given:
-            self.links.append(given["href"])
-        if tag == "link" and given.get("rel") != "canonical":
-            self.loads.append(given["href"])
+        attributes = {name: value or "" for name, value in attrs}
+        self.anchors |= {attributes[name] for name in ("id", "name") if name in attributes}
+        self.loads += [attributes[name] for kind, name in LOADING if kind == tag and name in attributes]
+        if tag == "a" and "href" in attributes:
+            self.links.append(attributes["href"])
+        if tag == "link" and attributes.get("rel") != "canonical":
+            self.loads.append(attributes["href"])
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built by a process that may not open a connection."""
+    """The site, built by a process that cannot open a connection."""
     target = tmp_path_factory.mktemp("build") / "site"
     command = [sys.executable, "-c", OFFLINE, str(ROOT / "tools" / "site.py"), str(target)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
@@ -92,7 +92,7 @@ def is_elsewhere(address: str) -> bool:
     return bool(urlsplit(address).netloc)
 
 
-def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+def test_nothing_is_loaded_from_other_hosts(site: Path) -> None:
     pages = sorted(site.rglob("*.html"))
     assert len(pages) > 20
     for path in pages:
@@ -102,10 +102,10 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
         assert not re.findall(r"@import[^;]*//[^;]*|url\([\"']?(?:https?:)?//[^)]*", text), path
 
 
-def test_links_within_the_site_lead_somewhere(site: Path) -> None:
-    lost = []
+def test_links_within_the_site_resolve(site: Path) -> None:
+    broken = []
     for path in site.rglob("*.html"):
-        if path.name == "404.html":  # its links begin with a slash
+        if path.name == "404.html":  # its links are absolute
             continue
         for address in [*page(path).links, *page(path).loads]:
             parts = urlsplit(address)
@@ -113,17 +113,17 @@ def test_links_within_the_site_lead_somewhere(site: Path) -> None:
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             fragment = unquote(parts.fragment)
-            if not target.is_file() or (fragment and target.suffix == ".html" and fragment not in page(target).places):
-                lost.append((str(path.relative_to(site)), address))
-    assert not lost
+            if not target.is_file() or (fragment and target.suffix == ".html" and fragment not in page(target).anchors):
+                broken.append((str(path.relative_to(site)), address))
+    assert not broken
 
 
-def places(site: Path) -> set[str]:
-    return set().union(*(page(path).places for path in (site / "reference").glob("*.html")))
+def anchors(site: Path) -> set[str]:
+    return set().union(*(page(path).anchors for path in (site / "reference").glob("*.html")))
 
 
 def public_things() -> Iterator[tuple[str, Any]]:
-    """Names that users may use, and what they stand for; a name that is one for another only once."""
+    """Public names and their objects; aliases only once."""
     yield from ANSWERS.items()
     for module in (deciban, deciban.families, deciban.priors):
         for name in module.__all__:
@@ -133,7 +133,7 @@ def public_things() -> Iterator[tuple[str, Any]]:
 
 
 def public_members(kind: type) -> Iterator[str]:
-    """Methods and properties that this library gives a class; what scikit-learn adds is described there."""
+    """Methods and properties that this library defines for a class."""
     for name in dir(kind):
         owner = next(base for base in kind.__mro__ if name in vars(base))
         member = inspect.getattr_static(kind, name)
@@ -143,23 +143,23 @@ def public_members(kind: type) -> Iterator[str]:
 
 
 def home_of(name: str, kind: type, member: str) -> str:
-    """Where a member is described: what every family has, in Family."""
+    """Where a member is documented: members of every family in Family."""
     family = deciban.families.Family
     shared = issubclass(kind, family) and hasattr(family, member)
     return f"deciban.families.Family.{member}" if shared else f"{name}.{member}"
 
 
-def test_docstrings_are_put_into_sections() -> None:
+def test_docstrings_are_split_into_sections() -> None:
     names = runpy.run_path(str(ROOT / "tools" / "docstrings.py"))
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
-    for found in finder.find(names["in_sections"], globs=names):
-        runner.run(found)
+    for test in finder.find(names["in_sections"], globs=names):
+        runner.run(test)
     assert (runner.tries, runner.failures) == (1, 0)
 
 
 def test_every_public_name_is_in_the_reference(site: Path) -> None:
-    lacking = {name for name, _ in public_things()} - places(site)
-    assert not lacking, "add them to a page in docs/reference"
+    missing = {name for name, _ in public_things()} - anchors(site)
+    assert not missing, "add them to a page in docs/reference"
 
 
 def test_every_public_member_is_in_the_reference(site: Path) -> None:
@@ -169,8 +169,8 @@ def test_every_public_member_is_in_the_reference(site: Path) -> None:
         if inspect.isclass(kind)
         for member in public_members(kind)
     }
-    lacking = members - places(site)
-    assert not lacking, "what has no docstring is not in the reference"
+    missing = members - anchors(site)
+    assert not missing, "what has no docstring is not in the reference"
 
 
 @pytest.mark.parametrize("engine", ["dask", "spark"])
@@ -178,12 +178,12 @@ def test_every_function_of_an_engine_is_in_the_reference(site: Path, engine: str
     source = (ROOT / "src" / "deciban" / "engines" / f"{engine}.py").read_text(encoding="utf-8")
     functions = re.search(r"^__all__ = \[(.*?)\]", source, re.MULTILINE | re.DOTALL)
     assert functions is not None
-    lacking = {f"deciban.engines.{engine}.{name}" for name in re.findall(r"\"(\w+)\"", functions[1])} - places(site)
-    assert not lacking
+    missing = {f"deciban.engines.{engine}.{name}" for name in re.findall(r"\"(\w+)\"", functions[1])} - anchors(site)
+    assert not missing
 
 
 def helps() -> Iterator[tuple[str, str]]:
-    """Every command, and the help that it prints."""
+    """Every command and its help."""
     root = typer.main.get_command(cli.app)
     wide = {"COLUMNS": "200", "TERMINAL_WIDTH": "200"}
     yield "", CliRunner().invoke(cli.app, ["--help"], env=wide).output
@@ -194,14 +194,14 @@ def helps() -> Iterator[tuple[str, str]]:
 
 
 def test_every_command_and_option_is_in_the_reference(site: Path) -> None:
-    """Each in a table of its command: a mention in the text is not enough."""
+    """Each in a table of its command."""
     html = (site / "reference" / "commands.html").read_text(encoding="utf-8")
     first, *named = re.split(r"<h2 id=\"deciban-([\w-]+)\"", html)
     sections = {"": first, **dict(zip(named[::2], named[1::2], strict=True))}
-    asked = 0
+    options_checked = 0
     for name, help_ in helps():
         options = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", help_)) - {"--help"}
-        asked += len(options)
+        options_checked += len(options)
         cells = " ".join(re.findall(r"<td><code>(.*?)</code></td>", sections[name]))
         assert not options - set(re.findall(r"--[a-z][\w-]*", cells)), f"deciban {name}"
-    assert asked > 100
+    assert options_checked > 100

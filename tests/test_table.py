@@ -23,7 +23,6 @@ TABLE = Table(
 
 def test_families_speak_of_the_same_table():
     assert families.Table is Table
-    assert families.base.Table is Table
 
 
 def test_text_lines_columns_up_and_ends_with_the_note():

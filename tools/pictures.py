@@ -1,4 +1,4 @@
-"""The pictures of the documents, each made from a model that is fitted here: `make pictures`."""
+"""The pictures of the documentation, each drawn from a model that is fitted here: `make pictures`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from sklearn.datasets import load_breast_cancer, load_iris
 import deciban as db
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
-INK, SOFT, FOR, AGAINST = "#1f2937", "#eef2ff", "#0072B2", "#D55E00"  # the bars: told apart by colour-blind readers too
+INK, SOFT, FOR, AGAINST = "#1f2937", "#eef2ff", "#0072B2", "#D55E00"  # bars that colour-blind readers can distinguish
 LINE = 22  # from one line of text to the next
 MARGIN = 24
-# the place of the row that the model is surest of
+# the index of the row with the most certain prediction
 SUREST = """() => {
   const sure = ({ proba }) => Math.max(...proba);
   const scored = deciban.figures.rows.cells.map((row) => sure(deciban.scorer.score(row)));
@@ -29,7 +29,7 @@ SUREST = """() => {
 def main() -> None:
     """Writes all of them."""
     PICTURES.mkdir(exist_ok=True)
-    for name, text in {"mark.svg": mark(), "one-idea.svg": one_idea()}.items():
+    for name, text in {"mark.svg": mark(), "one-idea.svg": one_idea(), "rooms.svg": rooms()}.items():
         (PICTURES / name).write_text(text, encoding="utf-8")
     for name, chart in charts().items():
         chart.save(str(PICTURES / f"{name}.svg"))
@@ -40,16 +40,16 @@ def charts() -> dict[str, Any]:
     """What the plot methods draw."""
     X, y = load_breast_cancer(return_X_y=True)
     names = np.array(["malignant", "benign"])[y]
-    judged = db.GaussianDiscriminant().fit(X, names).leave_one_out(X, names)
+    held_out = db.GaussianDiscriminant().fit(X, names).leave_one_out(X, names)
     iris = load_iris(as_frame=True)
     two = iris.target > 0  # setosa lies apart: no likelihood has a maximum there
     petals = iris.data[two].iloc[:, 2:].rename(columns=lambda name: name.removesuffix(" (cm)"))
     species = iris.target_names[iris.target[two]]
     model = db.GaussianDiscriminant("per-class").fit(petals, species)
     return {
-        "roc": judged.plot_roc(),
-        "calibration": judged.plot_calibration(),
-        "confusion": judged.plot_confusion(),
+        "roc": held_out.plot_roc(),
+        "calibration": held_out.plot_calibration(),
+        "confusion": held_out.plot_confusion(),
         "boundary": model.plot_boundary(petals, species),
     }
 
@@ -60,8 +60,8 @@ def photograph() -> None:
 
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "report.html"
-        learn, ask = customers()
-        db.EvidenceClassifier().fit(learn, "leaves").report(ask, "leaves").save(path)
+        train, test = customers()
+        db.EvidenceClassifier().fit(train, "leaves").report(test, "leaves").save(path)
         chromium = shutil.which("chromium") or shutil.which("google-chrome")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1120, "height": 1000})
@@ -85,7 +85,7 @@ def _clipped(page: Any, first: str, after: Any, path: Path) -> None:
 
 
 def customers() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Those of the first page of the documents: rows to learn, and rows to ask about."""
+    """The customers of docs/start.md: training and test rows."""
     rng, n = np.random.default_rng(1), 1000
     months, calls = rng.exponential(20, n).round(), rng.poisson(2, n)
     plan = rng.choice(["basic", "family", "plus"], n)
@@ -117,7 +117,7 @@ def one_idea() -> str:
     visits = pd.DataFrame({"fever": fever, "cough": cough, "ill": ill})
     monday, tuesday = visits[:4], visits[4:]
     both = db.NaiveBayes().fit(monday, "ill") + db.NaiveBayes().fit(tuesday, "ill")
-    told = both.explain(pd.DataFrame({"fever": [38.0], "cough": ["dry"]}))
+    explanation = both.explain(pd.DataFrame({"fever": [38.0], "cough": ["dry"]}))
     day = [
         _box(20, 50, 210, "Monday, here", _sums(monday)),
         _box(20, 190, 210, "Tuesday, elsewhere", _sums(tuesday)),
@@ -138,10 +138,47 @@ def one_idea() -> str:
         + _arrow(516, 185, 572, 185)
         + fitted
         + _arrow(776, 185, 822, 185)
-        + _decibans(835, 100, told)
+        + _decibans(835, 100, explanation)
         + _word(405, 268, "forgetting is −", size=13)
         + _word(675, 268, "smoothing and priors enter here", size=13),
     )
+
+
+def rooms() -> str:
+    """Data flowing from a file to a prediction, room by room: the drawing of docs/architecture.md."""
+    boxes = [
+        (20, 70, 170, "training rows", ["arrays, tables", "files, streams", "Dask, Spark"]),
+        (240, 70, 190, "data/", ["typed columns", "class indices", "summed(work)"]),
+        (480, 70, 190, "statistics/", ["exact sums", "zero, +, −"]),
+        (740, 35, 270, "families/ generative/", ["parameters from sums"]),
+        (740, 135, 270, "evidence/", ["convex weights of evidence"]),
+        (740, 235, 270, "linear/", ["linear predictors"]),
+        (20, 410, 170, "rows to predict", ["the same sources"]),
+        (240, 410, 190, "data/", ["types of the model"]),
+        (480, 380, 210, "scorer", ["scores by class", "decibans by feature"]),
+        (770, 345, 250, "estimators/ engines/ cli/", ["probabilities, predictions"]),
+        (770, 425, 250, "display/ evaluation/", ["explanations, metrics"]),
+        (770, 505, 250, "plots/ report/ export/", ["charts, a page, formulas"]),
+        (480, 505, 210, "persist/ mail/", ["model files, a filter"]),
+    ]
+    arrows = [
+        (196, 125, 234, 125),
+        (436, 125, 474, 125),
+        (676, 110, 734, 75),
+        (875, 103, 875, 131),
+        (335, 184, 734, 265),
+        (720, 300, 640, 374),
+        (196, 443, 234, 443),
+        (436, 443, 474, 443),
+        (696, 420, 764, 385),
+        (696, 435, 764, 455),
+        (696, 450, 764, 530),
+        (585, 472, 585, 501),
+    ]
+    frame = f'<rect x="722" y="18" width="306" height="300" rx="12" fill="none" stroke="{INK}" stroke-dasharray="4 4"/>'
+    titles = _word(20, 50, "fit", anchor="start", bold=True) + _word(20, 395, "predict", anchor="start", bold=True)
+    drawn = "".join(_box(*box) for box in boxes) + "".join(_arrow(*ends) for ends in arrows)
+    return _svg(1060, 590, frame + titles + drawn)
 
 
 def _sums(rows: pd.DataFrame) -> list[str]:
@@ -158,9 +195,9 @@ def _parameters(model: db.NaiveBayes) -> list[str]:
     return ["fever: mean, sd", *(f"{label}: {mean:.2f}, {sd:.2f}" for label, mean, sd in table.rows)]
 
 
-def _decibans(left: float, top: float, told: Any) -> str:
+def _decibans(left: float, top: float, explanation: Any) -> str:
     """One prediction as bars, and their sum."""
-    lines = [(label.partition(" ")[0], value) for label, value in told.lines()]  # the values stand above
+    lines = [(label.partition(" ")[0], value) for label, value in explanation.lines()]  # the values are above
     scale = 60 / max(abs(value) for _, value in lines)
     drawn = [_word(left + 95, top - 18, "fever 38.0, cough dry", size=13)]
     for i, (name, value) in enumerate(lines):

@@ -42,7 +42,7 @@ def for_the_site(markdown: str) -> str:
 
 def build(pages: Path, site: Path) -> None:
     """The site, from its pages; a warning is an error."""
-    os.environ["NO_MKDOCS_2_WARNING"] = "1"  # a note on what comes after mkdocs-material: docs/architecture.md has it
+    os.environ["NO_MKDOCS_2_WARNING"] = "1"  # a note on what comes after mkdocs-material: see docs/decisions/0061
     from mkdocs.commands.build import build
     from mkdocs.config import load_config
 
@@ -98,7 +98,7 @@ def _mail(name: str) -> Iterator[str]:
     """A command of mail, which argparse reads."""
     from deciban.cli import mail
 
-    parser = mail._parser(name)
+    parser = mail.parser_of(name)
     yield f"## deciban mail {name}"
     yield "    " + " ".join(parser.format_usage().removeprefix("usage: ").split())
     yield _plain(parser.description or "")

@@ -1,4 +1,4 @@
-// Between Python's arrays and the kernels' views.
+// Conversions between Python arrays and the kernels' views.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -33,9 +33,9 @@ using New = nb::ndarray<nb::numpy, T>;
 using Labels = In<std::int32_t, 1>;
 using Weights = std::optional<In<double, 1>>;
 
-// Kernels trust the shapes they are given, and arrays may come from a file that lies: every binding checks that the
-// shapes of its arguments go together. Here, not in the kernels: no exception leaves a function that is compiled for
-// several machines.
+// Kernels trust shapes, and arrays may come from a corrupt file, so every binding checks that the shapes of its
+// arguments agree. The checks are here and not in the kernels because no exception may leave a function with
+// DECIBAN_CLONES.
 inline void expect(bool holds, const char* what) {
     if (!holds) throw std::invalid_argument(what);
 }
@@ -44,15 +44,18 @@ template <class Array>
 void expect_shape(const char* name, const Array& a, std::initializer_list<std::size_t> shape) {
     std::size_t axis = 0;
     for (const std::size_t size : shape) {
-        const std::size_t found = a.shape(axis++);
-        if (found != size) throw std::invalid_argument(std::string(name) + " is of length " + std::to_string(found) + " where " + std::to_string(size) + " is needed");
+        const std::size_t actual = a.shape(axis++);
+        if (actual != size)
+            throw std::invalid_argument(std::string(name) + " has length " + std::to_string(actual) + ", expected " +
+                                        std::to_string(size));
     }
 }
 
-// a * b cells, each of some words: below 2^48 no size made of them can overflow, and what is too large is out of memory.
+// a * b cells of a few words each: below 2^48 no size computed from them overflows, and what is too large runs out of
+// memory.
 inline std::size_t expect_cells(std::size_t a, std::size_t b) {
     std::size_t cells;
-    expect(!__builtin_mul_overflow(a, b, &cells) && cells < std::size_t{1} << 48, "more cells than a memory holds");
+    expect(!__builtin_mul_overflow(a, b, &cells) && cells < std::size_t{1} << 48, "the result is too large for memory");
     return cells;
 }
 
@@ -60,7 +63,7 @@ template <class T>
 New<T> new_array(std::initializer_list<std::size_t> shape) {
     std::size_t size = 1;
     for (const auto n : shape) size = expect_cells(size, n);
-    T* raw = new T[std::max<std::size_t>(size, 1)];  // not zeroed: every caller writes all of it
+    T* raw = new T[std::max<std::size_t>(size, 1)];  // not zeroed: callers write every element
     nb::capsule owner(raw, [](void* p) noexcept { delete[] static_cast<T*>(p); });
     return New<T>(raw, shape.size(), shape.begin(), owner);
 }
@@ -80,8 +83,8 @@ auto with_floats(const AnyMatrix& x, const Body& body) {
 }
 
 inline void expect_labels(const Labels& labels, std::size_t rows, std::size_t classes) {
-    expect(labels.shape(0) == rows, "one class code for each row");
-    expect(classes <= std::numeric_limits<std::int32_t>::max(), "more classes than there are class codes");
+    expect(labels.shape(0) == rows, "labels: one class code per row is needed");
+    expect(classes <= std::numeric_limits<std::int32_t>::max(), "too many classes");
     bool within = true;
     for (std::size_t i = 0; i < rows; ++i) within &= static_cast<std::uint32_t>(labels.data()[i]) < classes;
     expect(within, "class code out of range");
@@ -93,8 +96,8 @@ inline void expect_weights(const Weights& weights, std::size_t rows) {
 
 inline const double* data_or_null(const Weights& weights) { return weights ? weights->data() : nullptr; }
 
-// Canonical words of exact sums, as (words, first, second).
-inline New<double> words_of(ExactSums& sums, std::size_t first, std::size_t second) {
+// The canonical words of exact sums, with shape (words, first, second).
+inline New<double> canonical_words(ExactSums& sums, std::size_t first, std::size_t second) {
     const std::size_t words = sums.canonicalise(), cells = first * second;
     auto out = new_array<double>({words, first, second});
     for (std::size_t w = 0; w < words; ++w)

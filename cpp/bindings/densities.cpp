@@ -1,5 +1,5 @@
 #include "../kernels/density.hpp"
-#include "../kernels/left_out.hpp"
+#include "../kernels/leave_one_out.hpp"
 #include "../kernels/merge.hpp"
 #include "../kernels/softmax.hpp"
 #include "../kernels/triangle.hpp"
@@ -32,7 +32,8 @@ static void bind_linear(AnyMatrix x, Parameters factor, Parameters constant, Out
 }
 
 // out (rows, classes) += constant - |T (x - mean)|^2 / 2
-static void bind_add_whitened(AnyMatrix x, In<double, 3> lower, Parameters means, In<double, 1> constants, Out<double, 2> out) {
+static void bind_add_whitened(AnyMatrix x, In<double, 3> lower, Parameters means, In<double, 1> constants,
+                              Out<double, 2> out) {
     const std::size_t classes = lower.shape(0), d = x.shape(1);
     expect_shape("lower", lower, {classes, d, d});
     expect_shape("means", means, {classes, d});
@@ -42,9 +43,11 @@ static void bind_add_whitened(AnyMatrix x, In<double, 3> lower, Parameters means
     for (std::size_t k = 0; k < classes; ++k) triangles.emplace_back(d, lower.data() + k * d * d, means.data() + k * d);
     with_floats(x, [&](const auto& matrix) {
         nb::gil_scoped_release release;
-        whiten(matrix, triangles, false, [&](std::size_t k, std::size_t first, std::size_t rows, const double* squares, const double*) {
-            for (std::size_t i = 0; i < rows; ++i) out.data()[(first + i) * classes + k] += constants.data()[k] - 0.5 * squares[i];
-        });
+        whiten(matrix, triangles, false,
+               [&](std::size_t k, std::size_t first, std::size_t rows, const double* squares, const double*) {
+                   for (std::size_t i = 0; i < rows; ++i)
+                       out.data()[(first + i) * classes + k] += constants.data()[k] - 0.5 * squares[i];
+               });
     });
 }
 
@@ -56,16 +59,19 @@ static New<double> bind_whiten(AnyMatrix x, In<double, 2> lower, In<double, 1> m
     auto out = new_array<double>({x.shape(0), d});
     with_floats(x, [&](const auto& matrix) {
         nb::gil_scoped_release release;
-        whiten(matrix, one, true, [&](std::size_t, std::size_t first, std::size_t rows, const double*, const double* z) {
-            for (std::size_t i = 0; i < rows; ++i)
-                for (std::size_t j = 0; j < d; ++j) out.data()[(first + i) * d + j] = z[j * Triangle::rows + i];
-        });
+        whiten(matrix, one, true,
+               [&](std::size_t, std::size_t first, std::size_t rows, const double*, const double* z) {
+                   for (std::size_t i = 0; i < rows; ++i)
+                       for (std::size_t j = 0; j < d; ++j) out.data()[(first + i) * d + j] = z[j * Triangle::rows + i];
+               });
     });
     return out;
 }
 
-// (own, refused): the log-density of each row under its class without it, and the rows where the downdate is not safe.
-static nb::tuple bind_left_out(AnyMatrix x, Labels labels, Parameters mean, Parameters scale, Parameters gain, Parameters constant) {
+// (own, unsafe): each row's log-density under its class estimated without it, and the rows where the downdate loses
+// digits.
+static nb::tuple bind_leave_one_out(AnyMatrix x, Labels labels, Parameters mean, Parameters scale, Parameters gain,
+                                    Parameters constant) {
     const std::size_t classes = mean.shape(0), d = x.shape(1);
     expect_shape("mean", mean, {classes, d});
     expect_shape("scale", scale, {classes, d});
@@ -73,39 +79,41 @@ static nb::tuple bind_left_out(AnyMatrix x, Labels labels, Parameters mean, Para
     expect_shape("constant", constant, {classes, d});
     expect_labels(labels, x.shape(0), classes);
     auto own = new_array<double>({x.shape(0)});
-    auto refused = new_array<bool>({x.shape(0)});
+    auto unsafe = new_array<bool>({x.shape(0)});
     with_floats(x, [&](const auto& matrix) {
         nb::gil_scoped_release release;
-        left_out_densities(matrix, labels.data(), mean.data(), scale.data(), gain.data(), constant.data(), classes, own.data(), refused.data());
+        leave_one_out_densities(matrix, labels.data(), mean.data(), scale.data(), gain.data(), constant.data(), classes,
+                                own.data(), unsafe.data());
     });
-    return nb::make_tuple(own, refused);
+    return nb::make_tuple(own, unsafe);
 }
 
-// (values, of_a, of_b): the different values of two sorted lists, and how many of each are at or below each value.
+// (values, count_a, count_b): the distinct values of two sorted lists, and how many of each list are at or below them.
 static nb::tuple bind_merge_sorted(In<double, 1> a, In<double, 1> b) {
-    const std::size_t most = a.shape(0) + b.shape(0);
-    auto values = std::make_unique<double[]>(most + 1);
-    auto of_a = std::make_unique<std::int64_t[]>(most + 1), of_b = std::make_unique<std::int64_t[]>(most + 1);
-    std::size_t found;
+    const std::size_t max_values = a.shape(0) + b.shape(0);
+    auto values = std::make_unique<double[]>(max_values + 1);
+    auto count_a = std::make_unique<std::int64_t[]>(max_values + 1),
+         count_b = std::make_unique<std::int64_t[]>(max_values + 1);
+    std::size_t distinct;
     {
         nb::gil_scoped_release release;
-        found = merge_sorted(a.data(), a.shape(0), b.data(), b.shape(0), values.get(), of_a.get(), of_b.get());
+        distinct = merge_sorted(a.data(), a.shape(0), b.data(), b.shape(0), values.get(), count_a.get(), count_b.get());
     }
     const auto owned = [&](auto* raw) {
         using T = std::remove_pointer_t<decltype(raw)>;
         nb::capsule owner(raw, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-        return New<T>(raw, {found}, owner);
+        return New<T>(raw, {distinct}, owner);
     };
-    return nb::make_tuple(owned(values.release()), owned(of_a.release()), owned(of_b.release()));
+    return nb::make_tuple(owned(values.release()), owned(count_a.release()), owned(count_b.release()));
 }
 
-static New<bool> bind_find_holes(AnyMatrix x) {
-    auto holed = new_array<bool>({x.shape(0)});
+static New<bool> bind_rows_with_nan(AnyMatrix x) {
+    auto incomplete = new_array<bool>({x.shape(0)});
     with_floats(x, [&](const auto& matrix) {
         nb::gil_scoped_release release;
-        find_holes(matrix, holed.data());
+        rows_with_nan(matrix, incomplete.data());
     });
-    return holed;
+    return incomplete;
 }
 
 template <class Joint>
@@ -132,12 +140,15 @@ static nb::tuple bind_most_probable(In<double, 2> joint, In<double, 1> fallback)
 }
 
 void bind_densities(nb::module_& m) {
-    m.def("add_quadratic", &bind_quadratic, nb::arg("x"), nb::arg("mean"), nb::arg("factor"), nb::arg("constant"), nb::arg("out").noconvert());
+    m.def("add_quadratic", &bind_quadratic, nb::arg("x"), nb::arg("mean"), nb::arg("factor"), nb::arg("constant"),
+          nb::arg("out").noconvert());
     m.def("add_linear", &bind_linear, nb::arg("x"), nb::arg("factor"), nb::arg("constant"), nb::arg("out").noconvert());
-    m.def("add_whitened", &bind_add_whitened, nb::arg("x"), nb::arg("lower"), nb::arg("means"), nb::arg("constants"), nb::arg("out").noconvert());
+    m.def("add_whitened", &bind_add_whitened, nb::arg("x"), nb::arg("lower"), nb::arg("means"), nb::arg("constants"),
+          nb::arg("out").noconvert());
     m.def("whiten", &bind_whiten, nb::arg("x"), nb::arg("lower"), nb::arg("mean"));
-    m.def("find_holes", &bind_find_holes, nb::arg("x"));
-    m.def("left_out_densities", &bind_left_out, nb::arg("x"), nb::arg("labels"), nb::arg("mean"), nb::arg("scale"), nb::arg("gain"), nb::arg("constant"));
+    m.def("rows_with_nan", &bind_rows_with_nan, nb::arg("x"));
+    m.def("leave_one_out_densities", &bind_leave_one_out, nb::arg("x"), nb::arg("labels"), nb::arg("mean"),
+          nb::arg("scale"), nb::arg("gain"), nb::arg("constant"));
     m.def("merge_sorted", &bind_merge_sorted, nb::arg("a"), nb::arg("b"));
     m.def("most_probable", &bind_most_probable, nb::arg("joint"), nb::arg("fallback"));
     m.def("normalise", &bind_normalise, nb::arg("joint").noconvert(), nb::arg("fallback"), nb::arg("logs"));

@@ -15,7 +15,7 @@ void bind_text(nb::module_&);
 }  // namespace deciban
 
 NB_MODULE(_kernels, m) {
-    nb::set_leak_warnings(false);  // what a program still holds when it ends is no fault
+    nb::set_leak_warnings(false);  // objects alive at interpreter exit are not a bug
     m.doc() = "The hot loops of deciban.";
     deciban::bind_sums(m);
     deciban::bind_densities(m);

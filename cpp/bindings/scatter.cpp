@@ -4,7 +4,7 @@
 
 namespace deciban {
 
-// count (words, K, 1), skipped (words, K, 1), sum (K, d), products (K or 1, d, d), both halves
+// count (words, K, 1), skipped (words, K, 1), sum (K, d), products (K or 1, d, d) as full symmetric matrices
 static nb::tuple bind_scatter_rows(AnyMatrix x, Labels codes, Weights weights, In<double, 2> origin, bool shared) {
     const std::size_t classes = origin.shape(0), d = x.shape(1), groups = shared ? 1 : classes;
     expect_shape("origin", origin, {classes, d});
@@ -23,11 +23,13 @@ static nb::tuple bind_scatter_rows(AnyMatrix x, Labels codes, Weights weights, I
                 const double value = result.products[(g * result.width + i) * result.width + j];
                 products.data()[(g * d + i) * d + j] = products.data()[(g * d + j) * d + i] = value;
             }
-    return nb::make_tuple(words_of(result.count, classes, 1), words_of(result.skipped, classes, 1), sum, products);
+    return nb::make_tuple(canonical_words(result.count, classes, 1), canonical_words(result.skipped, classes, 1), sum,
+                          products);
 }
 
 void bind_scatter(nb::module_& m) {
-    m.def("scatter", &bind_scatter_rows, nb::arg("x"), nb::arg("codes"), nb::arg("weights").none(), nb::arg("origin"), nb::arg("shared"));
+    m.def("scatter", &bind_scatter_rows, nb::arg("x"), nb::arg("codes"), nb::arg("weights").none(), nb::arg("origin"),
+          nb::arg("shared"));
 }
 
 }  // namespace deciban

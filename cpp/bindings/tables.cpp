@@ -1,6 +1,6 @@
+#include "../kernels/tables.hpp"
 #include "../kernels/histogram.hpp"
 #include "../kernels/sparse.hpp"
-#include "../kernels/tables.hpp"
 #include "codes.hpp"
 #include "sparse_rows.hpp"
 
@@ -8,14 +8,14 @@ namespace deciban {
 
 static New<double> bind_count(Codes codes, Offsets offsets, Labels labels, Weights weights, std::size_t classes) {
     const auto matrix = view<std::int32_t>(codes);
-    const std::size_t total = values_of(offsets, matrix.columns);
+    const std::size_t total = total_codes(offsets, matrix.columns);
     expect_labels(labels, matrix.rows, classes);
     expect_weights(weights, matrix.rows);
     expect_cells(classes, total);
     nb::gil_scoped_release release;
     ExactSums sums = count_codes(matrix, offsets.data(), labels.data(), data_or_null(weights), classes);
     nb::gil_scoped_acquire acquire;
-    return words_of(sums, classes, total);
+    return canonical_words(sums, classes, total);
 }
 
 static New<double> bind_count_labels(Labels labels, std::size_t classes) {
@@ -28,7 +28,7 @@ static New<double> bind_count_labels(Labels labels, std::size_t classes) {
 
 static void bind_add_table(Codes codes, Offsets offsets, In<double, 2> table, std::size_t classes, Out<double, 2> out) {
     const auto matrix = view<std::int32_t>(codes);
-    expect_shape("table", table, {values_of(offsets, matrix.columns), padded(classes)});
+    expect_shape("table", table, {total_codes(offsets, matrix.columns), padded(classes)});
     expect_shape("out", out, {matrix.rows, classes});
     nb::gil_scoped_release release;
     add_table(matrix, offsets.data(), table.data(), classes, out.data());
@@ -54,9 +54,10 @@ static nb::tuple bind_range(AnyMatrix x) {
     return nb::make_tuple(low, high);
 }
 
-static New<std::int32_t> bind_encode(AnyMatrix x, Offsets low, Offsets offsets, In<std::int32_t, 1> lut, std::int32_t outside) {
+static New<std::int32_t> bind_encode(AnyMatrix x, Offsets low, Offsets offsets, In<std::int32_t, 1> lut,
+                                     std::int32_t outside) {
     expect_shape("low", low, {x.shape(1)});
-    expect_shape("lut", lut, {values_of(offsets, x.shape(1))});
+    expect_shape("lut", lut, {total_codes(offsets, x.shape(1))});
     auto codes = new_array<std::int32_t>({x.shape(0), x.shape(1)});
     with_integers(x, [&](const auto& matrix) {
         nb::gil_scoped_release release;
@@ -66,17 +67,17 @@ static New<std::int32_t> bind_encode(AnyMatrix x, Offsets low, Offsets offsets, 
 }
 
 template <class Index>
-static nb::object bind_sum_sparse(In<double, 1> values, Indices<Index> columns, Indices<Index> starts, std::size_t width,
-                                  Labels labels, Weights weights, std::size_t classes) {
+static nb::object bind_sum_sparse(In<double, 1> values, Indices<Index> columns, Indices<Index> starts,
+                                  std::size_t width, Labels labels, Weights weights, std::size_t classes) {
     const auto rows = sparse(values, columns, starts, width);
     expect_labels(labels, rows.rows, classes);
     expect_weights(weights, rows.rows);
     expect_cells(classes, width);
-    bool good;
+    bool valid;
     nb::gil_scoped_release release;
-    ExactSums sums = sum_sparse(rows, labels.data(), data_or_null(weights), classes, good);
+    ExactSums sums = sum_sparse(rows, labels.data(), data_or_null(weights), classes, valid);
     nb::gil_scoped_acquire acquire;
-    return good ? nb::cast(words_of(sums, classes, width)) : nb::none();
+    return valid ? nb::cast(canonical_words(sums, classes, width)) : nb::none();
 }
 
 template <class Index>
@@ -90,8 +91,8 @@ static void bind_add_sparse(In<double, 1> values, Indices<Index> columns, Indice
 }
 
 static nb::tuple bind_histogram(AnyMatrix x, std::size_t column, std::size_t cap) {
-    expect(column < x.shape(1), "no such column");
-    expect(cap > 0, "a histogram has a cell at least");
+    expect(column < x.shape(1), "column out of range");
+    expect(cap > 0, "cap must be at least 1");
     std::vector<std::int64_t> keys;
     auto codes = new_array<std::int32_t>({x.shape(0)});
     const int level = with_floats(x, [&](const auto& matrix) {
@@ -104,15 +105,22 @@ static nb::tuple bind_histogram(AnyMatrix x, std::size_t column, std::size_t cap
 }
 
 void bind_tables(nb::module_& m) {
-    m.def("count_codes", &bind_count, nb::arg("codes"), nb::arg("offsets"), nb::arg("labels"), nb::arg("weights").none(), nb::arg("classes"));
+    m.def("count_codes", &bind_count, nb::arg("codes"), nb::arg("offsets"), nb::arg("labels"),
+          nb::arg("weights").none(), nb::arg("classes"));
     m.def("count_labels", &bind_count_labels, nb::arg("labels"), nb::arg("classes"));
-    m.def("add_table", &bind_add_table, nb::arg("codes"), nb::arg("offsets"), nb::arg("table"), nb::arg("classes"), nb::arg("out").noconvert());
+    m.def("add_table", &bind_add_table, nb::arg("codes"), nb::arg("offsets"), nb::arg("table"), nb::arg("classes"),
+          nb::arg("out").noconvert());
     m.def("integer_range", &bind_range, nb::arg("x"));
-    m.def("encode_integers", &bind_encode, nb::arg("x"), nb::arg("low"), nb::arg("offsets"), nb::arg("lut"), nb::arg("outside"));
-    m.def("sum_sparse", &bind_sum_sparse<std::int32_t>, nb::arg("values"), nb::arg("columns"), nb::arg("starts"), nb::arg("width"), nb::arg("labels"), nb::arg("weights").none(), nb::arg("classes"));
-    m.def("sum_sparse", &bind_sum_sparse<std::int64_t>, nb::arg("values"), nb::arg("columns"), nb::arg("starts"), nb::arg("width"), nb::arg("labels"), nb::arg("weights").none(), nb::arg("classes"));
-    m.def("add_sparse", &bind_add_sparse<std::int32_t>, nb::arg("values"), nb::arg("columns"), nb::arg("starts"), nb::arg("table"), nb::arg("classes"), nb::arg("out").noconvert());
-    m.def("add_sparse", &bind_add_sparse<std::int64_t>, nb::arg("values"), nb::arg("columns"), nb::arg("starts"), nb::arg("table"), nb::arg("classes"), nb::arg("out").noconvert());
+    m.def("encode_integers", &bind_encode, nb::arg("x"), nb::arg("low"), nb::arg("offsets"), nb::arg("lut"),
+          nb::arg("outside"));
+    m.def("sum_sparse", &bind_sum_sparse<std::int32_t>, nb::arg("values"), nb::arg("columns"), nb::arg("starts"),
+          nb::arg("width"), nb::arg("labels"), nb::arg("weights").none(), nb::arg("classes"));
+    m.def("sum_sparse", &bind_sum_sparse<std::int64_t>, nb::arg("values"), nb::arg("columns"), nb::arg("starts"),
+          nb::arg("width"), nb::arg("labels"), nb::arg("weights").none(), nb::arg("classes"));
+    m.def("add_sparse", &bind_add_sparse<std::int32_t>, nb::arg("values"), nb::arg("columns"), nb::arg("starts"),
+          nb::arg("table"), nb::arg("classes"), nb::arg("out").noconvert());
+    m.def("add_sparse", &bind_add_sparse<std::int64_t>, nb::arg("values"), nb::arg("columns"), nb::arg("starts"),
+          nb::arg("table"), nb::arg("classes"), nb::arg("out").noconvert());
     m.def("histogram_column", &bind_histogram, nb::arg("x"), nb::arg("column"), nb::arg("cap"));
 }
 

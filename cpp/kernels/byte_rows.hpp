@@ -1,4 +1,4 @@
-// Rows of small codes, one byte a cell: packed, hashed, and put into an order that is a function of what they hold.
+// Rows of codes of one byte each: packed, hashed, and sorted into an order that depends only on their contents.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -12,29 +12,30 @@ namespace deciban {
 
 constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
 
-// splitmix64's last step: each bit of the result depends on every bit of x.
+// The finalizer of splitmix64: every bit of the result depends on every bit of x.
 DECIBAN_INLINE std::uint64_t mix(std::uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
     x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
     return x ^ (x >> 31);
 }
 
-// splitmix64: what is drawn is a function of the seed alone.
-struct Draws {
+// splitmix64
+struct RandomDraws {
     std::uint64_t state;
     std::uint64_t next() { return mix(state += golden); }
     std::size_t below(std::size_t n) { return static_cast<std::size_t>(((next() >> 32) * n) >> 32); }
 };
 
-// Up to a cache line a row has a power of two of bytes, so that none straddles two; the rest is zeros.
+// Rows up to a cache line are padded to a power of two bytes, so that none straddles two lines.
 inline std::size_t row_width(std::size_t columns) {
     std::size_t width = 8;
     while (width < columns && width < 64) width *= 2;
     return (columns + width - 1) / width * width;
 }
 
-// Rows [first, first + rows) of x, into rows of `width` bytes.
-inline void pack_rows(const Matrix<std::uint8_t>& x, std::size_t first, std::size_t rows, std::size_t width, std::uint8_t* out) {
+// Copies rows [first, first + rows) of x into rows of `width` bytes, padded with zeros.
+inline void pack_rows(const Matrix<std::uint8_t>& x, std::size_t first, std::size_t rows, std::size_t width,
+                      std::uint8_t* out) {
     if (width > x.columns) std::memset(out, 0, rows * width);
     if (x.column_stride == 1) {
         for (std::size_t i = 0; i < rows; ++i)
@@ -48,7 +49,7 @@ inline void pack_rows(const Matrix<std::uint8_t>& x, std::size_t first, std::siz
 struct ByteRows {
     std::size_t rows, columns, width;
     std::vector<std::uint8_t, Aligned<std::uint8_t>> bytes;
-    std::vector<std::uint64_t> hashes;  // of the codes of each row
+    std::vector<std::uint64_t> hashes;  // (row)
 
     explicit ByteRows(const Matrix<std::uint8_t>& x)
         : rows(x.rows), columns(x.columns), width(row_width(x.columns)), bytes(rows * width), hashes(rows) {
@@ -61,7 +62,7 @@ struct ByteRows {
             }
         });
     }
-    // The rows of `other` that are named, in that order.
+    // The rows of `other` at the indices `order`.
     ByteRows(const ByteRows& other, const std::vector<std::uint32_t>& order)
         : rows(order.size()), columns(other.columns), width(other.width), bytes(rows * width), hashes(rows) {
         for (std::size_t i = 0; i < rows; ++i) {
@@ -83,24 +84,25 @@ private:
     }
 };
 
-// Rows with a weight above 0, by codes, class and weight: rows that differ in none of them may change places. Sums in this
-// order are the same bit for bit, however the rows came.
-inline std::vector<std::uint32_t> canonical_order(const ByteRows& x, const std::int32_t* labels, const double* weights) {
+// Indices of the rows with positive weight, sorted by codes, class and weight. Sums in this order do not depend on the
+// order of the input, bit for bit.
+inline std::vector<std::uint32_t> canonical_order(const ByteRows& x, const std::int32_t* labels,
+                                                  const double* weights) {
     std::vector<std::uint32_t> order;
     order.reserve(x.rows);
     for (std::size_t i = 0; i < x.rows; ++i)
         if (weights[i] > 0) order.push_back(static_cast<std::uint32_t>(i));
     std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
         if (x.hashes[a] != x.hashes[b]) return x.hashes[a] < x.hashes[b];
-        const int compared = std::memcmp(x.row(a), x.row(b), x.width);
-        if (compared) return compared < 0;
+        const int order = std::memcmp(x.row(a), x.row(b), x.width);
+        if (order) return order < 0;
         return labels[a] != labels[b] ? labels[a] < labels[b] : weights[a] < weights[b];
     });
     return order;
 }
 
 template <class T>
-std::vector<T> in_order(const T* values, const std::vector<std::uint32_t>& order) {
+std::vector<T> permuted(const T* values, const std::vector<std::uint32_t>& order) {
     std::vector<T> result;
     result.reserve(order.size());
     for (const auto i : order) result.push_back(values[i]);

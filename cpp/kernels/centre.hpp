@@ -1,4 +1,4 @@
-// Mean and sum of squares about it, from exact sums: one rounding each.
+// Mean and sum of squared deviations from exact sums, each rounded once.
 #pragma once
 #include <algorithm>
 
@@ -6,16 +6,16 @@
 
 namespace deciban {
 
-// The words of one cell, `stride` apart.
+// The words of one cell, `stride` elements apart.
 struct Words {
     const double* data;
     std::size_t count, stride;
     double operator[](std::size_t i) const { return data[i * stride]; }
 };
 
-class Accumulator {  // one exact sum, on the stack
+class Accumulator {  // one exact sum on the stack
 public:
-    void add(double x) { used_ = add_word(words_, used_, most_words, x); }
+    void add(double x) { used_ = add_word(words_, used_, max_words, x); }
     void add_product(double a, double b) {
         double high, low;
         two_product(a, b, high, low);
@@ -25,7 +25,7 @@ public:
     double value() const { return rounded(words_, used_); }
 
 private:
-    double words_[most_words];
+    double words_[max_words];
     std::size_t used_ = 0;
 };
 
@@ -53,7 +53,7 @@ inline void centre(Words count, Words sum_x, Words sum_xx, double& mean, double&
         total.add_product(low, m);
     }
     mean = m;
-    squares = total.value();  // below zero only where the sums are not those of any data
+    squares = total.value();  // negative only if no data has these sums
     if (squares > 0.0) squares = std::max(0.0, squares - rest * rest / n);
 }
 

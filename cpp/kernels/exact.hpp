@@ -1,7 +1,7 @@
 // Exact sums of doubles.
 //
-// A cell holds its sum as a few doubles that do not overlap (Shewchuk 1997), so nothing is ever rounded away:
-// adding is associative and commutative to the last bit, and what was added can be taken out again.
+// A cell holds its sum as a few non-overlapping doubles (Shewchuk 1997), so nothing is rounded away: addition is
+// associative and commutative to the last bit, and every addition can be undone.
 // The canonical form of a sum S is its words w0 = round(S), w1 = round(S - w0), ...: a function of S alone.
 #pragma once
 #include <algorithm>
@@ -25,17 +25,17 @@ inline void two_product(double a, double b, double& high, double& low) {
     low = std::fma(a, b, -high);
 }
 
-// Adds x to the non-overlapping words p[0..used), smallest first; returns how many are in use. Needs room for one more.
+// Adds x to the non-overlapping words p[0..used), smallest first; returns the new count. Needs room for one more word.
 inline std::size_t grow(double* p, std::size_t used, double x) {
-    std::size_t kept = 0;
+    std::size_t size = 0;
     for (std::size_t i = 0; i < used; ++i) {
         double high, low;
         two_sum(x, p[i], high, low);
-        if (low != 0.0) p[kept++] = low;
+        if (low != 0.0) p[size++] = low;
         x = high;
     }
-    if (x != 0.0) p[kept++] = x;
-    return kept;
+    if (x != 0.0) p[size++] = x;
+    return size;
 }
 
 // The sum of non-overlapping words, smallest first, rounded once to the nearest double (ties to even).
@@ -50,7 +50,7 @@ inline double rounded(const double* p, std::size_t used) {
         low = p[i] - (high - x);
         if (low != 0.0) break;
     }
-    // Half way between two doubles: the sign of the words below decides.
+    // Halfway between two doubles: the sign of the lower words decides.
     if (i > 0 && ((low < 0.0 && p[i - 1] < 0.0) || (low > 0.0 && p[i - 1] > 0.0))) {
         const double twice = 2.0 * low, up = high + twice;
         if (twice == up - high) high = up;
@@ -58,33 +58,33 @@ inline double rounded(const double* p, std::size_t used) {
     return high;
 }
 
-// Canonical words each begin below the last bit of the one before: 2,098 bits of range hold no more than 41 of them.
-// Words that merely do not overlap may be short and many; a buffer that is full of them is made canonical.
-constexpr std::size_t most_words = 64;
+// Each canonical word begins below the last bit of the word before: 2,098 bits of range hold at most 41 of them. Words
+// that merely do not overlap may be short and many; a full buffer is rewritten in canonical form.
+constexpr std::size_t max_words = 64;
 
-// Rewrites words (smallest first) as canonical ones (largest first); returns how many.
+// Rewrites words (smallest first) as canonical words (largest first); returns their number.
 inline std::size_t canonical(const double* p, std::size_t used, double* words) {
-    double rest[most_words + 1];
+    double rest[max_words + 1];
     std::copy_n(p, used, rest);
-    std::size_t made = 0;
-    for (; used > 0; ++made) {
-        words[made] = rounded(rest, used);
-        used = grow(rest, used, -words[made]);
+    std::size_t count = 0;
+    for (; used > 0; ++count) {
+        words[count] = rounded(rest, used);
+        used = grow(rest, used, -words[count]);
     }
-    return made;
+    return count;
 }
 
-// Adds x to words (smallest first) in a buffer of `room`, at most most_words; returns how many are in use, or more than
-// `room` where even canonical words need more.
-inline std::size_t add_word(double* p, std::size_t used, std::size_t room, double x) {
-    if (used == room) {
-        double words[most_words];
+// Adds x to words (smallest first) in a buffer of `capacity` <= max_words; returns the new count, or capacity + 1 if
+// even the canonical words do not fit.
+inline std::size_t add_word(double* p, std::size_t used, std::size_t capacity, double x) {
+    if (used == capacity) {
+        double words[max_words];
         used = canonical(p, used, words);
         std::reverse_copy(words, words + used, p);
-        if (used == room) return room + 1;
+        if (used == capacity) return capacity + 1;
     }
     used = grow(p, used, x);
-    if (used && !std::isfinite(p[used - 1])) throw std::overflow_error("the numbers are too large to add up");
+    if (used && !std::isfinite(p[used - 1])) throw std::overflow_error("the numbers are too large to sum");
     return used;
 }
 
@@ -103,7 +103,7 @@ public:
         }
         used_[cell] = static_cast<unsigned char>(used);
     }
-    // value * 2^exponent, a whole 64-bit integer: two doubles hold it.
+    // Adds value * 2^exponent; two doubles hold a 64-bit integer.
     void add_scaled(std::size_t cell, long long value, int exponent) {
         const long long high = value >> 32;
         add(cell, std::ldexp(static_cast<double>(high), exponent + 32));
@@ -113,18 +113,18 @@ public:
         for (std::size_t cell = 0; cell < cells_; ++cell)
             for (std::size_t i = 0; i < other.used_[cell]; ++i) add(cell, other.words_[cell * other.stride_ + i]);
     }
-    // Rewrites every cell in canonical form, largest word first; returns the words of the longest cell (at least 1).
+    // Rewrites every cell in canonical form, largest word first; returns the length of the longest cell (at least 1).
     std::size_t canonicalise() {
-        std::size_t most = 1;
+        std::size_t longest = 1;
         for (std::size_t cell = 0; cell < cells_; ++cell) {
-            double words[most_words];
-            const std::size_t made = canonical(&words_[cell * stride_], used_[cell], words);
-            while (made > stride_) widen();
-            std::copy_n(words, made, &words_[cell * stride_]);
-            used_[cell] = static_cast<unsigned char>(made);
-            most = std::max(most, made);
+            double words[max_words];
+            const std::size_t count = canonical(&words_[cell * stride_], used_[cell], words);
+            while (count > stride_) widen();
+            std::copy_n(words, count, &words_[cell * stride_]);
+            used_[cell] = static_cast<unsigned char>(count);
+            longest = std::max(longest, count);
         }
-        return most;
+        return longest;
     }
     std::size_t words(std::size_t cell) const { return used_[cell]; }
     double word(std::size_t cell, std::size_t i) const { return i < used_[cell] ? words_[cell * stride_ + i] : 0.0; }
@@ -143,7 +143,7 @@ private:
     std::vector<unsigned char> used_;
 };
 
-// Exact sums of numbers of similar size: whole numbers in limbs of 32 bits, with room for 2^31 additions.
+// Exact sums of numbers of similar size, as integers in 32-bit limbs with headroom for 2^31 additions.
 template <std::size_t Limbs>
 class LimbSums {
 public:
@@ -152,7 +152,7 @@ public:
     // The lowest bit of a window whose top lies `margin` bits above numbers of exponent `top`.
     static int base(int top, int margin) { return top + margin - static_cast<int>(32 * Limbs); }
 
-    // False where x does not fit the window; then nothing is added.
+    // Returns false, without adding, if x does not fit the window.
     bool add(std::size_t cell, double x, int base) {
         if (x == 0.0) return true;
         std::uint64_t bits;

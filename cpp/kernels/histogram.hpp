@@ -1,4 +1,5 @@
-// The cells of a float histogram: keys that order as the numbers do, low bits dropped until no more than `cap` differ.
+// Bins of a float histogram: integer keys in the order of the numbers, with low bits dropped until at most `cap` are
+// distinct.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -9,13 +10,13 @@
 namespace deciban {
 
 inline std::int64_t ordered_key(double x) {
-    if (x == 0.0) x = 0.0;  // one zero
+    if (x == 0.0) x = 0.0;  // -0.0 becomes 0.0
     std::int64_t bits;
     std::memcpy(&bits, &x, sizeof bits);
     return bits ^ ((bits >> 63) & 0x7fffffffffffffff);
 }
 
-// A set of keys with open addressing; twice the room of the cap at least.
+// A set of at most `cap` keys, with open addressing.
 class KeySet {
 public:
     explicit KeySet(std::size_t cap) : cap_(cap) {
@@ -28,7 +29,7 @@ public:
     int level() const { return level_; }
     void insert(std::int64_t key) {
         put(key >> level_);
-        while (keys_.size() > cap_ && level_ < 63) coarsen();  // then only two are left, one of each sign
+        while (keys_.size() > cap_ && level_ < 63) coarsen();  // at level 63 only the sign is left
     }
     std::vector<std::int64_t> sorted() const {
         auto keys = keys_;
@@ -37,16 +38,16 @@ public:
     }
 
 private:
-    std::size_t place(std::int64_t key) const {
+    std::size_t slot_of(std::int64_t key) const {
         const std::uint64_t hash = static_cast<std::uint64_t>(key) * 0x9e3779b97f4a7c15u;
-        std::size_t at = (hash >> 32) & mask_;
-        while (filled_[at] && slots_[at] != key) at = (at + 1) & mask_;
-        return at;
+        std::size_t slot = (hash >> 32) & mask_;
+        while (filled_[slot] && slots_[slot] != key) slot = (slot + 1) & mask_;
+        return slot;
     }
     void put(std::int64_t key) {
-        const std::size_t at = place(key);
-        if (filled_[at]) return;
-        filled_[at] = 1, slots_[at] = key;
+        const std::size_t slot = slot_of(key);
+        if (filled_[slot]) return;
+        filled_[slot] = 1, slots_[slot] = key;
         keys_.push_back(key);
     }
     void coarsen() {
@@ -62,7 +63,7 @@ private:
     std::vector<unsigned char> filled_;
 };
 
-// Finds the level and the keys of one column, then the place of every row among them (-1 where it is NaN).
+// Finds the level and keys of one column, and the index of every row's key (-1 for NaN).
 template <class T>
 int histogram_column(const Matrix<T>& x, std::size_t column, std::size_t cap, std::vector<std::int64_t>& keys,
                      std::int32_t* codes) {
@@ -78,8 +79,8 @@ int histogram_column(const Matrix<T>& x, std::size_t column, std::size_t cap, st
             codes[i] = -1;
             continue;
         }
-        const auto at = std::lower_bound(keys.begin(), keys.end(), ordered_key(value) >> set.level());
-        codes[i] = static_cast<std::int32_t>(at - keys.begin());
+        const auto slot = std::lower_bound(keys.begin(), keys.end(), ordered_key(value) >> set.level());
+        codes[i] = static_cast<std::int32_t>(slot - keys.begin());
     }
     return set.level();
 }

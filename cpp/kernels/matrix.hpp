@@ -1,4 +1,4 @@
-// A matrix of float or double with any strides, and tiles of it: a few rows, as padded rows of doubles in cache.
+// A strided matrix view, and tiles: a few of its rows copied into padded rows of doubles that stay in cache.
 #pragma once
 #include <cstddef>
 

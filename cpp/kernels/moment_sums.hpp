@@ -1,4 +1,4 @@
-// What the moments kernels fill: exact sums of 1, x and x^2 by class and column, and the first cell that cannot be added.
+// Exact sums of 1, x and x^2 by class and column, and the first cell that cannot be added.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -15,14 +15,14 @@ struct Moments {
         sum_x.add(other.sum_x);
         sum_xx.add(other.sum_xx);
     }
-    void add_row(std::size_t cell, double x) {  // count excluded
+    void add_row(std::size_t cell, double x) {  // without the count
         double high, low;
         two_product(x, x, high, low);
         sum_x.add(cell, x);
         sum_xx.add(cell, high);
         sum_xx.add(cell, low);
     }
-    // weight * other, exactly, for rows that all have that weight
+    // Adds weight * other exactly, for rows that all have the same weight.
     void add_scaled(const Moments& other, std::size_t other_cell, double weight, std::size_t cell) {
         const auto scale = [&](ExactSums& to, const ExactSums& from) {
             for (std::size_t i = 0; i < from.words(other_cell); ++i) {
@@ -37,7 +37,7 @@ struct Moments {
     ExactSums count, sum_x, sum_xx;  // (class, column)
 };
 
-// The first cell that is infinite or so large that its square would be.
+// The first cell that is infinite, or whose square would be.
 struct BadCell {
     std::size_t row = std::numeric_limits<std::size_t>::max(), column = 0;
     void note(std::size_t i, std::size_t j) {
@@ -48,8 +48,8 @@ struct BadCell {
     }
     bool found() const { return row != std::numeric_limits<std::size_t>::max(); }
 };
-// No row may add 2^1000 or more: what is at this size or above is a bad cell.
-inline double too_large(const double* weights, std::size_t rows) {
+// Cells of this size or above are bad: no row may add 2^1000 or more.
+inline double size_limit(const double* weights, std::size_t rows) {
     const double heaviest = weights && rows ? *std::max_element(weights, weights + rows) : 1.0;
     const int bits = heaviest > 1.0 ? std::ilogb(heaviest) + 1 : 0;
     return std::ldexp(1.0, (1000 - bits) / 2);

@@ -1,12 +1,12 @@
 // Exact sums of 1, x and x^2 for every class and column, at nearly the speed of reading.
 //
 // Each column has a window of 19 binades, 2^(top-19) <= |x| < 2^top, chosen from a sample. For an x inside, adding the
-// constant 1.5*2^k to it leaves in the low bits of the result x rounded to a fixed grid, as an integer; integers add
-// exactly. What the grid rounds off is so short that a plain double adds 2^12 of it exactly:
+// constant 1.5*2^k to it leaves x rounded to a fixed grid in the low bits of the result, as an integer; integers add
+// exactly. The rest that the grid rounds off is so short that a plain double adds 2^12 of them exactly:
 //     x  = grid part (50 bits) + rest        x*x = p + e  (e = fma(x, x, -p))
 //     p  = grid part (50 bits) + rest        e   = grid part (50 bits) + rest
-// Bits needed by each rest, with rows = 12: x 32, p 51, e 49: all below 53. A cell outside the window (and not zero,
-// not missing) takes the slow path, one exact addition. NaN is missing.
+// Bits of the summed rests of 2^12 rows: x 32, p 51, e 49, all below 53. A cell outside the window that is neither zero
+// nor NaN takes the slow path, one exact addition. NaN is missing.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -24,8 +24,8 @@ namespace deciban {
 constexpr int window_binades = 19, level_bits = 50;
 constexpr std::size_t rows_per_flush = std::size_t{1} << 12;
 
-// One window for each column, four columns a group. The last group of a row may overlap the one before it (so that
-// loads stay inside the row); its doubled columns are left out at flush.
+// One window per column, in groups of four columns. The last group may overlap the one before it, so that loads stay
+// inside the row; its duplicate columns are skipped in flush.
 struct Windows {
     explicit Windows(std::size_t columns)
         : groups((columns + 3) / 4), top(groups * 4, 0), low(groups * 4), span(groups * 4), x(groups * 4),
@@ -57,10 +57,10 @@ struct Windows {
 enum Slot : std::size_t { present = 0, grid_x = 4, rest_x = 8, grid_p = 12, rest_p = 16, grid_e = 20, rest_e = 24 };
 constexpr std::size_t slots = 28;
 
-// Adds `count` rows of one class; sets odd[group] where a cell lies outside its window.
+// Adds `count` rows of one class; sets outside_window[group] if a cell lies outside its window.
 DECIBAN_CLONES inline void add_segment(const double* x, std::size_t row_stride, const std::uint32_t* rows,
-                                       std::size_t count, std::size_t columns, std::size_t ahead,
-                                       const Windows& windows, double* accumulators, unsigned char* odd) {
+                                       std::size_t count, std::size_t columns, std::size_t prefetch_distance,
+                                       const Windows& windows, double* accumulators, unsigned char* outside_window) {
     const i4 magnitude = splat(std::int64_t{0x7fffffffffffffff});
     for (std::size_t g = 0; g < windows.groups; ++g) {
         const std::size_t slot = 4 * g;
@@ -74,7 +74,7 @@ DECIBAN_CLONES inline void add_segment(const double* x, std::size_t row_stride, 
         for (std::size_t r = 0; r < count; ++r) {
             const double* cell = column + rows[r] * row_stride;
             const v4 all = load(cell);
-            __builtin_prefetch(cell + ahead, 0, 2);
+            __builtin_prefetch(cell + prefetch_distance, 0, 2);
             const i4 inside = (((i4)all & magnitude) - low) < span;
             const v4 v = keep(all, inside);
             n -= (i4)(all == all);
@@ -92,7 +92,7 @@ DECIBAN_CLONES inline void add_segment(const double* x, std::size_t row_stride, 
         }
         store(a + present, (v4)n), store(a + grid_x, (v4)ix), store(a + rest_x, rx), store(a + grid_p, (v4)ip);
         store(a + rest_p, rp), store(a + grid_e, (v4)ie), store(a + rest_e, re);
-        odd[g] = any(outside);
+        outside_window[g] = any(outside);
     }
 }
 
@@ -102,11 +102,11 @@ public:
     MomentsWorker(std::size_t classes, std::size_t columns, std::size_t left, Moments& total, std::size_t width,
                   double limit, BadCell& bad)
         : classes_(classes), columns_(columns), lanes_(std::max<std::size_t>(columns, 4)), left_(left), total_(total),
-          width_(width), limit_(limit), bad_(bad), windows_(lanes_), accumulators_(classes * windows_.groups * slots, 0.0),
-          odd_(windows_.groups), pending_(classes, 0), start_(classes + 1),
-          rows_in_cache_(std::max<std::size_t>(8, (std::size_t{8} << 10) / (8 * lanes_))) {}
+          width_(width), limit_(limit), bad_(bad), windows_(lanes_),
+          accumulators_(classes * windows_.groups * slots, 0.0), outside_window_(windows_.groups), pending_(classes, 0),
+          start_(classes + 1), rows_in_cache_(std::max<std::size_t>(8, (std::size_t{8} << 10) / (8 * lanes_))) {}
 
-    // The window of each column holds as many of the sampled cells as 19 binades can.
+    // Chooses the window of each column that holds the most of the sampled cells.
     void choose_windows(const double* x, std::size_t row_stride, std::size_t rows, std::size_t step) {
         for (std::size_t g = 0; g < windows_.groups; ++g)
             for (std::size_t lane = 0; lane < 4; ++lane) {
@@ -121,7 +121,7 @@ public:
     }
 
     void add_tile(const double* x, std::size_t row_stride, const std::int32_t* codes, std::size_t rows,
-                  std::size_t first_row, std::size_t ahead) {
+                  std::size_t first_row, std::size_t prefetch_distance) {
         sort_by_class(codes, rows);
         for (std::size_t c = 0; c < classes_; ++c) {
             const std::size_t count = start_[c + 1] - start_[c];
@@ -130,10 +130,11 @@ public:
             pending_[c] += count;
             for (std::size_t first = 0; first < count; first += rows_in_cache_) {
                 const std::uint32_t* segment = &order_[start_[c] + first];
-                const std::size_t some = std::min(rows_in_cache_, count - first);
-                add_segment(x, row_stride, segment, some, lanes_, ahead, windows_, accumulator(c, 0), odd_.data());
+                const std::size_t count_here = std::min(rows_in_cache_, count - first);
+                add_segment(x, row_stride, segment, count_here, lanes_, prefetch_distance, windows_, accumulator(c, 0),
+                            outside_window_.data());
                 for (std::size_t g = 0; g < windows_.groups; ++g)
-                    if (odd_[g]) add_outside(x, row_stride, segment, some, c, g, first_row);
+                    if (outside_window_[g]) add_outside(x, row_stride, segment, count_here, c, g, first_row);
             }
         }
     }
@@ -143,15 +144,15 @@ public:
     }
 
 private:
-    std::size_t first_column(std::size_t group) const {
-        return 4 * group + 4 <= lanes_ ? 4 * group : lanes_ - 4;
+    std::size_t first_column(std::size_t group) const { return 4 * group + 4 <= lanes_ ? 4 * group : lanes_ - 4; }
+    double* accumulator(std::size_t c, std::size_t group) {
+        return &accumulators_[(c * windows_.groups + group) * slots];
     }
-    double* accumulator(std::size_t c, std::size_t group) { return &accumulators_[(c * windows_.groups + group) * slots]; }
     std::size_t cell(std::size_t c, std::size_t column) const { return c * width_ + left_ + column; }
 
     static int best_top(const std::array<std::uint32_t, 1024>& seen) {
         std::uint64_t held = 0, most = 0;
-        int first = 0, last = 0;  // the tops that hold the most
+        int first = 0, last = 0;  // first and last of the best tops
         for (int top = 1; top < 1024; ++top) {
             held += seen[static_cast<std::size_t>(top - 1)];
             if (top > window_binades) held -= seen[static_cast<std::size_t>(top - 1 - window_binades)];
@@ -175,7 +176,7 @@ private:
                      std::size_t c, std::size_t g, std::size_t first_row) {
         for (std::size_t lane = 0; lane < 4; ++lane) {
             const std::size_t column = first_column(g) + lane;
-            if (column < 4 * g || column >= columns_) continue;  // doubled by the overlap, or padding
+            if (column < 4 * g || column >= columns_) continue;  // duplicate of the overlap, or padding
             for (std::size_t r = 0; r < count; ++r) {
                 const double value = x[rows[r] * row_stride + column];
                 if (std::isnan(value) || value == 0.0 || windows_.holds(4 * g + lane, value)) continue;
@@ -193,8 +194,13 @@ private:
             for (std::size_t lane = 0; lane < 4; ++lane) {
                 const std::size_t column = first_column(g) + lane, slot = 4 * g + lane;
                 if (column < 4 * g || column >= columns_) continue;
-                const auto whole = [&](std::size_t at) { std::int64_t v; std::memcpy(&v, a + at + lane, 8); return v; };
-                const auto grid = [&](std::size_t at, double constant) {  // the constant itself was added once a row
+                const auto whole = [&](std::size_t at) {
+                    std::int64_t v;
+                    std::memcpy(&v, a + at + lane, 8);
+                    return v;
+                };
+                const auto grid = [&](std::size_t at,
+                                      double constant) {  // subtracts the constant, which every row added
                     std::uint64_t bits;
                     std::memcpy(&bits, &constant, 8);
                     return static_cast<long long>(static_cast<std::uint64_t>(whole(at)) - rows * bits);
@@ -217,18 +223,17 @@ private:
     std::size_t classes_, columns_, lanes_, left_;
     Moments& total_;
     std::size_t width_;
-    double limit_;  // at most 2^500, so no window holds a bad cell
+    double limit_;  // at most 2^500, so that no window holds a bad cell
     BadCell& bad_;
     Windows windows_;
     Doubles accumulators_;
-    std::vector<unsigned char> odd_;
+    std::vector<unsigned char> outside_window_;
     std::vector<std::size_t> pending_;
     std::vector<std::uint32_t> start_, next_, order_;
-    std::size_t rows_in_cache_;  // every group of columns walks over them again
+    std::size_t rows_in_cache_;  // every group of columns reads them again
 };
 
-// How many columns one pass takes, so that some rows stay in the first-level cache and the accumulators of all classes in
-// the second.
+// Columns per pass, so that a few rows stay in the L1 cache and the accumulators of all classes in L2.
 inline std::size_t columns_per_pass(std::size_t classes, std::size_t columns) {
     const std::size_t fit = (std::size_t{512} << 10) / (std::max<std::size_t>(1, classes) * slots / 4 * sizeof(double));
     return std::min({columns, std::size_t{128}, std::max<std::size_t>(16, fit / 4 * 4)});
@@ -248,32 +253,33 @@ void moments_of_rows(const Matrix<T>& x, const std::int32_t* codes, std::size_t 
         for (std::size_t first = begin; first < end; first += tile_rows) {
             const std::size_t rows = std::min(tile_rows, end - first);
             const double* data;
-            std::size_t stride = width, ahead = 0;
+            std::size_t stride = width, prefetch_distance = 0;
             if (direct) {
                 data = reinterpret_cast<const double*>(&x.at(first, left));
                 stride = static_cast<std::size_t>(x.row_stride);
-                ahead = first + 2 * tile_rows <= end ? tile_rows * stride : 0;
+                prefetch_distance = first + 2 * tile_rows <= end ? tile_rows * stride : 0;
             } else {
                 copy_tile(x, first, rows, left, columns, tile.data(), width);
                 data = tile.data();
             }
             if (first == begin) worker.choose_windows(data, stride, rows, 1);
-            worker.add_tile(data, stride, codes + first, rows, first, ahead);
+            worker.add_tile(data, stride, codes + first, rows, first, prefetch_distance);
         }
         worker.flush();
     }
 }
 
 template <class T>
-Moments plain_moments(const Matrix<T>& x, const std::int32_t* codes, const double* weights, std::size_t classes, double limit,
-                      BadCell& bad) {
+Moments plain_moments(const Matrix<T>& x, const std::int32_t* codes, const double* weights, std::size_t classes,
+                      double limit, BadCell& bad) {
     const std::size_t cells = classes * x.columns;
     const unsigned parts = thread_count(x.rows * x.columns, std::max<std::size_t>(1 << 16, 4 * cells));
     std::vector<std::unique_ptr<Moments>> partial(parts);
     std::vector<BadCell> bad_cells(parts);
     parallel(x.rows, parts, [&](unsigned part, std::size_t begin, std::size_t end) {
         partial[part] = std::make_unique<Moments>(cells);
-        if (weights) weighted_moments_of_rows(x, codes, weights, classes, begin, end, limit, *partial[part], bad_cells[part]);
+        if (weights)
+            weighted_moments_of_rows(x, codes, weights, classes, begin, end, limit, *partial[part], bad_cells[part]);
         else moments_of_rows(x, codes, classes, begin, end, limit, *partial[part], bad_cells[part]);
     });
     for (unsigned part = 1; part < parts; ++part) partial[0]->add(*partial[part]);
@@ -281,28 +287,30 @@ Moments plain_moments(const Matrix<T>& x, const std::int32_t* codes, const doubl
     return std::move(*partial[0]);
 }
 
-// The place of each weight among the different ones; false where there are more than `most`.
+// The index of each weight among the distinct ones; false if there are more than `most`.
 inline bool group_weights(const double* weights, std::size_t rows, std::size_t most, std::vector<double>& values,
-                          std::vector<std::int32_t>& places) {
-    places.resize(rows);
+                          std::vector<std::int32_t>& groups) {
+    groups.resize(rows);
     for (std::size_t i = 0; i < rows; ++i) {
         std::size_t g = 0;
         while (g < values.size() && values[g] != weights[i]) ++g;
         if (g == most) return false;
         if (g == values.size()) values.push_back(weights[i]);
-        places[i] = static_cast<std::int32_t>(g);
+        groups[i] = static_cast<std::int32_t>(g);
     }
     return true;
 }
 
-// weights may be null: every row counts once. A few different weights (class weights, multiplicities) are as many groups
-// of plain rows, each scaled at the end; it is only when they all differ that every cell is multiplied on its own.
+// weights may be null. A few distinct weights (class weights, multiplicities) are groups of unweighted rows, each
+// scaled at the end; only many distinct weights are multiplied cell by cell.
 template <class T>
-Moments moments(const Matrix<T>& x, const std::int32_t* codes, const double* weights, std::size_t classes, BadCell& bad) {
-    const double limit = too_large(weights, x.rows);
+Moments moments(const Matrix<T>& x, const std::int32_t* codes, const double* weights, std::size_t classes,
+                BadCell& bad) {
+    const double limit = size_limit(weights, x.rows);
     std::vector<double> values;
     std::vector<std::int32_t> groups;
-    if (!weights || !group_weights(weights, x.rows, std::max<std::size_t>(1, 64 / std::max<std::size_t>(1, classes)), values, groups))
+    if (!weights || !group_weights(weights, x.rows, std::max<std::size_t>(1, 64 / std::max<std::size_t>(1, classes)),
+                                   values, groups))
         return plain_moments(x, codes, weights, classes, limit, bad);
     for (std::size_t i = 0; i < x.rows; ++i) groups[i] += codes[i] * static_cast<std::int32_t>(values.size());
     const Moments plain = plain_moments(x, groups.data(), nullptr, classes * values.size(), limit, bad);

@@ -1,4 +1,4 @@
-// Threads: std::thread, joined before return, so nothing survives a fork.
+// Threads are joined before return, so a fork is always safe.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -10,18 +10,18 @@
 namespace deciban {
 
 inline std::atomic<unsigned>& thread_limit() {
-    static std::atomic<unsigned> limit{0};  // 0: as many as the machine has
+    static std::atomic<unsigned> limit{0};  // 0: all cores
     return limit;
 }
 
-inline unsigned thread_count(std::size_t work, std::size_t least_work_per_thread) {
+inline unsigned thread_count(std::size_t work, std::size_t min_work_per_thread) {
     unsigned most = thread_limit().load();
     if (most == 0) most = std::max(1u, std::thread::hardware_concurrency());
-    const std::size_t useful = std::max<std::size_t>(1, work / std::max<std::size_t>(1, least_work_per_thread));
+    const std::size_t useful = std::max<std::size_t>(1, work / std::max<std::size_t>(1, min_work_per_thread));
     return static_cast<unsigned>(std::min<std::size_t>(most, useful));
 }
 
-// body(part, begin, end) for `parts` contiguous ranges of [0, n); an exception in any of them is thrown again here.
+// Calls body(part, begin, end) for `parts` contiguous ranges of [0, n); rethrows the first exception.
 template <class Body>
 void parallel(std::size_t n, unsigned parts, const Body& body) {
     if (parts <= 1) {

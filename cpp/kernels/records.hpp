@@ -1,5 +1,5 @@
-// Where the records of separated values end: at a line break that is not inside of quotes. A quote opens a quoted cell
-// only where the cell begins; inside, two of them are one of its characters.
+// Ends of records of delimited text: line breaks outside quotes. A quote opens a quoted cell only at the start of the
+// cell; inside, two quotes are one character.
 #pragma once
 #include <cstddef>
 #include <cstring>
@@ -9,11 +9,12 @@
 
 namespace deciban {
 
-// The end of the last complete record among the first `most` (0: all), or 0 if none is complete; byte by byte. A carriage
-// return is a line break of its own unless a line feed follows; as the last byte it is not known to be one yet.
-inline std::size_t record_ends_slowly(const char* data, std::size_t size, char delimiter, char quote, std::size_t most) {
-    std::size_t last = 0, found = 0;
-    bool begins = true, quoted = false;
+// End of the last complete record among the first `max_records` (0: all), or 0 if there is none, byte by byte. A
+// carriage return is a line break unless a line feed follows; as the last byte it is undecided.
+inline std::size_t last_record_end_bytewise(const char* data, std::size_t size, char delimiter, char quote,
+                                            std::size_t max_records) {
+    std::size_t last = 0, matches = 0;
+    bool at_cell_start = true, quoted = false;
     for (std::size_t i = 0; i < size; ++i) {
         const char c = data[i];
         if (quoted) {
@@ -23,47 +24,48 @@ inline std::size_t record_ends_slowly(const char* data, std::size_t size, char d
             } else {
                 quoted = false;
             }
-        } else if (begins && c == quote) {
+        } else if (at_cell_start && c == quote) {
             quoted = true;
-            begins = false;
+            at_cell_start = false;
         } else if (c == '\n' || (c == '\r' && i + 1 < size && data[i + 1] != '\n')) {
             last = i + 1;
-            begins = true;
-            if (++found == most) break;
+            at_cell_start = true;
+            if (++matches == max_records) break;
         } else {
-            begins = c == delimiter;
+            at_cell_start = c == delimiter;
         }
     }
     return last;
 }
 
-// Calls see(place) for every byte that equals c, in order: 16 bytes at a time, since in such files every tenth may.
-template <class See>
-void each(const char* data, std::size_t size, char c, See&& see) {
+// Calls visit(pointer) for every byte equal to c, in order, scanning 16 bytes at a time.
+template <class Visit>
+void for_each_byte(const char* data, std::size_t size, char c, Visit&& visit) {
     std::size_t i = 0;
 #if defined(__SSE2__)
-    const __m128i wanted = _mm_set1_epi8(c);
+    const __m128i pattern = _mm_set1_epi8(c);
     for (; i + 16 <= size; i += 16) {
         const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(data + i));
-        for (int found = _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, wanted)); found != 0; found &= found - 1) {
-            see(data + i + __builtin_ctz(static_cast<unsigned>(found)));
+        for (int matches = _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, pattern)); matches != 0; matches &= matches - 1) {
+            visit(data + i + __builtin_ctz(static_cast<unsigned>(matches)));
         }
     }
 #endif
     for (; i < size; ++i) {
-        if (data[i] == c) see(data + i);
+        if (data[i] == c) visit(data + i);
     }
 }
 
-// The same, from quote to quote: nothing else changes what a line break is. Where the last line feed outside of quotes
-// is not near the end, every byte is looked at.
-inline std::size_t record_ends(const char* data, std::size_t size, char delimiter, char quote, std::size_t most) {
-    if (most != 0) return record_ends_slowly(data, size, delimiter, quote, most);
+// The same, jumping from quote to quote. If the last line feed outside quotes is not found backwards from the end,
+// scans every byte.
+inline std::size_t last_record_end(const char* data, std::size_t size, char delimiter, char quote,
+                                   std::size_t max_records) {
+    if (max_records != 0) return last_record_end_bytewise(data, size, delimiter, quote, max_records);
     const char* end = data + size;
-    const char* outside = data;     // where the last text outside of quotes begins
-    const char* open = nullptr;     // the quote that is not closed yet
+    const char* outside = data;     // start of the last text outside quotes
+    const char* open = nullptr;     // the open quote
     const char* doubled = nullptr;  // the second of two quotes
-    each(data, size, quote, [&](const char* q) {
+    for_each_byte(data, size, quote, [&](const char* q) {
         if (q == doubled) return;
         if (open != nullptr) {
             if (q + 1 < end && q[1] == quote) {
@@ -80,10 +82,10 @@ inline std::size_t record_ends(const char* data, std::size_t size, char delimite
     for (const char* p = stop; p > outside; --p) {
         if (p[-1] == '\n') return static_cast<std::size_t>(p - data);
     }
-    return record_ends_slowly(data, size, delimiter, quote, 0);
+    return last_record_end_bytewise(data, size, delimiter, quote, 0);
 }
 
-// Whether a 0 with a digit after it begins a cell: that of a code such as 00501, and maybe of a date or a time of day.
+// Whether a cell begins with a 0 and another digit: a code such as 00501, or perhaps a date or time.
 inline bool has_leading_zero(const char* data, std::size_t size, char delimiter, char quote) {
     for (const char *p = data, *end = data + size; p + 1 < end; ++p) {
         p = static_cast<const char*>(std::memchr(p, '0', static_cast<std::size_t>(end - p - 1)));

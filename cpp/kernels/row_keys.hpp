@@ -1,4 +1,4 @@
-// 64 bits for each row, a function of the numbers it holds: equal rows have equal keys, others hardly ever.
+// A 64-bit hash of the numbers of each row.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace deciban {
 
-// All missing numbers are one, and so are 0 and −0.
+// All NaN have the same bits, and so have 0 and −0.
 DECIBAN_INLINE std::uint64_t bits_of(double x) {
     x = std::isnan(x) ? std::numeric_limits<double>::quiet_NaN() : x + 0.0;
     std::uint64_t bits;
@@ -16,16 +16,16 @@ DECIBAN_INLINE std::uint64_t bits_of(double x) {
     return bits;
 }
 
-// keys = mix(keys ^ mix(bits + place)), column after column; blocks of rows stay in cache.
+// keys = mix(keys ^ mix(bits + salt)), column by column, in blocks of rows that stay in cache.
 template <class T>
-void mix_keys(const Matrix<T>& x, const std::uint64_t* places, std::uint64_t* keys) {
+void mix_keys(const Matrix<T>& x, const std::uint64_t* salts, std::uint64_t* keys) {
     constexpr std::size_t block = 512;
     parallel(x.rows, thread_count(x.rows * x.columns, 1 << 16), [&](unsigned, std::size_t begin, std::size_t end) {
         for (std::size_t first = begin; first < end; first += block) {
             const std::size_t last = std::min(end, first + block);
             for (std::size_t j = 0; j < x.columns; ++j)
                 for (std::size_t i = first; i < last; ++i)
-                    keys[i] = mix(keys[i] ^ mix(bits_of(static_cast<double>(x.at(i, j))) + places[j]));
+                    keys[i] = mix(keys[i] ^ mix(bits_of(static_cast<double>(x.at(i, j))) + salts[j]));
         }
     });
 }

@@ -1,4 +1,4 @@
-// Sums of products about an origin, by class: sum (x - o) and sum (x - o)(x - o)^T over the rows without a hole.
+// Scatter about an origin, by class: sum (x - o) and sum (x - o)(x - o)^T over the complete rows.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -14,10 +14,10 @@ struct Scatter {
     Scatter(std::size_t classes, std::size_t groups, std::size_t d)
         : width(padded(d)), count(classes), skipped(classes), sum(classes * d, 0.0),
           products(groups * width * width, 0.0) {}
-    std::size_t width;             // columns padded to whole vectors
-    ExactSums count, skipped;      // (class) weight of the rows taken, and of those with a hole
+    std::size_t width;             // d, padded to whole vectors
+    ExactSums count, skipped;      // (class) weight of the complete and of the incomplete rows
     std::vector<double> sum;       // (class, d)
-    Doubles products;  // (group, width, width); right of the diagonal, block by block
+    Doubles products;  // (group, width, width), the blocks on and right of the diagonal
     void add(const Scatter& other) {
         const auto plus = [](auto& a, const auto& b) {
             for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
@@ -34,11 +34,13 @@ DECIBAN_INLINE void add_block(const double* z, const double* v, std::size_t rows
     v4 sums[4][3];
     double* target = products + top * width + right;
     DECIBAN_UNROLL
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i < 4; ++i) {
         DECIBAN_UNROLL
         for (int k = First; k < Last; ++k) sums[i][k] = load(target + static_cast<std::size_t>(i) * width + 4 * k);
+    }
     const double* row = v + right;
-    const double* left[4] = {hidden(z + top), hidden(z + top + 1), hidden(z + top + 2), hidden(z + top + 3)};
+    const double* left[4] = {opaque_pointer(z + top), opaque_pointer(z + top + 1), opaque_pointer(z + top + 2),
+                             opaque_pointer(z + top + 3)};
     for (std::size_t r = 0; r < rows; ++r, row += width) {
         v4 y[3];
         DECIBAN_UNROLL
@@ -51,13 +53,15 @@ DECIBAN_INLINE void add_block(const double* z, const double* v, std::size_t rows
         }
     }
     DECIBAN_UNROLL
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i < 4; ++i) {
         DECIBAN_UNROLL
         for (int k = First; k < Last; ++k) store(target + static_cast<std::size_t>(i) * width + 4 * k, sums[i][k]);
+    }
 }
 
 // products += z^T v for `rows` rows of `width` doubles (whole vectors), on and right of the diagonal.
-DECIBAN_CLONES inline void add_products(const double* z, const double* v, std::size_t rows, std::size_t width, double* products) {
+DECIBAN_CLONES inline void add_products(const double* z, const double* v, std::size_t rows, std::size_t width,
+                                        double* products) {
     for (std::size_t right = 0; right < width; right += 12) {
         const std::size_t vectors = std::min<std::size_t>(3, (width - right) / 4);
         for (std::size_t top = 0; top < right; top += 4) {
@@ -65,7 +69,7 @@ DECIBAN_CLONES inline void add_products(const double* z, const double* v, std::s
             else if (vectors == 2) add_block<0, 2>(z, v, rows, width, top, right, products);
             else add_block<0, 1>(z, v, rows, width, top, right, products);
         }
-        if (vectors == 3) {  // on the diagonal what lies left of it is skipped
+        if (vectors == 3) {  // skips the blocks left of the diagonal
             add_block<0, 3>(z, v, rows, width, right, right, products);
             add_block<1, 3>(z, v, rows, width, right + 4, right, products);
             add_block<2, 3>(z, v, rows, width, right + 8, right, products);
@@ -78,27 +82,28 @@ DECIBAN_CLONES inline void add_products(const double* z, const double* v, std::s
     }
 }
 
-// row = source - origin; false where that is not finite throughout.
+// row = source - origin; returns whether all of it is finite.
 template <class T>
 DECIBAN_CLONES bool centre_row(const T* source, std::ptrdiff_t stride, const double* origin, std::size_t d, double* row,
                                std::size_t width) {
     if (stride == 1)
         for (std::size_t j = 0; j < d; ++j) row[j] = static_cast<double>(source[j]) - origin[j];
     else
-        for (std::size_t j = 0; j < d; ++j) row[j] = static_cast<double>(source[static_cast<std::ptrdiff_t>(j) * stride]) - origin[j];
-    i4 hole = splat(std::int64_t{0});
+        for (std::size_t j = 0; j < d; ++j)
+            row[j] = static_cast<double>(source[static_cast<std::ptrdiff_t>(j) * stride]) - origin[j];
+    i4 not_finite = splat(std::int64_t{0});
     for (std::size_t j = 0; j < width; j += 4) {
         const v4 x = load(row + j);
-        hole |= (i4)(x - x != splat(0.0));  // inf - inf and NaN are not 0
+        not_finite |= (i4)(x - x != splat(0.0));  // inf - inf and NaN are not 0
     }
-    return !any(hole);
+    return !any(not_finite);
 }
 
 DECIBAN_CLONES inline void add_row(const double* row, std::size_t d, double* sum) {
     for (std::size_t j = 0; j < d; ++j) sum[j] += row[j];
 }
 
-// origin (class, d). With one group all classes share one matrix of products; else each has its own.
+// origin (class, d). All classes share one matrix of products, or each has its own.
 template <class T>
 void scatter_of_rows(const Matrix<T>& x, const std::int32_t* codes, const double* weights, const double* origin,
                      std::size_t classes, bool shared, std::size_t begin, std::size_t end, Scatter& total) {
@@ -113,7 +118,7 @@ void scatter_of_rows(const Matrix<T>& x, const std::int32_t* codes, const double
         for (std::size_t i = first; i < last; ++i) ++start[group(i) + 1];
         for (std::size_t g = 0; g < groups; ++g) start[g + 1] += start[g];
         std::copy(start.begin(), start.end() - 1, next.begin());
-        for (std::size_t i = first; i < last; ++i) {  // rows of a group side by side
+        for (std::size_t i = first; i < last; ++i) {  // rows of a group become adjacent
             const auto c = static_cast<std::size_t>(codes[i]);
             const double w = weights ? weights[i] : 1.0;
             const std::size_t at = next[group(i)] * width;
@@ -129,7 +134,9 @@ void scatter_of_rows(const Matrix<T>& x, const std::int32_t* codes, const double
         }
         for (std::size_t g = 0; g < groups; ++g) {
             const std::size_t at = start[g] * width, used = next[g] - start[g];
-            if (used) add_products(&centred[at], weights ? &weighted[at] : &centred[at], used, width, &total.products[g * width * width]);
+            if (used)
+                add_products(&centred[at], weights ? &weighted[at] : &centred[at], used, width,
+                             &total.products[g * width * width]);
         }
     }
 }

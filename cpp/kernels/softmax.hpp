@@ -1,4 +1,4 @@
-// From joint log-probabilities to posteriors, by log-sum-exp.
+// Posteriors from joint log-probabilities, by log-sum-exp.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -29,7 +29,7 @@ DECIBAN_INLINE v4 exp_of(v4 x) {
     return keep((v4)((i4)p + exponent), alive);
 }
 
-// Rows [begin, end) in place; `scratch` has room for the classes in whole vectors.
+// Normalises rows [begin, end) in place; `scratch` holds padded(classes) doubles.
 DECIBAN_CLONES inline std::size_t normalise_rows(double* joint, std::size_t begin, std::size_t end, std::size_t classes,
                                                  const double* fallback, bool logs, double* scratch) {
     std::size_t impossible = 0;
@@ -70,14 +70,16 @@ inline std::size_t normalise(double* joint, std::size_t rows, std::size_t classe
 }
 
 // The most probable class of each row, the first among equals; an impossible row takes that of `fallback`.
-inline std::size_t most_probable(const double* joint, std::size_t rows, std::size_t classes, const double* fallback, std::int64_t* chosen) {
+inline std::size_t most_probable(const double* joint, std::size_t rows, std::size_t classes, const double* fallback,
+                                 std::int64_t* chosen) {
     const unsigned parts = thread_count(rows * classes, 1 << 16);
     std::vector<std::size_t> impossible(parts, 0);
     const auto largest = [&](const double* row) { return std::max_element(row, row + classes) - row; };
     parallel(rows, parts, [&](unsigned part, std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
             chosen[i] = largest(joint + i * classes);
-            if (joint[i * classes + static_cast<std::size_t>(chosen[i])] != -std::numeric_limits<double>::infinity()) continue;
+            if (joint[i * classes + static_cast<std::size_t>(chosen[i])] != -std::numeric_limits<double>::infinity())
+                continue;
             chosen[i] = largest(fallback);
             ++impossible[part];
         }

@@ -1,4 +1,4 @@
-// Linear predictors of compressed sparse rows, and back: as linear.hpp, without an origin. w and sums are (column, m).
+// linear.hpp for compressed sparse rows, without an origin. w and sums are (column, m).
 #pragma once
 #include "linear.hpp"
 #include "sparse.hpp"
@@ -6,11 +6,13 @@
 namespace deciban {
 
 template <class Index>
-void predict_row(const SparseRows<Index>& x, std::size_t i, std::size_t m, const double* w, const double* constant, double* eta) {
+void predict_row(const SparseRows<Index>& x, std::size_t i, std::size_t m, const double* w, const double* constant,
+                 double* eta) {
     if (m == 1) {
-        double a = constant[0], b = 0.0;  // two chains: additions need not wait for each other
+        double a = constant[0], b = 0.0;  // two independent chains of additions
         auto p = x.starts[i];
-        for (; p + 1 < x.starts[i + 1]; p += 2) a += x.values[p] * w[x.column(p)], b += x.values[p + 1] * w[x.column(p + 1)];
+        for (; p + 1 < x.starts[i + 1]; p += 2)
+            a += x.values[p] * w[x.column(p)], b += x.values[p + 1] * w[x.column(p + 1)];
         if (p < x.starts[i + 1]) a += x.values[p] * w[x.column(p)];
         eta[0] = a + b;
         return;
@@ -23,7 +25,7 @@ void predict_row(const SparseRows<Index>& x, std::size_t i, std::size_t m, const
 }
 
 template <class Index>
-void return_row(const SparseRows<Index>& x, std::size_t i, std::size_t m, const double* residual, Pass& pass) {
+void accumulate_row(const SparseRows<Index>& x, std::size_t i, std::size_t m, const double* residual, Pass& pass) {
     double* sums = pass.sums.data();
     if (m == 1) {
         for (auto p = x.starts[i]; p < x.starts[i + 1]; ++p) sums[x.column(p)] += x.values[p] * residual[0];
@@ -35,16 +37,18 @@ void return_row(const SparseRows<Index>& x, std::size_t i, std::size_t m, const 
 }
 
 template <class Index, class Body>
-Pass in_sparse_blocks(const SparseRows<Index>& x, std::size_t m, const Body& body) {
-    const std::size_t blocks = std::min<std::size_t>(4, blocks_of(x.rows));  // few: each has sums of its own
+Pass sum_over_blocks(const SparseRows<Index>& x, std::size_t m, const Body& body) {
+    const std::size_t blocks = std::min<std::size_t>(4, block_count(x.rows));  // few, because each has its own sums
     std::vector<Pass> parts(blocks, Pass(m, x.width));
-    in_blocks(x.rows, blocks, x.stored * m, [&](std::size_t block, std::size_t begin, std::size_t end) { body(begin, end, parts[block]); });
-    return added(parts);
+    for_each_block(x.rows, blocks, x.stored * m,
+                   [&](std::size_t block, std::size_t begin, std::size_t end) { body(begin, end, parts[block]); });
+    return sum_passes(parts);
 }
 
 template <class Index>
-Pass softmax_pass(const SparseRows<Index>& x, std::size_t m, const double* w, const double* constant, const std::int32_t* codes, const double* weights) {
-    return in_sparse_blocks(x, m, [&](std::size_t begin, std::size_t end, Pass& pass) {
+Pass softmax_pass(const SparseRows<Index>& x, std::size_t m, const double* w, const double* constant,
+                  const std::int32_t* codes, const double* weights) {
+    return sum_over_blocks(x, m, [&](std::size_t begin, std::size_t end, Pass& pass) {
         constexpr std::size_t capacity = 16;
         Doubles eta(capacity * m, 0.0);  // (m, rows)
         std::vector<double> row(m);
@@ -54,10 +58,11 @@ Pass softmax_pass(const SparseRows<Index>& x, std::size_t m, const double* w, co
                 predict_row(x, first + i, m, w, constant, row.data());
                 for (std::size_t k = 0; k < m; ++k) eta[k * capacity + i] = row[k];
             }
-            pass.loss += softmax_tile(eta.data(), used, m, capacity, codes + first, weights ? weights + first : nullptr);
+            pass.loss +=
+                softmax_tile(eta.data(), used, m, capacity, codes + first, weights ? weights + first : nullptr);
             for (std::size_t i = 0; i < used; ++i) {
                 for (std::size_t k = 0; k < m; ++k) row[k] = eta[k * capacity + i];
-                return_row(x, first + i, m, row.data(), pass);
+                accumulate_row(x, first + i, m, row.data(), pass);
             }
         }
     });
@@ -65,15 +70,15 @@ Pass softmax_pass(const SparseRows<Index>& x, std::size_t m, const double* w, co
 
 template <class Index>
 void predictors(const SparseRows<Index>& x, std::size_t m, const double* w, const double* constant, double* eta) {
-    in_blocks(x.rows, blocks_of(x.rows), x.stored * m, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for_each_block(x.rows, block_count(x.rows), x.stored * m, [&](std::size_t, std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) predict_row(x, i, m, w, constant, eta + i * m);
     });
 }
 
 template <class Index>
-Pass returned(const SparseRows<Index>& x, std::size_t m, const double* residual) {
-    return in_sparse_blocks(x, m, [&](std::size_t begin, std::size_t end, Pass& pass) {
-        for (std::size_t i = begin; i < end; ++i) return_row(x, i, m, residual + i * m, pass);
+Pass residual_sums(const SparseRows<Index>& x, std::size_t m, const double* residual) {
+    return sum_over_blocks(x, m, [&](std::size_t begin, std::size_t end, Pass& pass) {
+        for (std::size_t i = begin; i < end; ++i) accumulate_row(x, i, m, residual + i * m, pass);
     });
 }
 

@@ -1,4 +1,4 @@
-// Codes: whole numbers that stand for the values of a column; a code outside the column's range is missing.
+// Integer codes of the values of a column; a code outside the column's range is missing.
 #pragma once
 #include <vector>
 
@@ -8,11 +8,12 @@
 
 namespace deciban {
 
-DECIBAN_INLINE bool holds(const std::int64_t* offsets, std::size_t column, std::int32_t code) {
-    return static_cast<std::uint64_t>(static_cast<std::int64_t>(code)) < static_cast<std::uint64_t>(offsets[column + 1] - offsets[column]);
+DECIBAN_INLINE bool in_range(const std::int64_t* offsets, std::size_t column, std::int32_t code) {
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(code)) <
+           static_cast<std::uint64_t>(offsets[column + 1] - offsets[column]);
 }
 
-// Cells are (class, offset[column] + code): one row of `total` for each class.
+// Counts by (class, offset[column] + code).
 inline ExactSums count_codes(const Matrix<std::int32_t>& codes, const std::int64_t* offsets, const std::int32_t* y,
                              const double* weights, std::size_t classes) {
     const auto total = static_cast<std::size_t>(offsets[codes.columns]);
@@ -22,7 +23,7 @@ inline ExactSums count_codes(const Matrix<std::int32_t>& codes, const std::int64
         for (std::size_t i = 0; i < codes.rows; ++i)
             for (std::size_t j = 0; j < codes.columns; ++j) {
                 const std::int32_t code = codes.at(i, j);
-                if (!holds(offsets, j, code)) continue;
+                if (!in_range(offsets, j, code)) continue;
                 const std::size_t cell = static_cast<std::size_t>(offsets[j] + code);
                 sums.add(static_cast<std::size_t>(y[i]) * total + cell, weights[i]);
             }
@@ -31,39 +32,40 @@ inline ExactSums count_codes(const Matrix<std::int32_t>& codes, const std::int64
     const unsigned parts = thread_count(codes.rows * codes.columns, std::max<std::size_t>(1 << 16, 4 * cells));
     std::vector<std::vector<std::int64_t>> counts(parts);
     parallel(codes.rows, parts, [&](unsigned part, std::size_t begin, std::size_t end) {
-        auto& mine = counts[part];
-        mine.assign(cells, 0);
+        auto& local = counts[part];
+        local.assign(cells, 0);
         if (codes.column_stride == 1) {
             for (std::size_t i = begin; i < end; ++i) {
-                std::int64_t* of_class = &mine[static_cast<std::size_t>(y[i]) * total];
+                std::int64_t* of_class = &local[static_cast<std::size_t>(y[i]) * total];
                 const std::int32_t* row = &codes.at(i, 0);
                 for (std::size_t j = 0; j < codes.columns; ++j)
-                    if (holds(offsets, j, row[j])) ++of_class[offsets[j] + row[j]];
+                    if (in_range(offsets, j, row[j])) ++of_class[offsets[j] + row[j]];
             }
         } else {
             for (std::size_t j = 0; j < codes.columns; ++j)
                 for (std::size_t i = begin; i < end; ++i) {
                     const std::int32_t code = codes.at(i, j);
-                    if (holds(offsets, j, code)) ++mine[static_cast<std::size_t>(y[i]) * total + static_cast<std::size_t>(offsets[j] + code)];
+                    if (in_range(offsets, j, code))
+                        ++local[static_cast<std::size_t>(y[i]) * total + static_cast<std::size_t>(offsets[j] + code)];
                 }
         }
     });
     for (std::size_t cell = 0; cell < cells; ++cell) {
         std::int64_t n = 0;
-        for (const auto& mine : counts) n += mine[cell];
+        for (const auto& local : counts) n += local[cell];
         if (n) sums.add(cell, static_cast<double>(n));
     }
     return sums;
 }
 
-// How many rows each class has.
+// The number of rows of each class.
 inline std::vector<std::int64_t> count_labels(const std::int32_t* labels, std::size_t rows, std::size_t classes) {
     const unsigned parts = thread_count(rows, std::max<std::size_t>(1 << 16, 4 * classes));
     std::vector<std::vector<std::int64_t>> counts(parts);
     parallel(rows, parts, [&](unsigned part, std::size_t begin, std::size_t end) {
-        std::vector<std::int64_t> mine(classes, 0);
-        for (std::size_t i = begin; i < end; ++i) ++mine[static_cast<std::size_t>(labels[i])];
-        counts[part].swap(mine);
+        std::vector<std::int64_t> local(classes, 0);
+        for (std::size_t i = begin; i < end; ++i) ++local[static_cast<std::size_t>(labels[i])];
+        counts[part].swap(local);
     });
     for (unsigned part = 1; part < parts; ++part)
         for (std::size_t c = 0; c < classes; ++c) counts[0][c] += counts[part][c];
@@ -77,7 +79,7 @@ DECIBAN_CLONES void look_up(const Matrix<std::int32_t>& codes, const std::int64_
         v4 row[Vectors] = {};
         for (std::size_t j = 0; j < codes.columns; ++j) {
             const std::int32_t code = codes.at(i, j);
-            if (!holds(offsets, j, code)) continue;
+            if (!in_range(offsets, j, code)) continue;
             const double* entry = table + static_cast<std::size_t>(offsets[j] + code) * width;
             DECIBAN_UNROLL
             for (std::size_t v = 0; v < Vectors; ++v) row[v] += load(entry + 4 * v);
@@ -87,7 +89,7 @@ DECIBAN_CLONES void look_up(const Matrix<std::int32_t>& codes, const std::int64_
 }
 
 // out (rows, classes) += sum over columns of table[offset[column] + code]; table (total, classes padded to `width`).
-// Classes are taken sixteen at a time, so that the sums of a row stay in registers.
+// Sixteen classes at a time, so that the sums of a row stay in registers.
 inline void add_table(const Matrix<std::int32_t>& codes, const std::int64_t* offsets, const double* table,
                       std::size_t classes, double* out) {
     const std::size_t width = padded(classes), chunk = 1024;
@@ -97,18 +99,19 @@ inline void add_table(const Matrix<std::int32_t>& codes, const std::int64_t* off
         for (std::size_t first = begin; first < end; first += chunk) {
             const std::size_t last = std::min(end, first + chunk);
             for (std::size_t left = 0; left < width; left += 16) {
-                const std::size_t wide = std::min<std::size_t>(16, width - left);
-                constexpr decltype(&look_up<1>) kinds[] = {look_up<1>, look_up<2>, look_up<3>, look_up<4>};
-                kinds[wide / 4 - 1](codes, offsets, table + left, width, first, last, sums.data());
-                const std::size_t used = std::min(wide, classes - left);
+                const std::size_t block_width = std::min<std::size_t>(16, width - left);
+                constexpr decltype(&look_up<1>) variants[] = {look_up<1>, look_up<2>, look_up<3>, look_up<4>};
+                variants[block_width / 4 - 1](codes, offsets, table + left, width, first, last, sums.data());
+                const std::size_t used = std::min(block_width, classes - left);
                 for (std::size_t i = first; i < last; ++i)
-                    for (std::size_t c = 0; c < used; ++c) out[i * classes + left + c] += sums[(i - first) * wide + c];
+                    for (std::size_t c = 0; c < used; ++c)
+                        out[i * classes + left + c] += sums[(i - first) * block_width + c];
             }
         }
     });
 }
 
-// Smallest and largest number of each column.
+// The smallest and largest value of each column.
 template <class T>
 void integer_range(const Matrix<T>& x, std::int64_t* low, std::int64_t* high) {
     const unsigned parts = thread_count(x.rows * x.columns, 1 << 18);
@@ -142,7 +145,7 @@ void integer_range(const Matrix<T>& x, std::int64_t* low, std::int64_t* high) {
     }
 }
 
-// codes[i][j] = lut[offsets[j] + x - low[j]], or `outside` where x is not in the range the table covers.
+// codes[i][j] = lut[offsets[j] + x - low[j]], or `outside` if the table does not cover x.
 template <class T>
 void encode_integers(const Matrix<T>& x, const std::int64_t* low, const std::int64_t* offsets, const std::int32_t* lut,
                      std::int32_t outside, std::int32_t* codes) {
@@ -150,7 +153,8 @@ void encode_integers(const Matrix<T>& x, const std::int64_t* low, const std::int
     parallel(x.rows, parts, [&](unsigned, std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i)
             for (std::size_t j = 0; j < x.columns; ++j) {
-                const auto at = static_cast<std::uint64_t>(static_cast<std::int64_t>(x.at(i, j))) - static_cast<std::uint64_t>(low[j]);
+                const auto at = static_cast<std::uint64_t>(static_cast<std::int64_t>(x.at(i, j))) -
+                                static_cast<std::uint64_t>(low[j]);
                 const auto size = static_cast<std::uint64_t>(offsets[j + 1] - offsets[j]);
                 codes[i * x.columns + j] = at < size ? lut[static_cast<std::uint64_t>(offsets[j]) + at] : outside;
             }

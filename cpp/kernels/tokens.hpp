@@ -1,4 +1,4 @@
-// Tokens: terms of documents counted by class, looked up, and added up.
+// Terms of documents: counted by class, looked up and scored.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -14,49 +14,52 @@
 
 namespace deciban {
 
-constexpr std::size_t RUN = 64;  // documents that a thread takes at a time
-constexpr std::size_t LEAST_BYTES = 1 << 16;  // of text, for which a thread is worth its start
+constexpr std::size_t DOCUMENTS_PER_RUN = 64;  // documents that a thread takes at once
+constexpr std::size_t MIN_BYTES_PER_THREAD = 1 << 16;  // of text
 
-// Documents where they lie: column j of row i is `length` bytes, from `start` of a buffer; none if length < 0.
+// Documents in buffers: column j of row i is `length` bytes from `start` of a buffer, or missing if length < 0.
 struct Documents {
     const char* const* buffers;
-    const std::int64_t* places;  // (rows, columns, 3) buffer, start, length
+    const std::int64_t* spans;  // (rows, columns, 3) buffer, start, length
     std::size_t rows, columns;
 
-    template <class Cut>
-    void cut(std::size_t row, Cut& cutter) const {
+    template <class AnyTokenizer>
+    void tokenize_row(std::size_t row, AnyTokenizer& tokenizer) const {
         for (std::size_t j = 0; j < columns; ++j) {
-            const std::int64_t* place = places + 3 * (row * columns + j);
-            if (place[2] < 0) continue;
-            const char* at = buffers[place[0]] + place[1];
-            cutter.text(at, at + place[2]);
+            const std::int64_t* span = spans + 3 * (row * columns + j);
+            if (span[2] < 0) continue;
+            const char* at = buffers[span[0]] + span[1];
+            tokenizer.add_text(at, at + span[2]);
         }
     }
 
     std::size_t bytes() const {
         std::size_t total = 0;
-        for (std::size_t i = 0; i < rows * columns; ++i) total += std::max<std::int64_t>(places[3 * i + 2], 0);
+        for (std::size_t i = 0; i < rows * columns; ++i) total += std::max<std::int64_t>(spans[3 * i + 2], 0);
         return total;
     }
 };
 
-inline unsigned threads_for(const Documents& documents) { return thread_count(documents.bytes(), LEAST_BYTES); }
+inline unsigned threads_for(const Documents& documents) {
+    return thread_count(documents.bytes(), MIN_BYTES_PER_THREAD);
+}
 
-// each(worker, row), a worker for each thread: runs of documents are dealt to threads as they become free.
+// Calls each(worker, row), with one worker per thread; idle threads take the next run of documents.
 template <class Make, class Each>
-void over_documents(const Documents& documents, unsigned threads, const Make& make, const Each& each) {
+void for_each_document(const Documents& documents, unsigned threads, const Make& make, const Each& each) {
     std::atomic<std::size_t> next{0};
     parallel(threads, threads, [&](unsigned part, std::size_t, std::size_t) {
         auto worker = make(part);
         for (;;) {
-            const std::size_t begin = next.fetch_add(RUN), end = std::min(begin + RUN, documents.rows);
+            const std::size_t begin = next.fetch_add(DOCUMENTS_PER_RUN),
+                              end = std::min(begin + DOCUMENTS_PER_RUN, documents.rows);
             if (begin >= documents.rows) return;
             for (std::size_t row = begin; row < end; ++row) each(worker, row);
         }
     });
 }
 
-// Terms by number: a table of places, open addressing; 32 bits of the hash are kept beside the number.
+// Numbers terms by an open-addressing hash table whose slots hold 32 bits of the hash beside the number.
 class TermTable {
 public:
     static constexpr std::uint32_t NONE = 0xFFFFFFFF;
@@ -72,15 +75,16 @@ public:
     std::size_t length(std::size_t id) const { return (records_[id].where & 0x7FFF) + gram(id); }
     std::size_t bytes() const { return text_.size(); }
 
-    // A term as it stands here. Nothing more can be read behind it.
+    // The term without readable bytes beyond its end.
     Term operator[](std::size_t id) const {
-        return {begin(id) + gram(id), static_cast<std::uint32_t>(records_[id].where & 0x7FFF), gram(id), records_[id].head, hashes_[id]};
+        return {begin(id) + gram(id), static_cast<std::uint32_t>(records_[id].where & 0x7FFF), gram(id),
+                records_[id].head, hashes_[id]};
     }
 
     void fetch(const Term& term) const { __builtin_prefetch(&slots_[term.hash & (slots_.size() - 1)]); }
 
-    // The number of a term that is likely this one, whose record is then fetched.
-    std::uint32_t likely(const Term& term) const {
+    // The likely number of a term; prefetches its record.
+    std::uint32_t probe(const Term& term) const {
         const auto id = static_cast<std::uint32_t>(slots_[term.hash & (slots_.size() - 1)]) - 1;
         if (id != NONE) __builtin_prefetch(&records_[id]);
         return id;
@@ -91,7 +95,8 @@ public:
         for (std::size_t i = term.hash & mask;; i = (i + 1) & mask) {
             const std::uint64_t slot = slots_[i];
             if (!slot) return NONE;
-            if (slot >> 32 == term.hash >> 32 && same(static_cast<std::uint32_t>(slot) - 1, term)) return static_cast<std::uint32_t>(slot) - 1;
+            if (slot >> 32 == term.hash >> 32 && same(static_cast<std::uint32_t>(slot) - 1, term))
+                return static_cast<std::uint32_t>(slot) - 1;
         }
     }
 
@@ -99,9 +104,10 @@ public:
         const std::size_t mask = slots_.size() - 1;
         std::size_t i = term.hash & mask;
         for (; slots_[i]; i = (i + 1) & mask)
-            if (slots_[i] >> 32 == term.hash >> 32 && same(static_cast<std::uint32_t>(slots_[i]) - 1, term)) return static_cast<std::uint32_t>(slots_[i]) - 1;
+            if (slots_[i] >> 32 == term.hash >> 32 && same(static_cast<std::uint32_t>(slots_[i]) - 1, term))
+                return static_cast<std::uint32_t>(slots_[i]) - 1;
         const std::size_t id = records_.size();
-        if (id >= NONE - 1) throw std::length_error("more terms than can be numbered: use hash_bits");
+        if (id >= NONE - 1) throw std::length_error("there are too many terms: use hash_bits");
         records_.push_back({term.head, std::uint64_t{text_.size()} << 16 | std::uint64_t{term.gram} << 15 | term.size});
         if (term.gram) text_.push_back('~');
         text_.insert(text_.end(), term.at, term.at + term.size);
@@ -114,10 +120,10 @@ public:
 private:
     struct Record {
         std::uint64_t head;  // the first eight bytes
-        std::uint64_t where;  // 48 bits: its place in the text; one: whether it is of characters; 15: its size
+        std::uint64_t where;  // 48 bits position in the text, 1 bit character n-gram, 15 bits size
     };
 
-    std::vector<std::uint64_t> slots_;  // the hash's upper half, and number + 1; 0: free
+    std::vector<std::uint64_t> slots_;  // upper half of the hash, and number + 1; 0: free
     std::vector<Record> records_;
     std::vector<char> text_;
     std::vector<std::uint64_t> hashes_;
@@ -126,7 +132,8 @@ private:
 
     bool same(std::uint32_t id, const Term& term) const {
         const Record& record = records_[id];
-        if (record.head != term.head || (record.where & 0xFFFF) != (std::uint64_t{term.gram} << 15 | term.size)) return false;
+        if (record.head != term.head || (record.where & 0xFFFF) != (std::uint64_t{term.gram} << 15 | term.size))
+            return false;
         return term.size <= 8 || !std::memcmp(begin(id) + term.gram + 8, term.at + 8, term.size - 8);
     }
 
@@ -142,10 +149,10 @@ private:
     }
 };
 
-// How often each class has each term; or, `once`, in how many of its documents.
+// Occurrences of each term in each class, or, if binary, documents that contain it.
 class TermCounts {
 public:
-    TermCounts(std::size_t classes, bool once) : classes_(classes), once_(once) {}
+    TermCounts(std::size_t classes, bool binary) : classes_(classes), binary_(binary) {}
 
     TermTable table;
 
@@ -157,13 +164,14 @@ public:
     void operator()(const Term* terms, std::size_t n) {
         for (std::size_t i = 0; i < n; ++i) table.fetch(terms[i]);
         for (std::size_t i = 0; i < n; ++i) {
-            const std::uint32_t id = table.likely(terms[i]);
-            if (std::size_t{id} * classes_ < counts_.size()) __builtin_prefetch(&counts_[std::size_t{id} * classes_ + label_], 1);
+            const std::uint32_t id = table.probe(terms[i]);
+            if (std::size_t{id} * classes_ < counts_.size())
+                __builtin_prefetch(&counts_[std::size_t{id} * classes_ + label_], 1);
         }
         for (std::size_t i = 0; i < n; ++i) {
             const std::uint32_t id = table.find_or_add(terms[i]);
             if (std::size_t{id} * classes_ >= counts_.size()) grow(id);
-            if (once_) {
+            if (binary_) {
                 if (last_[id] == document_) continue;
                 last_[id] = document_;
             }
@@ -173,9 +181,10 @@ public:
 
     void add(const TermCounts& other) {
         for (std::size_t id = 0; id < other.table.size(); ++id) {
-            const auto mine = table.find_or_add(other.table[id]);
-            if (mine * classes_ >= counts_.size()) grow(mine);
-            for (std::size_t c = 0; c < classes_; ++c) counts_[mine * classes_ + c] += other.counts_[id * classes_ + c];
+            const auto own_id = table.find_or_add(other.table[id]);
+            if (own_id * classes_ >= counts_.size()) grow(own_id);
+            for (std::size_t c = 0; c < classes_; ++c)
+                counts_[own_id * classes_ + c] += other.counts_[id * classes_ + c];
         }
     }
 
@@ -183,38 +192,40 @@ public:
 
 private:
     std::size_t classes_;
-    bool once_;
+    bool binary_;
     std::size_t label_ = 0;
     std::uint64_t document_ = 0;
     std::vector<double> counts_;  // (terms, classes)
-    std::vector<std::uint64_t> last_;  // document that had the term
+    std::vector<std::uint64_t> last_;  // (term) last document that contained it
 
     void grow(std::size_t id) {
-        const std::size_t room = std::max<std::size_t>(1 << 10, 2 * id);
-        counts_.resize(room * classes_, 0.0);
-        if (once_) last_.resize(room, 0);
+        const std::size_t capacity = std::max<std::size_t>(1 << 10, 2 * id);
+        counts_.resize(capacity * classes_, 0.0);
+        if (binary_) last_.resize(capacity, 0);
     }
 };
 
-inline TermCounts count_terms(const Documents& documents, const Cutting& cutting, const std::int32_t* labels, std::size_t classes, bool once) {
+inline TermCounts count_terms(const Documents& documents, const TokenizerOptions& options, const std::int32_t* labels,
+                              std::size_t classes, bool binary) {
     const unsigned threads = threads_for(documents);
-    std::vector<TermCounts> found(threads, TermCounts(classes, once));
+    std::vector<TermCounts> parts(threads, TermCounts(classes, binary));
     struct Worker {
         TermCounts& counts;
-        Cutter<TermCounts> cutter;
+        Tokenizer<TermCounts> tokenizer;
     };
-    over_documents(
-        documents, threads, [&](unsigned part) { return Worker{found[part], Cutter<TermCounts>(cutting, found[part])}; },
+    for_each_document(
+        documents, threads,
+        [&](unsigned part) { return Worker{parts[part], Tokenizer<TermCounts>(options, parts[part])}; },
         [&](Worker& worker, std::size_t row) {
             worker.counts.start(labels[row]);
-            documents.cut(row, worker.cutter);
+            documents.tokenize_row(row, worker.tokenizer);
         });
-    for (std::size_t part = 1; part < found.size(); ++part) found[0].add(found[part]);
-    return std::move(found[0]);
+    for (std::size_t part = 1; part < parts.size(); ++part) parts[0].add(parts[part]);
+    return std::move(parts[0]);
 }
 
-// The numbers of terms in the order of their bytes.
-inline std::vector<std::uint32_t> in_order(const TermTable& table) {
+// The numbers of the terms, sorted by their bytes.
+inline std::vector<std::uint32_t> sorted_ids(const TermTable& table) {
     struct Key {
         std::uint64_t head;  // the first eight bytes
         std::uint32_t id;
@@ -238,18 +249,19 @@ inline std::vector<std::uint32_t> in_order(const TermTable& table) {
     return order;
 }
 
-// A list of terms that can be looked up.
+// A lookup table of a list of terms.
 class Vocabulary {
 public:
     Vocabulary(const char* text, const std::int64_t* ends, std::size_t n) : table_(n) {
         std::vector<char> padded;
         for (std::size_t i = 0; i < n; ++i) {
             const std::size_t from = i ? ends[i - 1] : 0, size = ends[i] - from;
-            if (size > 0x7FFF) throw std::invalid_argument("terms: one is too long");
+            if (size > 0x7FFF) throw std::invalid_argument("terms: a term is too long");
             padded.assign(text + from, text + from + size);
             padded.resize(size + 9);
             const bool gram = size && padded[0] == '~';
-            if (table_.find_or_add(term_at(padded.data() + gram, size - gram, gram)) != i) throw std::invalid_argument("terms: one stands twice");
+            if (table_.find_or_add(term_at(padded.data() + gram, size - gram, gram)) != i)
+                throw std::invalid_argument("terms: a term occurs twice");
         }
     }
 
@@ -260,11 +272,12 @@ private:
     TermTable table_;
 };
 
-// out (rows, classes) += the rows of `evidence` (terms, padded) for the terms of each document; `once`: for each that it has.
+// out (rows, classes) += evidence (terms, padded) of every term of the document, or, if binary, of every distinct term.
 class TermScores {
 public:
-    TermScores(const TermTable& table, const double* evidence, std::size_t padded, std::size_t classes, bool once)
-        : table_(table), evidence_(evidence), padded_(padded), classes_(classes), sums_(padded), last_(once ? table.size() : 0) {}
+    TermScores(const TermTable& table, const double* evidence, std::size_t padded, std::size_t classes, bool binary)
+        : table_(table), evidence_(evidence), padded_(padded), classes_(classes), sums_(padded),
+          last_(binary ? table.size() : 0) {}
 
     void start() {
         ++document_;
@@ -275,7 +288,7 @@ public:
         std::uint32_t ids[QUEUE];
         for (std::size_t i = 0; i < n; ++i) table_.fetch(terms[i]);
         for (std::size_t i = 0; i < n; ++i) {
-            const std::uint32_t id = table_.likely(terms[i]);
+            const std::uint32_t id = table_.probe(terms[i]);
             if (id != TermTable::NONE) __builtin_prefetch(evidence_ + std::size_t{id} * padded_);
         }
         for (std::size_t i = 0; i < n; ++i) ids[i] = table_.find(terms[i]);
@@ -303,27 +316,27 @@ private:
     std::uint32_t document_ = 0;
 };
 
-inline void add_terms(const Documents& documents, const Cutting& cutting, const TermTable& table, const double* evidence, std::size_t padded,
-                      std::size_t classes, bool once, double* out) {
+inline void add_terms(const Documents& documents, const TokenizerOptions& options, const TermTable& table,
+                      const double* evidence, std::size_t padded, std::size_t classes, bool binary, double* out) {
     struct Worker {
         std::unique_ptr<TermScores> scores;
-        Cutter<TermScores> cutter;
+        Tokenizer<TermScores> tokenizer;
     };
-    over_documents(
+    for_each_document(
         documents, threads_for(documents),
         [&](unsigned) {
-            auto scores = std::make_unique<TermScores>(table, evidence, padded, classes, once);
+            auto scores = std::make_unique<TermScores>(table, evidence, padded, classes, binary);
             TermScores& sink = *scores;
-            return Worker{std::move(scores), Cutter<TermScores>(cutting, sink)};
+            return Worker{std::move(scores), Tokenizer<TermScores>(options, sink)};
         },
         [&](Worker& worker, std::size_t row) {
             worker.scores->start();
-            documents.cut(row, worker.cutter);
+            documents.tokenize_row(row, worker.tokenizer);
             worker.scores->finish(out + row * classes);
         });
 }
 
-// The known terms of each document and how often it has them: a row of numbers, ascending, for each.
+// The counts of the known terms of one document, by ascending number.
 class TermRow {
 public:
     explicit TermRow(const TermTable& table) : table_(table), count_(table.size(), 0) {}
@@ -337,7 +350,7 @@ public:
         }
     }
 
-    std::vector<std::pair<std::uint32_t, double>> taken() {
+    std::vector<std::pair<std::uint32_t, double>> take_row() {
         std::sort(ids_.begin(), ids_.end());
         std::vector<std::pair<std::uint32_t, double>> row;
         row.reserve(ids_.size());
@@ -357,38 +370,39 @@ private:
 
 using TermRows = std::vector<std::vector<std::pair<std::uint32_t, double>>>;
 
-inline TermRows term_rows(const Documents& documents, const Cutting& cutting, const TermTable& table) {
+inline TermRows term_rows(const Documents& documents, const TokenizerOptions& options, const TermTable& table) {
     TermRows rows(documents.rows);
     struct Worker {
         std::unique_ptr<TermRow> row;
-        Cutter<TermRow> cutter;
+        Tokenizer<TermRow> tokenizer;
     };
-    over_documents(
+    for_each_document(
         documents, threads_for(documents),
         [&](unsigned) {
             auto row = std::make_unique<TermRow>(table);
             TermRow& sink = *row;
-            return Worker{std::move(row), Cutter<TermRow>(cutting, sink)};
+            return Worker{std::move(row), Tokenizer<TermRow>(options, sink)};
         },
         [&](Worker& worker, std::size_t row) {
-            documents.cut(row, worker.cutter);
-            rows[row] = worker.row->taken();
+            documents.tokenize_row(row, worker.tokenizer);
+            rows[row] = worker.row->take_row();
         });
     return rows;
 }
 
-// The terms of a text, one after the other.
-inline std::vector<std::string> terms_of(const char* text, std::size_t size, const Cutting& cutting) {
-    std::vector<std::string> found;
+// The terms of a text, in order.
+inline std::vector<std::string> tokenize(const char* text, std::size_t size, const TokenizerOptions& options) {
+    std::vector<std::string> out;
     auto sink = [&](const Term* terms, std::size_t n) {
-        for (std::size_t i = 0; i < n; ++i) found.push_back((terms[i].gram ? "~" : "") + std::string(terms[i].at, terms[i].size));
+        for (std::size_t i = 0; i < n; ++i)
+            out.push_back((terms[i].gram ? "~" : "") + std::string(terms[i].at, terms[i].size));
     };
-    Cutter<decltype(sink)> cutter(cutting, sink);
-    cutter.text(text, text + size);
-    return found;
+    Tokenizer<decltype(sink)> tokenizer(options, sink);
+    tokenizer.add_text(text, text + size);
+    return out;
 }
 
-// Whether terms stand in the order of their bytes, none twice.
+// Whether terms are sorted by their bytes, without duplicates.
 inline bool ascending_terms(const char* text, const std::int64_t* ends, std::size_t n) {
     for (std::size_t i = 1; i < n; ++i) {
         const std::size_t from = i > 1 ? ends[i - 2] : 0, m = ends[i - 1] - from, k = ends[i] - ends[i - 1];
@@ -398,13 +412,14 @@ inline bool ascending_terms(const char* text, const std::int64_t* ends, std::siz
     return true;
 }
 
-// The union of two lists of terms, each in order, and the place of each term in it.
+// The union of two sorted lists of terms, and the index of each of their terms in it.
 struct MergedTerms {
     std::vector<char> text;
     std::vector<std::int64_t> ends, first, second;
 };
 
-inline MergedTerms merge_terms(const char* a, const std::int64_t* a_ends, std::size_t n, const char* b, const std::int64_t* b_ends, std::size_t m) {
+inline MergedTerms merge_terms(const char* a, const std::int64_t* a_ends, std::size_t n, const char* b,
+                               const std::int64_t* b_ends, std::size_t m) {
     MergedTerms out;
     out.text.reserve((n ? a_ends[n - 1] : 0) + (m ? b_ends[m - 1] : 0));
     out.ends.reserve(n + m);
@@ -415,14 +430,12 @@ inline MergedTerms merge_terms(const char* a, const std::int64_t* a_ends, std::s
         const std::size_t a_size = i < n ? a_ends[i] - a_from : 0, b_size = j < m ? b_ends[j] - b_from : 0;
         int compared = i == n ? 1 : j == m ? -1 : std::memcmp(a + a_from, b + b_from, std::min(a_size, b_size));
         if (!compared && a_size != b_size) compared = a_size < b_size ? -1 : 1;
-        const auto place = static_cast<std::int64_t>(out.ends.size());
-        if (compared <= 0)
-            out.text.insert(out.text.end(), a + a_from, a + a_from + a_size);
-        else
-            out.text.insert(out.text.end(), b + b_from, b + b_from + b_size);
+        const auto index = static_cast<std::int64_t>(out.ends.size());
+        if (compared <= 0) out.text.insert(out.text.end(), a + a_from, a + a_from + a_size);
+        else out.text.insert(out.text.end(), b + b_from, b + b_from + b_size);
         out.ends.push_back(static_cast<std::int64_t>(out.text.size()));
-        if (compared <= 0) out.first[i++] = place;
-        if (compared >= 0) out.second[j++] = place;
+        if (compared <= 0) out.first[i++] = index;
+        if (compared >= 0) out.second[j++] = index;
     }
     return out;
 }

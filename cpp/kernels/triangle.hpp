@@ -1,6 +1,6 @@
-// z = T (x - m) for a lower-triangular T (the inverse of a Cholesky factor): whitening. Lanes are rows, so what a row
-// gets does not depend on its neighbours. Half the multiplications of a full product, and z need not be stored when
-// only its square length is wanted.
+// Whitening: z = T (x - m) for a lower-triangular T (the inverse of a Cholesky factor). Lanes are rows, so a row's
+// result does not depend on its neighbours. This takes half the multiplications of a full product, and z is stored only
+// if wanted.
 #pragma once
 #include <vector>
 
@@ -11,12 +11,12 @@ namespace deciban {
 
 class Triangle {
 public:
-    static constexpr std::size_t panel = 4;          // outputs at a time
-    static constexpr std::size_t vectors = 3;        // of four rows
+    static constexpr std::size_t panel = 4;  // outputs at a time
+    static constexpr std::size_t vectors = 3;  // of four rows
     static constexpr std::size_t rows = 4 * vectors;
 
     Triangle(std::size_t d, const double* lower, const double* mean) : d_(d), mean_(mean, mean + d) {
-        for (std::size_t top = 0; top < d; top += panel)  // panel by panel, column by column, four outputs together
+        for (std::size_t top = 0; top < d; top += panel)  // by panel, then by column, four outputs together
             for (std::size_t j = 0; j < std::min(d, top + panel); ++j)
                 for (std::size_t i = top; i < top + panel; ++i)
                     packed_.push_back(i < d && j <= i ? lower[i * d + j] : 0.0);
@@ -31,7 +31,7 @@ private:
     Doubles packed_;
 };
 
-// centred: (dimension, 12 rows). Writes z in the same layout if wanted, and adds |z|^2 to squares.
+// centred: (dimension, 12 rows). Writes squares = |z|^2, and z in the same layout if not null.
 DECIBAN_CLONES inline void multiply(const Triangle& t, const double* centred, double* z, double* squares) {
     const std::size_t d = t.dimension();
     const double* a = t.packed();
@@ -39,7 +39,8 @@ DECIBAN_CLONES inline void multiply(const Triangle& t, const double* centred, do
     for (std::size_t top = 0; top < d; top += Triangle::panel) {
         v4 sums[Triangle::panel][Triangle::vectors] = {};
         const std::size_t used = std::min(d, top + Triangle::panel);
-        const double* entry[4] = {hidden(a), hidden(a + 1), hidden(a + 2), hidden(a + 3)};
+        const double* entry[4] = {opaque_pointer(a), opaque_pointer(a + 1), opaque_pointer(a + 2),
+                                  opaque_pointer(a + 3)};
         for (std::size_t j = 0; j < used; ++j) {
             const double* y = centred + j * Triangle::rows;
             const v4 y0 = load(y), y1 = load(y + 4), y2 = load(y + 8);
@@ -53,17 +54,18 @@ DECIBAN_CLONES inline void multiply(const Triangle& t, const double* centred, do
         }
         a += used * Triangle::panel;
         DECIBAN_UNROLL
-        for (std::size_t i = 0; i < Triangle::panel; ++i)
+        for (std::size_t i = 0; i < Triangle::panel; ++i) {
             DECIBAN_UNROLL
             for (std::size_t v = 0; v < Triangle::vectors; ++v) {
                 length[v] = fma(sums[i][v], sums[i][v], length[v]);
                 if (z && top + i < d) store(z + (top + i) * Triangle::rows + 4 * v, sums[i][v]);
             }
+        }
     }
     for (std::size_t v = 0; v < Triangle::vectors; ++v) store(squares + 4 * v, length[v]);
 }
 
-// Calls use(first row, rows, squares, z) for every 12 rows; z is (dimension, 12) or null.
+// Calls use(triangle, first row, rows, squares, z) for every 12 rows; z is (dimension, 12) or null.
 template <class T, class Use>
 void whiten(const Matrix<T>& x, const std::vector<Triangle>& triangles, bool want_z, const Use& use) {
     const std::size_t d = x.columns;

@@ -1,4 +1,4 @@
-// Moments of rows whose weights all differ.
+// Moments of rows with many distinct weights.
 #pragma once
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace deciban {
 
-// Weights that all differ: w, w*x and w*x^2 are sums of one, two and four doubles, added limb by limb.
+// w, w*x and w*x^2 are sums of one, two and four doubles, added limb by limb.
 class WeightedWorker {
 public:
     WeightedWorker(std::size_t classes, std::size_t columns, Moments& total)
@@ -51,7 +51,7 @@ public:
     }
 
 private:
-    static constexpr int margin = 112;  // of which 64 are the limbs that a number may spill into
+    static constexpr int margin = 112;  // of which 64 are for the limbs that a number may spill into
     template <class Sums>
     static void put(Sums& sums, ExactSums& otherwise, std::size_t cell, double x, int top) {
         if (!sums.add(cell, x, Sums::base(top, margin))) otherwise.add(cell, x);

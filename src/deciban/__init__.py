@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from deciban import engines as engines
     from deciban import families as families
     from deciban import priors as priors
+    from deciban.data.files.scan import scan
     from deciban.errors import DecibanError, DecibanWarning, LeakageWarning, NegativeEvidence, NotInvertible, RowError
-    from deciban.evaluation import Evaluation, Roc, cross_validate, evaluate
-    from deciban.evaluation.learning_curve import learning_curve
-    from deciban.models import (
+    from deciban.estimators import (
         CalibratedClassifier,
         EvidenceClassifier,
         GaussianDiscriminant,
@@ -27,7 +26,8 @@ if TYPE_CHECKING:
         SoftmaxRegression,
         load,
     )
-    from deciban.sources.files import scan
+    from deciban.evaluation import Evaluation, Roc, cross_validate, evaluate
+    from deciban.evaluation.learning_curve import learning_curve
 
 __version__ = "0.1.0"
 __all__ = [
@@ -70,16 +70,16 @@ _HOMES = {
     "cross_validate": "deciban.evaluation",
     "evaluate": "deciban.evaluation",
     "learning_curve": "deciban.evaluation",
-    "CalibratedClassifier": "deciban.models",
-    "EvidenceClassifier": "deciban.models",
-    "GaussianDiscriminant": "deciban.models",
-    "GeneralizedLinearModel": "deciban.models",
-    "Halfspace": "deciban.models",
-    "LogisticRegression": "deciban.models",
-    "SoftmaxRegression": "deciban.models",
-    "NaiveBayes": "deciban.models",
-    "load": "deciban.models",
-    "scan": "deciban.sources.files",
+    "CalibratedClassifier": "deciban.estimators",
+    "EvidenceClassifier": "deciban.estimators",
+    "GaussianDiscriminant": "deciban.estimators",
+    "GeneralizedLinearModel": "deciban.estimators",
+    "Halfspace": "deciban.estimators",
+    "LogisticRegression": "deciban.estimators",
+    "SoftmaxRegression": "deciban.estimators",
+    "NaiveBayes": "deciban.estimators",
+    "load": "deciban.estimators",
+    "scan": "deciban.data.files.scan",
 }
 _MODULES = {name: f"deciban.{name}" for name in ("engines", "families", "priors")}
 

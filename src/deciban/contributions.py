@@ -8,7 +8,8 @@ from typing import Literal, Self
 
 import numpy as np
 
-from deciban.types import FloatArray, IntArray, Names
+from deciban.errors import require
+from deciban.types import FloatArray, IntArray, Labels, Names
 
 By = Literal["column", "pair"]
 
@@ -17,7 +18,7 @@ DECIBANS = 10.0 / np.log(10.0)  # in one nat
 
 @dataclass(frozen=True)
 class Line:
-    """One line of an explanation: what it is called, and the columns (places in the model's schema) that it is of."""
+    """One line of an explanation: its name, and the columns (positions in the schema) that it belongs to."""
 
     name: str
     columns: tuple[int, ...] = ()  # () for the prior, and for whatever else belongs to no column
@@ -44,12 +45,20 @@ class ColumnEvidence:
     signed: FloatArray  # (d) Σ w decibans
     weight: float  # Σ w
 
+    def check_fields(self) -> None:
+        absolute, signed = self.absolute, self.signed
+        require(absolute.ndim == 1 and absolute.shape == signed.shape, "evidence of other columns")
+        require(not (np.isnan(absolute).any() or np.isnan(signed).any()), "evidence of a column is not a number")
+        require((absolute >= np.abs(signed) * (1 - 1e-9)).all(), "evidence of a column is below its mean")
+        require(0 < self.weight < np.inf, f"evidence from rows of weight {self.weight}")
+
     @classmethod
-    def of(cls, shares: FloatArray, labels: IntArray, weights: FloatArray | None) -> ColumnEvidence:
+    def of(cls, shares: FloatArray, labels: Labels, weights: FloatArray | None) -> ColumnEvidence:
         """From what columns add (n, d, K) to rows of known classes (n).
 
-        >>> found = ColumnEvidence.of(np.log([[[1.0, 10.0]], [[10.0, 1.0]], [[10.0, 1.0]]]), np.array([1, 0, 1]), None)
-        >>> found.mean_absolute.round(12), found.mean.round(12)
+        >>> nats = np.log([[[1.0, 10.0]], [[10.0, 1.0]], [[10.0, 1.0]]])
+        >>> evidence = ColumnEvidence.of(nats, np.array([1, 0, 1]), None)
+        >>> evidence.mean_absolute.round(12), evidence.mean.round(12)
         (array([10.]), array([3.33333333]))
         """
         own = against_others(shares)[np.arange(len(labels)), :, labels]
@@ -88,13 +97,13 @@ def against_others(nats: FloatArray) -> FloatArray:
         return nats
     with np.errstate(invalid="ignore"):
         others = (nats.sum(axis=-1, keepdims=True) - nats) / (classes - 1)
-        found: FloatArray = (nats - others) * DECIBANS
-    if np.isfinite(found).all():
-        return found
+        decibans: FloatArray = (nats - others) * DECIBANS
+    if np.isfinite(decibans).all():
+        return decibans
     impossible = np.isneginf(nats)
     elsewhere = impossible.sum(axis=-1, keepdims=True) - impossible
-    found = np.where(elsewhere > 0, np.inf, np.nan_to_num(found, nan=0.0, neginf=-np.inf, posinf=np.inf))
-    return np.where(impossible, np.where(elsewhere > 0, 0.0, -np.inf), found)
+    decibans = np.where(elsewhere > 0, np.inf, np.nan_to_num(decibans, nan=0.0, neginf=-np.inf, posinf=np.inf))
+    return np.where(impossible, np.where(elsewhere > 0, 0.0, -np.inf), decibans)
 
 
 def title(columns: Sequence[int], names: Names) -> str:

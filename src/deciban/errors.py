@@ -25,6 +25,11 @@ class DecibanError(ValueError):
     """
 
 
+def require(holds: Any, problem: str) -> None:
+    if not holds:
+        raise DecibanError(problem)
+
+
 def require_whole(name: str, value: Any, least: int = 0) -> int:
     """A setting that must be a whole number, such as a seed.
 
@@ -62,7 +67,7 @@ class NegativeEvidence(DecibanError):
 
 
 class RowError(DecibanError):
-    """An error about one row: `row` is its number, from 0, in the table that was passed. Of a file the line is named.
+    """An error about one row: `row` is its number, from 0, in the table that was passed. For a file the line is named.
 
     >>> import deciban as db
     >>> db.NaiveBayes().fit([[1.0], [float("inf")]], ["no", "yes"])
@@ -77,9 +82,9 @@ class RowError(DecibanError):
     def __reduce__(self) -> tuple[Any, ...]:
         return RowError, (self.where, self.row, self.problem)
 
-    def at(self, place: str) -> DecibanError:
+    def at(self, where: str) -> DecibanError:
         """The same, for who knows the row by its file and line."""
-        return DecibanError(f"{place}: {self.where}: {self.problem}")
+        return DecibanError(f"{where}: {self.where}: {self.problem}")
 
 
 class DecibanWarning(UserWarning):
@@ -107,20 +112,20 @@ class LeakageWarning(DecibanWarning):
 
 
 @dataclass
-class Heard:
+class CapturedWarnings:
     """Warnings that were kept."""
 
     messages: list[str] = field(default_factory=list)
     impossible: int = 0  # rows that are impossible under every class
 
 
-_heard: ContextVar[Heard | None] = ContextVar("heard", default=None)
+_heard: ContextVar[CapturedWarnings | None] = ContextVar("heard", default=None)
 
 
 @contextmanager
-def hearing() -> Iterator[Heard]:
-    """Keeps the warnings of this thread: to be told later, where the caller is, or not at all."""
-    heard = Heard()
+def capture_warnings() -> Iterator[CapturedWarnings]:
+    """Captures the warnings of this thread, to be issued later from the caller, or dropped."""
+    heard = CapturedWarnings()
     token = _heard.set(heard)
     try:
         yield heard
@@ -162,7 +167,7 @@ TOO_LARGE = "is too large to be squared: rescale the column"
 
 
 class BadCell(Exception):
-    """Raised inside a family, which knows places but not names; the model makes a DecibanError of it."""
+    """Raised inside a family, which knows positions but not names; the model makes a DecibanError of it."""
 
     def __init__(self, row: int, column: int, problem: str) -> None:
         super().__init__(row, column, problem)
@@ -178,7 +183,7 @@ def forbid(bad: NDArray[np.bool_], problem: str) -> None:
 
 def forbid_infinite(x: NDArray[Any]) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
-        finite = np.isfinite(x.sum())  # much the cheaper look; holes need the other
+        finite = np.isfinite(x.sum())  # much cheaper; NaN needs the full check
     if not finite:
         forbid(np.isinf(x), INFINITE)
 
@@ -186,6 +191,6 @@ def forbid_infinite(x: NDArray[Any]) -> None:
 def forbid_stored(x: Any, bad: NDArray[np.bool_], problem: str) -> None:
     """The same for what compressed sparse rows store."""
     if bad.any():
-        place = int(np.argmax(bad))
-        row = int(np.searchsorted(x.indptr, place, side="right")) - 1
-        raise BadCell(row, int(x.indices[place]), problem)
+        i = int(np.argmax(bad))
+        row = int(np.searchsorted(x.indptr, i, side="right")) - 1
+        raise BadCell(row, int(x.indices[i]), problem)

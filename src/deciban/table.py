@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from deciban.late import late
+from deciban.errors import require
+from deciban.lazy import lazy
 
-html = late("html")
+html = lazy("html")
 
 MOST_ROWS, MOST_COLUMNS = 20, 12  # that are printed; the table holds all
 
@@ -36,6 +37,10 @@ class Table:
     header: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     note: str = ""
+
+    def check_fields(self) -> None:
+        """Raise DecibanError unless the fields fit each other, as those of a file must."""
+        require(all(len(row) == len(self.header) for row in self.rows), "a row is not as long as the header")
 
     def __str__(self) -> str:
         header, body = self._shown()

@@ -1,4 +1,4 @@
-"""The few types that every room speaks of."""
+"""Types that all rooms share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
-Labels = NDArray[np.int32]  # the place of each row's class
+Labels = NDArray[np.int32]  # the index of each row's class
 Index = Sequence[int] | IntArray
 
 Level = Hashable  # a value of a column or label: a str, int, float or bool; None is a missing cell that counts as one
@@ -43,3 +43,8 @@ def sorted_levels(levels: Iterable[Level]) -> Levels:
         return (0, level) if isinstance(level, (bool, int, float)) else (1, level)
 
     return tuple(sorted(known, key=order))
+
+
+def is_sorted(levels: Levels) -> bool:
+    """Whether levels are all different, and in the order of `sorted_levels`."""
+    return len(set(levels)) == len(levels) and sorted_levels(levels) == levels

@@ -13,7 +13,7 @@ import pytest
 
 import deciban as db
 from deciban import cli
-from deciban.cli.reporting import reported
+from deciban.cli.error_reporting import reported
 from deciban.errors import DecibanError, warn
 from tests.cli.runs import command, people, run
 
@@ -119,7 +119,7 @@ def test_a_wrong_use_is_exit_code_2(args):
         (KeyboardInterrupt(), 130, "interrupted"),
         (PermissionError(13, "Permission denied", "a.csv"), 1, "a.csv: Permission denied"),
         (OSError(28, "No space left on device"), 1, "No space left on device"),
-        (MemoryError(), 1, "there is not enough memory for this"),
+        (MemoryError(), 1, "out of memory"),
     ],
     ids=repr,
 )
@@ -127,7 +127,7 @@ def test_a_mistake_is_a_message_and_an_exit_code_not_a_traceback(monkeypatch, er
     def fail(path):
         raise error
 
-    monkeypatch.setattr("deciban.models.load", fail)
+    monkeypatch.setattr("deciban.estimators.load", fail)
     done = run("show", "m.deciban", code=code)
     assert done.stdout == ""
     assert done.stderr == f"deciban: {words}\n"
@@ -137,7 +137,7 @@ def test_a_mistake_of_ours_is_not_hidden(monkeypatch):
     def fail(path):
         raise ValueError("broken")
 
-    monkeypatch.setattr("deciban.models.load", fail)
+    monkeypatch.setattr("deciban.estimators.load", fail)
     with pytest.raises(ValueError, match="broken"):
         run("show", "m.deciban")
 
@@ -216,8 +216,8 @@ def test_a_signal_leaves_no_half_of_a_file(tmp_path):
     code = (
         "import os, signal, sys\n"
         "from deciban.cli import app, main\n"
-        "from deciban.cli.reporting import reported\n"
-        "from deciban.storage import replacing\n"
+        "from deciban.cli.error_reporting import reported\n"
+        "from deciban.persist.storage import replacing\n"
         "@app.command()\n"
         "@reported\n"
         "def die() -> None:\n"
@@ -236,8 +236,8 @@ def test_a_signal_leaves_no_half_of_a_file(tmp_path):
 
 def test_a_signal_that_is_ignored_stays_so():
     code = (
-        "import signal; from deciban.cli.reporting import end_orderly; "
-        "signal.signal(signal.SIGHUP, signal.SIG_IGN); end_orderly(); "
+        "import signal; from deciban.cli.process_exit import exit_on_signals; "
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN); exit_on_signals(); "
         "print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN, signal.getsignal(signal.SIGTERM) != signal.SIG_DFL)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

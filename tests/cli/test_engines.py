@@ -16,10 +16,10 @@ import pandas as pd
 import pytest
 
 import deciban as db
+from deciban.data.files.dialect import CsvOptions
 from deciban.engines import dask_cluster as by_dask
-from deciban.engines.files import format_of
+from deciban.engines.engine_files import format_of
 from deciban.errors import DecibanError
-from deciban.sources.dialect import Asked
 from tests.cli.runs import FEATURES, NAIVE_BAYES, command, people, run
 
 spark = [
@@ -47,8 +47,8 @@ def here(monkeypatch):
     """Dask in threads of this process: a cluster takes seconds, and its errors are those of the reading."""
 
     @contextmanager
-    def session(*, shown=False):
-        yield by_dask.Session(None)
+    def session(*, dashboard=False):
+        yield by_dask.DaskSession(None, None)
 
     monkeypatch.setattr(by_dask, "session", session)
     with dask.config.set(scheduler="threads"):  # also if a client is left of other tests
@@ -119,7 +119,7 @@ def test_without_java_there_is_one_line(files):
     env = {**os.environ, "JAVA_HOME": str(files / "nowhere")}
     done = command("fit", "people.csv", "--label", "evade", "--engine", "spark", "-o", "m.deciban", cwd=files, env=env)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "deciban: spark needs Java 17 or newer: install it, or say where it is by JAVA_HOME\n"
+    assert done.stderr == "deciban: spark needs Java 17 or newer: install it, or set JAVA_HOME\n"
 
 
 CLOSING = """
@@ -128,8 +128,8 @@ from contextlib import contextmanager
 from deciban.engines import dask_cluster as dask
 
 @contextmanager
-def session(*, shown):
-    yield dask.Session(None)
+def session(*, dashboard):
+    yield dask.DaskSession(None, None)
     print("closing", file=sys.stderr, flush=True)
     time.sleep(600)
 
@@ -225,8 +225,8 @@ def test_other_file_systems_and_blocks(files, here):
     data = (files / "people.csv").read_bytes()
     with fsspec.open("memory://bucket/people.csv", "wb") as file:
         file.write(data)
-    found = by_dask.reading(["memory://bucket/*.csv"], "csv", Asked(), block_size=1000).rows("evade")
-    assert len(found.parts) > 10
+    found = by_dask.read_files(["memory://bucket/*.csv"], "csv", CsvOptions(), block_size=1000).rows("evade")
+    assert len(found.partitions) > 10
     model, alone = db.NaiveBayes().fit(found), db.NaiveBayes().fit(db.scan("people.csv"), "evade")
     rows = people(80, 1)[FEATURES]
     np.testing.assert_array_equal(model.predict_proba(rows), alone.predict_proba(rows))
@@ -268,17 +268,17 @@ def test_learning_goes_on(files, here):
         (["nothere.csv"], "there is no file 'nothere.csv'"),
         (["no*.parquet"], "no file matches 'no*.parquet'"),
         (["people.csv", "people.csv"], "given twice"),
-        (["people.csv", "people.parquet"], "all files must be of one format"),
+        (["people.csv", "people.parquet"], "all files must have one format"),
         (["people"], "--input-format"),
         (["-"], "standard input"),
-        (["people.csv", "--skip", "1"], "--skip: leave out --engine"),
-        (["people.csv", "--loo"], "--loo: leave out --engine"),
-        (["people.csv", "--calibrate", "isotonic"], "--calibrate: leave out --engine"),
-        (["people.csv", "--input-format", "mail"], "--input-format mail: leave out --engine"),
+        (["people.csv", "--skip", "1"], "--skip: drop --engine"),
+        (["people.csv", "--loo"], "--loo: drop --engine"),
+        (["people.csv", "--calibrate", "isotonic"], "--calibrate: drop --engine"),
+        (["people.csv", "--input-format", "mail"], "--input-format mail: drop --engine"),
         (["people.csv", "--encoding", "utf-16"], "convert it to utf-8"),
         (["people.csv", "--drop", "nope"], "--drop: there is no column 'nope'"),
-        (["people.parquet", "--category", "age"], "column 'age' holds whole numbers, and is to be text"),
-        (["people.parquet", "--trim-label", "."], "only the cells of csv can be trimmed"),
+        (["people.parquet", "--category", "age"], "column 'age' holds whole numbers, not text"),
+        (["people.parquet", "--trim-label", "."], "only csv can be trimmed"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
@@ -293,9 +293,9 @@ def test_a_column_that_is_not_there(files, here):
 @pytest.mark.parametrize(
     ("first", "later", "words"),
     [
-        ("1", "much", "column 'a' is read as numbers, and 'much' is not, unlike its first rows: say --category a"),
-        ("", "5", "say --category a or --columns a=number"),
-        ("true", "1", "column 'a' is true or false in its first rows, and here it is not: say --category a"),
+        ("1", "much", "column 'a' is read as numbers, and 'much' is not, unlike its first rows: use --category a"),
+        ("", "5", "use --category a or --columns a=number"),
+        ("true", "1", "column 'a' is true or false in its first rows, and here it is not: use --category a"),
     ],
 )
 def test_a_later_cell_that_does_not_fit(first, later, words, files, here):
@@ -308,7 +308,7 @@ def test_a_later_cell_that_does_not_fit(first, later, words, files, here):
     [
         ("a,y\n1,no\ninf,yes\n2,no\n", "inf is infinite"),
         ("a,y\n1,no\n2,yes\n3\n", "1 cells, where there are 2 columns"),
-        ('a,y\n1,no\n2,yes\n3,"no\n', "an engine cuts files at line breaks"),
+        ('a,y\n1,no\n2,yes\n3,"no\n', "an engine splits files at line breaks"),
         ("", "is empty"),
     ],
 )
@@ -320,7 +320,7 @@ def test_files_that_cannot_be_learned(text, words, files, here):
 def test_files_with_other_columns(files, here):
     (files / "a.csv").write_text("a,b,y\n1,2,no\n3,4,yes\n")
     (files / "b.csv").write_text("b,a,y\n1,2,no\n")
-    assert "b.csv has the columns b, a, y, and not a, b, y" in refused(
+    assert "b.csv has the columns b, a, y, and another file has a, b, y" in refused(
         "a.csv", "b.csv", "--label", "y", "--engine", "dask"
     )
 

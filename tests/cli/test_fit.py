@@ -15,7 +15,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
 import deciban as db
-from deciban.cli.kinds import WORDS, words_of
+from deciban.cli.model_kinds import column_words, words_of
 from deciban.cli.options import columns_named, label_named
 from deciban.families import Text
 from tests.cli.runs import DATA, FEATURES, LEARNED, NAIVE_BAYES, needs_data, people, run
@@ -210,7 +210,7 @@ def test_a_column_that_is_called_like_a_place_is_meant_by_its_name(tmp_path):
 
 @given(st.lists(st.text("ab,=1- ", min_size=1), min_size=1, max_size=6, unique=True), st.data())
 def test_any_names_can_be_meant(names, data):
-    words = {name: data.draw(st.sampled_from(WORDS)) for name in names}
+    words = {name: data.draw(st.sampled_from(column_words())) for name in names}
     assert words_of([f"{name}={word}" for name, word in words.items()], names) == words
     assert columns_named(names, names, "--drop") == names
     assert [label_named(names, name) for name in names] == names
@@ -402,7 +402,7 @@ def test_resume_refuses_what_would_change_the_model(args, files):
 def test_a_logistic_model_does_not_go_on(files):
     run("fit", files / "a.csv", "--label", "evade", "--model", "logistic", "-o", files / "m.deciban")
     done = run("fit", files / "b.csv", "--resume", files / "m.deciban", code=1)
-    assert "LogisticRegression cannot go on learning: fit again" in done.stderr
+    assert "LogisticRegression cannot continue training: fit again" in done.stderr
 
 
 # Documents and mail --------------------------------------------------------------------------------------------------
@@ -497,9 +497,12 @@ def test_several_columns_of_documents_and_categories(texts, tmp_path):
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["--text", "said", "--model", "lda"], "--text said: lda reads no documents; --model evidence or naive-bayes"),
+        (
+            ["--text", "said", "--model", "lda"],
+            "--text said: lda reads no documents; use --model evidence or naive-bayes",
+        ),
         (["--text", "said", "--model", "softmax"], "softmax reads no documents"),
-        (["--text", "said", "--columns", "said=category"], "--columns and --text say different things of 'said'"),
+        (["--text", "said", "--columns", "said=category"], "--columns and --text disagree about column 'said'"),
         (["--text", "y"], "--text: there is no column 'y'"),
         (["--text", "said", *NAIVE_BAYES, "--families", "auto"], "--families auto"),
     ],
@@ -512,7 +515,7 @@ def test_documents_that_cannot_be(args, words, texts, tmp_path):
 
 @pytest.mark.parametrize("kind", LEARNED)
 def test_mail_from_one_command_to_the_next(kind, mail, tmp_path):
-    from deciban.sources.mail import COLUMNS
+    from deciban.data.files.mail_message import COLUMNS
 
     path, args = tmp_path / "m.deciban", LEARNED[kind][0]
     made = json.loads(run("fit", mail, "--label-from-folder", *args, "--json", "-o", path).stdout)
@@ -602,7 +605,7 @@ def test_what_is_no_mail_is_told_and_does_not_stop_the_run(mail, tmp_path):
     assert "60 rows, 2 classes" in made.stdout
     lines = made.stderr.splitlines()
     assert len(lines) == 1
-    assert lines[0].startswith(f"deciban: warning: {mail}: 2 left out")
+    assert lines[0].startswith(f"deciban: warning: {mail}: 2 skipped")
     assert "spam/picture.png: it does not begin with a header" in lines[0]
     assert "spam/empty.eml: it is empty" in lines[0]
 
@@ -610,10 +613,10 @@ def test_what_is_no_mail_is_told_and_does_not_stop_the_run(mail, tmp_path):
 @pytest.mark.parametrize(
     ("args", "words", "code"),
     [
-        (["mail", "--label-from-folder", "--label", "from"], "the class is the folder, or the", 2),
-        (["mail"], "a first fit needs one", 2),
+        (["mail", "--label-from-folder", "--label", "from"], "the label is the folder or a column", 2),
+        (["mail"], "a new model needs a label column", 2),
         (["a.csv", "--label-from-folder"], "--label: there is no column 'folder'; there are x, y", 1),
-        (["a.csv", "--label", "y", "--labels", "index"], "labels go with mail and texts; a.csv is csv", 1),
+        (["a.csv", "--label", "y", "--labels", "index"], "labels go with mail and texts, and a.csv is csv", 1),
         (["mail", "--label-from-folder", "--labels", "index"], "--label: there is no column 'folder'", 1),
         (["mail", "--labels", "nowhere"], "nowhere cannot be read: No such file", 1),
         (["mail", "--label-from-folder", "--model", "lda"], "lda reads no documents", 1),
@@ -655,7 +658,7 @@ def test_folds_and_leave_one_out_are_printed_beside_the_fit(numbers, tmp_path):
     folds = cross_val_predict(GaussianNB(var_smoothing=0), table.to_numpy(), y, cv=10)
     assert found["folds"]["metrics"]["accuracy"] == pytest.approx(np.mean(folds == y), abs=0.03)
     text = run(*args).stdout
-    assert "by folds: evaluation: 300 rows, 3 classes" in text
+    assert "cross-validation: evaluation: 300 rows, 3 classes" in text
     assert f"{found['leave_one_out']['metrics']['accuracy']:.6g}" in text
 
 
@@ -672,8 +675,8 @@ def test_folds_and_leave_one_out_of_evidence(numbers, tmp_path):
     lda = cross_val_predict(LinearDiscriminantAnalysis(), table.to_numpy(), y, cv=10, method="predict_proba")
     assert found["folds"]["metrics"]["log_loss"] == pytest.approx(log_loss(y, lda), abs=0.05)
     text = run(*args).stdout
-    assert "by folds: evaluation: 300 rows, 3 classes" in text
-    assert "each row left out in its turn: evaluation: 300 rows, 3 classes" in text
+    assert "cross-validation: evaluation: 300 rows, 3 classes" in text
+    assert "leave-one-out: evaluation: 300 rows, 3 classes" in text
 
 
 def test_leave_one_out_is_for_models_that_can(numbers, tmp_path):
@@ -696,11 +699,11 @@ def test_leave_one_out_is_for_models_that_can(numbers, tmp_path):
         (["--label", "-6"], "no column '-6'"),
         (["--drop", "nothing"], "--drop: there is no column 'nothing'"),
         (["--drop", "evade"], "--label: there is no column 'evade'"),
-        (["--drop", "status,income,age,member"], "no column to learn from"),
+        (["--drop", "status,income,age,member"], "there is no feature besides the label"),
         (["--weight", "nothing"], "--weight: there is no column 'nothing'"),
         (["--weight", "evade"], "--weight and --label name the same column"),
         (["--weight", "status"], "a.csv, line 2: column 'status'"),
-        (["--columns", "age=normal"], "'normal' is no family; there are bernoulli, categorical, gaussian"),
+        (["--columns", "age=normal"], "there is no family 'normal'; there are bernoulli, categorical, gaussian"),
         (["--columns", "age"], "'age' is not of the form COLUMN=FAMILY"),
         (["--columns", "agee=text"], "--columns: there is no column 'agee'"),
         (["--columns", "age=text,age=number"], "'age' is given twice"),
@@ -708,34 +711,34 @@ def test_leave_one_out_is_for_models_that_can(numbers, tmp_path):
         ([*NAIVE_BAYES, "--columns", "status=gaussian"], "a.csv, line 2: column 'status'"),
         (
             ["--columns", "age=poisson"],
-            "--columns age=poisson: evidence knows no families, only text, category and number",
+            "--columns age=poisson: evidence takes no families, only text, category and number",
         ),
         ([*NAIVE_BAYES, "--columns", "age=poisson", "--families", "auto"], "--families auto"),
-        (["--columns", "age=poisson", "--model", "lda"], "lda knows no families"),
+        (["--columns", "age=poisson", "--model", "lda"], "lda takes no families"),
         (["--category", "nothing"], "--category: there is no column"),
         (["--text", "nothing"], "--text: there is no column"),
-        (["--smoothing", "2"], "--smoothing is for --model naive-bayes, and the model is evidence"),
-        (["--families", "auto"], "--families is for --model naive-bayes, and the model is evidence"),
-        (["--missing", "skip"], "--missing is for --model naive-bayes, and the model is evidence"),
-        ([*NAIVE_BAYES, "--pairs", "3"], "--pairs is for --model evidence, and the model is naive-bayes"),
-        (["--pairs", "many"], "--pairs is auto, or a whole number of 0 or more, not 'many'"),
-        (["--pairs", "1.5"], "--pairs is auto, or a whole number of 0 or more, not '1.5'"),
-        (["--pairs", "-1"], "--pairs is auto, or a whole number of 0 or more, not '-1'"),
-        (["--pairs", "inf"], "--pairs is auto, or a whole number of 0 or more, not 'inf'"),
-        (["--pairs", "nan"], "--pairs is auto, or a whole number of 0 or more, not 'nan'"),
-        (["--pairs", ""], "--pairs is auto, or a whole number of 0 or more, not ''"),
-        (["--trees", "auto"], "--trees is a whole number of 0 or more, not 'auto'"),
-        (["--max-weight-rows", "1"], "--max-weight-rows is a whole number of 2 or more, not '1'"),
-        (["--random-state", "0.5"], "--random-state is a whole number of 0 or more, not '0.5'"),
-        ([*NAIVE_BAYES, "--trees", "3"], "--trees is for --model evidence, and the model is naive-bayes"),
-        (["--smoothing", "much"], "--smoothing is auto, or a number of 0 or more, not 'much'"),
-        (["--smoothing", "-1"], "--smoothing is"),
-        (["--smoothing", "nan"], "--smoothing is"),
-        (["--model", "lda", "--shrinkage", "1.5"], "--shrinkage is auto, or oas, or a number from 0 to 1"),
-        (["--model", "logistic", "--l2", "inf"], "--l2 is a number of 0 or more"),
-        (["--l2", "1"], "--l2 is for --model logistic or softmax, and the model is evidence"),
-        ([*NAIVE_BAYES, "--l2", "1"], "--l2 is for --model logistic or softmax, and the model is naive-bayes"),
-        (["--shrinkage", "auto"], "--shrinkage is for --model lda or qda, and the model is evidence"),
+        (["--smoothing", "2"], "--smoothing is for --model naive-bayes, not for evidence"),
+        (["--families", "auto"], "--families is for --model naive-bayes, not for evidence"),
+        (["--missing", "skip"], "--missing is for --model naive-bayes, not for evidence"),
+        ([*NAIVE_BAYES, "--pairs", "3"], "--pairs is for --model evidence, not for naive-bayes"),
+        (["--pairs", "many"], "--pairs must be auto, or a whole number of at least 0, not 'many'"),
+        (["--pairs", "1.5"], "--pairs must be auto, or a whole number of at least 0, not '1.5'"),
+        (["--pairs", "-1"], "--pairs must be auto, or a whole number of at least 0, not '-1'"),
+        (["--pairs", "inf"], "--pairs must be auto, or a whole number of at least 0, not 'inf'"),
+        (["--pairs", "nan"], "--pairs must be auto, or a whole number of at least 0, not 'nan'"),
+        (["--pairs", ""], "--pairs must be auto, or a whole number of at least 0, not ''"),
+        (["--trees", "auto"], "--trees must be a whole number of at least 0, not 'auto'"),
+        (["--max-weight-rows", "1"], "--max-weight-rows must be a whole number of at least 2, not '1'"),
+        (["--random-state", "0.5"], "--random-state must be a whole number of at least 0, not '0.5'"),
+        ([*NAIVE_BAYES, "--trees", "3"], "--trees is for --model evidence, not for naive-bayes"),
+        (["--smoothing", "much"], "--smoothing must be auto, or a number of at least 0, not 'much'"),
+        (["--smoothing", "-1"], "--smoothing must be"),
+        (["--smoothing", "nan"], "--smoothing must be"),
+        (["--model", "lda", "--shrinkage", "1.5"], "--shrinkage must be auto, or oas, or a number from 0 to 1"),
+        (["--model", "logistic", "--l2", "inf"], "--l2 must be a number of at least 0"),
+        (["--l2", "1"], "--l2 is for --model logistic or softmax, not for evidence"),
+        ([*NAIVE_BAYES, "--l2", "1"], "--l2 is for --model logistic or softmax, not for naive-bayes"),
+        (["--shrinkage", "auto"], "--shrinkage is for --model lda or qda, not for evidence"),
         (["--model", "lda"], "column 'status' holds text"),
         (["--delimiter", "::"], "delimiter must be one character"),
         (["--encoding", "klingon"], "no encoding called 'klingon'"),
@@ -786,14 +789,14 @@ def test_where_nothing_can_be_written_nothing_is_read(files):
     assert "is a directory" in folder.stderr
     data = (files / "a.csv").read_bytes()
     mistaken = run("fit", files / "a.csv", "--label", "evade", "-o", files / "a.csv", code=1)
-    assert "is one of the files that are read" in mistaken.stderr
+    assert "is one of the input files" in mistaken.stderr
     assert (files / "a.csv").read_bytes() == data
 
 
 @pytest.mark.parametrize(
     ("output", "words"),
     [
-        ("-", "a model is not for standard output"),
+        ("-", "a model cannot be written to standard output"),
         ("/dev/null", "a device or a pipe"),
         ("locked/m.deciban", "you may not write m.deciban in"),
     ],
@@ -804,7 +807,7 @@ def test_a_place_that_takes_no_model_is_refused_before_the_work(output, words, f
 
     access = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: "locked" not in str(path) and access(path, mode))  # not root
-    monkeypatch.setattr("deciban.cli.learning.learned", no)
+    monkeypatch.setattr("deciban.cli.fitting.fit_new", no)
     monkeypatch.chdir(files)
     (files / "locked").mkdir()
     done = run("fit", "a.csv", "--label", "evade", "-o", output, code=1)
@@ -814,7 +817,7 @@ def test_a_place_that_takes_no_model_is_refused_before_the_work(output, words, f
 
 
 def test_where_nothing_is_dropped_no_columns_are_asked_for(files, monkeypatch):
-    monkeypatch.setattr("deciban.sources.files.Scan.drop", lambda scan, names: pytest.fail("dropped"))
+    monkeypatch.setattr("deciban.data.files.scan.Scan.drop", lambda scan, names: pytest.fail("dropped"))
     run("fit", files / "a.csv", "--label", "evade", "-o", files / "m.deciban")
 
 

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 import deciban as db
 from deciban.cli import mail
-from deciban.cli.mail import headed
-from deciban.filtering import Filter, Verdict
-from deciban.sources.mail import parse
+from deciban.cli.mail_verdict import with_header
+from deciban.data.files.mail_message import parse
+from deciban.mail.filter import Filter, Verdict
 from tests.cli.runs import NAIVE_BAYES, command, run
 
 MAIN = "from deciban.cli import main; main()"
@@ -105,7 +105,7 @@ def test_ten_that_learn_at_once_lose_nothing(tmp_path):
         done(running)
     expected = Filter.new()
     for label, data in taught:
-        expected = expected.learned([parse(data).texts], label)
+        expected = expected.learn([parse(data).texts], label)
     expected.save(tmp_path / "expected.deciban")
     assert files_in(folder) == {"m.deciban": (tmp_path / "expected.deciban").read_bytes()}
 
@@ -127,9 +127,9 @@ def test_all_who_change_a_model_at_once_lose_nothing(model, tmp_path):
         done(running, data)
     assert done(judging, SPAM)[0].startswith(b"X-Deciban: spam p=")
     texts = {(label, i): parse(written(label, i)).texts for label in WORDS for i in range(43)}
-    expected = Filter.new().learned([texts["ham", i] for i in [*range(20), 41] if i != 3], "ham")
-    expected = expected.learned([texts["spam", i] for i in [*range(20), 30] if i != 6], "spam")
-    expected.learned([texts["ham", 42]], "news").save(tmp_path / "expected.deciban")
+    expected = Filter.new().learn([texts["ham", i] for i in [*range(20), 41] if i != 3], "ham")
+    expected = expected.learn([texts["spam", i] for i in [*range(20), 30] if i != 6], "spam")
+    expected.learn([texts["ham", 42]], "news").save(tmp_path / "expected.deciban")
     assert [*files_in(model.parent)] == ["m.deciban"]
     assert same_evidence(model, tmp_path / "expected.deciban")
 
@@ -248,7 +248,7 @@ def test_a_model_that_does_not_exist_is_made(office, tmp_path):
     for label in WORDS:
         mails = sorted((office / "mail" / label).iterdir())
         _, said = deliver("learn", path, "--as", label, *mails)
-        assert said == ("" if label == "ham" else f"deciban: {path} is new: naive Bayes of mail\n")
+        assert said == ("" if label == "ham" else f"deciban: {path} is a new model: naive Bayes for mail\n")
     assert same_evidence(path, office / "nb.deciban")
     deliver("forget", tmp_path / "none.deciban", "--as", "spam", data=SPAM, code=3)
     assert "no such file" in deliver("forget", tmp_path / "none.deciban", "--as", "spam", data=SPAM, code=3)[1]
@@ -431,7 +431,7 @@ def test_whatever_the_headers_are_there_is_one_of_ours(lines, line_break, body, 
     envelope = envelope and line_break != "\r"  # there is no mbox of such lines
     head = line_break.join([*(["From me Mon Jan  1 00:00:00 2024"] if envelope else []), "From: a", *lines])
     data = (head + 2 * line_break).encode() + body
-    out = headed(data, "spam p=0.9 (a +1.0; b -2.0)")
+    out = with_header(data, "spam p=0.9 (a +1.0; b -2.0)")
     parsed = email.message_from_bytes(out, policy=email.policy.compat32)
     assert parsed.get_all("X-Deciban") == ["spam p=0.9 (a +1.0; b -2.0)"]
     before = email.message_from_bytes(data, policy=email.policy.compat32)
@@ -475,16 +475,16 @@ def test_whatever_classes_and_terms_are_called_the_header_is_sound(name, tmp_pat
         assert all(each.startswith(b"\t") and each.strip() for each in lines[1:])
         assert all(re.fullmatch(rb"\t?[ -~]+", each) and len(each) <= 78 for each in lines)
     (tmp_path / "new.eml").write_bytes(new)
-    told, _ = deliver("filter", path, tmp_path / "new.eml", "--pos-label", label)
-    assert told.count(b"\n") == 1
-    assert told.decode().split("\t")[0] == " ".join(label.encode("utf-8", "replace").decode().split())
+    printed, _ = deliver("filter", path, tmp_path / "new.eml", "--pos-label", label)
+    assert printed.count(b"\n") == 1
+    assert printed.decode().split("\t")[0] == " ".join(label.encode("utf-8", "replace").decode().split())
     found = json.loads(deliver("filter", path, tmp_path / "new.eml", "--pos-label", label, "--json")[0])
     assert found["class"] == label
 
 
 def test_the_header_says_what_the_verdict_is(office):
     out, _ = deliver("filter", office / "nb.deciban", data=SPAM)
-    verdict = Filter.load(office / "nb.deciban").judged([parse(SPAM).texts])[0]
+    verdict = Filter.load(office / "nb.deciban").classify([parse(SPAM).texts])[0]
     found = " ".join(email.message_from_bytes(out)["X-Deciban"].split())
     told = re.fullmatch(r"(\S+) p=(\S+) decibans=(\S+) \((.*)\)", found)
     assert told[1] == verdict.label == "spam"
@@ -496,7 +496,7 @@ def test_the_header_says_what_the_verdict_is(office):
 
 
 def p_of(model, data):
-    return Filter.load(model).judged([parse(data).texts])[0].probability
+    return Filter.load(model).classify([parse(data).texts])[0].probability
 
 
 @pytest.mark.parametrize("kind", ["nb", "ev"])
@@ -554,7 +554,7 @@ def test_files_json_and_bulk(office, tmp_path):
     for i, name in enumerate(names):
         name.write_bytes(written(["ham", "spam"][i % 2], i))
     out, _ = deliver("filter", path, *names)
-    expected = Filter.load(path).judged([parse(name.read_bytes()).texts for name in names])
+    expected = Filter.load(path).classify([parse(name.read_bytes()).texts for name in names])
     lines = [line.split("\t") for line in out.decode().splitlines()]
     assert [line[3] for line in lines] == [str(name) for name in names]
     assert [float(line[1]) for line in lines] == pytest.approx([v.probability for v in expected], abs=1e-4)
@@ -629,7 +629,7 @@ def test_an_mbox_with_more_than_mail_in_it(office):
     out, _ = deliver("filter", office / "nb.deciban", "--mbox", "--json", data=data, code=3)
     assert json.loads(out)["class"] == "spam"
     out, said = deliver("filter", office / "nb.deciban", "--mbox", "--pos-label", "nobody", data=data, code=3)
-    assert (out, said) == (data, "deciban: --pos-label nobody: the model has no such class; it has ham, spam\n")
+    assert (out, said) == (data, "deciban: --pos-label nobody: the model has only the classes ham, spam\n")
 
 
 def test_a_model_of_one_class_passes_mail_on(tmp_path):
@@ -670,7 +670,7 @@ def test_streams_that_are_closed_or_full(model):
     ("patch", "passed"),
     [
         ("class stdin: buffer = type('', (), {'read': slowly})\nsys.stdin = stdin", b""),
-        ("from deciban.filtering import Filter\nFilter.judged = slowly", SPAM),
+        ("from deciban.mail.filter import Filter\nFilter.classify = slowly", SPAM),
     ],
     ids=["reading", "judging"],
 )
@@ -718,8 +718,8 @@ def test_nothing_heavy_is_imported(office, model, tmp_path):
 
 
 def test_the_other_commands_know_these(model):
-    """Of those who call `app` themselves."""
-    assert re.search(r"filter .*Judge mail", run("mail", "--help").stdout)
+    """For those who call `app` themselves."""
+    assert re.search(r"filter .*Classify mail", run("mail", "--help").stdout)
     passed = run("mail", "filter", model, input=SPAM).stdout
     assert passed.startswith("X-Deciban: spam")
     run("mail", "learn", model, "--as", "spam", input=SPAM)
@@ -792,11 +792,11 @@ def test_hostile_mail_in_little_memory(name, model, tmp_path):
 def test_a_model_that_is_changed_all_the_time_is_always_whole(model):
     """Who filters meanwhile sees the model before or after, and waits for nobody."""
     programs = f"""
-from deciban.filtering import Filter
-from deciban.storage import locked
+from deciban.mail.filter import Filter
+from deciban.persist.storage import locked
 for _ in range(25):
     with locked({str(model)!r}):
-        Filter.load({str(model)!r}).learned([], "ham").save({str(model)!r})
+        Filter.load({str(model)!r}).learn([], "ham").save({str(model)!r})
 """
     running = process(program=programs)
     times = 0

@@ -43,7 +43,7 @@ BROKEN = {
     "bytes that are not UTF-8": (holding(ROWS.encode() + b"1,\xff,no\n"), "line 2002: "),
     "a web page": (holding(HTML), "line 1: "),
     "a workbook": (holding(EXCEL), "line 1: "),
-    "a parquet that is cut off": (parquet_cut, "cut off"),
+    "a parquet that is truncated": (parquet_cut, "truncated"),
     "nothing": (holding(b""), "empty"),
     "names only": (holding("a,b,label\n"), "rows"),
     "a directory": (directory, "is a directory"),

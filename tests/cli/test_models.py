@@ -94,7 +94,7 @@ def odd(n):
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["--row", "150"], "--row 150: there are 150 rows, counted from 0"),
+        (["--row", "150"], "--row 150: there are only 150 rows, numbered from 0"),
         (["--row", "0", "--pos-label", "maybe"], "--pos-label: there is no class 'maybe'; there are no, yes"),
         (["--row", "0", "--against", "maybe"], "--against: there is no class"),
     ],
@@ -169,7 +169,7 @@ def test_labels_that_are_no_classes_are_an_error_with_both_lists(office):
 def test_only_csv_is_trimmed(office):
     table("later.csv").to_parquet("later.parquet")
     done = run("evaluate", "m.deciban", "later.parquet", "--trim-label", ".", code=1)
-    assert "only the cells of csv can be trimmed, and later.parquet is none" in done.stderr
+    assert "later.parquet is not csv, and only csv can be trimmed" in done.stderr
 
 
 def test_labels_that_look_like_numbers_are_read_as_the_classes_are(tmp_path, monkeypatch):
@@ -212,7 +212,7 @@ def test_a_model_that_knows_no_label_asks_for_it(office):
 def test_a_column_that_is_predicted_from_is_no_label(args, office):
     before = (office / "m.deciban").read_bytes()
     done = run(*args, "--label", "status", code=1)
-    words = "--label: 'status' is a column that the model predicts from; its classes are those of 'evade'"
+    words = "--label: 'status' is a feature of the model, which predicts 'evade'"
     assert done.stderr == f"deciban: {words}\n"
     assert (office / "m.deciban").read_bytes() == before
 
@@ -249,7 +249,7 @@ def test_merging_evidence_keeps_columns_and_says_what_it_loses(files, office):
     made = run("merge", *names, "-o", "all.deciban")
     assert "400 rows, 2 classes, 4 columns" in made.stdout
     (line,) = made.stderr.splitlines()
-    assert line.startswith("deciban: warning: what the models know of columns together is left out")
+    assert line.startswith("deciban: warning: joint blocks of columns that differ between the models were dropped")
     assert "fit --resume" in line
     assert "refit-weights" in line
     assert ".py" not in line
@@ -303,8 +303,8 @@ def test_models_of_other_labels_or_settings_are_not_merged(kind, office):
     rows = table("people.csv")
     rows.rename(columns={"evade": "cheats"}).to_csv("other.csv", index=False)
     args, setting, values = {
-        "evidence": (["--pairs", "5"], "pairs", "is 5, and before it was 'auto'"),
-        "naive-bayes": (["--smoothing", "5"], "smoothing", "is 5.0, and before it was 1.0"),
+        "evidence": (["--pairs", "5"], "pairs", "is 5, that of the first model 'auto'"),
+        "naive-bayes": (["--smoothing", "5"], "smoothing", "is 5.0, that of the first model 1.0"),
     }[kind]
     plain, calibrated = LEARNED[kind][0], [*LEARNED[kind][0], "--calibrate", "temperature"]
     run("fit", "other.csv", "--label", "cheats", *plain, "-o", "c.deciban")
@@ -313,8 +313,8 @@ def test_models_of_other_labels_or_settings_are_not_merged(kind, office):
     run("fit", "people.csv", "--label", "evade", *calibrated, *args, "-o", "ks.deciban")
     learned(rows, kind).save("unnamed.deciban")
     for names, words in (
-        (["m", "c"], "c.deciban: its label is 'cheats', and before it was 'evade'"),
-        (["unnamed", "m", "c"], "c.deciban: its label is 'cheats', and before it was 'evade'"),
+        (["m", "c"], "c.deciban: its label is 'cheats', that of the first model 'evade'"),
+        (["unnamed", "m", "c"], "c.deciban: its label is 'cheats', that of the first model 'evade'"),
         (["m", "s"], f"s.deciban: its {setting} {values}"),
         (["k", "ks"], f"ks.deciban: its {setting} {values}"),
         (["m", "none"], "none.deciban: there is no such file"),
@@ -372,15 +372,15 @@ def test_labels_of_a_part_are_read_as_those_of_the_model(office):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--like", "m.deciban", "--resume", "m.deciban"], "give one of them"),
-        (["--like", "m.deciban", "--trees", "3"], "--like reads columns as a model does: leave out --trees"),
-        (["--like", "m.deciban", "--label", "age"], "'age' is a column that the model predicts from"),
+        (["--like", "m.deciban", "--resume", "m.deciban"], "use only one of them"),
+        (["--like", "m.deciban", "--trees", "3"], "--like reads columns as a model does: drop --trees"),
+        (["--like", "m.deciban", "--label", "age"], "'age' is a feature of the model"),
         (["--like", "logistic.deciban"], "cannot be followed by --like: fit one model, with all files"),
     ],
 )
 def test_parts_that_cannot_be_like_a_model(args, message, office):
     run("fit", "people.csv", "--label", "evade", "--model", "logistic", "--l2", "1", "-o", "logistic.deciban")
-    failed = run("fit", "later.csv", *args, "-o", "part.deciban", code=2 if "give one" in message else 1)
+    failed = run("fit", "later.csv", *args, "-o", "part.deciban", code=2 if "use only one" in message else 1)
     assert message in " ".join(failed.stderr.replace("│", " ").split())
     assert not (office / "part.deciban").exists()
 
@@ -438,9 +438,9 @@ def test_evidence_forgets_what_it_counted_and_keeps_its_weights(office):
     for a, b in zip(mine, alone, strict=True):
         a, b = a.statistic.to_arrays(), b.statistic.to_arrays()
         assert all(a[key].tobytes() == b[key].tobytes() for key in b)
-    anew = model.empty_copy().partial_fit(rows[FEATURES][:300], rows.evade[:300].to_numpy(dtype=object))
+    expected = model.empty_copy().partial_fit(rows[FEATURES][:300], rows.evade[:300].to_numpy(dtype=object))
     later = table("later.csv")[FEATURES]
-    np.testing.assert_allclose(found.predict_proba(later), anew.predict_proba(later), rtol=1e-9)
+    np.testing.assert_allclose(found.predict_proba(later), expected.predict_proba(later), rtol=1e-9)
     np.testing.assert_array_equal(found.weights_.values, model.weights_.values)
     run("forget", "m.deciban", "leavers.csv", "--label", "-1")
     assert (office / "m.deciban").read_bytes() == (office / "less.deciban").read_bytes()
@@ -558,17 +558,17 @@ def test_a_merged_model_is_refitted(office):
     ("args", "words"),
     [
         (["later.csv"], "was never learned: give training rows of the model, or --held-out for others"),
-        (["half-dotted.csv"], "was never learned: give training rows of the model, or --held-out for others"),
-        (["dotted.csv"], "too few to weigh evidence by"),
-        (["dotted.csv", "--held-out"], "too few to weigh evidence by"),
+        (["half-dotted.csv"], "so they are not training rows: give training rows of the model, or --held-out"),
+        (["dotted.csv"], "too few to fit weights on"),
+        (["dotted.csv", "--held-out"], "too few to fit weights on"),
         (["people.csv", "--label", "nobody"], "--label: there is no column 'nobody'"),
         (["unlabelled.csv"], "there is no column 'evade'"),
         (["names.csv"], "names.csv has no rows"),
         (["bad.csv"], "bad.csv, line 2: column 'income'"),
         (["infinite.csv", "--held-out"], "infinite.csv, line 3: column 'income'"),
         (["nothing.csv"], "there is no file 'nothing.csv'"),
-        (["people.csv", "-o", "people.csv"], "is one of the files that are read"),
-        (["people.csv", "-o", "-"], "a model is not for standard output"),
+        (["people.csv", "-o", "people.csv"], "is one of the input files"),
+        (["people.csv", "-o", "-"], "a model cannot be written to standard output"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
@@ -624,8 +624,8 @@ def test_show_says_what_the_file_holds(kind, office):
     ]
     if kind == "evidence":
         assert {"family": "Forest", "columns": FEATURES} in found["together"]
-        assert {"family": "Normals", "columns": FEATURES} in found["together"]
-        assert {each["family"] for each in found["together"]} <= {"Forest", "Normals", "Pairs"}
+        assert {"family": "JointNormals", "columns": FEATURES} in found["together"]
+        assert {each["family"] for each in found["together"]} <= {"Forest", "JointNormals", "Pairs"}
         titles = [t["title"] for t in found["summary"]["tables"]]
         assert titles == ["class prior", "features", "weights"]
         return

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import deciban as db
-from deciban.cli import predicting
-from deciban.sources import files
+from deciban.cli import prediction_tables as predicting
+from deciban.data.files import column_inference
 from tests.cli.runs import FEATURES, LEARNED, NAIVE_BAYES, people, run
 
 READ = {
@@ -173,7 +173,7 @@ def test_lists_of_json_lines_are_kept_as_text(office):
 
 def test_a_kept_column_is_of_a_type_for_all_files(office, monkeypatch):
     folder, new = office
-    monkeypatch.setattr(files, "LOOKED_AT", 1)
+    monkeypatch.setattr(column_inference, "SAMPLED_FILES", 1)
     for name, value in (("a", 3), ("b", 0.5)):
         new.assign(number=value).to_parquet(folder / f"{name}.parquet")
     both = folder / "a.parquet", folder / "b.parquet"
@@ -191,8 +191,8 @@ def test_a_column_that_cannot_be_kept_says_so(office):
     row = {"status": "x", "income": 1.5, "age": 2, "member": True, "when": "now", "list": [1], "raw": "x"}
     (folder / "new.jsonl").write_text(f"{json.dumps(row)}\n")
     for names, args, words in (
-        (["a.parquet", "b.parquet"], ["--keep", "when"], "column 'when' cannot be kept, it is of several types"),
-        (["a.parquet", "new.jsonl"], ["--keep", "list"], "column 'list' cannot be kept, it is of several types"),
+        (["a.parquet", "b.parquet"], ["--keep", "when"], "column 'when' has several types"),
+        (["a.parquet", "new.jsonl"], ["--keep", "list"], "column 'list' has several types"),
         (["a.parquet"], ["--keep", "list"], "column 'list' is of type list<"),
         (["a.parquet"], ["--keep", "raw", "--format", "jsonl"], "column 'raw' is of type binary, which jsonl cannot"),
     ):
@@ -381,10 +381,10 @@ def test_classes_of_any_type(classes, tmp_path):
     ("args", "words"),
     [
         (["--keep", "nothing"], "--keep: there is no column 'nothing'"),
-        (["-o", "out.xls"], "which format? End its name with .csv, .jsonl, .parquet, or give --format"),
+        (["-o", "out.xls"], "the format is unclear; end the name with .csv, .jsonl, .parquet, or give --format"),
         (["-o", "no/out.csv"], "there is no directory"),
-        (["-o", "new.csv"], "is one of the files that are read"),
-        (["-o", "m.deciban", "--format", "csv"], "is one of the files that are read"),
+        (["-o", "new.csv"], "is one of the input files"),
+        (["-o", "m.deciban", "--format", "csv"], "is one of the input files"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
@@ -440,4 +440,4 @@ def test_a_model_that_cannot_be_explained_says_so(model, office):
     table = pd.read_csv(folder / "people.csv").dropna()
     model.fit(table[FEATURES], table.evade.to_numpy(dtype=object)).save(folder / "m.deciban")
     done = run("predict", folder / "m.deciban", folder / "new.csv", "--explain", code=1)
-    assert "cannot be explained in decibans: leave out --explain" in done.stderr
+    assert "cannot be explained in decibans: drop --explain" in done.stderr

@@ -18,7 +18,7 @@ from tests.cli.runs import command, people, run
 MAIN = "from deciban.cli import main; main()"
 SLOW = f"""
 import sys, time
-from deciban.sources.files import Scan
+from deciban.data.files.scan import Scan
 
 frames = Scan.frames
 
@@ -72,20 +72,20 @@ def test_an_interruption_leaves_what_was_there_and_nothing_else(args, office):
     assert listed(office) == before
 
 
-WEIGHING = f"""
+FITTING_WEIGHTS = f"""
 import sys, time
-from deciban.models import evidence
+from deciban.evidence.weights import Weights
 
 def slowly(*args, **options):
-    print("weighing", file=sys.stderr, flush=True)
+    print("fitting weights", file=sys.stderr, flush=True)
     time.sleep(600)
 
-evidence.weigh = slowly
+Weights.fit = slowly
 {MAIN}
 """
 SECOND = f"""
 import sys, time
-from deciban.sources.files import Scan
+from deciban.data.files.scan import Scan
 
 frames, passes = Scan.frames, []
 
@@ -103,7 +103,7 @@ Scan.frames = slowly
 
 
 @pytest.mark.parametrize(
-    ("program", "words"), [(SECOND, "reading again"), (WEIGHING, "weighing")], ids=lambda text: text[:9]
+    ("program", "words"), [(SECOND, "reading again"), (FITTING_WEIGHTS, "fitting weights")], ids=lambda text: text[:9]
 )
 @pytest.mark.parametrize("output", ["new.deciban", "m.deciban"])
 def test_an_interruption_at_any_stage_of_a_fit(program, words, output, office):
@@ -179,7 +179,7 @@ def shown_of(scan):
     """The task, and a function that gives the line as it is now."""
     progress = bar(Console(file=io.StringIO(), force_terminal=True, width=120))
     watch = Watch(progress, scan)
-    scan.watch = watch.told
+    scan.on_progress = watch.update
 
     def line():
         console = Console(file=io.StringIO(), width=120)

@@ -111,7 +111,7 @@ def test_exposure_is_counted_in(office):
         metrics = {metric["name"]: metric["value"] for metric in found["quality"]["metrics"]}
         assert metrics["rmse"] == pytest.approx(np.sqrt((error**2).mean()), rel=1e-9)
         assert metrics["deviance_explained"] == pytest.approx(model.score(rows, "claims", exposure="years"), rel=1e-9)
-        assert "exposure is counted in" in found["quality"]["sentence"]
+        assert "include the exposure of rows" in found["quality"]["sentence"]
     weights = np.arange(200) % 2
     found = model.report(rows, "claims", exposure=rows.years.to_numpy(), sample_weight=weights).figures
     metrics = {metric["name"]: metric["value"] for metric in found["quality"]["metrics"]}
@@ -122,11 +122,11 @@ def test_exposure_is_counted_in(office):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["later.csv", "-o", "page.pdf"], "page.pdf: end its name with .html, for a page, or with .json"),
+        (["later.csv", "-o", "page.pdf"], "page.pdf: the name must end with .html, for a page, or .json"),
         (["later.csv", "--label", "nothing"], "--label: there is no column 'nothing'"),
-        (["later.csv", "--label", "income"], "--label: 'income' is a column that the model predicts from"),
+        (["later.csv", "--label", "income"], "--label: 'income' is a feature of the model"),
         (["later.csv", "-o", "nowhere/page.html"], "nowhere"),
-        (["later.csv", "--exposure", "age"], "a report of classes takes no offset and no exposure"),
+        (["later.csv", "--exposure", "age"], "offset and exposure are for models of numbers only"),
         (["missing.csv"], "missing.csv"),
     ],
 )

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deciban as db
-from deciban.engines.answers import Answers
-from deciban.engines.parts import TOLD, Outcome, add
-from deciban.schema import Schema
+from deciban.data.schema import Schema
+from deciban.engines.partitions import MAX_WARNINGS, PartitionResult, sum_results
+from deciban.engines.prediction_columns import PredictionColumns
 from tests.engines import toy
 from tests.engines.data import (
     CELLS,
@@ -113,8 +113,7 @@ EVIDENCE = {
 }
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("kind", EVIDENCE)
+@pytest.mark.parametrize(("kind", "weighted"), [*((kind, True) for kind in EVIDENCE), ("no trees", False)])
 def test_an_evidence_classifier(kind, weighted):
     """Its joint normals are rounded, and the weights are found beside them; all else is equal to the last bit."""
     settings = {"trees": 8} | EVIDENCE[kind]
@@ -398,8 +397,8 @@ def test_rows_without_weight_are_said_to_be_so():
         ("nope", None, "no column 'nope' to use as label"),
         ("class", "nope", "no column 'nope' to use as weight"),
         ("class", "class", "same column"),
-        (0, None, "label is the name of a column"),
-        ("class", [1.0], "sample_weight is the name of a column"),
+        (0, None, "label must be the name of a column"),
+        ("class", [1.0], "sample_weight must be the name of a column"),
     ],
 )
 def test_label_and_weight_are_columns(label, weight, said):
@@ -436,19 +435,20 @@ def test_outcomes_add_in_any_grouping():
     def outcomes():
         for number in range(40):
             if number % 7 == 3:
-                yield Outcome()
+                yield PartitionResult()
             else:
                 warned = (("odd", number, 1),) if number % 2 else ()
-                yield Outcome(np.array([1 << number]), None, warned)
+                yield PartitionResult(np.array([1 << number]), None, warned)
 
-    whole = add(outcomes())
+    whole = sum_results(outcomes())
     pieces = [*outcomes()]
-    other = add([add(pieces[:5]), add([]), add([add(pieces[5:6]), add(pieces[6:])])])
+    last = sum_results([sum_results(pieces[5:6]), sum_results(pieces[6:])])
+    other = sum_results([sum_results(pieces[:5]), sum_results([]), last])
     assert whole.value.tolist() == other.value.tolist() == [sum(1 << n for n in range(40) if n % 7 != 3)]
     odd = [n for n in range(40) if n % 2 and n % 7 != 3]
     assert whole.warnings == other.warnings == (("odd", odd[0], len(odd)),)
-    assert add([]).empty
-    assert add([]).result() is None
+    assert sum_results([]).empty
+    assert sum_results([]).unwrap() is None
 
 
 def test_of_errors_the_first_part_is_told_and_nothing_else():
@@ -456,12 +456,12 @@ def test_of_errors_the_first_part_is_told_and_nothing_else():
         def work():
             raise db.RowError("column 'x'", number, "is bad")
 
-        return Outcome.of(number, work)
+        return PartitionResult.of(number, work)
 
-    total = add([Outcome(1), fails(9), fails(4), Outcome(2)])
+    total = sum_results([PartitionResult(1), fails(9), fails(4), PartitionResult(2)])
     assert total.value is None
     with pytest.raises(db.DecibanError, match=r"partition 4.*column 'x'"):
-        total.result()
+        total.unwrap()
 
 
 @pytest.mark.parametrize(
@@ -477,14 +477,14 @@ def test_errors_travel(error):
 
 def test_other_errors_are_not_ours_to_keep():
     with pytest.raises(ZeroDivisionError):
-        Outcome.of(0, lambda: 1 // 0)
+        PartitionResult.of(0, lambda: 1 // 0)
 
 
 def test_not_too_many_warnings_are_told():
-    total = add(Outcome(1, None, ((f"warning {number}", number, 1),)) for number in range(50))
+    total = sum_results(PartitionResult(1, None, ((f"warning {number}", number, 1),)) for number in range(50))
     with pytest.warns(db.DecibanWarning) as caught:
-        assert total.result() == 50
-    assert len(caught) == TOLD
+        assert total.unwrap() == 50
+    assert len(caught) == MAX_WARNINGS
 
 
 # Answers -------------------------------------------------------------------------------------------------------------
@@ -493,20 +493,20 @@ def test_not_too_many_warnings_are_told():
 @pytest.mark.parametrize("labels", [["no", "yes"], [3, 7], [False, True]])
 def test_answers_keep_the_type_of_labels(labels):
     model = db.NaiveBayes().fit(np.arange(6.0).reshape(6, 1), np.array(labels * 3))
-    answers = Answers(model)
+    answers = PredictionColumns(model)
     rows = np.array([[0.0], [5.0]])
-    said, *p = answers.columns(rows)
+    said, *p = answers.predict(rows)
     assert said.to_pylist() == model.predict(rows).tolist()
     assert [column.to_pylist() for column in p] == model.predict_proba(rows).T.tolist()
     assert [column.type for column in (said, *p)] == answers.types
-    assert [column.type for column in answers.no_rows()] == answers.types
+    assert [column.type for column in answers.empty()] == answers.types
     assert answers.names == ("prediction", *(f"proba_{label}" for label in model.classes_.tolist()))
 
 
 def test_answers_get_a_number_where_a_name_is_taken():
     model = db.NaiveBayes().fit([[0.0], [1.0]], ["a", "b"])
     taken = ["x", "prediction", "proba_a"]
-    names = Answers(model).beside(taken)
+    names = PredictionColumns(model).free_names(taken)
     assert len({*taken, *names}) == 6
     assert names[2] == "proba_b"
     assert all(name.startswith(("prediction", "proba_a")) for name in names[:2])
@@ -514,5 +514,5 @@ def test_answers_get_a_number_where_a_name_is_taken():
 
 def test_answers_without_probabilities():
     model = db.NaiveBayes().fit([[0.0], [1.0]], ["a", "b"])
-    assert Answers(model, probabilities=False).names == ("prediction",)
-    assert len(Answers(model, probabilities=False).columns(np.array([[0.0]]))) == 1
+    assert PredictionColumns(model, probabilities=False).names == ("prediction",)
+    assert len(PredictionColumns(model, probabilities=False).predict(np.array([[0.0]]))) == 1

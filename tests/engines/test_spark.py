@@ -35,8 +35,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from deciban.engines import spark as engine
-from deciban.engines.handing_over import groups_of_scan
-from deciban.engines.parts import Outcome
+from deciban.engines.partitions import PartitionResult
+from deciban.engines.spark_transfer import scanned_row_groups
 
 
 def _java():
@@ -157,13 +157,13 @@ def test_more_partitions_than_groups(groups, spark, monkeypatch):
 
 def test_an_outcome_travels_in_pieces(monkeypatch):
     monkeypatch.setattr(engine, "CELL", 100)
-    sent = [*engine._sent(7, Outcome(np.arange(99.0))), *engine._sent(9, Outcome(np.ones(99)))]
+    sent = [*engine._pickled(7, PartitionResult(np.arange(99.0))), *engine._pickled(9, PartitionResult(np.ones(99)))]
     assert len(sent) > 10
     grouped = [batch.append_column("group", pa.array([0])) for batch in sent]
     found = [*engine._sums(grouped)]
-    pieces = [batch.column(batch.schema.get_field_index("outcome"))[0].as_py() for batch in found]
+    pieces = [batch.column(batch.schema.get_field_index("result"))[0].as_py() for batch in found]
     assert engine._unpickled(pieces).value.tolist() == (np.arange(99.0) + 1).tolist()
-    assert [*engine._sent(3, Outcome())] == []
+    assert [*engine._pickled(3, PartitionResult())] == []
 
 
 def test_labels_keep_their_type(spark):
@@ -189,7 +189,7 @@ def written(table, folder, groups=37):
 
 
 def is_read_by_tasks(frame):
-    return bool(groups_of_scan(frame, engine.arrow_schema(frame.schema)))
+    return bool(scanned_row_groups(frame, engine.arrow_schema(frame.schema)))
 
 
 @pytest.mark.parametrize("kind", SEVERAL)
@@ -382,7 +382,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 import deciban as db
 from deciban.engines import spark as engine
-from deciban.engines.handing_over import groups_of_scan
+from deciban.engines.spark_transfer import scanned_row_groups
 from tests.engines.data import cut, evidence, of
 
 home = os.path.dirname(pyspark.__file__)
@@ -498,7 +498,7 @@ def test_columns_that_are_not_there(spark):
         engine.fit(db.NaiveBayes(), frame, "nope")
     with pytest.raises(db.DecibanError, match="no column 'nope' to use as weight"):
         engine.fit(db.NaiveBayes(), frame, "class", "nope")
-    with pytest.raises(db.DecibanError, match="pass a DataFrame of Spark"):
+    with pytest.raises(db.DecibanError, match="pass a Spark DataFrame"):
         engine.fit(db.NaiveBayes(), TABLE, "class")
     model = db.NaiveBayes().fit(of(("height", "age")), "class", sample_weight="weight")
     with pytest.raises(db.DecibanError, match=r"lacks.*'age'"):
@@ -600,7 +600,7 @@ sys.path.insert(0, {root!r})
 from pyspark.sql import SparkSession
 import deciban as db
 from deciban.engines import spark as engine
-from deciban.engines.handing_over import groups_of_scan
+from deciban.engines.spark_transfer import scanned_row_groups
 from tests.engines.data import evidence, of
 
 session = SparkSession.builder.remote("local[2]").getOrCreate()

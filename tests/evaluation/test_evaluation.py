@@ -27,8 +27,8 @@ from sklearn.metrics import (
 
 from deciban.errors import DecibanError, DecibanWarning, NegativeEvidence
 from deciban.evaluation.calibration import quantiles
-from deciban.evaluation.cells import Cells
 from deciban.evaluation.evaluation import Evaluation
+from deciban.evaluation.score_counts import ScoreCounts
 from tests.laws import assert_same_bits, dyadic
 
 NAMES = np.array(["ant", "bee", "cow", "dog"])
@@ -70,53 +70,53 @@ def same_bits(a, b):
 
 def test_confusion_and_losses_are_those_of_scikit_learn(case):
     y, p, w = case
-    found, names = Evaluation.of(y, p, sample_weight=w), NAMES[: p.shape[1]]
+    evaluation, names = Evaluation.of(y, p, sample_weight=w), NAMES[: p.shape[1]]
     predicted = names[p.argmax(axis=1)]
     counts = confusion_matrix(y, predicted, sample_weight=w)
-    np.testing.assert_allclose(found.confusion, counts, rtol=1e-12 if w is not None else 0)
-    assert found.classes == tuple(names)
-    assert found.accuracy == pytest.approx(accuracy_score(y, predicted, sample_weight=w), rel=1e-14)
-    assert found.error == pytest.approx(1 - accuracy_score(y, predicted, sample_weight=w), rel=1e-12)
-    assert found.log_loss == pytest.approx(log_loss(y, p, sample_weight=w), rel=1e-13)
+    np.testing.assert_allclose(evaluation.confusion, counts, rtol=1e-12 if w is not None else 0)
+    assert evaluation.classes == tuple(names)
+    assert evaluation.accuracy == pytest.approx(accuracy_score(y, predicted, sample_weight=w), rel=1e-14)
+    assert evaluation.error == pytest.approx(1 - accuracy_score(y, predicted, sample_weight=w), rel=1e-12)
+    assert evaluation.log_loss == pytest.approx(log_loss(y, p, sample_weight=w), rel=1e-13)
     two = {"pos_label": "bee"} if len(names) == 2 else {}
     expected = brier_score_loss(y, p[:, 1] if two else p, sample_weight=w, **two)
-    assert found.brier == pytest.approx(expected, rel=1e-13)
-    assert found.rows == pytest.approx(len(y) if w is None else w.sum(), rel=1e-14)
-    np.testing.assert_allclose(found.count, counts.sum(axis=1), rtol=1e-13)
+    assert evaluation.brier == pytest.approx(expected, rel=1e-13)
+    assert evaluation.rows == pytest.approx(len(y) if w is None else w.sum(), rel=1e-14)
+    np.testing.assert_allclose(evaluation.count, counts.sum(axis=1), rtol=1e-13)
 
 
 def test_curves_are_those_of_scikit_learn(case):
     y, p, w = case
-    found = Evaluation.of(y, p, sample_weight=w)
-    for k, name in enumerate(found.classes):
+    evaluation = Evaluation.of(y, p, sample_weight=w)
+    for k, name in enumerate(evaluation.classes):
         member, x = y == name, p[:, k]
-        curve = found.roc(name)
+        curve = evaluation.roc(name)
         fpr, tpr, thresholds = roc_curve(member, x, sample_weight=w, drop_intermediate=False)
         np.testing.assert_array_equal(curve.thresholds, thresholds)
         np.testing.assert_allclose(curve.false_positive_rate, fpr, rtol=1e-12)
         np.testing.assert_allclose(curve.sensitivity, tpr, rtol=1e-12)
-        assert found.auc(name) == pytest.approx(roc_auc_score(member, x, sample_weight=w), rel=1e-12)
-        assert found.auc_error(name) == 0
-        table = np.array(found.precision_recall(name).rows, float)
+        assert evaluation.auc(name) == pytest.approx(roc_auc_score(member, x, sample_weight=w), rel=1e-12)
+        assert evaluation.auc_error(name) == 0
+        table = np.array(evaluation.precision_recall(name).rows, float)
         expected = precision_recall_curve(member, x, sample_weight=w)
         np.testing.assert_array_equal(table[:-1, 0], expected[2])
         np.testing.assert_allclose(table[:, 1:], np.transpose(expected[:2]), rtol=1e-12)
         average = average_precision_score(member, x, sample_weight=w)
-        assert found.average_precision(name) == pytest.approx(average, rel=1e-12)
+        assert evaluation.average_precision(name) == pytest.approx(average, rel=1e-12)
         called = x >= 0.3
-        rates = found.at(0.3, pos_label=name)
+        rates = evaluation.at(0.3, pos_label=name)
         assert rates.sensitivity == pytest.approx(recall_score(member, called, sample_weight=w), rel=1e-12)
         assert rates.precision == pytest.approx(precision_score(member, called, sample_weight=w), rel=1e-12)
         assert rates.f1 == pytest.approx(f1_score(member, called, sample_weight=w), rel=1e-12)
-        assert found.at(pos_label=name) == found.at(0.5, pos_label=name)
+        assert evaluation.at(pos_label=name) == evaluation.at(0.5, pos_label=name)
 
 
 def test_by_class_is_that_of_scikit_learn(case):
     y, p, w = case
-    found = Evaluation.of(y, p, sample_weight=w)
+    evaluation = Evaluation.of(y, p, sample_weight=w)
     predicted = NAMES[p.argmax(axis=1)]
-    header = found.by_class().header
-    for k, row in enumerate(found.by_class().rows):
+    header = evaluation.by_class().header
+    for k, row in enumerate(evaluation.by_class().rows):
         values = dict(zip(header, row, strict=True))
         truth, called = y == NAMES[k], predicted == NAMES[k]
         assert values["class"] == NAMES[k]
@@ -145,8 +145,8 @@ def test_the_mean_auc_is_that_of_scikit_learn():
 def test_calibration_is_that_of_scikit_learn(weights, strategy, bins, decimals):
     y, p, w = drawn(2, weights=weights, decimals=decimals)
     again = np.arange(len(y)) if w is None else np.repeat(np.arange(len(y)), w.astype(int))
-    found = Evaluation.of(y, p, sample_weight=w)
-    table = np.array(found.calibration(bins=bins, strategy=strategy).rows)
+    evaluation = Evaluation.of(y, p, sample_weight=w)
+    table = np.array(evaluation.calibration(bins=bins, strategy=strategy).rows)
     observed, predicted = calibration_curve((y == "bee")[again], p[again, 1], n_bins=bins, strategy=strategy)
     np.testing.assert_allclose(table[:, 0], predicted, rtol=1e-13)
     np.testing.assert_allclose(table[:, 1], observed, rtol=1e-13)
@@ -157,13 +157,13 @@ def test_calibration_is_that_of_scikit_learn(weights, strategy, bins, decimals):
 def test_quantile_bins_have_numpys_edges(x, bins):
     """A score that lies on an edge belongs below it, so edges must be numpy's to the last bit."""
     y = np.arange(len(x)) % 2
-    found = Evaluation.of(y, x, classes=[0, 1]).calibration(bins=bins, strategy="quantile")
+    evaluation = Evaluation.of(y, x, classes=[0, 1]).calibration(bins=bins, strategy="quantile")
     shares = np.linspace(0, 1, bins + 1)
     edges = np.percentile(x, shares * 100)
-    cells = Cells.of(x, y == 1, np.ones(len(x)))
+    cells = ScoreCounts.of(x, y == 1, np.ones(len(x)))
     np.testing.assert_array_equal(quantiles(cells, shares), edges)
     sizes = np.bincount(np.searchsorted(edges[1:-1], x), minlength=bins)
-    assert [row[2] for row in found.rows] == sizes[sizes > 0].tolist()
+    assert [row[2] for row in evaluation.rows] == sizes[sizes > 0].tolist()
 
 
 def test_calibration_error_of_the_largest_probability():
@@ -184,14 +184,14 @@ def test_calibration_error_of_the_largest_probability():
 def test_single_precision_is_as_good_as_its_doubles(classes):
     y, p, _ = drawn(classes, dtype=np.float32, decimals=7)
     assert p.dtype == np.float32
-    found = Evaluation.of(y, p)
-    assert found.log_loss == pytest.approx(log_loss(y, p), rel=1e-6)
+    evaluation = Evaluation.of(y, p)
+    assert evaluation.log_loss == pytest.approx(log_loss(y, p), rel=1e-6)
     of_true = p[np.arange(len(y)), np.searchsorted(NAMES, y)].astype(float)
-    assert found.log_loss == pytest.approx(-np.log(of_true).mean(), rel=1e-13)
+    assert evaluation.log_loss == pytest.approx(-np.log(of_true).mean(), rel=1e-13)
     curve = roc_curve(y == "bee", p[:, 1], drop_intermediate=False)
-    np.testing.assert_array_equal(found.roc("bee").thresholds, curve[2])
-    np.testing.assert_array_equal(found.roc("bee").sensitivity, curve[1])
-    same_bits(found, Evaluation.of(y, p.astype(float)))
+    np.testing.assert_array_equal(evaluation.roc("bee").thresholds, curve[2])
+    np.testing.assert_array_equal(evaluation.roc("bee").sensitivity, curve[1])
+    same_bits(evaluation, Evaluation.of(y, p.astype(float)))
 
 
 def test_single_precision_of_many_classes_may_add_up_to_a_little_else():
@@ -323,8 +323,8 @@ def test_saved_is_loaded(a):
 
 
 def test_classes_of_any_type_are_saved():
-    found = Evaluation.of([True, False], [0.25, 0.5])
-    assert Evaluation.from_arrays(found.to_arrays()).classes == (False, True)
+    evaluation = Evaluation.of([True, False], [0.25, 0.5])
+    assert Evaluation.from_arrays(evaluation.to_arrays()).classes == (False, True)
     mixed = Evaluation.of([1, 2], [0.25, 0.5]) + Evaluation.of(["é", "b"], [0.25, 0.5])
     assert Evaluation.from_arrays(mixed.to_arrays()).classes == (1, 2, "b", "é")
 
@@ -354,30 +354,30 @@ def test_past_the_cap_the_error_is_bounded(cap, weights):
         Evaluation.of(y[i::7], p[i::7], classes=NAMES[:3], sample_weight=None if w is None else w[i::7], cap=cap)
         for i in range(7)
     ]
-    found = sum(parts)
-    same_bits(found, Evaluation.of(y, p, sample_weight=w, cap=cap))
-    np.testing.assert_array_equal(found.confusion, exact.confusion)
-    assert (found.accuracy, found.log_loss, found.brier) == (exact.accuracy, exact.log_loss, exact.brier)
+    evaluation = sum(parts)
+    same_bits(evaluation, Evaluation.of(y, p, sample_weight=w, cap=cap))
+    np.testing.assert_array_equal(evaluation.confusion, exact.confusion)
+    assert (evaluation.accuracy, evaluation.log_loss, evaluation.brier) == (exact.accuracy, exact.log_loss, exact.brier)
     for name in NAMES[:3]:
-        assert 0 < abs(found.auc(name) - exact.auc(name)) <= found.auc_error(name) < 0.1
-        assert found.at(pos_label=name) == replace(
-            exact.at(pos_label=name), **_counts(found.at(pos_label=name), exact.at(pos_label=name))
+        assert 0 < abs(evaluation.auc(name) - exact.auc(name)) <= evaluation.auc_error(name) < 0.1
+        assert evaluation.at(pos_label=name) == replace(
+            exact.at(pos_label=name), **_counts(evaluation.at(pos_label=name), exact.at(pos_label=name))
         )
-        curve, member = found.roc(name), y == name
-        score = p[:, found.classes.index(name)]
+        curve, member = evaluation.roc(name), y == name
+        score = p[:, evaluation.classes.index(name)]
         # there are fewer points, but each of them is exact
         above = [np.where(score >= t, 1.0 if w is None else w, 0.0) for t in curve.thresholds[1:]]
         np.testing.assert_allclose(curve.tp[1:], [a[member].sum() for a in above], rtol=1e-12)
         np.testing.assert_allclose(curve.fp[1:], [a[~member].sum() for a in above], rtol=1e-12)
-    assert f"more than {cap} scores differ" in str(found)
-    assert "scores differ" not in str(exact)
+    assert f"more than {cap} distinct scores" in str(evaluation)
+    assert "distinct scores" not in str(exact)
 
 
-def _counts(found, exact):
+def _counts(evaluation, exact):
     """The four counts at 0.5, a power of 2 and so the edge of a cell, up to the rounding of sums of weights."""
     names = ("tp", "fp", "tn", "fn")
-    assert [getattr(found, n) for n in names] == pytest.approx([getattr(exact, n) for n in names], rel=1e-12)
-    return {n: getattr(found, n) for n in names}
+    assert [getattr(evaluation, n) for n in names] == pytest.approx([getattr(exact, n) for n in names], rel=1e-12)
+    return {n: getattr(evaluation, n) for n in names}
 
 
 def test_rows_beyond_the_cap_are_folded_and_new_ones_wait():
@@ -412,15 +412,15 @@ def test_labels_and_probabilities_of_any_kind():
 
 def test_a_class_that_the_model_does_not_know_has_probability_0():
     y, p = ["a", "c", "b"], np.array([[0.75, 0.25], [0.5, 0.5], [0.25, 0.75]])
-    found = Evaluation.of(y, p, classes=["a", "b"])
-    assert found.classes == ("a", "b", "c")
+    evaluation = Evaluation.of(y, p, classes=["a", "b"])
+    assert evaluation.classes == ("a", "b", "c")
     padded = np.column_stack([p, np.zeros(3)])
-    assert found.log_loss == pytest.approx(log_loss(y, padded, labels=["a", "b", "c"]), rel=1e-15)
-    assert found.brier == pytest.approx(brier_score_loss(y, padded, labels=["a", "b", "c"]), rel=1e-15)
-    np.testing.assert_array_equal(found.confusion, confusion_matrix(y, ["a", "a", "b"]))
-    assert found.auc("c") == 0.5
-    assert found.unknown == 1
-    assert "1 row of a class that the model did not know" in str(found)
+    assert evaluation.log_loss == pytest.approx(log_loss(y, padded, labels=["a", "b", "c"]), rel=1e-15)
+    assert evaluation.brier == pytest.approx(brier_score_loss(y, padded, labels=["a", "b", "c"]), rel=1e-15)
+    np.testing.assert_array_equal(evaluation.confusion, confusion_matrix(y, ["a", "a", "b"]))
+    assert evaluation.auc("c") == 0.5
+    assert evaluation.unknown == 1
+    assert "1 row of a class that the model does not know" in str(evaluation)
     assert Evaluation.of(y, padded, classes=["a", "b", "c"]).unknown == 0
 
 
@@ -428,16 +428,16 @@ def test_classes_that_only_one_part_knows():
     ab = Evaluation.of(["a", "b"], [0.25, 0.75])
     bc = Evaluation.of(["b", "c"], [[0.5, 0.5], [0.125, 0.875]])
     together = np.array([[0.75, 0.25, 0], [0.25, 0.75, 0], [0, 0.5, 0.5], [0, 0.125, 0.875]])
-    found, y = ab + bc, ["a", "b", "b", "c"]
-    assert found.classes == ("a", "b", "c")
-    assert found.log_loss == pytest.approx(log_loss(y, together), rel=1e-15)
-    assert found.auc("b") == pytest.approx(roc_auc_score([0, 1, 1, 0], together[:, 1]), rel=1e-15)
-    assert (found - bc).classes == ("a", "b")
+    evaluation, y = ab + bc, ["a", "b", "b", "c"]
+    assert evaluation.classes == ("a", "b", "c")
+    assert evaluation.log_loss == pytest.approx(log_loss(y, together), rel=1e-15)
+    assert evaluation.auc("b") == pytest.approx(roc_auc_score([0, 1, 1, 0], together[:, 1]), rel=1e-15)
+    assert (evaluation - bc).classes == ("a", "b")
     folded = Evaluation.from_arrays(ab.to_arrays()) + Evaluation.from_arrays(bc.to_arrays())
-    same_bits(folded, found)
+    same_bits(folded, evaluation)
 
 
-def test_which_class_is_positive_must_be_said_of_three():
+def test_pos_label_is_required_for_three_classes():
     three = Evaluation.of(*drawn(3)[:2])
     for ask in (three.auc, three.at, three.roc, three.auc_interval, three.average_precision, three.precision_recall):
         with pytest.raises(DecibanError, match="Pass pos_label=, one of 'ant', 'bee', 'cow'"):
@@ -451,35 +451,35 @@ def test_which_class_is_positive_must_be_said_of_three():
 
 def test_a_class_whose_rows_weigh_nothing_is_absent():
     y, p = ["a", "b", "c", "a"], np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0, 0, 1], [0.75, 0.25, 0]])
-    found = Evaluation.of(y, p, sample_weight=[1, 1, 0, 1])
-    same_bits(found, Evaluation.of(["a", "b", "a"], p[[0, 1, 3]], classes=["a", "b", "c"]))
-    np.testing.assert_array_equal(found.count, [2, 1, 0])
+    evaluation = Evaluation.of(y, p, sample_weight=[1, 1, 0, 1])
+    same_bits(evaluation, Evaluation.of(["a", "b", "a"], p[[0, 1, 3]], classes=["a", "b", "c"]))
+    np.testing.assert_array_equal(evaluation.count, [2, 1, 0])
     stranger = Evaluation.of(["a", "b", "z"], [0.25, 0.5, 0.5], classes=["a", "b"], sample_weight=[1, 1, 0])
     assert stranger.classes == ("a", "b")
     assert Evaluation.of(["a", "b"], [0.25, 0.5], sample_weight=[0, 0]).rows == 0
 
 
 def test_one_class_has_no_auc():
-    found = Evaluation.of(["a", "a", "a"], [0.25, 0.5, 0.75], classes=["a", "b"])
+    evaluation = Evaluation.of(["a", "a", "a"], [0.25, 0.5, 0.75], classes=["a", "b"])
     with pytest.warns(DecibanWarning, match="no AUC: no row is positive"):
-        assert found.auc() == NAN
+        assert evaluation.auc() == NAN
     with pytest.warns(DecibanWarning, match="no AUC: no row is negative"):
-        assert found.auc("a") == NAN
+        assert evaluation.auc("a") == NAN
     with pytest.warns(DecibanWarning, match="no average precision"):
-        assert found.average_precision() == NAN
-    assert found.auc_interval() == (NAN, NAN)
-    assert found.accuracy == pytest.approx(2 / 3)
-    assert len(found.roc().tp) == 4
-    assert found.at().specificity == pytest.approx(1 / 3)
-    assert found.at().sensitivity == NAN
-    assert "nan" in str(found)  # and no warning
+        assert evaluation.average_precision() == NAN
+    assert evaluation.auc_interval() == (NAN, NAN)
+    assert evaluation.accuracy == pytest.approx(2 / 3)
+    assert len(evaluation.roc().tp) == 4
+    assert evaluation.at().specificity == pytest.approx(1 / 3)
+    assert evaluation.at().sensitivity == NAN
+    assert "nan" in str(evaluation)  # and no warning
 
 
 def test_equal_scores_tell_nothing():
-    found = Evaluation.of(["a", "b", "a", "b"], [0.5] * 4)
-    assert found.auc() == 0.5
-    assert found.log_loss == pytest.approx(np.log(2), rel=1e-15)
-    np.testing.assert_array_equal(found.confusion, [[2, 0], [2, 0]])  # of equals the first
+    evaluation = Evaluation.of(["a", "b", "a", "b"], [0.5] * 4)
+    assert evaluation.auc() == 0.5
+    assert evaluation.log_loss == pytest.approx(np.log(2), rel=1e-15)
+    np.testing.assert_array_equal(evaluation.confusion, [[2, 0], [2, 0]])  # the first of several
 
 
 def test_no_rows_have_no_metrics():
@@ -536,25 +536,25 @@ def test_bad_classes_weights_and_settings():
         Evaluation.of(["a", None], p)
     with pytest.raises(DecibanError, match="cap is 0"):
         Evaluation.of(y, p, cap=0)
-    found = Evaluation.of(y, p)
+    evaluation = Evaluation.of(y, p)
     with pytest.raises(DecibanError, match="bins is 0"):
-        found.calibration(bins=0)
+        evaluation.calibration(bins=0)
     with pytest.raises(DecibanError, match='use "uniform" or "quantile"'):
-        found.calibration(strategy="equal")
+        evaluation.calibration(strategy="equal")
 
 
 def test_arrays_passed_can_be_changed_later():
     y, p, w = np.array([0, 1]), np.array([[0.75, 0.25], [0.25, 0.75]]), np.array([1.0, 2.0])
-    found = Evaluation.of(y, p, sample_weight=w)
+    evaluation = Evaluation.of(y, p, sample_weight=w)
     p[:], w[:], y[:] = 0.5, 7.0, 0
-    same_bits(found, Evaluation.of([0, 1], [0.25, 0.75], sample_weight=[1, 2]))
+    same_bits(evaluation, Evaluation.of([0, 1], [0.25, 0.75], sample_weight=[1, 2]))
 
 
 def test_what_is_shown_cannot_be_used_to_change_it():
-    found = Evaluation.of([0, 1], [0.25, 0.75])
-    found.confusion[:] = 7
-    found.count[:] = 7
-    assert (found.rows, found.accuracy) == (2, 1)
+    evaluation = Evaluation.of([0, 1], [0.25, 0.75])
+    evaluation.confusion[:] = 7
+    evaluation.count[:] = 7
+    assert (evaluation.rows, evaluation.accuracy) == (2, 1)
 
 
 # For people ----------------------------------------------------------------------------------------------------------
@@ -566,16 +566,16 @@ def test_the_inner_door_says_what_the_outer_does():
     same_bits(Evaluation.scored(tuple(NAMES[:3]), codes, p, None), Evaluation.of(y, p))
     some = np.array([True, True, False])
     without = np.column_stack([1 - p[:, 1], p[:, 1], np.zeros(len(y))])
-    found = Evaluation.scored(("ant", "bee", "cow"), codes, without, None, known=some)
-    same_bits(found, Evaluation.of(y, without[:, :2], classes=["ant", "bee"]))
-    assert found.unknown == (y == "cow").sum()
+    evaluation = Evaluation.scored(("ant", "bee", "cow"), codes, without, None, known=some)
+    same_bits(evaluation, Evaluation.of(y, without[:, :2], classes=["ant", "bee"]))
+    assert evaluation.unknown == (y == "cow").sum()
 
 
 def test_summary_of_folds():
     y, p, _ = drawn(2)
     parts = tuple(Evaluation.of(y[i::3], p[i::3]) for i in range(3))
-    found = replace(sum(parts), parts=parts)
-    table = found.summary().tables[-1]
+    evaluation = replace(sum(parts), parts=parts)
+    table = evaluation.summary().tables[-1]
     assert table.title == "folds"
     areas = [roc_auc_score(y[i::3] == "bee", p[i::3, 1]) for i in range(3)]
     losses = [log_loss(y[i::3], p[i::3]) for i in range(3)]
@@ -583,17 +583,17 @@ def test_summary_of_folds():
     assert columns["fold"] == ["0", "1", "2", "mean", "sd"]
     for name, values in (("auc", areas), ("log_loss", losses)):
         assert columns[name] == pytest.approx([*values, np.mean(values), np.std(values, ddof=1)], rel=1e-12)
-    assert found == sum(parts)  # the folds are not compared
-    assert (found + nothing).parts == ()
-    assert (found - parts[0]).parts == ()
+    assert evaluation == sum(parts)  # the folds are not compared
+    assert (evaluation + nothing).parts == ()
+    assert (evaluation - parts[0]).parts == ()
 
 
 def test_metrics_as_a_frame():
     y, p, _ = drawn(2)
-    found = Evaluation.of(y, p)
-    frame = dict(zip(*found.to_frame().to_pydict().values(), strict=True))
-    assert list(found.to_frame().column_names) == ["metric", "value"]
-    low, high = found.auc_interval()
+    evaluation = Evaluation.of(y, p)
+    frame = dict(zip(*evaluation.to_frame().to_pydict().values(), strict=True))
+    assert list(evaluation.to_frame().column_names) == ["metric", "value"]
+    low, high = evaluation.auc_interval()
     expected = {
         "rows": 300,
         "accuracy": accuracy_score(y, NAMES[p.argmax(axis=1)]),
@@ -607,11 +607,12 @@ def test_metrics_as_a_frame():
 
 
 def test_text_and_html():
-    found = Evaluation.of(["<a>", "b", "b"], [0.25, 0.75, 0.25])
-    assert str(found).startswith("evaluation: 3 rows, 2 classes\n\nmetrics\n")
-    assert "confusion: rows are true, columns predicted\n  true  <a>  b\n  <a>     1  0\n  b       1  1" in str(found)
-    assert repr(found) == str(found)
-    page = found._repr_html_()
+    evaluation = Evaluation.of(["<a>", "b", "b"], [0.25, 0.75, 0.25])
+    assert str(evaluation).startswith("evaluation: 3 rows, 2 classes\n\nmetrics\n")
+    confusion = "confusion: rows are true, columns predicted\n  true  <a>  b\n  <a>     1  0\n  b       1  1"
+    assert confusion in str(evaluation)
+    assert repr(evaluation) == str(evaluation)
+    page = evaluation._repr_html_()
     assert page.count("<table>") == 3
     assert "&lt;a&gt;" in page
     assert "<a>" not in page

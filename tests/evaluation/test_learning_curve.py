@@ -1,9 +1,8 @@
-"""Learning curves: growing samples of the same rows, judged on other rows."""
+"""Learning curves: growing samples of the same rows, evaluated on held-out rows."""
 
 import copy
 from typing import ClassVar
 
-import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -29,7 +28,7 @@ class Recorder:
     """Notes the rows it is given, whose first column is their number, and gives every class the same probability."""
 
     fitted: ClassVar[list[list[int]]] = []  # of the class, since copies are fitted
-    judged: ClassVar[list[list[int]]] = []
+    predicted: ClassVar[list[list[int]]] = []
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
@@ -37,7 +36,7 @@ class Recorder:
         return self
 
     def predict_proba(self, X):
-        self.judged.append(X[:, 0].astype(int).tolist())
+        self.predicted.append(X[:, 0].astype(int).tolist())
         return np.full((len(X), len(self.classes_)), 1 / len(self.classes_))
 
 
@@ -51,7 +50,7 @@ class OneClass(Recorder):
 @pytest.fixture
 def recorder():
     Recorder.fitted.clear()
-    Recorder.judged.clear()
+    Recorder.predicted.clear()
     return Recorder()
 
 
@@ -71,13 +70,13 @@ def test_larger_samples_hold_the_smaller_and_no_row_of_the_test(recorder):
     curve([recorder], numbered, RARE, sizes=[5, 20, 70], repeats=2)
     for repeat in (0, 3):
         small, middle, large = map(set, recorder.fitted[repeat : repeat + 3])
-        tests = recorder.judged[repeat : repeat + 3]
+        tests = recorder.predicted[repeat : repeat + 3]
         assert (len(small), len(middle), len(large)) == (5, 20, 70)
         assert small < middle < large
         assert tests[0] == tests[1] == tests[2]
         assert large | set(tests[0]) == set(range(100))
         assert len(tests[0]) == 30
-    assert recorder.judged[0] != recorder.judged[3]
+    assert recorder.predicted[0] != recorder.predicted[3]
 
 
 def test_samples_and_tests_are_stratified():
@@ -198,8 +197,9 @@ def arrow(frame):
     return pa.Table.from_pandas(frame, preserve_index=False)
 
 
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.from_pandas, arrow, duckdb.from_df])
-@pytest.mark.parametrize("named", [True, False], ids=["label by name", "labels apart"])
+@pytest.mark.parametrize(
+    ("kind", "named"), [(pd.DataFrame, True), (pd.DataFrame, False), (pl.from_pandas, True), (arrow, False)]
+)
 def test_a_table_gives_what_an_array_gives(kind, named):
     species = np.array(["setosa", "versicolor", "virginica"])[Y]
     frame = pd.DataFrame(X, columns=list("abcd"), index=np.arange(150)[::-1])
@@ -247,7 +247,7 @@ def test_pipelines_of_scikit_learn_find_the_columns_of_pandas():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"sizes": [10, 106]}, "a sample of 106 rows was asked for, but there are only 105 to learn from"),
+        ({"sizes": [10, 106]}, "sizes has 106, but there are only 105 training rows"),
         ({"sizes": [2]}, "a sample of 2 rows cannot hold a row of each of the 3 classes"),
         ({"sizes": [0.5]}, r"sizes are numbers of rows, such as \[20, 50, 100\]; got \[0.5\]"),
         ({"sizes": []}, "sizes are numbers of rows"),
@@ -255,7 +255,7 @@ def test_pipelines_of_scikit_learn_find_the_columns_of_pandas():
         ({"repeats": 0}, "repeats is 0: it must be 1 or more"),
         ({"test_size": 1.0}, "test_size is 1.0: it must be a share of the rows, between 0 and 1"),
         ({"test_size": 45}, "test_size is 45: it must be a share"),
-        ({"test_size": 0.99}, "2 rows are left to learn 3 classes from: lower test_size, or pass more rows"),
+        ({"test_size": 0.99}, "2 rows are too few to train on 3 classes: lower test_size, or pass more rows"),
         ({"x": X[:0], "y": Y[:0]}, "no rows to learn from"),
         ({"x": X[:3]}, "inconsistent numbers of samples: 3 rows, 150 labels"),
         ({"x": X[:, 0]}, r"X must be a table or a matrix; it has the shape \(150,\)"),
@@ -265,19 +265,19 @@ def test_pipelines_of_scikit_learn_find_the_columns_of_pandas():
         ({"sample_weight": [1.0]}, "Sample weights must be 1D"),
         ({"models": {}, "y": Y}, "there are no models to fit"),
         ({"models": [1]}, "int is not a model that gives probabilities"),
-        ({"models": {"plain": LogisticRegression}}, "LogisticRegression is a class of models: pass a model"),
+        ({"models": {"plain": LogisticRegression}}, "LogisticRegression is a class: pass an instance"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_mistakes_are_explained(settings, message):
-    given = {"models": [db.NaiveBayes()], "X": X, "y": Y, "sizes": SIZES}
-    given |= {"X" if name == "x" else name: value for name, value in settings.items()}
+    arguments = {"models": [db.NaiveBayes()], "X": X, "y": Y, "sizes": SIZES}
+    arguments |= {"X" if name == "x" else name: value for name, value in settings.items()}
     with pytest.raises(db.DecibanError, match=message):
-        db.learning_curve(**given)
+        db.learning_curve(**arguments)
 
 
 def test_a_fit_that_fails_says_which_model_and_size():
     negative = X - 5.0
-    with pytest.raises(db.DecibanError, match="counts, learning from 12 rows: column 0, row ") as caught:
+    with pytest.raises(db.DecibanError, match="counts, fitted to 12 rows: column 0, row ") as caught:
         curve({"plain": db.NaiveBayes(), "counts": db.NaiveBayes(db.families.Poisson())}, negative)
     assert isinstance(caught.value.__cause__, db.DecibanError)

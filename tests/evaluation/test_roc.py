@@ -12,7 +12,8 @@ from hypothesis.extra import numpy as hnp
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 
 from deciban.errors import DecibanError, DecibanWarning
-from deciban.evaluation import cells, roc
+from deciban.evaluation import roc as roc_module
+from deciban.evaluation import score_counts
 from deciban.evaluation.roc import Roc
 
 R = json.loads((Path(__file__).parent.parent / "references" / "roc.json").read_text())
@@ -24,7 +25,7 @@ NAN = pytest.approx(np.nan, nan_ok=True)
 
 @st.composite
 def labelled(draw, scores=real, weights=None, least=1):
-    """Labels of both classes, scores, and weights if they are asked for."""
+    """Labels of both classes, scores, and optionally weights."""
     n = draw(st.integers(2 * least, 14))
     y = draw(hnp.arrays(np.int64, n, elements=st.integers(0, 1)))
     assume(least <= y.sum() <= n - least)
@@ -33,24 +34,24 @@ def labelled(draw, scores=real, weights=None, least=1):
     return y, x, None if weights is None else draw(hnp.arrays(np.float64, n, elements=weights, fill=st.nothing()))
 
 
-def same_curve(found, y, x, w=None):
+def same_curve(roc, y, x, w=None):
     fpr, tpr, thresholds = roc_curve(y, x, sample_weight=w, drop_intermediate=False)
-    np.testing.assert_array_equal(found.thresholds, thresholds)
+    np.testing.assert_array_equal(roc.thresholds, thresholds)
     rounding = 0 if w is None else 1e-12  # scikit-learn adds up weights row by row
-    np.testing.assert_allclose(found.false_positive_rate, fpr, rtol=rounding)
-    np.testing.assert_allclose(found.sensitivity, tpr, rtol=rounding)
-    assert found.auc == pytest.approx(roc_auc_score(y, x, sample_weight=w), rel=1e-12, abs=1e-15)
+    np.testing.assert_allclose(roc.false_positive_rate, fpr, rtol=rounding)
+    np.testing.assert_allclose(roc.sensitivity, tpr, rtol=rounding)
+    assert roc.auc == pytest.approx(roc_auc_score(y, x, sample_weight=w), rel=1e-12, abs=1e-15)
 
 
-def same_precision(found, y, x, w=None):
+def same_precision(roc, y, x, w=None):
     precision, recall, thresholds = precision_recall_curve(y, x, sample_weight=w)
-    table = np.array(found.precision_recall().rows, dtype=np.float64)
+    table = np.array(roc.precision_recall().rows, dtype=np.float64)
     np.testing.assert_array_equal(table[:-1, 0], thresholds)
-    assert found.precision_recall().rows[-1] == (None, 1.0, 0.0)
+    assert roc.precision_recall().rows[-1] == (None, 1.0, 0.0)
     rounding = 0 if w is None else 1e-12
     np.testing.assert_allclose(table[:, 1], precision, rtol=rounding)
     np.testing.assert_allclose(table[:, 2], recall, rtol=rounding)
-    assert found.average_precision == pytest.approx(average_precision_score(y, x, sample_weight=w), rel=1e-12)
+    assert roc.average_precision == pytest.approx(average_precision_score(y, x, sample_weight=w), rel=1e-12)
 
 
 @given(labelled())
@@ -78,7 +79,7 @@ def test_weighted_curve_is_that_of_scikit_learn(scores, data):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_many_rows_in_two_threads(dtype):
     rng = np.random.default_rng(0)
-    n = 2 * cells.APART
+    n = 2 * score_counts.TWO_THREADS
     y = rng.random(n) < 0.2
     x = (rng.normal(size=n) + y).round(3).astype(dtype)
     same_curve(Roc.of(y, x), y, x)
@@ -100,11 +101,11 @@ def test_long_curves_are_summed_in_blocks(rows):
     y, x, w = rows
     again = np.repeat(np.arange(len(y)), w.astype(int))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(roc, "BLOCK", 2)
-        found = Roc.of(y, x, sample_weight=w)
-        assert found.auc == pytest.approx(roc_auc_score(y, x, sample_weight=w), rel=1e-12, abs=1e-15)
-        if found.positives >= 2 and found.negatives >= 2:
-            assert found.variance == pytest.approx(delong(y[again], x[again]), rel=1e-12, abs=1e-15)
+        patch.setattr(roc_module, "BLOCK", 2)
+        roc = Roc.of(y, x, sample_weight=w)
+        assert roc.auc == pytest.approx(roc_auc_score(y, x, sample_weight=w), rel=1e-12, abs=1e-15)
+        if roc.positives >= 2 and roc.negatives >= 2:
+            assert roc.variance == pytest.approx(delong(y[again], x[again]), rel=1e-12, abs=1e-15)
 
 
 # DeLong --------------------------------------------------------------------------------------------------------------
@@ -141,31 +142,31 @@ def test_a_weight_is_a_repeated_row(rows):
 @pytest.mark.parametrize("name", ["s100b", "ndka", "wfns", "reversed"])
 def test_auc_and_interval_are_those_of_proc(name):
     expected = R[name]
-    found = Roc.of(R["outcome"], expected["score"], pos_label="Poor")
-    assert found.auc == pytest.approx(expected["auc"], rel=1e-14)
-    assert found.variance == pytest.approx(expected["variance"], rel=1e-12)
-    assert found.interval() == pytest.approx(expected["interval_95"], rel=1e-12)
-    assert found.interval(0.8) == pytest.approx(expected["interval_80"], rel=1e-12)
+    roc = Roc.of(R["outcome"], expected["score"], pos_label="Poor")
+    assert roc.auc == pytest.approx(expected["auc"], rel=1e-14)
+    assert roc.variance == pytest.approx(expected["variance"], rel=1e-12)
+    assert roc.interval() == pytest.approx(expected["interval_95"], rel=1e-12)
+    assert roc.interval(0.8) == pytest.approx(expected["interval_80"], rel=1e-12)
 
 
 def test_interval_stays_within_0_and_1():
-    found = Roc.of([0, 1, 0, 1, 1], [0.1, 0.35, 0.4, 0.8, 0.9])
-    reach = 1.959963984540054 * np.sqrt(found.variance)
-    assert found.auc + reach > 1
-    assert found.interval() == (pytest.approx(found.auc - reach, rel=1e-12), 1.0)
+    roc = Roc.of([0, 1, 0, 1, 1], [0.1, 0.35, 0.4, 0.8, 0.9])
+    reach = 1.959963984540054 * np.sqrt(roc.variance)
+    assert roc.auc + reach > 1
+    assert roc.interval() == (pytest.approx(roc.auc - reach, rel=1e-12), 1.0)
     backwards = Roc.of([1, 0, 1, 0, 0], [0.1, 0.35, 0.4, 0.8, 0.9])
-    assert backwards.interval() == (0.0, pytest.approx(1 - found.auc + reach, rel=1e-12))
+    assert backwards.interval() == (0.0, pytest.approx(1 - roc.auc + reach, rel=1e-12))
     with pytest.raises(DecibanError, match="between 0 and 1"):
-        found.interval(95)
+        roc.interval(95)
 
 
 @pytest.mark.parametrize("y", [[0, 1, 1, 1], [0, 0, 0, 1]])
 def test_one_positive_or_negative_has_no_variance(y):
-    found = Roc.of(y, [0.1, 0.2, 0.3, 0.4])
-    assert found.auc == 1.0
-    assert found.variance == NAN
-    assert found.interval() == (NAN, NAN)
-    assert "interval" not in str(found)
+    roc = Roc.of(y, [0.1, 0.2, 0.3, 0.4])
+    assert roc.auc == 1.0
+    assert roc.variance == NAN
+    assert roc.interval() == (NAN, NAN)
+    assert "interval" not in str(roc)
 
 
 # Corner cases --------------------------------------------------------------------------------------------------------
@@ -173,55 +174,55 @@ def test_one_positive_or_negative_has_no_variance(y):
 
 @pytest.mark.parametrize(("label", "missing"), [(1, "negative"), (0, "positive"), (True, "negative"), (-1, "positive")])
 def test_one_class_has_points_but_no_area(label, missing):
-    found = Roc.of([label] * 3, [0.5, 0.25, 0.5])
+    roc = Roc.of([label] * 3, [0.5, 0.25, 0.5])
     with pytest.warns(DecibanWarning, match=f"no row is {missing}"):
-        assert found.auc == NAN
-    np.testing.assert_array_equal(found.thresholds, [np.inf, 0.5, 0.25])
-    np.testing.assert_array_equal(found.fp if missing == "positive" else found.tp, [0, 2, 3])
-    assert np.isnan(found.sensitivity if missing == "positive" else found.false_positive_rate).all()
-    assert "nan" in str(found)
-    assert found.interval() == (NAN, NAN)
+        assert roc.auc == NAN
+    np.testing.assert_array_equal(roc.thresholds, [np.inf, 0.5, 0.25])
+    np.testing.assert_array_equal(roc.fp if missing == "positive" else roc.tp, [0, 2, 3])
+    assert np.isnan(roc.sensitivity if missing == "positive" else roc.false_positive_rate).all()
+    assert "nan" in str(roc)
+    assert roc.interval() == (NAN, NAN)
 
 
 def test_without_positives_there_is_no_average_precision():
-    found = Roc.of([0, 0], [0.5, 0.25])
+    roc = Roc.of([0, 0], [0.5, 0.25])
     with pytest.warns(DecibanWarning, match="no row is positive"):
-        assert found.average_precision == NAN
+        assert roc.average_precision == NAN
     assert Roc.of([1, 1], [0.5, 0.25]).average_precision == 1.0
 
 
 def test_no_rows():
-    found = Roc.of([], [])
-    np.testing.assert_array_equal(found.thresholds, [np.inf])
-    assert (found.positives, found.negatives) == (0, 0)
+    roc = Roc.of([], [])
+    np.testing.assert_array_equal(roc.thresholds, [np.inf])
+    assert (roc.positives, roc.negatives) == (0, 0)
     with pytest.warns(DecibanWarning, match="no AUC"):
-        assert found.auc == NAN
+        assert roc.auc == NAN
 
 
 @given(labelled(st.just(0.3)))
 def test_equal_scores_tell_nothing(rows):
     y, x, _ = rows
-    found = Roc.of(y, x)
-    assert found.auc == 0.5
-    assert len(found.tp) == 2
-    assert found.variance == (NAN if min(y.sum(), (1 - y).sum()) < 2 else 0.0)
+    roc = Roc.of(y, x)
+    assert roc.auc == 0.5
+    assert len(roc.tp) == 2
+    assert roc.variance == (NAN if min(y.sum(), (1 - y).sum()) < 2 else 0.0)
 
 
 @given(labelled(), st.data())
 def test_a_row_of_weight_zero_is_absent(rows, data):
     y, x, _ = rows
-    kept = data.draw(hnp.arrays(np.bool_, len(y)))
-    assume(kept.any() and len(set(y[kept])) == 2)
-    found, expected = Roc.of(y, x, sample_weight=kept.astype(float)), Roc.of(y[kept], x[kept])
+    nonzero = data.draw(hnp.arrays(np.bool_, len(y)))
+    assume(nonzero.any() and len(set(y[nonzero])) == 2)
+    roc, expected = Roc.of(y, x, sample_weight=nonzero.astype(float)), Roc.of(y[nonzero], x[nonzero])
     for name in ("thresholds", "tp", "fp"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+        np.testing.assert_array_equal(getattr(roc, name), getattr(expected, name))
 
 
 def test_infinite_scores_are_scores():
     y, x = [0, 1, 0, 1], [-np.inf, np.inf, 0.0, 0.0]
-    found = Roc.of(y, x)
-    np.testing.assert_array_equal(found.thresholds, [np.inf, np.inf, 0.0, -np.inf])
-    assert found.auc == 0.875  # of 4 pairs one is a tie
+    roc = Roc.of(y, x)
+    np.testing.assert_array_equal(roc.thresholds, [np.inf, np.inf, 0.0, -np.inf])
+    assert roc.auc == 0.875  # of 4 pairs one is a tie
 
 
 @given(labelled(weights=whole), st.data())
@@ -229,10 +230,10 @@ def test_rates_at_a_threshold_are_counts(rows, data):
     y, x, w = rows
     t = data.draw(st.sampled_from(list(x)) | real)
     called, positive = x >= t, y == 1
-    found = Roc.of(y, x, sample_weight=w).at(t)
+    roc = Roc.of(y, x, sample_weight=w).at(t)
     expected = [w[called & positive], w[called & ~positive], w[~called & ~positive], w[~called & positive]]
     tp, fp, tn, fn = (float(part.sum()) for part in expected)
-    assert (found.threshold, found.tp, found.fp, found.tn, found.fn) == (t, tp, fp, tn, fn)
+    assert (roc.threshold, roc.tp, roc.fp, roc.tn, roc.fn) == (t, tp, fp, tn, fn)
     pairs = {
         "sensitivity": (tp, tp + fn),
         "specificity": (tn, tn + fp),
@@ -242,7 +243,7 @@ def test_rates_at_a_threshold_are_counts(rows, data):
         "f1": (2 * tp, 2 * tp + fp + fn),
     }
     for name, (part, whole_of) in pairs.items():
-        assert getattr(found, name) == (part / whole_of if whole_of else NAN), name
+        assert getattr(roc, name) == (part / whole_of if whole_of else NAN), name
 
 
 def test_the_positive_class_can_be_chosen():
@@ -280,13 +281,13 @@ def test_scores_of_other_types():
 
 
 def test_rows_that_all_weigh_nothing_are_no_rows():
-    found = Roc.of([0, 1], [0.25, 0.5], sample_weight=[0, 0])
-    assert (found.positives, found.negatives, len(found.tp)) == (0, 0, 1)
+    roc = Roc.of([0, 1], [0.25, 0.5], sample_weight=[0, 0])
+    assert (roc.positives, roc.negatives, len(roc.tp)) == (0, 0, 1)
 
 
 def test_points_as_a_table():
-    found = Roc.of([0, 1, 1], [0.25, 0.5, 0.25])
-    assert found.to_frame().to_pydict() == {
+    roc = Roc.of([0, 1, 1], [0.25, 0.5, 0.25])
+    assert roc.to_frame().to_pydict() == {
         "threshold": [np.inf, 0.5, 0.25],
         "false_positive_rate": [0.0, 0.0, 1.0],
         "sensitivity": [0.0, 0.5, 1.0],

@@ -1,4 +1,4 @@
-"""What metrics are made of adds, to the last bit, and is the same whenever rows are folded."""
+"""Score sums add to the last bit, and do not depend on when rows are folded."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from deciban.errors import NegativeEvidence
-from deciban.evaluation.scores import EPS, Scored, Scores, counted
+from deciban.evaluation.scores import EPS, ScoredRows, ScoreSums, score_histogram
 from deciban.statistics.histogram import Histogram
 from deciban.statistics.sums import Sum
 from tests.laws import assert_same_bits, dyadic
@@ -28,10 +28,10 @@ def rows(draw, classes=None, weights=True, least=0, cap=CAP):
     raw = draw(hnp.arrays(np.float64, (n, k), elements=shares, fill=st.nothing()))
     raw[raw.sum(axis=1) == 0, 0] = 1.0
     codes = draw(hnp.arrays(np.int32, n, elements=st.integers(0, k - 1), fill=st.nothing()))
-    weigh = weights and draw(st.booleans())
-    w = draw(hnp.arrays(np.float64, n, elements=dyadic, fill=st.nothing())) if weigh else None
+    weighted = weights and draw(st.booleans())
+    w = draw(hnp.arrays(np.float64, n, elements=dyadic, fill=st.nothing())) if weighted else None
     known = draw(st.none() | hnp.arrays(np.bool_, k))
-    return Scored.of(codes, raw / raw.sum(axis=1, keepdims=True), w, known, cap)
+    return ScoredRows.of(codes, raw / raw.sum(axis=1, keepdims=True), w, known, cap)
 
 
 def same(actual, expected):
@@ -40,7 +40,7 @@ def same(actual, expected):
 
 def taken(rows, index, known=None):
     weights = None if rows.weights is None else rows.weights[index]
-    return Scored.of(rows.codes[index], rows.proba[index], weights, known, rows.cap)
+    return ScoredRows.of(rows.codes[index], rows.proba[index], weights, known, rows.cap)
 
 
 @st.composite
@@ -71,8 +71,8 @@ def test_order_and_brackets_do_not_matter(cap, data):
 @given(data=st.data())
 def test_folded_and_added_is_joined_and_folded(cap, data):
     a, b, c = data.draw(three(cap))
-    same(a.folded() + b.folded() + c.folded(), Scored.joined([a, b, c]).folded())
-    same(Scored.joined([c, a]).folded() + b.folded(), Scored.joined([a, b, c]).folded())
+    same(a.folded() + b.folded() + c.folded(), ScoredRows.joined([a, b, c]).folded())
+    same(ScoredRows.joined([c, a]).folded() + b.folded(), ScoredRows.joined([a, b, c]).folded())
 
 
 @given(three())
@@ -83,7 +83,7 @@ def test_what_was_added_can_be_forgotten(parts):
 
 
 @given(rows(least=1), st.data())
-def test_what_was_never_there_cannot_be_forgotten(a, data):
+def test_rows_that_were_not_added_cannot_be_removed(a, data):
     assume(len(a))
     one = taken(a, [data.draw(st.integers(0, len(a) - 1))]).folded()
     with pytest.raises(NegativeEvidence):
@@ -93,21 +93,21 @@ def test_what_was_never_there_cannot_be_forgotten(a, data):
 @pytest.mark.parametrize("field", ["confusion", "loss", "squares", "known"])
 def test_no_sum_may_fall_below_zero(field):
     """Even where every score that is to be forgotten was there."""
-    a = Scored.of(np.array([0, 1], np.int32), np.array([[0.5, 0.5], [0.25, 0.75]]), None).folded()
+    a = ScoredRows.of(np.array([0, 1], np.int32), np.array([[0.5, 0.5], [0.25, 0.75]]), None).folded()
     with pytest.raises(NegativeEvidence, match="below zero"):
         a - replace(a, **{field: Sum.of(2 * getattr(a, field).value)})
 
 
 def test_a_loss_that_belongs_to_no_row_cannot_stay():
-    a = Scored.of(np.array([0, 1], np.int32), np.array([[0.5, 0.5], [0.25, 0.75]]), None).folded()
-    other = Scores(a.confusion, Sum.of(a.loss.value / 2), a.squares, a.known, a.scores, a.confidence)
+    a = ScoredRows.of(np.array([0, 1], np.int32), np.array([[0.5, 0.5], [0.25, 0.75]]), None).folded()
+    other = ScoreSums(a.confusion, Sum.of(a.loss.value / 2), a.squares, a.known, a.scores, a.confidence)
     with pytest.raises(NegativeEvidence, match="never scored"):
         a - other
 
 
 @given(rows(weights=False))
 def test_weight_one_is_no_weight(a):
-    weighted = Scored(a.codes, a.proba, np.ones(len(a)), a.known, a.cap)
+    weighted = ScoredRows(a.codes, a.proba, np.ones(len(a)), a.known, a.cap)
     same(weighted.folded(), a.folded())
 
 
@@ -115,28 +115,28 @@ def test_weight_one_is_no_weight(a):
 def test_weight_two_is_the_row_twice(a, data):
     again = data.draw(hnp.arrays(np.bool_, len(a)))
     twice = taken(a, np.concatenate([np.arange(len(a)), np.flatnonzero(again)]))
-    same(Scored.of(a.codes, a.proba, np.where(again, 2.0, 1.0), cap=CAP).folded(), twice.folded())
+    same(ScoredRows.of(a.codes, a.proba, np.where(again, 2.0, 1.0), cap=CAP).folded(), twice.folded())
 
 
 @given(rows(weights=False), st.data())
 def test_weight_zero_is_no_row(a, data):
-    kept = data.draw(hnp.arrays(np.bool_, len(a)))
-    same(Scored.of(a.codes, a.proba, kept.astype(float), cap=CAP).folded(), taken(a, kept).folded())
+    chosen = data.draw(hnp.arrays(np.bool_, len(a)))
+    same(ScoredRows.of(a.codes, a.proba, chosen.astype(float), cap=CAP).folded(), taken(a, chosen).folded())
 
 
 @given(rows(), st.data())
 def test_classes_can_move(a, data):
-    place = sorted(data.draw(st.permutations(range(a.classes + 2)))[: a.classes])
-    moved = a.aligned(place, a.classes + 2)
-    np.testing.assert_array_equal(moved.proba[:, place], a.proba)
-    assert not np.delete(moved.proba, place, axis=1).any()
-    same(a.folded().aligned(place, a.classes + 2), moved.folded())
-    same(moved.folded().take(place), a.folded())
+    positions = sorted(data.draw(st.permutations(range(a.classes + 2)))[: a.classes])
+    moved = a.aligned(positions, a.classes + 2)
+    np.testing.assert_array_equal(moved.proba[:, positions], a.proba)
+    assert not np.delete(moved.proba, positions, axis=1).any()
+    same(a.folded().aligned(positions, a.classes + 2), moved.folded())
+    same(moved.folded().take(positions), a.folded())
 
 
 @given(rows(cap=4) | rows())
 def test_saved_is_loaded(a):
-    same(Scores.from_arrays(a.folded().to_arrays()), a.folded())
+    same(ScoreSums.from_arrays(a.folded().to_arrays()), a.folded())
 
 
 @given(rows(2, cap=3), rows(2, cap=5))
@@ -180,19 +180,19 @@ def test_scores_are_counted_by_class(a):
     w = np.ones(len(a)) if a.weights is None else a.weights
     right = a.proba.argmax(axis=1) == a.codes
     subjects = [(s.column(k), a.proba[:, k], a.codes == k) for k in range(a.classes)]
-    for found, x, member in [*subjects, (s.confidence, a.proba.max(axis=1, initial=0), right)]:
+    for histogram, x, member in [*subjects, (s.confidence, a.proba.max(axis=1, initial=0), right)]:
         values = np.unique(x)
-        np.testing.assert_array_equal(found.lower(0), values)
+        np.testing.assert_array_equal(histogram.lower(0), values)
         expected = [[w[(x == v) & (member == side)].sum() for v in values] for side in (False, True)]
-        np.testing.assert_array_equal(found.table(0).value, np.reshape(expected, (2, len(values))))
+        np.testing.assert_array_equal(histogram.table(0).value, np.reshape(expected, (2, len(values))))
 
 
 @given(rows(weights=False, least=1), st.data())
 def test_known_classes_are_counted(a, data):
     known = data.draw(hnp.arrays(np.bool_, a.classes))
-    found = Scored.of(a.codes, a.proba, None, known).known.value
-    mine = np.array([(a.codes == k).sum() for k in range(a.classes)])
-    np.testing.assert_array_equal(found, np.stack([len(a) - mine, mine]) * known)
+    histogram = ScoredRows.of(a.codes, a.proba, None, known).known.value
+    by_class = np.array([(a.codes == k).sum() for k in range(a.classes)])
+    np.testing.assert_array_equal(histogram, np.stack([len(a) - by_class, by_class]) * known)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -203,15 +203,15 @@ def test_counting_by_sorting_is_the_histogram(weighted, data):
     member = data.draw(hnp.arrays(np.bool_, n))
     w = np.full(n, 0.1) if weighted else None
     expected = Histogram.of(x[:, np.newaxis], member.astype(np.int32), w, 2, cap)
-    same(counted(x, member, w, cap), expected)
+    same(score_histogram(x, member, w, cap), expected)
 
 
 def test_many_classes_keep_the_order_of_addition():
     """numpy adds up eight or more numbers of a row in another order than fewer; squares must not see it."""
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(12), size=50)
-    a = Scored.of(rng.integers(0, 12, 50).astype(np.int32), proba, None)
-    place = np.sort(rng.permutation(40)[:12])
-    same(a.aligned(place, 40).folded(), a.folded().aligned(place, 40))
+    a = ScoredRows.of(rng.integers(0, 12, 50).astype(np.int32), proba, None)
+    positions = np.sort(rng.permutation(40)[:12])
+    same(a.aligned(positions, 40).folded(), a.folded().aligned(positions, 40))
     one_by_one = [taken(a, [i]).folded() for i in range(50)]
     same(sum(one_by_one[1:], one_by_one[0]), a.folded())

@@ -12,7 +12,7 @@ from deciban.errors import BadCell, DecibanError
 from deciban.families import Bernoulli, Context
 from deciban.families.priors import Beta, Laplace, Virtual
 from tests.families.test_categorical import CLASSES, Own, Q, assert_left_out_is_refitted, left_out, weighted
-from tests.laws import family_subject, holes, matrices, tame
+from tests.laws import family_subject, matrices, nans, tame
 
 bits = st.sampled_from([0.0, 1.0])
 
@@ -23,18 +23,18 @@ def sparse(cells):
 
 
 SUBJECTS = [
-    family_subject(Bernoulli(), matrices(bits | holes)),
-    family_subject(Bernoulli(Laplace(0.0)), matrices(bits | holes)),
-    family_subject(Bernoulli(threshold=2.5), matrices(tame | holes)),
+    family_subject(Bernoulli(), matrices(bits | nans)),
+    family_subject(Bernoulli(Laplace(0.0)), matrices(bits | nans)),
+    family_subject(Bernoulli(threshold=2.5), matrices(tame | nans)),
     family_subject(Bernoulli(), sparse(bits), " sparse"),
     family_subject(Bernoulli(), sparse(bits), " sparse, MLE", settings={"smoothing": 0.0}),
     family_subject(Bernoulli(threshold=2.5), sparse(tame), " sparse"),
     family_subject(Bernoulli(threshold=2.5), sparse(tame), " sparse, MLE", settings={"smoothing": 0.0}),
-    family_subject(Bernoulli(Beta(3.0, 1.0)), matrices(bits | holes)),
-    family_subject(Bernoulli(Virtual(3.0)), matrices(bits | holes)),
+    family_subject(Bernoulli(Beta(3.0, 1.0)), matrices(bits | nans)),
+    family_subject(Bernoulli(Virtual(3.0)), matrices(bits | nans)),
     family_subject(Bernoulli(Virtual(3.0)), sparse(bits), " sparse"),
     family_subject(Bernoulli(), lambda n, d: sparse(bits)(n, 5 * d), " sparse, wide"),
-    family_subject(Bernoulli(Own()), matrices(bits | holes)),
+    family_subject(Bernoulli(Own()), matrices(bits | nans)),
 ]
 
 RNG = np.random.default_rng(0)

@@ -10,15 +10,15 @@ from deciban.errors import BadCell
 from deciban.families import Binned, Context
 from deciban.families.priors import Dirichlet, Laplace, Virtual
 from tests.families.refits import assert_left_out_is_refitted
-from tests.laws import family_subject, holes, matrices, wild
+from tests.laws import family_subject, matrices, nans, wild
 from tests.statistics.test_histogram import at_level_of
 
 SUBJECTS = [
-    family_subject(Binned(bins, count=3, cap=cap), matrices(wild | holes), as_forgotten=at_level_of)
+    family_subject(Binned(bins, count=3, cap=cap), matrices(wild | nans), after_subtraction=at_level_of)
     for bins in ("supervised", "equal-frequency", "equal-width")
     for cap in (4, 2048)
 ] + [
-    family_subject(Binned(bins, 2, Virtual(1.5), cap=4), matrices(wild | holes), as_forgotten=at_level_of)
+    family_subject(Binned(bins, 2, Virtual(1.5), cap=4), matrices(wild | nans), after_subtraction=at_level_of)
     for bins in ("supervised", "equal-frequency", "equal-width")
 ]
 
@@ -220,25 +220,25 @@ def test_the_table_shows_every_bin():
 @pytest.mark.parametrize("bins", ["supervised", "equal-frequency", "equal-width"])
 @pytest.mark.parametrize("prior", [None, Virtual(2.0), Laplace(0.0)], ids=str)
 @pytest.mark.parametrize("digits", [1, 15])
-@pytest.mark.parametrize("weigh", [None, [1.0, 2.0], [0.1, 0.3, 0.7]])
+@pytest.mark.parametrize("weighted", [None, [1.0, 2.0], [0.1, 0.3, 0.7]])
 @pytest.mark.filterwarnings("ignore:divide by zero")
-def test_a_row_left_out_is_a_refit(bins, prior, digits, weigh):
+def test_a_row_left_out_is_a_refit(bins, prior, digits, weighted):
     """Cuts that hang on one row, values that ten rows share or one has alone, cells at the cap."""
     rng = np.random.default_rng(5)
     labels = np.arange(90) % 3
     x = np.round(rng.normal(1.2 * labels[:, np.newaxis], [1.0, 0.3], (90, 2)), digits)
     x[rng.random(x.shape) < 0.05] = np.nan
-    weights = None if weigh is None else rng.choice(weigh, 90)
+    weights = None if weighted is None else rng.choice(weighted, 90)
     for cap in (40, 2048):
         family = Binned(bins, 4, prior, cap)
-        assert_left_out_is_refitted(family, x, labels, weights, as_forgotten=at_level_of)
+        assert_left_out_is_refitted(family, x, labels, weights, after_subtraction=at_level_of)
 
 
 def test_weights_that_all_differ_are_left_out_too():
     rng = np.random.default_rng(6)
     labels = np.arange(80) % 2
     x = np.round(rng.normal(2.0 * labels), 1)[:, np.newaxis]
-    assert_left_out_is_refitted(Binned(), x, labels, rng.random(80), as_forgotten=at_level_of)
+    assert_left_out_is_refitted(Binned(), x, labels, rng.random(80), after_subtraction=at_level_of)
 
 
 class ByTheCounts:

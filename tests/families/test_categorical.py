@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deciban.batch import UNSEEN, Coded
+from deciban.data.batch import UNSEEN, Coded
 from deciban.errors import DecibanError
 from deciban.families import Categorical, Context
 from deciban.families.priors import Dirichlet, Laplace, Virtual

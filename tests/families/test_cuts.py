@@ -12,7 +12,7 @@ from deciban.families.cuts import (
     supervised_cuts,
     supervised_cuts_without,
 )
-from deciban.families.tally import Cells
+from deciban.families.loo.tally import Cells
 
 
 @given(st.integers(1, 30), st.integers(1, 30), st.sampled_from([0.1, 0.3, 1 / 3, 0.7]))
@@ -34,13 +34,13 @@ def all_cells(counts, weight):
 def refitted(choose, counts, cells, i):
     """The places that `choose` finds in the counts less a cell; an emptied place is no place."""
     rest = counts.copy()
-    rest[cells.labels[i], cells.places[i]] -= cells.weights[i]
+    rest[cells.labels[i], cells.index[i]] -= cells.weights[i]
     there = np.flatnonzero(rest.any(axis=0))
     return there[sorted(choose(rest[:, there]))].tolist()
 
 
 def emptied(counts, cells):
-    return counts.sum(axis=0)[cells.places] == cells.weights
+    return counts.sum(axis=0)[cells.index] == cells.weights
 
 
 def check_supervised(counts, weight):

@@ -8,11 +8,11 @@ from deciban.errors import BadCell
 from deciban.families import Context, Exponential
 from deciban.families.priors import Virtual
 from tests.exact import exact
-from tests.laws import family_subject, holes, matrices, positive
+from tests.laws import family_subject, matrices, nans, positive
 
 SUBJECTS = [
-    family_subject(Exponential(), matrices(positive | holes)),
-    family_subject(Exponential(Virtual(2.0)), matrices(positive | holes)),
+    family_subject(Exponential(), matrices(positive | nans)),
+    family_subject(Exponential(Virtual(2.0)), matrices(positive | nans)),
 ]
 
 RNG = np.random.default_rng(0)

@@ -11,14 +11,14 @@ from deciban.errors import BadCell
 from deciban.families import Context, Gaussian
 from deciban.families.priors import InverseGamma, Normal
 from tests.exact import mean_and_squares
-from tests.laws import family_subject, holes, matrices, tame, wild
+from tests.laws import family_subject, matrices, nans, tame, wild
 
 SUBJECTS = [
-    family_subject(Gaussian(), matrices(wild | holes)),
-    family_subject(Gaussian(ddof=1), matrices(wild | holes)),
-    family_subject(Gaussian(ddof=1), matrices(tame | holes), " tame"),
-    family_subject(Gaussian(), matrices(tame | holes), " many", least=9),
-    family_subject(Gaussian(mean=Normal(1.0, 2.0), variance=InverseGamma(2.0, 3.0)), matrices(tame | holes)),
+    family_subject(Gaussian(), matrices(wild | nans)),
+    family_subject(Gaussian(ddof=1), matrices(wild | nans)),
+    family_subject(Gaussian(ddof=1), matrices(tame | nans), " tame"),
+    family_subject(Gaussian(), matrices(tame | nans), " many", least=9),
+    family_subject(Gaussian(mean=Normal(1.0, 2.0), variance=InverseGamma(2.0, 3.0)), matrices(tame | nans)),
 ]
 
 RNG = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from deciban.families import Context, Multinomial
 from deciban.families.multinomial import exact_product
 from deciban.families.priors import Dirichlet, Laplace, Virtual
 from tests.families.test_categorical import CLASSES, Own, assert_left_out_is_refitted, left_out, weighted
-from tests.laws import family_subject, holes, matrices
+from tests.laws import family_subject, matrices, nans
 
 amounts = st.integers(0, 5).map(float) | st.floats(0.01, 10)
 
@@ -25,14 +25,14 @@ def sparse(cells):
 
 
 SUBJECTS = [
-    family_subject(Multinomial(), matrices(amounts | holes)),
-    family_subject(Multinomial(), matrices(amounts | holes), " MLE", settings={"smoothing": 0.0}),
+    family_subject(Multinomial(), matrices(amounts | nans)),
+    family_subject(Multinomial(), matrices(amounts | nans), " MLE", settings={"smoothing": 0.0}),
     family_subject(Multinomial(), sparse(amounts), " sparse"),
-    family_subject(Multinomial(), sparse(amounts | holes), " sparse, MLE", settings={"smoothing": 0.0}),
-    family_subject(Multinomial(Virtual(3.0)), matrices(amounts | holes)),
+    family_subject(Multinomial(), sparse(amounts | nans), " sparse, MLE", settings={"smoothing": 0.0}),
+    family_subject(Multinomial(Virtual(3.0)), matrices(amounts | nans)),
     family_subject(Multinomial(Virtual(3.0)), sparse(amounts), " sparse"),
     family_subject(Multinomial(Dirichlet(1.5)), lambda n, d: sparse(amounts)(n, 5 * d), " sparse, wide"),
-    family_subject(Multinomial(Own()), matrices(amounts | holes)),
+    family_subject(Multinomial(Own()), matrices(amounts | nans)),
 ]
 
 RNG = np.random.default_rng(0)

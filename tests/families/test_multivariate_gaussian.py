@@ -11,9 +11,11 @@ from sklearn.covariance import oas as sklearn_oas
 
 from deciban.errors import BadCell, DecibanWarning
 from deciban.families import Context, MultivariateGaussian
+from deciban.families.family import Fitted
+from deciban.families.labelled_values import LabelledValues
 from deciban.families.multivariate_gaussian import oas
 from deciban.families.priors import InverseWishart
-from tests.laws import family_subject, holes, matrices, tame
+from tests.laws import family_subject, matrices, nans, tame
 
 
 def close(actual, expected):
@@ -35,16 +37,21 @@ SUBJECTS = (
     [
         family_subject(
             MultivariateGaussian(kind, prior=InverseWishart(4.0, 1.0)),
-            matrices(tame | holes),
+            matrices(tame | nans),
             close=close,
             joint=True,
-            apart=kind != "shared",
+            independent_classes=kind != "shared",
         )
         for kind in ("shared", "per-class")
     ]
     + [
         family_subject(
-            MultivariateGaussian(shrinkage=s, ddof=ddof), normals, close=close, joint=True, apart=False, least=9
+            MultivariateGaussian(shrinkage=s, ddof=ddof),
+            normals,
+            close=close,
+            joint=True,
+            independent_classes=False,
+            least=9,
         )
         for s in (None, 0.3, "oas")
         for ddof in (0, "unbiased")
@@ -245,14 +252,14 @@ def refits(family, x, labels, weights, classes, rows):
 def left_out(family, x, labels, weights, classes, rows=slice(None)):
     context = Context(tuple(range(classes)), tuple(range(x.shape[1])))
     seen = family.collect(x, labels, weights, classes)
-    params = family.estimate(seen, context)
+    fitted = Fitted(seen, family.estimate(seen, context), context)
     out = np.ones((len(x[rows]), classes))  # what is there is added to
-    family.leave_one_out(seen, params, context, x[rows], labels[rows], None if weights is None else weights[rows], out)
+    family.leave_one_out(fitted, LabelledValues(x, labels, weights).take(rows), out)
     return out - 1
 
 
-def refuse(self, statistic, context, values, labels, weights, rows, out):
-    assert len(rows) == 0, f"rows {rows} have no closed form"
+def refuse(self, fitted, rows, index, out):
+    assert len(index) == 0, f"rows {index} have no closed form"
 
 
 WISHART = InverseWishart(9.0, 0.7)

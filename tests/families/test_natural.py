@@ -10,9 +10,11 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deciban import families
-from deciban.batch import MISSING, UNSEEN, Coded, Texts
+from deciban.data.batch import MISSING, UNSEEN, Coded, Texts
 from deciban.errors import BadCell, DecibanError
+from deciban.evidence.forest import Forest
+from deciban.evidence.joint_normals import JointNormals
+from deciban.evidence.partition_counts import Pairs
 from deciban.families import (
     Bernoulli,
     Binned,
@@ -26,14 +28,11 @@ from deciban.families import (
     Poisson,
     Uniform,
 )
-from deciban.families.celled import Pairs
-from deciban.families.forest import Forest
 from deciban.families.natural import FEW, origins
-from deciban.families.normals import Normals
-from tests.laws import columns_of, context, flattened, members, rows, rows_of, subjects
+from tests.laws import all_families, columns_of, context, family_subjects, flattened, rows, rows_of
 
-SUBJECTS = subjects(families, Family, "tests.families")
-NOT_EXPONENTIAL = {Uniform, Pairs, Forest, Normals}  # the last three are weighed, and have no twin
+SUBJECTS = family_subjects()
+NOT_EXPONENTIAL = {Uniform, Pairs, Forest, JointNormals}  # the last three are weighed, and have no twin
 
 each_family = pytest.mark.parametrize(
     "subject", [subject for subject in SUBJECTS if subject.kind not in NOT_EXPONENTIAL], ids=str
@@ -191,7 +190,7 @@ def test_presence_is_one_where_nothing_is_missing(subject, data):
 
 
 def test_families_without_natural_parameters_are_known():
-    assert {member for member in members(families, Family) if member.natural is Family.natural} == NOT_EXPONENTIAL
+    assert {member for member in all_families() if member.natural is Family.natural} == NOT_EXPONENTIAL
 
 
 def test_uniform_has_no_twin():

@@ -11,12 +11,12 @@ from deciban.families import Context, Poisson
 from deciban.families.poisson import FEW, log_factorial
 from deciban.families.priors import Virtual
 from tests.exact import exact
-from tests.laws import family_subject, holes, matrices
+from tests.laws import family_subject, matrices, nans
 
 counts = st.integers(0, 9).map(float) | st.integers(0, 10**4).map(float)
 SUBJECTS = [
-    family_subject(Poisson(), matrices(counts | holes)),
-    family_subject(Poisson(Virtual(0.5)), matrices(counts | holes)),
+    family_subject(Poisson(), matrices(counts | nans)),
+    family_subject(Poisson(Virtual(0.5)), matrices(counts | nans)),
 ]
 
 RNG = np.random.default_rng(0)

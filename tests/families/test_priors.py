@@ -17,7 +17,7 @@ from deciban.families.priors import (
     Virtual,
     log_frequencies,
 )
-from deciban.generative import log_prior
+from deciban.generative.estimate import log_prior
 
 COUNTS = np.array([[3.0, 0.0, 2.0], [1.0, 4.0, 0.0]])
 LEVELS, CLASSES = ("a", "b", "c"), ("no", "yes")

@@ -9,17 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deciban.batch import Texts
+from deciban.data.batch import Texts
+from deciban.data.terms import Terms
 from deciban.errors import DecibanError
 from deciban.families import Context, Text
+from deciban.families.family import Fitted
+from deciban.families.labelled_values import LabelledValues
 from deciban.families.priors import Dirichlet, Laplace, Virtual
 from deciban.statistics import Sum, Tokens
-from deciban.statistics.tokens import Terms
 from tests.families.refits import assert_left_out_is_refitted
 from tests.families.test_categorical import Own
-from tests.laws import context, family_subject, rows, same_evidence
+from tests.kernels.test_text_kernels import terms_of
+from tests.laws import context, equal_statistics, family_subject, rows
 from tests.statistics.test_tokens import documents
-from tests.test_text_kernels import terms_of
 
 EVENTS = ("multinomial", "bernoulli", "complement")
 each_event = pytest.mark.parametrize("events", EVENTS)
@@ -170,7 +172,7 @@ def test_max_terms_forgets_nothing():
     family = Text(max_terms=1)
     whole = family.collect(Texts.of(["a", "a", "b", "b", "b"]), np.zeros(5, np.int32), None, 1)
     parts = [family.collect(Texts.of([t]), np.zeros(1, np.int32), None, 1) for t in "aabbb"]
-    same_evidence(sum(parts[1:], parts[0]), whole, None)
+    equal_statistics(sum(parts[1:], parts[0]), whole, None)
     assert list(family.estimate(whole, Context((0,), ("x",))).terms) == ["b"]
 
 
@@ -307,7 +309,8 @@ def test_the_left_out_row_is_taken_from_its_own_class():
     statistic = family.collect(values, labels, None, 2)
     setting = Context((0, 1), ("x",))
     out = np.zeros((3, 2))
-    family.leave_one_out(statistic, family.estimate(statistic, setting), setting, values, labels, None, out)
+    fitted = Fitted(statistic, family.estimate(statistic, setting), setting)
+    family.leave_one_out(fitted, LabelledValues(values, labels), out)
     own = Fraction(3 + 1, 3 + 2) ** 2 * Fraction(0 + 1, 3 + 2)
     other = Fraction(1 + 1, 2 + 2) ** 2 * Fraction(1 + 1, 2 + 2)
     np.testing.assert_allclose(np.exp(out[0]), [float(own), float(other)], rtol=1e-14)
@@ -319,7 +322,7 @@ def test_every_term_is_recalled_as_a_document():
     found = Counter()
     for i, term in enumerate(recalled.values.indices.tolist()):
         found[recalled.labels[i].item(), sorted({"book", "buy", "do", "drugs", "math", "today"})[term]] += (
-            recalled.times[i]
+            recalled.weights[i]
         )
     expected = Counter((label, t) for mail, label in zip(MAILS, LABELS, strict=True) for t in terms_of(mail))
     assert found == expected

@@ -8,11 +8,11 @@ from deciban.errors import BadCell
 from deciban.families import Context, Uniform
 from deciban.families.priors import Laplace
 from tests.families.refits import assert_left_out_is_refitted
-from tests.laws import family_subject, holes, matrices, wild
+from tests.laws import family_subject, matrices, nans, wild
 
 SUBJECTS = [
-    family_subject(Uniform(), matrices(wild | holes), forgets=False),
-    family_subject(Uniform(Laplace(0.0)), matrices(wild | holes), forgets=False),
+    family_subject(Uniform(), matrices(wild | nans), subtracts=False),
+    family_subject(Uniform(Laplace(0.0)), matrices(wild | nans), subtracts=False),
 ]
 
 MLE = Uniform(Laplace(0.0))
@@ -108,9 +108,9 @@ def test_the_table_shows_the_interval():
 
 
 @pytest.mark.parametrize("family", [Uniform(), MLE], ids=str)
-@pytest.mark.parametrize("weigh", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("top", [4, 40, 4000])
-def test_a_row_left_out_is_a_refit(family, weigh, top):
+def test_a_row_left_out_is_a_refit(family, weighted, top):
     """Extremes that many rows share, or one has alone; a class that is there once only in a column."""
     rng = np.random.default_rng(top)
     labels = np.arange(40) % 3
@@ -118,7 +118,7 @@ def test_a_row_left_out_is_a_refit(family, weigh, top):
     x[rng.random(x.shape) < 0.1] = np.nan
     x[np.flatnonzero(labels == 2)[1:], 2] = np.nan
     x[x == 0] *= rng.choice([-1.0, 1.0], (x == 0).sum())
-    assert_left_out_is_refitted(family, x, labels, rng.random(40) if weigh else None)
+    assert_left_out_is_refitted(family, x, labels, rng.random(40) if weighted else None)
 
 
 def test_a_column_that_only_one_row_makes_vary_is_silent_without_it():

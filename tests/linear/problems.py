@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from deciban.linear.design_rows import DenseRows, SparseRows, rows_of
 from deciban.linear.objective import Objective
-from deciban.linear.rows import DenseRows, SparseRows, rows_of
-from tests.responses.registry import Example
+from tests.linear.responses.registry import Example
 
 LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
     "dense": lambda x: x,
@@ -30,7 +30,7 @@ ASKED = {
 
 
 def cells(n: int, p: int, seed: int = 0) -> np.ndarray:
-    """Columns of different units, many cells 0, whole multiples of 1/64 so that float32 holds them too."""
+    """Columns of different units with many zeros, multiples of 1/64 so that float32 is exact."""
     rng = np.random.default_rng(seed)
     x = np.where(rng.random((n, p)) < 0.4, 0.0, rng.normal(size=(n, p)))
     return np.round(x * 64) / 64 * 4.0 ** np.arange(p)
@@ -79,7 +79,7 @@ def chosen(rows: DenseRows | SparseRows, index: np.ndarray) -> DenseRows | Spars
 
 
 def derivative(function: Callable[[np.ndarray], np.ndarray], theta: np.ndarray, step: float = 1e-3) -> np.ndarray:
-    """∂function/∂θ by five points, with the entries of θ first; errs by some 1e-12 of the function."""
+    """∂function/∂θ by a five-point stencil, with the entries of θ first; exact to about 1e-12 of the function."""
     found = []
     for place in np.ndindex(theta.shape):
         h = np.zeros_like(theta)

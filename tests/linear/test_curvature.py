@@ -1,11 +1,11 @@
-"""Curvatures: P d = g, solved as numpy solves it, and of least length where P is flat."""
+"""Curvatures: P d = g agrees with numpy, with the solution of least length where P is flat."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deciban.linear.curvature import Diagonal, Full, Kronecker
+from deciban.linear.curvature import DenseCurvature, Diagonal, Kronecker
 
 
 def random(seed=0):
@@ -31,9 +31,9 @@ def assert_close(found, expected, rtol=1e-9):
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 40])
-def test_full_solves(size):
+def test_dense_curvature_solves_as_numpy_does(size):
     matrix, gradient = positive(size) + np.eye(size), random(1).normal(size=size)
-    full = Full.of(matrix)
+    full = DenseCurvature.of(matrix)
     assert full.flat.shape == (size, 0)
     assert_close(full.solve(gradient), np.linalg.solve(matrix, gradient))
     assert_close(full.inverse(), np.linalg.inv(matrix))
@@ -42,23 +42,23 @@ def test_full_solves(size):
     assert_close(full.solve_columns(right), np.linalg.solve(matrix, right))
 
 
-def test_full_takes_a_gradient_of_the_shape_of_theta():
+def test_a_gradient_of_the_shape_of_theta_is_solved():
     matrix, gradient = positive(6) + np.eye(6), random(1).normal(size=(2, 3))
-    found = Full.of(matrix).solve(gradient)
+    found = DenseCurvature.of(matrix).solve(gradient)
     assert found.shape == (2, 3)
     assert_close(found.ravel(), np.linalg.solve(matrix, gradient.ravel()))
 
 
 @pytest.mark.parametrize("size", [2, 3, 7, 40])
 @pytest.mark.parametrize("lacking", [1, 2, 5])
-def test_full_leaves_flat_directions_alone(size, lacking):
+def test_flat_directions_get_no_part_of_the_solution(size, lacking):
     rank = max(1, size - lacking)
     matrix = positive(size, rank=rank)
-    full = Full.of(matrix)
+    full = DenseCurvature.of(matrix)
     assert full.flat.shape == (size, size - rank)
     unit = np.sqrt(np.diagonal(matrix))
     np.testing.assert_allclose(matrix @ (full.flat / unit[:, np.newaxis]), 0.0, atol=1e-10 * np.abs(matrix).max())
-    inside = matrix @ random(3).normal(size=size)  # what a gradient is: no slope where there is no curvature
+    inside = matrix @ random(3).normal(size=size)  # as a gradient: no slope without curvature
     found = full.solve(inside)
     assert_close(found, shortest(matrix, inside), rtol=1e-8)
     assert_close(matrix @ found, inside, rtol=1e-8)
@@ -67,11 +67,11 @@ def test_full_leaves_flat_directions_alone(size, lacking):
     assert_close(full.inverse() @ anything, full.solve(anything), rtol=1e-8)
 
 
-def test_equal_columns_share():
+def test_equal_columns_share_their_coefficient():
     x = random(5).normal(size=(30, 2))
     one, two = x.T @ x, np.hstack([x, x[:, :1]]).T @ np.hstack([x, x[:, :1]])
-    alone = Full.of(one).solve(np.array([3.0, 1.0]))
-    shared = Full.of(two).solve(np.array([3.0, 1.0, 3.0]))
+    alone = DenseCurvature.of(one).solve(np.array([3.0, 1.0]))
+    shared = DenseCurvature.of(two).solve(np.array([3.0, 1.0, 3.0]))
     assert_close(shared, [alone[0] / 2, alone[1], alone[0] / 2])
 
 
@@ -80,7 +80,7 @@ def test_rows_of_zeros_are_flat(zeros):
     matrix = positive(5) + np.eye(5)
     matrix[zeros], matrix[:, zeros] = 0.0, 0.0
     gradient = random(6).normal(size=5)
-    full = Full.of(matrix)
+    full = DenseCurvature.of(matrix)
     assert full.flat.shape == (5, len(zeros))
     kept = [j for j in range(5) if j not in zeros]
     expected = np.zeros(5)
@@ -89,40 +89,40 @@ def test_rows_of_zeros_are_flat(zeros):
 
 
 @pytest.mark.parametrize("rank", [2, 4])
-def test_full_does_not_care_for_units(rank):
+def test_flat_directions_do_not_depend_on_units(rank):
     matrix, units = positive(4, rank=rank), np.array([1e-12, 1.0, 1e12, 1e3])
     gradient = matrix @ random(7).normal(size=4)
-    plain, other = Full.of(matrix), Full.of(matrix * units * units[:, np.newaxis])
+    plain, other = DenseCurvature.of(matrix), DenseCurvature.of(matrix * units * units[:, np.newaxis])
     assert other.flat.shape == plain.flat.shape == (4, 4 - rank)
     np.testing.assert_allclose(other.solve(gradient * units) * units, plain.solve(gradient), rtol=1e-9)
 
 
 @given(st.lists(st.integers(-12, 12), min_size=3, max_size=3))
-def test_full_solves_in_any_units(exponents):
+def test_the_solution_does_not_depend_on_units(exponents):
     units = 10.0 ** np.array(exponents)
     matrix, gradient = positive(3, seed=8) + np.eye(3), np.array([1.0, -2.0, 0.5])
-    found = Full.of(matrix * units * units[:, np.newaxis]).solve(gradient * units)
+    found = DenseCurvature.of(matrix * units * units[:, np.newaxis]).solve(gradient * units)
     np.testing.assert_allclose(found * units, np.linalg.solve(matrix, gradient), rtol=1e-10)
 
 
-def test_a_matrix_that_is_barely_not_singular_is_still_solved():
+def test_an_almost_singular_matrix_is_solved():
     x = np.column_stack([np.linspace(-1.0, 1.0, 50), np.linspace(-1.0, 1.0, 50)])
     x[:, 1] += 1e-5 * np.cos(np.arange(50))
     matrix = x.T @ x
-    full = Full.of(matrix)
+    full = DenseCurvature.of(matrix)
     assert full.flat.shape == (2, 0)
     assert_close(full.solve(matrix @ np.array([1.0, 2.0])), [1.0, 2.0], rtol=1e-4)
 
 
-def test_rounding_below_zero_is_flat():
-    """A Hessian of differences may come out as not quite semi-definite."""
+def test_an_eigenvalue_rounded_below_zero_is_flat():
+    """A numerical Hessian may be slightly indefinite."""
     matrix = np.ones((3, 3)) - 1e-16 * np.diag([1.0, 2.0, 3.0])
-    full = Full.of(matrix)
+    full = DenseCurvature.of(matrix)
     assert full.flat.shape == (3, 2)
     assert_close(full.solve(np.full(3, 6.0)), [2.0, 2.0, 2.0])
 
 
-def test_diagonal_solves_and_leaves_zeros_alone():
+def test_diagonal_solves_and_keeps_zeros():
     diagonal = Diagonal(np.array([[2.0, 0.0], [1e-300, 4.0]]))
     assert diagonal.solve(np.array([[1.0, 5.0], [0.0, 8.0]])).tolist() == [[0.5, 0.0], [0.0, 2.0]]
 
@@ -130,7 +130,7 @@ def test_diagonal_solves_and_leaves_zeros_alone():
 @pytest.mark.parametrize(("m", "width"), [(1, 1), (1, 5), (3, 1), (2, 3), (4, 6)])
 def test_kronecker_solves(m, width):
     v, g, gradient = positive(m) + np.eye(m), positive(width, 1) + np.eye(width), random(9).normal(size=(m, width))
-    found = Kronecker(Full.of(v), Full.of(g)).solve(gradient)
+    found = Kronecker(DenseCurvature.of(v), DenseCurvature.of(g)).solve(gradient)
     assert found.shape == gradient.shape
     assert_close(found.ravel(), np.linalg.solve(np.kron(v, g), gradient.ravel()))
 
@@ -141,5 +141,5 @@ def test_kronecker_with_flat_columns_is_the_pseudo_inverse():
     g = g / unit / unit[:, np.newaxis]  # so that least length is the same in both
     v = v / np.sqrt(np.diagonal(v)) / np.sqrt(np.diagonal(v))[:, np.newaxis]
     gradient = random(10).normal(size=(3, 4))
-    found = Kronecker(Full.of(v), Full.of(g)).solve(gradient)
+    found = Kronecker(DenseCurvature.of(v), DenseCurvature.of(g)).solve(gradient)
     assert_close(found.ravel(), np.linalg.pinv(np.kron(v, g), rcond=1e-10) @ gradient.ravel(), rtol=1e-8)

@@ -1,4 +1,4 @@
-"""The one descent: Newton's speed, steps that go down, and an honest word on how it ended."""
+"""Descent: Newton's rate of convergence, monotone steps, and a correct `converged`."""
 
 from itertools import pairwise
 
@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deciban.errors import DecibanError
-from deciban.linear.curvature import Diagonal, Full
+from deciban.linear.curvature import DenseCurvature, Diagonal
 from deciban.linear.descent import Solution, descend
 from deciban.linear.objective import Objective
-from deciban.linear.solve import exact_newton
-from deciban.responses import Bernoulli, Exponential, Gaussian, Poisson
+from deciban.linear.responses import Bernoulli, Exponential, Gaussian, Poisson
+from deciban.linear.solvers import exact_newton
 from tests.linear.problems import plain_cells, rows_over
 
 
@@ -21,12 +21,12 @@ def random(seed=0):
 
 
 def newton(evaluate, hessian, start, *, tol=1e-12, max_iter=50, **more) -> Solution:
-    curvature = lambda theta: Full.of(hessian(theta))  # noqa: E731
-    return descend(evaluate, start, curvature, anew=True, memory=0, tol=tol, max_iter=max_iter, **more)
+    curvature = lambda theta: DenseCurvature.of(hessian(theta))  # noqa: E731
+    return descend(evaluate, start, curvature, memory=0, tol=tol, max_iter=max_iter, **more)
 
 
 def assert_goes_down(solution: Solution) -> None:
-    """J never rises but for rounding, and ends below where the last step began."""
+    """J never rises beyond rounding, and ends below the start of the last step."""
     values = [step.objective for step in solution.path] + [solution.objective]
     assert all(b <= a + 1e-14 * abs(a) for a, b in pairwise(values))
 
@@ -62,18 +62,17 @@ def test_a_quadratic_takes_one_step(size, seed, far):
     assert solution.path[0].step == 1.0
     error = np.abs(solution.theta - bottom).max()
     assert error <= 1e-12 * np.linalg.cond(matrix) * (1.0 + np.abs(start - bottom).max())
-    # what is left to do after the first step is rounding
+    # after the first step only rounding is left
     left = 1e-12 * np.linalg.cond(matrix) * solution.path[0].gradient_norm
     assert all(step.gradient_norm <= left for step in solution.path[1:])
 
 
 @pytest.mark.parametrize("memory", [1, 3, 20])
-def test_memory_makes_up_for_a_poor_curvature(memory):
+def test_memory_compensates_for_a_poor_curvature(memory):
     evaluate, matrix, bottom = quadratic(6)
     limit = Diagonal(np.full(6, np.linalg.eigvalsh(matrix)[-1]))
     plain, better = (
-        descend(evaluate, np.zeros(6), lambda x: limit, anew=False, memory=m, tol=1e-14, max_iter=5000)
-        for m in (0, memory)
+        descend(evaluate, np.zeros(6), lambda x: limit, memory=m, tol=1e-14, max_iter=5000) for m in (0, memory)
     )
     for solution in (plain, better):
         assert solution.converged
@@ -91,7 +90,7 @@ def test_the_path_holds_the_objective_and_the_gradient_where_each_step_began():
         return False
 
     limit = Diagonal(np.full(4, np.linalg.eigvalsh(matrix)[-1]))
-    solution = descend(evaluate, np.ones(4), lambda x: limit, anew=False, memory=0, tol=1e-8, max_iter=500, watch=watch)
+    solution = descend(evaluate, np.ones(4), lambda x: limit, memory=0, tol=1e-8, max_iter=500, watch=watch)
     assert solution.converged
     *taken, last = solution.path
     assert [iteration for iteration, _ in asked] == list(range(len(taken)))
@@ -114,7 +113,7 @@ def test_the_optimum_itself_needs_no_step():
     assert solution.theta is bottom
 
 
-def test_a_watch_stops_it():
+def test_a_watch_stops_the_descent():
     objective = logistic()
     solution = exact_newton(
         objective, np.zeros(objective.shape), tol=1e-12, max_iter=50, watch=lambda iteration, theta: iteration == 2
@@ -154,11 +153,11 @@ def test_newton_converges_quadratically(seed):
     least = min(np.linalg.eigvalsh(objective.hessian(theta))[0] for theta in places)
     constant = lipschitz / (2.0 * least**2)
     norms = [step.gradient_norm for step in solution.path]
-    floor = 1e-12 * norms[0]  # what rounding leaves
+    floor = 1e-12 * norms[0]  # rounding
     assert norms[-1] <= floor
     pairs = list(pairwise(norms))
     assert all(after <= constant * before**2 + floor for before, after in pairs)
-    # and it is seen: from a hundredth of the gradient on, every step squares it or ends at rounding
+    # from a hundredth of the gradient on, every step squares it or ends at rounding
     small = [(b / norms[0], a / norms[0]) for b, a in pairs if b < 1e-2 * norms[0]]
     assert small
     assert all(after <= before**1.7 + 1e-12 for before, after in small)
@@ -167,8 +166,8 @@ def test_newton_converges_quadratically(seed):
 
 @pytest.mark.parametrize("far", [-25.0, -5.0, 5.0, 25.0])
 @pytest.mark.parametrize("response", [Bernoulli(), Poisson(), Gaussian()], ids=lambda r: r.name)
-def test_newton_comes_back_from_far_away(response, far):
-    """Where a whole step would overshoot, it is shortened."""
+def test_newton_recovers_from_a_far_start(response, far):
+    """A step that overshoots is shortened."""
     objective = logistic()
     objective = Objective(objective.rows, response, objective.y)
     start = np.full(objective.shape, 0.1 * far)
@@ -208,7 +207,7 @@ def test_a_line_search_stays_inside_the_domain():
     np.testing.assert_allclose(gradient, 0.0, atol=1e-6 * np.abs(y).sum())
 
 
-def test_what_is_not_a_number_is_not_a_step():
+def test_a_step_to_nan_is_rejected():
     """log x − …: NaN beyond the border instead of infinity."""
 
     def evaluate(x):
@@ -219,7 +218,7 @@ def test_what_is_not_a_number_is_not_a_step():
     assert solution.theta[0] == pytest.approx(1.0, abs=1e-7)
 
 
-def test_a_slope_that_lies_is_not_called_converged():
+def test_a_wrong_gradient_does_not_converge():
     solution = newton(lambda x: (float(x[0] ** 2) + 1.0, -2.0 * x), lambda x: np.eye(1), np.array([3.0]))
     assert not solution.converged
     assert solution.theta[0] == pytest.approx(3.0, abs=1e-9)
@@ -242,12 +241,12 @@ def test_a_start_outside_the_domain_is_not_called_converged():
     start = np.zeros(objective.shape)
     limit = Diagonal(np.ones(objective.shape))
     with pytest.raises(DecibanError, match="outside the domain"):
-        descend(objective.evaluate, start, lambda x: limit, anew=False, memory=0, tol=1e-9, max_iter=9)
+        descend(objective.evaluate, start, lambda x: limit, memory=0, tol=1e-9, max_iter=9)
 
 
 @pytest.mark.parametrize("far", [40.0, 700.0, -700.0])
 def test_a_start_without_curvature_is_not_called_converged(far):
-    """The gradient is as large as it can be. Either a solver finds a way down, or it says that it did not."""
+    """At the largest gradient a solver either descends or reports no convergence."""
     objective = logistic()
     start = np.zeros(objective.shape)
     start[:, -1] = far

@@ -13,17 +13,17 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
+from deciban.linear.design_rows import DenseRows, SparseRows, rows_of
 from deciban.linear.inference import Inference
 from deciban.linear.objective import Objective
-from deciban.linear.rows import DenseRows, SparseRows, rows_of
-from deciban.linear.solve import exact_newton
-from deciban.responses import Bernoulli, Exponential, Gaussian, Multinomial, Poisson, Response
+from deciban.linear.responses import Bernoulli, Exponential, Gaussian, Multinomial, Poisson, Response
+from deciban.linear.solvers import exact_newton
 
 CLOSE = {"rtol": 1e-11, "atol": 1e-13}
 
 
 def over(x, response, y, weights=None, offset=None, origin=0.0, scale=1.0) -> Objective:
-    """An objective in coordinates of our choice."""
+    """An objective in given coordinates."""
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     shape = x.shape[1]
     rows = DenseRows(x, np.full(shape, float(origin)), np.full(shape, float(scale)))
@@ -47,12 +47,12 @@ def counted(y, size):
 
 @dataclass(frozen=True)
 class Groups:
-    """y of both, and what textbooks say of one group: η of its mean, and the covariance of that η."""
+    """y of both, and the closed form for one group: η of its mean, and the covariance of that η."""
 
     response: Response
     y: tuple[list, list]
     eta: Callable[[list], list[float]]
-    covariance: Callable[[list], list[list[Fraction]]]  # where the dispersion is 1
+    covariance: Callable[[list], list[list[Fraction]]]  # for dispersion 1
     log_density: Callable[[np.ndarray, np.ndarray], np.ndarray]  # of y, given the mean (of T) of its group
     best: Callable[[np.ndarray], np.ndarray]  # the mean under which y is most probable
 
@@ -172,12 +172,12 @@ def told_apart(groups: Groups):
 
 
 @pytest.mark.parametrize(("origin", "scale"), [(0.0, 1.0), (0.5, 0.25), (-3.0, 100.0)])
-def test_two_groups_are_those_of_the_textbook_in_any_coordinates(groups, origin, scale):
+def test_two_groups_agree_with_the_closed_form_in_any_coordinates(groups, origin, scale):
     objective = over(told_apart(groups), groups.response, np.concatenate(groups.y), origin=origin, scale=scale)
     agrees(Inference.of(objective, at_the_maximum(groups, origin, scale)), groups)
 
 
-def test_two_groups_are_found_from_the_first_guess(groups):
+def test_two_groups_are_fitted_from_the_null_start(groups):
     x, y = told_apart(groups), np.concatenate(groups.y)
     agrees(fitted(Objective(rows_of(x, x.mean(axis=0), None), groups.response, y.astype(float))), groups)
 
@@ -187,7 +187,7 @@ def test_two_groups_of_sparse_rows(groups):
     agrees(fitted(Objective(SparseRows.of(sp.csr_array(told_apart(groups))), groups.response, y)), groups)
 
 
-def test_a_weight_counts_a_row_as_often(groups):
+def test_a_weight_repeats_a_row(groups):
     pairs = np.column_stack([told_apart(groups)[:, 0], np.concatenate(groups.y)])
     once, times = np.unique(pairs, axis=0, return_counts=True)
     assert (times > 1).any()
@@ -251,7 +251,7 @@ def test_poisson_with_an_offset_as_in_r():
 
 
 def test_exponential_with_an_offset_as_in_r():
-    """R's link is 1/μ, which is −η: all signs are turned."""
+    """R's link is 1/μ, which is −η: so all signs are reversed."""
     found = fitted(over(X[:, np.newaxis], Exponential(), Y, offset=T / 100))
     table = np.stack([found.estimates[0], found.standard_errors[0], found.statistics[0], found.p_values[0]], axis=1)
     # summary(glm(y ~ x + offset(-t / 100), Gamma, d), dispersion = 1)
@@ -279,7 +279,7 @@ def test_multinomial_as_in_r():
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
-def test_tests_and_intervals_are_those_of_their_law(groups, level):
+def test_tests_and_intervals_follow_their_distribution(groups, level):
     found = fitted(over(told_apart(groups), groups.response, np.concatenate(groups.y)))
     n = sum(map(len, groups.y))
     law = stats.t(n - 2) if groups.response.name == "gaussian" else stats.norm()
@@ -291,7 +291,7 @@ def test_tests_and_intervals_are_those_of_their_law(groups, level):
     np.testing.assert_allclose(found.intervals(level)[..., 1], estimates + high * errors, **CLOSE)
 
 
-def test_an_exact_fit_leaves_no_doubt_of_its_coefficients():
+def test_an_exact_fit_has_certain_coefficients():
     """y = 1 + 2x: R gives p below 1e-15 (and says "essentially perfect fit")."""
     found = fitted(over([[0], [1], [2], [3]], Gaussian(), [1, 3, 5, 7]))
     np.testing.assert_allclose(found.estimates, [[1, 2]], rtol=1e-13)
@@ -303,8 +303,8 @@ def test_an_exact_fit_leaves_no_doubt_of_its_coefficients():
 @pytest.mark.parametrize(
     ("x", "y"), [([[0], [1]], [2, 5]), ([[0], [1], [2]], [2, 5, 5])], ids=["a row for each parameter", "a row more"]
 )
-def test_errors_need_a_row_more_than_parameters(x, y):
-    """Without one nothing is known of the dispersion; R gives NaN for errors, tests and intervals."""
+def test_standard_errors_need_more_rows_than_parameters(x, y):
+    """Else the dispersion is unknown; R gives NaN for errors, tests and intervals."""
     found = fitted(over(x, Gaussian(), y))
     known = len(x) > 2
     assert found.residual_df == len(x) - 2
@@ -337,7 +337,7 @@ def test_null_deviance_of_poisson_with_exposures_that_differ_widely():
     assert found.null_deviance == pytest.approx(closed, rel=1e-12)
 
 
-def test_null_deviance_of_gaussian_is_the_variance_of_what_the_offset_leaves():
+def test_null_deviance_of_gaussian_is_the_variance_after_the_offset():
     y, offset = np.array([1, 4, 2, 8.0]), np.array([0.5, 1, 3, -2.0])
     found = fitted(over([[1], [2], [4], [3]], Gaussian(), y, offset=offset))
     assert found.null_deviance == pytest.approx(4 * np.var(y - offset), rel=1e-13)
@@ -353,7 +353,7 @@ def test_null_deviance_of_bernoulli_is_that_of_the_best_intercept():
 
 @pytest.mark.parametrize("far", [0.1, 10.0])
 def test_null_deviance_of_exponential_is_that_of_the_best_intercept(far):
-    """An offset that takes the average intercept out of the domain in some rows."""
+    """An offset that moves the average intercept out of the domain in some rows."""
     y, offset = np.array([1, 2, 0.5, 4, 1.5]), far * np.array([-1, -0.5, 0, -2, -0.1])
     best = brentq(lambda b: np.sum(y + 1 / (b + offset)), -100, -1e-12, xtol=1e-15)
     closed = 2 * np.sum(stats.expon.logpdf(y, scale=y) - stats.expon.logpdf(y, scale=-1 / (best + offset)))
@@ -365,7 +365,7 @@ def test_null_deviance_of_exponential_is_that_of_the_best_intercept(far):
 
 
 def assert_as_one_column(found: Inference, groups: Groups, loose: tuple[int, ...]) -> None:
-    """A second column that says nothing new changes neither the fit nor its degrees of freedom."""
+    """A redundant column changes neither the fit nor its degrees of freedom."""
     estimates, covariance, deviance, null, likelihood, dispersion = expected_of(groups)
     m = len(estimates)
     assert found.undetermined == loose
@@ -397,13 +397,13 @@ def test_a_column_twice_is_undetermined_and_its_sum_is_not(groups):
     np.testing.assert_allclose(of_sum, covariance.reshape(m, 2, m, 2)[:, 1, :, 1], rtol=1e-8)
 
 
-def test_a_constant_column_of_zeros_is_undetermined_alone(groups):
+def test_only_a_column_of_zeros_is_undetermined(groups):
     x = told_apart(groups)
     found = fitted(over(np.hstack([x, 0 * x]), groups.response, np.concatenate(groups.y)))
     assert_as_one_column(found, groups, (2,))
 
 
-def test_all_indicators_of_a_category_take_the_intercept_along(groups):
+def test_all_indicators_of_a_category_leave_the_intercept_undetermined(groups):
     x = told_apart(groups)
     found = fitted(over(np.hstack([x, 1 - x]), groups.response, np.concatenate(groups.y)))
     assert_as_one_column(found, groups, (0, 1, 2))
@@ -419,7 +419,7 @@ def test_the_same_quantity_in_two_units_is_undetermined(slope, start):
     assert fitted(objective).undetermined == ((0, 1, 2) if start else (1, 2))
 
 
-def test_more_columns_than_rows_leave_no_freedom():
+def test_more_columns_than_rows_leave_no_degrees_of_freedom():
     x = np.array([[0, 1, 5], [1, 3, 4.0]])
     found = fitted(Objective(rows_of(x, x.mean(axis=0), None), Poisson(), np.array([2.0, 5.0])))
     assert (found.rank, found.residual_df) == (2, 0)
@@ -430,8 +430,8 @@ def test_more_columns_than_rows_leave_no_freedom():
 # Weights and the first guess -----------------------------------------------------------------------------------------
 
 
-def test_many_rows_by_weight_shrink_errors_by_the_root(groups):
-    """100 times the evidence: errors a tenth, deviance 100 times; for gaussian but for n − p."""
+def test_standard_errors_shrink_with_the_root_of_the_weights(groups):
+    """100 times the evidence: errors a tenth, deviance 100 times; for gaussian up to n − p."""
     x, y = told_apart(groups), np.concatenate(groups.y)
     one, more = (fitted(over(x, groups.response, y, weights=np.full(len(y), times))) for times in (1.0, 100.0))
     np.testing.assert_allclose(more.estimates, one.estimates, rtol=1e-9, atol=1e-12)
@@ -441,8 +441,8 @@ def test_many_rows_by_weight_shrink_errors_by_the_root(groups):
     assert more.n == 100 * one.n
 
 
-def test_the_first_guess_is_the_average_response(groups):
-    """Its mean is that of all rows; where this is inside the domain it is moved by less than a row's part."""
+def test_the_null_start_is_the_average_response(groups):
+    """Its mean is that of all rows, moved by less than the share of one row."""
     y = np.concatenate(groups.y).astype(float)
     objective = over(told_apart(groups), groups.response, y)
     guess = objective.null_start()
@@ -451,14 +451,14 @@ def test_the_first_guess_is_the_average_response(groups):
     np.testing.assert_allclose(groups.response.mean(objective.predictors(guess))[0], overall, atol=1 / len(y))
 
 
-def test_the_first_guess_is_finite_at_the_edge_of_the_domain():
+def test_the_null_start_is_finite_at_the_edge_of_the_domain():
     x = np.array([[0.0], [1.0], [2.0]])
     for response, y in ((Poisson(), [0, 0, 0]), (Bernoulli(), [0, 0, 0]), (Bernoulli(), [1, 1, 1])):
         objective = over(x, response, y)
         assert np.isfinite(objective.evaluate(objective.null_start())[0])
 
 
-def test_the_first_guess_is_in_the_domain_whatever_the_offset():
+def test_the_null_start_is_in_the_domain_whatever_the_offset():
     x, y = np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 2.0, 3.0])
     for response, offset in ((Exponential(), [-10.0, 0.0, -5.0]), (Poisson(), [-20.0, 0.0, 20.0])):
         objective = over(x, response, y, offset=offset)

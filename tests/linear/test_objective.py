@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from deciban.linear.design_rows import DenseRows, SparseRows, rows_of
 from deciban.linear.firth import Firth
 from deciban.linear.objective import Objective
-from deciban.linear.rows import DenseRows, SparseRows, rows_of
-from deciban.responses import Bernoulli, Gaussian, Multinomial
+from deciban.linear.responses import Bernoulli, Gaussian, Multinomial
 from tests.linear.problems import (
     LAYOUTS,
     VARIATIONS,
@@ -21,7 +21,7 @@ from tests.linear.problems import (
     rows_over,
     somewhere,
 )
-from tests.responses.registry import EXAMPLES
+from tests.linear.responses.registry import EXAMPLES
 
 each = pytest.mark.parametrize("example", EXAMPLES, ids=str)
 layouts = pytest.mark.parametrize("layout", LAYOUTS)
@@ -34,8 +34,8 @@ variations = pytest.mark.parametrize("variation", VARIATIONS)
 @each
 @layouts
 @variations
-def test_the_objective_is_what_it_says(example, layout, variation):
-    """−Σ w log p(y|η), counted from the best there could be, + l2/2 Σ M_ab w_a·w_b in the units of the columns."""
+def test_the_objective_follows_its_definition(example, layout, variation):
+    """−Σ w log p(y|η), measured from the saturated model, + l2/2 Σ M_ab w_a·w_b in the units of the columns."""
     objective = problem(example, layout, variation)
     theta = somewhere(example, objective)
     eta = plain_cells(objective) @ theta.T + (0.0 if objective.offset is None else objective.offset[:, np.newaxis])
@@ -86,7 +86,7 @@ def test_the_diagonal_is_that_of_the_hessian(example, layout, variation):
 
 @each
 @variations
-def test_the_information_has_no_penalty_in_it(example, variation):
+def test_the_information_has_no_penalty(example, variation):
     objective = problem(example, "dense", variation)
     theta = somewhere(example, objective)
     information = replace(objective, l2=0.0).hessian(theta)
@@ -163,7 +163,7 @@ def test_weights_of_one_are_no_weights(example, layout):
 @layouts
 @pytest.mark.parametrize("variation", ["plain", "all"])
 @pytest.mark.parametrize("step", [1, 3, 39, 40])
-def test_a_thinned_objective_is_that_of_every_nth_row_at_the_size_of_all(example, layout, variation, step):
+def test_a_thinned_objective_is_that_of_every_nth_row_scaled_up(example, layout, variation, step):
     objective = problem(example, layout, variation)
     theta = somewhere(example, objective)
     thin = objective.thinned(step)
@@ -178,7 +178,7 @@ def test_a_thinned_objective_is_that_of_every_nth_row_at_the_size_of_all(example
         assert_same(thin, objective, theta)
 
 
-def test_a_sample_without_weight_does_no_harm():
+def test_a_sample_of_zero_weight_is_finite():
     objective = replace(problem(EXAMPLES[1]), weights=(np.arange(40) % 2).astype(float))
     value, gradient = objective.thinned(2).evaluate(np.zeros(objective.shape))
     assert value == 0.0
@@ -198,7 +198,7 @@ def test_rows_against_numpy(layout):
     rng = np.random.default_rng(4)
     theta, residual, weights = rng.normal(size=(3, 5)), rng.normal(size=(50, 3)), rng.random(50)
     np.testing.assert_allclose(rows.predictors(theta), z @ theta.T, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(rows.returned(residual), residual.T @ z, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(rows.residual_sums(residual), residual.T @ z, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(rows.gram(weights), (weights[:, np.newaxis] * z).T @ z, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(rows.squares(weights), weights @ z**2, rtol=1e-12)
     np.testing.assert_array_equal(rows.take(7).predictors(theta), rows.predictors(theta)[::7])
@@ -215,7 +215,7 @@ def test_columns_have_spread_about_one_whatever_their_unit(layout, unit):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @layouts
-def test_means_that_are_not_known_are_made(layout, weighted):
+def test_unknown_means_are_computed(layout, weighted):
     x, weights = cells(50, 3), np.random.default_rng(12).random(50) if weighted else None
     rows = rows_of(LAYOUTS[layout](x), None, weights)
     expected = np.zeros(3) if layout == "sparse" else np.average(x, axis=0, weights=weights)
@@ -230,7 +230,7 @@ def test_constant_columns_have_unit_scale():
 
 
 def test_a_column_that_varies_outside_the_sample_only_has_a_scale():
-    """Origin and scale come from every second row here; the column is constant in these."""
+    """Origin and scale come from every second row here, in which the column is constant."""
     x = np.ones((20_000, 2))
     x[:, 0] = np.random.default_rng(5).normal(size=20_000)
     x[1::2, 1] = 1e6
@@ -239,7 +239,7 @@ def test_a_column_that_varies_outside_the_sample_only_has_a_scale():
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_rows_are_read_in_place_if_they_lie_one_after_the_other(order):
+def test_contiguous_rows_are_read_in_place(order):
     x = np.asarray(cells(30, 3), order=order)
     assert np.shares_memory(DenseRows.of(x, np.zeros(3)).x, x) == (order == "C")
 
@@ -304,8 +304,8 @@ def test_firths_penalty_is_half_the_log_determinant(classes, weighted, layout):
 
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_combinations_of_columns_leave_firths_likelihood_as_it_was(classes, weighted):
-    """Up to a constant, which depends on the directions chosen to measure in."""
+def test_collinear_columns_do_not_change_firths_likelihood(classes, weighted):
+    """Up to a constant that depends on the choice of basis."""
     plain = penalised(classes, weighted=weighted)
     more = penalised(classes, weighted=weighted, collinear=True)
     rng = np.random.default_rng(9)
@@ -326,7 +326,7 @@ def test_two_classes_are_the_same_as_bernoulli_or_as_multinomial():
         np.testing.assert_allclose(a, b, rtol=1e-11)
 
 
-def test_so_far_out_that_every_probability_is_zero_or_one_firth_is_infinite():
+def test_firths_objective_is_infinite_where_probabilities_are_zero_or_one():
     firth = penalised(2)
     theta = np.zeros(firth.objective.shape)
     theta[0, -1] = 500.0

@@ -1,4 +1,4 @@
-"""Watch and status_of: what is asked, how often, and in which words it is said."""
+"""SeparationWatch and status_of: when separation is checked, and how it is reported."""
 
 import warnings
 
@@ -9,15 +9,15 @@ import scipy.sparse as sp
 
 import deciban as db
 import deciban.linear.status
-from deciban.design import Design
+from deciban.data import frame_of
 from deciban.linear.descent import Solution, Step
+from deciban.linear.design import Design
+from deciban.linear.design_rows import DenseRows, SparseRows
 from deciban.linear.objective import Objective
-from deciban.linear.rows import DenseRows, SparseRows
-from deciban.linear.solve import Solved
-from deciban.linear.status import FAR, LARGE, LONG, Watch, status_of
-from deciban.responses import Bernoulli, Exponential, Gaussian, Multinomial, Poisson
-from deciban.separation import Separation
-from deciban.sources import frame_of
+from deciban.linear.responses import Bernoulli, Exponential, Gaussian, Multinomial, Poisson
+from deciban.linear.separation import Separation
+from deciban.linear.solvers import SolverResult
+from deciban.linear.status import FAR, LARGE, LONG, SeparationWatch, status_of
 
 X = np.array([[1.0, 5.0], [2.0, 5.0], [3.0, 5.0], [4.0, 5.0]])
 CLASSES = {"bernoulli": (Bernoulli(), [0, 1, 0, 1]), "multinomial": (Multinomial(3), [0, 1, 2, 1])}
@@ -48,7 +48,7 @@ def classes(request):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """The calls of `separating`, which answers with `asked.answer`."""
+    """The calls of `find_separation`, which returns `calls.answer`."""
 
     class Calls(list):
         answer = None
@@ -58,63 +58,63 @@ def asked(monkeypatch):
             return self.answer
 
     calls = Calls()
-    monkeypatch.setattr(deciban.linear.status, "separating", calls)
+    monkeypatch.setattr(deciban.linear.status, "find_separation", calls)
     return calls
 
 
 # Watch ---------------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_asked_while_the_fit_is_short_and_near(asked, classes):
-    watch = Watch(classes, penalised=False)
+def test_no_check_while_the_fit_is_short_and_near(asked, classes):
+    watch = SeparationWatch(classes, penalised=False)
     near = theta_with(classes, 0.99 * FAR)
-    assert not any(watch.suspects(iteration, near) for iteration in range(LONG))
-    watch.look_at(near)
+    assert not any(watch.should_stop(iteration, near) for iteration in range(LONG))
+    watch.check(near)
     assert asked == []
     assert watch.separation is None
 
 
-def test_a_long_fit_is_asked_about_once_and_goes_on_if_there_is_an_end(asked, classes):
-    watch = Watch(classes, penalised=False)
+def test_a_long_fit_is_checked_once_and_continues_if_not_separable(asked, classes):
+    watch = SeparationWatch(classes, penalised=False)
     theta = theta_with(classes, 1.01 * LARGE)
-    assert not any(watch.suspects(iteration, theta) for iteration in range(3 * LONG))
+    assert not any(watch.should_stop(iteration, theta) for iteration in range(3 * LONG))
     assert len(asked) == 1
-    watch.look_at(theta_with(classes, 2 * FAR))
+    watch.check(theta_with(classes, 2 * FAR))
     assert len(asked) == 1
     assert watch.separation is None
 
 
-def test_a_long_fit_of_small_log_odds_is_not_asked_about(asked, classes):
-    watch = Watch(classes, penalised=False)
-    assert not any(watch.suspects(iteration, theta_with(classes, 0.99 * LARGE)) for iteration in range(5 * LONG))
+def test_a_long_fit_of_small_log_odds_is_not_checked(asked, classes):
+    watch = SeparationWatch(classes, penalised=False)
+    assert not any(watch.should_stop(iteration, theta_with(classes, 0.99 * LARGE)) for iteration in range(5 * LONG))
     assert asked == []
 
 
-def test_a_long_fit_is_asked_about_as_soon_as_it_has_gone_far(asked, classes):
+def test_a_long_fit_is_checked_once_log_odds_are_large(asked, classes):
     asked.answer = COMPLETE
-    watch = Watch(classes, penalised=False)
-    assert not any(watch.suspects(iteration, theta_with(classes, 0.0)) for iteration in range(2 * LONG))
+    watch = SeparationWatch(classes, penalised=False)
+    assert not any(watch.should_stop(iteration, theta_with(classes, 0.0)) for iteration in range(2 * LONG))
     far = theta_with(classes, 2 * FAR)
-    assert any(watch.suspects(iteration, far) for iteration in range(2 * LONG, 3 * LONG))
+    assert any(watch.should_stop(iteration, far) for iteration in range(2 * LONG, 3 * LONG))
     assert len(asked) == 1
 
 
-def test_a_fit_without_end_is_stopped(asked, classes):
+def test_a_diverging_fit_is_stopped(asked, classes):
     asked.answer = COMPLETE
-    watch = Watch(classes, penalised=False)
+    watch = SeparationWatch(classes, penalised=False)
     theta = theta_with(classes, 1.01 * LARGE)
-    assert [watch.suspects(iteration, theta) for iteration in range(LONG + 3)] == [False] * LONG + [True] * 3
-    watch.look_at(theta_with(classes, 2 * FAR))
+    assert [watch.should_stop(iteration, theta) for iteration in range(LONG + 3)] == [False] * LONG + [True] * 3
+    watch.check(theta_with(classes, 2 * FAR))
     assert len(asked) == 1
     assert watch.separation is COMPLETE
 
 
 @pytest.mark.parametrize("side", [-1, 1])
-def test_a_fit_that_ended_far_out_is_asked_about_once(asked, classes, side):
+def test_a_fit_that_ended_far_out_is_checked_once(asked, classes, side):
     asked.answer = PARTLY
-    watch = Watch(classes, penalised=False)
+    watch = SeparationWatch(classes, penalised=False)
     for _ in range(2):
-        watch.look_at(theta_with(classes, side * 1.01 * FAR))
+        watch.check(theta_with(classes, side * 1.01 * FAR))
     assert len(asked) == 1
     assert watch.separation is PARTLY
 
@@ -122,12 +122,12 @@ def test_a_fit_that_ended_far_out_is_asked_about_once(asked, classes, side):
 def test_one_row_far_out_is_enough(asked, classes):
     theta = np.zeros(classes.shape)
     theta[-1, 0], theta[-1, -1] = FAR, -3.5 * FAR  # η = FAR·(x − 3.5): beyond FAR in the first two rows only
-    Watch(classes, penalised=False).look_at(theta)
+    SeparationWatch(classes, penalised=False).check(theta)
     assert len(asked) == 1
 
 
-def test_what_is_asked_are_the_rows_themselves_and_their_classes(asked, classes):
-    Watch(classes, penalised=False).suspects(LONG, theta_with(classes, 2 * FAR))
+def test_the_check_gets_the_rows_and_their_classes(asked, classes):
+    SeparationWatch(classes, penalised=False).should_stop(LONG, theta_with(classes, 2 * FAR))
     ((x, codes, count),) = asked
     np.testing.assert_array_equal(x, X)
     np.testing.assert_array_equal(codes, classes.y)
@@ -135,27 +135,27 @@ def test_what_is_asked_are_the_rows_themselves_and_their_classes(asked, classes)
     assert count == classes.m + 1
 
 
-def test_a_penalised_fit_is_never_asked_about(asked, classes):
+def test_a_penalised_fit_is_never_checked(asked, classes):
     asked.answer = COMPLETE
-    watch = Watch(classes, penalised=True)
-    assert not any(watch.suspects(iteration, theta_with(classes, 2 * FAR)) for iteration in range(3 * LONG))
-    watch.look_at(theta_with(classes, 2 * FAR))
+    watch = SeparationWatch(classes, penalised=True)
+    assert not any(watch.should_stop(iteration, theta_with(classes, 2 * FAR)) for iteration in range(3 * LONG))
+    watch.check(theta_with(classes, 2 * FAR))
     assert asked == []
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_a_response_of_numbers_is_never_asked_about(asked, name):
+def test_a_response_of_numbers_is_never_checked(asked, name):
     asked.answer = COMPLETE
     objective = objective_of(*NUMBERS[name])
-    watch = Watch(objective, penalised=False)
+    watch = SeparationWatch(objective, penalised=False)
     far = theta_with(objective, -2 * FAR)
-    assert not any(watch.suspects(iteration, far) for iteration in range(3 * LONG))
-    watch.look_at(far)
+    assert not any(watch.should_stop(iteration, far) for iteration in range(3 * LONG))
+    watch.check(far)
     assert asked == []
 
 
-def test_models_ask_at_most_once(asked):
-    """Whatever the descent does: the question is the Watch's own."""
+def test_models_check_at_most_once(asked):
+    """Independent of the descent: the watch decides when to check."""
     x, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
     asked.answer = COMPLETE
     with pytest.warns(db.DecibanWarning, match="separable"):
@@ -166,8 +166,8 @@ def test_models_ask_at_most_once(asked):
     assert len(asked) == 1
 
 
-def test_an_offset_far_out_is_a_reason_to_ask_but_no_separation():
-    """The answer comes from the rows alone, whatever the offset."""
+def test_a_large_offset_is_checked_but_no_separation():
+    """The result depends on the rows alone, not on the offset."""
     x, y = np.array([[0.0], [1.0], [2.0], [3.0], [1.5]]), [0, 1, 0, 1, 0]
     model = db.GeneralizedLinearModel("bernoulli").fit(x, y, offset=[0, 0, 0, 100.0, 0])
     assert model.status_ == "ok"
@@ -177,10 +177,10 @@ def test_an_offset_far_out_is_a_reason_to_ask_but_no_separation():
 
 
 def solved(*, converged=True, flat=(), iterations=3):
-    """The path holds every point: one more than there are steps."""
+    """The path has every point: one more than steps."""
     theta = np.zeros((1, 3))
     path = (Step(1.0, 1.0, 1.0),) * iterations + (Step(1.0, 0.0, 0.0),)
-    return Solved(Solution(theta, 1.0, path, converged), tuple(flat))
+    return SolverResult(Solution(theta, 1.0, path, converged), tuple(flat))
 
 
 def design_of(x, names):
@@ -191,7 +191,7 @@ def design_of(x, names):
 def said(found, separation=None, x=X, names=("a", "b"), design=None):
     """The status and the warnings."""
     objective = objective_of(Bernoulli(), [0, 1, 0, 1], x)
-    watch = Watch(objective, penalised=False)
+    watch = SeparationWatch(objective, penalised=False)
     watch.separation = separation
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -200,7 +200,7 @@ def said(found, separation=None, x=X, names=("a", "b"), design=None):
     return status, [str(w.message) for w in caught]
 
 
-def test_a_sound_fit_is_ok():
+def test_the_status_of_a_sound_fit_is_ok():
     assert said(solved()) == ("ok", [])
 
 
@@ -212,15 +212,15 @@ def test_a_sound_fit_is_ok():
         (Separation((0, 1), complete=True), "separable by: columns 'a', 'b'"),
     ],
 )
-def test_separable_classes_are_said_with_their_columns(separation, words):
+def test_separable_classes_are_reported_with_their_columns(separation, words):
     status, warned = said(solved(converged=False), separation)
-    assert status == words  # it did not converge, for a reason that is said
+    assert status == words  # it did not converge, for the reason given
     assert len(warned) == 1
     assert warned[0].startswith(words)
     assert "l2" in warned[0]
 
 
-def test_a_fit_that_did_not_converge_is_said_with_its_length():
+def test_no_convergence_is_reported_with_the_iterations():
     status, warned = said(solved(converged=False, iterations=17))
     assert status == "not converged after 17 iterations"
     assert len(warned) == 1
@@ -228,7 +228,7 @@ def test_a_fit_that_did_not_converge_is_said_with_its_length():
     assert "max_iter" in warned[0]
 
 
-def test_columns_that_depend_on_each_other_are_listed():
+def test_collinear_columns_are_listed():
     x = np.column_stack([X[:, 0], 2 * X[:, 0], X[:, 0] ** 2])
     status, warned = said(solved(flat=(0, 1)), x=x, names=("a", "b", "c"))
     assert status == "collinear: columns 'a', 'b' are combinations of each other"
@@ -252,8 +252,8 @@ def test_features_are_listed_by_their_own_names():
     assert status == "partly separable by: columns 'size missing', 'colour = r'"
 
 
-def test_the_statistics_of_a_twin_may_depend_on_each_other():
-    """All values of a category add up to 1: no news, and no warning."""
+def test_sufficient_statistics_may_be_collinear():
+    """The indicators of a category sum to 1: no warning."""
     twin = db.NaiveBayes().fit(pd.DataFrame({"g": list("uvuv"), "h": list("uuvv")}), [0, 1, 1, 0]).to_linear()
     design = twin.predictor_.design
     x = np.ones((4, len(design.names)))
@@ -264,11 +264,11 @@ def test_the_statistics_of_a_twin_may_depend_on_each_other():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_a_constant_column_is_said_without_a_warning(form):
+def test_a_constant_column_is_reported_without_a_warning(form):
     assert said(solved(flat=(1,)), x=form(X)) == ("constant: columns 'b'", [])
 
 
-def test_a_column_of_nothing_stored_is_constant():
+def test_a_sparse_column_without_entries_is_constant():
     x = sp.csr_array(np.column_stack([X[:, 0], np.zeros(4)]))
     assert said(solved(flat=(1,)), x=x) == ("constant: columns 'b'", [])
 
@@ -279,7 +279,7 @@ def test_a_sparse_column_that_is_partly_stored_is_not_constant():
     assert status == "collinear: columns 'a', 'b' are combinations of each other"
 
 
-def test_everything_that_is_wrong_is_said_in_one_line():
+def test_all_problems_are_reported_in_one_line():
     x = np.column_stack([X, X[:, 0]])
     status, warned = said(solved(converged=False, flat=(0, 1, 2)), x=x, names=("a", "b", "c"))
     assert status == (
@@ -303,7 +303,7 @@ def test_a_long_list_is_cut():
 
 
 def test_a_warning_of_a_model_names_only_settings_it_has():
-    """GeneralizedLinearModel has l2; firth is a setting of another, which is then named."""
+    """GeneralizedLinearModel has l2; firth belongs to another model, which is named."""
     with pytest.warns(db.DecibanWarning, match="separable") as caught:
         db.GeneralizedLinearModel("bernoulli").fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
     (warning,) = caught

@@ -67,8 +67,8 @@ def predicted(model: object, name: str) -> list[list[str]]:
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     FOLDER.mkdir(exist_ok=True)
-    found = {}
+    predictions = {}
     for name, model in models().items():
         model.save(FOLDER / f"{name}.deciban")
-        found[name] = predicted(db.load(FOLDER / f"{name}.deciban"), name)
-    (FOLDER / "predictions.json").write_text(json.dumps(found))
+        predictions[name] = predicted(db.load(FOLDER / f"{name}.deciban"), name)
+    (FOLDER / "predictions.json").write_text(json.dumps(predictions))

@@ -8,14 +8,14 @@ data(aSAH)
 outcome <- as.character(aSAH$outcome)
 
 curve <- function(score) {
-  found <- roc(outcome, score, levels = c("Good", "Poor"), direction = "<")
+  curve <- roc(outcome, score, levels = c("Good", "Poor"), direction = "<")
   interval <- function(level) {
-    as.vector(ci.auc(found, conf.level = level, method = "delong"))[c(1, 3)]
+    as.vector(ci.auc(curve, conf.level = level, method = "delong"))[c(1, 3)]
   }
   list(
     score = score,
-    auc = I(as.numeric(auc(found))),
-    variance = I(var(found, method = "delong")),
+    auc = I(as.numeric(auc(curve))),
+    variance = I(var(curve, method = "delong")),
     interval_95 = interval(0.95),
     interval_80 = interval(0.8)
   )

@@ -6,7 +6,13 @@ from importlib.util import find_spec
 
 import pytest
 
+SLOW = pytest.mark.slow  # cases of the full matrix, which make test-all runs
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+def some_slow(names, *fast):
+    """Parameters of which only the fast ones run in make test."""
+    return [name if name in fast else pytest.param(name, marks=SLOW) for name in names]
 
 
 @pytest.fixture(scope="module")

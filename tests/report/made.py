@@ -70,8 +70,8 @@ def head(classes, codes, columns, levels):
             {"name": "missing", "value": "'skip'", "default": True},
         ],
         "label": "tree",
-        "learned": {"rows": 800, "by_class": [2 * n for n in counts]},
-        "judged": {"rows": 400, "by_class": counts},
+        "training": {"rows": 800, "by_class": [2 * n for n in counts]},
+        "evaluated": {"rows": 400, "by_class": counts},
         "width": len(listed),
         "missing": 0.01,
         "columns": listed,
@@ -152,7 +152,9 @@ def evidence(classes, shown, columns, levels):
         "sentence": "What columns say, on average.",
         "rows": 400,
         "unit": "decibans",
-        "ranking": [{"name": name, "value": round(9 / (1 + i), 3), "what": "column"} for i, name in enumerate(columns)],
+        "ranking": [
+            {"name": name, "value": round(9 / (1 + i), 3), "what": "feature"} for i, name in enumerate(columns)
+        ],
         "columns": [{"name": name, **kind} for name, kind in zip(columns, kinds, strict=True)],
         "pairs": [{"names": list(columns[:2]), "cells": table("a b class decibans rows", cells)}],
         "terms": [{"name": "", "terms": table("term class decibans count", terms)}],

@@ -16,7 +16,7 @@ from deciban.report import Report, report_of
 
 KEYS = {"format", "version", "title", "kind", "classes", "head", "quality", "evidence", "linear", "boundary", "rows"}
 KEYS |= {"scoring"}
-HEAD = {"model", "sentence", "settings", "label", "learned", "judged", "width", "missing", "columns", "notes"}
+HEAD = {"model", "sentence", "settings", "label", "training", "evaluated", "width", "missing", "columns", "notes"}
 COLUMN = {"name", "kind", "missing", "levels", "low", "high", "treatment", "why", "decibans"}
 CLASSES = {"how", "sentence", "classes", "metrics", "confusion", "by_class", "curves", "calibration"}
 NUMBERS = {"how", "sentence", "metrics", "residuals"}
@@ -182,7 +182,7 @@ def test_a_stream_is_as_its_rows(tmp_path):
         whole = report_of(model, table, "income").figures
         assert streamed["quality"] == whole["quality"]
         assert streamed["evidence"]["ranking"] == whole["evidence"]["ranking"]
-        assert not any("told from" in note for note in streamed["head"]["notes"])
+        assert not any("are those of" in note for note in streamed["head"]["notes"])
 
 
 def test_of_a_long_file_some_rows_are_explained(tmp_path):
@@ -192,7 +192,7 @@ def test_of_a_long_file_some_rows_are_explained(tmp_path):
     model = db.NaiveBayes().fit(db.scan(tmp_path / "long.csv"), "y")
     figures = report_of(model, db.scan(tmp_path / "long.csv"), "y").figures
     assert figures["evidence"]["rows"] == 2000
-    assert any("told from 2,000 of the 3,000 rows" in note for note in figures["head"]["notes"])
+    assert any("those of 2,000 of the 3,000 rows" in note for note in figures["head"]["notes"])
     assert np.sum(figures["quality"]["confusion"]) == 3000
 
 
@@ -224,7 +224,7 @@ def test_a_weight_column_is_no_column():
     values = [[metric["value"] for metric in found["quality"]["metrics"]] for found in (figures, expected)]
     np.testing.assert_allclose(*values, rtol=1e-12)
     assert figures["quality"]["confusion"] == expected["quality"]["confusion"]
-    assert figures["head"]["judged"]["rows"] == table["times"].sum()
+    assert figures["head"]["evaluated"]["rows"] == table["times"].sum()
 
 
 def test_wide_sparse_rows_show_the_most_telling():
@@ -310,5 +310,5 @@ def test_what_cannot_be_reported_is_said():
         report_of(model, X, y[1:])
     with pytest.raises(DecibanError, match="expecting 4 features"):
         report_of(model, X[:, :3], y)
-    with pytest.raises(DecibanError, match="gives no probabilities"):
+    with pytest.raises(DecibanError, match="has no probabilities"):
         report_of(db.Halfspace().fit(X[:100], y[:100]), X[:100], y[:100])

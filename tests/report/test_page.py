@@ -11,7 +11,7 @@ import deciban as db
 from deciban.report import report_of
 from deciban.report.page import html
 from tests.report import made
-from tests.report.browser import browser_page
+from tests.report.browser import browser_page, some_slow
 
 __all__ = ["browser_page"]
 pytestmark = pytest.mark.xdist_group("browser")
@@ -109,7 +109,7 @@ MODELS = {
 }
 
 
-@pytest.fixture(scope="module", params=MODELS)
+@pytest.fixture(scope="module", params=some_slow(MODELS, "evidence", "normal, two columns", "text", "poisson"))
 def fitted(request):
     model, x, y = MODELS[request.param]()
     return model.fit(x, y), x, y
@@ -136,6 +136,7 @@ def test_models_are_shown_whole(opened, judged):
     assert "undefined" not in text(page, "main")
 
 
+@pytest.mark.slow
 def test_models_are_shown_on_a_phone(opened, judged):
     page = opened(judged, PHONE, drawn=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
@@ -163,7 +164,7 @@ def test_a_row_is_scored_as_in_python(opened, fitted, judged):
             whole, _, less = said.partition(" − ")
             assert abs((float(whole) - float(less or 0)) - p) < 1e-4
         decibans = model.explain(cells).log_odds()[0]
-        assert f": {abs(decibans):.1f} decibans" in text(page, "#waterfall-note").replace("+", "").replace("−", "")
+        assert f": {abs(decibans):.1f} dban" in text(page, "#waterfall-note").replace("+", "").replace("−", "")
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +184,7 @@ def test_a_changed_cell_is_scored_and_can_be_reset(opened, bayes):
     cells = pd.DataFrame({"age": [77.5], "trade": ["smith"], "member": pd.array([None], dtype="boolean")})
     (proba,), told = model.predict_proba(cells), model.explain(cells)
     assert text(page, "#result") == f"{model.classes_[proba.argmax()]}, with probability {proba.max():.4f}"
-    assert f"{abs(told.log_odds()[0]):.1f} decibans" in text(page, "#waterfall-note")
+    assert f"{abs(told.log_odds()[0]):.1f} dban" in text(page, "#waterfall-note")
     page.locator("#target").select_option("no")
     page.locator("#against").select_option("yes")
     decibans = told.log_odds("no", "yes")[0]
@@ -219,7 +220,7 @@ def test_bars_begin_where_the_one_above_ended_whatever_row_is_shown(opened, baye
     assert len(orders) > 1
 
 
-def test_a_cell_that_is_no_number_is_said(opened, bayes):
+def test_text_in_a_numeric_field_is_a_problem(opened, bayes):
     page = opened(bayes[2])
     before = text(page, "#result")
     field(page, "age").fill("old")
@@ -229,7 +230,7 @@ def test_a_cell_that_is_no_number_is_said(opened, bayes):
     assert text(page, "#problem") == ""
 
 
-def test_rows_say_whether_they_were_right(opened, bayes):
+def test_rows_are_marked_right_or_wrong(opened, bayes):
     model, table, figures = bayes
     page = opened(figures)
     page.wait_for_function("[...document.querySelectorAll('#row option')].every((one) => /right|wrong/.test(one.text))")
@@ -258,7 +259,7 @@ def test_cells_of_a_row_are_scored_as_they_are_though_inputs_show_them_otherwise
     assert text(page, "#result").endswith(f"{model.predict_proba(pd.DataFrame({'a': ['s1']})).max():.4f}")
 
 
-def test_whole_numbers_that_javascript_would_round_are_told_apart(opened):
+def test_large_integers_stay_distinct(opened):
     rng = np.random.default_rng(11)
     y = rng.integers(0, 2, 300)
     table = pd.DataFrame({"id": 2**60 + 1 + rng.integers(0, 2, 300) + y, "z": rng.normal(size=300)})
@@ -270,7 +271,7 @@ def test_whole_numbers_that_javascript_would_round_are_told_apart(opened):
     np.testing.assert_allclose(scored, expected, rtol=0, atol=1e-9)
 
 
-def test_an_empty_document_is_no_missing_one(opened):
+def test_an_empty_document_is_not_missing(opened):
     documents = ["buy drugs now", "buy", "lunch", "lunch today", "", "", "", "drugs"]
     model = db.NaiveBayes(db.families.Text("bernoulli")).fit(documents, list("aabbbbba"))
     figures = report_of(model, documents, list("aabbbbba")).figures
@@ -285,7 +286,7 @@ def test_probabilities_that_are_no_sum_have_no_waterfall(opened):
     model = db.CalibratedClassifier(db.NaiveBayes(), method="isotonic").fit(x, y)
     page = opened(report_of(model, x, y).figures)
     assert page.locator("#probabilities .number").count() == 3
-    assert "no sum" in text(page, "#prediction")
+    assert "not a sum" in text(page, "#prediction")
     assert page.locator("#target, #waterfall-note, #parts").count() == 0
 
 
@@ -293,10 +294,10 @@ def test_one_class_is_the_only_one(opened):
     model = db.NaiveBayes().fit([[1.0], [2.0]], ["a", "a"])
     page = opened(report_of(model, [[1.0], [2.0]], ["a", "a"]).figures)
     assert text(page, "#result") == "a, with probability 1"
-    assert "the only class" in text(page, "#prediction")
+    assert "only one class" in text(page, "#prediction")
 
 
-def test_a_class_is_never_weighed_against_itself(opened, bayes):
+def test_a_class_is_never_compared_with_itself(opened, bayes):
     page = opened(bayes[2])
     for target in ("no", "yes"):
         page.select_option("#target", target)
@@ -307,7 +308,7 @@ def test_a_class_is_never_weighed_against_itself(opened, bayes):
     assert (page.input_value("#target"), page.input_value("#against")) == ("-1", "-1")
 
 
-def test_why_there_is_no_scoring_is_said(opened):
+def test_a_model_without_scoring_says_why(opened):
     page = opened(made.binary())
     assert "it was made by hand" in text(page, "#prediction")
 
@@ -358,7 +359,7 @@ def test_the_slider_goes_by_keyboard_and_by_number(opened):
     assert page.evaluate("deciban.threshold(900).tp") == curve["tp"][900]
 
 
-def test_what_is_no_threshold_leaves_it_as_it_was(opened):
+def test_an_invalid_threshold_is_ignored(opened):
     page = opened(made.binary())
     page.fill("#threshold", "0.25")
     page.fill("#threshold-number", "")
@@ -408,7 +409,7 @@ def test_evidence_follows_the_class(opened):
     page = opened(made.five(), drawn=True)
     page.select_option("#evidence-class", "elm")
     page.evaluate("deciban.drawAll()")
-    chosen = views(page, "What the values", 'view.signal("chosen")')
+    chosen = views(page, "Evidence of the values", 'view.signal("chosen")')
     assert chosen == ["elm"] * 3
     assert "for elm" in text(page, "#evidence-key")
 
@@ -418,9 +419,11 @@ def test_a_long_tail_is_marked_at_powers_of_ten(opened):
     figures["evidence"]["columns"][0]["scale"] = {"constant": 1.0, "ticks": [0, 1, 10]}
     figures["evidence"]["columns"][0]["evidence"]["rows"][0][0] = 0
     page = opened(figures, drawn=True)
-    (places,) = views(page, "What the values of age", '[0, 1, 10, 90].map(view.scale("x"))')
+    (places,) = views(page, "Evidence of the values of age", '[0, 1, 10, 90].map(view.scale("x"))')
     np.testing.assert_allclose(np.divide(places, places[-1]), np.log1p([0, 1, 10, 90]) / np.log1p(90))
-    (marked,) = views(page, "What the values of age", "view.container().innerHTML.match(/>(0|1|10)<\\/text>/g).length")
+    (marked,) = views(
+        page, "Evidence of the values of age", "view.container().innerHTML.match(/>(0|1|10)<\\/text>/g).length"
+    )
     assert marked >= 3
 
 
@@ -459,7 +462,7 @@ def test_columns_beyond_40_are_behind_a_button(opened):
     page = opened(figures)
     assert page.locator("#cells input").count() == 40
     before = text(page, "#result")
-    page.click("text=Show all: 5 more columns")
+    page.click("text=Show all: 5 more features")
     page.locator("#cells input").nth(44).wait_for()
     assert page.locator("#cells input").count() == 45
     assert page.locator("#cells input").evaluate_all("all => all.every((one) => one.value !== '')")

@@ -7,6 +7,7 @@ import pytest
 
 import deciban as db
 from tests.report.browser import browser_page as browser_page
+from tests.report.browser import some_slow
 from tests.report.cases import CASES
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -15,7 +16,7 @@ PHONE, DESK = {"width": 375, "height": 812}, {"width": 1280, "height": 900}
 RATES = ("sensitivity", "specificity", "precision", "f1")
 
 
-@pytest.fixture(scope="module", params=CASES)
+@pytest.fixture(scope="module", params=some_slow(CASES, "binary", "text", "glm"))
 def case(request):
     return CASES[request.param]()
 

@@ -11,6 +11,9 @@ import pandas as pd
 import pytest
 
 import deciban as db
+from deciban.evidence.pair_tables import PairTables
+from deciban.evidence.tables import Tables
+from deciban.export.javascript import LARGE, Pack
 from deciban.families import (
     Bernoulli,
     Binned,
@@ -25,13 +28,13 @@ from deciban.families import (
     Uniform,
 )
 from deciban.report.page import SCORING
-from deciban.report.scoring import LARGE, Pack, scoring
-from deciban.weighing.tables import Paired, Tables
-from tests.report.browser import browser_page
+from deciban.report.scoring import scoring
+from tests.report.browser import SLOW, browser_page, some_slow
 
 __all__ = ["browser_page"]
 pytestmark = pytest.mark.xdist_group("browser")
 
+MORE_POLICIES = [("skip", "category"), ("reserve", "skip")]  # for unseen levels and missing values
 SCRIPTS = Path(db.__file__).parent / "report" / "page"
 SCORE = "async ([scoring, rows]) => { const s = await Scoring.load(JSON.parse(scoring)); return rows.map(s.score); }"
 READ = "([column, texts]) => texts.map((text) => Scoring.read(column, text))"
@@ -96,7 +99,7 @@ def holed(column, rng, share=0.15):
 
 
 def mixed_table(seed, rows=60, new=False):
-    """Columns of all kinds, with holes; new rows have values never seen and numbers far out."""
+    """Columns of all kinds, with missing_share; new rows have values never seen and numbers far out."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 3, rows)
     colours = np.array(["red", "blue", "green", "", "gr\u00fcn"] + ["never seen"] * new)
@@ -144,8 +147,10 @@ FAMILIES = {
 
 
 @pytest.mark.usefixtures("quiet")
-@pytest.mark.parametrize("missing", ["skip", "category"])
-@pytest.mark.parametrize("unseen", ["skip", "reserve"])
+@pytest.mark.parametrize(
+    ("unseen", "missing"),
+    [("skip", "skip"), ("reserve", "category"), *(pytest.param(*v, marks=SLOW) for v in MORE_POLICIES)],
+)
 @pytest.mark.parametrize("families", FAMILIES)
 def test_naive_bayes(page, families, unseen, missing):
     X, y = mixed_table(1, rows=200)
@@ -155,15 +160,15 @@ def test_naive_bayes(page, families, unseen, missing):
 
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("covariance", ["shared", "per-class", "diagonal"])
-@pytest.mark.parametrize("holes", [0.0, 0.3])
-def test_gaussian_discriminant(page, covariance, holes):
+@pytest.mark.parametrize("missing_share", [0.0, 0.3])
+def test_gaussian_discriminant(page, covariance, missing_share):
     rng = np.random.default_rng(3)
     X = pd.DataFrame(rng.normal(size=(150, 4)) @ rng.normal(size=(4, 5)), columns=list("abcde"))  # singular
     X["f"], X["g"] = rng.normal(size=150), 2.0
     y = rng.integers(0, 3, 150)
     X.loc[y == 1, "b"] += 2.0
     model = db.GaussianDiscriminant(covariance, shrinkage=0.1 if covariance != "diagonal" else None).fit(X, y)
-    rows = X[:60].mask(rng.random((60, 7)) < holes)
+    rows = X[:60].mask(rng.random((60, 7)) < missing_share)
     rows.iloc[0] = np.nan
     assert_same(page, model, rows)
 
@@ -179,7 +184,7 @@ def test_a_model_that_is_too_large_for_a_page_is_not_in_it(monkeypatch):
     rng = np.random.default_rng(13)
     model = db.GaussianDiscriminant().fit(rng.normal(size=(90, 30)), np.arange(90) % 3)
     assert "arrays" in scoring(model)
-    monkeypatch.setattr("deciban.report.scoring.MOST", 5000)
+    monkeypatch.setattr("deciban.export.javascript.MOST", 5000)
     assert scoring(model) == {"why": "it would take 0 MB"}
 
 
@@ -192,7 +197,7 @@ EVIDENCE = {
 
 
 @pytest.mark.usefixtures("quiet")
-@pytest.mark.parametrize("settings", EVIDENCE)
+@pytest.mark.parametrize("settings", some_slow(EVIDENCE, "default", "prior"))
 def test_evidence_classifier(page, settings):
     X, y = mixed_table(4, rows=400)
     model = db.EvidenceClassifier(**EVIDENCE[settings]).fit(X, y)
@@ -273,7 +278,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("missing", ["skip", "category"])
+@pytest.mark.parametrize("missing", some_slow(["skip", "category"], "skip"))
 @pytest.mark.parametrize("family", TEXTS)
 def test_documents(page, family, missing):
     model = db.NaiveBayes(TEXTS[family], missing=missing).fit(*texts(6, 100))
@@ -319,7 +324,7 @@ def test_linear_classifiers(page, kind, classes):
 
 
 @pytest.mark.usefixtures("quiet")
-@pytest.mark.parametrize("missing", ["skip", "category"])
+@pytest.mark.parametrize("missing", some_slow(["skip", "category"], "category"))
 @pytest.mark.parametrize("families", ["by kind", "one each", "bins", "words"])
 def test_twins(page, families, missing):
     X, y = mixed_table(14, rows=200)
@@ -383,7 +388,7 @@ def test_halfspace(page):
 
 
 @pytest.mark.usefixtures("quiet")
-@pytest.mark.parametrize("classes", ["two", "three"])
+@pytest.mark.parametrize("classes", some_slow(["two", "three"], "three"))
 @pytest.mark.parametrize("method", ["temperature", "isotonic"])
 @pytest.mark.parametrize("inner", [db.NaiveBayes(), db.LogisticRegression(l2=1.0), db.CalibratedClassifier()], ids=repr)
 def test_calibrated(page, inner, method, classes):
@@ -536,8 +541,9 @@ def test_every_family_has_a_formula_and_is_tested():
 
 def test_every_reader_of_tables_has_codes():
     """Or says by itself how it is scored elsewhere, as pairs of columns do."""
-    assert {Paired} == {kind for kind in Tables.__subclasses__() if kind.formulas is not Tables.formulas}
-    assert all(kind.coding is not Tables.coding for kind in Tables.__subclasses__() if kind is not Paired)
+    kinds = {kind for kind in Tables.__subclasses__() if kind.__module__.startswith("deciban.")}
+    assert {PairTables} == {kind for kind in kinds if kind.formulas is not Tables.formulas}
+    assert all(kind.code_formula is not Tables.code_formula for kind in kinds - {PairTables})
 
 
 def test_every_model_has_scores():
@@ -633,7 +639,7 @@ def test_large_models_are_deflated(page):
     rows = X[:50].mask(rng.random((50, 4)) < 0.2)
     assert_same(page, model, rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("deciban.report.scoring.LARGE", len(plain))
+        patch.setattr("deciban.export.javascript.LARGE", len(plain))
         whole = scoring(model)
         assert base64.b64decode(whole["arrays"]["data"]) == plain
         assert not whole["arrays"]["deflated"]
@@ -663,7 +669,7 @@ def test_rows_of_large_tables_that_are_equal_are_packed_once(page):
 
 
 def dated_table(rows, seed=0):
-    """Dates with a clock and without, before 1970 too, times of day, and holes; the class depends on the weekday."""
+    """Dates with and without a time of day, before 1970 too, times, and missing values; weekends are late."""
     rng = np.random.default_rng(seed)
     signup = pd.Timestamp("1969-01-01") + pd.to_timedelta(rng.integers(0, 20_000, rows), unit="D")
     back = signup + pd.to_timedelta(rng.integers(1, 10**9, rows), unit="ms")

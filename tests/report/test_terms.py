@@ -13,8 +13,8 @@ import pytest
 import deciban as db
 from deciban import _kernels
 from deciban.families import Text
+from tests.kernels.test_text_kernels import MAKER, same_version
 from tests.report.browser import browser_page
-from tests.test_text_kernels import MAKER, same_version
 
 __all__ = ["browser_page"]
 pytestmark = pytest.mark.xdist_group("browser")
@@ -49,7 +49,7 @@ def terms_in_the_page(page, texts, cut):
 
 
 def terms_in_the_kernel(text, cut):
-    return _kernels.terms_of(np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8), cut)
+    return _kernels.tokenize(np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8), cut)
 
 
 def assert_same(page, texts, cut):

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from deciban.batch import Coded
+from deciban.data.batch import Coded
 from deciban.errors import NegativeEvidence
 from deciban.statistics import Counts
-from tests.laws import Subject, rows, same_evidence
+from tests.laws import Subject, equal_statistics, rows
 
 LEVELS = ("b", 3, 0.5, None, "a", -1)
 
@@ -25,7 +25,7 @@ def collect(values, labels, weights, classes):
     return Counts.of(values.codes, values.levels, labels, weights, classes)
 
 
-SUBJECTS = [Subject(Counts, "Counts", collect, coded, same_evidence)]
+SUBJECTS = [Subject(Counts, "Counts", collect, coded, equal_statistics)]
 
 
 def of(*columns, labels=None):
@@ -61,8 +61,8 @@ def test_counts_are_those_of_a_counter(drawn):
 
 
 def test_values_stand_in_one_order_whatever_the_batches_knew():
-    early, late = of(["y", "x", "y"], [2, 10, 2]), of(["z", "x", None], [10, 1, 10])
-    for both in (early + late, late + early):
+    early, lazy = of(["y", "x", "y"], [2, 10, 2]), of(["z", "x", None], [10, 1, 10])
+    for both in (early + lazy, lazy + early):
         assert both.levels == (("x", "y", "z"), (1, 2, 10))
         assert column_of(both, 0) == {"x": [2], "y": [2], "z": [1]}
         assert column_of(both, 1) == {1: [1], 2: [2], 10: [3]}
@@ -95,6 +95,6 @@ def test_truth_is_saved_as_truth():
 
 
 def test_zero_is_the_evidence_of_no_rows():
-    same_evidence(
+    equal_statistics(
         Counts.zero(2, 1), collect(Coded(np.zeros((0, 1), np.int32), (LEVELS,)), np.zeros(0, np.int32), None, 2), None
     )

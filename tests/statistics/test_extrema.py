@@ -6,9 +6,9 @@ from hypothesis import given
 
 from deciban.errors import NegativeEvidence, NotInvertible
 from deciban.statistics import Extrema
-from tests.laws import Subject, holes, matrices, rows, same_evidence, wild
+from tests.laws import Subject, equal_statistics, matrices, nans, rows, wild
 
-SUBJECTS = [Subject(Extrema, "Extrema", Extrema.of, matrices(wild | holes), same_evidence, forgets=False)]
+SUBJECTS = [Subject(Extrema, "Extrema", Extrema.of, matrices(wild | nans), equal_statistics, subtracts=False)]
 
 
 @given(rows(SUBJECTS[0]))
@@ -34,7 +34,7 @@ def test_extrema_are_those_of_the_rows_that_weigh_something(drawn):
 def test_extrema_without_a_row_are_those_of_the_others(drawn):
     found = SUBJECTS[0].of(drawn)
     for i in range(len(drawn)):
-        left = found.without(SUBJECTS[0].of(drawn.take(np.array([i]))))
+        left = found.subtract_row(SUBJECTS[0].of(drawn.take(np.array([i]))))
         expected = SUBJECTS[0].of(drawn.take(np.delete(np.arange(len(drawn)), i)))
         assert np.array_equal(left.low, expected.low)
         assert np.array_equal(left.high, expected.high)
@@ -45,11 +45,11 @@ def test_extrema_without_a_row_are_those_of_the_others(drawn):
 def test_more_than_was_learned_cannot_be_left_out(never):
     learned = Extrema.of(np.array([[1.0], [2.0]]), np.zeros(2, np.int32), None, 1)
     with pytest.raises(NegativeEvidence):
-        learned.without(Extrema.of(np.array(never), np.zeros(len(never), np.int32), None, 1))
+        learned.subtract_row(Extrema.of(np.array(never), np.zeros(len(never), np.int32), None, 1))
 
 
 def test_zero_is_the_evidence_of_no_rows():
-    same_evidence(Extrema.zero(2, 3), Extrema.of(np.zeros((0, 3)), np.zeros(0, np.int32), None, 2), None)
+    equal_statistics(Extrema.zero(2, 3), Extrema.of(np.zeros((0, 3)), np.zeros(0, np.int32), None, 2), None)
 
 
 def test_it_says_that_it_cannot_forget():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from deciban.errors import NegativeEvidence
 from deciban.statistics import Histogram
 from deciban.statistics.histogram import keys_of, values_of
-from tests.laws import Subject, holes, matrices, same_evidence, wild
+from tests.laws import Subject, equal_statistics, matrices, nans, wild
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -23,12 +23,12 @@ def at_level_of(expected, actual):
 
 
 SUBJECTS = [
-    Subject(Histogram, f"Histogram(cap={cap})", partial(Histogram.of, cap=cap), matrices(wild | holes), same_evidence,
-            as_forgotten=at_level_of)
+    Subject(Histogram, f"Histogram(cap={cap})", partial(Histogram.of, cap=cap), matrices(wild | nans), equal_statistics,
+            after_subtraction=at_level_of)
     for cap in (2, 4, 2048)
 ] + [
-    Subject(Histogram, f"Histogram(bits={bits})", partial(Histogram.of, bits=bits), matrices(wild | holes),
-            same_evidence, as_forgotten=at_level_of)
+    Subject(Histogram, f"Histogram(bits={bits})", partial(Histogram.of, bits=bits), matrices(wild | nans),
+            equal_statistics, after_subtraction=at_level_of)
     for bits in (2, 100)
 ]  # fmt: skip
 
@@ -106,7 +106,7 @@ def test_merging_in_any_order_is_one_batch(values, cap, random):
     while len(parts) > 1:  # any two of them, again and again
         a, b = (parts.pop(random.randrange(len(parts))) for _ in range(2))
         parts.append(a + b)
-    same_evidence(parts[0], of(values, cap), None)
+    equal_statistics(parts[0], of(values, cap), None)
 
 
 def test_values_are_exact_below_the_cap():
@@ -134,7 +134,7 @@ def test_batches_beyond_the_cap_give_the_level_of_all_values():
     total = parts[3]
     for i in (6, 0, 5, 1, 4, 2):
         total = total + parts[i]
-    same_evidence(total, whole, None)
+    equal_statistics(total, whole, None)
     assert whole.levels.item() == least_level(x.tolist(), 64)
 
 
@@ -161,10 +161,12 @@ def test_rows_never_learned_cannot_be_forgotten():
 
 
 def test_zero_is_the_evidence_of_no_rows():
-    same_evidence(Histogram.zero(1, 1, cap=9), of([], 9), None)
+    equal_statistics(Histogram.zero(1, 1, cap=9), of([], 9), None)
 
 
 def test_single_precision_is_counted_as_the_doubles_it_equals():
     x = np.random.default_rng(4).normal(size=(500, 2)).astype(np.float32)
     labels = np.zeros(500, np.int32)
-    same_evidence(Histogram.of(x, labels, None, 1, 99), Histogram.of(x.astype(np.float64), labels, None, 1, 99), None)
+    equal_statistics(
+        Histogram.of(x, labels, None, 1, 99), Histogram.of(x.astype(np.float64), labels, None, 1, 99), None
+    )

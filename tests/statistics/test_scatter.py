@@ -8,7 +8,7 @@ import pytest
 
 from deciban.errors import NegativeEvidence
 from deciban.statistics import Scatter
-from tests.laws import Subject, assert_same_bits, holes, matrices, tame, wild
+from tests.laws import Subject, assert_same_bits, matrices, nans, tame, wild
 
 
 def agree(actual, expected, rows):
@@ -28,8 +28,8 @@ def agree(actual, expected, rows):
 
 
 SUBJECTS = [
-    Subject(Scatter, f"Scatter({kind}, {size})", partial(Scatter.of, shared=kind == "shared"), matrices(cells | holes),
-            agree, apart=kind != "shared", joint=True)
+    Subject(Scatter, f"Scatter({kind}, {size})", partial(Scatter.of, shared=kind == "shared"), matrices(cells | nans),
+            agree, independent_classes=kind != "shared", joint=True)
     for kind in ("shared", "per-class")
     for size, cells in {"wild": wild, "tame": tame}.items()
 ]  # fmt: skip
@@ -120,7 +120,7 @@ def test_a_class_that_comes_later_has_its_own_scatter():
     """One class alone also has one matrix, but it is not everybody's."""
     rng = np.random.default_rng(3)
     first, later = rng.normal(size=(20, 2)), 5 * rng.normal(size=(20, 2))
-    merged = of(first).align([0], 2) + of(later).align([1], 2)
+    merged = of(first).reindex_classes([0], 2) + of(later).reindex_classes([1], 2)
     np.testing.assert_allclose(
         merged.within, [20 * np.cov(x.T, ddof=0) for x in (first, later)], rtol=1e-12, atol=1e-12
     )
@@ -156,7 +156,7 @@ def test_nothing_is_left_of_a_column_that_is_constant_without_the_row(shared, va
     labels = np.arange(40) % 3
     x[7, 1] += 3.0
     row = of(x[[7]], labels[[7]], shared=shared, classes=3)
-    left = of(x, labels, shared=shared).without(row)
+    left = of(x, labels, shared=shared).subtract_row(row)
     expected = of(np.delete(x, 7, axis=0), np.delete(labels, 7), shared=shared)
     assert not left.within[:, 1].any()
     assert not left.within[:, :, 1].any()
@@ -169,12 +169,12 @@ def test_nothing_is_left_of_a_column_that_is_constant_without_the_row(shared, va
 def test_without_a_row_is_the_difference_where_columns_vary(shared):
     x, labels = np.random.default_rng(7).normal(size=(30, 3)), np.arange(30) % 2
     s, row = of(x, labels, shared=shared), of(x[[4]], labels[[4]], shared=shared, classes=2)
-    assert_same_bits(s.without(row).to_arrays(), (s - row).to_arrays())
+    assert_same_bits(s.subtract_row(row).to_arrays(), (s - row).to_arrays())
 
 
 def test_a_class_with_one_row_left_has_no_scatter():
     x = np.random.default_rng(8).normal(size=(10, 2))
     labels = np.array([0] * 8 + [1, 1])
-    left = of(x, labels).without(of(x[[9]], labels[[9]], classes=2))
+    left = of(x, labels).subtract_row(of(x[[9]], labels[[9]], classes=2))
     assert not left.within[1].any()
     np.testing.assert_allclose(left.mean[1], x[8], rtol=1e-15)

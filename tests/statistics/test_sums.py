@@ -59,8 +59,8 @@ def test_value_is_rounded_once():
 def test_place_and_take_undo_each_other_along_any_axis():
     s = Sum.of([[1e16, 2.0], [3.0, 4.0]]) + Sum.of([[1.0, 0.0], [0.0, 0.5]])
     assert len(s.words) == 2
-    assert s.place([2, 0], 3).take([2, 0]) == s
-    assert s.place([1, 3], 5, axis=1).take([1, 3], axis=1) == s
+    assert s.scatter([2, 0], 3).take([2, 0]) == s
+    assert s.scatter([1, 3], 5, axis=1).take([1, 3], axis=1) == s
 
 
 def test_take_forgets_words_that_nothing_needs():

@@ -9,14 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from deciban.batch import Texts
+from deciban.data.batch import Texts
+from deciban.data.terms import Terms
 from deciban.errors import DecibanError, NegativeEvidence
 from deciban.families import Text
 from deciban.statistics import Tokens
-from deciban.statistics.tokens import TermRows, Terms
+from deciban.statistics.tokens import TermRows
 from tests import exact
-from tests.laws import Subject, rows, same_evidence
-from tests.test_text_kernels import terms_of
+from tests.kernels.test_text_kernels import terms_of
+from tests.laws import Subject, equal_statistics, rows
 
 WORDS = ["a", "b", "c", "do", "don't", "1,5", "été", "😀", "x" * 9, "x" * 9 + "y", "-", ""]
 CUTS = {
@@ -43,7 +44,7 @@ def collecting(cut, once):
 
 def subject(name, once, **cut):
     collect = collecting(Text(**cut).cut, once)
-    return Subject(Tokens, f"Tokens {name}", collect, documents, same_evidence, joint=True, fixed=True)
+    return Subject(Tokens, f"Tokens {name}", collect, documents, equal_statistics, joint=True, fixed=True)
 
 
 SUBJECTS = [
@@ -100,7 +101,7 @@ def test_columns_are_one_bag():
 
 
 def test_zero_is_the_evidence_of_no_rows():
-    same_evidence(
+    equal_statistics(
         Tokens.zero(2, 1), Tokens.of(Texts.of([]), Text().cut, np.zeros(0, np.int32), None, 2, once=False), None
     )
 

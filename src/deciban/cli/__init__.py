@@ -1,4 +1,4 @@
-"""The command `deciban`. Heavy imports wait until a command needs them; mail is filtered without any."""
+"""The command `deciban`. Each command imports what it needs; the mail commands do without typer and pyarrow."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ def main() -> None:
     from deciban.cli import mail
 
     try:
-        if mail.is_asked_for(sys.argv[1:]):
+        if mail.is_mail_command(sys.argv[1:]):
             gc.disable()  # there is little to collect, and looking for it takes a twentieth of the time
             raise SystemExit(mail.run(sys.argv[2], sys.argv[3:]))
         from deciban.cli.commands import app
-        from deciban.cli.reporting import end_orderly
+        from deciban.cli.process_exit import exit_on_signals
 
-        end_orderly()
+        exit_on_signals()
         app(prog_name="deciban")
-    except KeyboardInterrupt:  # while all that is imported or put together; a command ends by itself
+    except KeyboardInterrupt:  # during imports; later, commands handle it
         raise SystemExit(130) from None
 
 

@@ -1,4 +1,4 @@
-"""All commands, but for those that filter mail: see mail.py."""
+"""All commands of the command line; for those of `deciban mail` see mail.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 
 import deciban
 from deciban.cli import combine, demo, evaluate, explain, fit, mail, predict, report, show
-from deciban.cli.reporting import reported
+from deciban.cli.error_reporting import reported
 
 app = typer.Typer(
     add_completion=True,
@@ -18,8 +18,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         typer.echo(f"deciban {deciban.__version__}")
         raise typer.Exit
 
@@ -27,7 +27,7 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Classification you can add up: fit, predict and explain in decibans."""
@@ -49,8 +49,8 @@ def _mail(context: typer.Context) -> None:
     raise typer.Exit(mail.run(str(context.info_name), context.args))
 
 
-mails = typer.Typer(no_args_is_help=True, help="Filter mail by a model, and teach it, mail by mail.")
+mails = typer.Typer(no_args_is_help=True, help="Filter mail with a model, and train it mail by mail.")
 app.add_typer(mails, name="mail")
 for name, help_ in mail.COMMANDS.items():
-    rest = {"ignore_unknown_options": True, "allow_extra_args": True}  # which argparse reads
+    rest = {"ignore_unknown_options": True, "allow_extra_args": True}  # argparse reads them
     mails.command(name, help=help_, add_help_option=False, context_settings=rest)(_mail)

@@ -13,7 +13,7 @@ EVADE = ["No", "No", "No", "No", "Yes", "No", "No", "Yes", "No", "Yes"]
 
 
 def demo() -> None:
-    """Fit the lectures' mixed table and iris; print the tables, predictions and an explanation in decibans.
+    """Fit a mixed table and iris, and print summaries, predictions and an explanation in decibans.
 
     \b
     Examples:
@@ -24,7 +24,7 @@ def demo() -> None:
 
 
 def show(write: Callable[[str], None]) -> None:
-    """Writes the demonstration, paragraph by paragraph."""
+    """Writes the demonstration, a paragraph at a time."""
     for part in (_mixed_table, _iris):
         part(write)
 
@@ -33,22 +33,22 @@ def _mixed_table(write: Callable[[str], None]) -> None:
     import numpy as np
     import pyarrow as pa
 
-    from deciban.models import NaiveBayes
+    from deciban.estimators import NaiveBayes
 
     people = pa.table({"Refund": REFUND, "Status": STATUS, "Income": INCOME, "Evade": EVADE})
     write("TEN PEOPLE: text and numbers in one table. Who evades taxes?\n")
     model = NaiveBayes(smoothing=0).fit(people, "Evade")
     write(str(model.summary()))
-    asked = pa.table({"Refund": ["No"], "Status": ["Divorced"], "Income": [120]})
-    joint = np.exp(model.predict_joint_log_proba(asked)[0])
+    person = pa.table({"Refund": ["No"], "Status": ["Divorced"], "Income": [120]})
+    joint = np.exp(model.predict_joint_log_proba(person)[0])
     write("\nA new person: no refund, divorced, income 120. Joint probabilities, by maximum likelihood:")
     for label, p in zip(model.classes_, joint, strict=True):
         write(f"  {label:<4} {p:.10e}")
-    write(f"Predicted: {model.predict(asked)[0]}\n")
-    write(str(model.explain(asked)))
+    write(f"Predicted: {model.predict(person)[0]}\n")
+    write(str(model.explain(person)))
     write("\nForget the last two people, exactly:")
     model.forget(people.slice(8), "Evade")
-    write(f"  {model.class_count_.sum():g} rows left; P(Yes | that person) = {model.predict_proba(asked)[0, 1]:.3g}\n")
+    write(f"  {model.class_count_.sum():g} rows left; P(Yes | that person) = {model.predict_proba(person)[0, 1]:.3g}\n")
 
 
 def _iris(write: Callable[[str], None]) -> None:
@@ -56,7 +56,7 @@ def _iris(write: Callable[[str], None]) -> None:
     import pyarrow as pa
     from sklearn.datasets import load_iris
 
-    from deciban.models import GaussianDiscriminant, NaiveBayes
+    from deciban.estimators import GaussianDiscriminant, NaiveBayes
 
     iris = load_iris()
     labels = np.array([str(name) for name in iris.target_names])[iris.target]
@@ -64,19 +64,19 @@ def _iris(write: Callable[[str], None]) -> None:
     flowers = pa.table({name: iris.data[:, j] for j, name in enumerate(columns)})
     rows = np.random.default_rng(2).permutation(len(labels))
     train, test = rows[:100], rows[100:]
-    learn, ask = flowers.take(train), flowers.take(test)
-    write("IRIS: 100 flowers to learn from, 50 to test.\n")
-    naive = NaiveBayes().fit(learn, labels[train])
+    X_train, X_test = flowers.take(train), flowers.take(test)
+    write("IRIS: 100 flowers to train on, 50 to test on.\n")
+    naive = NaiveBayes().fit(X_train, labels[train])
     write(str(naive.summary()))
     write("")
     models = {
         "naive Bayes": naive,
-        "shared covariance": GaussianDiscriminant().fit(learn, labels[train]),
-        "covariance per class": GaussianDiscriminant("per-class").fit(learn, labels[train]),
+        "shared covariance": GaussianDiscriminant().fit(X_train, labels[train]),
+        "covariance per class": GaussianDiscriminant("per-class").fit(X_train, labels[train]),
     }
     for name, model in models.items():
-        right = model.predict(ask) == labels[test]
-        write(f"{name:<21} {right.sum()} of {len(test)} right, {model.n_parameters_} parameters")
-    unsure = int(np.argmin(naive.predict_proba(ask).max(axis=1)))
-    write(f"\nThe flower that naive Bayes is least sure of is {labels[test][unsure]}:")
-    write(str(naive.explain(ask.slice(unsure, 1))))
+        correct = model.predict(X_test) == labels[test]
+        write(f"{name:<21} {correct.sum()} of {len(test)} correct, {model.n_parameters_} parameters")
+    least_certain = int(np.argmin(naive.predict_proba(X_test).max(axis=1)))
+    write(f"\nThe flower that naive Bayes is least certain of is {labels[test][least_certain]}:")
+    write(str(naive.explain(X_test.slice(least_certain, 1))))

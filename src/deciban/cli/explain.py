@@ -1,4 +1,4 @@
-"""`deciban explain`: predictions of some rows as lists of decibans."""
+"""`deciban explain`: the contributions to predictions, in decibans."""
 
 from __future__ import annotations
 
@@ -9,58 +9,58 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deciban.cli.options import Data, Json, Model, Reading, reads_files
+from deciban.cli.options import Data, Json, Model, Reading, with_groups
 
 if TYPE_CHECKING:
-    from deciban.explain import Explanation
-    from deciban.sources.arrow import TableFrame
-    from deciban.sources.files import Scan
+    from deciban.data.arrow import TableFrame
+    from deciban.data.files.scan import Scan
+    from deciban.display.explanation import Explanation
     from deciban.types import Level
 
 
 class Lines(StrEnum):
-    """What has a line of its own."""
+    """What each line of an explanation is about."""
 
     column = "column"
     pair = "pair"
 
 
-@reads_files
+@with_groups
 def explain(
     model: Model,
     data: Data,
     reading: Reading,
-    row: Annotated[list[int], typer.Option(help="A row, counted from 0 without the header. Repeatable.", min=0)],
+    row: Annotated[list[int], typer.Option(help="The number of a row, from 0, without the header. Repeatable.", min=0)],
     pos_label: Annotated[
-        str | None, typer.Option("--pos-label", help="The class to explain; else the one predicted.")
+        str | None, typer.Option("--pos-label", help="The class to explain (default: the predicted one).")
     ] = None,
-    against: Annotated[str | None, typer.Option(help="The class to compare with; else the runner-up.")] = None,
-    by: Annotated[Lines, typer.Option(help="Pairs of columns shared out to both, or as lines of their own.")] = (
+    against: Annotated[str | None, typer.Option(help="The class to compare with (default: the runner-up).")] = None,
+    by: Annotated[Lines, typer.Option(help="Split evidence of pairs between both columns, or list pairs.")] = (
         Lines.column
     ),
     json: Json = False,
 ) -> None:
-    """Explain predictions: how many decibans each column, with its value, adds for one class against another.
+    """Explain predictions: the decibans that each feature adds for one class against another.
 
-    Ten decibans are odds of ten to one. The parts sum to the log-odds of the prediction.
+    Ten decibans are odds of ten to one. Contributions sum to the log-odds of the prediction.
 
     \b
     Examples:
       deciban explain people.deciban new.csv --row 0
       deciban explain people.deciban new.csv --row 0 --pos-label Yes --json
     """
-    from deciban.cli.data import class_named, columns_for, require_able, require_rows
-    from deciban.cli.objects import print_object
-    from deciban.models import load
+    from deciban.cli.json_output import print_object
+    from deciban.cli.model_rows import class_named, columns_for, require_able, require_rows
+    from deciban.estimators import load
 
-    found = load(model)
-    require_able(found, "explain", "be explained in decibans")
-    require_rows(found, "to explain")
-    target, other = class_named(found, pos_label, "--pos-label"), class_named(found, against, "--against")
+    loaded = load(model)
+    require_able(loaded, "explain", "be explained in decibans")
+    require_rows(loaded, "explain")
+    target, other = class_named(loaded, pos_label, "--pos-label"), class_named(loaded, against, "--against")
     numbers = list(dict.fromkeys(row))
-    stream = columns_for(found, reading.scan(data))
+    stream = columns_for(loaded, reading.scan(data))
     frame = rows_numbered(stream, numbers)
-    explanation = _explained(found, stream, frame, numbers, by.value)
+    explanation = _explained(loaded, stream, frame, numbers, by.value)
     if json:
         print_object([_object(explanation, i, n, target, other) for i, n in enumerate(numbers)])
         return
@@ -69,34 +69,34 @@ def explain(
 
 
 def rows_numbered(stream: Scan, numbers: Sequence[int]) -> TableFrame:
-    """Some rows, in the order of their numbers as given; nothing is read beyond the last."""
+    """Rows by number, in the order given; nothing is read beyond the last of them."""
     import pyarrow as pa
 
+    from deciban.data.stream import retry_with_wider_types
     from deciban.errors import DecibanError
-    from deciban.sources.stream import settled
 
     def find() -> tuple[dict[int, Any], int]:
-        found: dict[int, Any] = {}
+        rows: dict[int, Any] = {}
         first = 0
         for frame in stream.frames():
             stop = first + frame.rows
-            found |= {n: frame.table.slice(n - first, 1) for n in numbers if first <= n < stop}
+            rows |= {n: frame.table.slice(n - first, 1) for n in numbers if first <= n < stop}
             first = stop
-            if len(found) == len(numbers):
+            if len(rows) == len(numbers):
                 break
-        return found, first
+        return rows, first
 
-    found, rows = settled(find)
+    rows, count = retry_with_wider_types(find)
     for n in numbers:
-        if n not in found:
-            raise DecibanError(f"--row {n}: there are {rows} rows, counted from 0")
-    return replace(stream.empty, table=pa.concat_tables([found[n] for n in numbers]))
+        if n not in rows:
+            raise DecibanError(f"--row {n}: there are only {count} rows, numbered from 0")
+    return replace(stream.empty, table=pa.concat_tables([rows[n] for n in numbers]))
 
 
 def _explained(model: Any, stream: Scan, frame: TableFrame, numbers: Sequence[int], by: str) -> Explanation:
     from deciban.errors import RowError
 
-    with stream.located():
+    with stream.error_context():
         try:
             explanation: Explanation = model.explain(frame, by=by)
         except RowError as error:

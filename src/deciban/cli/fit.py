@@ -1,250 +1,153 @@
-"""`deciban fit`: from files to a model file."""
+"""`deciban fit`: from data files to a model file."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deciban.cli.kinds import DEFAULT, FAMILIES, KINDS, SETTINGS
-from deciban.cli.options import Data, Json, Label, Quiet, Reading, TrimLabel, Weight, choice, reads_files
+from deciban.cli.model_kinds import DEFAULT, KINDS, ModelSettings, family_words, model_choice, model_option, option_for
+from deciban.cli.options import Data, Json, Quiet, Reading, TargetOptions, choice, with_groups
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from deciban.evaluation import Evaluation
 
-MODEL = "What is learned"  # headlines in the help
-JUDGED = "How good it is"
+quality_option = partial(typer.Option, rich_help_panel="Evaluation")
 
 
-@reads_files
+@with_groups
 def fit(
     data: Data,
-    reading: Reading,
-    label: Label = None,
+    target: TargetOptions,
+    *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The model file; one that is there is replaced at the end.")
+        Path | None, typer.Option("--output", "-o", help="The model file to write; replaced once the fit is done.")
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(help="Go on learning with this model; -o is then the same file, if not given.")
+        Path | None, typer.Option(help="Continue training this model; -o defaults to the same file.")
     ] = None,
     like: Annotated[
         Path | None,
-        typer.Option(help="Read columns as this model does, and learn DATA alone: both models can then be merged."),
+        typer.Option(help="Fit a new model that reads columns as this one does, so that both can be merged exactly."),
     ] = None,
     label_from_folder: Annotated[
-        bool, typer.Option("--label-from-folder", help="Of mail or texts: the class is the folder below DATA.")
+        bool, typer.Option("--label-from-folder", help="For mail and texts: the label is the folder below DATA.")
     ] = False,
     text: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COL,COL", help="Columns of documents, whose words are evidence; all those of mail. Repeatable."
-        ),
+        typer.Option(metavar="COL,COL", help="Columns of documents (for mail: all columns). Repeatable."),
     ] = None,
-    drop: Annotated[list[str] | None, typer.Option(metavar="COL,COL", help="Columns to leave out. Repeatable.")] = None,
-    weight: Weight = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="COL,COL", help="Columns to drop. Repeatable.")] = None,
     engine: Annotated[
         str | None,
         choice(
             "--engine",
             among=["dask", "spark"],
-            help="What reads DATA, here or on a cluster: also s3://..., hdfs://... and folders of csv, jsonl, parquet.",
+            help="Fit on a cluster, or on this machine's cores: DATA may be s3://..., hdfs://... and folders of files.",
         ),
     ] = None,
-    model: Annotated[
-        str | None,
-        choice("--model", among=KINDS, help=f"The kind of model; {DEFAULT} if not given.", rich_help_panel=MODEL),
-    ] = None,
+    model: Annotated[str | None, model_choice("--model", among=KINDS, help=f"The model (default {DEFAULT}).")] = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option(
+        model_option(
             metavar="COL=FAMILY",
-            help=f"How a column is read, a=category,b=number; of naive-bayes also its family: {', '.join(FAMILIES)}. "
-            "Repeatable.",
-            rich_help_panel=MODEL,
+            help="How to read a column: a=category,b=number; for naive-bayes also its family: "
+            f"{', '.join(family_words())}. Repeatable.",
         ),
     ] = None,
-    families: Annotated[
-        str | None,
-        choice(
-            "--families",
-            among=["auto"],
-            help="Of naive-bayes: choose families of numbers by leave-one-out.",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    smoothing: Annotated[
-        str | None,
-        typer.Option(
-            metavar="auto|NUMBER",
-            help="Of naive-bayes: Laplace's count to add; 1 if not given.",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    missing_cells: Annotated[
-        str | None,
-        choice(
-            "--missing",
-            among=["skip", "category"],
-            help="Of naive-bayes: a missing cell is no evidence, or a value of its own.",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    prior: Annotated[
-        str | None,
-        choice(
-            "--prior",
-            among=["empirical", "laplace", "uniform"],
-            help="The classes' probabilities before any evidence.",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    shrinkage: Annotated[
-        str | None,
-        typer.Option(
-            metavar="auto|oas|NUMBER", help="Of lda and qda: that of the covariance, 0 to 1.", rich_help_panel=MODEL
-        ),
-    ] = None,
-    l2: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="Of logistic and softmax: the penalty.", rich_help_panel=MODEL)
-    ] = None,
-    pairs: Annotated[
-        str | None,
-        typer.Option(
-            metavar="auto|NUMBER",
-            help="Of evidence: how many pairs of columns are read together, at most.",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    trees: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBER",
-            help="Of evidence: how many decision trees are grown; 128 if not given, 0 for none.",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    max_weight_rows: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBER",
-            help="Of evidence: the most rows that trees are grown and weights are fitted on; 200,000 if not given.",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    random_state: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBER",
-            help="Of evidence: the seed of its trees and of the choice of rows; 0 if not given.",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
+    settings: ModelSettings,
     calibrate: Annotated[
         str | None,
-        choice(
+        model_choice(
             "--calibrate",
             among=["temperature", "isotonic"],
-            help="Correct the probabilities by folds; reads all rows into memory.",
-            rich_help_panel=MODEL,
+            help="Calibrate the probabilities by cross-validation; reads all rows into memory.",
         ),
     ] = None,
     folds: Annotated[
         int | None,
-        typer.Option(
-            help="Cross-validate by so many folds; reads all rows into memory, but with --engine.",
-            min=2,
-            rich_help_panel=JUDGED,
+        quality_option(
+            help="Cross-validate with this many folds; reads all rows into memory, unless --engine is given.", min=2
         ),
     ] = None,
     loo: Annotated[
-        bool,
-        typer.Option("--loo", help="Leave each row out; reads all rows into memory.", rich_help_panel=JUDGED),
+        bool, quality_option("--loo", help="Evaluate by leave-one-out; reads all rows into memory.")
     ] = False,
-    trim_label: TrimLabel = None,
+    reading: Reading,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn a model from files, and write it to a file.
+    """Fit a model to files, and write it to a file.
 
-    evidence (in two passes), naive-bayes, lda and qda read batch by batch: files may be larger than memory.
+    evidence (in two passes), naive-bayes, lda and qda are fitted batch by batch: files may be larger than memory.
 
-    --resume adds rows to what was counted; the weights of evidence stay as they are: see refit-weights.
+    --resume adds rows to the counts of a model. evidence keeps its weights until refit-weights.
 
-    --like makes parts, on other machines or later, that merge adds up to one model without loss.
+    --like fits parts, on other machines or later, that `deciban merge` adds up without loss.
 
-    --engine needs deciban's extra dask or spark to be installed; Dask uses the scheduler of DASK_SCHEDULER_ADDRESS.
+    --engine needs the extra dask or spark. Dask connects to the scheduler at DASK_SCHEDULER_ADDRESS, if it is set.
 
-    Nothing is written if anything fails.
+    If the fit fails, no file is written.
 
     \b
     Examples:
       deciban fit people.csv --label evade -o people.deciban
       deciban fit more.csv --resume people.deciban
     """
-    from deciban.cli.learning import learned, learned_like, opened, resumed
-    from deciban.cli.show import fitted
-    from deciban.storage import locked
+    from deciban.cli.fitting import ModelPlan, fit_like, fit_new, opened, resumed
+    from deciban.cli.show import print_fitted
+    from deciban.persist.storage import locked
 
-    given = (families, smoothing, missing_cells, prior, shrinkage, l2, pairs, trees, max_weight_rows, random_state)
-    asked = dict(zip(SETTINGS, given, strict=True))
-    settings = {name: value for name, value in asked.items() if value is not None}
     if resume is not None and like is not None:
-        raise typer.BadParameter("--resume adds rows to the model, --like makes another one: give one of them")
-    follows = "--like" if resume is None else "--resume"
+        raise typer.BadParameter("--resume adds rows to a model, --like fits another one: use only one of them")
     if resume is not None or like is not None:
         others = {"--model": model, "--columns": columns, "--drop": drop, "--calibrate": calibrate, "--folds": folds}
-        others |= {"--text": text}
-        changed = [option for option, value in {**others, "--loo": loo}.items() if value]
-        _refuse_changes(follows, [*changed, *(SETTINGS[name] for name in settings)])
+        changed = [option for option, value in {**others, "--text": text, "--loo": loo}.items() if value]
+        _refuse_changes("--like" if resume is None else "--resume", [*changed, *map(option_for, settings.params)])
     if engine is not None:
-        from deciban.cli.engines import refuse
+        from deciban.cli.engine_runs import refuse
 
         refuse({"--label-from-folder": label_from_folder, "--calibrate": calibrate, "--loo": loo})
-    if label_from_folder:
-        if label is not None:
-            raise typer.BadParameter(
-                "the class is the folder, or the column of --label", param_hint="--label-from-folder"
-            )
-        label = "folder"
-    elif label is None and reading.labels is not None:
-        label = "label"
+    target = replace(target, label=_label(target.label, reading, label_from_folder))
     path = output or resume
     if path is None:
-        raise typer.BadParameter("a first fit needs one", param_hint="--output / -o")
-    if label is None and resume is None and like is None:
-        raise typer.BadParameter("a first fit needs one; of mail, --label-from-folder", param_hint="--label")
-    judged: dict[str, Evaluation] = {}
-    with ExitStack() as held:
+        raise typer.BadParameter("a new model needs a file to write to", param_hint="--output / -o")
+    if target.label is None and resume is None and like is None:
+        raise typer.BadParameter(
+            "a new model needs a label column; for mail, use --label-from-folder", param_hint="--label"
+        )
+    evaluations: Mapping[str, Evaluation] = {}
+    with ExitStack() as stack:
         with opened(data, reading, path, engine, quiet=quiet) as scan:
             if resume is not None:
-                held.enter_context(locked(path))
-                found = resumed(resume, scan, label, trim_label, weight)
+                stack.enter_context(locked(path))
+                fitted: Any = resumed(resume, scan, target)
             elif like is not None:
-                found = learned_like(like, scan, label, trim_label, weight)
+                fitted = fit_like(like, scan, target)
             else:
-                found, judged = learned(
-                    scan,
-                    str(label),
-                    trim_label=trim_label,
-                    weight=weight,
-                    drop=drop,
-                    columns=columns,
-                    text=text,
-                    kind=model or DEFAULT,
-                    settings=settings,
-                    calibrate=calibrate,
-                    folds=folds,
-                    loo=loo,
-                )
-        found.save(path)  # when a cluster is closed, which takes seconds: Ctrl-C until then leaves nothing
-    fitted(found, path, judged, json=json)
+                plan = ModelPlan(model or DEFAULT, settings.params, columns, text, drop, calibrate, folds, loo)
+                fitted, evaluations = fit_new(plan, scan, target)
+        fitted.save(path)  # after the cluster is closed, which takes seconds: Ctrl-C until then writes nothing
+    print_fitted(fitted, path, evaluations, json=json)
 
 
-def _refuse_changes(follows: str, options: list[str]) -> None:
+def _label(label: str | None, reading: Reading, from_folder: bool) -> str | None:
+    if not from_folder:
+        return "label" if label is None and reading.labels is not None else label
+    if label is not None:
+        raise typer.BadParameter("the label is the folder or a column: drop --label", param_hint="--label-from-folder")
+    return "folder"
+
+
+def _refuse_changes(option: str, changes: list[str]) -> None:
     from deciban.errors import DecibanError
 
-    if options:
-        does = "goes on with a model as it is" if follows == "--resume" else "reads columns as a model does"
-        raise DecibanError(f"{follows} {does}: leave out {', '.join(options)}, or fit without {follows}")
+    if changes:
+        does = "continues with a model as it is" if option == "--resume" else "reads columns as a model does"
+        raise DecibanError(f"{option} {does}: drop {', '.join(changes)}, or fit without {option}")

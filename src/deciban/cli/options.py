@@ -1,26 +1,26 @@
-"""Options that several commands share, and how files are read by them."""
+"""Options that several commands share, in groups."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 if TYPE_CHECKING:
-    from deciban.sources.dialect import Asked
-    from deciban.sources.files import Scan
+    from deciban.data.files.dialect import CsvOptions
+    from deciban.data.files.scan import Scan
 
-FILES = "How files are read"  # headline in the help
 FORMATS = ("csv", "jsonl", "parquet", "arrow", "mail", "text")
+file_option = partial(typer.Option, rich_help_panel="Reading files")
 
 
-def choice(*decls: str, among: Iterable[str], help: str, **more: Any) -> Any:
-    """An option whose value is one of some words."""
+def choice(*names: str, among: Iterable[str], help: str, **more: Any) -> Any:
+    """An option whose value is one of several words."""
     words = tuple(among)
 
     def check(value: str | None) -> str | None:
@@ -31,149 +31,160 @@ def choice(*decls: str, among: Iterable[str], help: str, **more: Any) -> Any:
     def complete(incomplete: str) -> list[str]:
         return [word for word in words if word.startswith(incomplete)]
 
-    return typer.Option(*decls, metavar="|".join(words), callback=check, autocompletion=complete, help=help, **more)
+    return typer.Option(*names, metavar="|".join(words), callback=check, autocompletion=complete, help=help, **more)
 
 
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, made by `deciban fit`.")]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, written by `deciban fit`.")]
 Data = Annotated[
-    list[str],  # a Path would take a slash off s3://
+    list[str],  # a Path would drop a slash of s3://
     typer.Argument(
         metavar="DATA",
-        help="Files of rows (csv, tsv, jsonl, parquet, arrow), folders of mail, patterns, or -: standard input.",
+        help="Data files (csv, tsv, jsonl, parquet, arrow), mail folders, glob patterns, or - for standard input.",
     ),
 ]
-Label = Annotated[
-    str | None,
-    typer.Option(metavar="COL", help="The column of classes: its name, or its place: 1 is the first, -1 the last."),
-]
-TrimLabel = Annotated[
-    str | None, typer.Option(help='Characters to take off the end of labels, such as ".".', rich_help_panel=FILES)
-]
-Weight = Annotated[
-    str | None, typer.Option(metavar="COL", help="A column of weights: 2 is the row twice, 0 is the row absent.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print an object for machines.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress. (In pipes there is none.)")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar (none is shown in pipes).")]
+
+
+class OptionGroup:
+    """Options as the fields of a dataclass: `with_groups` turns a parameter of this type into one option per field."""
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How files are written, as far as the user says so; the rest is found out from their first rows."""
+class TargetOptions(OptionGroup):
+    """What is predicted: the label of each row, and how much the row counts."""
 
-    delimiter: Annotated[
-        str | None, typer.Option(help='What separates cells of csv: one character, or "tab".', rich_help_panel=FILES)
+    label: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="The label column: its name, or its position (1 is the first, -1 the last)."),
     ] = None
+    weight: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="A column of sample weights: 2 counts a row twice, 0 leaves it out."),
+    ] = None
+    trim_label: Annotated[str | None, typer.Option(help='Characters to strip from the end of labels, such as ".".')] = (
+        None
+    )
+
+
+@dataclass(frozen=True)
+class Reading(OptionGroup):
+    """How files are read, where the user says so; the rest is inferred from the first rows."""
+
+    delimiter: Annotated[str | None, file_option(help='The character that separates the fields of csv, or "tab".')] = (
+        None
+    )
     header: Annotated[
-        bool | None,
-        typer.Option("--header/--no-header", help="Whether csv begins with names.", rich_help_panel=FILES),
+        bool | None, file_option("--header/--no-header", help="Whether the first line of csv holds column names.")
     ] = None
     names: Annotated[
         str | None,
-        typer.Option(
-            metavar="COL,COL",
-            help="Names of the columns of csv; else of its header, or c1, c2, ...",
-            rich_help_panel=FILES,
-        ),
+        file_option(metavar="COL,COL", help="Column names for csv; by default from its header, or c1, c2, ..."),
     ] = None
     na_values: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="WORD,WORD",
-            help="What stands for a missing value, beside an empty cell. Repeatable.",
-            rich_help_panel=FILES,
-        ),
+        file_option(metavar="WORD,WORD", help="Words that mean a missing value, beside an empty field. Repeatable."),
     ] = None
-    quote: Annotated[
-        str, typer.Option(help='The quotation mark of csv; "" is none.', show_default=False, rich_help_panel=FILES)
-    ] = '"'
-    decimal: Annotated[
-        str | None, typer.Option(help="The decimal point of csv; else it is found out.", rich_help_panel=FILES)
-    ] = None
-    encoding: Annotated[str, typer.Option(help="The encoding of text files.", rich_help_panel=FILES)] = "utf-8"
-    skip: Annotated[int, typer.Option(help="Lines to skip at the beginning.", min=0, rich_help_panel=FILES)] = 0
+    quote: Annotated[str, file_option(help='The quotation mark of csv; "" for none.', show_default=False)] = '"'
+    decimal: Annotated[str | None, file_option(help="The decimal point of csv; inferred by default.")] = None
+    encoding: Annotated[str, file_option(help="The encoding of text files.")] = "utf-8"
+    skip: Annotated[int, file_option(help="Lines to skip at the top of each file.", min=0)] = 0
     input_format: Annotated[
         str | None,
-        choice("--input-format", among=FORMATS, help="The format of DATA, if names mislead.", rich_help_panel=FILES),
+        choice(
+            "--input-format",
+            among=FORMATS,
+            help="The format of DATA, where file names do not tell.",
+            rich_help_panel="Reading files",
+        ),
     ] = None
     category: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COL,COL",
-            help="Columns to read as categories, also if they hold numbers. Repeatable.",
-            rich_help_panel=FILES,
-        ),
+        file_option(metavar="COL,COL", help="Columns to read as categories even if they hold numbers. Repeatable."),
     ] = None
     labels: Annotated[
-        Path | None,
-        typer.Option(help="The classes of mails: lines LABEL PATH, or csv with path,label.", rich_help_panel=FILES),
+        Path | None, file_option(help="A file with the labels of mail: lines of LABEL PATH, or csv with path,label.")
     ] = None
 
     @property
-    def asked(self) -> Asked:
-        """What is said of the dialect of csv."""
-        from deciban.sources.dialect import MISSING, Asked
+    def asked(self) -> CsvOptions:
+        """The csv dialect, as far as options set it."""
+        from deciban.data.files.dialect import NA_VALUES, CsvOptions
 
-        return Asked(
+        words = [word for value in self.na_values or () for word in value.split(",")]
+        return CsvOptions(
             delimiter="\t" if self.delimiter in ("tab", "\\t") else self.delimiter,
             quote=self.quote,
             header=self.header,
             names=self.names.split(",") if self.names else None,
-            na_values=("", *(word for given in self.na_values for word in given.split(",")))
-            if self.na_values
-            else MISSING,
+            na_values=("", *words) if self.na_values else NA_VALUES,
             decimal=self.decimal,
             skip=self.skip,
         )
 
     def scan(self, paths: Sequence[str | Path]) -> Scan:
-        """The files, columns of --category typed so."""
-        from deciban.sources.files import scan
+        """The rows of files, with the columns of --category typed."""
+        from deciban.data.files.scan import scan
 
-        found = scan(
+        rows = scan(
             paths,
-            format=self.input_format,  # type: ignore[arg-type]
+            format=self.input_format,
             encoding=self.encoding,
             labels=self.labels,
             **vars(self.asked),
         )
-        categories = columns_named(found.names, self.category, "--category")
-        return found.typed(dict.fromkeys(categories, "text")) if categories else found
+        categories = columns_named(rows.names, self.category, "--category")
+        return rows.with_types(dict.fromkeys(categories, "text")) if categories else rows
 
 
-def reads_files(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, its parameter `reading` spread into the options of Reading: typer knows no groups of options."""
-    hints = get_type_hints(Reading, include_extras=True)
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    spread = [
-        inspect.Parameter(field.name, keyword, default=field.default, annotation=hints[field.name])
-        for field in fields(Reading)
-    ]
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, with each parameter that is an OptionGroup replaced by the options of the group."""
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, type[Any]] = {}
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        kind = parameter.annotation
+        if isinstance(kind, type) and issubclass(kind, OptionGroup):
+            groups[parameter.name] = kind
+            parameters += _options_of(kind)
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
     @wraps(command)
     def run(**options: Any) -> None:
-        reading = Reading(**{each.name: options.pop(each.name) for each in spread})
-        command(**options, reading=reading)
+        values = {
+            name: group(**{field.name: options.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        command(**options, **values)
 
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    kept = [parameter.replace(kind=keyword) for parameter in own if parameter.name != "reading"]
-    run.__signature__ = inspect.Signature([*kept, *spread])  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*kept, *spread)}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
+
+
+def _options_of(group: type[Any]) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
+        for field in fields(group)
+    ]
 
 
 # Columns by name -----------------------------------------------------------------------------------------------------
 
 
-def columns_named(names: Sequence[str], given: Sequence[str] | None, option: str) -> list[str]:
-    """The columns that an option lists, with commas between them or one by one.
+def columns_named(names: Sequence[str], values: Sequence[str] | None, option: str) -> list[str]:
+    """The columns that an option lists, separated by commas or by repeating the option.
 
     >>> columns_named(["a", "b", "x,y"], ["a,b", "x,y"], "--drop")
     ['a', 'b', 'x,y']
     """
-    found = [name for value in given or () for name in ([value] if value in names else value.split(","))]
-    for name in found:
+    columns = [name for value in values or () for name in ([value] if value in names else value.split(","))]
+    for name in columns:
         require_column(names, name, option)
-    return found
+    return columns
 
 
 def require_column(names: Sequence[str], name: str, option: str) -> None:
@@ -183,16 +194,16 @@ def require_column(names: Sequence[str], name: str, option: str) -> None:
         raise DecibanError(f"{option}: there is no column {name!r}; there are {', '.join(names)}")
 
 
-def label_named(names: Sequence[str], given: str) -> str:
-    """The name of a column that is given by its name or by its place.
+def label_named(names: Sequence[str], label: str) -> str:
+    """The name of the label column, from its name or its position.
 
     >>> label_named(["a", "b"], "b"), label_named(["a", "b"], "1"), label_named(["a", "b"], "-1")
     ('b', 'a', 'b')
     """
-    if given in names or not given.removeprefix("-").isdecimal():
-        require_column(names, given, "--label")
-        return given
-    place = int(given)
-    if not 1 <= abs(place) <= len(names):
-        require_column(names, given, "--label")
-    return names[place - 1 if place > 0 else place]
+    if label in names or not label.removeprefix("-").isdecimal():
+        require_column(names, label, "--label")
+        return label
+    position = int(label)
+    if not 1 <= abs(position) <= len(names):
+        require_column(names, label, "--label")
+    return names[position - 1 if position > 0 else position]

@@ -9,15 +9,15 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from deciban.cli.options import Data, Model, Quiet, Reading, choice, columns_named, reads_files
+from deciban.cli.options import Data, Model, Quiet, Reading, choice, columns_named, with_groups
 from deciban.cli.progress import watched
 
 WRITTEN = ("csv", "jsonl", "parquet")
-REASONS = "3"  # what --explain means without a number
+REASONS = "3"  # for --explain without a number
 
 
 class Predict(TyperCommand):
-    """Lets --explain stand without a number, which typer's options cannot."""
+    """Allows --explain without a number, which typer does not."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         counted = []
@@ -26,59 +26,58 @@ class Predict(TyperCommand):
         return super().parse_args(ctx, counted)
 
 
-@reads_files
+@with_groups
 def predict(
     model: Model,
     data: Data,
     reading: Reading,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="out.csv, out.jsonl or out.parquet; - is standard output.")
+        Path, typer.Option("--output", "-o", help="out.csv, out.jsonl or out.parquet; - for standard output.")
     ] = Path("-"),
     format: Annotated[
-        str | None, choice("--format", among=WRITTEN, help="The format of the output, if not by its name; csv for -.")
+        str | None,
+        choice("--format", among=WRITTEN, help="The output format (default: by file name, csv for -)."),
     ] = None,
     keep: Annotated[
-        list[str] | None, typer.Option(metavar="COL,COL", help="Columns of DATA to copy. Repeatable.")
+        list[str] | None, typer.Option(metavar="COL,COL", help="Columns of DATA to copy to the output. Repeatable.")
     ] = None,
-    keep_all: Annotated[bool, typer.Option("--keep-all", help="Copy all columns of DATA.")] = False,
+    keep_all: Annotated[bool, typer.Option("--keep-all", help="Copy all columns of DATA to the output.")] = False,
     no_probabilities: Annotated[
-        bool, typer.Option("--no-probabilities", help="Write the prediction without the classes' probabilities.")
+        bool, typer.Option("--no-probabilities", help="Write only the predicted class, no probabilities.")
     ] = False,
     explain: Annotated[
-        int | None, typer.Option(metavar="[N]", help="Add the N strongest reasons, 3 if not given.", min=1)
+        int | None, typer.Option(metavar="[N]", help="Add the N strongest contributions (3 by default).", min=1)
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Predict the class of every row: columns `prediction` and, for each class, `proba_CLASS`.
+    """Predict the class of each row, as columns `prediction` and `proba_CLASS` for each class.
 
-    Rows are read and written batch by batch.
-
-    A file takes its place when all is written; one that was there is replaced.
+    Rows are read and written batch by batch. An existing output file is replaced once all rows are written.
 
     \b
     Examples:
       deciban predict people.deciban new.csv -o out.csv --keep name --explain
       deciban predict people.deciban new.csv --format jsonl
     """
-    from deciban.cli.data import require_writable
-    from deciban.cli.predicting import Predicting
-    from deciban.cli.writing import format_of, is_open_ended, output_of, require_holds, written
-    from deciban.models import load
-    from deciban.sources.ahead import behind
+    from deciban.cli.model_rows import require_writable
+    from deciban.cli.prediction_tables import Predicting
+    from deciban.cli.table_output import format_of, is_open_ended, output_of, require_holds, written
+    from deciban.data.prefetch import consume_in_background
+    from deciban.estimators import load
 
     output = output_of(output)
     chosen = format_of(output, format)
-    found = load(model)
+    loaded = load(model)
     scan = reading.scan(data)
     if not is_open_ended(output):
-        require_writable(output, [str(model), *(part.path for part in scan.parts)])
+        require_writable(output, [str(model), *(part.path for part in scan.fragments)])
     with watched(scan, quiet=quiet):
-        kept = list(scan.names) if keep_all else columns_named(scan.names, keep, "--keep")
+        copied = list(scan.names) if keep_all else columns_named(scan.names, keep, "--keep")
         work = Predicting.of(
-            found, scan, kept, probabilities=not no_probabilities, reasons=explain or 0, flat=chosen == "csv"
+            loaded, scan, copied, probabilities=not no_probabilities, reasons=explain or 0, flat=chosen == "csv"
         )
-        require_holds(chosen, work.kept)
+        require_holds(chosen, work.copied)
         tables = work.tables()
-        first = list(islice(tables, 1))  # before a header: what is wrong is mostly wrong from the first row on
+        first = list(islice(tables, 1))  # before the header is written: most errors occur in the first row
         with written(output, chosen, work.schema) as write:
-            behind(write, chain(first, tables))
+            consume_in_background(write, chain(first, tables))

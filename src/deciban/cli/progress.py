@@ -1,4 +1,4 @@
-"""Progress: rows, rows a second, and how long it will take, on stderr if that is a terminal."""
+"""Progress bars on stderr, if it is a terminal: rows, rows per second, time left."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from deciban.sources.files import Scan
+    from deciban.data.files.scan import Scan
 
 
 @contextmanager
 def watched(scan: Scan, *, quiet: bool) -> Iterator[None]:
-    """Shows how far the reading of the files has come."""
+    """Shows how much of the files has been read."""
     if quiet or not sys.stderr.isatty():
         yield
         return
@@ -27,20 +27,20 @@ def watched(scan: Scan, *, quiet: bool) -> Iterator[None]:
 
     with bar(Console(stderr=True)) as progress:
         watch = Watch(progress, scan)
-        scan.watch = watch.told
+        scan.on_progress = watch.update
         yield
 
 
 class Watch:
-    """Told of rows and bytes, file by file; a pass that begins anew starts the bar anew."""
+    """Updates the bar with rows and bytes, file by file; each new pass restarts it."""
 
     def __init__(self, progress: Progress, scan: Scan) -> None:
-        self.sizes = {part.path: getattr(part, "size", None) or os.path.getsize(part.path) for part in scan.parts}
+        self.sizes = {part.path: getattr(part, "size", None) or os.path.getsize(part.path) for part in scan.fragments}
         self.before = dict(zip(self.sizes, accumulate(self.sizes.values(), initial=0), strict=False))  # (files) bytes
         self.progress, self.rows = progress, 0
         self.task = progress.add_task("reading", total=sum(self.sizes.values()) or None, rows=0)
 
-    def told(self, rows: int, read: int, path: str) -> None:
+    def update(self, rows: int, read: int, path: str) -> None:
         if rows < self.rows:
             self.progress.reset(self.task, description="reading again", rows=0)
         self.rows = rows
@@ -48,31 +48,31 @@ class Watch:
 
 
 def bar(console: Console) -> Progress:
-    """While files are read, how far; then, that work goes on: what follows a pass has no measure."""
+    """A bar that pulses once the files are read: how long the work after a pass takes is unknown."""
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
     from rich.progress_bar import ProgressBar
     from rich.text import Text
 
-    class Doing(ProgressColumn):
+    class Activity(ProgressColumn):
         def render(self, task: Task) -> Text:
             return Text("working" if task.finished else task.description)
 
-    class Moving(BarColumn):
+    class PulsingBar(BarColumn):
         def render(self, task: Task) -> ProgressBar:
-            found = super().render(task)
-            found.pulse = task.finished
-            return found
+            rendered = super().render(task)
+            rendered.pulse = task.finished
+            return rendered
 
     class Rate(ProgressColumn):
         def render(self, task: Task) -> Text:
             rows, seconds = task.fields["rows"], task.finished_time or task.elapsed or 0
             return Text(f"{rows / seconds:,.0f} rows/s" if seconds > (0 if task.finished else 0.5) else "")
 
-    class Left(TimeRemainingColumn):
+    class TimeLeft(TimeRemainingColumn):
         def render(self, task: Task) -> Text:
             if task.finished_time is None or task.elapsed is None:
                 return super().render(task)
             return Text(f"{timedelta(seconds=int(task.elapsed - task.finished_time))}")
 
-    columns = Doing(), Moving(), TextColumn("{task.fields[rows]:,} rows"), Rate(), Left()
+    columns = Activity(), PulsingBar(), TextColumn("{task.fields[rows]:,} rows"), Rate(), TimeLeft()
     return Progress(*columns, console=console, transient=True)

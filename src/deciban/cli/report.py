@@ -1,4 +1,4 @@
-"""`deciban report`: a model and how it does on rows, as one page."""
+"""`deciban report`: a model and its quality on rows, as one HTML page."""
 
 from __future__ import annotations
 
@@ -8,93 +8,99 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deciban.cli.options import Data, Label, Model, Quiet, Reading, TrimLabel, Weight, reads_files, require_column
+from deciban.cli.options import Data, Model, Quiet, Reading, TargetOptions, require_column, with_groups
 from deciban.cli.progress import watched
 
 if TYPE_CHECKING:
-    from deciban.sources.files import Scan
+    from deciban.data.files.scan import Scan
 
 PAGE = Path("report.html")
 
 
-@reads_files
+@with_groups
 def report(
     model: Model,
     data: Data,
+    target: TargetOptions,
     reading: Reading,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The page, such as report.html (the default, without --json).")
+        Path | None,
+        typer.Option("--output", "-o", help="The page to write (default report.html, without --json)."),
     ] = None,
-    label: Label = None,
-    weight: Weight = None,
-    trim_label: TrimLabel = None,
     learned: Annotated[
-        bool, typer.Option("--learned", help="DATA are the rows that the model learned: judge each by all the others.")
+        bool, typer.Option("--learned", help="DATA are the training rows: score each by leave-one-out.")
     ] = False,
-    rows: Annotated[int, typer.Option(help="How many rows the page keeps, to pick one from; 0 for none.", min=0)] = 200,
-    random_state: Annotated[int, typer.Option(help="Chooses the rows that are kept and explained.", min=0)] = 0,
-    offset: Annotated[str | None, typer.Option(metavar="COL", help="A column that is added to the predictor.")] = None,
+    rows: Annotated[int, typer.Option(help="How many rows of DATA the page includes; 0 for none.", min=0)] = 200,
+    random_state: Annotated[int, typer.Option(help="The seed for sampling the rows to show and explain.", min=0)] = 0,
+    offset: Annotated[str | None, typer.Option(metavar="COL", help="A column to add to the linear predictor.")] = None,
     exposure: Annotated[
-        str | None, typer.Option(metavar="COL", help="A column that a poisson model counts rates by.")
+        str | None, typer.Option(metavar="COL", help="A column of exposures, for a poisson model.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print every figure of the page as an object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the figures of the page as JSON.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a report: what the model is, how good it is, what each column says, and any prediction, to try out.
+    """Write an HTML report: the model, its quality, the evidence of each feature, and predictions to try out.
 
-    One file, which needs no network. It holds some rows of DATA, so that one can be picked: see --rows.
+    The page is one file and needs no network. It includes some rows of DATA: see --rows.
 
     \b
     Examples:
       deciban report people.deciban later.csv -o report.html
       deciban report people.deciban people.csv --learned
     """
-    from deciban.cli.data import label_for, prepared, require_known, require_rows, require_writable
-    from deciban.models import load
+    from deciban.cli.model_rows import label_for, prepared, require_known, require_rows, require_writable
+    from deciban.estimators import load
     from deciban.report import report_of
     from deciban.report.page import require_libraries
 
-    found = load(model)
-    require_rows(found, "to report")
+    loaded = load(model)
+    require_rows(loaded, "report")
     scan = reading.scan(data)
     page = output or (None if json else PAGE)
     if page is not None:
         _require_page(page)
         if page.suffix != ".json":
             require_libraries()
-        require_writable(page, [str(model), *(part.path for part in scan.parts)])
+        require_writable(page, [str(model), *(part.path for part in scan.fragments)])
     with watched(scan, quiet=quiet), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "no label is among")  # here that is an error
-        column = label_for(found, scan, label)
+        warnings.filterwarnings("ignore", "no label is a class of the model")  # an error, below
+        column = label_for(loaded, scan, target.label)
         shift = {"offset": offset, "exposure": exposure}
-        stream = _for_model(found, prepared(scan, column, trim_label, weight), column, weight, shift)
-        made = report_of(
-            found, stream, column, sample_weight=weight, learned=learned, rows=rows, random_state=random_state, **shift
+        stream = _for_model(loaded, prepared(scan, column, target), column, target.weight, shift)
+        result = report_of(
+            loaded,
+            stream,
+            column,
+            sample_weight=target.weight,
+            learned=learned,
+            rows=rows,
+            random_state=random_state,
+            **shift,
         )
-    quality = made.figures["quality"]
+    quality = result.figures["quality"]
     if "confusion" in quality:
-        met = [name for name, rows in zip(quality["classes"], quality["confusion"], strict=True) if any(rows)]
-        require_known(met, made.figures["classes"])
+        present = [name for name, rows in zip(quality["classes"], quality["confusion"], strict=True) if any(rows)]
+        require_known(present, result.figures["classes"])
     if page is not None:
-        made.save(page)
-    typer.echo(made.json() if json else f"{made}\n\nwritten: {page}")
+        result.save(page)
+    typer.echo(result.json() if json else f"{result}\n\nwritten: {page}")
 
 
 def _require_page(path: Path) -> None:
     from deciban.errors import DecibanError
 
     if path.suffix.lower() not in (".html", ".htm", ".json"):
-        raise DecibanError(f"{path}: end its name with .html, for a page, or with .json, for its figures")
+        raise DecibanError(f"{path}: the name must end with .html, for a page, or .json, for its figures")
 
 
 def _for_model(model: Any, scan: Scan, label: str, weight: str | None, shift: dict[str, str | None]) -> Scan:
-    """The columns that it reads, and the label as it was learned: classes, or numbers, with what shifts them."""
-    from deciban.cli.data import columns_for, for_model
+    """The columns that the model reads, and the label typed as in training: a class, or a number with its offsets."""
+    from deciban.cli.model_rows import columns_for, for_model
 
-    if hasattr(model, "classes_"):
+    if model.task == "classification":
         return for_model(model, scan, label, weight)
     named = {option: name for option, name in shift.items() if name is not None}
     for option, name in named.items():
         require_column(scan.names, name, f"--{option}")
     stream = columns_for(model, scan, [label, *named.values(), *([] if weight is None else [weight])])
-    return stream.typed(dict.fromkeys([label, *named.values()], "number"))
+    return stream.with_types(dict.fromkeys([label, *named.values()], "number"))

@@ -1,4 +1,4 @@
-"""`deciban show`: what is in a model file."""
+"""`deciban show`: the contents of a model file."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ from deciban.cli.options import Json, Model
 
 if TYPE_CHECKING:
     from deciban.evaluation import Evaluation
-    from deciban.plans import Plan
+    from deciban.evaluation.fitted_model import FittedModel
+    from deciban.generative.plan import Plan
 
 
 def show(model: Model, json: Json = False) -> None:
-    """Print what a model file holds: its kind, classes and columns, and what was learned.
+    """Print what a model file contains: its kind, classes and columns, and a summary.
 
     \b
     Examples:
       deciban show people.deciban
       deciban show people.deciban --json
     """
-    from deciban.cli.objects import print_object, summary_object
-    from deciban.models import load
+    from deciban.cli.json_output import print_object, summary_object
+    from deciban.estimators import load
 
-    found = load(model)
-    about = described(found, model)
-    known = hasattr(found, "summary") and (about["classes"] is None or len(about["classes"]))  # not all forgotten
-    summary = found.summary() if known else None
+    loaded = load(model)
+    about = described(loaded, model)
+    empty = about["classes"] is not None and not len(about["classes"])  # all rows were forgotten
+    known = "summary" in loaded.capabilities and not empty
+    summary = loaded.summary() if known else None
     if json:
         print_object(about | {"summary": None if summary is None else summary_object(summary)})
         return
@@ -38,12 +40,12 @@ def show(model: Model, json: Json = False) -> None:
         typer.echo(f"\n{summary}")
 
 
-def described(model: Any, path: Path) -> dict[str, Any]:
-    """A model and its file, as an object."""
-    from deciban.cli.data import inner, kind_of_model
+def described(model: FittedModel, path: Path) -> dict[str, Any]:
+    """A model and its file, as a JSON object."""
+    from deciban.cli.model_rows import kind_of_model
 
-    schema, counts = inner(model)._schema(), getattr(inner(model), "class_count_", None)
-    families = _families(inner(model))
+    base, schema = model.base_model_, model.schema_
+    families = _families(base)
     columns = [
         {"name": name, "kind": kind, "family": families.get(j)}
         for j, (name, kind) in enumerate(zip(schema.names, schema.kinds, strict=True))
@@ -54,29 +56,29 @@ def described(model: Any, path: Path) -> dict[str, Any]:
         **_stamp(path),
         "kind": kind_of_model(model),
         "label": model.label_name_,
-        "classes": getattr(model, "classes_", None),
-        "counts": counts,
+        "classes": model.classes_ if model.task == "classification" else None,
+        "counts": base.class_count_,
         "columns": columns,
-        "together": _together(inner(model)),
+        "together": _joint(base),
     }
 
 
 def _stamp(path: Path) -> dict[str, Any]:
-    """The format of the file, the version of deciban that wrote it, and the least one that reads it."""
+    """The format of the file, the version of deciban that wrote it, and the oldest that reads it."""
     from json import loads
 
     from safetensors import safe_open
 
-    from deciban.storage import KEY
+    from deciban.persist.storage import KEY
 
     with safe_open(path, "np") as file:
         document = loads(file.metadata()[KEY])
     return {"format": document["format"], "version": document[KEY], "needs": document["needs"]}
 
 
-def _families(model: Any) -> dict[int, str]:
-    """The families that read each column of a generative model by itself; if none does, those that read it at all."""
-    evidence = getattr(model, "generative_", None)
+def _families(model: FittedModel) -> dict[int, str]:
+    """The families that model each column on its own; for a column without any, those that model it jointly."""
+    evidence = model.generative_
     plans = [] if evidence is None else [plan for plan in evidence.plans if not plan.presence]
     alone = _named([plan for plan in plans if not plan.family.joint])
     return _named(plans) | alone
@@ -87,19 +89,19 @@ def _named(plans: Sequence[Plan]) -> dict[int, str]:
     for plan in plans:
         for j in plan.columns:
             names.setdefault(j, []).append(type(plan.family).__name__)
-    return {j: ", ".join(found) for j, found in names.items()}
+    return {j: ", ".join(each) for j, each in names.items()}
 
 
-def _together(model: Any) -> list[dict[str, Any]]:
-    """The families that read several columns together, and which."""
-    from deciban.cli.data import blocks_together
+def _joint(model: FittedModel) -> list[dict[str, Any]]:
+    """The families that model several columns jointly, with the columns."""
+    from deciban.cli.model_rows import joint_blocks
 
-    found = []
-    for plan in (block.plan for block in blocks_together(model)):
-        names = [model._schema().all_names[j] for j in plan.columns]
+    joint = []
+    for plan in (block.plan for block in joint_blocks(model)):
+        names = [model.schema_.all_names[j] for j in plan.columns]
         sets = [[names[i] for i in pair] for pair in getattr(plan.family, "pairs", ())] or [names]
-        found += [{"family": type(plan.family).__name__, "columns": columns} for columns in sets]
-    return found
+        joint += [{"family": type(plan.family).__name__, "columns": columns} for columns in sets]
+    return joint
 
 
 def _text(about: Mapping[str, Any]) -> str:
@@ -119,7 +121,7 @@ def _text(about: Mapping[str, Any]) -> str:
     tables = [Table("columns", ("column", "kind", "family"), rows)]
     if about["together"]:
         sets = tuple((_joined(each["columns"]), each["family"]) for each in about["together"])
-        tables.append(Table("read together", ("columns", "family"), sets))
+        tables.append(Table("modelled jointly", ("columns", "family"), sets))
     return "\n\n".join(["\n".join(lines), *map(str, tables)])
 
 
@@ -133,22 +135,22 @@ def _joined(columns: Sequence[Any]) -> str:
     return " + ".join([*map(str, shown), *others])
 
 
-def fitted(model: Any, path: Path, judged: Mapping[str, Evaluation], *, json: bool) -> None:
-    """Prints what a fit made, and how it was judged."""
-    from deciban.cli.objects import evaluation_object, print_object
+def print_fitted(model: FittedModel, path: Path, evaluations: Mapping[str, Evaluation], *, json: bool) -> None:
+    """Prints a fitted model and its evaluations."""
+    from deciban.cli.json_output import evaluation_object, print_object
 
     about = described(model, path)
     if json:
-        print_object(about | {how: evaluation_object(found) for how, found in judged.items()})
+        print_object(about | {how: evaluation_object(each) for how, each in evaluations.items()})
         return
     typer.echo(f"{path}: {about['kind']}, {_sizes(about)}, {about['bytes']:,} bytes")
-    titles = {"folds": "by folds", "leave_one_out": "each row left out in its turn"}
-    for how, found in judged.items():
-        typer.echo(f"\n{titles[how]}: {found}")
+    titles = {"folds": "cross-validation", "leave_one_out": "leave-one-out"}
+    for how, evaluation in evaluations.items():
+        typer.echo(f"\n{titles[how]}: {evaluation}")
 
 
 def _sizes(about: Mapping[str, Any]) -> str:
-    from deciban.summary import counted_word
+    from deciban.display.summary import counted_word
 
     rows = [] if about["counts"] is None else [counted_word(float(about["counts"].sum()), "row")]
     return ", ".join(

@@ -1,6 +1,15 @@
-"""Dask: DataFrames and arrays, learned from where their partitions are; needs `pip install deciban[dask]`.
+"""Dask: models of DataFrames and arrays, fitted where their partitions are; needs `pip install deciban[dask]`.
 
-Whatever scheduler Dask uses does the work: threads, or the cluster that a `dask.distributed.Client` speaks for.
+Any scheduler of Dask does the work: threads, or the cluster of a `dask.distributed.Client`.
+
+>>> import dask.dataframe as dd
+>>> import pandas as pd
+>>> import deciban as db
+>>> from deciban.engines import dask
+>>> people = pd.DataFrame({"income": [125, 100, 70, 95, 85, 90], "evade": ["no", "no", "no", "yes", "yes", "yes"]})
+>>> model = dask.fit(db.NaiveBayes(), dd.from_pandas(people, npartitions=3), "evade")
+>>> model.class_count_
+array([3., 3.])
 """
 
 from __future__ import annotations
@@ -13,12 +22,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from deciban.engines.parts import Collection, Columns, Outcome, add, columns_of, fitted, located
+from deciban.data import Labelled, frame_of
+from deciban.data.arrow import table_frame
+from deciban.data.schema import Schema
+from deciban.engines.engine import Engine
+from deciban.engines.partitions import (
+    ColumnRoles,
+    EngineRows,
+    PartitionResult,
+    column_roles,
+    error_context,
+    sum_results,
+)
 from deciban.errors import DecibanError
-from deciban.late import late
-from deciban.schema import Schema
-from deciban.sources import Labelled, frame_of
-from deciban.sources.arrow import table_frame
+from deciban.lazy import lazy
 
 try:
     import dask.array as da
@@ -28,99 +45,54 @@ except ImportError as error:
     raise ImportError(f"deciban.engines.dask needs Dask: pip install deciban[dask] ({error})") from error
 
 if TYPE_CHECKING:
-    from deciban.engines.answers import Answers
-    from deciban.evaluation import Evaluation
+    from deciban.engines.prediction_columns import PredictionColumns
 
-sp = late("scipy.sparse")
-# not needed where partitions are collected
-answering = late("deciban.engines.answers")
-judging = late("deciban.evaluation.judging")
+sp = lazy("scipy.sparse")
+prediction_columns = lazy("deciban.engines.prediction_columns")  # not needed where partitions are reduced
 
 T = TypeVar("T")
 
-ADDED = 8  # outcomes that one task adds up
+FAN_IN = 8  # results that one task sums
 
 __all__ = ["cross_validate", "evaluate", "fit", "predict", "predict_proba", "rows"]
 
 
-def fit(model: Any, collection: Any, label: Any, sample_weight: Any = None) -> Any:
-    """Σ over partitions: what `model.fit` would learn from all rows at once; the model, fitted.
-
-    - `model`: a generative model, an EvidenceClassifier, a LogisticRegression or a SoftmaxRegression.
-    - `collection`: a dask DataFrame, and label the name of a column; or a dask array, and label an array.
-    - `sample_weight`: in the same way.
-
-    Every pass reads the collection once: generative models take one, an EvidenceClassifier two, Newton one a step. What
-    is read again and again is best persisted.
-
-    >>> import dask.dataframe as dd
-    >>> import pandas as pd
-    >>> import deciban as db
-    >>> from deciban.engines import dask
-    >>> people = pd.DataFrame({"income": [125, 100, 70, 95, 85, 90], "evade": ["no", "no", "no", "yes", "yes", "yes"]})
-    >>> model = dask.fit(db.NaiveBayes(), dd.from_pandas(people, npartitions=3), "evade")
-    >>> model.class_count_
-    array([3., 3.])
-    """
-    return fitted(model, rows(collection, label, sample_weight))
-
-
-def evaluate(model: Any, collection: Any, label: Any, sample_weight: Any = None) -> Evaluation:
-    """How good a fitted model's probabilities are: `deciban.evaluate`, partition by partition, added up."""
-    found: Evaluation = judging.evaluate(model, rows(collection, label, sample_weight), None)
-    return found
-
-
-def cross_validate(
-    model: Any,
-    collection: Any,
-    label: Any,
-    cv: int | str = 10,
-    *,
-    random_state: int | None = 0,
-    sample_weight: Any = None,
-) -> Evaluation:
-    """Every row judged by a model that has learned the other folds: `deciban.cross_validate`.
-
-    - `cv`: how many folds, or the name of a column that holds the fold of each row. Rows are dealt by what they hold:
-      equal rows are in one fold, wherever they are.
-
-    Generative models take two passes, whatever the number of folds; others are fitted once for each.
-    """
-    found: Evaluation = judging.cross_validate(
-        model, rows(collection, label, sample_weight), None, cv, random_state=random_state
-    )
-    return found
-
-
 def predict(model: Any, collection: Any, *, probabilities: bool = True) -> Any:
-    """A dask DataFrame with the columns `prediction` and `proba_CLASS` beside its own; of a dask array, one of labels.
+    """Predict lazily: a DataFrame with the added columns `prediction` and `proba_CLASS`, or an array of labels.
 
-    Lazy: nothing is computed until the result is asked for.
+    Parameters
+    ----------
+    model : fitted estimator
+    collection : Dask DataFrame or Dask array
+    probabilities : bool, default=True
+        Whether a DataFrame gets columns of probabilities.
+
+    Returns
+    -------
+    Dask DataFrame, or Dask array of labels
     """
     if isinstance(collection, da.Array):
         dtype = np.asarray(model.classes_).dtype
-        return _by_rows(collection).map_blocks(
-            partial(_labels, model), dtype=dtype, drop_axis=1, meta=np.empty(0, dtype)
+        return _whole_rows(collection).map_blocks(
+            partial(_predict_block, model), dtype=dtype, drop_axis=1, meta=np.empty(0, dtype)
         )
     _require_frame(collection)
-    answers = answering.Answers(model, probabilities)
-    return collection.map_partitions(partial(_answered, answers), meta=_answered(answers, collection._meta))
+    predictions = prediction_columns.PredictionColumns(model, probabilities)
+    return collection.map_partitions(partial(_predict, predictions), meta=_predict(predictions, collection._meta))
 
 
 def predict_proba(model: Any, collection: Any) -> Any:
-    """(n, K) p(c|x) of a dask array, as one; lazy."""
+    """(n, K) p(c|x) of the rows of a Dask array, as a Dask array; lazy."""
     if not isinstance(collection, da.Array):
-        raise DecibanError("predict_proba takes a dask array; of a DataFrame, predict adds columns of probabilities")
-    classes = len(model.classes_)
-    whole = _by_rows(collection)
-    return whole.map_blocks(
-        partial(_probabilities, model), dtype=np.float64, chunks=(whole.chunks[0], (classes,)), meta=np.empty((0, 0))
+        raise DecibanError("predict_proba takes a Dask array: for a DataFrame, predict adds columns of probabilities")
+    x, chunks = _whole_rows(collection), (len(model.classes_),)
+    return x.map_blocks(
+        partial(_predict_proba_block, model), dtype=np.float64, chunks=(x.chunks[0], chunks), meta=np.empty((0, 0))
     )
 
 
-def rows(collection: Any, label: Any, sample_weight: Any = None) -> Collection:
-    """A collection as X, for every method that learns rows or judges by them: `model.partial_fit(rows(more, "y"))`.
+def rows(collection: Any, label: Any, sample_weight: Any = None) -> EngineRows:
+    """A collection as X of any method that takes labelled rows, such as `model.partial_fit(rows(more, "y"))`.
 
     >>> import dask.array as da
     >>> import numpy as np
@@ -131,76 +103,88 @@ def rows(collection: Any, label: Any, sample_weight: Any = None) -> Collection:
     array([2., 4.])
     """
     if isinstance(collection, da.Array):
-        return _of_array(collection, label, sample_weight)
+        return _array_rows(collection, label, sample_weight)
     _require_frame(collection)
-    return _of_frame(collection, label, sample_weight)
+    return _frame_rows(collection, label, sample_weight)
 
 
-# How Dask maps and adds ----------------------------------------------------------------------------------------------
+_ENGINE = Engine(rows)
+fit = _ENGINE.fit
+"""`fit(model, collection, label, sample_weight=None)`: a model of a DataFrame or array, as from all rows at once."""
+
+evaluate = _ENGINE.evaluate
+"""`evaluate(model, collection, label, sample_weight=None)`: `deciban.evaluate`, partition by partition."""
+
+cross_validate = _ENGINE.cross_validate
+"""`cross_validate(model, collection, label, cv=10, *, random_state=0, sample_weight=None)`: `deciban.cross_validate`.
+
+`cv` is the number of folds, or the name of a column that holds the fold of each row.
+"""
+
+
+# Map and sum ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Partitions(Collection):
-    """Delayed partitions: a table each, or the blocks of rows, labels and weights."""
+class DaskRows(EngineRows):
+    """Delayed partitions: each a table, or blocks of rows, labels and weights."""
 
-    parts: tuple[Any, ...]
+    partitions: tuple[Any, ...]
     label_dtype: Any = None
 
-    def _mapped_and_added(self, work: Callable[[int, Any], Outcome[T]]) -> Outcome[T]:
-        """Partitions are read, and eight outcomes at a time added up, where they are; what comes here is one.
+    def map_sum(self, work: Callable[[int, Any], PartitionResult[T]]) -> PartitionResult[T]:
+        """Workers read partitions and sum eight results at a time; one result comes back.
 
-        The graph is written out, since thousands of delayed calls are slow to merge, and so that work is in it once.
+        The graph is written out, since thousands of delayed calls are slow to merge, and so that it holds work once.
         """
-        if not self.parts:
-            return Outcome()
-        mark = uuid.uuid4().hex
-        collect, adds, given = (f"deciban-{what}-{mark}" for what in ("collect", "add", "work"))
-        graph: dict[Any, Any] = {given: (_itself, work)}
-        graphs = {id(part.dask): part.dask for part in _delayed(self.parts)}
-        for each in graphs.values():
-            graph.update(each)
+        if not self.partitions:
+            return PartitionResult()
+        token = uuid.uuid4().hex
+        collect_key, sum_key, work_key = (f"deciban-{step}-{token}" for step in ("collect", "add", "work"))
+        graph: dict[Any, Any] = {work_key: (_identity, work)}
+        graphs = {id(delayed.dask): delayed.dask for delayed in _delayed(self.partitions)}
+        for partition_graph in graphs.values():
+            graph.update(partition_graph)
         layer: list[Any] = []
-        for number, part in enumerate(self.parts):
-            layer.append((collect, number))  # the dashboard shows deciban-collect
-            graph[layer[-1]] = (_collected, given, number, _keys(part))
+        for number, partition in enumerate(self.partitions):
+            layer.append((collect_key, number))  # the dashboard shows deciban-collect
+            graph[layer[-1]] = (_call, work_key, number, _graph_keys(partition))
         depth = 0
         while len(layer) > 1:
             depth, below = depth + 1, layer
-            layer = [(adds, depth, i) for i in range(0, len(below), ADDED)]
-            graph |= {key: (add, below[key[2] : key[2] + ADDED]) for key in layer}
-        total: Outcome[T] = Delayed(layer[0], graph).compute()
+            layer = [(sum_key, depth, i) for i in range(0, len(below), FAN_IN)]
+            graph |= {key: (sum_results, below[key[2] : key[2] + FAN_IN]) for key in layer}
+        total: PartitionResult[T] = Delayed(layer[0], graph).compute()
         return total
 
 
-def _itself(work: T) -> T:
+def _identity(work: T) -> T:
     return work
 
 
-def _collected(work: Callable[[int, Any], Outcome[T]], number: int, part: Any) -> Outcome[T]:
-    return work(number, part)
+def _call(work: Callable[[int, Any], PartitionResult[T]], number: int, partition: Any) -> PartitionResult[T]:
+    return work(number, partition)
 
 
-def _delayed(parts: Any) -> Iterator[Any]:
-    """What a part, or one of several things, is still to be made of."""
-    for part in parts:
-        if isinstance(part, tuple):
-            yield from _delayed(part)
-        elif isinstance(part, Delayed):
-            yield part
+def _delayed(partitions: Any) -> Iterator[Any]:
+    for partition in partitions:
+        if isinstance(partition, tuple):
+            yield from _delayed(partition)
+        elif isinstance(partition, Delayed):
+            yield partition
 
 
-def _keys(part: Any) -> Any:
-    """A part as a graph refers to it."""
-    if isinstance(part, tuple):
-        return [_keys(each) for each in part]
-    return part.key if isinstance(part, Delayed) else part
+def _graph_keys(partition: Any) -> Any:
+    if isinstance(partition, tuple):
+        return [_graph_keys(delayed) for delayed in partition]
+    return partition.key if isinstance(partition, Delayed) else partition
 
 
-def _table(columns: Columns, number: int, table: Any) -> Labelled:
+def _table(columns: ColumnRoles, number: int, table: Any) -> Labelled:
     return columns.table(number, [table])
 
 
-def _block(columns: Columns, number: int, arrays: Any) -> Labelled:
+def _block(columns: ColumnRoles, number: int, arrays: Any) -> Labelled:
     return columns.block(*arrays)
 
 
@@ -209,33 +193,35 @@ def _block(columns: Columns, number: int, arrays: Any) -> Labelled:
 
 def _require_frame(collection: Any) -> None:
     if not isinstance(collection, dd.DataFrame):
-        kind = f"{type(collection).__module__.partition('.')[0]}'s {type(collection).__name__}"
-        raise DecibanError(f"collection is {kind}: pass a dask DataFrame or a dask array of two dimensions")
+        library = type(collection).__module__.partition(".")[0]
+        raise DecibanError(
+            f"collection is a {type(collection).__name__} of {library}: pass a Dask DataFrame or a Dask array of two "
+            "dimensions"
+        )
 
 
-def _of_frame(frame: Any, label: Any, weight: Any) -> Partitions:
-    parts = tuple(frame.to_delayed())
-    columns = columns_of(_schema(frame), label, weight)
-    return Partitions(columns, partial(_table, columns), parts)
+def _frame_rows(frame: Any, label: Any, weight: Any) -> DaskRows:
+    columns = column_roles(_schema(frame), label, weight)
+    return DaskRows(columns, partial(_table, columns), tuple(frame.to_delayed()))
 
 
 def _schema(frame: Any) -> Schema:
-    """What the columns hold. Of Python objects, and of categories not known yet, the partitions have to be asked."""
+    """The kinds of columns. For Python objects and unknown categories the partitions are read."""
     declared = Schema.of(table_frame(frame._meta))
-    unsure = [place for place, kind in enumerate(declared.kinds) if kind == "empty" or _unknown(frame, place)]
-    if not unsure:
+    unknown = [j for j, kind in enumerate(declared.kinds) if kind == "empty" or _unknown_categories(frame, j)]
+    if not unknown:
         return declared
-    some = frame.iloc[:, unsure]
-    met = Columns(declared, None, None)
-    found = Partitions(met, met.table, tuple(some.to_delayed()))._mapped_and_added(_kinds).result()
+    columns = ColumnRoles(declared, None, None)
+    partitions = tuple(frame.iloc[:, unknown].to_delayed())
+    total = DaskRows(columns, columns.table, partitions).map_sum(_partition_kinds).unwrap()
     kinds = list(declared.kinds)
-    for place, kind in zip(unsure, found.schema.kinds if found else ["empty"] * len(unsure), strict=True):
-        kinds[place] = kind  # type: ignore[call-overload]
+    for j, kind in zip(unknown, total.schema.kinds if total else ["empty"] * len(unknown), strict=True):
+        kinds[j] = kind  # type: ignore[call-overload]
     return Schema(declared.names, tuple(kinds))
 
 
-def _unknown(frame: Any, place: int) -> bool:
-    column = frame._meta.iloc[:, place]
+def _unknown_categories(frame: Any, position: int) -> bool:
+    column = frame._meta.iloc[:, position]
     return str(column.dtype) == "category" and not dd.utils.has_known_categories(column)
 
 
@@ -245,67 +231,66 @@ class _Kinds:
 
     def __add__(self, other: _Kinds) -> _Kinds:
         a, b = self.schema, other.schema
-        wide = zip(a.widened(b).kinds, b.widened(a).kinds, strict=True)  # true and false are numbers, where some are
-        return _Kinds(Schema(a.names, tuple("number" if x != y and "number" in (x, y) else x for x, y in wide)))
+        kinds = zip(a.merge(b).kinds, b.merge(a).kinds, strict=True)  # booleans beside numbers are numbers
+        return _Kinds(Schema(a.names, tuple("number" if x != y and "number" in (x, y) else x for x, y in kinds)))
 
 
-def _kinds(number: int, table: Any) -> Outcome[_Kinds]:
-    return Outcome.of(number, lambda: _Kinds(Schema.of(table_frame(table))) if len(table) else None)
+def _partition_kinds(number: int, table: Any) -> PartitionResult[_Kinds]:
+    return PartitionResult.of(number, lambda: _Kinds(Schema.of(table_frame(table))) if len(table) else None)
 
 
-def _answered(answers: Answers, table: Any, partition_info: Any = None) -> Any:
-    names = answers.beside([str(name) for name in table.columns])
-    with located(0 if partition_info is None else partition_info["number"]):
-        found = answers.columns(answers.needed(table)) if len(table) else answers.no_rows()
-    return table.assign(**{name: column.to_pandas().array for name, column in zip(names, found, strict=True)})
+def _predict(predictions: PredictionColumns, table: Any, partition_info: Any = None) -> Any:
+    names = predictions.free_names([str(name) for name in table.columns])
+    with error_context(0 if partition_info is None else partition_info["number"]):
+        columns = predictions.predict(predictions.select_features(table)) if len(table) else predictions.empty()
+    return table.assign(**{name: column.to_pandas().array for name, column in zip(names, columns, strict=True)})
 
 
 # Arrays --------------------------------------------------------------------------------------------------------------
 
 
-def _by_rows(x: Any) -> Any:
-    """Chunks that hold whole rows."""
+def _whole_rows(x: Any) -> Any:
+    """The array in chunks of whole rows."""
     if x.ndim != 2:
-        raise DecibanError(f"X must be a dask array of two dimensions; it has the shape {x.shape}")
+        raise DecibanError(f"X must have two dimensions; it has the shape {x.shape}: pass a row for each example")
     return x.rechunk({1: -1}) if x.numblocks[1] > 1 else x
 
 
-def _of_array(x: Any, y: Any, weights: Any) -> Partitions:
-    x = _by_rows(x)
+def _array_rows(x: Any, y: Any, weights: Any) -> DaskRows:
+    x = _whole_rows(x)
     sparse = sp.issparse(x._meta)
     like = frame_of(sp.csr_array((0, x.shape[1])) if sparse else np.empty((0, x.shape[1]), x.dtype))
-    parts = zip(x.to_delayed().ravel(), _along(x, y, "y"), _along(x, weights, "sample_weight"), strict=True)
-    columns = Columns(Schema.of(like), None, None, like)
-    return Partitions(columns, partial(_block, columns), tuple(parts), getattr(y, "dtype", None))
+    labels, weights = _chunked_like(x, y, "y"), _chunked_like(x, weights, "sample_weight")
+    partitions = tuple(zip(x.to_delayed().ravel(), labels, weights, strict=True))
+    columns = ColumnRoles(Schema.of(like), None, None, like)
+    return DaskRows(columns, partial(_block, columns), partitions, getattr(y, "dtype", None))
 
 
-def _along(x: Any, given: Any, what: str) -> list[Any]:
-    """An array in the chunks that the rows have."""
-    if given is None and what == "sample_weight":
+def _chunked_like(x: Any, values: Any, name: str) -> list[Any]:
+    """The delayed chunks of labels or weights, split as the rows are."""
+    if values is None and name == "sample_weight":
         return [None] * x.numblocks[0]
-    if given is None or isinstance(given, str):
-        raise DecibanError(f"of an array {what} is an array too, with a value for each row; it is {given!r}")
-    known = not np.isnan(x.shape[0])
-    if not isinstance(given, da.Array):
-        given = (
-            given.to_dask_array(lengths=True) if hasattr(given, "to_dask_array") else da.from_array(np.asarray(given))
-        )
-    if not known or np.isnan(given.shape[0]):
-        if given.numblocks[0] != x.numblocks[0]:
-            raise DecibanError(f"X and {what} have chunks of unknown sizes: call compute_chunk_sizes() on both")
-    elif given.shape != (x.shape[0],):
+    if values is None or isinstance(values, str):
+        raise DecibanError(f"{name} is {values!r}: for a Dask array pass an array with a value for each row")
+    if not isinstance(values, da.Array):
+        has_chunks = hasattr(values, "to_dask_array")
+        values = values.to_dask_array(lengths=True) if has_chunks else da.from_array(np.asarray(values))
+    if np.isnan(x.shape[0]) or np.isnan(values.shape[0]):
+        if values.numblocks[0] != x.numblocks[0]:
+            raise DecibanError(f"X and {name} have chunks of unknown sizes: call compute_chunk_sizes() on both")
+    elif values.shape != (x.shape[0],):
         raise DecibanError(
-            f"Found input variables with inconsistent numbers of samples: {what}.shape == {given.shape}, and there are "
-            f"{x.shape[0]} rows"
+            f"Found input variables with inconsistent numbers of samples: {name}.shape == {values.shape}, and there "
+            f"are {x.shape[0]} rows"
         )
     else:
-        given = given.rechunk((x.chunks[0],))
-    return list(given.to_delayed().ravel())
+        values = values.rechunk((x.chunks[0],))
+    return list(values.to_delayed().ravel())
 
 
-def _labels(model: Any, block: Any) -> Any:
+def _predict_block(model: Any, block: Any) -> Any:
     return model.predict(block) if block.shape[0] else np.asarray(model.classes_)[:0]
 
 
-def _probabilities(model: Any, block: Any) -> Any:
+def _predict_proba_block(model: Any, block: Any) -> Any:
     return model.predict_proba(block) if block.shape[0] else np.empty((0, len(model.classes_)))

@@ -1,4 +1,4 @@
-"""Files that Spark reads, and a session to read them in: what `deciban fit --engine spark` needs."""
+"""Files that Spark reads, and a Spark session to read them: for `deciban fit --engine spark`."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from deciban.engines.files import Files, Piece, require_lines, require_once, table_files, text_files, uninterrupted
-from deciban.engines.spark import Partitions, arrow_schema, rows  # which says what is missing, if it is
+from deciban.data.files.dialect import CsvOptions
+from deciban.engines.cluster_session import ClusterSession, deferred_interrupts
+from deciban.engines.engine_files import EngineFiles, require_unique_paths, table_files
+from deciban.engines.spark import SparkRows, arrow_schema, rows  # raises if PySpark is not installed
+from deciban.engines.text_partitions import TextBlock, require_line_breaks, text_files
 from deciban.errors import DecibanError
-from deciban.sources.dialect import Asked
 
 try:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 except ImportError as error:
-    raise ImportError(f"a session of Spark needs PySpark: pip install deciban[spark] ({error})") from error
+    raise ImportError(f"a Spark session needs PySpark: pip install deciban[spark] ({error})") from error
 
-FIRST = 5000  # lines that dialect and types are guessed from, at most
+SAMPLED_LINES = 5000  # from which dialect and types are inferred
 
 
-def reading(paths: Sequence[str], format: str, asked: Asked, encoding: str = "utf-8") -> Files:
-    """Files of csv, JSON lines or parquet, wherever Spark finds them; its `rows` are what a model learns from."""
-    require_once(paths)
+def read_files(paths: Sequence[str], format: str, csv: CsvOptions, encoding: str = "utf-8") -> EngineFiles:
+    """Files of csv, JSON lines or parquet, on any file system that Spark knows."""
+    require_unique_paths(paths)
     read = SparkSession.builder.getOrCreate().read
     if format == "parquet":
         frame = read.parquet(*paths)
@@ -39,77 +41,69 @@ def reading(paths: Sequence[str], format: str, asked: Asked, encoding: str = "ut
             arrow_schema(frame.schema),
             lambda names, label, weight: rows(frame.select(*map(_quoted, names)), label, weight),
         )
-    require_lines(encoding)
-    # a line as bytes, and where it is: the header is the first line of the block that begins a file
+    require_line_breaks(encoding)
+    # each line as bytes, with its block: a header is the first line of the block at offset 0
     lines = read.text(list(paths)).selectExpr(
         "cast(value as binary) as line", "_metadata.file_block_start as start", "xxhash64(_metadata.file_path) as file"
     )
-    first = lines.where("start = 0").limit(FIRST).collect()
+    first = lines.where("start = 0").limit(SAMPLED_LINES).collect()
     head = [bytes(row["line"]) for row in first if row["file"] == first[0]["file"]]
-    sample = Piece(paths[0], encoding, data=b"\n".join(head))
-    pieces = partial(_pieces, encoding)
-    return text_files(sample, format, asked, lambda columns, reader: Partitions(columns, reader, lines), pieces)
+    sample = TextBlock(paths[0], encoding, data=b"\n".join(head))
+    split = partial(_blocks, encoding)
+    return text_files(sample, format, csv, lambda columns, read: SparkRows(columns, read, lines), split)
 
 
 def _quoted(name: str) -> str:
-    """A dot in a name is no field of a structure."""
+    """Without backticks a dot in a name would be a field of a struct."""
     return f"`{name.replace('`', '``')}`"
 
 
-def _pieces(encoding: str, number: int, batches: Iterable[Any]) -> Iterator[Piece]:
-    """The lines of a partition, in runs of one block of a file each."""
-    before, last = 0, None
+def _blocks(encoding: str, number: int, batches: Iterable[Any]) -> Iterator[TextBlock]:
+    """The lines of a partition, in runs that belong to one block of a file."""
+    lines_before, last = 0, None
     for batch in batches:
         lines = batch.column(0).to_pylist()
         blocks = list(zip(batch.column(1).to_pylist(), batch.column(2).to_pylist(), strict=True))
         for block, members in groupby(range(len(lines)), key=blocks.__getitem__):
             run = [lines[i] for i in members]
-            begins = block[0] == 0 and block != last
-            title = f"partition {number}"
-            yield Piece(title, encoding, data=b"\n".join(run), begins=begins, before=before)
-            before, last = before + len(run), block
+            starts_file = block[0] == 0 and block != last
+            data, name = b"\n".join(run), f"partition {number}"
+            yield TextBlock(name, encoding, data=data, starts_file=starts_file, lines_before=lines_before)
+            lines_before, last = lines_before + len(run), block
 
 
 # A cluster -----------------------------------------------------------------------------------------------------------
 
-NO_JAVA = "spark needs Java 17 or newer: install it, or say where it is by JAVA_HOME"
+NO_JAVA = "spark needs Java 17 or newer: install it, or set JAVA_HOME"
 
 
 @dataclass(frozen=True)
-class Session:
-    """A session of Spark that works for this process."""
-
+class SparkClusterSession(ClusterSession):
     spark: Any
-    dashboard: str | None = None
 
     def progress(self) -> tuple[str, int, int] | None:
-        """The stage that is going on, how many tasks are done in it, and of how many; None between stages."""
         tracker = self.spark.sparkContext.statusTracker()
         for stage in sorted(tracker.getActiveStageIds()):
-            found = tracker.getStageInfo(stage)
-            if found is not None and found.numTasks:
-                return str(stage), found.numCompletedTasks, found.numTasks
+            info = tracker.getStageInfo(stage)
+            if info is not None and info.numTasks:
+                return str(stage), info.numCompletedTasks, info.numTasks
         return None
 
 
 @contextmanager
-def session(*, shown: bool = False) -> Iterator[Session]:
-    """The session that spark-submit, SPARK_REMOTE or Spark's settings ask for, or a local one.
+def session(*, dashboard: bool = False) -> Iterator[SparkClusterSession]:
+    """The session of spark-submit, SPARK_REMOTE or Spark's settings, or a local one; a new one is stopped at the end.
 
-    - `shown`: whether somebody looks at its address.
-
-    One that is made here is stopped in the end.
-
-    What goes wrong with files or the cluster is an error in one line.
+    Failures of files and of the cluster are errors of one line.
     """
     failures = PySparkException, Py4JError
-    there = SparkSession.getActiveSession() is not None
-    elsewhere = "SPARK_REMOTE" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ
-    if not (there or elsewhere) and not _has_java():
+    existing = SparkSession.getActiveSession() is not None
+    remote = "SPARK_REMOTE" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ
+    if not (existing or remote) and not _has_java():
         raise DecibanError(NO_JAVA)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
-        with uninterrupted(), _silence(), warnings.catch_warnings():
+        with deferred_interrupts(), _silence(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             spark = SparkSession.builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     except failures as error:
@@ -118,14 +112,15 @@ def session(*, shown: bool = False) -> Iterator[Session]:
     try:
         connected = "SPARK_REMOTE" in os.environ
         if not connected:
-            spark.sparkContext.setLogLevel("OFF")  # errors are told in one line
+            spark.sparkContext.setLogLevel("OFF")  # errors have one line
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", module="pyspark")  # which pandas it would rather have
-            yield Session(spark, spark.sparkContext.uiWebUrl if shown and not connected else None)
+            warnings.filterwarnings("ignore", module="pyspark")  # about the version of pandas
+            url = spark.sparkContext.uiWebUrl if dashboard and not connected else None
+            yield SparkClusterSession(url, spark)
     except failures as error:
         raise DecibanError(f"spark: {_one_line(error)}") from error
     finally:
-        if not there:
+        if not existing:
             spark.stop()
 
 
@@ -136,22 +131,22 @@ def _has_java() -> bool:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """A Java that is started now tells nobody what it does: it writes to stderr from its first moment on."""
+    """Nothing is written to stderr, where a Java that starts logs from its first moment on."""
     sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    stderr, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(nowhere, 2)
+        os.dup2(null, 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
+        os.dup2(stderr, 2)
+        os.close(stderr)
+        os.close(null)
 
 
 def _one_line(error: Exception) -> str:
-    """What went wrong: of a traceback its last line, without Spark's codes."""
-    thrown = getattr(error, "java_exception", None)
-    text = str(error if thrown is None else thrown.getMessage())
+    """The message in one line, without Spark's codes: the last one of a traceback."""
+    java_error = getattr(error, "java_exception", None)
+    text = str(error if java_error is None else java_error.getMessage())
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
     raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception): ", line)]
     return re.sub(r"^\[[A-Z_.]+\] | SQLSTATE: \w+$", "", (raised or lines)[-1 if raised else 0])

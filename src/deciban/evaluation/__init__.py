@@ -1,7 +1,7 @@
 """Models judged on rows they have not seen. Any model will do, of this library or another."""
 
+from deciban.evaluation.cross_validation import cross_validate, evaluate
 from deciban.evaluation.evaluation import Evaluation
-from deciban.evaluation.judging import cross_validate, evaluate
 from deciban.evaluation.learning_curve import learning_curve
 from deciban.evaluation.roc import Roc
 

@@ -1,4 +1,4 @@
-"""Where a model of two columns of numbers changes its mind: the data of a picture, not yet drawn."""
+"""Decision boundaries of models of two numeric features, as figures."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from deciban.batch import Frame
+from deciban.data.batch import Frame
+from deciban.data.class_index import ClassIndex
+from deciban.data.intake import LabelledInput
+from deciban.data.labels import Encoded
+from deciban.data.sampling import seed_of
+from deciban.data.schema import Schema
 from deciban.errors import INFINITE, DecibanError, cell_error, require_whole
-from deciban.evaluation.contours import Grid, extent, level_lines, on_an_axis, scored, thinned, ties
-from deciban.schema import Schema
-from deciban.sources.intake import LabelledInput
-from deciban.sources.labels import Encoded
+from deciban.evaluation.fitted_model import FittedModel
+from deciban.plots.contours import Grid, extent, level_lines, on_an_axis, scored, thinned, ties
+from deciban.plots.figures import Figures
 from deciban.table import Table, numbered
 from deciban.types import FloatArray, IntArray, level_of
 
@@ -22,16 +26,16 @@ Row = dict[str, Any]  # of a chart
 
 GENERATIVE, REFINED = "generative", "twin (refined)"
 DEVIATIONS = (1, 2, 3)  # of density contours
-FAR_BELOW = -20.0  # nats below the peak of a density: farther than any contour, and finite
+FAR_BELOW = -20.0  # nats below the peak of a density, farther than any contour
 
 
 @dataclass(frozen=True)
 class Boundary:
-    """Points, class densities and boundaries, as rows of a chart. Lines are points in their order."""
+    """Points, class densities and boundaries, as rows of a chart; lines are points in their order."""
 
-    names: list[str]  # (2) of the columns
-    low: FloatArray  # (2) where the plane begins
-    high: FloatArray  # (2) and ends
+    names: list[str]  # (2) of the features
+    low: FloatArray  # (2) the lower ends of the axes
+    high: FloatArray  # (2) the upper ends
     classes: list[str]
     models: list[str]  # whose boundaries are drawn
     points: list[Row]  # class, x, y
@@ -39,21 +43,53 @@ class Boundary:
     ties: list[Row]  # model, line, order, x, y
     notes: list[str]
 
+    def figure(self) -> Figures:
+        tables = {name: _table(getattr(self, name)) for name in ("points", "densities", "ties")}
+        plane = {"names": self.names, "low": self.low.tolist(), "high": self.high.tolist()}
+        return {**tables, **plane, "classes": self.classes, "models": self.models, "notes": self.notes}
 
-def boundary_of(model: Any, X: Any, y: Any, sample_weight: Any, most: int, seed: int) -> Boundary:
-    """The boundary of a model, and that of its refined twin where it has one; at most `most` points."""
-    sample = _sampled(model, X, y, sample_weight, most, seed)
+
+def _table(rows: list[Row]) -> Figures:
+    return {"fields": list(rows[0]) if rows else [], "rows": [list(row.values()) for row in rows]}
+
+
+def boundary_figures(
+    model: Any, X: Any, y: Any, *, sample_weight: Any = None, points: int = 2000, random_state: int | None = 0
+) -> Figures:
+    """What a chart of a model's decision boundary is drawn from; see `plot_boundary` of the models.
+
+    >>> import deciban as db
+    >>> X = [[0.0, 0.0], [1.0, 1.0], [1.0, 0.0], [3.0, 0.5], [2.0, 1.0], [1.5, 2.0], [0.5, 0.5]]
+    >>> y = ["a", "a", "a", "b", "b", "b", "b"]
+    >>> boundary_figures(db.GaussianDiscriminant().fit(X, y), X, y)["heading"]
+    'Decision boundary of GaussianDiscriminant'
+    """
+    boundary = boundary_of(model, X, y, sample_weight, points, seed_of(random_state))
+    return {"figure": boundary.figure(), "heading": f"Decision boundary of {type(model).__name__}"}
+
+
+def boundary_of(model: Any, X: Any, y: Any, sample_weight: Any, points: int, seed: int) -> Boundary:
+    """Where the most probable class of a model of two numeric features changes: s_j(x) = s_k(x) ≥ all other scores.
+
+    A generative model has the density of each class, too, at e^−½, e^−2 and e^−4½ of its peak (1, 2 and 3 standard
+    deviations of a normal one), and the boundary of its linear twin after `refine(X, y)`, where it has one. At most
+    `points` rows are drawn, a random sample.
+    """
+    sample = _sampled(model, X, y, sample_weight, points, seed)
     grid, scores = scored(partial(_scores, model), sample.cells)
-    if not hasattr(model, "to_linear"):
+    if not isinstance(model, FittedModel) or model.generative_ is None:
         return _gathered(sample, {type(model).__name__: ties(grid, scores)}, [], [])
-    with np.errstate(invalid="ignore"):  # −inf − −inf: a class of prior 0 has no density to show
-        densities = _density_rows(sample, grid, scores - model.estimate_.log_prior)
+    with np.errstate(invalid="ignore"):  # −inf − −inf: a class of prior 0
+        densities = _density_rows(sample, grid, scores - model.scorer_.log_prior)
     lines = {GENERATIVE: ties(grid, scores)}
     notes = ["thin lines: class densities at 1, 2 and 3 standard deviations (if normal)"]
+    if "to_linear" not in model.capabilities:
+        notes.append(f"no twin: the evidence of an {type(model).__name__} is not linear in its features")
+        return _gathered(sample, lines, densities, notes)
     try:
         twin = model.to_linear().refine(X, y, sample_weight)
         lines[REFINED] = ties(*scored(partial(_scores, twin), sample.cells))
-    except DecibanError as reason:  # the families have none, or these rows cannot refine it
+    except DecibanError as reason:  # the families have no linear twin, or these rows cannot refine it
         notes.append(f"no twin: {reason}")
     return _gathered(sample, lines, densities, notes)
 
@@ -62,7 +98,7 @@ def boundary_of(model: Any, X: Any, y: Any, sample_weight: Any, most: int, seed:
 class _Sample:
     """The rows that are drawn."""
 
-    names: list[str]  # (2) of the columns
+    names: list[str]  # (2) of the features
     cells: FloatArray  # (n, 2)
     labels: list[str]  # (n)
     classes: list[str]  # of the model
@@ -82,22 +118,22 @@ def _gathered(sample: _Sample, lines: dict[str, list[FloatArray]], densities: li
     low, high = extent(sample.cells)
     pairs = zip(sample.labels, sample.cells.tolist(), strict=True)
     points = [{"class": label, "x": x, "y": y} for label, (x, y) in pairs]
-    tied = [row for name, found in lines.items() for row in sample.rows(found, model=name)]
+    tied = [row for name, line in lines.items() for row in sample.rows(line, model=name)]
     notes = [sample.note, *notes]
     return Boundary(sample.names, low, high, sample.classes, list(lines), points, densities, tied, notes)
 
 
 def _density_rows(sample: _Sample, grid: Grid, densities: FloatArray) -> list[Row]:
     """Contours of log p(x|c) (ny, nx, K), as far below its peak as a normal density is after t deviations: t²/2."""
-    found = []
+    rows = []
     for name, density in zip(sample.classes, np.moveaxis(densities, 2, 0), strict=True):
-        below = np.fmax(density - np.fmax.reduce(density, axis=None), FAR_BELOW)  # NaN and −inf are far below, too
+        below = np.fmax(density - np.fmax.reduce(density, axis=None), FAR_BELOW)  # NaN and −inf, too
         lines = [line for t in DEVIATIONS for line in level_lines(grid, below, -(t**2) / 2)]
-        found += sample.rows(lines, **{"class": name})
-    return found
+        rows += sample.rows(lines, **{"class": name})
+    return rows
 
 
-# What the model says -------------------------------------------------------------------------------------------------
+# Scores of the model -------------------------------------------------------------------------------------------------
 
 
 def _scores(model: Any, nodes: FloatArray) -> FloatArray:
@@ -108,11 +144,11 @@ def _scores(model: Any, nodes: FloatArray) -> FloatArray:
         if hasattr(model, method):
             scores = np.asarray(getattr(model, method)(rows), dtype=np.float64)
             return scores if scores.ndim == 2 else np.column_stack([np.zeros(len(scores)), scores])
-    raise DecibanError(f"{type(model).__name__} gives no scores to classes: it needs decision_function")
+    raise DecibanError(f"{type(model).__name__} has no class scores: it needs decision_function or predict_log_proba")
 
 
 def _names(model: Any) -> tuple[str, ...]:
-    """The columns as the model knows them; none where it was fitted to an array."""
+    """The names of the features; none where the model was fitted to an array."""
     return tuple(getattr(model, "feature_names_in_", ()))
 
 
@@ -122,15 +158,15 @@ def _names(model: Any) -> tuple[str, ...]:
 def _sampled(model: Any, X: Any, y: Any, sample_weight: Any, most: int, seed: int) -> _Sample:
     sample = LabelledInput.of(X, y, sample_weight).sample()
     frame, encoded, weights = sample.frame, sample.labels, sample.weights
-    places = _places(model, frame)
-    cells = _cells(frame, places)
+    positions = _positions(model, frame)
+    cells = _cells(frame, positions)
     present = ~np.isnan(cells).any(axis=1)
     rows = np.flatnonzero(present if weights is None else present & (weights > 0))
     if not len(rows) or most < 1:
-        raise DecibanError("there is no point to draw: pass rows without missing cells, and points of 1 or more")
+        raise DecibanError("there is no point to draw: pass rows without missing values, and points=1 or more")
     drawn = np.random.default_rng(require_whole("seed", seed)).permutation(rows)[:most]
     labels, classes = _labels(model, encoded, drawn)
-    names = [f"column {j}" if isinstance(frame.names, range) else str(frame.names[j]) for j in places]
+    names = [f"column {j}" if isinstance(frame.names, range) else str(frame.names[j]) for j in positions]
     for name, column in zip(names, cells[drawn].T, strict=True):
         if not on_an_axis(column):
             ends = f"{column.min():.6g} to {column.max():.6g}"
@@ -138,40 +174,40 @@ def _sampled(model: Any, X: Any, y: Any, sample_weight: Any, most: int, seed: in
     return _Sample(names, cells[drawn], labels, classes, _note(len(drawn), len(rows), frame.rows))
 
 
-def _places(model: Any, frame: Frame) -> list[int]:
-    """Where the model's two columns stand in a frame."""
+def _positions(model: Any, frame: Frame) -> list[int]:
+    """The positions of the model's two features in a frame."""
     if not hasattr(model, "classes_"):
         raise DecibanError(f"this {type(model).__name__} is not fitted yet: call fit first")
     if model.n_features_in_ != 2:
         raise DecibanError(
-            f"a boundary is drawn over two columns of numbers; the model has {model.n_features_in_}: fit it on two"
+            f"a boundary needs a model of two numeric features; this one has {model.n_features_in_}: fit it to two"
         )
-    places = Schema(_names(model) or range(2), ("number", "number")).own_places(frame)
-    for j in places:
+    positions = Schema(_names(model) or range(2), ("number", "number")).positions(frame)
+    for j in positions:
         if frame.kinds[j] != "number":
-            raise DecibanError(f"column {frame.names[j]!r} does not hold numbers: fit a model of two columns that do")
-    return places
+            raise DecibanError(f"column {frame.names[j]!r} does not hold numbers: fit a model of two numeric features")
+    return positions
 
 
-def _cells(frame: Frame, places: list[int]) -> FloatArray:
-    cells = np.asarray(frame.numbers(places), dtype=np.float64)
+def _cells(frame: Frame, positions: list[int]) -> FloatArray:
+    cells = np.asarray(frame.numbers(positions), dtype=np.float64)
     if np.isinf(cells).any():
         row, j = np.argwhere(np.isinf(cells))[0].tolist()
-        raise cell_error(frame.names[places[j]], row, cells[row, j].item(), INFINITE)
+        raise cell_error(frame.names[positions[j]], row, cells[row, j].item(), INFINITE)
     return cells
 
 
 def _labels(model: Any, encoded: Encoded, drawn: IntArray) -> tuple[list[str], list[str]]:
-    """The classes of the rows that are drawn, and of the model, as text."""
-    classes = [level_of(label) for label in np.asarray(model.classes_).tolist()]
+    """The classes of the drawn rows, and those of the model, as text."""
+    classes = tuple(level_of(label) for label in np.asarray(model.classes_).tolist())
     unknown = [label for label in encoded.classes if label not in classes]
     if unknown:
-        raise DecibanError(f"class {unknown[0]!r} is not one of the model's: {classes}")
+        raise DecibanError(f"class {unknown[0]!r} is not one of the model's: {list(classes)}")
     shown = numbered(classes)
-    place = [classes.index(label) for label in encoded.classes]
-    return [shown[place[code]] for code in encoded.codes[drawn].tolist()], shown
+    codes = ClassIndex(classes).recode(encoded.codes[drawn], encoded.classes)
+    return [shown[code] for code in codes.tolist()], shown
 
 
 def _note(drawn: int, present: int, rows: int) -> str:
     note = f"{drawn:,} rows" if drawn == present else f"a random sample of {drawn:,} of {present:,} rows"
-    return note + (f"; {rows - present:,} with a missing cell or weight 0 are not drawn" if present < rows else "")
+    return note + (f"; {rows - present:,} with a missing value or weight 0 are not drawn" if present < rows else "")

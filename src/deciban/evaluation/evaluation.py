@@ -1,4 +1,4 @@
-"""Evaluation: predictions held against the truth, as evidence that adds."""
+"""Evaluation: predictions against true labels, as sums that add."""
 
 from __future__ import annotations
 
@@ -11,30 +11,33 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from deciban.data.class_index import ClassIndex
+from deciban.display.summary import Summary
 from deciban.errors import DecibanError, NegativeEvidence
-from deciban.evaluation import report
+from deciban.evaluation import chart_figures
+from deciban.evaluation import evaluation_tables as tables
 from deciban.evaluation.calibration import calibration_error, calibration_table
-from deciban.evaluation.cells import Cells
 from deciban.evaluation.predictions import read_predictions
-from deciban.evaluation.rates import Rates, share
 from deciban.evaluation.roc import Roc
-from deciban.evaluation.scores import CAP, Scored, Scores
-from deciban.statistics.base import Arrays
+from deciban.evaluation.score_counts import ScoreCounts
+from deciban.evaluation.scores import CAP, ScoredRows, ScoreSums
+from deciban.evaluation.threshold_rates import Rates, share
+from deciban.plots import quality_charts
+from deciban.statistics.statistic import Arrays
 from deciban.statistics.sums import Sum
-from deciban.summary import Summary
 from deciban.table import Table
 from deciban.types import FloatArray, Labels, Level, Levels, level_of, sorted_levels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """Accuracy, losses, ROC curves and calibration of probabilities, from evidence that adds: a + b judges both.
+    """Accuracy, losses, ROC curves and calibration of predicted probabilities, from sums that add.
 
-    So an evaluation of many batches, or on many machines, is the sum of theirs, to the last bit, and a − b forgets.
-    Rows are kept as they are, and summed when a metric asks; beyond `cap` rows they are folded into sums and counts of
-    scores, exact while no more than `cap` scores of a class differ (`auc_error` bounds what is lost beyond).
+    a + b is the evaluation of the rows of both, to the last bit, so batches and machines can be evaluated one by one;
+    a − b removes rows. Up to `cap` rows are kept as they are; more are folded into sums and counts of scores, which are
+    exact while a class has no more than `cap` distinct scores (`auc_error` bounds the error beyond).
 
-    Where `pos_label`, the positive class, may be left out, it is the second of two classes.
+    `pos_label`, the positive class, is by default the second of two classes.
 
     >>> import deciban as db
     >>> morning = db.Evaluation.of(["ham", "spam", "ham"], [0.1, 0.8, 0.6])
@@ -48,24 +51,24 @@ class Evaluation:
            [0., 2.]])
     """
 
-    classes: Levels  # sorted; of labels and of score columns together
-    pieces: tuple[Scored, ...] = ()  # rows not folded yet, no more than cap
-    folded: Scores | None = None
+    classes: Levels  # sorted: those of the labels and of the probabilities
+    pieces: tuple[ScoredRows, ...] = ()  # rows not folded yet, no more than cap
+    folded: ScoreSums | None = None
     cap: int = CAP
     parts: tuple[Evaluation, ...] = field(default=(), compare=False)  # the folds of a cross-validation
 
     @classmethod
     def of(cls, y: Any, proba: Any, *, classes: Any = None, sample_weight: Any = None, cap: int = CAP) -> Evaluation:
-        """Of any library's probabilities.
+        """Evaluate the probabilities of any library.
 
         - `y`: the true labels: text, integers or booleans.
         - `proba`: (n, K), a column for each class, or (n), the probability of the second of two classes.
         - `classes`: the class of each column, such as `model.classes_`; by default the labels that occur, sorted. A
           label that is not among them is a class that the model does not know, of probability 0.
-        - `sample_weight`: a row of weight 2 is a row twice, and one of weight 0 is as if absent.
+        - `sample_weight`: a row of weight 2 counts as two rows; rows of weight 0 are ignored.
         """
-        found = read_predictions(y, proba, classes, sample_weight)
-        return cls.scored(found.classes, found.codes, found.proba, found.weights, known=found.known, cap=cap)
+        p = read_predictions(y, proba, classes, sample_weight)
+        return cls.scored(p.classes, p.codes, p.proba, p.weights, known=p.known, cap=cap)
 
     @classmethod
     def scored(
@@ -78,7 +81,7 @@ class Evaluation:
         known: NDArray[np.bool_] | None = None,
         cap: int = CAP,
     ) -> Evaluation:
-        """Of codes (n), places in `classes`, which are sorted, and of probabilities (n, K), which are not checked.
+        """Evaluate codes (n), positions in the sorted `classes`, and probabilities (n, K), which are not checked.
 
         `known` (K) says which classes the model knows, by default all; the others have probability 0. The arrays are
         kept, not copied.
@@ -86,7 +89,7 @@ class Evaluation:
         if cap < 1:
             raise DecibanError(f"cap is {cap}: it must be 1 or more rows")
         levels = tuple(map(level_of, classes))
-        return cls(levels, (Scored.of(codes, proba, weights, known, cap),), cap=cap)._within_cap()
+        return cls(levels, (ScoredRows.of(codes, proba, weights, known, cap),), cap=cap)._within_cap()
 
     # Adding ----------------------------------------------------------------------------------------------------------
 
@@ -103,49 +106,49 @@ class Evaluation:
         return self if other == 0 and isinstance(other, int) else NotImplemented
 
     def __sub__(self, other: Evaluation) -> Evaluation:
-        """What is left when the rows of `other` are forgotten; a class that no row speaks of any more is dropped."""
+        """The evaluation without the rows of `other`; a class without rows is dropped."""
         if not isinstance(other, Evaluation):
             return NotImplemented
         classes = sorted_levels({*self.classes, *other.classes})
         try:
             rest = self._aligned(classes)._scores - other._aligned(classes)._scores
         except NegativeEvidence:
-            raise NegativeEvidence("these rows are not in the evaluation; it is unchanged") from None
-        left = np.flatnonzero(rest.known.value.any(axis=0) | rest.confusion.value.any(axis=1))
-        return Evaluation(tuple(classes[i] for i in left), (), rest.take(left), self.cap)
+            raise NegativeEvidence("these rows are not in the evaluation: it is unchanged") from None
+        present = np.flatnonzero(rest.known.value.any(axis=0) | rest.confusion.value.any(axis=1))
+        return Evaluation(tuple(classes[i] for i in present), (), rest.take(present), self.cap)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Evaluation):
             return NotImplemented
-        mine, theirs = self.to_arrays(), other.to_arrays()
-        return mine.keys() == theirs.keys() and all(np.array_equal(mine[key], theirs[key]) for key in mine)
+        a, b = self.to_arrays(), other.to_arrays()
+        return a.keys() == b.keys() and all(np.array_equal(a[key], b[key]) for key in a)
 
     __hash__ = None  # type: ignore[assignment]
 
     def _aligned(self, classes: Levels) -> Evaluation:
         if classes == self.classes:
             return self
-        index = [classes.index(level) for level in self.classes]
+        index = ClassIndex(classes).positions(self.classes)
         pieces = tuple(piece.aligned(index, len(classes)) for piece in self.pieces)
         folded = None if self.folded is None else self.folded.aligned(index, len(classes))
         return Evaluation(classes, pieces, folded, self.cap)
 
     def _within_cap(self) -> Evaluation:
-        """Folded for good if there are more rows than may be kept."""
+        """Folded if there are more than `cap` rows."""
         if sum(map(len, self.pieces)) <= self.cap:
             return self
         return Evaluation(self.classes, (), self._scores, self.cap, self.parts)
 
     @cached_property
-    def _evidence(self) -> Scored | Scores:
-        """All of it; rows stay rows as long as they may."""
+    def _evidence(self) -> ScoredRows | ScoreSums:
+        """All rows, folded only where some already are."""
         if self.folded is None:
-            return Scored.joined(self.pieces)
-        return self.folded + Scored.joined(self.pieces).folded() if self.pieces else self.folded
+            return ScoredRows.joined(self.pieces)
+        return self.folded + ScoredRows.joined(self.pieces).folded() if self.pieces else self.folded
 
     @cached_property
-    def _scores(self) -> Scores:
-        return self._evidence.folded() if isinstance(self._evidence, Scored) else self._evidence
+    def _scores(self) -> ScoreSums:
+        return self._evidence.folded() if isinstance(self._evidence, ScoredRows) else self._evidence
 
     # Metrics ---------------------------------------------------------------------------------------------------------
 
@@ -166,7 +169,7 @@ class Evaluation:
 
     @property
     def accuracy(self) -> float:
-        """Σ w over rows classed rightly / Σ w."""
+        """Σ w over rows classified correctly / Σ w."""
         return share(np.trace(self.confusion), self.rows)
 
     @property
@@ -178,7 +181,7 @@ class Evaluation:
     def log_loss(self) -> float:
         """−mean log p(true class), in nats, with p clipped to [ε, 1 − ε], ε = 2⁻⁵², as scikit-learn does.
 
-        So a row of a class that was given 0 costs 36 nats.
+        So a row whose true class has probability 0 costs 36 nats.
         """
         return share(_total(self._evidence.loss), self.rows)
 
@@ -188,17 +191,17 @@ class Evaluation:
         return share(_total(self._evidence.squares), self.rows) / (2 if len(self.classes) <= 2 else 1)
 
     def at(self, threshold: float | None = None, pos_label: Level = None) -> Rates:
-        """The rates where class `pos_label` is called at probabilities of `threshold` (0.5) or more."""
+        """The rates where class `pos_label` is predicted at probabilities of `threshold` (0.5) or more."""
         return self.roc(pos_label).at(0.5 if threshold is None else threshold)
 
     def roc(self, pos_label: Level = None) -> Roc:
         """The ROC curve of class `pos_label` against all others."""
-        place = self._place(pos_label)
-        if place not in self._rocs:
+        k = self._class_position(pos_label)
+        if k not in self._rocs:
             if sum(len(curve.tp) for curve in self._rocs.values()) > self.cap:
-                self._rocs.clear()  # curves of many classes are larger than the rows
-            self._rocs[place] = Roc.from_cells(self._cells(place))
-        return self._rocs[place]
+                self._rocs.clear()  # the curves of many classes are larger than the rows
+            self._rocs[k] = Roc.from_counts(self._score_counts(k))
+        return self._rocs[k]
 
     def auc(self, pos_label: Level = None) -> float:
         """The area under the ROC curve; NaN, with a warning, where all rows are of one class."""
@@ -209,22 +212,22 @@ class Evaluation:
         return self.roc(pos_label).interval(level)
 
     def auc_error(self, pos_label: Level = None) -> float:
-        """½ Σ P(s)·N(s) / PN, summed where scores share a cell: the AUC is no further from that of all bits.
+        """½ Σ P(s)·N(s) / PN, summed over rounded scores: the AUC is no farther from that of exact scores.
 
-        0 while no more than `cap` scores differ.
+        0 up to `cap` distinct scores.
         """
-        place = self._place(pos_label)
-        if isinstance(self._evidence, Scored) or not self._evidence.scores.levels[place]:
+        k = self._class_position(pos_label)
+        if isinstance(self._evidence, ScoredRows) or not self._evidence.scores.levels[k]:
             return 0.0
-        column = self._evidence.column(place)
+        column = self._evidence.column(k)
         negative, positive = column.table(0).value
         return share(float((negative * positive).sum()), 2 * float(negative.sum() * positive.sum()))
 
     @property
     def widest(self) -> float:
-        """The largest difference between scores that are counted as one; 0 up to `cap` different scores."""
-        cells = [self._cells(k) for k in range(len(self.classes))]
-        return max((float((c.upper - c.values).max()) for c in cells if c.upper is not None), default=0.0)
+        """The largest difference between scores that are counted as one; 0 up to `cap` distinct scores."""
+        counts = [self._score_counts(k) for k in range(len(self.classes))]
+        return max((float((c.upper - c.values).max()) for c in counts if c.upper is not None), default=0.0)
 
     def precision_recall(self, pos_label: Level = None) -> Table:
         """Precision and recall of class `pos_label` at each threshold."""
@@ -237,14 +240,14 @@ class Evaluation:
     def calibration(
         self, pos_label: Level = None, bins: int = 10, strategy: Literal["uniform", "quantile"] = "uniform"
     ) -> Table:
-        """Mean probability, share of rows that are of class `pos_label`, and rows, by bins of the probability.
+        """Mean predicted probability, observed share of class `pos_label`, and rows, by bins of the probability.
 
-        For more than two classes and without `pos_label`: the largest probability, against whether it was right (Guo et
-        al. 2017). Bins are equally wide, or hold equally many rows.
+        For more than two classes and without `pos_label`: the largest probability and the accuracy (Guo et al. 2017).
+        Bins are equally wide ("uniform"), or hold equally many rows ("quantile").
         """
         if pos_label is None and len(self.classes) > 2:
-            return calibration_table(Cells.from_histogram(self._evidence.confidence), bins, strategy)
-        return calibration_table(self._cells(self._place(pos_label)), bins, strategy)
+            return calibration_table(ScoreCounts.from_histogram(self._evidence.confidence), bins, strategy)
+        return calibration_table(self._score_counts(self._class_position(pos_label)), bins, strategy)
 
     def ece(self, pos_label: Level = None, bins: int = 10) -> float:
         """The expected calibration error Σ rows·|observed − predicted| / Σ rows, over equally wide bins."""
@@ -264,11 +267,10 @@ class Evaluation:
     def _rocs(self) -> dict[int, Roc]:
         return {}
 
-    def _cells(self, place: int) -> Cells:
-        return Cells.from_histogram(self._evidence.column(place))
+    def _score_counts(self, k: int) -> ScoreCounts:
+        return ScoreCounts.from_histogram(self._evidence.column(k))
 
-    def _place(self, pos_label: Level) -> int:
-        """Of the positive class."""
+    def _class_position(self, pos_label: Level) -> int:
         listed = ", ".join(map(repr, self.classes))
         if pos_label is None:
             if len(self.classes) != 2:
@@ -282,24 +284,24 @@ class Evaluation:
             )
         return self.classes.index(level_of(pos_label))
 
-    # For people ------------------------------------------------------------------------------------------------------
+    # Tables and charts ------------------------------------------------------------------------------------------------
 
     @property
     def unknown(self) -> float:
-        """Σ w of rows of a class that their model did not know."""
+        """Σ w of rows of a class that the model does not know."""
         return _total(self._count - self._evidence.known.take([1]).total())
 
     def by_class(self) -> Table:
-        """Each class against all others, from the confusion matrix; and its AUC, NaN where there is none."""
-        return report.by_class(self)
+        """Rates and AUC of each class against all others; NaN where there is none."""
+        return tables.by_class(self)
 
     def to_frame(self) -> Any:
         """The metrics as a pyarrow.Table of two columns, metric and value."""
-        return report.metrics(self).to_frame()
+        return tables.metrics(self).to_frame()
 
     def summary(self) -> Summary:
         """Metrics, confusion matrix, classes and folds as tables."""
-        return report.summary(self)
+        return tables.summary(self)
 
     def __str__(self) -> str:
         return str(self.summary())
@@ -311,38 +313,30 @@ class Evaluation:
 
     def plot_roc(self, pos_label: Level = None) -> Any:
         """The ROC curve as an altair chart; without `pos_label`, one line for each of three classes or more."""
-        from deciban.evaluation import plots
-
-        return plots.roc(self, pos_label=pos_label)
+        return quality_charts.roc(**chart_figures.roc_figures(self, pos_label))
 
     def plot_precision_recall(self, pos_label: Level = None) -> Any:
         """Precision against recall as a chart; without `pos_label`, a line for each of three classes or more."""
-        from deciban.evaluation import plots
-
-        return plots.precision_recall(self, pos_label=pos_label)
+        return quality_charts.precision_recall(**chart_figures.precision_recall_figures(self, pos_label))
 
     def plot_calibration(self, pos_label: Level = None, bins: int = 10) -> Any:
         """The reliability diagram as an altair chart."""
-        from deciban.evaluation import plots
-
-        return plots.calibration(self, pos_label=pos_label, bins=bins)
+        return quality_charts.calibration(**chart_figures.calibration_figures(self, pos_label, bins))
 
     def plot_confusion(self) -> Any:
         """The confusion matrix as an altair chart."""
-        from deciban.evaluation import plots
-
-        return plots.confusion(self)
+        return quality_charts.confusion(**chart_figures.confusion_figures(self))
 
     # Storage ---------------------------------------------------------------------------------------------------------
 
     def to_arrays(self) -> Arrays:
-        """The folded evidence; `classes` is JSON. The folds (`parts`) are not among it."""
+        """The sums, as named arrays; `classes` is JSON. The folds (`parts`) are left out."""
         return {"classes": np.array(json.dumps(self.classes)), **self._scores.to_arrays()}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
         """The evaluation that `to_arrays` made these from."""
-        scores = Scores.from_arrays({key: array for key, array in arrays.items() if key != "classes"})
+        scores = ScoreSums.from_arrays({key: array for key, array in arrays.items() if key != "classes"})
         return cls(tuple(json.loads(str(arrays["classes"]))), (), scores, scores.cap)
 
 

@@ -1,4 +1,4 @@
-"""Learning curve: how good models are after few rows, and after many."""
+"""Learning curves: how good models are after few training rows, and after many."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from deciban.errors import DecibanError, hearing
-from deciban.evaluation.rows import Rows, classes_of, labelled, log_proba, require_model
-from deciban.sources.sampling import seed_of
+from deciban.data.class_index import ClassIndex
+from deciban.data.sampling import seed_of
+from deciban.errors import DecibanError, capture_warnings
+from deciban.evaluation.evaluation_rows import EvaluationRows, classes_of, labelled, log_proba, require_model
+from deciban.evaluation.keyword_hints import hint_keywords
 from deciban.table import Table, numbered
 from deciban.types import IntArray, Labels
 
-LEAST = 1e-15  # the probability that counts where a model says 0, so that one row does not make the loss infinite
-STEPS, FIRST = 8, 10  # of the default sizes: how many, and the least where classes are few
+LEAST = 1e-15  # least probability that counts, so that one row does not make the loss infinite
+STEPS, FIRST = 8, 10  # of the default sizes: how many, and the smallest where classes are few
 
 HEADER = ("model", "rows", "repeat", "log_loss", "error")
 
 
+@hint_keywords
 def learning_curve(
     models: Any,
     X: Any,
@@ -32,18 +35,18 @@ def learning_curve(
     random_state: int | None = 0,
     sample_weight: Any = None,
 ) -> Table:
-    """log_loss = −mean log p(true class | x) and error = the share classed wrongly, after learning from n rows.
+    """log_loss = −mean log p(true class | x) and error = the share classified wrongly, after fitting n rows.
 
     A generative model is often the better one while rows are few, a discriminative one when they are many; this
-    shows where they cross. In each repeat `test_size` of the rows are kept apart for judging; the models learn from
-    growing samples of the others, each of which holds the smaller ones. Samples and test rows are stratified, and
+    shows where they cross. In each repeat a share `test_size` of the rows is held out; the models are fitted to
+    growing samples of the others, each of which contains the smaller ones. Samples and test rows are stratified, and
     every sample has a row of every class.
 
     - `models`: a list of them, or a dict of names and models. They need `fit`, `predict_log_proba` or `predict_proba`,
       and `classes_`, so those of scikit-learn will do. Copies are fitted; the models stay as they are.
     - `X`, `y`: as for `fit`; X is an array, sparse rows or a table, and y an array or the name of a column of X.
-    - `sizes`: how many rows to learn from; by default about 8, from few to all that are not kept apart.
-    - `sample_weight`: for the fits and for both means; a row of weight 0 is as if it were not there.
+    - `sizes`: numbers of training rows; by default about 8, from few to all that are not held out.
+    - `sample_weight`: for the fits and for both means; rows of weight 0 are ignored.
 
     A probability below 1e-15 counts as 1e-15, and so does that of a class the model has not seen. The loss is in nats,
     and repeats count from 0. The table is long, ready to plot, for example with altair::
@@ -63,20 +66,20 @@ def learning_curve(
       GaussianDiscriminant    15       0   0.233477  0.0222222
       NaiveBayes             105       0  0.0872535  0.0444444
       GaussianDiscriminant   105       0  0.0244655          0
-      (judged on 45 other rows; loss in nats)
+      (on 45 held-out rows; loss in nats)
     """
     named = _named(models)
     rows = labelled(X, y, sample_weight)
     parts = splits(rows.codes, repeats=repeats, test_size=test_size, seed=seed_of(random_state))
     steps = _sizes(sizes, len(parts[0].pool), len(np.unique(rows.codes)))
-    found = []
+    table = []
     for repeat, part in enumerate(parts):
         test = rows.take(part.test)
         for size in steps:
             sample = rows.take(part.pool[:size])
             for name, model in named.items():
-                found.append((name, size, repeat, *_try(name, model, sample, test)))
-    return Table("learning curve", HEADER, tuple(found), f"judged on {len(parts[0].test)} other rows; loss in nats")
+                table.append((name, size, repeat, *_try(name, model, sample, test)))
+    return Table("learning curve", HEADER, tuple(table), f"on {len(parts[0].test)} held-out rows; loss in nats")
 
 
 # Samples -------------------------------------------------------------------------------------------------------------
@@ -84,14 +87,14 @@ def learning_curve(
 
 @dataclass(frozen=True)
 class Split:
-    """Which rows to learn from and which to judge by. The first n rows of the pool are the sample of n rows."""
+    """Training and test rows. The first n rows of the pool are the sample of n rows."""
 
     pool: IntArray
     test: IntArray
 
 
 def splits(codes: Labels, *, repeats: int, test_size: float, seed: int) -> list[Split]:
-    """One split for each repeat; a seed gives the same ones again.
+    """One split for each repeat.
 
     >>> split, = splits(np.array([0] * 8 + [1] * 2), repeats=1, test_size=0.5, seed=0)
     >>> len(split.pool), len(split.test)
@@ -108,34 +111,32 @@ def splits(codes: Labels, *, repeats: int, test_size: float, seed: int) -> list[
 
 
 def _stratified(codes: Labels, rng: np.random.Generator) -> IntArray:
-    """A random order that begins with a row of each class, and of which every beginning has the shares of the whole.
+    """A random order that starts with a row of each class, and whose every prefix has the class shares of the whole.
 
-    Row i of a class of n rows stands at (i + ½)/n of the way; classes at the same place take turns at random.
+    Row i of a class of n rows stands at (i + ½)/n of the way; ties are broken at random.
     """
     by_class = np.lexsort((rng.random(len(codes)), codes))
     _, first, count = np.unique(codes[by_class], return_index=True, return_counts=True)
     rank = np.arange(len(codes)) - np.repeat(first, count)
-    place = (rank + 0.5) / np.repeat(count, count)
-    order: IntArray = by_class[np.lexsort((rng.random(len(codes)), place, rank > 0))]
+    position = (rank + 0.5) / np.repeat(count, count)
+    order: IntArray = by_class[np.lexsort((rng.random(len(codes)), position, rank > 0))]
     return order
 
 
 def _sizes(sizes: Sequence[int] | None, pool: int, classes: int) -> list[int]:
-    """In order, each once."""
+    """Ascending and distinct."""
     if pool < classes:
-        raise DecibanError(f"{pool} rows are left to learn {classes} classes from: lower test_size, or pass more rows")
+        raise DecibanError(f"{pool} rows are too few to train on {classes} classes: lower test_size, or pass more rows")
     if sizes is None:
         sizes = np.geomspace(min(pool, max(2 * classes, FIRST)), pool, STEPS).round().tolist()
-    asked = np.atleast_1d(np.asarray(sizes))
-    if asked.dtype.kind not in "iuf" or not asked.size or (asked != np.floor(asked)).any():
+    array = np.atleast_1d(np.asarray(sizes))
+    if array.dtype.kind not in "iuf" or not array.size or (array != np.floor(array)).any():
         raise DecibanError(f"sizes are numbers of rows, such as [20, 50, 100]; got {sizes!r}")
-    if asked.max() > pool:
-        raise DecibanError(
-            f"a sample of {asked.max():.15g} rows was asked for, but there are only {pool} to learn from"
-        )
-    if asked.min() < classes:
-        raise DecibanError(f"a sample of {asked.min():.15g} rows cannot hold a row of each of the {classes} classes")
-    return sorted({int(size) for size in asked})
+    if array.max() > pool:
+        raise DecibanError(f"sizes has {array.max():.15g}, but there are only {pool} training rows: pass at most that")
+    if array.min() < classes:
+        raise DecibanError(f"a sample of {array.min():.15g} rows cannot hold a row of each of the {classes} classes")
+    return sorted({int(size) for size in array})
 
 
 # Models --------------------------------------------------------------------------------------------------------------
@@ -152,22 +153,21 @@ def _named(models: Any) -> dict[str, Any]:
     return dict(zip(numbered(name for name, _ in pairs), (model for _, model in pairs), strict=True))
 
 
-def _try(name: str, model: Any, sample: Rows, test: Rows) -> tuple[float, float]:
+def _try(name: str, model: Any, sample: EvaluationRows, test: EvaluationRows) -> tuple[float, float]:
     weights = {} if sample.weights is None else {"sample_weight": sample.weights}
     try:
         fresh = copy.deepcopy(model)
-        with hearing():  # small samples are separable and singular: that is shown
+        with capture_warnings():  # small samples are separable and singular
             fresh.fit(sample.x, sample.labels, **weights)
-        return _judged(fresh, test)
+        return _losses(fresh, test)
     except Exception as error:
-        raise DecibanError(f"{name}, learning from {len(sample.codes)} rows: {error}") from error
+        raise DecibanError(f"{name}, fitted to {len(sample.codes)} rows: {error}") from error
 
 
-def _judged(model: Any, test: Rows) -> tuple[float, float]:
+def _losses(model: Any, test: EvaluationRows) -> tuple[float, float]:
     """Log-loss and error rate."""
     log_p = log_proba(model, test.x)
-    column = {label: j for j, label in enumerate(classes_of(model))}
-    true = np.array([column.get(label, -1) for label in test.classes])[test.codes]  # −1: a class it has not seen
+    true = ClassIndex(classes_of(model)).recode(test.codes, test.classes)  # −1: a class it has not seen
     of_true = np.where(true < 0, -np.inf, log_p[np.arange(len(true)), true])
     loss = 0.0 - np.average(np.maximum(of_true, np.log(LEAST)), weights=test.weights)
     return float(loss), float(np.average(log_p.argmax(axis=1) != true, weights=test.weights))

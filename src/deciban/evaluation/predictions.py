@@ -1,4 +1,4 @@
-"""Labels and probabilities from anywhere, checked → codes and a matrix, classes in order."""
+"""Labels and probabilities of any library, checked and brought to sorted classes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
+from deciban.data.class_index import ClassIndex
+from deciban.data.labels import Encoded, check_weights, encode_labels
 from deciban.errors import DecibanError
-from deciban.sources.labels import Encoded, check_weights, encode_labels
 from deciban.types import FloatArray, Labels, Levels, level_of, sorted_levels
 
-TOLERANCE = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-4}  # of a row's sum: single precision adds up worse
+TOLERANCE = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-4}  # of a row's sum from 1
 
 
 @dataclass(frozen=True)
 class Predictions:
     classes: Levels  # sorted: of columns and labels together
-    codes: Labels  # (n) places in classes
+    codes: Labels  # (n) positions in classes
     proba: FloatArray  # (n, K)
     weights: FloatArray | None  # (n)
     known: NDArray[np.bool_]  # (K) the classes that have a column
@@ -42,35 +43,34 @@ def read_predictions(y: Any, proba: Any, classes: Any, sample_weight: Any) -> Pr
     weights = row_weights(sample_weight, n)
     codes = encoded.codes
     if weights is not None and not weights.all():
-        kept = weights != 0
-        codes, p, weights = codes[kept], p[kept], weights[kept]
-    return _in_order(Encoded(codes, encoded.classes), names, p, weights)
+        nonzero = weights != 0
+        codes, p, weights = codes[nonzero], p[nonzero], weights[nonzero]
+    return _sorted(Encoded(codes, encoded.classes), names, p, weights)
 
 
-def _in_order(encoded: Encoded, names: Levels, p: FloatArray, weights: FloatArray | None) -> Predictions:
+def _sorted(encoded: Encoded, names: Levels, p: FloatArray, weights: FloatArray | None) -> Predictions:
     """Columns and codes in the order of the union of classes; a class without a column has probability 0."""
     seen = [encoded.classes[i] for i in np.flatnonzero(_kernels.count_labels(encoded.codes, len(encoded.classes)))]
     classes = sorted_levels({*names, *seen})
-    place = {level: i for i, level in enumerate(classes)}
+    index = ClassIndex(classes)
+    columns = index.positions(names)
     if names != classes or p.shape[1] != len(classes):
-        columns = np.zeros((len(p), len(classes)))
-        columns[:, [place[name] for name in names]] = p[:, : len(names)]
-        p = columns
-    table = np.array([place.get(level, 0) for level in encoded.classes], dtype=np.int32)
-    codes = table[encoded.codes] if len(table) else encoded.codes
-    return Predictions(classes, codes, p, weights, np.isin(np.arange(len(classes)), [place[name] for name in names]))
+        unsorted, p = p, np.zeros((len(p), len(classes)))
+        p[:, columns] = unsorted[:, : len(names)]
+    codes = index.recode(encoded.codes, encoded.classes)
+    return Predictions(classes, codes, p, weights, np.isin(np.arange(len(classes)), columns))
 
 
 def _names(classes: Any, encoded: Encoded, columns: int, rows: int) -> Levels:
     """The class of each column."""
     if classes is None:
         if not rows:
-            return ()  # nothing is said of any class
+            return ()
         if len(encoded.classes) != columns:
-            found = ", ".join(map(repr, encoded.classes))
+            listed = ", ".join(map(repr, encoded.classes))
             raise DecibanError(
-                f"proba is for {columns} classes, but the labels are of {len(encoded.classes)} ({found}): "
-                "pass classes=, the class of each column in order, such as model.classes_"
+                f"proba is for {columns} classes, but the labels are of {len(encoded.classes)} ({listed}): "
+                "pass classes=, the class of each column, such as model.classes_"
             )
         return encoded.classes
     names = tuple(level_of(level) for level in (classes.tolist() if hasattr(classes, "tolist") else classes))
@@ -78,13 +78,13 @@ def _names(classes: Any, encoded: Encoded, columns: int, rows: int) -> Levels:
         raise DecibanError(f"classes names a class twice: {', '.join(map(repr, names))}")
     if len(names) != columns and rows:
         raise DecibanError(
-            f"proba is for {columns} classes, but classes has {len(names)}: pass the class of each column, in order"
+            f"proba is for {columns} classes, but classes has {len(names)}: pass the class of each column"
         )
     return names
 
 
 def row_weights(sample_weight: Any, rows: int) -> FloatArray | None:
-    """As for a fit, but all may be 0: then there are no rows."""
+    """As for fit, except that all may be 0: then there are no rows."""
     if sample_weight is None or not rows:
         return None
     w = np.array(sample_weight, dtype=np.float64)
@@ -95,20 +95,20 @@ def row_weights(sample_weight: Any, rows: int) -> FloatArray | None:
 
 def _matrix(proba: Any, rows: int) -> FloatArray:
     """(n, K), a copy in double precision; a vector is the probability of the second of two classes."""
-    given = np.asarray(proba)
-    if given.dtype.kind not in "fiub":
-        raise DecibanError(f"proba must be numbers; it is of type {given.dtype}")
-    if given.ndim not in (1, 2) or len(given) != rows:
+    array = np.asarray(proba)
+    if array.dtype.kind not in "fiub":
+        raise DecibanError(f"proba must be numbers; it is of type {array.dtype}")
+    if array.ndim not in (1, 2) or len(array) != rows:
         raise DecibanError(
-            f"proba must have a row for each of the {rows} labels, (n, classes) or (n); its shape is {given.shape}"
+            f"proba must have a row for each of the {rows} labels, (n, classes) or (n); its shape is {array.shape}"
         )
-    if given.ndim == 2:
-        p = np.array(given, dtype=np.float64, order="C")
+    if array.ndim == 2:
+        p = np.array(array, dtype=np.float64, order="C")
     else:
         p = np.empty((rows, 2))
-        p[:, 1] = given
+        p[:, 1] = array
         np.subtract(1.0, p[:, 1], out=p[:, 0])
-    check_probabilities(p, TOLERANCE.get(given.dtype, 1e-6))
+    check_probabilities(p, TOLERANCE.get(array.dtype, 1e-6))
     return p
 
 
@@ -119,12 +119,12 @@ def check_probabilities(p: FloatArray, tolerance: float) -> None:
     if not p.min() >= 0:  # NaN too
         row, column = divmod(int(np.argmax(~(p >= 0))), p.shape[1])
         problem = "is missing" if np.isnan(p[row, column]) else f"is {p[row, column]:g}, which is negative"
-        raise DecibanError(f"proba, row {row}: the probability in column {column} {problem}; drop or mend the row")
+        raise DecibanError(f"proba, row {row}: the probability in column {column} {problem}; drop or fix the row")
     sums = p @ np.ones(p.shape[1])
     bad = ~(np.abs(sums - 1) <= tolerance)
     if bad.any():
         row = int(np.argmax(bad))
         raise DecibanError(
             f"proba, row {row}: the probabilities add up to {sums[row]:.9g}, not 1: pass predict_proba's result, one "
-            "column for each class (for other scores there is Roc.of)"
+            "column for each class (for other scores, use Roc.of)"
         )

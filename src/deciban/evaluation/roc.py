@@ -1,4 +1,4 @@
-"""Roc: how well scores tell positives from negatives, at every threshold."""
+"""ROC curves: how well scores separate positives from negatives, at every threshold."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from deciban import _kernels
+from deciban.data.labels import encode_labels
 from deciban.errors import DecibanError, warn
-from deciban.evaluation.cells import Cells, sorted_apart
 from deciban.evaluation.predictions import row_weights
-from deciban.evaluation.rates import Rates, share
-from deciban.sources.labels import encode_labels
+from deciban.evaluation.score_counts import ScoreCounts, sort_by_class
+from deciban.evaluation.threshold_rates import Rates, share
 from deciban.table import Table
 from deciban.types import FloatArray, Level, Levels, level_of
 
-BLOCK = 1 << 16  # points at a time, so that a sum over a long curve stays in the cache
-CLEAR = {True: 1, False: 0, -1: 0}  # a label that says by itself whether it is positive (True is 1, False is 0)
+BLOCK = 1 << 16  # points at a time, so that sums over long curves stay in the cache
+CLEAR = {True: 1, False: 0, -1: 0}  # labels that are positive or negative by themselves (True is 1, False is 0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,23 +47,23 @@ class Roc:
     def of(cls, y: Any, scores: Any, pos_label: Level = None, sample_weight: Any = None) -> Roc:
         """The curve of any real scores: probabilities, decision functions, distances.
 
-        `pos_label` is the label of the positives; by default the second of two. A row of weight 0 is as if absent.
+        `pos_label` is the label of the positives; by default the second of two. Rows of weight 0 are ignored.
         """
         member = _members(y, pos_label)
         x = _scores(scores, len(member))
         weights = row_weights(sample_weight, len(x))
         if weights is not None and not weights.all():
-            kept = weights != 0
-            x, member, weights = x[kept], member[kept], weights[kept]
+            nonzero = weights != 0
+            x, member, weights = x[nonzero], member[nonzero], weights[nonzero]
         if weights is not None:
-            return cls.from_cells(Cells.of(x, member, weights))
-        values, negatives, positives = _kernels.merge_sorted(*sorted_apart(x, member))
+            return cls.from_counts(ScoreCounts.of(x, member, weights))
+        values, negatives, positives = _kernels.merge_sorted(*sort_by_class(x, member))
         return cls(_led_by(np.inf, values), _at_or_above(positives), _at_or_above(negatives))
 
     @classmethod
-    def from_cells(cls, cells: Cells) -> Roc:
-        """The curve of scores that were counted in cells."""
-        return cls(_led_by(np.inf, cells.values), _summed(cells.positive), _summed(cells.negative))
+    def from_counts(cls, counts: ScoreCounts) -> Roc:
+        """The curve of counted scores."""
+        return cls(_led_by(np.inf, counts.values), _summed(counts.positive), _summed(counts.negative))
 
     @property
     def positives(self) -> float:
@@ -112,7 +112,7 @@ class Roc:
         return self._variance(1.0)
 
     def _variance(self, share: float) -> float:
-        """Where a unit of weight counts for `share` rows."""
+        """Where one unit of weight stands for `share` rows."""
         p, n = self.positives, self.negatives
         if share * p < 2 or share * n < 2:
             return float("nan")
@@ -126,7 +126,7 @@ class Roc:
     def interval(self, level: float = 0.95, share: float = 1.0) -> tuple[float, float]:
         """AUC ± z √variance, within [0, 1]; NaN where there is no variance.
 
-        `share` is the number of rows that a unit of weight counts for.
+        `share` is the number of rows that one unit of weight stands for.
         """
         if not 0 < level < 1:
             raise DecibanError(f"level is {level}: it must be between 0 and 1, such as 0.95")
@@ -136,8 +136,8 @@ class Roc:
 
     def at(self, threshold: float) -> Rates:
         """The counts where rows with score ≥ threshold are called positive."""
-        place = len(self.thresholds) - 1 - int(np.searchsorted(self.thresholds[:0:-1], threshold))
-        tp, fp = float(self.tp[place]), float(self.fp[place])
+        i = len(self.thresholds) - 1 - int(np.searchsorted(self.thresholds[:0:-1], threshold))
+        tp, fp = float(self.tp[i]), float(self.fp[i])
         return Rates(float(threshold), tp, fp, self.negatives - fp, self.positives - tp)
 
     @property
@@ -200,7 +200,7 @@ class Roc:
     __repr__ = __str__
 
     def _blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """tp and fp, some segments at a time: the last point of a block is the first of the next."""
+        """tp and fp in blocks; the last point of a block is the first of the next."""
         for start in range(0, len(self.tp) - 1, BLOCK):
             yield self.tp[start : start + BLOCK + 1], self.fp[start : start + BLOCK + 1]
 
@@ -219,7 +219,7 @@ def _summed(ascending: NDArray[Any]) -> FloatArray:
 
 
 def _at_or_above(at_or_below: NDArray[np.int64]) -> FloatArray:
-    """The same from running counts that go up: n − those below."""
+    """The same from running counts of ascending scores: n − those below."""
     result = np.zeros(len(at_or_below) + 1)
     result[1:] = at_or_below[-1:]
     result[1:-1] -= at_or_below[-2::-1]
@@ -236,13 +236,13 @@ def _shares(part: FloatArray, whole: float) -> FloatArray:
 def _members(y: Any, pos_label: Level) -> NDArray[np.bool_]:
     """Which rows are positive."""
     encoded = encode_labels(y)
-    place = _place(encoded.classes, None if pos_label is None else level_of(pos_label))
-    members: NDArray[np.bool_] = encoded.codes == place
+    position = _position(encoded.classes, None if pos_label is None else level_of(pos_label))
+    members: NDArray[np.bool_] = encoded.codes == position
     return members
 
 
-def _place(classes: Levels, pos_label: Level) -> int:
-    """Of the positive class; one that no row has is at −1."""
+def _position(classes: Levels, pos_label: Level) -> int:
+    """Where the positive class is among the classes; −1 if no row has it."""
     listed = ", ".join(map(repr, classes))
     if pos_label is None:
         if len(classes) == 1 and classes[0] in CLEAR:
@@ -264,5 +264,5 @@ def _scores(scores: Any, rows: int) -> NDArray[Any]:
     if x.shape != (rows,):
         raise DecibanError(f"scores must be one number for each of the {rows} labels; their shape is {x.shape}")
     if np.isnan(x.max(initial=-np.inf)):  # a maximum is NaN where any is
-        raise DecibanError(f"scores, row {int(np.argmax(np.isnan(x)))}: the score is NaN: drop the row or give it one")
+        raise DecibanError(f"scores, row {int(np.argmax(np.isnan(x)))}: the score is NaN: drop the row, or score it")
     return x

@@ -1,4 +1,4 @@
-"""Scored and Scores: predictions beside the truth, as rows that were kept or as sums that add."""
+"""ScoredRows and ScoreSums: predictions beside the truth, as rows or as sums that add."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import NegativeEvidence
-from deciban.evaluation.cells import sorted_apart
-from deciban.statistics.base import Arrays, require_not_negative, with_weight
+from deciban.evaluation.score_counts import sort_by_class
 from deciban.statistics.histogram import Histogram, keys_of, level_within
 from deciban.statistics.moments import Moments
+from deciban.statistics.statistic import Arrays, drop_zero_weights, require_not_negative
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index, Labels
 
-CAP = 1 << 22  # rows that are kept, and different scores that are counted exactly
-EPS = float(np.finfo(np.float64).eps)  # a probability counts as at least this, and at most 1 − this, in the log-loss
+CAP = 1 << 22  # rows kept as they are, and distinct scores that are counted exactly
+EPS = float(np.finfo(np.float64).eps)  # probabilities are clipped to [EPS, 1 − EPS] in the log-loss
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
-    """Rows that were scored. What is asked of them is summed when it is asked, and as exactly as `Scores` has it.
+class ScoredRows:
+    """Rows that were scored, which are summed when a metric needs them, as exactly as in `ScoreSums`.
 
     >>> import numpy as np
-    >>> rows = Scored.of(np.array([0, 1], np.int32), np.array([[0.75, 0.25], [0.5, 0.5]]), None)
+    >>> rows = ScoredRows.of(np.array([0, 1], np.int32), np.array([[0.75, 0.25], [0.5, 0.5]]), None)
     >>> rows.confusion.value
     array([[1., 0.],
            [1., 0.]])
@@ -48,13 +48,13 @@ class Scored:
         weights: FloatArray | None,
         known: NDArray[np.bool_] | None = None,
         cap: int = CAP,
-    ) -> Scored:
+    ) -> ScoredRows:
         """`known`: (K) the classes that the model knows; by default all."""
-        proba, codes, weights = with_weight(proba, codes, weights)
+        proba, codes, weights = drop_zero_weights(proba, codes, weights)
         return cls(codes, proba, weights, _known(codes, weights, proba.shape[1], known), cap)
 
     @classmethod
-    def joined(cls, parts: Sequence[Scored]) -> Scored:
+    def joined(cls, parts: Sequence[ScoredRows]) -> ScoredRows:
         """Parts with the same classes, one after the other."""
         if len(parts) == 1:
             return parts[0]
@@ -74,17 +74,17 @@ class Scored:
     def classes(self) -> int:
         return int(self.proba.shape[1])
 
-    def aligned(self, index: Index, classes: int) -> Scored:
+    def aligned(self, index: Index, classes: int) -> ScoredRows:
         """Class i becomes class index[i] of `classes`; the others have probability 0."""
-        place = np.asarray(index, dtype=np.intp)
+        positions = np.asarray(index, dtype=np.intp)
         proba = np.zeros((len(self), classes))
-        proba[:, place] = self.proba
-        codes = place.astype(np.int32)[self.codes]
-        return Scored(codes, proba, self.weights, self.known.place(place, classes, axis=1), self.cap)
+        proba[:, positions] = self.proba
+        codes = positions.astype(np.int32)[self.codes]
+        return ScoredRows(codes, proba, self.weights, self.known.scatter(positions, classes, axis=1), self.cap)
 
     @cached_property
     def predicted(self) -> Labels:
-        """(n) the most probable class; of equals the first."""
+        """(n) the most probable class; the first of several."""
         if not len(self):
             return self.codes
         if self.classes == 2:  # several times as fast as argmax along so short an axis
@@ -102,7 +102,7 @@ class Scored:
         of_true = np.take_along_axis(self.proba, self.codes[:, np.newaxis], axis=1)[:, 0]
         both = np.zeros((len(self), 2))
         both[:, 0] = -np.log(np.clip(of_true, EPS, 1 - EPS))
-        for k, p in enumerate(self.proba.T):  # one by one, so that a class of probability 0 does not change the order
+        for k, p in enumerate(self.proba.T):  # one by one, so that a class of probability 0 does not change the sum
             both[:, 1] += (p - (self.codes == k)) ** 2
         return Moments.of(both, self.codes, self.weights, self.classes).sum_x
 
@@ -118,29 +118,29 @@ class Scored:
 
     def column(self, k: int) -> Histogram:
         """The probabilities of class k, among other classes and among class k."""
-        return counted(self.proba[:, k], self.codes == k, self.weights, self.cap)
+        return score_histogram(self.proba[:, k], self.codes == k, self.weights, self.cap)
 
     @cached_property
     def confidence(self) -> Histogram:
-        """The largest probabilities, among rows classed wrongly and rightly."""
+        """The largest probabilities, among rows classified wrongly and rightly."""
         largest = self.proba.max(axis=1, initial=0.0)
-        return counted(largest, self.predicted == self.codes, self.weights, self.cap)
+        return score_histogram(largest, self.predicted == self.codes, self.weights, self.cap)
 
-    def folded(self) -> Scores:
-        columns = Histogram.beside([self.column(k) for k in range(self.classes)])
-        return Scores(self.confusion, self.loss, self.squares, self.known, columns, self.confidence)
+    def folded(self) -> ScoreSums:
+        columns = Histogram.concat_columns([self.column(k) for k in range(self.classes)])
+        return ScoreSums(self.confusion, self.loss, self.squares, self.known, columns, self.confidence)
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
-    """Everything that metrics are made of, as exact sums: confusion, losses, and how often each score occurred.
+class ScoreSums:
+    """Everything that metrics need, as exact sums: confusion, losses, and how often each score occurred.
 
-    a + b is what all rows together would have given, to the last bit, and (a + b) − b is a. Scores are counted exactly
-    while no more than `cap` of a column differ; beyond, the lowest bits of all are dropped (see Histogram).
+    a + b is the sum over all rows together, to the last bit, and (a + b) − b is a. Scores are counted exactly
+    while a column has no more than `cap` distinct ones; beyond, their lowest bits are dropped (see Histogram).
 
     >>> import numpy as np
     >>> codes, proba = np.array([0, 1], np.int32), np.array([[0.75, 0.25], [0.5, 0.5]])
-    >>> once = Scored.of(codes, proba, None).folded()
+    >>> once = ScoredRows.of(codes, proba, None).folded()
     >>> (once + once).loss.value / once.loss.value
     array([2., 2.])
     """
@@ -173,7 +173,7 @@ class Scores:
         require_not_negative(rest.confusion, rest.known, rest.loss, rest.squares)
         empty = ~rest.confusion.value.any(axis=1)
         if rest.loss.value[empty].any() or rest.squares.value[empty].any():
-            raise NegativeEvidence("these rows were never scored (what would remain is no data's sum)")
+            raise NegativeEvidence("these rows were never scored: no rows have the sums that would remain")
         return rest
 
     def _fields(self) -> tuple[Any, ...]:
@@ -185,19 +185,19 @@ class Scores:
 
     def aligned(self, index: Index, classes: int) -> Self:
         """Class i becomes class index[i] of `classes`; the others had probability 0 in every row."""
-        mine = {int(place): i for i, place in enumerate(index)}
-        columns = [self.column(mine[k]) if k in mine else self._all_at_zero() for k in range(classes)]
+        source = {int(position): i for i, position in enumerate(index)}
+        columns = [self.column(source[k]) if k in source else self._all_at_zero() for k in range(classes)]
         return type(self)(
-            self.confusion.place(index, classes).place(index, classes, axis=1),
-            self.loss.place(index, classes),
-            self.squares.place(index, classes),
-            self.known.place(index, classes, axis=1),
-            Histogram.beside(columns),
+            self.confusion.scatter(index, classes).scatter(index, classes, axis=1),
+            self.loss.scatter(index, classes),
+            self.squares.scatter(index, classes),
+            self.known.scatter(index, classes, axis=1),
+            Histogram.concat_columns(columns),
             self.confidence,
         )
 
     def take(self, index: Index) -> Self:
-        """Only the classes of `index`; the others must be without evidence."""
+        """Only the classes of `index`; no row may be of another."""
         return type(self)(
             self.confusion.take(index).take(index, axis=1),
             self.loss.take(index),
@@ -238,37 +238,37 @@ class Scores:
 # Sums ----------------------------------------------------------------------------------------------------------------
 
 
-def _tally(places: Labels, size: int, codes: Labels, classes: int, weights: FloatArray | None) -> Sum:
-    """(classes, size) Σ w by code and place."""
+def _tally(positions: Labels, size: int, codes: Labels, classes: int, weights: FloatArray | None) -> Sum:
+    """(classes, size) Σ w by code and position."""
     ends = np.array([0, size], dtype=np.int64)
-    return Sum(_kernels.count_codes(places[:, np.newaxis], ends, codes, weights, classes))
+    return Sum(_kernels.count_codes(positions[:, np.newaxis], ends, codes, weights, classes))
 
 
 def _known(codes: Labels, weights: FloatArray | None, classes: int, known: NDArray[np.bool_] | None) -> Sum:
     one = np.zeros(len(codes), np.int32)
-    mine = _tally(codes, classes, one, 1, weights)  # (1, K)
+    by_class = _tally(codes, classes, one, 1, weights)  # (1, K)
     everyone = Sum(np.repeat(_tally(one, 1, one, 1, weights).words, classes, axis=2))
-    both = (everyone - mine).place([0], 2) + mine.place([1], 2)
+    both = (everyone - by_class).scatter([0], 2) + by_class.scatter([1], 2)
     if known is None:
         return both
     index = np.flatnonzero(known)
-    return both.take(index, axis=1).place(index, classes, axis=1)
+    return both.take(index, axis=1).scatter(index, classes, axis=1)
 
 
 def _column(sums: Sum, j: int) -> Sum:
     return Sum(sums.take([j], axis=1).words[:, :, 0])
 
 
-def counted(x: FloatArray, member: NDArray[np.bool_], weights: FloatArray | None, cap: int) -> Histogram:
-    """Histogram.of one column, of (others, members); without weights by sorting, which is faster for many scores."""
+def score_histogram(x: FloatArray, member: NDArray[np.bool_], weights: FloatArray | None, cap: int) -> Histogram:
+    """`Histogram.of` one column and the classes (others, members); without weights by sorting, which is faster."""
     if weights is not None:
         return Histogram.of(x[:, np.newaxis], member.astype(np.int32), weights, 2, cap)
-    values, *running = _kernels.merge_sorted(*sorted_apart(x, member))
+    values, *running = _kernels.merge_sorted(*sort_by_class(x, member))
     keys = keys_of(values)
     level = level_within(keys, cap)
     if level:
         keys >>= level
-        last = np.flatnonzero(np.diff(keys, append=-1))  # of each cell; no score has a key below 0
+        last = np.flatnonzero(np.diff(keys, append=-1))  # of each key; none is below 0
         keys, running = keys[last], [at_or_below[last] for at_or_below in running]
     counts = np.array([np.diff(at_or_below, prepend=0) for at_or_below in running], dtype=np.float64)
     return Histogram(cap, np.array([level], np.int64), (keys,), (Sum(counts[np.newaxis]),))

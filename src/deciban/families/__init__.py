@@ -1,58 +1,57 @@
 """Densities, one file each. A family says which statistic it needs, how it is estimated, and its log-density.
 
-They are imported when they are asked for: a model that is loaded needs few of them.
+They are imported when they are first used: a model that is loaded needs few of them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from deciban.late import names_of
+from deciban.lazy import names_of
 
 if TYPE_CHECKING:
-    from deciban.families.base import Context, Family, Natural, Table
-    from deciban.families.bernoulli import Bernoulli
-    from deciban.families.binned import Binned
-    from deciban.families.categorical import Categorical
-    from deciban.families.exponential import Exponential
-    from deciban.families.gaussian import Gaussian
-    from deciban.families.multinomial import Multinomial
-    from deciban.families.multivariate_gaussian import MultivariateGaussian
-    from deciban.families.poisson import Poisson
-    from deciban.families.text import Text
-    from deciban.families.uniform import Uniform
+    from deciban.families.bernoulli import Bernoulli as Bernoulli
+    from deciban.families.binned import Binned as Binned
+    from deciban.families.categorical import Categorical as Categorical
+    from deciban.families.exponential import Exponential as Exponential
+    from deciban.families.family import Context as Context
+    from deciban.families.family import Family as Family
+    from deciban.families.family import Natural as Natural
+    from deciban.families.family import Table as Table
+    from deciban.families.gaussian import Gaussian as Gaussian
+    from deciban.families.multinomial import Multinomial as Multinomial
+    from deciban.families.multivariate_gaussian import MultivariateGaussian as MultivariateGaussian
+    from deciban.families.poisson import Poisson as Poisson
+    from deciban.families.text import Text as Text
+    from deciban.families.uniform import Uniform as Uniform
 
-__all__ = [
-    "Bernoulli",
-    "Binned",
-    "Categorical",
-    "Context",
-    "Exponential",
-    "Family",
-    "Gaussian",
-    "Multinomial",
-    "MultivariateGaussian",
-    "Natural",
-    "Poisson",
-    "Table",
-    "Text",
-    "Uniform",
-]
 
-_HOMES = {
-    "Bernoulli": "bernoulli",
-    "Binned": "binned",
-    "Categorical": "categorical",
-    "Context": "base",
-    "Exponential": "exponential",
-    "Family": "base",
-    "Gaussian": "gaussian",
-    "Multinomial": "multinomial",
-    "MultivariateGaussian": "multivariate_gaussian",
-    "Natural": "base",
-    "Poisson": "poisson",
-    "Table": "base",
-    "Text": "text",
-    "Uniform": "uniform",
+class Registered(NamedTuple):
+    """Where a family is; its class says all else about it."""
+
+    module: str
+    word: str | None = None  # in `deciban fit --columns COLUMN=WORD`; None: the command does not offer it
+    params: tuple[str, ...] = ()  # classes of the module that model files hold beside the family
+
+
+# One line for each family. Public names, model files and the command line follow from it.
+FAMILIES: dict[str, Registered] = {
+    "Bernoulli": Registered("deciban.families.bernoulli", "bernoulli", ("BernoulliParams",)),
+    "Categorical": Registered("deciban.families.categorical", "categorical", ("CategoricalParams",)),
+    "Gaussian": Registered("deciban.families.gaussian", "gaussian", ("GaussianParams",)),
+    "Exponential": Registered("deciban.families.exponential", "exponential"),
+    "Uniform": Registered("deciban.families.uniform", "uniform"),
+    "Poisson": Registered("deciban.families.poisson", "poisson"),
+    "Multinomial": Registered("deciban.families.multinomial", "multinomial", ("MultinomialParams",)),
+    "Binned": Registered("deciban.families.binned", "binned", ("BinnedParams",)),
+    "MultivariateGaussian": Registered(
+        "deciban.families.multivariate_gaussian", params=("MultivariateGaussianParams",)
+    ),
+    "Text": Registered("deciban.families.text", params=("TextParams",)),
 }
-__getattr__ = names_of(__name__, _HOMES)
+BASES = ("Context", "Family", "Natural", "Table")
+__all__ = sorted([*FAMILIES, *BASES])
+__getattr__ = names_of(
+    __name__,
+    {name: family.module for name, family in FAMILIES.items()} | dict.fromkeys(BASES, "deciban.families.family"),
+)

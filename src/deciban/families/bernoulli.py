@@ -10,22 +10,23 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import INFINITE, DecibanError, forbid, forbid_infinite, forbid_stored
-from deciban.families.base import Context, Family, Natural, Reads, Recalled, Table, class_rows, padded_table
-from deciban.families.natural import Term, by_column, gone, number, plain, require_finite, side_by_side
+from deciban.families.family import Context, Family, Fitted, Natural, Reads, Shaped, Table, class_rows, padded_table
+from deciban.families.labelled_values import LabelledValues
+from deciban.families.loo.tally import Tally, add_with_own, equal_weights
+from deciban.families.natural import Term, by_column, is_missing, number, plain, require_finite, side_by_side
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
-from deciban.families.tally import Tally, add_with_own, equal_weights
-from deciban.late import issparse, late
+from deciban.lazy import issparse, lazy
 from deciban.statistics.moments import Moments
 from deciban.statistics.sums import Sum
 from deciban.statistics.totals import Totals
 from deciban.types import Domain, FloatArray, Labels
 
 if TYPE_CHECKING:
-    from deciban.families.formulas import Code, Formula
+    from deciban.export.formulas import Code, Formula
 
-formulas = late("deciban.families.formulas")  # only a report asks for them
+formulas = lazy("deciban.export.formulas")  # only a report asks for them
 
-sp = late("scipy.sparse")
+sp = lazy("scipy.sparse")
 
 NOT_BINARY = "is neither 0 nor 1: give Bernoulli a threshold"
 
@@ -53,6 +54,7 @@ class Bernoulli(Family[Moments, BernoulliParams]):
     prior: DiscretePrior | None = None
     threshold: float | None = None
     reads: ClassVar[Reads] = "counts"
+    reads_numbers: ClassVar[bool] = False
 
     def collect(self, values: Any, labels: Labels, weights: FloatArray | None, classes: int) -> Moments:
         truth = self._truth(values)
@@ -101,58 +103,49 @@ class Bernoulli(Family[Moments, BernoulliParams]):
         out += false.sum(axis=1)
         _kernels.add_sparse(truth.data, truth.indices, truth.indptr, padded_table(true - false), len(false), out)
 
-    def leave_one_out(
-        self,
-        statistic: Moments,
-        params: BernoulliParams,
-        context: Context,
-        values: Any,
-        labels: Labels,
-        weights: FloatArray | None,
-        out: FloatArray,
-    ) -> None:
+    def leave_one_out(self, fitted: Fitted[Moments, BernoulliParams], rows: LabelledValues, out: FloatArray) -> None:
         """Row i takes w from n of its class, and from k where it is true: two tables, its own class and the others.
 
         A column is silent for the only row in which it is true, or false. Rows whose weights all differ share no
         table; they are made dense, some at a time.
         """
-        tally = self._tally(statistic, context)
+        tally = self._tally(fitted.statistic, fitted.context)
         if tally is None:
-            super().leave_one_out(statistic, params, context, values, labels, weights, out)
+            super().leave_one_out(fitted, rows, out)
             return
-        truth = self._truth(values)
+        params, truth = fitted.params, self._truth(rows.values)
         n, d = truth.shape
-        for weight, rows in equal_weights(weights, n // 2, step=max(1, (1 << 18) // (d * out.shape[1]))):
-            part, some, classes = out[rows], truth[rows], labels[rows]
+        for weight, index in equal_weights(rows.weights, n // 2, step=max(1, (1 << 18) // (d * out.shape[1]))):
+            part, cells, labels = out[index], truth[index], rows.labels[index]
             if isinstance(weight, float):
-                others, own = (self._silenced(params, log_p) for log_p in tally.without(weight))
-                add_with_own(replace(self, threshold=None), others, own, some, classes, part)
+                others, own = (self._silenced(params, log_p) for log_p in tally.leave_out(weight))
+                add_with_own(replace(self, threshold=None), others, own, cells, labels, part)
             else:
-                cells = some.toarray() if issparse(some) else some
+                cells = cells.toarray() if issparse(cells) else cells
                 i, j = np.nonzero(~np.isnan(cells) & params.informative)
-                found = np.zeros((*cells.shape, out.shape[1]))
-                found[i, j] = tally.at(2 * j + cells[i, j].astype(np.intp)).of_rows(classes[i], weight[i])
-                part += np.where(np.isnan(found), 0.0, found).sum(axis=1)
-            if weights is not None:
-                out[rows] = part
+                log_p = np.zeros((*cells.shape, out.shape[1]))
+                log_p[i, j] = tally.at(2 * j + cells[i, j].astype(np.intp)).of_rows(labels[i], weight[i])
+                part += np.where(np.isnan(log_p), 0.0, log_p).sum(axis=1)
+            if rows.weights is not None:
+                out[index] = part
 
     def _tally(self, statistic: Moments, context: Context) -> Tally | None:
-        """False and true of each column; None if the prior does not say how it follows the counts."""
+        """False and true of each column; None if the prior has no `follows`."""
         follows = getattr(self.prior or Laplace(), "follows", None)
         _, pseudo = self._counts(statistic, context)
         if follows is None or (pseudo < 0).any():
             return None
         d = len(pseudo)
         false, true = statistic.count - statistic.sum_x, statistic.sum_x
-        places = np.arange(d) * 2
-        counts = false.place(places, 2 * d, axis=1) + true.place(places + 1, 2 * d, axis=1)
+        index = np.arange(d) * 2
+        counts = false.scatter(index, 2 * d, axis=1) + true.scatter(index + 1, 2 * d, axis=1)
         present = Sum(np.repeat(statistic.count.words, 2, axis=2))
         a = pseudo.transpose(1, 0, 2).reshape(-1, 2 * d)
         all_pseudo = np.repeat(pseudo.sum(axis=2).T, 2, axis=1)
         return Tally(counts, present, a, all_pseudo, 2, follows)
 
     def _silenced(self, params: BernoulliParams, log_p: FloatArray) -> BernoulliParams:
-        """0 where a column says nothing: constant, or seen in no other row."""
+        """0 where a column is not informative: constant, or present in no other row."""
         log_p = log_p.reshape(params.log_p.shape)
         return replace(params, log_p=np.where(params.informative[:, np.newaxis] & ~np.isnan(log_p), log_p, 0.0))
 
@@ -160,15 +153,15 @@ class Bernoulli(Family[Moments, BernoulliParams]):
     def smoothed(self) -> bool:
         return self.prior is None
 
-    def recall(self, statistic: Moments) -> Recalled:
+    def recall(self, statistic: Moments) -> LabelledValues:
         held = np.hstack([(statistic.count - statistic.sum_x).value, statistic.sum_x.value])  # (K, 2) false and true
         labels, truth = np.nonzero(held)
         false, true = (0.0, 1.0) if self.threshold is None else (self.threshold, np.nextafter(self.threshold, np.inf))
         values = np.where(truth, true, false)[:, np.newaxis]
-        return Recalled(values, labels.astype(np.int32), held[labels, truth])
+        return LabelledValues(values, labels.astype(np.int32), held[labels, truth])
 
     def natural(self, params: BernoulliParams, context: Context) -> Natural:
-        """log φ − log(1 − φ) of x, and b = Σ log(1 − φ), which is given back where a cell is missing.
+        """log φ − log(1 − φ) of x, and b = Σ log(1 − φ), which is subtracted again where a value is missing.
 
         That false is the usual case, and not an entry of its own, is what keeps T(x) of sparse rows sparse.
         """
@@ -177,7 +170,7 @@ class Bernoulli(Family[Moments, BernoulliParams]):
         require_finite(params.log_p.reshape(len(params.log_p), 2 * d), np.repeat(np.arange(d), 2), context, self)
         false, true = params.log_p[:, :, 0], params.log_p[:, :, 1]
         above = "" if self.threshold is None else f" > {number(self.threshold)}"
-        terms = [Term([name + above for name in plain(context)], true - false), Term(gone(context), -false)]
+        terms = [Term([name + above for name in plain(context)], true - false), Term(is_missing(context), -false)]
         natural = by_column(kept, terms, false[:, kept].sum(axis=1))
         return replace(natural, absence=np.arange(len(natural.names)) % 2 == 1)
 
@@ -220,6 +213,12 @@ class Bernoulli(Family[Moments, BernoulliParams]):
         truth = (values.data > self.threshold).astype(np.float64)
         return sp.csr_array((truth, values.indices, values.indptr), shape=values.shape)
 
+    def param_shapes(self, params: BernoulliParams, classes: int, columns: int) -> dict[str, Shaped]:
+        return {
+            "log_p": (params.log_p, (classes, columns, 2)),
+            "informative": (params.informative, (columns,)),
+        }
+
     def n_parameters(self, params: BernoulliParams) -> int:
         return int(params.informative.size) * len(params.log_p)
 
@@ -229,12 +228,12 @@ class Bernoulli(Family[Moments, BernoulliParams]):
 
     def linear_formula(self, params: BernoulliParams, weights: FloatArray) -> list[Formula]:
         """A table of false, true and missing."""
-        found: list[Formula] = []
+        tables: list[Formula] = []
         for i, j in enumerate(np.flatnonzero(params.informative).tolist()):
             true, missing = weights[:, 2 * i], weights[:, 2 * i + 1]
             code = replace(self._code(j), size=3, missing=2)
-            found.append(formulas.Lookup((j,), (code,), np.stack([np.zeros_like(true), true, missing])))
-        return found
+            tables.append(formulas.Lookup((j,), (code,), np.stack([np.zeros_like(true), true, missing])))
+        return tables
 
     def _code(self, column: int) -> Code:
         """0 if false, 1 if true, which is any number above the threshold."""

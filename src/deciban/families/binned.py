@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import forbid_infinite
-from deciban.families.base import Context, Family, Natural, Recalled, Table, class_rows, padded_table
 from deciban.families.cuts import (
     Cutting,
     bins_of,
@@ -24,19 +23,21 @@ from deciban.families.cuts import (
     supervised_cuts,
     supervised_cuts_without,
 )
+from deciban.families.family import Context, Family, Fitted, Natural, Shaped, Table, class_rows, padded_table
+from deciban.families.labelled_values import LabelledValues
+from deciban.families.loo.tally import Cells, log_frequencies_without
 from deciban.families.natural import by_value, indicators, tables_of
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
-from deciban.families.tally import Cells, log_frequencies_without
-from deciban.late import late
+from deciban.lazy import lazy
 from deciban.statistics.histogram import Histogram, keys_of
 from deciban.types import FloatArray, IntArray, Labels, Level
 
 if TYPE_CHECKING:
-    from deciban.families.formulas import Formula
+    from deciban.export.formulas import Formula
 
-formulas = late("deciban.families.formulas")  # only a report asks for them
+formulas = lazy("deciban.export.formulas")  # only a report asks for them
 
-# The last cuts found of each histogram, each of its cells left out; they go when it goes.
+# The last cuts of each histogram, with each of its cells left out; they live as long as the histogram.
 _CUTTINGS: WeakKeyDictionary[Histogram, tuple[object, list[tuple[IntArray, IntArray]]]] = WeakKeyDictionary()
 
 
@@ -70,7 +71,7 @@ class Binned(Family[Histogram, BinnedParams]):
     prior: DiscretePrior | None = None
     cap: int = 2048
     bits: int | None = None
-    apart: ClassVar[bool] = False  # how fine the histogram is depends on all rows
+    independent_classes: ClassVar[bool] = False  # how fine the histogram is depends on all rows
 
     def __post_init__(self) -> None:
         if self.bins not in ("supervised", "equal-frequency", "equal-width"):
@@ -109,50 +110,37 @@ class Binned(Family[Histogram, BinnedParams]):
         table = padded_table(np.hstack(params.log_p))
         _kernels.add_table(self._codes(params, values), ends, table, out.shape[1], out)
 
-    def leave_one_out(
-        self,
-        statistic: Histogram,
-        params: BinnedParams,
-        context: Context,
-        values: NDArray[Any],
-        labels: Labels,
-        weights: FloatArray | None,
-        out: FloatArray,
-    ) -> None:
-        """Rows of one class, cell and weight have the same: it is found once for each that differs."""
-        prior = self.prior or Laplace(context.smoothing)
+    def leave_one_out(self, fitted: Fitted[Histogram, BinnedParams], rows: LabelledValues, out: FloatArray) -> None:
+        """Computed once for rows of equal class, cell and weight."""
+        prior = self.prior or Laplace(fitted.context.smoothing)
         follows = getattr(prior, "follows", None)
         if follows is None:
-            super().leave_one_out(statistic, params, context, values, labels, weights, out)
+            super().leave_one_out(fitted, rows, out)
             return
-        for j in range(values.shape[1]):
-            there = np.flatnonzero(~np.isnan(values[:, j]))
-            one = statistic if values.shape[1] == 1 else statistic.columns([j])
-            alone = replace(context, columns=(context.columns[j],))
-            w = None if weights is None else weights[there]
-            first, of_row, cells = _different(one, values[there, j], labels[there], w)
-            scores = self._scores_without(one, alone, prior, follows, cells)
+        for j in range(rows.values.shape[1]):
+            there = np.flatnonzero(~np.isnan(rows.values[:, j]))
+            column, present = fitted.columns([j]), rows.columns([j]).take(there)
+            first, inverse, cells = _distinct(column.statistic, present)
+            scores = self._scores_without(column.statistic, column.context, prior, follows, cells)
             again = np.flatnonzero(np.isnan(scores).any(axis=1))
             scores[again] = 0.0
-            chosen = there[first]
-            w = None if weights is None else weights[chosen]
-            self.estimate_without(one, alone, values[chosen][:, [j]], labels[chosen], w, again, scores)
-            out[there] += scores[of_row]
+            self.estimate_without(column, present.take(first), again, scores)
+            out[there] += scores[inverse]
 
     def _scores_without(
         self, statistic: Histogram, context: Context, prior: DiscretePrior, follows: float, cells: Cells
     ) -> FloatArray:
-        """(m, K) log p of each cell without it; NaN where that needs a new estimate."""
+        """(m, K) log p of each cell without it; NaN where that needs an estimate of its own."""
         table = statistic.table(0)
         scores = np.full((len(cells.labels), len(context.classes)), np.nan)
-        emptied = table.total().less(cells.weights, cells.places) == 0
+        emptied = table.total().subtract(cells.weights, cells.index) == 0
         for after, which in self._known_cuttings(statistic, cells, emptied):
             # without its cell a cut beside it moves, maybe to the other side of x
-            beside = np.isin(cells.places[which], [*after, *(after + 1)])
+            beside = np.isin(cells.index[which], [*after, *(after + 1)])
             kept = which[~(emptied[which] & beside)]
             bins = bins_of(after, table.shape[1])
             binned = table.group(bins, len(after) + 1)
-            chosen = Cells(cells.labels[kept], bins[cells.places[kept]], cells.weights[kept])
+            chosen = Cells(cells.labels[kept], bins[cells.index[kept]], cells.weights[kept])
             pseudo = _pseudo_counts(prior, binned.value, context)
             scores[kept] = log_frequencies_without(binned, pseudo, follows, chosen)
         return scores
@@ -160,31 +148,31 @@ class Binned(Family[Histogram, BinnedParams]):
     def _known_cuttings(
         self, statistic: Histogram, cells: Cells, emptied: NDArray[np.bool_]
     ) -> list[tuple[IntArray, IntArray]]:
-        """Cuts do not depend on the smoothing: while that is being chosen they are found once."""
-        key = (self.bins, self.count, cells.labels.tobytes(), cells.places.tobytes(), cells.weights.tobytes())
+        """Cuts do not depend on the smoothing: while it is selected, they are computed once."""
+        key = (self.bins, self.count, cells.labels.tobytes(), cells.index.tobytes(), cells.weights.tobytes())
         known = _CUTTINGS.get(statistic)
         if known is None or known[0] != key:
             known = _CUTTINGS[statistic] = (key, list(self._cuttings(statistic, cells, emptied)))
         return known[1]
 
     def _cuttings(self, statistic: Histogram, cells: Cells, emptied: NDArray[np.bool_]) -> Cutting:
-        """The places of the cuts without each of the cells, as far as they are sure."""
+        """The cuts without each of the cells, where rounding cannot change them."""
         counts = statistic.table(0).value
         if self.bins == "supervised":
             yield from supervised_cuts_without(counts, cells)
         elif self.bins == "equal-frequency":
             yield from equal_frequency_without(counts.sum(axis=0), self.count, cells)
         else:  # only the ends matter
-            end = (cells.places == 0) | (cells.places == counts.shape[1] - 1)
+            end = (cells.index == 0) | (cells.index == counts.shape[1] - 1)
             yield self._places(statistic.lower(0), statistic.upper(0), counts), np.flatnonzero(~(emptied & end))
 
     @property
     def smoothed(self) -> bool:
         return self.prior is None
 
-    def recall(self, statistic: Histogram) -> Recalled:
+    def recall(self, statistic: Histogram) -> LabelledValues:
         values, labels, times = statistic.occupied(0)
-        return Recalled(values[:, np.newaxis], labels, times)
+        return LabelledValues(values[:, np.newaxis], labels, times)
 
     def natural(self, params: BinnedParams, context: Context) -> Natural:
         """log p(b|c): of whether x is in bin b, for every bin b."""
@@ -205,6 +193,13 @@ class Binned(Family[Histogram, BinnedParams]):
 
     def silent(self, params: BinnedParams) -> Sequence[int]:
         return [j for j, cuts in enumerate(params.cuts) if not len(cuts)]
+
+    def param_shapes(self, params: BinnedParams, classes: int, columns: int) -> dict[str, Shaped]:
+        cuts: dict[str, Shaped] = {f"cuts {j}": (cut, (cut.size,)) for j, cut in enumerate(params.cuts)}
+        tables: dict[str, Shaped] = {
+            f"log_p {j}": (p, (classes, 1 + params.cuts[j].size)) for j, p in enumerate(params.log_p)
+        }
+        return cuts | tables
 
     def n_parameters(self, params: BinnedParams) -> int:
         return sum(log_p.shape[0] * len(cuts) for cuts, log_p in zip(params.cuts, params.log_p, strict=True))
@@ -242,17 +237,15 @@ def _intervals(column: Level, cuts: FloatArray) -> list[str]:
     return [f"{column} < {edges[0]}", *between, f"{column} ≥ {edges[-1]}"]
 
 
-def _different(
-    statistic: Histogram, x: NDArray[Any], labels: Labels, weights: FloatArray | None
-) -> tuple[IntArray, IntArray, Cells]:
-    """Rows of different class, cell or weight: the first of each, the place of each row among them, and their cells."""
-    keys = statistic.keys[0]
-    places = np.searchsorted(keys, keys_of(x.astype(np.float64)) >> statistic.levels[0])
-    w = np.ones(len(x)) if weights is None else weights
-    weigh, of_weight = np.unique(w, return_inverse=True)
-    code = (labels.astype(np.int64) * len(keys) + places) * len(weigh) + of_weight
-    _, first, of_row = np.unique(code, return_index=True, return_inverse=True)
-    return first, of_row, Cells(labels[first], places[first], w[first])
+def _distinct(statistic: Histogram, rows: LabelledValues) -> tuple[IntArray, IntArray, Cells]:
+    """Rows of distinct class, cell or weight: the first of each, the index of each row among them, and their cells."""
+    keys, labels = statistic.keys[0], rows.labels
+    index = np.searchsorted(keys, keys_of(rows.values[:, 0].astype(np.float64)) >> statistic.levels[0])
+    w = np.ones(len(rows)) if rows.weights is None else rows.weights
+    unique_weights, of_weight = np.unique(w, return_inverse=True)
+    code = (labels.astype(np.int64) * len(keys) + index) * len(unique_weights) + of_weight
+    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
+    return first, inverse, Cells(labels[first], index[first], w[first])
 
 
 def _pseudo_counts(prior: DiscretePrior, counts: FloatArray, context: Context) -> FloatArray:

@@ -10,25 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.batch import MISSING, UNSEEN, Coded
-from deciban.families.base import Context, Family, Natural, Reads, Recalled, Table, class_rows, padded_table, rows_of
+from deciban.data.batch import MISSING, UNSEEN, Coded
+from deciban.families.family import Context, Family, Fitted, Natural, Reads, Shaped, Table, class_rows, padded_table
+from deciban.families.labelled_values import LabelledValues, rows_of
+from deciban.families.loo.tally import Tally, add_with_own, equal_weights
 from deciban.families.natural import by_value, indicators, tables_of
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
-from deciban.families.tally import Tally, add_with_own, equal_weights
-from deciban.late import late
+from deciban.lazy import lazy
 from deciban.statistics.counts import Counts
 from deciban.types import FloatArray, Labels, Levels
 
 if TYPE_CHECKING:
-    from deciban.families.formulas import Code, Formula
+    from deciban.export.formulas import Code, Formula
 
-formulas = late("deciban.families.formulas")  # only a report asks for them
+formulas = lazy("deciban.export.formulas")  # only a report asks for them
 
 
 @dataclass(frozen=True)
 class CategoricalParams:
     levels: tuple[Levels, ...]
-    log_p: tuple[FloatArray, ...]  # (K, V) of each column; (K, V + 1) with a place for values never seen
+    log_p: tuple[FloatArray, ...]  # (K, V) of each column; (K, V + 1) with an entry for unseen values
     reserve: bool
 
 
@@ -49,6 +50,7 @@ class Categorical(Family[Counts, CategoricalParams]):
 
     prior: DiscretePrior | None = None
     reads: ClassVar[Reads] = "codes"
+    reads_numbers: ClassVar[bool] = False
 
     def collect(self, values: Coded, labels: Labels, weights: FloatArray | None, classes: int) -> Counts:
         return Counts.of(values.codes, values.levels, labels, weights, classes)
@@ -59,7 +61,7 @@ class Categorical(Family[Counts, CategoricalParams]):
         return CategoricalParams(statistic.levels, tables, context.reserve)
 
     def _counts(self, statistic: Counts, j: int, context: Context) -> tuple[FloatArray, FloatArray]:
-        """(K, V) counts and pseudo-counts of a column, with the reserved place if there is one."""
+        """(K, V) counts and pseudo-counts of a column, with the reserved entry if there is one."""
         counts = statistic.table.value[:, statistic.offsets[j] : statistic.offsets[j + 1]]
         levels = statistic.levels[j]
         if context.reserve:
@@ -72,43 +74,35 @@ class Categorical(Family[Counts, CategoricalParams]):
         table = padded_table(np.hstack(params.log_p))
         _kernels.add_table(self._codes(params, values), ends, table, out.shape[1], out)
 
-    def leave_one_out(
-        self,
-        statistic: Counts,
-        params: CategoricalParams,
-        context: Context,
-        values: Coded,
-        labels: Labels,
-        weights: FloatArray | None,
-        out: FloatArray,
-    ) -> None:
+    def leave_one_out(self, fitted: Fitted[Counts, CategoricalParams], rows: LabelledValues, out: FloatArray) -> None:
         """Row i takes w from k_v and n of its class. The rows are looked up in two tables: their own class, and others.
 
-        A value that only row i has is one never seen when the row is left out.
+        A value that only row i has is unseen when the row is left out.
         """
-        tallies = [self._tally(statistic, j, context) for j in range(values.shape[1])]
+        values, params = rows.values, fitted.params
+        tallies = [self._tally(fitted.statistic, j, fitted.context) for j in range(values.shape[1])]
         known = [tally for tally in tallies if tally is not None]
         if len(known) < len(tallies):
-            super().leave_one_out(statistic, params, context, values, labels, weights, out)
+            super().leave_one_out(fitted, rows, out)
             return
-        few = values.codes.size // max(1, statistic.table.shape[1])  # tables up to here are less work than the rows
-        for weight, rows in equal_weights(weights, few, step=max(1, (1 << 18) // out.shape[1])):
-            part, some, classes = out[rows], rows_of(values, rows), labels[rows]
+        few = values.codes.size // max(1, fitted.statistic.table.shape[1])  # so many tables are less work than the rows
+        for weight, index in equal_weights(rows.weights, few, step=max(1, (1 << 18) // out.shape[1])):
+            part, coded, labels = out[index], rows_of(values, index), rows.labels[index]
             if isinstance(weight, float):
                 tables = [_tables(tally, log_p, weight) for tally, log_p in zip(known, params.log_p, strict=True)]
                 others, own = (replace(params, log_p=log_p) for log_p in zip(*tables, strict=True))
-                add_with_own(self, others, own, some, classes, part)
+                add_with_own(self, others, own, coded, labels, part)
             else:
-                for tally, column in zip(known, some.codes.T, strict=True):
+                for tally, column in zip(known, coded.codes.T, strict=True):
                     there = np.flatnonzero(column >= 0)
-                    found = tally.at(column[there]).of_rows(classes[there], weight[there])
-                    part[there] += np.where(np.isnan(found), 0.0, found)
-                self.add_log_density(params, Coded(np.minimum(some.codes, MISSING), values.levels), part)  # never seen
-            if weights is not None:
-                out[rows] = part
+                    log_p = tally.at(column[there]).of_rows(labels[there], weight[there])
+                    part[there] += np.where(np.isnan(log_p), 0.0, log_p)
+                self.add_log_density(params, Coded(np.minimum(coded.codes, MISSING), values.levels), part)  # unseen
+            if rows.weights is not None:
+                out[index] = part
 
     def _tally(self, statistic: Counts, j: int, context: Context) -> Tally | None:
-        """A column, from which cells can be left out; None if the prior does not say how it follows the counts."""
+        """A column, from which cells can be left out; None if the prior has no `follows`."""
         follows = getattr(self.prior or Laplace(), "follows", None)
         _, pseudo = self._counts(statistic, j, context)
         if follows is None or (pseudo < 0).any():
@@ -124,16 +118,16 @@ class Categorical(Family[Counts, CategoricalParams]):
     def smoothed(self) -> bool:
         return self.prior is None
 
-    def recall(self, statistic: Counts) -> Recalled:
-        labels, places = np.nonzero(statistic.table.value)
-        values = Coded(places.astype(np.int32)[:, np.newaxis], statistic.levels)
-        return Recalled(values, labels.astype(np.int32), statistic.table.value[labels, places])
+    def recall(self, statistic: Counts) -> LabelledValues:
+        labels, codes = np.nonzero(statistic.table.value)
+        values = Coded(codes.astype(np.int32)[:, np.newaxis], statistic.levels)
+        return LabelledValues(values, labels.astype(np.int32), statistic.table.value[labels, codes])
 
     def coded_for(self, statistic: Counts, values: Coded) -> Coded:
-        place = [{level: i for i, level in enumerate(levels)} for levels in statistic.levels]
+        code_of = [{level: i for i, level in enumerate(levels)} for levels in statistic.levels]
         codes = values.codes.copy()
         for j, levels in enumerate(values.levels):
-            known = np.array([place[j].get(level, UNSEEN) for level in levels] + [UNSEEN, MISSING], dtype=np.int32)
+            known = np.array([code_of[j].get(level, UNSEEN) for level in levels] + [UNSEEN, MISSING], dtype=np.int32)
             codes[:, j] = known[values.codes[:, j]]  # −1 and −2 are the last two
         return Coded(codes, statistic.levels)
 
@@ -149,7 +143,7 @@ class Categorical(Family[Counts, CategoricalParams]):
         return indicators(self._codes(params, values), params.log_p, self.silent(params))
 
     def _codes(self, params: CategoricalParams, values: Coded) -> NDArray[np.int32]:
-        """Places in the tables; values never seen have the last, if one is kept for them."""
+        """Entries of the tables; unseen values have the last, if one is reserved for them."""
         codes = values.codes
         if params.reserve and (codes == UNSEEN).any():
             codes = np.where(codes == UNSEEN, [len(levels) for levels in params.levels], codes).astype(np.int32)
@@ -158,11 +152,15 @@ class Categorical(Family[Counts, CategoricalParams]):
     def silent(self, params: CategoricalParams) -> Sequence[int]:
         return [j for j, levels in enumerate(params.levels) if len(levels) + params.reserve < 2]
 
+    def param_shapes(self, params: CategoricalParams, classes: int, columns: int) -> dict[str, Shaped]:
+        sizes = [len(levels) + params.reserve for levels in params.levels]
+        return {f"log_p {j}": (table, (classes, sizes[j])) for j, table in enumerate(params.log_p)}
+
     def n_parameters(self, params: CategoricalParams) -> int:
         return sum(len(table) * max(0, table.shape[1] - 1) for table in params.log_p)
 
     def formula(self, params: CategoricalParams) -> list[Formula]:
-        """A table for each column; a value never seen has the last place, if one is kept for it."""
+        """A table for each column; an unseen value has the last entry, if one is reserved for it."""
         pairs = enumerate(zip(params.levels, params.log_p, strict=True))
         return [
             formulas.Lookup((j,), (_code(j, levels, log_p.shape[1], reserve=params.reserve),), log_p.T)
@@ -182,12 +180,12 @@ class Categorical(Family[Counts, CategoricalParams]):
 
 
 def _tables(tally: Tally, log_p: FloatArray, weight: float) -> list[FloatArray]:
-    """The column's two tables; with a place for values never seen, which no row of any weight has.
+    """The column's two tables; with an entry for unseen values, which no row has.
 
-    Zero where nothing is known: a column is silent on a value that it has never seen.
+    Zero where nothing is known: unseen values give no evidence.
     """
     reserve = log_p[:, tally.counts.shape[1] :]
-    return [np.hstack([np.where(np.isnan(table), 0.0, table), reserve]) for table in tally.without(weight)]
+    return [np.hstack([np.where(np.isnan(table), 0.0, table), reserve]) for table in tally.leave_out(weight)]
 
 
 def _code(column: int, levels: Levels, size: int, *, reserve: bool) -> Code:
@@ -199,4 +197,4 @@ class _Never:
     """The value that stands for all that were never seen."""
 
     def __repr__(self) -> str:
-        return "a value never seen, which unseen='reserve' keeps a place for"
+        return "a value never seen, which unseen='reserve' reserves an entry for"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.families.tally import Cells
+from deciban.families.loo.tally import Cells
 from deciban.types import FloatArray, IntArray, Labels
 
 Cutting = Iterator[tuple[IntArray, IntArray]]  # cells behind which to cut, and which of those left out lead to it
@@ -38,11 +38,11 @@ def equal_frequency_without(sizes: FloatArray, count: int, cells: Cells) -> Cutt
     reached = np.cumsum(sizes)
     for w in np.unique(cells.weights):
         chosen = np.flatnonzero(cells.weights == w)
-        p, shares = cells.places[chosen, np.newaxis], _shares(reached[-1] - w, count)
+        p, shares = cells.index[chosen, np.newaxis], _shares(reached[-1] - w, count)
         before, behind = (np.searchsorted(r, shares, side="left") for r in (reached, reached - w))
-        places, of_cell = np.unique(np.where(before < p, before, behind), axis=0, return_inverse=True)
-        for i, found in enumerate(places):
-            yield _within(found, len(sizes)), chosen[of_cell.ravel() == i]
+        distinct, of_cell = np.unique(np.where(before < p, before, behind), axis=0, return_inverse=True)
+        for i, cuts in enumerate(distinct):
+            yield _within(cuts, len(sizes)), chosen[of_cell.ravel() == i]
 
 
 def _shares(total: float, count: int) -> FloatArray:
@@ -50,8 +50,8 @@ def _shares(total: float, count: int) -> FloatArray:
     return targets * (1 - 1e-12)
 
 
-def _within(places: IntArray, cells: int) -> IntArray:
-    kept = np.sort(places[(places >= 0) & (places < cells - 1)]).astype(np.intp)
+def _within(cuts: IntArray, cells: int) -> IntArray:
+    kept = np.sort(cuts[(cuts >= 0) & (cuts < cells - 1)]).astype(np.intp)
     return kept[np.diff(kept, prepend=-1) > 0]  # np.unique would import masked arrays, which takes a while
 
 
@@ -117,11 +117,11 @@ def supervised_cuts_without(counts: FloatArray, cells: Cells) -> Cutting:
                 yield np.array(sorted(cuts), dtype=np.intp), group
                 continue
             left, right = (start, cut + 1), (cut + 1, end)
-            before = cells.places[group] <= cut
-            for mine, other, inside in ((left, right, group[before]), (right, left, group[~before])):
+            before = cells.index[group] <= cut
+            for side, other, inside in ((left, right, group[before]), (right, left, group[~before])):
                 rest = halving.as_ever(*other) if len(inside) else None
                 if rest is not None:
-                    waiting.append((*mine, inside, cuts | {cut} | rest))
+                    waiting.append((*side, inside, cuts | {cut} | rest))
 
 
 class _Halving:
@@ -143,8 +143,8 @@ class _Halving:
 
     def _clear(self, start: int, end: int, cuts: frozenset[int]) -> bool:
         nothing = Cells(np.zeros(1, np.int32), np.array([start]), np.zeros(1))
-        found = list(supervised_cuts_without(self.counts[:, start:end], nothing))
-        return len(found) == 1 and set((start + found[0][0]).tolist()) == cuts
+        groups = list(supervised_cuts_without(self.counts[:, start:end], nothing))
+        return len(groups) == 1 and set((start + groups[0][0]).tolist()) == cuts
 
     def decide(self, start: int, end: int, which: IntArray) -> tuple[IntArray, NDArray[np.bool_]]:
         """The cell behind which to cut without each of the cells (−1: no cut), and whether that is sure."""
@@ -159,7 +159,7 @@ class _Halving:
         return best, sure
 
     def _best(self, stretch: _Stretch, which: IntArray) -> tuple[IntArray, NDArray[np.bool_]]:
-        labels, places, weights = self.cells.labels[which], self.cells.places[which], self.cells.weights[which]
+        labels, places, weights = self.cells.labels[which], self.cells.index[which], self.cells.weights[which]
         on_left = stretch.places >= places[:, np.newaxis]
         bits = (stretch.bits_again if self.exact else stretch.bits_less)(on_left, labels, weights)
         column = np.argmin(bits, axis=1)
@@ -178,7 +178,7 @@ class _Halving:
         if not self.exact:
             sure &= (bits <= lowest[:, np.newaxis] + close).sum(axis=1) == 1
             sure |= gain + close < _cost(whole, nothing, nothing)  # too little for any cut
-            for part in (*parts, whole):  # what is next to nothing may be nothing, but for rounding
+            for part in (*parts, whole):  # a tiny count may be 0, except for rounding
                 sure &= ~((part > 0) & (part < 1e-9 * stretch.whole)).any(axis=0)
         return np.where(gain > cost, best, -1), sure
 
@@ -216,7 +216,7 @@ class _Stretch:
         return bits
 
     def bits_less(self, on_left: NDArray[np.bool_], labels: Labels, weights: FloatArray) -> FloatArray:
-        """The same but for rounding, when weights are many."""
+        """The same except for rounding, for many distinct weights."""
         n = np.where(on_left, self.left.sum(axis=0), self.right.sum(axis=0))
         k = np.where(on_left, self.left[labels], self.right[labels])
         return _bits(self.left) + _bits(self.right) - _drop(n, k, weights[:, np.newaxis])
@@ -268,7 +268,7 @@ def _bits(counts: FloatArray) -> FloatArray:
 
 def _xlogx(x: FloatArray) -> FloatArray:
     """x·log x, and 0 at 0."""
-    found: FloatArray = np.maximum(x, TINY)
-    np.log(found, out=found)
-    found *= x
-    return found
+    product: FloatArray = np.maximum(x, TINY)
+    np.log(product, out=product)
+    product *= x
+    return product

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.errors import forbid, forbid_infinite
-from deciban.families.base import Context, Natural
+from deciban.families.family import Context, Natural
 from deciban.families.natural import Term, by_column, plain, there
-from deciban.families.rates import RateFamily, RateParams
+from deciban.families.rate_family import RateFamily, RateParams
 from deciban.types import Domain, FloatArray
 
 

@@ -9,17 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.families.base import FLOOR, Context, Family, Natural, Table, class_rows
+from deciban.families.family import FLOOR, Context, Family, Fitted, Natural, Shaped, Table, class_rows
+from deciban.families.labelled_values import LabelledValues
 from deciban.families.natural import Term, by_column, origins, plain, powers, shifted, squarable, squared, there
 from deciban.families.priors import InverseGamma, Normal
-from deciban.late import late
+from deciban.lazy import lazy
 from deciban.statistics.moments import Moments
 from deciban.types import FloatArray, Labels
 
 if TYPE_CHECKING:
-    from deciban.families.formulas import Formula
+    from deciban.export.formulas import Formula
 
-formulas = late("deciban.families.formulas")  # only a report asks for them
+formulas = lazy("deciban.export.formulas")  # only a report asks for them
 
 HUGE = 1e150  # its square is about as large as a double can be
 LEAST = 1e-4  # of a class's squares or count: where leaving a cell out leaves less, too few digits are left as well
@@ -104,36 +105,25 @@ class Gaussian(Family[Moments, GaussianParams]):
         constant = np.where(params.informative, -0.5 * np.log(2 * np.pi * params.variance), 0.0)
         return factor, constant
 
-    def leave_one_out(
-        self,
-        statistic: Moments,
-        params: GaussianParams,
-        context: Context,
-        values: NDArray[Any],
-        labels: Labels,
-        weights: FloatArray | None,
-        out: FloatArray,
-    ) -> None:
+    def leave_one_out(self, fitted: Fitted[Moments, GaussianParams], rows: LabelledValues, out: FloatArray) -> None:
         """Without x, of weight w and d = x − μ: n' = n − w, μ' = μ − wd/n', and Σ(x − μ)² falls by w·d²·n/n'."""
-        ordinary = self._ordinary(statistic, params) if weights is None else np.zeros(values.shape[1], np.bool_)
+        d = rows.values.shape[1]
+        ordinary = np.zeros(d, np.bool_) if rows.weights is not None else self._ordinary(fitted)
         if ordinary.all():
-            self._leave_out_ordinary(statistic, params, context, values, labels, out)
+            self._leave_out_ordinary(fitted, rows, out)
             return
-        for chosen in (np.flatnonzero(ordinary), np.flatnonzero(~ordinary)):
-            if len(chosen):
-                evidence, x = statistic.columns(chosen), values[:, chosen]
-                names = replace(context, columns=tuple(context.columns[j] for j in chosen))
-                if ordinary[chosen[0]]:
-                    self._leave_out_ordinary(evidence, self.estimate(evidence, names), names, x, labels, out)
-                else:
-                    self._leave_out_any(evidence, names, x, labels, weights, out)
+        for columns, leave_out in ((ordinary, self._leave_out_ordinary), (~ordinary, self._leave_out_any)):
+            index = np.flatnonzero(columns)
+            if len(index):
+                leave_out(fitted.columns(index), rows.columns(index), out)
 
-    def _ordinary(self, statistic: Moments, params: GaussianParams) -> NDArray[np.bool_]:
+    def _ordinary(self, fitted: Fitted[Moments, GaussianParams]) -> NDArray[np.bool_]:
         """(d) columns where no row of weight 1 can bring a prior, a floor or an empty class into play.
 
         A row that leaves less than 1e-4 of its class's squares is looked at apart, so no variance can fall from 1e-4
         of the column's to the floor.
         """
+        statistic, params = fitted.statistic, fitted.params
         if self.mean is not None or self.variance is not None:
             return np.zeros(params.mean.shape[1], np.bool_)
         pooled = statistic.pooled()
@@ -143,48 +133,33 @@ class Gaussian(Family[Moments, GaussianParams]):
         return ordinary
 
     def _leave_out_ordinary(
-        self,
-        statistic: Moments,
-        params: GaussianParams,
-        context: Context,
-        values: NDArray[Any],
-        labels: Labels,
-        out: FloatArray,
+        self, fitted: Fitted[Moments, GaussianParams], rows: LabelledValues, out: FloatArray
     ) -> None:
         """The other classes stay as they are; of its own class, v = 1 − (d²n/n')/Σ(x − μ)² of the squares is left."""
-        count, squares = statistic.count.value, statistic.squares
+        count, squares = fitted.statistic.count.value, fitted.statistic.squares
         left = count - 1.0
         divisor = left - self.ddof
-        found = np.zeros_like(out)
-        self.add_log_density(params, values, found)
-        own, refused = _kernels.left_out_densities(
-            values,
-            labels,
-            np.ascontiguousarray(params.mean),
+        log_p = np.zeros_like(out)
+        self.add_log_density(fitted.params, rows.values, log_p)
+        own, refused = _kernels.leave_one_out_densities(
+            rows.values,
+            rows.labels,
+            np.ascontiguousarray(fitted.params.mean),
             count / (left * squares),
             0.5 * count * divisor / left,
             -0.5 * np.log(2 * np.pi * squares / divisor),
         )
-        found[np.arange(len(labels)), labels] = own
-        rows = np.flatnonzero(refused | ~np.isfinite(own))
-        if len(rows):
-            found[rows] = 0.0
-            part = found[rows]
-            self._leave_out_any(statistic, context, values[rows], labels[rows], None, part)
-            found[rows] = part
-        out += found
+        log_p[np.arange(len(rows)), rows.labels] = own
+        index = np.flatnonzero(refused | ~np.isfinite(own))
+        if len(index):
+            part = np.zeros((len(index), log_p.shape[1]))
+            self._leave_out_any(fitted, rows.take(index), part)
+            log_p[index] = part
+        out += log_p
 
-    def _leave_out_any(
-        self,
-        statistic: Moments,
-        context: Context,
-        values: NDArray[Any],
-        labels: Labels,
-        weights: FloatArray | None,
-        out: FloatArray,
-    ) -> None:
-        x = values.astype(np.float64)
-        w = np.where(np.isnan(x), 0.0, 1.0 if weights is None else weights[:, np.newaxis])
+    def _leave_out_any(self, fitted: Fitted[Moments, GaussianParams], rows: LabelledValues, out: FloatArray) -> None:
+        statistic, labels, x = fitted.statistic, rows.labels, rows.values.astype(np.float64)
+        w = np.where(np.isnan(x), 0.0, 1.0 if rows.weights is None else rows.weights[:, np.newaxis])
         own, kept = _less(statistic, x, w, labels)
         pooled, varies = _less(statistic.pooled(), x, w, np.zeros_like(labels))
         safe = kept & varies
@@ -193,14 +168,13 @@ class Gaussian(Family[Moments, GaussianParams]):
         for c in range(out.shape[1]):
             here = (labels == c)[:, np.newaxis]
             other = Column(statistic.count.value[c], statistic.mean[c], statistic.squares[c])
-            mine = Column(*(np.where(here, a, b) for a, b in zip(own, other, strict=True)))
-            mean, variance = self._parameters(mine, pooled.mean, spread)
+            without = Column(*(np.where(here, a, b) for a, b in zip(own, other, strict=True)))
+            mean, variance = self._parameters(without, pooled.mean, spread)
             density = -0.5 * np.log(2 * np.pi * variance) - 0.5 * ((x - mean) ** 2 / variance)
             out[:, c] += np.where(used, density, 0.0).sum(axis=1)
         for j in np.flatnonzero(~safe.all(axis=0)).tolist():
-            one = replace(context, columns=(context.columns[j],))
-            rows = np.flatnonzero(~safe[:, j])
-            self.estimate_without(statistic.columns([j]), one, x[:, [j]], labels, weights, rows, out)
+            one = replace(rows, values=x[:, [j]])
+            self.estimate_without(fitted.columns([j]), one, np.flatnonzero(~safe[:, j]), out)
 
     def natural(self, params: GaussianParams, context: Context) -> Natural:
         """−½ log 2πσ² − m²/2σ², m/σ² and −1/2σ², with m = μ − o: of 1, x − o and (x − o)²."""
@@ -217,6 +191,14 @@ class Gaussian(Family[Moments, GaussianParams]):
     def sufficient(self, params: GaussianParams, values: NDArray[Any]) -> FloatArray:
         kept = params.informative
         return powers(squarable(values)[:, kept], 2, _origin(params)[kept])
+
+    def param_shapes(self, params: GaussianParams, classes: int, columns: int) -> dict[str, Shaped]:
+        of_class = classes, columns
+        return {
+            "mean": (params.mean, of_class),
+            "variance": (params.variance, of_class),
+            "informative": (params.informative, (columns,)),
+        }
 
     def n_parameters(self, params: GaussianParams) -> int:
         return 2 * params.mean.size
@@ -254,7 +236,7 @@ def _spread(squares: FloatArray, count: FloatArray) -> FloatArray:
 def _less(statistic: Moments, x: FloatArray, w: FloatArray, classes: Labels) -> tuple[Column, NDArray[np.bool_]]:
     """(n, d) the moments of each row's class without its cell, and where enough digits of them are left."""
     count, mean, squares = statistic.count.value[classes], statistic.mean[classes], statistic.squares[classes]
-    left = statistic.count.less(w, classes)
+    left = statistic.count.subtract(w, classes)
     apart = np.where(w > 0, x - mean, 0.0)
     share = np.divide(w, left, out=np.zeros_like(w), where=left > 0)
     rest = np.where(left > 0, squares - share * count * apart**2, 0.0)

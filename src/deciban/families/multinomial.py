@@ -11,20 +11,21 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import forbid, forbid_stored
-from deciban.families.base import Context, Family, Natural, Reads, Recalled, Table, padded_table
+from deciban.families.family import Context, Family, Fitted, Natural, Reads, Shaped, Table, padded_table
+from deciban.families.labelled_values import LabelledValues
+from deciban.families.loo.tally import Tally
 from deciban.families.natural import Term, by_column, plain, require_finite
 from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
-from deciban.families.tally import Tally
-from deciban.late import issparse, late
+from deciban.lazy import issparse, lazy
 from deciban.statistics.totals import NOT_A_COUNT, Totals
 from deciban.types import FloatArray, IntArray, Labels
 
 if TYPE_CHECKING:
-    from deciban.families.formulas import Formula
+    from deciban.export.formulas import Formula
 
-formulas = late("deciban.families.formulas")  # only a report asks for them
+formulas = lazy("deciban.export.formulas")  # only a report asks for them
 
-sp = late("scipy.sparse")
+sp = lazy("scipy.sparse")
 
 FEW = 4  # counts up to here are so common that their logs are looked up
 
@@ -73,53 +74,45 @@ class Multinomial(Family[Totals, MultinomialParams]):
             log_p = np.ascontiguousarray(params.log_p)
             _kernels.add_linear(values, log_p, np.zeros_like(log_p), out)
 
-    def leave_one_out(
-        self,
-        statistic: Totals,
-        params: MultinomialParams,
-        context: Context,
-        values: Any,
-        labels: Labels,
-        weights: FloatArray | None,
-        out: FloatArray,
-    ) -> None:
+    def leave_one_out(self, fitted: Fitted[Totals, MultinomialParams], rows: LabelledValues, out: FloatArray) -> None:
         """Σ_v x_v log(k_v − w·x_v + a_v) − Σx log(n − w·Σx + Σa) in the row's own class; the others stay as they are.
 
         If the prior follows the counts, they change too. A row that has nearly all the words of its class is left to
         estimate_without, since n − w·Σx would keep few digits.
         """
-        pseudo = self._pseudo(statistic, context)
+        statistic, values, labels = fitted.statistic, rows.values, rows.labels
+        pseudo = self._pseudo(statistic, fitted.context)
         tally = Tally.of(statistic.sum_x, pseudo, getattr(self.prior or Laplace(), "follows", np.nan))
         if np.isnan(tally.follows) or (pseudo < 0).any() or (tally.present.value + tally.all_pseudo <= 0).any():
-            super().leave_one_out(statistic, params, context, values, labels, weights, out)
+            super().leave_one_out(fitted, rows, out)
             return
         before = out.copy()
         self.check(values)
         if not tally.follows:
-            self.add_log_density(params, values, out)
-        table = None if weights is not None or tally.follows else _own_table(tally, values)
-        for rows in _portions(values):
-            words = _Words.of(values[rows], labels[rows], None if weights is None else weights[rows], table)
+            self.add_log_density(fitted.params, values, out)
+        table = None if rows.weights is not None or tally.follows else _own_table(tally, values)
+        for portion in _portions(values):
+            words = _Words.of(rows.take(portion), table)
             if tally.follows:
-                words.add_followed(tally, out[rows])
+                words.add_followed(tally, out[portion])
             else:
-                own = np.arange(rows.start, rows.stop), labels[rows]
+                own = np.arange(portion.start, portion.stop), labels[portion]
                 out[own] = before[own] + words.in_own_class(tally)
-            nearly_all = rows.start + words.nearly_all(tally)
+            nearly_all = portion.start + words.nearly_all(tally)
             out[nearly_all] = before[nearly_all]
-            self.estimate_without(statistic, context, values, labels, weights, nearly_all, out)
+            self.estimate_without(fitted, rows, nearly_all, out)
 
     @property
     def smoothed(self) -> bool:
         return self.prior is None
 
-    def recall(self, statistic: Totals) -> Recalled:
+    def recall(self, statistic: Totals) -> LabelledValues:
         """Every word as a document of its own: the counts know no others."""
         held = statistic.sum_x.value
         labels, words = np.nonzero(held)
         ones = (np.ones(len(words)), words.astype(np.int32), np.arange(len(words) + 1, dtype=np.int32))
         values = sp.csr_array(ones, shape=(len(words), held.shape[1]))
-        return Recalled(values, labels.astype(np.int32), held[labels, words])
+        return LabelledValues(values, labels.astype(np.int32), held[labels, words])
 
     def natural(self, params: MultinomialParams, context: Context) -> Natural:
         """log θ_v: of x_v."""
@@ -147,6 +140,9 @@ class Multinomial(Family[Totals, MultinomialParams]):
                 np.where(present[:, [j]] == 0, 0.0, present[:, [j]] * params.log_p[:, j]) for j in range(dense.shape[1])
             ]
 
+    def param_shapes(self, params: MultinomialParams, classes: int, columns: int) -> dict[str, Shaped]:
+        return {"log_p": (params.log_p, (classes, columns))}
+
     def n_parameters(self, params: MultinomialParams) -> int:
         return len(params.log_p) * (int(params.log_p.shape[1]) - 1)
 
@@ -164,68 +160,68 @@ class Multinomial(Family[Totals, MultinomialParams]):
 
 @dataclass(frozen=True)
 class _Words:
-    """The words of n rows that are left out one at a time: m cells that are not 0, and those found in a table."""
+    """The words of n rows that are left out one at a time: m cells that are not 0, and those looked up in a table."""
 
     rows: IntArray  # (m)
     columns: IntArray  # (m)
     x: FloatArray  # (m)
     weight: FloatArray  # (m) w·x
     rest: FloatArray  # (m) what w·x lost when it was rounded
-    found: FloatArray  # (n) Σ x log(k − x + a) of all other cells
+    looked_up: FloatArray  # (n) Σ x log(k − x + a) of all other cells
     length: FloatArray  # (n) Σx
     weights: FloatArray  # (n)
     labels: Labels  # (n)
 
     @classmethod
-    def of(cls, values: Any, labels: Labels, weights: FloatArray | None, table: FloatArray | None) -> _Words:
-        stored = sp.csr_array(values, dtype=np.float64)
+    def of(cls, cells: LabelledValues, table: FloatArray | None) -> _Words:
+        stored, labels, weights = sp.csr_array(cells.values, dtype=np.float64), cells.labels, cells.weights
         if not stored.has_canonical_format:
             stored = stored.copy()
             stored.sum_duplicates()
         x, n = np.where(stored.data > 0, stored.data, 0.0), len(labels)  # 0 where NaN
         rows = np.repeat(np.arange(n), np.diff(stored.indptr))
         length = np.bincount(rows, x, minlength=n).astype(np.float64)
-        found, looked_up = (np.zeros(n), x == 0) if table is None else _look_up(stored, x, labels, table)
-        rare = np.flatnonzero(~looked_up & (x > 0))
+        looked_up, small = (np.zeros(n), x == 0) if table is None else _look_up(stored, x, labels, table)
+        rare = np.flatnonzero(~small & (x > 0))
         rows, x, w = rows[rare], x[rare], np.ones(n) if weights is None else weights
         weight, rest = (x, np.zeros(1)) if weights is None else exact_product(w[rows], x)
-        return cls(rows, stored.indices[rare], x, weight, rest, found, length, w, labels)
+        return cls(rows, stored.indices[rare], x, weight, rest, looked_up, length, w, labels)
 
     def nearly_all(self, tally: Tally) -> IntArray:
         """The rows that leave less than a thousandth of the words there are, virtual ones too."""
         taken, c = self.weights * self.length, self.labels
         if tally.follows:
-            left, there = tally.present.total().less(taken, 0), tally.present.total().value
+            left, there = tally.present.total().subtract(taken, 0), tally.present.total().value
         else:
             virtual = tally.all_pseudo[c, 0]
-            left, there = tally.present.less(taken, c, 0) + virtual, tally.present.value[c, 0] + virtual
+            left, there = tally.present.subtract(taken, c, 0) + virtual, tally.present.value[c, 0] + virtual
         return np.flatnonzero((taken > 0) & (left < 1e-3 * there))
 
     def in_own_class(self, tally: Tally) -> FloatArray:
         """(n) log p(x_i) in the class of row i, without row i."""
         c = self.labels[self.rows]
-        held = tally.counts.less(self.weight, c, self.columns) - self.rest + tally.pseudo[c, self.columns]
-        total = tally.present.less(self.weights * self.length, self.labels, 0) + tally.all_pseudo[self.labels, 0]
+        held = tally.counts.subtract(self.weight, c, self.columns) - self.rest + tally.pseudo[c, self.columns]
+        total = tally.present.subtract(self.weights * self.length, self.labels, 0) + tally.all_pseudo[self.labels, 0]
         return self._log_density(held, total)
 
     def add_followed(self, tally: Tally, out: FloatArray) -> None:
         """out (n, K) += log p(x_i|c) without row i, the pseudo-counts being spread as all the words that are left."""
         taken, each = self.weights * self.length, tally.follows / len(out.T)
-        everything = tally.present.total().less(taken, 0)
-        left = tally.counts.total().less(self.weight, self.columns) - self.rest
+        everything = tally.present.total().subtract(taken, 0)
+        left = tally.counts.total().subtract(self.weight, self.columns) - self.rest
         with np.errstate(divide="ignore", invalid="ignore"):
             a = each * left / everything[self.rows]
         for c in range(out.shape[1]):
             own = self.labels == c
-            mine = own[self.rows]
-            held = tally.counts.less(np.where(mine, self.weight, 0.0), c, self.columns) - np.where(mine, self.rest, 0.0)
-            total = tally.present.less(np.where(own, taken, 0.0), c, 0)
+            weight, rest = (np.where(own[self.rows], part, 0.0) for part in (self.weight, self.rest))
+            held = tally.counts.subtract(weight, c, self.columns) - rest
+            total = tally.present.subtract(np.where(own, taken, 0.0), c, 0)
             out[:, c] += self._log_density(held + a, total + each)
 
     def _log_density(self, held: FloatArray, total: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore", invalid="ignore"):
             words = np.bincount(self.rows, self.x * np.log(held), minlength=len(self.length))
-            result: FloatArray = self.found + words - np.where(self.length > 0, self.length * np.log(total), 0.0)
+            result: FloatArray = self.looked_up + words - np.where(self.length > 0, self.length * np.log(total), 0.0)
         return result
 
 
@@ -235,7 +231,7 @@ def _own_table(tally: Tally, values: Any) -> FloatArray | None:
     if FEW * classes * words > (values.nnz if issparse(values) else values.size):
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = [np.log(tally.counts.less(x) + tally.pseudo) for x in range(1, FEW + 1)]
+        logs = [np.log(tally.counts.subtract(x) + tally.pseudo) for x in range(1, FEW + 1)]
     return padded_table(np.stack(logs, axis=2).reshape(classes, words * FEW))
 
 
@@ -243,11 +239,11 @@ def _look_up(stored: Any, x: FloatArray, labels: Labels, table: FloatArray) -> t
     """(n) Σ x log(k − x + a) in the row's own class over the cells that the table has, and which these are."""
     step = np.minimum(x, FEW + 1).astype(stored.indices.dtype)
     small = (step == x) & (step > 0) & (step <= FEW)
-    places = np.where(small, stored.indices * FEW + step - 1, 0).astype(stored.indices.dtype)
+    entries = np.where(small, stored.indices * FEW + step - 1, 0).astype(stored.indices.dtype)
     classes = table.shape[1]
-    found = np.zeros((len(labels), classes))
-    _kernels.add_sparse(np.where(small, x, 0.0), places, stored.indptr, table, classes, found)
-    return found[np.arange(len(labels)), labels], small
+    log_p = np.zeros((len(labels), classes))
+    _kernels.add_sparse(np.where(small, x, 0.0), entries, stored.indptr, table, classes, log_p)
+    return log_p[np.arange(len(labels)), labels], small
 
 
 def _portions(values: Any) -> Iterator[slice]:

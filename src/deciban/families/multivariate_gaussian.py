@@ -12,27 +12,28 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import TOO_LARGE, forbid, forbid_infinite, warn
-from deciban.families.base import FLOOR, Context, Family, Natural, Table, class_rows
-from deciban.families.downdate import LITTLE, Basis, Less, Removed, Rotated, Whitened, narrowest, oas_of
+from deciban.families.family import FLOOR, Context, Family, Fitted, Natural, Shaped, Table, class_rows
+from deciban.families.labelled_values import LabelledValues
+from deciban.families.loo.downdate import LITTLE, Basis, Less, Removed, Rotated, Whitened, narrowest, oas_of
 from deciban.families.natural import LARGEST, origins, products, shifted, squarable
 from deciban.families.priors import InverseWishart
 from deciban.families.whitening import Whitening
-from deciban.late import late
+from deciban.lazy import lazy
 from deciban.statistics.scatter import Scatter
 from deciban.types import Domain, FloatArray, Labels
 
 if TYPE_CHECKING:
-    from deciban.families.formulas import Formula
+    from deciban.export.formulas import Formula
 
-formulas = late("deciban.families.formulas")  # only a report asks for them
+formulas = lazy("deciban.export.formulas")  # only a report asks for them
 
-linalg = late("scipy.linalg")
+linalg = lazy("scipy.linalg")
 
 SLOW = (
     "singular covariance: leave-one-out has no closed form there and takes an estimate for each row; use shrinkage, or "
     "leave out columns that are combinations of others"
 )
-HOLED = "is missing: the twin of a joint density needs whole rows; fill the cell or leave the row out"
+INCOMPLETE = "is missing: the twin of a joint density needs whole rows; fill the cell or leave the row out"
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class MultivariateGaussianParams:
     covariance: FloatArray  # (K or 1, d, d)
     whiten: FloatArray  # (K or 1, d, d) lower-triangular T with Tᵀ T = Σ⁻¹
     constant: FloatArray  # (K or 1) −½ log |2πΣ|
-    skipped: FloatArray  # (K) rows left out because of a hole
+    skipped: FloatArray  # (K) rows skipped because of a missing value
     status: str = "ok"
     patterns: dict[bytes, MultivariateGaussianParams] = field(default_factory=dict, compare=False, repr=False)
 
@@ -58,8 +59,8 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
     covariance="shared": one Σ from all classes, each row about its class mean (boundaries are linear);
     "per-class": each class its own (boundaries are quadratic). ddof=0 is maximum likelihood, "unbiased" divides by
     n − K (shared) or n_c − 1 (per-class). shrinkage s gives (1 − s)Σ + s·(tr Σ/d)·I; "oas" chooses s from n, d and Σ
-    (Chen et al. 2010), "auto" leaves it to the model, which takes the s that foretells left-out rows best. With
-    prior=InverseWishart(...) Σ is the posterior mode. Rows with a hole are left out of the fit, and counted; at
+    (Chen et al. 2010), "auto" leaves it to the model, which selects the s that predicts left-out rows best. With
+    prior=InverseWishart(...) Σ is the posterior mode. Rows with missing values are skipped by the fit, and counted; at
     prediction such a row is scored by the marginal of what it has.
     Where Σ is singular its small directions are widened to 1e-9 of the columns' variances; a column that is constant
     over all rows has variance 0 and gives no evidence. `status` says so, and a warning names the columns.
@@ -78,7 +79,7 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
     ddof: float | Literal["unbiased"] = 0
     prior: InverseWishart | None = None
     joint: ClassVar[bool] = True
-    apart: ClassVar[bool] = False  # a shared scatter has the rows of all classes
+    independent_classes: ClassVar[bool] = False  # a shared scatter has the rows of all classes
 
     def __post_init__(self) -> None:
         if self.covariance not in ("shared", "per-class"):
@@ -91,7 +92,7 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
 
     def collect(self, values: NDArray[Any], labels: Labels, weights: FloatArray | None, classes: int) -> Scatter:
         result = Scatter.of(values, labels, weights, classes, shared=self.covariance == "shared")
-        if result.skipped.value.any():  # a hole, or an infinite cell
+        if result.skipped.value.any():  # a missing or infinite value
             forbid_infinite(values)
         if not np.isfinite(result.products).all():
             forbid(np.abs(values) > LARGEST, TOO_LARGE)
@@ -104,7 +105,7 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         mean = np.where((count > 0)[:, np.newaxis], statistic.mean, _pooled_mean(statistic))
         pooled = _pooled_covariance(statistic)
         sound = [_widened(s, np.diagonal(pooled)) for s in self._covariances(statistic, pooled)]
-        names = sorted({j for _, found in sound for j in found})
+        names = sorted({j for _, columns in sound for j in columns})
         status = "ok"
         if names:
             columns = ", ".join(repr(context.columns[j]) for j in names)
@@ -163,9 +164,9 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         out = np.zeros((*values.shape, classes))
         for rows, there in _patterns(values):
             whole = isinstance(rows, slice)
-            of = params if whole else _marginal(params, there)
+            part = params if whole else _marginal(params, there)
             x = values if whole else values[np.ix_(rows, there)]  # type: ignore[arg-type]
-            shares = of.whitening.shares(x.astype(np.float64), of.mean)
+            shares = part.whitening.shares(x.astype(np.float64), part.mean)
             if whole:
                 out[:] = shares
             else:
@@ -173,14 +174,7 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         return list(out.transpose(1, 0, 2))
 
     def leave_one_out(
-        self,
-        statistic: Scatter,
-        params: MultivariateGaussianParams,
-        context: Context,
-        values: NDArray[Any],
-        labels: Labels,
-        weights: FloatArray | None,
-        out: FloatArray,
+        self, fitted: Fitted[Scatter, MultivariateGaussianParams], rows: LabelledValues, out: FloatArray
     ) -> None:
         """With n′ = n − w, a = wn/n′ and δ = x − μ: μ′ = μ − wδ/n′, and the scatter loses aδδᵀ.
 
@@ -190,19 +184,17 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         widened, as the widening changes with each.
         """
         if self.shrinkage == "auto":
-            chosen = replace(self, shrinkage=context.shrinkage)
-            chosen.leave_one_out(statistic, params, context, values, labels, weights, out)
+            replace(self, shrinkage=fitted.context.shrinkage).leave_one_out(fitted, rows, out)
             return
-        holed = _kernels.find_holes(values)
-        weight = np.ones(len(labels)) if weights is None else weights
-        found = np.zeros(out.shape)
-        unchanged = np.flatnonzero(holed) if statistic.shared else slice(None)
-        found[unchanged] = self.log_density(params, values[unchanged], out.shape[1])
-        ordinary = _LeftOut(self, statistic, params, values, labels, weight).replace(~holed, found)
-        rows = np.flatnonzero(~holed & ~ordinary)
-        found[rows] = 0.0
-        self.estimate_without(statistic, context, values, labels, weights, rows, found)
-        out += found
+        incomplete = _kernels.rows_with_nan(rows.values)
+        log_p = np.zeros(out.shape)
+        unchanged = np.flatnonzero(incomplete) if fitted.statistic.shared else slice(None)
+        log_p[unchanged] = self.log_density(fitted.params, rows.values[unchanged], out.shape[1])
+        ordinary = _LeftOut(self, fitted, rows).replace(~incomplete, log_p)
+        index = np.flatnonzero(~incomplete & ~ordinary)
+        log_p[index] = 0.0
+        self.estimate_without(fitted, rows, index, log_p)
+        out += log_p
 
     def natural(self, params: MultivariateGaussianParams, context: Context) -> Natural:
         """Shared: Σ⁻¹μ of x, and b = −½ μᵀΣ⁻¹μ. Per-class: Σ⁻¹m of x − o, −½Σ⁻¹ of its products, and b.
@@ -227,7 +219,7 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
     def sufficient(self, params: MultivariateGaussianParams, values: NDArray[Any]) -> FloatArray:
         kept, origin, *_ = self._about_origin(params)
         x = squarable(values)
-        forbid(np.isnan(x) & np.isin(np.arange(x.shape[1]), kept), HOLED)
+        forbid(np.isnan(x) & np.isin(np.arange(x.shape[1]), kept), INCOMPLETE)
         if self.covariance == "shared":
             return x[:, kept]
         x = x[:, kept] - origin
@@ -253,13 +245,23 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         variances = np.diagonal(params.covariance, axis1=1, axis2=2)
         return np.flatnonzero((variances == 0).all(axis=0)).tolist()
 
+    def param_shapes(self, params: MultivariateGaussianParams, classes: int, columns: int) -> dict[str, Shaped]:
+        matrices = 1 if len(params.covariance) == 1 else classes
+        return {
+            "mean": (params.mean, (classes, columns)),
+            "skipped": (params.skipped, (classes,)),
+            "constant": (params.constant, (matrices,)),
+            "covariance": (params.covariance, (matrices, columns, columns)),
+            "whiten": (params.whiten, (matrices, columns, columns)),
+        }
+
     def n_parameters(self, params: MultivariateGaussianParams) -> int:
         matrices, d, _ = params.covariance.shape
         return int(params.mean.size + matrices * d * (d + 1) // 2)
 
     def formula(self, params: MultivariateGaussianParams) -> list[Formula]:
         """The whitening of whole rows, and Σ, of which a row with missing cells has a part."""
-        whitened, sigma = formulas.Whitened.of(params.whitening), formulas.rows_of_triangle(params.covariance)
+        whitened, sigma = params.whitening.formula(), formulas.rows_of_triangle(params.covariance)
         return [formulas.Joint(tuple(range(params.mean.shape[1])), params.mean, whitened, sigma)]
 
     def linear_formula(self, params: MultivariateGaussianParams, weights: FloatArray) -> list[Formula]:
@@ -292,25 +294,24 @@ class _LeftOut:
     def __init__(
         self,
         family: MultivariateGaussian,
-        statistic: Scatter,
-        params: MultivariateGaussianParams,
-        values: NDArray[Any],
-        labels: Labels,
-        weight: FloatArray,
+        fitted: Fitted[Scatter, MultivariateGaussianParams],
+        rows: LabelledValues,
     ) -> None:
-        self.family, self.statistic, self.params = family, statistic, params
+        statistic, labels = fitted.statistic, rows.labels
+        weight = np.ones(len(rows)) if rows.weights is None else rows.weights
+        self.family, self.statistic, self.params = family, statistic, fitted.params
         self.labels, self.weight = labels, weight
         self.count = statistic.count.value  # (K)
-        self.left = statistic.count.less(weight, labels)  # (n) of the row's class
+        self.left = statistic.count.subtract(weight, labels)  # (n) of the row's class
         self.pooled = _pooled_covariance(statistic)
         self.sigma = family._covariances(statistic, self.pooled)  # not widened
         self.kept = np.flatnonzero(np.diagonal(self.pooled))  # columns that vary
-        self.mean = params.mean[:, self.kept]
+        self.mean = self.params.mean[:, self.kept]
         middle, scatter = _pooled_mean(statistic)[self.kept], self.count.sum() * self._block(self.pooled)
-        self.removed = Removed(values, self.kept, middle, scatter, float(self.count.sum()), weight)
+        self.removed = Removed(rows.values, self.kept, middle, scatter, float(self.count.sum()), weight)
 
-    def replace(self, whole: NDArray[np.bool_], found: FloatArray) -> NDArray[np.bool_]:
-        """Puts them into found (n, K), for whole rows. True (n) where that could be done."""
+    def replace(self, whole: NDArray[np.bool_], log_p: FloatArray) -> NDArray[np.bool_]:
+        """Puts them into log_p (n, K), for complete rows. True (n) where there is a closed form."""
         if not len(self.kept):
             return whole  # constants give no evidence, whoever is left
         variances = np.diagonal(self._block(self.pooled))
@@ -323,14 +324,14 @@ class _LeftOut:
         for c in np.flatnonzero(self.count).tolist():
             rows = np.flatnonzero(ordinary & (self.labels == c))
             if len(rows):
-                ordinary[rows] = self._replace_class(c, rows, shared or self._basis(c), found)
+                ordinary[rows] = self._replace_class(c, rows, shared or self._basis(c), log_p)
         empty = np.flatnonzero(self.count == 0)
         rows = np.flatnonzero(ordinary)
         if len(empty) and len(rows) and not self.statistic.shared:
-            ordinary[rows] = self._replace_empty(empty, rows, found)
+            ordinary[rows] = self._replace_empty(empty, rows, log_p)
         return ordinary
 
-    def _replace_class(self, c: int, rows: NDArray[np.intp], basis: Basis, found: FloatArray) -> NDArray[np.bool_]:
+    def _replace_class(self, c: int, rows: NDArray[np.intp], basis: Basis, log_p: FloatArray) -> NDArray[np.bool_]:
         """For rows of class c: the density of c, or with a shared covariance all."""
         left, others = self.left[rows], self.removed.others[rows]
         columns, taken = np.array([c]), left
@@ -343,24 +344,24 @@ class _LeftOut:
         less = Less(self.weight[rows] * self.count[c] / left, taken, self.family._divisor(taken, self.statistic))
         moves = self.mean[c] - self.mean[columns]
         density, sound = self.removed.log_density(rows, basis, self.mean[c], moves, farther, less)
-        found[rows[:, np.newaxis], columns] = density
+        log_p[rows[:, np.newaxis], columns] = density
         return sound
 
-    def _replace_empty(self, classes: NDArray[np.intp], rows: NDArray[np.intp], found: FloatArray) -> NDArray[np.bool_]:
+    def _replace_empty(self, classes: NDArray[np.intp], rows: NDArray[np.intp], log_p: FloatArray) -> NDArray[np.bool_]:
         """Classes without rows have the mean of all rows together and, unless there is a prior, their covariance."""
         removed = self.removed
         others = removed.others[rows]
         farther = removed.count / others
         if self.family.prior is not None:
             constant = self.params.constant[classes]
-            place = rows[:, np.newaxis], classes
-            found[place] = constant + farther[:, np.newaxis] ** 2 * (found[place] - constant)
+            cells = rows[:, np.newaxis], classes
+            log_p[cells] = constant + farther[:, np.newaxis] ** 2 * (log_p[cells] - constant)
             return np.ones(len(rows), np.bool_)
         basis = Whitened(removed.scatter, removed.total)
         less = Less(self.weight[rows] * farther, others, others)
         nowhere = np.zeros((1, len(self.kept)))
         density, sound = removed.log_density(rows, basis, removed.middle, nowhere, farther[:, np.newaxis], less)
-        found[rows[:, np.newaxis], classes] = density
+        log_p[rows[:, np.newaxis], classes] = density
         return sound
 
     def _basis(self, which: int) -> Basis:
@@ -413,7 +414,7 @@ def _pooled_covariance(statistic: Scatter) -> FloatArray:
 
 
 def _widened(sigma: FloatArray, scale: FloatArray) -> tuple[FloatArray, list[int]]:
-    """A covariance that is safely positive but for constant columns, and the columns that made it singular."""
+    """A covariance that is safely positive except for constant columns, and the columns that made it singular."""
     varies = np.flatnonzero(scale > 0)
     block = np.ix_(varies, varies)
     unit = np.sqrt(scale[varies])
@@ -458,18 +459,18 @@ def _add_complete(params: MultivariateGaussianParams, values: NDArray[Any], out:
 
 def _patterns(values: NDArray[Any]) -> Iterator[tuple[slice | NDArray[np.intp], NDArray[np.bool_]]]:
     """Rows that have the same cells, and which those are: all rows as a slice, if none is missing."""
-    holed = _kernels.find_holes(values)
+    incomplete = _kernels.rows_with_nan(values)
     everything = np.ones(values.shape[1], np.bool_)
-    if not holed.any():
+    if not incomplete.any():
         yield slice(None), everything
         return
-    if not holed.all():
-        yield np.flatnonzero(~holed), everything
-    rows = np.flatnonzero(holed)
-    patterns, place = np.unique(np.isnan(values[rows]), axis=0, return_inverse=True)
+    if not incomplete.all():
+        yield np.flatnonzero(~incomplete), everything
+    rows = np.flatnonzero(incomplete)
+    patterns, pattern_of = np.unique(np.isnan(values[rows]), axis=0, return_inverse=True)
     for i, missing in enumerate(patterns):
         if not missing.all():
-            yield rows[place.reshape(-1) == i], ~missing
+            yield rows[pattern_of.reshape(-1) == i], ~missing
 
 
 def _marginal(params: MultivariateGaussianParams, kept: NDArray[np.bool_]) -> MultivariateGaussianParams:

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.errors import TOO_LARGE, DecibanError, forbid, forbid_infinite
-from deciban.families.base import Context, Family, Natural
-from deciban.late import late
+from deciban.families.family import Context, Family, Natural
+from deciban.lazy import lazy
 from deciban.types import FloatArray
 
-sp = late("scipy.sparse")
+sp = lazy("scipy.sparse")
 
 FAR = 30.0  # times as far as need be, in standard deviations: from there on 0 is no good origin
 FEW = 100  # indicators in a block: up to here T(x) is dense, beyond it is sparse
@@ -104,12 +104,12 @@ def indicators(codes: NDArray[np.int32], log_p: Sequence[FloatArray], silent: Se
 
 def tables_of(weights: FloatArray, log_p: Sequence[FloatArray], silent: Sequence[int]) -> tuple[FloatArray, ...]:
     """Weights (K, m) of the entries of `by_value`, as tables (K, V) of the columns; of silent ones 0."""
-    quiet, found, first = set(silent), [], 0
+    quiet, tables, first = set(silent), [], 0
     for j, table in enumerate(log_p):
         size = 0 if j in quiet else table.shape[1]
-        found.append(weights[:, first : first + size] if size else np.zeros((len(weights), table.shape[1])))
+        tables.append(weights[:, first : first + size] if size else np.zeros((len(weights), table.shape[1])))
         first += size
-    return tuple(found)
+    return tuple(tables)
 
 
 def require_finite(log_p: FloatArray, columns: Sequence[int] | NDArray[Any], context: Context, family: Any) -> None:
@@ -164,7 +164,7 @@ def there(context: Context) -> list[str]:
     return [f"{column} is there" for column in context.columns]
 
 
-def gone(context: Context) -> list[str]:
+def is_missing(context: Context) -> list[str]:
     return [f"{column} is missing" for column in context.columns]
 
 

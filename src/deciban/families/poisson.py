@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.errors import forbid, forbid_infinite
-from deciban.families.base import FLOOR, Context, Natural
+from deciban.families.family import FLOOR, Context, Natural
 from deciban.families.natural import Term, by_column, plain, there
-from deciban.families.rates import RateFamily, RateParams
+from deciban.families.rate_family import RateFamily, RateParams
 from deciban.types import Domain, FloatArray
 
 FEW = 4096  # numbers whose factorials are looked up
@@ -69,13 +69,13 @@ def log_factorial(x: FloatArray) -> FloatArray:
     array([0.00000000e+00, 3.17810000e+00, 1.28155184e+07])
     """
     few = x < FEW
-    found: FloatArray = _factorials()[np.where(few, x, 0.0).astype(np.intp)]
+    logs: FloatArray = _factorials()[np.where(few, x, 0.0).astype(np.intp)]
     if not few.all():
         n = x[~few]
         r = 1.0 / n
         with np.errstate(over="ignore"):
-            found[~few] = (n + 0.5) * np.log(n) - n + 0.5 * log(2 * pi) + r * (1 / 12 - r * r / 360)
-    return found
+            logs[~few] = (n + 0.5) * np.log(n) - n + 0.5 * log(2 * pi) + r * (1 / 12 - r * r / 360)
+    return logs
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Priors: the part of an estimate that the data did not say."""
+"""Priors: pseudo-counts and posterior modes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class DiscretePrior(Protocol):
 
     A prior may say `follows`: how many of its virtual rows, over all classes, are spread as the rows of all classes
     together are; 0 where its pseudo-counts depend on no counts at all. Leave-one-out has a closed form then, and
-    without it estimates anew for every row that differs.
+    without it estimates once for every distinct row.
     """
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:

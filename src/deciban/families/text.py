@@ -11,20 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.batch import Texts
+from deciban.data.batch import Texts
+from deciban.data.terms import Cut, Terms
 from deciban.errors import DecibanError
-from deciban.families.base import Context, Family, Natural, Reads, Recalled, Table, TermLine, padded_table
-from deciban.families.left_out_terms import LeftOut
+from deciban.families.family import Context, Family, Fitted, Natural, Reads, Shaped, Table, TermLine, padded_table
+from deciban.families.labelled_values import LabelledValues
+from deciban.families.loo.left_out_terms import LeftOut
 from deciban.families.natural import require_finite
 from deciban.families.priors import Background, DiscretePrior, Laplace, Virtual, log_frequencies
-from deciban.late import late
-from deciban.statistics.tokens import Cut, TermRows, Terms, Tokens
+from deciban.lazy import lazy
+from deciban.statistics.tokens import TermRows, Tokens
 from deciban.types import FloatArray, IntArray, Labels
 
 if TYPE_CHECKING:
-    from deciban.families.formulas import Formula
+    from deciban.export.formulas import Formula
 
-formulas = late("deciban.families.formulas")  # only a report asks for them
+formulas = lazy("deciban.export.formulas")  # only a report asks for them
 
 Events = Literal["multinomial", "bernoulli", "complement"]
 Range = tuple[int, int]
@@ -32,7 +34,7 @@ Range = tuple[int, int]
 MOST = 32  # words or characters of an n-gram
 SHOWN = 20  # terms in a summary, of each class
 MUCH = 1e6  # nats: more than any evidence that is finite
-MOST_CELLS = 1 << 26  # of lines that are told at a time
+MOST_CELLS = 1 << 26  # of lines that are explained at a time
 CELLS = 1 << 20  # of term rows, that are left out at a time
 ABSENT = "words that are not there"
 SHAPES = (("url:", "a link", "a link to"), ("address:", "a mail address", "a mail address at"))
@@ -41,17 +43,17 @@ SHAPES = (("url:", "a link", "a link to"), ("address:", "a mail address", "a mai
 @dataclass(frozen=True)
 class TextParams:
     terms: Terms  # (V)
-    log_p: FloatArray  # (K, V) of a term that is there; less that of one that is not, for "bernoulli"
-    absent: FloatArray  # (K) of all terms being absent; 0 but for "bernoulli"
+    log_p: FloatArray  # (K, V) of a term that is present; minus that of an absent one, for "bernoulli"
+    absent: FloatArray  # (K) of all terms being absent; 0 except for "bernoulli"
     table: FloatArray  # (V, K padded) log_p, as the kernel reads it
     certain: NDArray[np.bool_]  # (K, V) of terms that all documents of a class have, if some may be so ("bernoulli")
 
 
 @dataclass(frozen=True)
 class Text(Family[Tokens, TextParams]):
-    """log p(x|c) = Σ_t x_t log θ_t, with θ_t = (k_t + α) / (all terms of class c + αV), x_t how often term t is there.
+    """log p(x|c) = Σ_t x_t log θ_t, with θ_t = (k_t + α) / (all terms of class c + αV), x_t how often term t occurs.
 
-    That is `events="multinomial"`. The lectures' other event model is "bernoulli": Σ_t log(φ_t if t is there else
+    That is `events="multinomial"`. The lectures' other event model is "bernoulli": Σ_t log(φ_t if t occurs else
     1 − φ_t), with φ_t = (documents with t + α) / (documents + 2α). "complement" is Rennie's (2003): −Σ_t x_t log θ̃_t,
     with θ̃ estimated from all other classes.
 
@@ -64,7 +66,7 @@ class Text(Family[Tokens, TextParams]):
         themselves. What no reader sees (soft hyphens, zero-width characters) is left out. Words of more than 128 bytes
         are no words. Bytes that are not UTF-8 separate words.
     characters : (least, most) characters of an n-gram; None: none
-        Of the folded words, one space around each; such a term begins with ~.
+        From the folded words, with a space around each; such a term begins with ~.
     shapes : bool
         Numbers by their shapes (1,500 is 0,000), addresses by their hosts (url:example.com and url:; address:… of
         mail).
@@ -93,15 +95,16 @@ class Text(Family[Tokens, TextParams]):
     hash_bits: int | None = None
     prior: DiscretePrior | None = None
     reads: ClassVar[Reads] = "texts"
+    reads_numbers: ClassVar[bool] = False
     joint: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.events not in ("multinomial", "bernoulli", "complement"):
             raise DecibanError(f"Text: events are multinomial, bernoulli or complement, not {self.events!r}")
         for name in ("words", "characters"):
-            given = getattr(self, name)
-            if given is not None:
-                object.__setattr__(self, name, _range(name, given))
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _range(name, value))
         if self.words is None and self.characters is None:
             raise DecibanError("Text: words and characters are both None: there are no terms")
         _require_whole("max_terms", self.max_terms, 1, 1 << 31)
@@ -144,7 +147,7 @@ class Text(Family[Tokens, TextParams]):
         return Tokens.of(values, self.cut, labels, weights, classes, once=self._once)
 
     def estimate(self, statistic: Tokens, context: Context) -> TextParams:
-        kept = self._kept(statistic)
+        kept = self.used_terms(statistic)
         counts, terms = statistic.counts.value, statistic.terms
         if len(kept) < len(terms):
             counts, terms = counts[:, kept], terms.take(kept)
@@ -171,7 +174,7 @@ class Text(Family[Tokens, TextParams]):
         names = () if isinstance(prior, Laplace) else tuple(terms)  # a hundred thousand names are not made in vain
         return prior.pseudo_counts(counts, names, context.classes)
 
-    def _kept(self, statistic: Tokens) -> IntArray:
+    def used_terms(self, statistic: Tokens) -> IntArray:
         """The terms that count."""
         total = statistic.counts.value.sum(axis=0)
         if self.max_terms is None or len(total) <= self.max_terms:
@@ -187,49 +190,46 @@ class Text(Family[Tokens, TextParams]):
 
     def _lacks(self, params: TextParams, values: Texts, classes: int) -> NDArray[np.bool_]:
         """(n, K) whether a document lacks a term that all documents of the class have, so that it is impossible."""
-        found = np.zeros((len(values.places), classes))
-        self._add_terms(params.terms, padded_table(params.certain.astype(np.float64)), values, found)
-        lacks: NDArray[np.bool_] = values.present[:, np.newaxis] & (found < params.certain.sum(axis=1))
+        present = np.zeros((len(values.places), classes))
+        self._add_terms(params.terms, padded_table(params.certain.astype(np.float64)), values, present)
+        lacks: NDArray[np.bool_] = values.present[:, np.newaxis] & (present < params.certain.sum(axis=1))
         return lacks
 
     def _add_terms(self, terms: Terms, table: FloatArray, values: Texts, out: FloatArray) -> None:
-        found = out if out.flags.c_contiguous else np.zeros(out.shape)
+        scores = out if out.flags.c_contiguous else np.zeros(out.shape)
         if len(terms):
-            _kernels.add_terms(values.buffers, values.places, self.cut, terms.index, table, self._once, found)
-        if found is not out:
-            out += found
+            _kernels.add_terms(values.buffers, values.places, self.cut, terms.index, table, self._once, scores)
+        if scores is not out:
+            out += scores
 
     def leave_one_out(
         self,
-        statistic: Tokens,
-        params: TextParams,
-        context: Context,
-        values: Any,
-        labels: Labels,
-        weights: FloatArray | None,
+        fitted: Fitted[Tokens, TextParams],
+        rows: LabelledValues,
         out: FloatArray,
         middle: FloatArray | float = 0.0,
     ) -> None:
-        """Row i takes w·x_t from its own class's k_t, and terms that no other row has are gone for all classes.
+        """Row i takes w·x_t from its own class's k_t, and terms that no other row has are unknown to all classes.
 
-        So V is less by these, and so is what row i says. With max_terms, or a prior neither Laplace's nor Virtual,
-        every row that differs is estimated anew. `middle` (K) is taken off every term (see `centred`).
+        So V is smaller, and row i is scored without them. With max_terms, or a prior neither Laplace's nor Virtual,
+        every distinct row needs an estimate of its own. `middle` (K) is taken off every term (see `centred`).
         """
+        statistic, context, values = fitted.statistic, fitted.context, rows.values
         prior = self.prior or Laplace(context.smoothing)
         alpha = prior.alpha if isinstance(prior, (Laplace, Background)) else 0.0
         follows = prior.m if isinstance(prior, Background) or (isinstance(prior, Virtual) and prior.q is None) else 0.0
         each = follows / len(context.classes)
         if self.max_terms is not None or alpha + each <= 0 or (each and self.events == "complement"):
-            super().leave_one_out(statistic, params, context, values, labels, weights, out)
+            super().leave_one_out(fitted, rows, out)
             return
-        rows = values if isinstance(values, TermRows) else TermRows.of(values, self.cut, statistic.terms)
+        terms = values if isinstance(values, TermRows) else TermRows.of(values, self.cut, statistic.terms)
         there = values.present if isinstance(values, Texts) else np.ones(len(rows), np.bool_)
-        w = np.where(there, 1.0 if weights is None else weights, 0.0)  # a document that is missing takes nothing away
-        step = max(1, len(rows) * CELLS // max(1, len(rows.data)))
+        w = np.where(there, 1.0 if rows.weights is None else rows.weights, 0.0)  # a missing document takes nothing away
+        step = max(1, len(rows) * CELLS // max(1, len(terms.data)))
         left = LeftOut(statistic, alpha, each, self.events, np.broadcast_to(middle, len(context.classes)))
         for start in range(0, len(rows), step):
-            some = slice(start, start + step)
-            out[some][there[some]] += left.of(rows[some], labels[some], w[some])[there[some]]
+            part = slice(start, start + step)
+            out[part][there[part]] += left.of(terms[part], rows.labels[part], w[part])[there[part]]
 
     def centred(self, statistic: Tokens, params: TextParams) -> tuple[TextParams, FloatArray]:
         """Parameters that tell how a document differs from the average one, and (K) what is taken off for that.
@@ -246,14 +246,14 @@ class Text(Family[Tokens, TextParams]):
         log_p = params.log_p - middle[:, np.newaxis]
         return replace(params, log_p=log_p, table=padded_table(log_p)), middle
 
-    def recall(self, statistic: Tokens) -> Recalled | None:
-        """Every term as a document of its own: the counts know no others. (Of documents, nothing.)"""
+    def recall(self, statistic: Tokens) -> LabelledValues | None:
+        """Every term as a document of its own: the counts do not know documents."""
         if self.events != "multinomial" or self.max_terms is not None:
             return None
         held = statistic.counts.value
         labels, terms = np.nonzero(held)
         rows = TermRows(np.ones(len(terms)), terms, np.arange(len(terms) + 1))
-        return Recalled(rows, labels.astype(np.int32), held[labels, terms])
+        return LabelledValues(rows, labels.astype(np.int32), held[labels, terms])
 
     @property
     def smoothed(self) -> bool:
@@ -271,13 +271,13 @@ class Text(Family[Tokens, TextParams]):
     def lines(self, params: TextParams, values: Texts, classes: int) -> Iterator[TermLine]:
         """The log-density by terms: those that some row has, and last those that are absent, together."""
         rows, nats = self.cells(params, values)
-        known, places = np.unique(rows.indices, return_inverse=True)
+        known, index = np.unique(rows.indices, return_inverse=True)
         if len(known) * len(rows) * classes > MOST_CELLS:
             raise DecibanError(f"{len(rows)} documents have {len(known)} different terms: explain fewer at a time")
-        found, times = np.zeros((len(known), len(rows), classes)), np.zeros((len(known), len(rows)), np.intp)
-        found[places, rows.rows], times[places, rows.rows] = nats, rows.data
+        nats_of, times = np.zeros((len(known), len(rows), classes)), np.zeros((len(known), len(rows)), np.intp)
+        nats_of[index, rows.rows], times[index, rows.rows] = nats, rows.data
         names = self.names(params.terms, known, values)
-        yield from (TermLine(*of) for of in zip(names, found, times, strict=True))
+        yield from (TermLine(*line) for line in zip(names, nats_of, times, strict=True))
         if self._once:
             absent = np.where(values.present[:, np.newaxis], params.absent, 0.0)
             if params.certain.any():
@@ -287,13 +287,13 @@ class Text(Family[Tokens, TextParams]):
     def names(self, terms: Terms, known: IntArray, values: Texts) -> list[str]:
         """What terms are called: shapes in words; those that became numbers by the first term of the rows that did."""
         if not self.hash_bits:
-            return [self.called(terms[place]) for place in known.tolist()]
+            return [self.called(terms[i]) for i in known.tolist()]
         called: dict[str, str] = {}
         for i, j in np.ndindex(*values.shape):
             text = values.cell(i, j) or b""
             for number, term in zip(_terms(text, self.cut), _terms(text, self._plain), strict=True):
                 called.setdefault(number, self.called(term))
-        return [called[terms[place]] for place in known.tolist()]
+        return [called[terms[i]] for i in known.tolist()]
 
     def called(self, term: str) -> str:
         """A term in words, where it is the shape of a number or an address.
@@ -313,12 +313,20 @@ class Text(Family[Tokens, TextParams]):
     def silent(self, params: TextParams) -> list[int]:
         return [] if len(params.terms) else [0]
 
+    def param_shapes(self, params: TextParams, classes: int, columns: int) -> dict[str, Shaped]:
+        terms = len(params.terms)
+        return {
+            "log_p": (params.log_p, (classes, terms)),
+            "absent": (params.absent, (classes,)),
+            "table": (params.table, (terms, -(-classes // 4) * 4)),
+        }
+
     def n_parameters(self, params: TextParams) -> int:
         free = params.log_p.shape[1] - (0 if self._once else 1)
         return int(len(params.log_p) * max(0, free))
 
     def natural(self, params: TextParams, context: Context) -> Natural:
-        """log θ_t: of x_t. (For "bernoulli" log φ_t − log(1 − φ_t), of whether t is there.)"""
+        """log θ_t: of x_t. (For "bernoulli" log φ_t − log(1 − φ_t), of whether t occurs.)"""
         log_p = np.full_like(params.log_p, -np.inf) if params.certain.any() else params.log_p
         require_finite(log_p, [0] * len(params.terms), context, self)
         column = " + ".join(map(str, context.columns))
@@ -341,7 +349,7 @@ class Text(Family[Tokens, TextParams]):
         return csr_array((np.ones(len(indices)), indices, indptr), shape=(len(rows), 1 + len(params.terms)))
 
     def formula(self, params: TextParams) -> list[Formula]:
-        """A table of terms, of which every one is a line; and what there is where none is there."""
+        """A table of terms, and the score of a document without any."""
         certain = params.certain.T if params.certain.any() else None
         absent = params.absent if self._once else None
         return [formulas.Bag((), params.terms, self.cut, self._once, params.log_p.T, absent, certain)]
@@ -352,7 +360,7 @@ class Text(Family[Tokens, TextParams]):
         return [formulas.Bag((), params.terms, self.cut, self._once, table.T, absent, owner=(0,))]
 
     def describe(self, params: TextParams, context: Context) -> list[Table]:
-        """Of each class the terms that tell most for it, by how often they do."""
+        """For each class the terms with most evidence for it, weighted by how often they occur."""
         log_p, classes = params.log_p, len(context.classes)
         title = f"Text {' + '.join(map(str, context.columns))}"
         if not len(params.terms) or classes < 2:
@@ -384,18 +392,18 @@ def _shape(word: str) -> str | None:
 
 
 def _terms(document: bytes, cut: Cut) -> list[str]:
-    return _kernels.terms_of(np.frombuffer(document, np.uint8), cut)
+    return _kernels.tokenize(np.frombuffer(document, np.uint8), cut)
 
 
-def _range(name: str, given: Any) -> Range:
-    if not isinstance(given, (tuple, list)) or len(given) != 2 or not all(isinstance(n, Integral) for n in given):
-        raise DecibanError(f"Text: {name} is (least, most) of an n-gram, such as (1, 2), not {given!r}")
-    if not 1 <= given[0] <= given[1] <= MOST:
-        raise DecibanError(f"Text: {name} must be from 1 to {MOST}, the least first, not {given!r}")
-    return int(given[0]), int(given[1])
+def _range(name: str, value: Any) -> Range:
+    if not isinstance(value, (tuple, list)) or len(value) != 2 or not all(isinstance(n, Integral) for n in value):
+        raise DecibanError(f"Text: {name} is (least, most) of an n-gram, such as (1, 2), not {value!r}")
+    if not 1 <= value[0] <= value[1] <= MOST:
+        raise DecibanError(f"Text: {name} must be from 1 to {MOST}, the least first, not {value!r}")
+    return int(value[0]), int(value[1])
 
 
-def _require_whole(name: str, given: Any, least: int, most: int) -> None:
-    whole = isinstance(given, Integral) and not isinstance(given, bool)
-    if given is not None and not (whole and least <= given <= most):
-        raise DecibanError(f"Text: {name} is a whole number from {least} to {most}, not {given!r}")
+def _require_whole(name: str, value: Any, least: int, most: int) -> None:
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if value is not None and not (whole and least <= value <= most):
+        raise DecibanError(f"Text: {name} is a whole number from {least} to {most}, not {value!r}")

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deciban.errors import forbid_infinite
-from deciban.families.base import FLOOR, Context, Family, Table, class_rows
+from deciban.families.family import FLOOR, Context, Family, Fitted, Table, class_rows
+from deciban.families.labelled_values import LabelledValues
 from deciban.families.priors import Laplace
-from deciban.late import late
+from deciban.lazy import lazy
 from deciban.statistics.extrema import Extrema, Least
 from deciban.types import FloatArray, Labels
 
 if TYPE_CHECKING:
-    from deciban.families.formulas import Formula, Lookup
+    from deciban.export.formulas import Formula, Lookup
 
-formulas = late("deciban.families.formulas")  # only a report asks for them
+formulas = lazy("deciban.export.formulas")  # only a report asks for them
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Uniform(Family[Extrema, UniformParams]):
     α = 0 is maximum likelihood: one step outside the rows seen is impossible, which makes it useless on new data. The
     widening is the posterior mode under the conjugate (bilateral Pareto) prior whose virtual rows reach α gaps beyond
     the extremes; g is the gap to expect between neighbours when n rows spread over the range that the column has in
-    all classes together. α is the model's smoothing, or `prior` says otherwise. This family cannot forget.
+    all classes together. α is the model's smoothing, or `prior` says otherwise. Rows cannot be subtracted.
 
     >>> import numpy as np
     >>> family = Uniform()
@@ -66,43 +67,33 @@ class Uniform(Family[Extrema, UniformParams]):
         for j in np.flatnonzero(params.informative):
             out += log_density_within(params.low[:, j], params.high[:, j], values[:, [j]])
 
-    def leave_one_out(
-        self,
-        statistic: Extrema,
-        params: UniformParams,
-        context: Context,
-        values: NDArray[Any],
-        labels: Labels,
-        weights: FloatArray | None,
-        out: FloatArray,
-    ) -> None:
+    def leave_one_out(self, fitted: Fitted[Extrema, UniformParams], rows: LabelledValues, out: FloatArray) -> None:
         """Only the row's own class changes, unless the row alone is at an end of the column's range."""
-        w = 1.0 if weights is None else weights
-        rows = np.arange(len(labels))
-        for j in np.flatnonzero(params.informative).tolist():
-            one, x = statistic.columns([j]), values[:, j].astype(np.float64)
-            count = np.where(np.isnan(x), one.count.value[labels, 0], one.count.less(w, labels, 0))
+        labels, w = rows.labels, 1.0 if rows.weights is None else rows.weights
+        for j in np.flatnonzero(fitted.params.informative).tolist():
+            column, cells = fitted.columns([j]), rows.columns([j])
+            one, params, x = column.statistic, column.params, cells.values[:, 0].astype(np.float64)
+            count = np.where(np.isnan(x), one.count.value[labels, 0], one.count.subtract(w, labels, 0))
             low, lower = _without(one.least, x, labels, w)
             most, higher = _without(one.most, -x, labels, w)
-            column = Range(one.low.min(), one.high.max())
-            low, high = widened(low, 0.0 - most, count, column, self._alpha(context))
-            found = log_density_within(params.low[:, j], params.high[:, j], x[:, np.newaxis])
-            found[rows, labels] = log_density_within(low, high, x)
+            whole = Range(one.low.min(), one.high.max())
+            low, high = widened(low, 0.0 - most, count, whole, self._alpha(column.context))
+            log_p = log_density_within(params.low[:, 0], params.high[:, 0], x[:, np.newaxis])
+            log_p[np.arange(len(rows)), labels] = log_density_within(low, high, x)
             moved = lower | higher  # two rows at most: the range is another one then, for all classes
-            found[moved] = 0.0
-            out += found
-            alone = replace(context, columns=(context.columns[j],))
-            self.estimate_without(one, alone, values[:, [j]], labels, weights, np.flatnonzero(moved), out)
+            log_p[moved] = 0.0
+            out += log_p
+            self.estimate_without(column, cells, np.flatnonzero(moved), out)
 
     def n_parameters(self, params: UniformParams) -> int:
         return 2 * params.low.size
 
     def formula(self, params: UniformParams) -> list[Formula]:
         """A table for each column: between any two ends, be it of the same class or not, nothing changes."""
-        found: list[Formula] = []
+        tables: list[Formula] = []
         for j, (low, high) in enumerate(zip(params.low.T, params.high.T, strict=True)):
-            found.append(_steps(j, low, high) if params.informative[j] else formulas.Always((j,), np.zeros(len(low))))
-        return found
+            tables.append(_steps(j, low, high) if params.informative[j] else formulas.Always((j,), np.zeros(len(low))))
+        return tables
 
     def describe(self, params: UniformParams, context: Context) -> list[Table]:
         return [
@@ -161,6 +152,6 @@ def _without(
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """(n) the smallest of each row's class without the row, and whether the smallest of all classes goes with it."""
     smallest = least.value[labels, 0]
-    gone = (x == smallest) & (least.weight.less(w, labels, 0) == 0)
+    lost = (x == smallest) & (least.weight.subtract(w, labels, 0) == 0)
     only = (least.value == least.value.min()).sum() == 1
-    return np.where(gone, least.second[labels, 0], smallest), gone & only & (smallest == least.value.min())
+    return np.where(lost, least.second[labels, 0], smallest), lost & only & (smallest == least.value.min())

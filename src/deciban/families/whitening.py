@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deciban.lazy import lazy
 from deciban.types import FloatArray
+
+if TYPE_CHECKING:
+    from deciban.export.formulas import Whitened
+
+formulas = lazy("deciban.export.formulas")  # only a report asks for them
 
 FEWEST = 8  # rows of a product by BLAS, which takes other ways for one
 
@@ -56,6 +63,11 @@ class Whitening:
             log_diagonal = (vectors**2) @ np.log(values)
             logs[c, varies] = np.log(scale[c, varies]) - 0.5 * (log_diagonal + np.log(2 * np.pi))
         return cls(root, scale, logs)
+
+    def formula(self) -> Whitened:
+        """For a page that scores rows."""
+        whitened: Whitened = formulas.Whitened(formulas.rows_of_triangle(self.root), self.scale, self.logs)
+        return whitened
 
     def shares(self, x: FloatArray, mean: FloatArray) -> FloatArray:
         """(n, d, K) the terms of rows x for classes with these means (K, d)."""

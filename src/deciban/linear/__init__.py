@@ -1,1 +1,1 @@
-"""Fitting predictors that are linear in the columns: rows, objective, curvature, descent."""
+"""Fitting linear predictors: design matrix, objective, curvature, descent."""

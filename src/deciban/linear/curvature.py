@@ -1,4 +1,4 @@
-"""Curvatures P of an objective, ready to solve P d = g."""
+"""Curvature matrices P of an objective, factored to solve P d = g."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.linalg.lapack import dpocon
 
 from deciban.types import FloatArray
 
-NOTHING = 1e-150  # a number whose square is none
+TINY = 1e-150  # its square underflows
 
 
 @dataclass(frozen=True)
@@ -24,26 +24,26 @@ class Diagonal:
 
 
 @dataclass(frozen=True)
-class Full:
-    """Any positive semi-definite matrix, factored once; directions in which it is flat are left alone.
+class DenseCurvature:
+    """Any positive semi-definite matrix, factored once; the solution has no part in its null space.
 
-    Flat directions are those of columns that do not vary or are combinations of each other. The solution of least
-    length is taken, so equal columns share what one of them would get.
+    The null space ("flat" directions) comes from columns that are constant or collinear. The solution of least length
+    is taken, so equal columns share the coefficient that one of them would get.
     """
 
     unit: FloatArray  # (s) the square roots of the diagonal; 0 where it is 0
-    factor: FloatArray  # (s, s) of the scaled matrix: a Cholesky factor, or a pseudo-inverse if there is `flat`
+    factor: FloatArray  # (s, s) of the scaled matrix: a Cholesky factor; a pseudo-inverse if there are flat directions
     flat: FloatArray  # (s, f) scaled directions without curvature
 
     @classmethod
-    def of(cls, matrix: FloatArray) -> Full:
+    def of(cls, matrix: FloatArray) -> DenseCurvature:
         unit = np.sqrt(np.maximum(np.diagonal(matrix), 0.0))
-        alive = unit > NOTHING
-        inverse = np.divide(1.0, unit, out=np.zeros_like(unit), where=alive)
+        positive = unit > TINY
+        inverse = np.divide(1.0, unit, out=np.zeros_like(unit), where=positive)
         scaled = matrix * inverse * inverse[:, np.newaxis]
         size = len(scaled)
         least = 8 * size * np.finfo(float).eps
-        if alive.all():
+        if positive.all():
             try:
                 factor = cho_factor(scaled, lower=True)[0]
             except np.linalg.LinAlgError:
@@ -53,23 +53,23 @@ class Full:
                 if condition > least:
                     return cls(unit, factor, np.zeros((size, 0)))
         values, vectors = np.linalg.eigh(scaled)
-        steep = values > least * max(values[-1], 0.0)
-        kept = vectors[:, steep]
-        return cls(unit, (kept / values[steep]) @ kept.T, vectors[:, ~steep])
+        curved = values > least * max(values[-1], 0.0)
+        basis = vectors[:, curved]
+        return cls(unit, (basis / values[curved]) @ basis.T, vectors[:, ~curved])
 
     def solve(self, gradient: FloatArray) -> FloatArray:
         return self.solve_columns(gradient.reshape(-1, 1)).reshape(gradient.shape)
 
     def solve_columns(self, right: FloatArray) -> FloatArray:
         """(s, r) P⁻¹R, column by column."""
-        inverse = np.divide(1.0, self.unit, out=np.zeros_like(self.unit), where=self.unit > NOTHING)[:, np.newaxis]
+        inverse = np.divide(1.0, self.unit, out=np.zeros_like(self.unit), where=self.unit > TINY)[:, np.newaxis]
         scaled = right * inverse
-        found = self.factor @ scaled if self.flat.shape[1] else cho_solve((self.factor, True), scaled)
-        result: FloatArray = found * inverse
+        solution = self.factor @ scaled if self.flat.shape[1] else cho_solve((self.factor, True), scaled)
+        result: FloatArray = solution * inverse
         return result
 
     def inverse(self) -> FloatArray:
-        """P⁻¹ (s, s); in flat directions 0."""
+        """P⁻¹ (s, s); 0 in flat directions."""
         return self.solve_columns(np.eye(len(self.unit)))
 
     def log_determinant(self) -> float:
@@ -79,10 +79,10 @@ class Full:
 
 @dataclass(frozen=True)
 class Kronecker:
-    """P = V ⊗ G: one matrix among predictors, one among columns, each factored alone."""
+    """P = V ⊗ G: one matrix over predictors, one over columns, each factored on its own."""
 
-    among_predictors: Full  # (m, m)
-    among_columns: Full  # (p + 1, p + 1)
+    over_predictors: DenseCurvature  # (m, m)
+    over_columns: DenseCurvature  # (p + 1, p + 1)
 
     def solve(self, gradient: FloatArray) -> FloatArray:
-        return self.among_predictors.solve_columns(self.among_columns.solve_columns(gradient.T).T)
+        return self.over_predictors.solve_columns(self.over_columns.solve_columns(gradient.T).T)

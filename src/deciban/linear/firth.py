@@ -1,4 +1,4 @@
-"""Firth's penalised likelihood: finite estimates whatever the data, and less biased ones."""
+"""Firth's penalised likelihood: estimates that are always finite, and less biased."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from deciban.linear.curvature import Full
+from deciban.linear.curvature import DenseCurvature
 from deciban.linear.descent import descend
 from deciban.linear.objective import Objective
-from deciban.linear.solve import MEMORY, Solved, Watch, flat_columns
+from deciban.linear.solvers import MEMORY, SeparationWatch, SolverResult, flat_columns
 from deciban.types import FloatArray
 
 
@@ -19,30 +19,30 @@ class Firth:
     """J(θ) − ½ log |I(θ)|, I = Σ w a″(η) ⊗ z zᵀ: Jeffreys' prior, whose mode is always finite (Firth 1993).
 
     The derivative of ½ log |I| by η_k of one row is ½ p_k (q_k − Σ_l p_l q_l), where q_l = (e_l − p)ᵀ Q (e_l − p) and
-    Q holds the quadratic forms of I⁻¹ at the row; for two classes that is h(½ − p), h the leverage. Where columns are
-    combinations of each other, |I| is that of the directions that are left.
+    Q holds the quadratic forms of I⁻¹ at the row; for two classes that is h(½ − p), h the leverage. With collinear
+    columns, |I| is that of the remaining directions.
     """
 
     objective: Objective
 
     @cached_property
     def basis(self) -> FloatArray | None:
-        """(s, r) orthonormal directions in which the data vary; None if these are all."""
-        gram = Full.of(self.objective.gram())
+        """(s, r) orthonormal directions in which the data vary; None if these are all directions."""
+        gram = DenseCurvature.of(self.objective.gram())
         if not gram.flat.shape[1]:
             return None
         values, vectors = np.linalg.eigh(self.objective.gram())
-        kept = vectors[:, values > 1e-12 * values[-1]]
-        return np.kron(np.eye(self.objective.m), kept)
+        varying = vectors[:, values > 1e-12 * values[-1]]
+        return np.kron(np.eye(self.objective.m), varying)
 
-    def information(self, theta: FloatArray) -> Full:
+    def information(self, theta: FloatArray) -> DenseCurvature:
         full = self.objective.information(theta)
-        return Full.of(full if self.basis is None else self.basis.T @ full @ self.basis)
+        return DenseCurvature.of(full if self.basis is None else self.basis.T @ full @ self.basis)
 
     def inverse(self, theta: FloatArray) -> FloatArray:
         """(s, s) I⁻¹; 0 in directions in which the data do not vary."""
-        inside = self.information(theta).inverse()
-        return inside if self.basis is None else self.basis @ inside @ self.basis.T
+        inverse = self.information(theta).inverse()
+        return inverse if self.basis is None else self.basis @ inverse @ self.basis.T
 
     def evaluate(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """The penalised J and its gradient."""
@@ -58,12 +58,12 @@ class Firth:
             for j in range(i + 1):
                 forms[:, i, j] = forms[:, j, i] = self._forms(inverse[i, :, j])
         spread = np.einsum("nij,nj->ni", forms, mean)  # Q p
-        about = np.einsum("ni,ni->n", spread, mean)  # pᵀ Q p, q of the class compared with
+        about = np.einsum("ni,ni->n", spread, mean)  # pᵀ Q p, q of the reference class
         q = np.einsum("nii->ni", forms) - 2.0 * spread + about[:, np.newaxis]
         first = 1.0 - mean.sum(axis=1)
         average = (mean * q).sum(axis=1) + first * about
         pull = 0.5 * objective.weight[:, np.newaxis] * mean * (q - average[:, np.newaxis])
-        return value - 0.5 * information.log_determinant(), gradient - objective.rows.returned(pull)
+        return value - 0.5 * information.log_determinant(), gradient - objective.rows.residual_sums(pull)
 
     def _forms(self, matrix: FloatArray) -> FloatArray:
         """(n) (z, 1)ᵀ A (z, 1) of every row."""
@@ -76,16 +76,16 @@ class Firth:
         return self.objective.rows.predictors(np.eye(self.objective.shape[1]))
 
 
-def firth(objective: Objective, start: FloatArray, *, tol: float, max_iter: int, watch: Watch) -> Solved:
+def firth(
+    objective: Objective, start: FloatArray, *, tol: float, max_iter: int, watch: SeparationWatch
+) -> SolverResult:
     """Newton's steps with the information as curvature."""
     penalised = Firth(objective)
-    last: list[Full] = []
+    last: list[DenseCurvature] = []
 
-    def curvature(theta: FloatArray) -> Full:
-        last[:] = [Full.of(objective.hessian(theta))]
+    def curvature(theta: FloatArray) -> DenseCurvature:
+        last[:] = [DenseCurvature.of(objective.hessian(theta))]
         return last[0]
 
-    solution = descend(
-        penalised.evaluate, start, curvature, anew=True, memory=MEMORY, tol=tol, max_iter=max_iter, watch=watch
-    )
-    return Solved(solution, flat_columns(objective) if last[0].flat.shape[1] else ())
+    solution = descend(penalised.evaluate, start, curvature, memory=MEMORY, tol=tol, max_iter=max_iter, watch=watch)
+    return SolverResult(solution, flat_columns(objective) if last[0].flat.shape[1] else ())

@@ -1,4 +1,4 @@
-"""What a fit by maximum likelihood says of itself: errors, tests, intervals, deviance."""
+"""Inference from a maximum-likelihood fit: standard errors, tests, intervals, deviance."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from deciban.errors import DecibanError
-from deciban.linear.curvature import Full
+from deciban.errors import DecibanError, require
+from deciban.linear.curvature import DenseCurvature
+from deciban.linear.design_rows import DenseRows
 from deciban.linear.objective import Objective
-from deciban.linear.rows import DenseRows
-from deciban.linear.solve import exact_newton, rank_lost
+from deciban.linear.solvers import exact_newton, rank_deficiency
 from deciban.types import FloatArray
 
 
@@ -24,21 +24,28 @@ class Inference:
 
     estimates: FloatArray  # (m, 1 + p) intercept first
     covariance: FloatArray  # (m(1 + p), m(1 + p)) of them; infinite if the dispersion is unknown
-    undetermined: tuple[int, ...]  # places among the 1 + p
+    undetermined: tuple[int, ...]  # indices among the 1 + p
     n: float
     rank: int
     deviance: float
     null_deviance: float
     log_likelihood: float
     dispersion: float
-    by_t: bool  # the dispersion is estimated, so tests are Student's
+    by_t: bool  # the dispersion is estimated, so tests use t
+
+    def check_fields(self) -> None:
+        shape = self.estimates.shape
+        require(len(shape) == 2, "estimates are no matrix")
+        size, covariance = self.estimates.size, self.covariance.shape
+        require(covariance == (size, size), f"a covariance of shape {covariance} for {size} coefficients")
+        require(all(0 <= j < shape[1] for j in self.undetermined), "an undetermined place is not there")
 
     @classmethod
     def of(cls, objective: Objective, theta: FloatArray) -> Inference:
         """At the maximum of an objective without penalty."""
         (m, width), n = objective.shape, float(objective.weight.sum())
-        information = Full.of(objective.information(theta))
-        rank = m * (width - rank_lost(objective))
+        information = DenseCurvature.of(objective.information(theta))
+        rank = m * (width - rank_deficiency(objective))
         eta = objective.predictors(theta)
         deviance = _deviance(objective, eta)
         estimated = objective.response.estimates_dispersion
@@ -46,15 +53,15 @@ class Inference:
         if estimated:
             dispersion = deviance / (n - rank) if n > rank else np.inf
         back = np.kron(np.eye(m), _to_columns(objective))
-        # a coefficient is determined if it does not change along flat directions, which are of length 1 in these units
+        # a coefficient is determined if it is constant along flat directions, which have length 1 in these units
         inverse = np.divide(1.0, information.unit, out=np.ones(m * width), where=information.unit > 0)
         along = np.abs(back * inverse @ information.flat).max(axis=1, initial=0.0)
         unknown = np.full((m * width, m * width), np.inf)
-        loose = along > 1e-6 * np.sqrt(((back * inverse) ** 2).sum(axis=1))
+        undetermined = along > 1e-6 * np.sqrt(((back * inverse) ** 2).sum(axis=1))
         return cls(
             estimates=(back @ theta.reshape(-1)).reshape(m, width),
             covariance=back @ information.inverse() @ back.T * dispersion if np.isfinite(dispersion) else unknown,
-            undetermined=tuple(np.flatnonzero(loose.reshape(m, width).any(axis=0)).tolist()),
+            undetermined=tuple(np.flatnonzero(undetermined.reshape(m, width).any(axis=0)).tolist()),
             n=n,
             rank=rank,
             deviance=deviance,
@@ -75,21 +82,21 @@ class Inference:
     def statistics(self) -> FloatArray:
         """(m, 1 + p) z, or t: estimate/error."""
         errors = self.standard_errors
-        sure = np.where(self.estimates == 0, 0.0, np.copysign(np.inf, self.estimates))  # of an error of 0
-        result: FloatArray = np.divide(self.estimates, errors, out=sure, where=errors > 0)
+        certain = np.where(self.estimates == 0, 0.0, np.copysign(np.inf, self.estimates))  # for an error of 0
+        result: FloatArray = np.divide(self.estimates, errors, out=certain, where=errors > 0)
         return result
 
     @property
     def p_values(self) -> FloatArray:
-        """(m, 1 + p) of the hypothesis that the coefficient is 0."""
-        result: FloatArray = 2.0 * self._law.sf(np.abs(self.statistics))
+        """(m, 1 + p) for the hypothesis that the coefficient is 0."""
+        result: FloatArray = 2.0 * self._distribution.sf(np.abs(self.statistics))
         return result
 
     def intervals(self, level: float) -> FloatArray:
         """(m, 1 + p, 2) estimate ± quantile·error (Wald)."""
         if not 0 < level < 1:
-            raise DecibanError(f"level is a probability between 0 and 1, such as 0.95, not {level!r}")
-        half = self._law.ppf(0.5 + 0.5 * level) * self.standard_errors
+            raise DecibanError(f"level must be between 0 and 1, such as 0.95, not {level!r}")
+        half = self._distribution.ppf(0.5 + 0.5 * level) * self.standard_errors
         return np.stack([self.estimates - half, self.estimates + half], axis=2)
 
     @property
@@ -101,7 +108,7 @@ class Inference:
         return -2.0 * self.log_likelihood + 2.0 * (self.rank + self.by_t)
 
     @property
-    def _law(self) -> stats.rv_continuous:
+    def _distribution(self) -> stats.rv_continuous:
         return stats.t(self.residual_df) if self.by_t and self.residual_df > 0 else stats.norm
 
 
@@ -110,7 +117,7 @@ def _deviance(objective: Objective, eta: FloatArray) -> float:
 
 
 def null_deviance(objective: Objective) -> float:
-    """Of the intercept alone."""
+    """The deviance of the model with only an intercept."""
     n = objective.rows.shape[0]
     none = np.zeros((n, 0))
     alone = Objective(

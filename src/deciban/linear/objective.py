@@ -1,4 +1,4 @@
-"""What a linear model minimises: J(θ) = −Σ w log p(y|η) + l2/2 |coefficients|², with gradient and Hessian."""
+"""The objective of linear models: J(θ) = −Σ w log p(y|η) + l2/2 |coefficients|², with gradient and Hessian."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import scipy.sparse as sp
 
 from deciban.errors import DecibanError
 from deciban.families import MultivariateGaussian
-from deciban.linear.rows import DenseRows, SparseRows
-from deciban.responses import Bernoulli, Multinomial, Response
+from deciban.linear.design_rows import DenseRows, SparseRows
+from deciban.linear.responses import Response
 from deciban.statistics import Scatter
 from deciban.types import FloatArray, Labels
 
-CELLS_AT_MOST = 1 << 27  # of sparse rows, written out
+MAX_DENSE_CELLS = 1 << 27  # for sparse rows made dense
 TOO_WIDE = "init='generative' fits a covariance, which these sparse rows are too wide for"
 
 
 class Criterion(ABC):
-    """J(θ) = loss + l2/2 Σ_ab M_ab w_a·w_b, as solvers see it: the loss is a sum over rows, here or elsewhere."""
+    """J(θ) = loss + l2/2 Σ_ab M_ab w_a·w_b, as solvers see it: the loss is a sum over rows, local or distributed."""
 
-    rows: DenseRows | SparseRows  # the coordinates of θ; none of the rows need be in them
+    rows: DenseRows | SparseRows  # the coordinates of θ; may be without rows
     response: Response
     l2: float
     metric: FloatArray | None  # (m, m) M; the identity unless given
@@ -36,7 +36,7 @@ class Criterion(ABC):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of θ: (m, p + 1)."""
+        """The shape of θ: (m, p + 1)."""
         return self.m, self.rows.shape[1] + 1
 
     @cached_property
@@ -53,9 +53,9 @@ class Criterion(ABC):
         """J and its gradient (m, p + 1)."""
         value, gradient = self.loss(theta)
         if self.l2 and value < np.inf:
-            pull = self.penalty_metric @ theta * self.ridge
-            value += 0.5 * float((theta * pull).sum())
-            gradient = gradient + pull
+            shrinkage = self.penalty_metric @ theta * self.ridge
+            value += 0.5 * float((theta * shrinkage).sum())
+            gradient = gradient + shrinkage
         return value, gradient
 
     def hessian(self, theta: FloatArray) -> FloatArray:
@@ -66,22 +66,22 @@ class Criterion(ABC):
         return hessian
 
     def diagonal(self, theta: FloatArray) -> FloatArray:
-        """(m, p + 1) the Hessian's diagonal, alone."""
+        """(m, p + 1) the diagonal of the Hessian."""
         return self.curvatures(theta) + np.diagonal(self.penalty_metric)[:, np.newaxis] * self.ridge
 
     def mean_variance(self, theta: FloatArray) -> FloatArray:
-        """(m, m) a″(η), averaged over the rows."""
+        """(m, m) the mean of a″(η) over the rows."""
         return self.variances(theta) / self.total
 
     def null_start(self) -> FloatArray:
-        """(m, p + 1) η of the mean response as intercept, and nothing else."""
+        """(m, p + 1) the intercept that predicts the mean response; all coefficients 0."""
         mean = self.response.inside(self.mean_statistic, 0.5 / (self.total + 1.0))
         start = np.zeros(self.shape)
         start[:, -1] = self.response.natural(mean[np.newaxis])[0]
         return start
 
-    def constant(self, columns: Sequence[int]) -> list[int]:
-        """Those of the columns that hold the same in every row."""
+    def constant_columns(self, columns: Sequence[int]) -> list[int]:
+        """Those of the columns that are constant."""
         if not columns:
             return []
         high, low = np.split(self.extremes(columns), 2)
@@ -109,7 +109,7 @@ class Criterion(ABC):
 
     @abstractmethod
     def curvatures(self, theta: FloatArray) -> FloatArray:
-        """(m, p + 1) the diagonal of that, alone."""
+        """(m, p + 1) the diagonal of the information."""
 
     @abstractmethod
     def variances(self, theta: FloatArray) -> FloatArray:
@@ -121,37 +121,37 @@ class Criterion(ABC):
 
     @abstractmethod
     def gram_times(self, vector: FloatArray) -> FloatArray:
-        """(1, p + 1) the same times a vector."""
+        """(1, p + 1) the Gram matrix times a vector."""
 
     @abstractmethod
     def scatter(self) -> Scatter:
-        """The features about the means of their classes."""
+        """The scatter of the features about their class means."""
 
     @abstractmethod
-    def farthest(self, theta: FloatArray) -> float:
+    def max_abs_eta(self, theta: FloatArray) -> float:
         """The largest |η|."""
 
     @abstractmethod
-    def errs(self, theta: FloatArray) -> bool:
-        """Whether θ gives some row another class, or one as high a score as its own."""
+    def misclassifies(self, theta: FloatArray) -> bool:
+        """Whether θ scores some other class at least as high as the true one in any row."""
 
     @abstractmethod
     def extremes(self, columns: Sequence[int]) -> FloatArray:
-        """(2c) the largest cell of each column, and then minus the smallest."""
+        """(2c) the maximum of each column, then minus the minimum."""
 
-    # What rows in memory do otherwise --------------------------------------------------------------------------------
+    # Only for rows in memory -----------------------------------------------------------------------------------------
 
     @property
-    def makes_gram(self) -> bool:
-        """Whether the Gram matrix is cheaper than some tens of readings of the rows."""
+    def gram_is_cheap(self) -> bool:
+        """Whether the Gram matrix costs less than some tens of passes over the rows."""
         return True
 
     def sampled(self, rows: int, least: int) -> Objective | None:
-        """The same for so many rows or a few more, if these are no more than one in `least`."""
+        """The objective of about this many rows, if these are at most one in `least`; else None."""
         return None
 
     def labelled_rows(self) -> tuple[Any, Labels] | None:
-        """(n, p) features and (n) classes."""
+        """(n, p) features and (n) class indices; None if the rows are distributed."""
         return None
 
 
@@ -160,7 +160,7 @@ class Objective(Criterion):
     """J(θ) = Σ w·loss(y, η) + l2/2 Σ_ab M_ab w_a·w_b, η = θ·(z, 1) + offset.
 
     The gradient is Σ w (a′(η) − T(y)) z, the Hessian Σ w a″(η) z zᵀ. Intercepts are not penalised. The loss is half of
-    the deviance: minus the log-likelihood, counted from the best that any model could reach.
+    the deviance: minus the log-likelihood, measured from the saturated model.
     """
 
     rows: DenseRows | SparseRows
@@ -205,15 +205,15 @@ class Objective(Criterion):
         return eta if self.offset is None else eta + self.offset[:, np.newaxis]
 
     def loss(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        if self.offset is None and isinstance(self.response, (Bernoulli, Multinomial)):
+        if self.offset is None and self.response.max_classes:
             return self.rows.softmax(theta, self._codes, self.weights)
         eta = self.predictors(theta)
         with np.errstate(over="ignore", invalid="ignore"):
             value = float(self.weight @ self.response.loss(self.statistic, eta))
-        if not np.isfinite(value):  # outside the response's domain, or too far
+        if not np.isfinite(value):  # outside the response's domain, or overflow
             return np.inf, np.zeros_like(theta)
         residual = self.weight[:, np.newaxis] * (self.response.mean(eta) - self.statistic)
-        return value, self.rows.returned(residual)
+        return value, self.rows.residual_sums(residual)
 
     @cached_property
     def _codes(self) -> Labels:
@@ -235,31 +235,31 @@ class Objective(Criterion):
 
     def variances(self, theta: FloatArray) -> FloatArray:
         mean = self.response.mean(self.predictors(theta))
-        places = range(self.m)
-        return np.array([[float(self.weight @ self.response.variance(mean, i, j)) for j in places] for i in places])
+        indices = range(self.m)
+        return np.array([[float(self.weight @ self.response.variance(mean, i, j)) for j in indices] for i in indices])
 
     @property
-    def makes_gram(self) -> bool:
+    def gram_is_cheap(self) -> bool:
         return isinstance(self.rows, DenseRows)
 
     def gram(self) -> FloatArray:
         return self.rows.gram(self.weight)
 
     def gram_times(self, vector: FloatArray) -> FloatArray:
-        return self.rows.returned(self.weight[:, np.newaxis] * self.rows.predictors(vector))
+        return self.rows.residual_sums(self.weight[:, np.newaxis] * self.rows.predictors(vector))
 
     def scatter(self) -> Scatter:
         x: Any = self.rows.x
         if sp.issparse(x):
-            if x.shape[0] * x.shape[1] > CELLS_AT_MOST:
+            if x.shape[0] * x.shape[1] > MAX_DENSE_CELLS:
                 raise DecibanError(TOO_WIDE)
             x = x.toarray()
         return MultivariateGaussian().collect(x, self._codes, self.weights, self.m + 1)
 
-    def farthest(self, theta: FloatArray) -> float:
+    def max_abs_eta(self, theta: FloatArray) -> float:
         return float(np.abs(self.predictors(theta)).max(initial=0.0))
 
-    def errs(self, theta: FloatArray) -> bool:
+    def misclassifies(self, theta: FloatArray) -> bool:
         eta = self.predictors(theta)
         scores = np.hstack([np.zeros((len(eta), 1)), eta])
         own = np.take_along_axis(scores, self._codes[:, np.newaxis], axis=1)
@@ -278,7 +278,7 @@ class Objective(Criterion):
         return self.thinned(step) if step >= least else None
 
     def thinned(self, step: int) -> Objective:
-        """The same for every step-th row; it stands for all, so it is of the same size."""
+        """The objective of every step-th row, weighted to the total of all rows."""
         factor = self.weight.sum() / max(self.weight[::step].sum(), 1e-300)
         return replace(
             self,

@@ -1,31 +1,32 @@
-"""Predictor: a fitted linear function of a table's features, which scores rows."""
+"""Predictor: a fitted linear function of the features of a table."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from deciban import _kernels
-from deciban.batch import Frame
-from deciban.contributions import Contributions, Line
-from deciban.design import Design
-from deciban.families.base import padded_table
-from deciban.linear.rows import DenseRows, SparseRows
-from deciban.schema import Schema
+from deciban.contributions import By, Contributions, Line
+from deciban.data.batch import Frame
+from deciban.data.schema import Schema
+from deciban.families.family import padded_table
+from deciban.linear.design import Design
+from deciban.linear.design_rows import DenseRows, SparseRows
+from deciban.statistics.statistic import require_numbers
 from deciban.types import FloatArray
 
 if TYPE_CHECKING:
-    from deciban.families.formulas import Formula
+    from deciban.export.formulas import Formula
 
 
 @dataclass(frozen=True)
 class Predictor:
     """η_k = constant_k + Σ_j w_kj (x_j − origin_j), for the features x of a design.
 
-    Counting from an origin near the data keeps the digits that w·x + b would lose where columns are far from 0.
+    An origin near the data keeps digits that w·x + b would lose for features far from 0.
     """
 
     design: Design
@@ -33,9 +34,15 @@ class Predictor:
     constant: FloatArray  # (k) η at the origin
     origin: FloatArray  # (p)
 
+    def check_fields(self) -> None:
+        p = len(self.design.names)
+        require_numbers("constant", self.constant, (self.constant.size,))
+        require_numbers("coefficients", self.coefficients, (len(self.constant), p))
+        require_numbers("origin", self.origin, (p,))
+
     @classmethod
     def of(cls, design: Design, rows: DenseRows | SparseRows, theta: FloatArray) -> Predictor:
-        """From what a solver found, counted from the features' means."""
+        """From the solution of a solver, with the features' means as origin."""
         w = theta[:, :-1] / rows.scale
         origin = np.zeros(w.shape[1]) if isinstance(rows, SparseRows) else design.origin
         return cls(design, w, theta[:, -1] + w @ (origin - rows.origin), origin)
@@ -59,8 +66,8 @@ class Predictor:
     def log_prior(self) -> FloatArray:
         return np.zeros(len(self.constant))
 
-    def converts(self, frame: Frame) -> bool:
-        return self.design.converts(frame)
+    def needs_small_batches(self, frame: Frame) -> bool:
+        return self.design.needs_small_batches(frame)
 
     def joint(self, frame: Frame, out: FloatArray, first_row: int = 0) -> None:
         """out (n, k) = η."""
@@ -76,15 +83,20 @@ class Predictor:
 
     @property
     def start(self) -> str:
-        """What explanations call the constant."""
-        return "intercept" if self.design.of_twin or not self.origin.any() else "average row"
+        """The name of the constant in explanations."""
+        return "intercept" if self.design.has_sufficient_statistics or not self.origin.any() else "average row"
+
+    def with_reference(self) -> Predictor:
+        """The same with a reference class: K + 1 classes, the first with score 0."""
+        w, constant = self.coefficients, self.constant
+        return replace(self, coefficients=np.vstack([0.0 * w[:1], w]), constant=np.append(0.0, constant))
 
     def formula(self) -> list[Formula]:
-        """η less its constant, as formulas that need no library."""
+        """η − constant, as formulas that need no library."""
         return self.design.formula(self.coefficients, self.origin)
 
-    def contributions(self, frame: Frame) -> Contributions:
-        """The constant, and what each column adds."""
+    def contributions(self, frame: Frame, by: By = "column") -> Contributions:
+        """The constant, and the contribution of each feature; there are no pairs."""
         shares = self.column_shares(frame)
         columns = sorted(set(self.design.owners))
         lines = Line(self.start), *(Line(str(self.schema.names[j]), (j,)) for j in columns)
@@ -92,7 +104,7 @@ class Predictor:
         return Contributions(lines, np.concatenate([constant, shares[:, columns]], axis=1))
 
     def column_shares(self, frame: Frame) -> FloatArray:
-        """(n, columns, k) what each column of the table adds."""
+        """(n, columns, k) the contribution of each column of the table."""
         x: Any = self.design.matrix(frame)
         self.design.forbid_infinite(frame, 0)
         distance = (x.toarray() if sp.issparse(x) else np.asarray(x, np.float64)) - self.origin

@@ -11,9 +11,12 @@ from importlib.resources import files
 from importlib.util import find_spec
 from typing import Any
 
-from deciban.charts import boundary, evidence, linear, quality
-from deciban.charts.parts import AGAINST, FOR, GREY, INK, MAGENTA
 from deciban.errors import DecibanError
+from deciban.plots import boundary_chart as boundary
+from deciban.plots import evidence_charts as evidence
+from deciban.plots import linear_charts as linear
+from deciban.plots import quality_charts as quality
+from deciban.plots.chart_parts import AGAINST, FOR, GREY, INK, MAGENTA
 
 # colours that the page gives by its style, so that light, dark and print are the same drawing
 STYLED = {FOR: "var(--for)", AGAINST: "var(--against)", INK: "var(--ink)", GREY: "var(--faint)"}
@@ -111,7 +114,7 @@ def _templates(unit: str, coefficient: str) -> dict[str, Any]:
         "terms": evidence.term_bars(),
         "waterfall": evidence.floating(unit),
         "coefficients": linear.interval_points(coefficient),
-        "path": linear.descent(),
+        "path": linear.convergence(),
     }
     return {name: _template(chart) for name, chart in charts.items()}
 

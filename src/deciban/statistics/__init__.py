@@ -1,33 +1,35 @@
-"""Raw evidence that adds: zero, +, −. Estimates are made from it elsewhere."""
+"""Sufficient statistics: zero, +, −. Families estimate parameters from them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deciban.late import names_of
+from deciban.lazy import names_of
 
 if TYPE_CHECKING:
-    from deciban.statistics.base import Statistic
     from deciban.statistics.counts import Counts
     from deciban.statistics.extrema import Extrema
     from deciban.statistics.histogram import Histogram
     from deciban.statistics.moments import Moments
     from deciban.statistics.scatter import Scatter
+    from deciban.statistics.statistic import Statistic
     from deciban.statistics.sums import Sum
     from deciban.statistics.tokens import Tokens
     from deciban.statistics.totals import Totals
 
 __all__ = ["Counts", "Extrema", "Histogram", "Moments", "Scatter", "Statistic", "Sum", "Tokens", "Totals"]
 
-_HOMES = {
-    "Counts": "counts",
-    "Extrema": "extrema",
-    "Histogram": "histogram",
-    "Moments": "moments",
-    "Scatter": "scatter",
-    "Statistic": "base",
-    "Sum": "sums",
-    "Tokens": "tokens",
-    "Totals": "totals",
-}
-__getattr__ = names_of(__name__, _HOMES)
+__getattr__ = names_of(
+    __name__,
+    {
+        "Counts": "deciban.statistics.counts",
+        "Extrema": "deciban.statistics.extrema",
+        "Histogram": "deciban.statistics.histogram",
+        "Moments": "deciban.statistics.moments",
+        "Scatter": "deciban.statistics.scatter",
+        "Statistic": "deciban.statistics.statistic",
+        "Sum": "deciban.statistics.sums",
+        "Tokens": "deciban.statistics.tokens",
+        "Totals": "deciban.statistics.totals",
+    },
+)

@@ -1,4 +1,4 @@
-"""Counts: how often each class took each value of a column."""
+"""Counts: how often each value of a column occurs in each class."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.statistics.base import Arrays, Statistic, require, require_not_negative, require_weights
+from deciban.errors import require
+from deciban.statistics.statistic import Arrays, Statistic, require_not_negative, require_weights
 from deciban.statistics.sums import Sum
-from deciban.types import FloatArray, Index, IntArray, Level, Levels, sorted_levels
+from deciban.types import FloatArray, Index, IntArray, Level, Levels, is_sorted, sorted_levels
 
 
 @dataclass(frozen=True, eq=False)
 class Counts(Statistic):
-    """N_c(j, v) = Σ w over rows of class c whose column j has value v; a missing cell counts nowhere.
+    """N_c(j, v) = Σ w over rows of class c whose column j has value v; missing values are not counted.
 
-    Only values that were seen are listed, in one fixed order, so the statistic is a function of the rows alone.
+    Only observed values are listed, in a fixed order, so the statistic is a function of the rows alone.
 
     >>> import numpy as np
     >>> c = Counts.of(np.array([[0], [1], [1]], np.int32), [("a", "b")], np.array([0, 0, 1], np.int32), None, 2)
@@ -46,10 +47,10 @@ class Counts(Statistic):
         weights: FloatArray | None,
         classes: int,
     ) -> Counts:
-        """codes (n, d): the place of each cell in its column's levels, or −1 where it is missing."""
+        """codes (n, d): the position of each value in the levels of its column, or −1 if it is missing."""
         sizes = np.array([len(column) for column in levels], dtype=np.int64)
         words = _kernels.count_codes(codes, _ends(sizes), labels, weights, classes)
-        return cls(tuple(map(tuple, levels)), Sum(words))._seen()._in_order()
+        return cls(tuple(map(tuple, levels)), Sum(words))._seen()._sorted()
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
@@ -58,7 +59,7 @@ class Counts(Statistic):
 
     @cached_property
     def owner(self) -> IntArray:
-        """(Σ values) the column that each place of the table belongs to."""
+        """(Σ values) the column of each entry of the table."""
         return np.repeat(np.arange(len(self.levels)), np.diff(self.offsets))
 
     @cached_property
@@ -76,21 +77,21 @@ class Counts(Statistic):
         require_not_negative(table)
         return type(self)(a.levels, table)._seen()
 
-    def align(self, index: Index, classes: int) -> Self:
-        return type(self)(self.levels, self.table.place(index, classes))
+    def reindex_classes(self, index: Index, classes: int) -> Self:
+        return type(self)(self.levels, self.table.scatter(index, classes))
 
     def take(self, index: Index) -> Self:
         return type(self)(self.levels, self.table.take(index))._seen()
 
     def columns(self, index: Index) -> Self:
         parts = [np.arange(self.offsets[j], self.offsets[j + 1]) for j in index]
-        places = np.concatenate([np.zeros(0, np.intp), *parts])
-        return type(self)(tuple(self.levels[j] for j in index), self.table.take(places, axis=1))
+        positions = np.concatenate([np.zeros(0, np.intp), *parts])
+        return type(self)(tuple(self.levels[j] for j in index), self.table.take(positions, axis=1))
 
     @classmethod
-    def beside(cls, parts: Sequence[Self]) -> Self:
+    def concat_columns(cls, parts: Sequence[Self]) -> Self:
         levels = tuple(column for part in parts for column in part.levels)
-        return cls(levels, Sum.beside([part.table for part in parts], axis=1))
+        return cls(levels, Sum.concat_columns([part.table for part in parts], axis=1))
 
     def to_arrays(self) -> Arrays:
         text = json.dumps(self.levels)
@@ -104,12 +105,12 @@ class Counts(Statistic):
     def check(self, classes: int, columns: int) -> None:
         require(len(self.levels) == columns, f"levels of {len(self.levels)} columns instead of {columns}")
         for column in self.levels:
-            require(is_in_order(column), "values of a column are not in order, or twice there")
+            require(is_sorted(column), "values of a column are not in order, or occur twice")
         require_weights("table", self.table, (classes, sum(map(len, self.levels))))
         require(self.table.value.any(axis=0).all(), "a value that was never seen is listed")
 
     def _seen(self) -> Self:
-        """Without the values that no class has taken."""
+        """Without the values that no class has."""
         kept = np.flatnonzero(self.table.value.any(axis=0))
         if len(kept) == self.table.shape[1]:
             return self
@@ -121,7 +122,7 @@ class Counts(Statistic):
         )
         return type(self)(levels, self.table.take(kept, axis=1))
 
-    def _in_order(self) -> Self:
+    def _sorted(self) -> Self:
         wanted = tuple(sorted_levels(column) for column in self.levels)
         return self if wanted == self.levels else self._on(wanted)
 
@@ -130,9 +131,9 @@ class Counts(Statistic):
         offsets = _ends(np.array([len(column) for column in wanted], dtype=np.int64))
         index: list[int] = []
         for column, levels, start in zip(self.levels, wanted, offsets, strict=False):
-            place = {value: i for i, value in enumerate(levels)}
-            index += [int(start) + place[value] for value in column]
-        return type(self)(wanted, self.table.place(index, int(offsets[-1]), axis=1))
+            position = {value: i for i, value in enumerate(levels)}
+            index += [int(start) + position[value] for value in column]
+        return type(self)(wanted, self.table.scatter(index, int(offsets[-1]), axis=1))
 
     def _on_common_levels(self, other: Self) -> tuple[Self, Self]:
         if self.levels == other.levels:
@@ -141,13 +142,8 @@ class Counts(Statistic):
         return self._on(wanted), other._on(wanted)
 
 
-def is_in_order(levels: Levels) -> bool:
-    """Whether values are all different, and in the one order that they have."""
-    return len(set(levels)) == len(levels) and sorted_levels(levels) == levels
-
-
 def _union(a: Levels, b: Levels) -> Levels:
-    """The values of both, which are in order each. (A set would lose that: sorting two runs is a mere merge.)"""
+    """The values of both, which are sorted each. (Sorting two sorted runs is a merge; a set would lose that.)"""
     return sorted_levels(dict.fromkeys(a + b))
 
 

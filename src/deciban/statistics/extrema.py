@@ -9,16 +9,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.errors import NotInvertible
-from deciban.statistics.base import Arrays, Statistic, require, require_not_negative, require_weights, with_weight
+from deciban.errors import NotInvertible, require
 from deciban.statistics.moments import Moments
+from deciban.statistics.statistic import Arrays, Statistic, drop_zero_weights, require_not_negative, require_weights
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index, Labels
 
 
 @dataclass(frozen=True, eq=False)
 class Least:
-    """min x, how much weighs just that, and the smallest x above it: enough to leave one row out.
+    """min x, the weight of the rows at it, and the smallest x above it: enough to leave one row out.
 
     >>> least = Least.of(np.array([[4.0], [1.0], [1.0]]), np.zeros(3, np.int32), None, 1)
     >>> least.value.item(), least.weight.value.item(), least.second.item()
@@ -51,34 +51,34 @@ class Least:
             second = np.minimum(second, np.where(holds, np.inf, part.value))
         return type(self)(value, weight, second)
 
-    def without(self, row: Self) -> Self:
-        """Less one row. Where it was all there was of the smallest, no more than the new smallest is known."""
+    def subtract_row(self, row: Self) -> Self:
+        """Without one row. If it was the only one at the minimum, only the new minimum is known."""
         weight = self.weight - Sum(np.where(row.value == self.value, row.weight.words, 0.0))
         require_not_negative(weight)
-        gone = (self.weight.value > 0) & (weight.value == 0)
-        unknown = Sum(np.where(gone, np.nan, weight.words))
-        return type(self)(np.where(gone, self.second, self.value), unknown, np.where(gone, np.nan, self.second))
+        lost = (self.weight.value > 0) & (weight.value == 0)
+        unknown = Sum(np.where(lost, np.nan, weight.words))
+        return type(self)(np.where(lost, self.second, self.value), unknown, np.where(lost, np.nan, self.second))
 
-    def align(self, index: Index, classes: int) -> Self:
+    def reindex_classes(self, index: Index, classes: int) -> Self:
         zero = self.zero(classes, self.value.shape[1])
         value, second = zero.value, zero.second
-        place = np.asarray(index, dtype=np.intp)
-        value[place], second[place] = self.value, self.second
-        return type(self)(value, self.weight.place(index, classes), second)
+        rows = np.asarray(index, dtype=np.intp)
+        value[rows], second[rows] = self.value, self.second
+        return type(self)(value, self.weight.scatter(index, classes), second)
 
     def take(self, index: Index, axis: int = 0) -> Self:
-        place = np.asarray(index, dtype=np.intp)
+        index = np.asarray(index, dtype=np.intp)
         return type(self)(
-            self.value.take(place, axis), self.weight.take(index, axis=axis), self.second.take(place, axis)
+            self.value.take(index, axis), self.weight.take(index, axis=axis), self.second.take(index, axis)
         )
 
     @classmethod
-    def beside(cls, parts: Sequence[Self]) -> Self:
+    def concat_columns(cls, parts: Sequence[Self]) -> Self:
         value, second = (np.concatenate([getattr(p, name) for p in parts], axis=1) for name in ("value", "second"))
-        return cls(value, Sum.beside([part.weight for part in parts], axis=1), second)
+        return cls(value, Sum.concat_columns([part.weight for part in parts], axis=1), second)
 
     def check(self, count: FloatArray) -> None:
-        """Raises DecibanError unless this fits the weight (K, d) of the cells."""
+        """Raises DecibanError unless this fits the weight (K, d) of the values."""
         for x in (self.value, self.second):
             require(x.shape == count.shape, f"extremes of shape {x.shape} instead of {count.shape}")
             require((x > -np.inf).all(), "an extreme is no number")
@@ -88,7 +88,7 @@ class Least:
 
 @dataclass(frozen=True, eq=False)
 class Extrema(Statistic):
-    """min x and max x over the cells present; + takes the smaller and the larger. It cannot forget.
+    """min x and max x over the values present; + takes the smaller and the larger. It does not subtract.
 
     >>> e = Extrema.of(np.array([[1.0], [4.0]]), np.zeros(2, np.int32), None, 1)
     >>> e.low.item(), e.high.item()
@@ -106,7 +106,7 @@ class Extrema(Statistic):
 
     @classmethod
     def of(cls, x: NDArray[Any], codes: NDArray[np.int32], weights: FloatArray | None, classes: int) -> Extrema:
-        x, codes, weights = with_weight(x, codes, weights)
+        x, codes, weights = drop_zero_weights(x, codes, weights)
         count = _weight(~np.isnan(x), codes, weights, classes)
         return cls(count, Least.of(x, codes, weights, classes), Least.of(-x, codes, weights, classes))
 
@@ -128,21 +128,23 @@ class Extrema(Statistic):
             "a smallest and a largest value cannot be forgotten: fit again without these rows, or use another family"
         )
 
-    def without(self, row: Self) -> Self:
-        """Less one row. What is left has its extremes, but may not have what it takes to lose another row.
+    def subtract_row(self, row: Self) -> Self:
+        """Without one row. The result has its extremes, but another row may not be subtracted from it.
 
         >>> x, labels = np.array([[1.0], [4.0], [9.0]]), np.zeros(3, np.int32)
-        >>> rest = Extrema.of(x, labels, None, 1).without(Extrema.of(x[:1], labels[:1], None, 1))
+        >>> rest = Extrema.of(x, labels, None, 1).subtract_row(Extrema.of(x[:1], labels[:1], None, 1))
         >>> rest.low.item(), rest.high.item()
         (4.0, 9.0)
         """
         count = self.count - row.count
         require_not_negative(count)
-        return type(self)(count, self.least.without(row.least), self.most.without(row.most))
+        return type(self)(count, self.least.subtract_row(row.least), self.most.subtract_row(row.most))
 
-    def align(self, index: Index, classes: int) -> Self:
+    def reindex_classes(self, index: Index, classes: int) -> Self:
         return type(self)(
-            self.count.place(index, classes), self.least.align(index, classes), self.most.align(index, classes)
+            self.count.scatter(index, classes),
+            self.least.reindex_classes(index, classes),
+            self.most.reindex_classes(index, classes),
         )
 
     def take(self, index: Index) -> Self:
@@ -152,9 +154,9 @@ class Extrema(Statistic):
         return type(self)(self.count.take(index, axis=1), self.least.take(index, axis=1), self.most.take(index, axis=1))
 
     @classmethod
-    def beside(cls, parts: Sequence[Self]) -> Self:
-        least, most = (Least.beside([getattr(part, side) for part in parts]) for side in ("least", "most"))
-        return cls(Sum.beside([part.count for part in parts], axis=1), least, most)
+    def concat_columns(cls, parts: Sequence[Self]) -> Self:
+        least, most = (Least.concat_columns([getattr(part, side) for part in parts]) for side in ("least", "most"))
+        return cls(Sum.concat_columns([part.count for part in parts], axis=1), least, most)
 
     def to_arrays(self) -> Arrays:
         arrays: Arrays = {"count": self.count.words}
@@ -175,7 +177,7 @@ class Extrema(Statistic):
 
 
 def _minima(x: NDArray[Any], codes: Labels, classes: int) -> FloatArray:
-    """(K, d) the smallest of the cells present in each class; −0 is 0, whichever came first."""
+    """(K, d) the smallest value present in each class; −0 is 0, whichever came first."""
     least = np.empty((classes, x.shape[1]))
     for c in range(classes):
         least[c] = np.fmin.reduce(x[codes == c], axis=0, initial=np.inf)

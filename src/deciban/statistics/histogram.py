@@ -1,17 +1,19 @@
-"""Histogram: the counts of a float column at the finest resolution that fits, so that bins can be chosen later."""
+"""Histogram: counts of a float column at the finest resolution that fits, from which bins can be chosen later."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import add, sub
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.statistics.base import Arrays, Statistic, require, require_not_negative, require_weights, with_weight
+from deciban.errors import require
+from deciban.statistics.statistic import Arrays, Statistic, drop_zero_weights, require_not_negative, require_weights
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index, Labels
 
@@ -19,7 +21,7 @@ Keys = NDArray[np.int64]
 
 
 def keys_of(x: FloatArray) -> Keys:
-    """Integers in the order of the doubles: the bits, those of a negative number turned around."""
+    """Integers in the order of the doubles: the bits, inverted for negative numbers."""
     bits = (x + 0.0).view(np.int64)
     return bits ^ ((bits >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))
 
@@ -42,8 +44,8 @@ def level_within(keys: Keys, cap: int, bits: int | None = None, level: int = 0) 
 
     def fits(more: int) -> bool:
         count = int(np.count_nonzero(apart >> more)) + 1
-        some = union >> more
-        zeros = (some & -some).bit_length() - 1 if some else 63
+        rest = union >> more
+        zeros = (rest & -rest).bit_length() - 1 if rest else 63
         return count <= cap and (bits is None or count * max(1, 64 - level - more - zeros) <= bits)
 
     return bisect_left(range(64), True, key=fits)
@@ -57,7 +59,7 @@ def _begins(ascending: Keys) -> NDArray[np.bool_]:
 
 
 def _merged(ascending: Keys) -> tuple[Keys, NDArray[np.intp]]:
-    """The different ones among ascending keys, and the place of each key among them."""
+    """The distinct ones among ascending keys, and the index of each key among them."""
     new = _begins(ascending)
     return ascending[new], np.cumsum(new) - 1
 
@@ -72,7 +74,7 @@ class Histogram(Statistic):
     key(x) is the double's bits as an integer that orders as x does. The level of a column is the smallest at which no
     more than `cap` different keys remain, in no more than `bits` bits altogether; at level 0 every value is counted
     exactly. The level is a function of the set of values, so merging is associative whatever the batches were.
-    Forgetting does not refine the level again.
+    Subtraction does not refine the level again.
 
     >>> import numpy as np
     >>> x = np.array([[3.0], [1.0], [3.0]])
@@ -102,18 +104,18 @@ class Histogram(Statistic):
         cap: int = 2048,
         bits: int | None = None,
     ) -> Histogram:
-        x, codes, weights = with_weight(x, codes, weights)
+        x, codes, weights = drop_zero_weights(x, codes, weights)
         levels, keys, counts = [], [], []
         for j in range(x.shape[1]):
-            level, found, places = _kernels.histogram_column(x, j, cap)
-            more = level_within(found, cap, bits, level)
+            level, distinct, codes_of_rows = _kernels.histogram_column(x, j, cap)
+            more = level_within(distinct, cap, bits, level)
             if more:
-                level, found, place = level + more, *_merged(found >> more)
-                places = np.append(place, -1).astype(np.int32)[places]  # −1 of a missing cell stays −1
-            ends = np.array([0, len(found)], dtype=np.int64)
+                level, distinct, merged = level + more, *_merged(distinct >> more)
+                codes_of_rows = np.append(merged, -1).astype(np.int32)[codes_of_rows]  # missing values stay −1
+            ends = np.array([0, len(distinct)], dtype=np.int64)
             levels.append(level)
-            keys.append(found)
-            counts.append(Sum(_kernels.count_codes(places[:, np.newaxis], ends, codes, weights, classes)))
+            keys.append(distinct)
+            counts.append(Sum(_kernels.count_codes(codes_of_rows[:, np.newaxis], ends, codes, weights, classes)))
         return cls(cap, np.array(levels, dtype=np.int64), tuple(keys), tuple(counts), bits)
 
     def table(self, j: int) -> Sum:
@@ -129,13 +131,13 @@ class Histogram(Statistic):
         last = np.minimum((self.keys[j] << self.levels[j]) | ~(np.int64(-1) << self.levels[j]), MOST)
         return values_of(np.where(last == -1, -2, last))  # −1 is the key of −0.0, which is counted as 0.0
 
-    def place(self, j: int, x: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """The cells of column j that values lie in, and whether there are such; a value in none has some place."""
+    def cells_of(self, j: int, x: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """The cells of values in column j, and whether each value has one; without one the cell is arbitrary."""
         keys = keys_of(x) >> self.levels[j]
-        place = np.minimum(np.searchsorted(self.keys[j], keys), max(len(self.keys[j]) - 1, 0))
+        cells = np.minimum(np.searchsorted(self.keys[j], keys), max(len(self.keys[j]) - 1, 0))
         if not len(self.keys[j]):
-            return place, np.zeros(len(x), np.bool_)
-        return place, self.keys[j][place] == keys
+            return cells, np.zeros(len(x), np.bool_)
+        return cells, self.keys[j][cells] == keys
 
     def occupied(self, j: int) -> tuple[FloatArray, Labels, FloatArray]:
         """Column j as rows: a value, a class and Σ w, for every class that has rows in a cell."""
@@ -148,37 +150,37 @@ class Histogram(Statistic):
         keys, counts = [], []
         for j, level in enumerate(levels):
             fine = self.keys[j] >> (level - self.levels[j])
-            coarse, place = _merged(fine)
+            coarse, index = _merged(fine)
             keys.append(coarse)
-            counts.append(self.counts[j] if len(coarse) == len(fine) else self.counts[j].group(place, len(coarse)))
+            counts.append(self.counts[j] if len(coarse) == len(fine) else self.counts[j].group(index, len(coarse)))
         return replace(self, levels=np.asarray(levels, np.int64), keys=tuple(keys), counts=tuple(counts))
 
     def __add__(self, other: Self) -> Self:
-        return self._combine(other, forget=False)._within_cap()
+        return self._combine(other, add)._within_cap()
 
     def __sub__(self, other: Self) -> Self:
-        rest = self._combine(other, forget=True)
+        rest = self._combine(other, sub)
         require_not_negative(*rest.counts)
         return rest._occupied()
 
-    def _combine(self, other: Self, *, forget: bool) -> Self:
+    def _combine(self, other: Self, combine: Callable[[Sum, Sum], Sum]) -> Self:
         levels = np.maximum(self.levels, other.levels)
         a, b = self.coarsened(levels), other.coarsened(levels)
         keys, counts = [], []
         for j in range(len(levels)):
             both = np.sort(np.concatenate([a.keys[j], b.keys[j]]), kind="stable")  # merges the two
             both = both[_begins(both)]
-            mine = a.counts[j].place(np.searchsorted(both, a.keys[j]), len(both), axis=1)
-            theirs = b.counts[j].place(np.searchsorted(both, b.keys[j]), len(both), axis=1)
+            left = a.counts[j].scatter(np.searchsorted(both, a.keys[j]), len(both), axis=1)
+            right = b.counts[j].scatter(np.searchsorted(both, b.keys[j]), len(both), axis=1)
             keys.append(both)
-            counts.append(mine - theirs if forget else mine + theirs)
+            counts.append(combine(left, right))
         return replace(self, levels=levels, keys=tuple(keys), counts=tuple(counts))
 
     def _occupied(self) -> Self:
         """Without the keys that no class has a row at."""
         kept = [np.flatnonzero(count.value.any(axis=0)) for count in self.counts]
-        keys = tuple(k[places] for k, places in zip(self.keys, kept, strict=True))
-        counts = tuple(c.take(places, axis=1) for c, places in zip(self.counts, kept, strict=True))
+        keys = tuple(k[index] for k, index in zip(self.keys, kept, strict=True))
+        counts = tuple(c.take(index, axis=1) for c, index in zip(self.counts, kept, strict=True))
         return replace(self, keys=keys, counts=counts)
 
     def _within_cap(self) -> Self:
@@ -187,8 +189,8 @@ class Histogram(Statistic):
         levels = self.levels + np.array(more, np.int64)
         return self if np.array_equal(levels, self.levels) else self.coarsened(levels)
 
-    def align(self, index: Index, classes: int) -> Self:
-        return replace(self, counts=tuple(c.place(index, classes) for c in self.counts))
+    def reindex_classes(self, index: Index, classes: int) -> Self:
+        return replace(self, counts=tuple(c.scatter(index, classes) for c in self.counts))
 
     def take(self, index: Index) -> Self:
         return replace(self, counts=tuple(c.take(index) for c in self.counts))._occupied()
@@ -199,7 +201,7 @@ class Histogram(Statistic):
         return replace(self, levels=levels, keys=keys, counts=tuple(self.counts[j] for j in index))
 
     @classmethod
-    def beside(cls, parts: Sequence[Self]) -> Self:
+    def concat_columns(cls, parts: Sequence[Self]) -> Self:
         levels = np.concatenate([part.levels for part in parts])
         keys, counts = (tuple(x for part in parts for x in getattr(part, name)) for name in ("keys", "counts"))
         return cls(parts[0].cap, levels, keys, counts, parts[0].bits)

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import INFINITE, TOO_LARGE, BadCell, NegativeEvidence
-from deciban.statistics.base import Arrays, Statistic, require_not_negative, require_weights
+from deciban.statistics.statistic import Arrays, Statistic, require_not_negative, require_weights
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index
 
 
 @dataclass(frozen=True, eq=False)
 class Moments(Statistic):
-    """n = Σw, Σwx, Σwx² over the cells present, per class and column; mean = Σwx/n, squares = Σw(x − mean)².
+    """n = Σw, Σwx, Σwx² over the values present, per class and column; mean = Σwx/n, squares = Σw(x − mean)².
 
     The three sums are exact (see Sum), so mean and squares are as good as a double can hold however far the data
     lie from zero, and squares are never negative.
@@ -92,8 +92,8 @@ class Moments(Statistic):
             )
         return rest
 
-    def align(self, index: Index, classes: int) -> Self:
-        return type(self)(*(s.place(index, classes) for s in (self.count, self.sum_x, self.sum_xx)))
+    def reindex_classes(self, index: Index, classes: int) -> Self:
+        return type(self)(*(s.scatter(index, classes) for s in (self.count, self.sum_x, self.sum_xx)))
 
     def take(self, index: Index) -> Self:
         return type(self)(*(s.take(index) for s in (self.count, self.sum_x, self.sum_xx)))
@@ -102,8 +102,10 @@ class Moments(Statistic):
         return type(self)(*(s.take(index, axis=1) for s in (self.count, self.sum_x, self.sum_xx)))
 
     @classmethod
-    def beside(cls, parts: Sequence[Self]) -> Self:
-        return cls(*(Sum.beside([getattr(p, name) for p in parts], axis=1) for name in ("count", "sum_x", "sum_xx")))
+    def concat_columns(cls, parts: Sequence[Self]) -> Self:
+        return cls(
+            *(Sum.concat_columns([getattr(p, name) for p in parts], axis=1) for name in ("count", "sum_x", "sum_xx"))
+        )
 
     def to_arrays(self) -> Arrays:
         return {"count": self.count.words, "sum_x": self.sum_x.words, "sum_xx": self.sum_xx.words}

@@ -1,4 +1,4 @@
-"""Scatter: Σw(x − o) and Σw(x − o)(x − o)ᵀ of the rows without a hole, about an origin near the data."""
+"""Scatter: Σw(x − o) and Σw(x − o)(x − o)ᵀ of complete rows, about an origin near the data."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import NegativeEvidence
-from deciban.statistics.base import (
+from deciban.statistics.statistic import (
     Arrays,
     Statistic,
+    drop_zero_weights,
     require_not_negative,
     require_numbers,
     require_weights,
-    with_weight,
 )
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index
 
 ROUNDING = 1e-13  # of products: what a sum of them may be off by
-ORIGIN_ROWS = 256  # rows of a class that place its origin; any point near the data will do
+ORIGIN_ROWS = 256  # rows of a class that determine its origin; any point near the data will do
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Scatter(Statistic):
     """
 
     count: Sum  # (K) Σ w of the rows complete in all columns
-    skipped: Sum  # (K) Σ w of the rows with a hole
+    skipped: Sum  # (K) Σ w of the rows with a missing value
     origin: FloatArray  # (K, d)
     sum: FloatArray  # (K, d) Σ w·(x − o)
     products: FloatArray  # (K, or 1 if shared, d, d) Σ w·(x − o)(x − o)ᵀ
@@ -64,7 +64,7 @@ class Scatter(Statistic):
         *,
         shared: bool,
     ) -> Scatter:
-        x, codes, weights = with_weight(x, codes, weights)
+        x, codes, weights = drop_zero_weights(x, codes, weights)
         origin = _origins(x, codes, classes)
         count, skipped, total, products = _kernels.scatter(x, codes, weights, origin, shared)
         return cls(Sum(count[:, :, 0]), Sum(skipped[:, :, 0]), origin, total, products, shared)
@@ -86,7 +86,7 @@ class Scatter(Statistic):
         return within
 
     def about(self, origin: FloatArray) -> Self:
-        """The same evidence about another origin (K, d)."""
+        """The same statistic about another origin (K, d)."""
         if np.array_equal(origin, self.origin):
             return self
         delta = self.origin - origin
@@ -120,15 +120,15 @@ class Scatter(Statistic):
             )
         return type(self)(count, skipped, origin, total, products, self.shared)
 
-    def without(self, row: Self) -> Self:
-        """Less one row; a column that is constant in what is left has no scatter at all, as if it had been so always.
+    def subtract_row(self, row: Self) -> Self:
+        """Without one row; a column that is constant in the others has no scatter at all, as if it had never varied.
 
         What remains of a column's scatter below 1e-13 of what was there is rounding, and its mean is that of another
         class if it differs from it by rounding only.
 
         >>> s, row = (Scatter.of(np.array(x), np.zeros(len(x), np.int32), None, 1, shared=True)
         ...           for x in ([[0.1], [0.1], [3.0]], [[3.0]]))
-        >>> bool((s - row).within.any()), bool(s.without(row).within.any())
+        >>> bool((s - row).within.any()), bool(s.subtract_row(row).within.any())
         (True, False)
         """
         rest = self - row
@@ -144,33 +144,33 @@ class Scatter(Statistic):
         return type(self)(rest.count, rest.skipped, origin, total, products, self.shared)
 
     def _on_common_origin(self, other: Self) -> tuple[Self, Self]:
-        """The first that has rows of a class gives it its origin."""
-        mine = (self.count.value > 0)[:, np.newaxis]
-        origin = np.where(mine, self.origin, other.origin)
+        """Both about the origins of the first that has rows of each class."""
+        seen = (self.count.value > 0)[:, np.newaxis]
+        origin = np.where(seen, self.origin, other.origin)
         return self.about(origin), other.about(origin)
 
-    def align(self, index: Index, classes: int) -> Self:
-        place = np.asarray(index, dtype=np.intp)
+    def reindex_classes(self, index: Index, classes: int) -> Self:
+        index = np.asarray(index, dtype=np.intp)
         d = self.origin.shape[1]
         origin, total = np.zeros((classes, d)), np.zeros((classes, d))
-        origin[place], total[place] = self.origin, self.sum
+        origin[index], total[index] = self.origin, self.sum
         products = self.products
         if not self.shared:
             products = np.zeros((classes, d, d))
-            products[place] = self.products
-        count, skipped = self.count.place(index, classes), self.skipped.place(index, classes)
+            products[index] = self.products
+        count, skipped = self.count.scatter(index, classes), self.skipped.scatter(index, classes)
         return type(self)(count, skipped, origin, total, products, self.shared)
 
     def take(self, index: Index) -> Self:
-        place = np.asarray(index, dtype=np.intp)
-        products = self.products if self.shared else self.products[place]
+        index = np.asarray(index, dtype=np.intp)
+        products = self.products if self.shared else self.products[index]
         count, skipped = self.count.take(index), self.skipped.take(index)
-        return type(self)(count, skipped, self.origin[place], self.sum[place], products, self.shared)
+        return type(self)(count, skipped, self.origin[index], self.sum[index], products, self.shared)
 
     def columns(self, index: Index) -> Self:
-        place = np.asarray(index, dtype=np.intp)
-        products = self.products[:, place][:, :, place]
-        return type(self)(self.count, self.skipped, self.origin[:, place], self.sum[:, place], products, self.shared)
+        index = np.asarray(index, dtype=np.intp)
+        products = self.products[:, index][:, :, index]
+        return type(self)(self.count, self.skipped, self.origin[:, index], self.sum[:, index], products, self.shared)
 
     def to_arrays(self) -> Arrays:
         return {
@@ -197,7 +197,7 @@ class Scatter(Statistic):
 
 
 def _merged(mean: FloatArray, near: FloatArray, seen: NDArray[np.bool_]) -> FloatArray:
-    """Means (K, d) of which those that are as near to each other as that are equal to the first of them."""
+    """Means (K, d); those within `near` of an earlier class's mean become equal to it."""
     merged = mean.copy()
     for c in np.flatnonzero(seen):
         for k in np.flatnonzero(seen[:c]):

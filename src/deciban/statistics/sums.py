@@ -1,4 +1,4 @@
-"""Sum: an array of exact sums, the number that all evidence is kept in."""
+"""Sum: an array of exact sums, which all statistics are made of."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Sum:
     """S = Σ of doubles, exactly: S = w₀ + w₁ + …, where w₀ = round(S), w₁ = round(S − w₀), ….
 
     The words are a function of S alone. So + and − are associative and commutative to the last bit, and (a + b) − b
-    is a: no order of rows, batches, threads or merges can change a sum, and forgetting leaves no trace.
+    is a: no order of rows, batches, threads or merges can change a sum, and subtraction leaves no trace.
 
     >>> a, b = Sum.of([1e16, 0.1]), Sum.of([1.0, 0.2])
     >>> ((a + b) - a).value
@@ -56,10 +56,10 @@ class Sum:
     def __sub__(self, other: Sum) -> Sum:
         return self._combine(other, -1.0)
 
-    def less(self, amount: ArrayLike, *index: Any) -> FloatArray:
+    def subtract(self, amount: ArrayLike, *index: Any) -> FloatArray:
         """S[index] − amount as a double; where they nearly cancel, the low words still count.
 
-        >>> (Sum.of([1e16]) + Sum.of([1.0])).less(1e16, [0, 0])
+        >>> (Sum.of([1e16]) + Sum.of([1.0])).subtract(1e16, [0, 0])
         array([1., 1.])
         """
         a = np.asarray(amount, dtype=np.float64)
@@ -91,7 +91,7 @@ class Sum:
         words = _kernels.total_sums(self.words.reshape(len(self.words), self.shape[0], prod(rest)))
         return Sum(words.reshape(len(words), *rest))
 
-    def place(self, index: Index, size: int, axis: int = 0) -> Sum:
+    def scatter(self, index: Index, size: int, axis: int = 0) -> Sum:
         """Slot i goes to slot index[i] of `size` along an axis; the rest is zero."""
         shape = list(self.words.shape)
         shape[axis + 1] = size
@@ -108,10 +108,10 @@ class Sum:
         return Sum(np.ascontiguousarray(words[:used]))
 
     @classmethod
-    def beside(cls, parts: Sequence[Sum], axis: int) -> Sum:
+    def concat_columns(cls, parts: Sequence[Sum], axis: int) -> Sum:
         """The slots of all parts along an axis, one after the other.
 
-        >>> Sum.beside([Sum.of([1.0]), Sum.of([2.0, 3.0])], axis=0).value
+        >>> Sum.concat_columns([Sum.of([1.0]), Sum.of([2.0, 3.0])], axis=0).value
         array([1., 2., 3.])
         """
         words = max(len(part.words) for part in parts)
@@ -149,9 +149,9 @@ def _whole_numbers(a: FloatArray, b: FloatArray, sign: float) -> FloatArray | No
     sums = np.empty(a.shape)
     first, second, out = a.reshape(-1), b.reshape(-1), sums.reshape(-1)
     for start in range(0, len(out), BLOCK):
-        some = slice(start, start + BLOCK)
-        x, y = first[some], sign * second[some]
-        high = np.add(x, y, out=out[some])
+        block = slice(start, start + BLOCK)
+        x, y = first[block], sign * second[block]
+        high = np.add(x, y, out=out[block])
         part = high - x
         if ((x - (high - part)) + (y - part)).any():
             return None

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import TOO_LARGE, forbid, forbid_stored
-from deciban.late import issparse
-from deciban.statistics.base import Arrays, Statistic, require_not_negative, require_weights
+from deciban.lazy import issparse
 from deciban.statistics.moments import Moments
+from deciban.statistics.statistic import Arrays, Statistic, require_not_negative, require_weights
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index, Labels
 
@@ -43,7 +43,7 @@ class Totals(Statistic):
             forbid((x < 0) | np.isinf(x), NOT_A_COUNT)
             return cls(Moments.of(x, labels, weights, classes).sum_x)
         words = _kernels.sum_sparse(x.data, x.indices, x.indptr, x.shape[1], labels, weights, classes)
-        if words is None:  # some cell is no count; a missing one counts nothing
+        if words is None:  # some value is not a count; a missing one adds nothing
             data = np.where(np.isnan(x.data), 0.0, x.data)
             forbid_stored(x, (data < 0) | np.isinf(data), NOT_A_COUNT)
             forbid_stored(x, data >= 2.0**500, TOO_LARGE)
@@ -59,8 +59,8 @@ class Totals(Statistic):
         require_not_negative(rest)
         return type(self)(rest)
 
-    def align(self, index: Index, classes: int) -> Self:
-        return type(self)(self.sum_x.place(index, classes))
+    def reindex_classes(self, index: Index, classes: int) -> Self:
+        return type(self)(self.sum_x.scatter(index, classes))
 
     def take(self, index: Index) -> Self:
         return type(self)(self.sum_x.take(index))
@@ -69,8 +69,8 @@ class Totals(Statistic):
         return type(self)(self.sum_x.take(index, axis=1))
 
     @classmethod
-    def beside(cls, parts: Sequence[Self]) -> Self:
-        return cls(Sum.beside([part.sum_x for part in parts], axis=1))
+    def concat_columns(cls, parts: Sequence[Self]) -> Self:
+        return cls(Sum.concat_columns([part.sum_x for part in parts], axis=1))
 
     def to_arrays(self) -> Arrays:
         return {"sum_x": self.sum_x.words}

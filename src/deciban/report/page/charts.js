@@ -1,10 +1,10 @@
-// Charts: specifications of Vega-Lite with data put in, drawn when they come near.
+// Charts: Vega-Lite specifications with data filled in, drawn when they come near the viewport.
 
 const charts = JSON.parse(byId("charts").textContent);
 const printing = matchMedia("print");
 const BAR = 20; // pixels of a row of bars
 const AXIS = 45; // and of the axis below
-const FAR = 1.1; // an infinite number is drawn so many times as far out as the farthest finite one
+const FAR = 1.1; // an infinite number is drawn this many times as far out as the largest finite one
 const WIDEST = 760; // pixels
 
 const CONFIG = {
@@ -46,7 +46,7 @@ const near = new IntersectionObserver(
   { rootMargin: "500px" },
 );
 
-// Draws what is not drawn at this width, or being drawn; done when it is.
+// Draws a chart that is not drawn, or being drawn, at this width; resolves when it is.
 function draw(box) {
   const drawing = drawings.get(box);
   const width = box.clientWidth;
@@ -65,10 +65,10 @@ async function drawInto(box, drawing) {
   box.replaceChildren(inside);
   const { view } = await vegaEmbed(inside, drawing.make(Math.min(drawing.width, WIDEST)), EMBED);
   if (inside.parentNode === box) drawing.view = view;
-  else view.finalize(); // another was begun meanwhile
+  else view.finalize(); // another drawing has started since
 }
 
-function again(box) {
+function redraw(box) {
   const drawing = drawings.get(box);
   if (!drawing) return;
   drawing.width = 0;
@@ -76,8 +76,8 @@ function again(box) {
   near.observe(box);
 }
 
-// A chart that is taken off the page.
-function dropped(box) {
+// Frees a chart that leaves the page.
+function removeChart(box) {
   drawings.get(box).view?.finalize();
   near.unobserve(box);
   drawings.delete(box);
@@ -93,10 +93,10 @@ addEventListener("resize", () => {
 });
 
 function drawResized() {
-  drawings.forEach((drawing, box) => Math.abs(drawing.width - box.clientWidth) > 8 && again(box));
+  drawings.forEach((drawing, box) => Math.abs(drawing.width - box.clientWidth) > 8 && redraw(box));
 }
 
-// A figure: what it shows in words, the chart when it comes near, and its data as a table.
+// A figure: caption, chart, and its data as a table.
 function picture({ title = null, level = "h4", note = null, label, least = 200, make, table = null }) {
   const box = element("div", { class: "chart", role: "img", "aria-label": label });
   box.style.setProperty("--least", `${least}px`);
@@ -104,15 +104,15 @@ function picture({ title = null, level = "h4", note = null, label, least = 200, 
   near.observe(box);
   const words = [title ? element(level, {}, title) : null, note ? element("p", {}, note) : null];
   const caption = title || note ? element("figcaption", {}, words) : null;
-  const made = element("figure", {}, caption, box, table ? foldedTable("Data", table) : null);
-  made.box = box;
-  return made;
+  const figure = element("figure", {}, caption, box, table ? foldedTable("Data", table) : null);
+  figure.box = box;
+  return figure;
 }
 
 // Vega's tooltips, as text.
 function tip(_, event, item, value) {
   const box = byId("tip");
-  box.hidden = !there(value) || value === "";
+  box.hidden = !present(value) || value === "";
   if (box.hidden) return;
   const lines = typeof value === "object" ? Object.entries(value).map(([name, inner]) => `${name}: ${inner}`) : [value];
   box.textContent = lines.join("\n");
@@ -127,11 +127,11 @@ function tip(_, event, item, value) {
 const mapped = (object, change) =>
   Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value)]));
 
-// A chart with data put in, for a width in pixels.
+// A chart with data filled in, for a width in pixels.
 function filled(name, width, datasets, { chosen, height, labels = 60 } = {}) {
   const spec = structuredClone(charts[name]);
-  spec.datasets = { zero: [{}], ...mapped(datasets, apart) };
-  for (const param of spec.params ?? []) if (param.name === "chosen") param.value = freed(chosen);
+  spec.datasets = { zero: [{}], ...mapped(datasets, unreservedRows) };
+  for (const param of spec.params ?? []) if (param.name === "chosen") param.value = unreserved(chosen);
   if (spec.hconcat) {
     const inside = Math.max(120, width - labels - 30);
     spec.hconcat.forEach((part, i) => (part.width = Math.round(inside * (i ? 0.36 : 0.64))));
@@ -144,12 +144,13 @@ function filled(name, width, datasets, { chosen, height, labels = 60 } = {}) {
   return spec;
 }
 
-// Vega groups rows in objects, and would find there what every object has: such names end in a space of no width.
-const taken = (value) => typeof value === "string" && value in Object.prototype;
-const freed = (value) => (taken(value) ? `${value}\u200b` : value);
-const apart = (rows) => rows.map((row) => (Object.values(row).some(taken) ? mapped(row, freed) : row));
+// Vega groups rows by the keys of objects, which have properties of their own: such names get a zero-width space.
+const reserved = (value) => typeof value === "string" && value in Object.prototype;
+const unreserved = (value) => (reserved(value) ? `${value}\u200b` : value);
+const unreservedRows = (rows) =>
+  rows.map((row) => (Object.values(row).some(reserved) ? mapped(row, unreserved) : row));
 
-// Infinite numbers a little farther out than all finite ones, where they can be drawn; endless, if it is the first.
+// Infinite numbers a little farther out than all finite ones; a row is `infinite` where its first number is.
 function drawable(rows, ...names) {
   const numbers = rows.flatMap((row) => names.map((name) => row[name]));
   const far = FAR * numbers.filter(Number.isFinite).reduce((most, x) => Math.max(most, Math.abs(x)), 1);
@@ -161,6 +162,6 @@ function drawable(rows, ...names) {
   ]);
   return rows.map((row) => {
     const within = names.filter((name) => name in row).map((name) => [name, ends.get(row[name]) ?? row[name]]);
-    return { ...row, ...Object.fromEntries(within), endless: ends.has(row[names[0]]) };
+    return { ...row, ...Object.fromEntries(within), infinite: ends.has(row[names[0]]) };
   });
 }

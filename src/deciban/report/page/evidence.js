@@ -1,4 +1,4 @@
-// Evidence: which columns tell most, and what the values of each say for a class.
+// Evidence: features with most evidence, and that of their values for a class.
 
 const MOST_BARS = 20;
 const MOST_CHARTS = 6;
@@ -20,20 +20,20 @@ function evidence() {
 
 function rankingPicture({ ranking, unit }) {
   const top = ranking.slice(0, MOST_BARS);
-  const some = ranking.length > top.length ? `; the first ${top.length} of ${ranking.length}` : "";
+  const first = ranking.length > top.length ? `; the first ${top.length} of ${ranking.length}` : "";
   const five = top.slice(0, 5).map(({ name, value }) => `${name} ${shown(value)}`);
   const height = BAR * top.length;
-  const made = picture({
-    title: "What tells most",
+  const figure = picture({
+    title: "Most evidence",
     level: "h3",
-    note: `Mean |${unit}|${some}.`,
-    label: `Bars of the most telling columns: ${five.join(", ")}`,
+    note: `Mean |${unit}|${first}.`,
+    label: `Bars of the features with most evidence: ${five.join(", ")}`,
     least: AXIS + height,
     make: (width) => filled("ranking", width, { ranking: drawable(top, "value") }, { height }),
   });
   const all = ranking.map(({ name, value, what }) => [name, value, what]);
-  made.append(foldedTable(`All ${ranking.length}`, { fields: ["name", `mean |${unit}|`, "what"], rows: all }));
-  return made;
+  figure.append(foldedTable(`All ${ranking.length}`, { fields: ["name", `mean |${unit}|`, "what"], rows: all }));
+  return figure;
 }
 
 // The class explained -------------------------------------------------------------------------------------------------
@@ -46,7 +46,7 @@ function classKey() {
   which.addEventListener("change", () => {
     chosenClass = which.value;
     key.replaceChildren(...keyMarks());
-    explained.forEach(again);
+    explained.forEach(redraw);
   });
   key.replaceChildren(...keyMarks());
   return [block(figures.classes.length > 2 ? controls(control("Evidence for class", which)) : null, key)];
@@ -59,38 +59,38 @@ function keyMarks() {
   return [
     mark(`for ${chosenClass}, and how common values are in it`, "--for"),
     mark(`against it, and how common values are in ${other}`, "--against"),
-    ...(lines ? [mark("for or against it, of numbers", "--ink")] : []),
+    ...(lines ? [mark("evidence of numbers", "--ink")] : []),
   ];
 }
 
-// The chosen class if the table speaks of it: of two classes only the second is there.
+// The chosen class if the table has it: of two classes it has only the second.
 function classIn(table) {
-  const place = table.fields.indexOf("class");
-  return table.rows.some((row) => row[place] === chosenClass) ? chosenClass : (table.rows[0]?.[place] ?? "");
+  const column = table.fields.indexOf("class");
+  return table.rows.some((row) => row[column] === chosenClass) ? chosenClass : (table.rows[0]?.[column] ?? "");
 }
 
 // A picture that is drawn again for another class.
 function explaining(about) {
-  const made = picture(about);
-  explained.add(made.box);
-  return made;
+  const figure = picture(about);
+  explained.add(figure.box);
+  return figure;
 }
 
-// Columns -------------------------------------------------------------------------------------------------------------
+// Features -------------------------------------------------------------------------------------------------------------
 
-// What is said of all columns is said once, else beside each.
+// A note that all features share is shown once.
 function columnPictures(columns) {
-  const said = [...new Set(columns.map(columnNote))];
-  const each = said.length > 1;
+  const texts = [...new Set(columns.map(columnNote))];
+  const each = texts.length > 1;
   const first = columns.slice(0, MOST_CHARTS).map((column) => columnPicture(column, each));
-  const made = [element("h3", {}, "Columns"), !each && said[0] ? quiet(said[0]) : null, grid(first)];
-  if (columns.length > MOST_CHARTS) made.push(otherColumns(columns.slice(MOST_CHARTS), each));
-  return made.filter(there);
+  const figure = [element("h3", {}, "Features"), !each && texts[0] ? quiet(texts[0]) : null, grid(first)];
+  if (columns.length > MOST_CHARTS) figure.push(otherColumns(columns.slice(MOST_CHARTS), each));
+  return figure.filter(present);
 }
 
 function columnNote({ exact, density_title: common }) {
-  const mean = exact ? "" : "Means over rows, which other columns move; ranges hold 10% to 90% of them. ";
-  return `${mean}${common ? `Behind or beside: ${common}.` : ""}`;
+  const mean = exact ? "" : "Means over rows, since other features matter, too; ranges are from the 10% to the 90% quantile. ";
+  return `${mean}${common ? `Also shown: ${common}.` : ""}`;
 }
 
 function columnPicture(column, noted) {
@@ -99,7 +99,7 @@ function columnPicture(column, noted) {
   return explaining({
     title: name,
     note: noted ? columnNote(column) : null,
-    label: `What the values of ${name} say, in decibans`,
+    label: `Evidence of the values of ${name}, in decibans`,
     table,
     least: values ? AXIS + BAR * values.size : 230,
     make: (width) => columnChart(column, values, width),
@@ -123,7 +123,7 @@ function bent(spec, { constant, ticks }) {
   const x = spec.encoding?.x;
   if (x) {
     x.scale = { ...x.scale, type: "symlog", constant };
-    x.axis = { ...x.axis, values: ticks, tickCount: ticks.length }; // with a smaller count Vega leaves some out
+    x.axis = { ...x.axis, values: ticks, tickCount: ticks.length }; // with a smaller tickCount Vega leaves some out
   }
   spec.layer?.forEach((layer) => bent(layer, { constant, ticks }));
   return spec;
@@ -135,24 +135,24 @@ function outline(density) {
 }
 
 function otherColumns(columns, noted) {
-  const place = grid();
+  const container = grid();
   const show = (name) => {
     const column = columns.find((one) => one.name === name);
     if (!column) return;
-    place.querySelectorAll(".chart").forEach((box) => explained.delete(box) && dropped(box));
-    place.replaceChildren(columnPicture(column, noted));
+    container.querySelectorAll(".chart").forEach((box) => explained.delete(box) && removeChart(box));
+    container.replaceChildren(columnPicture(column, noted));
   };
   const names = columns.map(({ name }) => name);
   const input = searchable(names, "other-column", show);
   show(names[0]);
-  const label = columns.length > 1 ? `Another of ${shown(columns.length)} columns` : "Another column";
-  return block(controls(control(label, input)), place);
+  const label = columns.length > 1 ? `Another of ${shown(columns.length)} features` : "Another feature";
+  return block(controls(control(label, input)), container);
 }
 
-// A select, or with many names an input that finds them.
+// A select, or an input with suggestions if names are many.
 function searchable(names, id, choose) {
   const few = names.length <= MOST_OPTIONS;
-  const attributes = { id, value: names[0], autocomplete: "off", placeholder: "a column's name" };
+  const attributes = { id, value: names[0], autocomplete: "off", placeholder: "name of a feature" };
   const input = few ? element("select", { id }, options(names)) : listed(element("input", attributes), names);
   input.addEventListener(few ? "change" : "input", () => choose(input.value));
   return input;
@@ -161,8 +161,8 @@ function searchable(names, id, choose) {
 // Pairs and terms -----------------------------------------------------------------------------------------------------
 
 function pairPictures(pairs) {
-  const said = quiet("What two columns say together, in decibans; five have the full colour.");
-  return [element("h3", {}, "Pairs"), said, grid(pairs.map(pairPicture))];
+  const text = quiet("Evidence of two features together, in decibans; the colour is full at five.");
+  return [element("h3", {}, "Pairs"), text, grid(pairs.map(pairPicture))];
 }
 
 function pairPicture({ names, cells }) {
@@ -195,12 +195,12 @@ function termsPicture({ name, terms }) {
 
 function termsChart(table, width) {
   const chosen = classIn(table);
-  const mine = drawable(
+  const ranked = drawable(
     rowsOf(table).filter((row) => row.class === chosen),
     "decibans",
   );
-  mine.sort((a, b) => b.decibans - a.decibans);
-  const few = mine.length <= 2 * MOST_TERMS;
-  const terms = few ? mine : [...mine.slice(0, MOST_TERMS), ...mine.slice(-MOST_TERMS)];
+  ranked.sort((a, b) => b.decibans - a.decibans);
+  const few = ranked.length <= 2 * MOST_TERMS;
+  const terms = few ? ranked : [...ranked.slice(0, MOST_TERMS), ...ranked.slice(-MOST_TERMS)];
   return filled("terms", width, { terms }, { height: BAR * terms.length });
 }

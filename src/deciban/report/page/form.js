@@ -1,4 +1,4 @@
-// Form: a row to start from, and an input for each of its cells.
+// Form: a row to start from, and an input for each of its values.
 
 const MOST_FIELDS = 40;
 const MOST_LEVELS = 50;
@@ -9,7 +9,7 @@ const fields = []; // {place, read() → cell, write(cell), input, control}
 function rowControls() {
   const { numbers = [], labels = [] } = figures.rows ?? {};
   const names = numbers.length ? numbers.map((number, i) => rowName(number, labels[i])) : ["empty"];
-  const which = placesOf("row", names);
+  const which = indexSelect("row", names);
   const button = element("button", { type: "button", id: "reset" }, "Reset");
   which.addEventListener("change", reset);
   button.addEventListener("click", () => {
@@ -20,7 +20,7 @@ function rowControls() {
 }
 
 const rowName = (number, label, word = "") =>
-  `${number}${there(label) ? `: ${written(label)}` : ""}${word ? `, ${word}` : ""}`;
+  `${number}${present(label) ? `: ${written(label)}` : ""}${word ? `, ${word}` : ""}`;
 
 function reset() {
   const cells = figures.rows?.cells?.[Number(byId("row").value)];
@@ -31,17 +31,17 @@ function reset() {
 // 1.0 is 1 in JSON, and the class "1.0".
 const isLabel = (name, label) => name === written(label) || (typeof label === "number" && Number(name) === label);
 
-// Right or wrong, where the label is known; when there is time for it.
-function judgeRows(first = 0) {
+// Marks rows as right or wrong, a few at a time.
+function markRows(first = 0) {
   const { numbers = [] } = figures.rows ?? {};
   if (figures.kind === "numbers" || first >= numbers.length) return;
   setTimeout(() => {
-    for (let i = first; i < Math.min(first + 20, numbers.length); i++) judgeRow(i);
-    judgeRows(first + 20);
+    for (let i = first; i < Math.min(first + 20, numbers.length); i++) markRow(i);
+    markRows(first + 20);
   });
 }
 
-function judgeRow(i) {
+function markRow(i) {
   const { numbers, labels, cells } = figures.rows;
   if (labels[i] === null) return;
   const { problem, predicted } = scorer.score(cells[i]);
@@ -52,56 +52,56 @@ function judgeRow(i) {
 
 // Cells ---------------------------------------------------------------------------------------------------------------
 
-// The most telling columns first; what is beyond MOST_FIELDS is behind a button.
+// Features with most evidence first; more than MOST_FIELDS are collapsed.
 function form(columns) {
   const ranked = new Map((figures.evidence?.ranking ?? []).map(({ name }, i) => [name, i]));
   const rank = (i) => ranked.get(columns[i].name) ?? 1e9;
   const order = [...columns.keys()].sort((a, b) => rank(a) - rank(b) || a - b);
   const rest = order.slice(MOST_FIELDS);
-  const made = element("form", { class: "form", id: "cells", autocomplete: "off" });
-  made.addEventListener("submit", (event) => event.preventDefault());
-  made.addEventListener("input", rescore);
-  made.append(fieldsOf(columns, order.slice(0, MOST_FIELDS)));
-  fields.push(...rest.map(keptField));
-  if (rest.length) made.append(folded(`Show all: ${rest.length} more columns`, () => shownFields(columns, rest)));
-  return made;
+  const node = element("form", { class: "form", id: "cells", autocomplete: "off" });
+  node.addEventListener("submit", (event) => event.preventDefault());
+  node.addEventListener("input", rescore);
+  node.append(fieldsOf(columns, order.slice(0, MOST_FIELDS)));
+  fields.push(...rest.map(hiddenField));
+  if (rest.length) node.append(folded(`Show all: ${rest.length} more features`, () => shownFields(columns, rest)));
+  return node;
 }
 
 function fieldsOf(columns, places) {
-  const made = places.map((place) => field(columns[place], place));
-  fields.push(...made);
+  const added = places.map((place) => field(columns[place], place));
+  fields.push(...added);
   return element(
     "div",
     { class: "fields" },
-    made.map((one) => one.control),
+    added.map((one) => one.control),
   );
 }
 
-// The cell of a column that is not shown.
-function keptField(place) {
-  let kept = null;
-  return { place, read: () => kept, write: (cell) => (kept = cell) };
+// The value of a feature that is not shown.
+function hiddenField(place) {
+  let value = null;
+  return { place, read: () => value, write: (cell) => (value = cell) };
 }
 
 function shownFields(columns, places) {
-  const kept = places.map((place) => fields.find((one) => one.place === place).read());
+  const values = places.map((place) => fields.find((one) => one.place === place).read());
   const others = fields.filter((one) => !places.includes(one.place));
   fields.splice(0, fields.length, ...others);
-  const made = fieldsOf(columns, places);
-  fields.slice(others.length).forEach((one, i) => one.write(kept[i]));
-  return made;
+  const node = fieldsOf(columns, places);
+  fields.slice(others.length).forEach((one, i) => one.write(values[i]));
+  return node;
 }
 
 function field(column, place) {
-  const made = inputFor(column);
+  const node = inputFor(column);
   const about = figures.head.columns.find(({ name }) => name === column.name);
   const ranged = column.kind === "number" && about && about.low !== null;
   const label = columnName(column, figures.scoring.columns) + (ranged ? ` (${typedSpan(about.low, about.high)})` : "");
   const attributes = { class: column.kind === "text" ? "control wide" : "control" };
-  const whole = control(label, made.input, attributes);
-  made.input.setAttribute("aria-describedby", "problem");
-  if (column.levels?.length > MOST_LEVELS) listed(made.input, column.levels);
-  return { ...made, place, control: whole };
+  const whole = control(label, node.input, attributes);
+  node.input.setAttribute("aria-describedby", "problem");
+  if (column.levels?.length > MOST_LEVELS) listed(node.input, column.levels);
+  return { ...node, place, control: whole };
 }
 
 function inputFor(column) {
@@ -114,28 +114,28 @@ function inputFor(column) {
   return writtenField(element("input", { inputmode }), column);
 }
 
-// A date with a clock if the model has seen one; where that is not known, text.
+// A date with a time of day if the training rows had one; text where that is not known.
 function momentInput({ kind, clock }) {
   if (kind === "time") return element("input", { type: "time", step: 1 });
   if (clock === null || clock === undefined) return element("input", {});
   return element("input", clock ? { type: "datetime-local", step: 1 } : { type: "date" });
 }
 
-// The cell of a row stays as it is until it is edited: an input drops line breaks, and shows "" as it shows nothing.
+// A value stays as it is until it is edited: an input drops line breaks, and cannot show "".
 function writtenField(input, column) {
-  let kept = null;
+  let value = null;
   let text = "";
   const write = (cell) => {
-    kept = cell ?? null;
-    const shown = there(cell) ? String(cell) : "";
+    value = cell ?? null;
+    const shown = present(cell) ? String(cell) : "";
     input.value = { "datetime-local": shown.replace(" ", "T"), date: shown.slice(0, 10) }[input.type] ?? shown;
     input.placeholder = cell === "" ? "empty" : "missing";
     text = input.value;
   };
-  return { input, read: () => (input.value === text ? kept : Scoring.read(column, input.value)), write };
+  return { input, read: () => (input.value === text ? value : Scoring.read(column, input.value)), write };
 }
 
-// A value that is not among the levels, such as one never seen, is added when a row has it.
+// An unseen level is added when a row has it.
 function chosenField(levels) {
   const known = [null, ...levels];
   const input = element("select", {}, options(["(missing)", ...levels.map(written)], [...known.keys()]));
@@ -143,7 +143,7 @@ function chosenField(levels) {
     let at = known.indexOf(cell ?? null);
     if (at < 0) {
       at = known.push(cell) - 1;
-      input.append(element("option", { value: at }, `${cell} (not seen)`));
+      input.append(element("option", { value: at }, `${cell} (unseen)`));
     }
     input.value = at;
   };

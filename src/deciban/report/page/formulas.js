@@ -1,4 +1,4 @@
-// Formulas of families/formulas.py: each adds to the parts of a row.
+// Formulas of export/formulas.py: each adds to the parts of a row.
 const Formulas = (() => {
   "use strict";
 

@@ -1,25 +1,25 @@
-// Head: what the model is, what it learned from, and what it did with its columns.
+// Head: the model, its training rows, and what it does with each feature.
 
 function head() {
   const { head: about } = figures;
   byId("head").append(
     element("h1", {}, figures.title),
     element("p", { class: "lead" }, about.sentence),
-    quiet(rowsSaid(about)),
-    ...[notes(about.notes)].filter(there),
-    ...settingsSaid(about.settings),
+    quiet(rowsText(about)),
+    ...[notes(about.notes)].filter(present),
+    ...settingsText(about.settings),
     columnsTable(about.columns),
   );
   byId(figures.kind === "numbers" ? "reading-classes" : "reading-numbers").remove();
   byId("version").textContent = `Made by deciban ${figures.version}.`;
 }
 
-function rowsSaid({ label, learned, judged, width, missing }) {
-  const said = [`Judged on ${shown(judged.rows)} rows${counts(judged.by_class)}.`];
-  said.push(`${plural(width, "column")}${missing === null ? "" : `, ${missingSaid(missing)} of the cells missing`}.`);
-  if (learned.rows !== null) said.unshift(`Learned from ${shown(learned.rows)} rows${counts(learned.by_class)}.`);
-  if (label) said.unshift(`Label: ${label}.`);
-  return said.join(" ");
+function rowsText({ label, training, evaluated, width, missing }) {
+  const texts = [`Evaluated on ${shown(evaluated.rows)} rows${counts(evaluated.by_class)}.`];
+  texts.push(`${plural(width, "feature")}${missing === null ? "" : `, missing values: ${missingText(missing)}`}.`);
+  if (training.rows !== null) texts.unshift(`Fitted to ${shown(training.rows)} rows${counts(training.by_class)}.`);
+  if (label) texts.unshift(`Label: ${label}.`);
+  return texts.join(" ");
 }
 
 function counts(byClass) {
@@ -28,28 +28,28 @@ function counts(byClass) {
   return ` (${classes.map((name, k) => `${name}: ${shown(byClass[k])}`).join(", ")})`;
 }
 
-function settingsSaid(settings) {
+function settingsText(settings) {
   if (!settings.length) return [];
   const set = settings.filter((setting) => !setting.default).map(({ name, value }) => `${name} = ${value}`);
-  const said = set.length ? `Settings: ${set.join(", ")}; all others are defaults.` : "All settings are defaults.";
+  const text = set.length ? `Settings: ${set.join(", ")}; all others are defaults.` : "All settings are defaults.";
   const rows = settings.map((s) => [s.name, String(s.value), s.default ? "default" : "set"]);
-  return [element("p", {}, said), foldedTable("All settings", { fields: ["setting", "value", ""], rows })];
+  return [element("p", {}, text), foldedTable("All settings", { fields: ["setting", "value", ""], rows })];
 }
 
 function columnsTable(columns) {
   const unit = figures.evidence?.unit ?? "decibans";
-  const fields = ["column", "kind", "missing", "values", "what the model did with it", "why", `mean |${unit}|`];
-  const told = (c) => [missingSaid(c.missing), valuesOf(c), c.treatment, c.why, c.decibans];
-  const rows = columns.map((c) => [columnName(c, columns), c.kind, ...told(c)]);
+  const fields = ["feature", "kind", "missing", "values", "treatment", "why", `mean |${unit}|`];
+  const about = (c) => [missingText(c.missing), valuesOf(c), c.treatment, c.why, c.decibans];
+  const rows = columns.map((c) => [columnName(c, columns), c.kind, ...about(c)]);
   const table = boxed(
     tableOf(fields, rows, { id: "columns", style: `--unit: "${unit}"` }),
-    "Columns",
+    "Features",
     columns.length > 14,
   );
-  return block(element("h2", { class: "small" }, "Columns"), table);
+  return block(element("h2", { class: "small" }, "Features"), table);
 }
 
-function missingSaid(share) {
+function missingText(share) {
   if (!share) return "none";
   return share < 0.001 ? "< 0.1%" : percent(share);
 }
@@ -58,5 +58,5 @@ function valuesOf({ kind, low, high, levels }) {
   if (kind === "boolean") return "";
   if (typeof low === "string") return `${low} to ${high}`; // dates
   if (low !== null && high !== null) return span(low, high);
-  return levels === null ? "" : `${shown(levels)} different`;
+  return levels === null ? "" : `${shown(levels)} distinct`;
 }

@@ -1,4 +1,4 @@
-// Coefficients, how they were found, and the boundary in the plane.
+// Coefficients, the path of the solver, and the decision boundary.
 
 const MOST_COEFFICIENTS = 40;
 const REACH = 3; // times the largest coefficient
@@ -14,7 +14,7 @@ function linear() {
     notes(l.notes ?? []),
     grid(l.coefficients.map(coefficientsPicture), path),
   ];
-  section.append(...parts.filter(there));
+  section.append(...parts.filter(present));
 }
 
 // Without the intercept, which is on another scale; intervals as far as they are drawn.
@@ -24,19 +24,19 @@ function coefficientsPicture({ title, rows: table }) {
   const all = slopes.length ? slopes : whole;
   all.sort((a, b) => Math.abs(b.estimate) - Math.abs(a.estimate));
   const reach = REACH * Math.abs(all[0].estimate);
-  const within = (end) => (there(end) ? Math.min(Math.max(end, -reach), reach) : end);
+  const within = (end) => (present(end) ? Math.min(Math.max(end, -reach), reach) : end);
   const largest = all.slice(0, MOST_COEFFICIENTS);
   const coefficients = largest.map((row) => ({ ...row, from: within(row.low), to: within(row.high) }));
   const height = BAR * coefficients.length;
   const cut = coefficients.some((row) => row.from !== row.low || row.to !== row.high);
-  const said = [
+  const texts = [
     all.length > coefficients.length ? `The largest ${coefficients.length} of ${shown(all.length)}.` : "",
     cut ? `Intervals are cut off at ±${shown(reach)}.` : "",
   ];
   return picture({
     title,
     level: "h3",
-    note: said.join(" ").trim() || null,
+    note: texts.join(" ").trim() || null,
     label: `Coefficients of ${title}`,
     least: AXIS + height,
     table,
@@ -50,9 +50,9 @@ function pathPicture(table) {
   const above = (x, floor) => (x > floor ? x - floor : null); // null where it has no logarithm
   const path = rows.map((row) => ({ ...row, above: above(row.objective, least), gradient: above(row.gradient, 0) }));
   return picture({
-    title: "The way to the optimum",
+    title: "Convergence",
     level: "h3",
-    note: "By iteration; heights are logarithmic.",
+    note: "By iteration; both axes are logarithmic upwards.",
     label: "Objective and gradient by iteration",
     least: 300,
     table,
@@ -65,7 +65,7 @@ function boundary() {
   const section = byId("boundary");
   if (!b) return section.remove();
   const data = { points: rowsOf(b.points), densities: rowsOf(b.densities), ties: rowsOf(b.ties) };
-  const made = picture({
+  const figure = picture({
     label: `Where the most probable class changes, over ${b.names.join(" and ")}`,
     least: 380,
     table: b.points,
@@ -74,5 +74,5 @@ function boundary() {
       return width < 500 ? { ...spec, config: { legend: { orient: "bottom", direction: "vertical" } } } : spec;
     },
   });
-  section.append(...[notes(b.notes), made].filter(there));
+  section.append(...[notes(b.notes), figure].filter(present));
 }

@@ -1,27 +1,27 @@
-// Parts: elements, numbers and tables. Every name goes in as text (textContent), never as markup.
+// Elements, numbers and tables. Every name is set as text (textContent), never as markup.
 
 const figures = JSON.parse(document.getElementById("figures").textContent);
 const MOST_TABLE_ROWS = 1000;
 const byId = (id) => document.getElementById(id);
-const there = (value) => value !== null && value !== undefined;
+const present = (value) => value !== null && value !== undefined;
 
 // Elements ------------------------------------------------------------------------------------------------------------
 
 function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
+  const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (there(value) && value !== false) made.setAttribute(name, value === true ? "" : value);
+    if (present(value) && value !== false) node.setAttribute(name, value === true ? "" : value);
   }
-  made.append(...children.flat().filter(there));
-  return made;
+  node.append(...children.flat().filter(present));
+  return node;
 }
 
 function options(names, values = names) {
   return names.map((name, i) => element("option", { value: values[i] }, String(name)));
 }
 
-// A select of names whose values are their places.
-const placesOf = (id, names) => element("select", { id }, options(names, [...names.keys()]));
+// A select of names whose values are their indices.
+const indexSelect = (id, names) => element("select", { id }, options(names, [...names.keys()]));
 
 let labelled = 0;
 
@@ -41,7 +41,7 @@ function notes(all) {
   return lines.length ? element("ul", { class: "notes" }, lines) : null;
 }
 
-// What a summary hides is made when it is first opened; renew() makes it again.
+// A collapsible part, made when it is first opened; renew() makes it again.
 function folded(summary, make) {
   const details = element("details", {}, element("summary", {}, summary));
   let inside = null;
@@ -55,7 +55,7 @@ function folded(summary, make) {
   return details;
 }
 
-// Many names: a list of them, made when the input is first entered.
+// Suggestions for an input, made when it first has the focus.
 function listed(input, names) {
   const id = `${input.id}-names`;
   const option = (name) => element("option", { value: String(name) });
@@ -67,24 +67,24 @@ function listed(input, names) {
 
 // Numbers -------------------------------------------------------------------------------------------------------------
 
-// A cell or a label as Python writes it.
+// A value or a label as Python prints it.
 const written = (value) => (value === true ? "True" : value === false ? "False" : String(value));
 
-// A number for people: four digits, thousands parted (of a year they are not).
-function shown(value, digits = 4, parted = 1000) {
-  if (!there(value) || Number.isNaN(value)) return "–";
+// A number for people: four digits, with thousands separators from `grouped` on (years have none).
+function shown(value, digits = 4, grouped = 1000) {
+  if (!present(value) || Number.isNaN(value)) return "–";
   if (value === "inf" || value === Infinity) return "∞";
   if (value === "-inf" || value === -Infinity) return "−∞";
   if (typeof value !== "number") return String(value);
   const size = Math.abs(value);
-  if (Number.isInteger(value) && size < 1e15) return value.toLocaleString("en-US", { useGrouping: size >= parted });
+  if (Number.isInteger(value) && size < 1e15) return value.toLocaleString("en-US", { useGrouping: size >= grouped });
   const most = size >= 1000 ? Math.max(6, digits) : digits;
   if (size !== 0 && (size < 1e-4 || (size >= 1e7 && digits < 7))) return value.toExponential(digits - 2);
   return value.toLocaleString("en-US", { maximumSignificantDigits: most });
 }
 
-// How many digits tell two numbers apart, and what lies between them.
-function digitsApart(low, high) {
+// The digits that distinguish two numbers, and those between them.
+function digitsBetween(low, high) {
   const times = Math.max(Math.abs(low), Math.abs(high)) / (high - low);
   return times > 1 && times < 1e12 ? Math.min(17, Math.max(4, 2 + Math.ceil(Math.log10(times)))) : 4;
 }
@@ -99,13 +99,13 @@ function signed(value) {
 }
 
 const percent = (share) => (share === null || Number.isNaN(share) ? "–" : `${(100 * share).toFixed(1)}%`);
-// Documents that are no table are a column without a name.
+// A list of documents has no column name.
 const columnName = ({ name, kind }, { length }) =>
   length === 1 && kind === "text" && name === "0" ? "document" : name;
 const plural = (count, word) => `${shown(count)} ${word}${count === 1 ? "" : "s"}`;
-const span = (low, high, digits = digitsApart(low, high)) =>
+const span = (low, high, digits = digitsBetween(low, high)) =>
   [low, high].map((end) => shown(end, digits, 1e4)).join(" to ");
-const typedSpan = (low, high, digits = digitsApart(low, high)) => `${typed(low, digits)} to ${typed(high, digits)}`;
+const typedSpan = (low, high, digits = digitsBetween(low, high)) => `${typed(low, digits)} to ${typed(high, digits)}`;
 const isNumber = (value) => typeof value === "number" || value === "inf" || value === "-inf";
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
@@ -120,7 +120,7 @@ function tableOf(fields, rows, attributes = {}) {
   const head = fields.map((name, j) => element("th", { scope: "col", class: numeric[j] ? "number" : null }, name));
   const cell = (value, j) => {
     if (numeric[j]) return element("td", { class: "number" }, shown(value));
-    const text = typeof value === "string" ? value : shown(value); // a value may be called "inf"
+    const text = typeof value === "string" ? value : shown(value); // a level may be called "inf"
     if (j === 0) return element("th", { scope: "row" }, text);
     return element("td", { class: text.length > 24 ? "long" : null }, text);
   };

@@ -1,42 +1,42 @@
-// One prediction: scored anew whenever a cell changes, and explained part by part.
+// One prediction: scored again whenever a value changes, and explained part by part.
 
 const MOST_PARTS = 15;
 const MOST_CLASSES = 12;
 const DECIBANS = 10 / Math.LN10; // in one nat
 let scorer = null;
 let explanation = []; // the parts that are shown
-let waterfall = null; // their figure, if there is any
-const sideSelects = () => [byId("target"), byId("against")].filter(there);
+let waterfall = null; // their figure, if there is one
+const sideSelects = () => [byId("target"), byId("against")].filter(present);
 
 async function prediction() {
   const section = byId("prediction");
   const { scoring } = figures;
   if (!scoring?.columns) {
     const why = scoring?.why ? `: ${scoring.why}` : ".";
-    return section.append(element("p", {}, `This model is not scored inside the page${why}`));
+    return section.append(element("p", {}, `This model cannot be scored in the page${why}`));
   }
   scorer = await Scoring.load(scoring);
-  const said = `${figures.rows?.sentence ?? ""} Change a cell and see what it says; an empty cell is missing.`;
-  section.append(element("p", {}, said), rowControls(), form(scoring.columns), result());
+  const text = `${figures.rows?.sentence ?? ""} Change a value to see its evidence; an empty field is a missing value.`;
+  section.append(element("p", {}, text), rowControls(), form(scoring.columns), result());
   reset();
-  judgeRows();
+  markRows();
 }
 
 // Why there is no sum to show, if there is none.
 function noSum() {
-  if (figures.kind !== "numbers" && figures.classes.length < 2) return "It is the only class there is.";
+  if (figures.kind !== "numbers" && figures.classes.length < 2) return "There is only one class.";
   const { corrections } = figures.scoring.finish;
   const curved = corrections.some(({ curves }) => curves);
-  return curved ? "Probabilities are corrected by curves, so they are no sum of what columns say." : "";
+  return curved ? "Probabilities are calibrated by curves, so they are not a sum over features." : "";
 }
 
 function result() {
-  const said = [
+  const parts = [
     element("p", { class: "problem", id: "problem", role: "alert" }),
     element("p", { class: "result", id: "result", "aria-live": "polite" }),
     element("div", { class: "bars", id: "probabilities" }),
   ];
-  return block(...said, ...(noSum() ? [quiet(noSum())] : explanationParts()));
+  return block(...parts, ...(noSum() ? [quiet(noSum())] : explanationParts()));
 }
 
 function explanationParts() {
@@ -64,17 +64,17 @@ function sideControls() {
     select.addEventListener("change", rescore);
     return select;
   };
-  const target = side("target", "the class predicted");
-  return controls(control("Explain", target), control("against", side("against", "the runner-up")));
+  const target = side("target", "the predicted class");
+  return controls(control("Explain", target), control("against", side("against", "the runner-up class")));
 }
 
 // Scoring -------------------------------------------------------------------------------------------------------------
 
 function rescore() {
   const { cells, problem } = cellsRead();
-  const found = problem ? { problem } : scorer.score(cells);
-  byId("problem").textContent = found.problem ?? "";
-  if (!found.problem) showResult(found);
+  const scored = problem ? { problem } : scorer.score(cells);
+  byId("problem").textContent = scored.problem ?? "";
+  if (!scored.problem) showResult(scored);
 }
 
 // The cells of the form, and what is wrong with the first that cannot be read.
@@ -91,54 +91,54 @@ function cellsRead() {
   return { cells, problem };
 }
 
-function showResult(found) {
-  const { predicted, proba, mean } = found;
+function showResult(scored) {
+  const { predicted, proba, mean } = scored;
   if (figures.kind === "numbers") {
     byId("result").textContent = `Mean ${shown(mean)}`;
   } else {
     byId("result").textContent = `${figures.classes[predicted]}, with probability ${probability(proba[predicted])}`;
     showProbabilities(proba);
   }
-  if (waterfall) showExplanation(found);
+  if (waterfall) showExplanation(scored);
 }
 
-function showExplanation(found) {
+function showExplanation(scored) {
   const numbers = figures.kind === "numbers";
-  const sides = numbers ? [0, 0] : sidesOf(found);
-  const all = allParts(found, sides);
+  const sides = numbers ? [0, 0] : sidesOf(scored);
+  const all = allParts(scored, sides);
   const total = all[all.length - 1].value;
   const [target, against] = sides.map((k) => figures.classes[k]);
   byId("waterfall-note").textContent = numbers
     ? `The linear predictor is ${shown(total)}.`
-    : `${target} against ${against}: ${signed(total)} decibans, ${odds(total)}.`;
+    : `${target} against ${against}: ${signed(total)} dban, ${odds(total)}.`;
   const rows = all.map(({ name, value }) => [name, value]);
   const table = tableOf(["", numbers ? "predictor" : "decibans"], rows);
   byId("parts-table").replaceChildren(boxed(table, "All parts", true));
-  showWaterfall(telling(all));
+  showWaterfall(strongest(all));
 }
 
 const namesOf = (parts) => JSON.stringify(parts.map(({ name }) => name));
 
-// Bars move where they are the same in the same order; Vega would leave others in the order that they had.
+// Bars move if they are the same in the same order; otherwise Vega would keep their old order.
 function showWaterfall(parts) {
   explanation = parts;
   const { box } = waterfall;
   const { view, bars } = drawings.get(box);
   box.setAttribute("aria-label", `Waterfall: ${parts.map(({ name, value }) => `${name} ${signed(value)}`).join(", ")}`);
   box.style.setProperty("--least", `${AXIS + BAR * parts.length}px`);
-  if (view && bars === namesOf(parts)) view.data("parts", apart(barsOf(parts))).run();
-  else again(box);
+  if (view && bars === namesOf(parts)) view.data("parts", unreservedRows(barsOf(parts))).run();
+  else redraw(box);
 }
 
 // Probabilities -------------------------------------------------------------------------------------------------------
 
-// Close to 0 and 1 with the digits that tell them from it.
+// With the digits that distinguish it from 0 and 1.
 function probability(p) {
   if (p > 0.9999) return p === 1 ? "1" : `1 − ${(1 - p).toPrecision(2)}`;
   return p >= 0.0001 ? p.toFixed(4) : p.toPrecision(2);
 }
 
-// Of many classes the likeliest.
+// The most probable of many classes.
 function showProbabilities(proba) {
   const order = [...proba.keys()];
   if (order.length > MOST_CLASSES) order.sort((a, b) => proba[b] - proba[a]).splice(MOST_CLASSES);
@@ -173,7 +173,7 @@ function timesLikelier(bans) {
 
 // Parts ---------------------------------------------------------------------------------------------------------------
 
-// The class explained and another that it is weighed against: by default the one predicted, and the runner-up.
+// The explained class and the one it is compared with: by default the predicted and the runner-up class.
 function sidesOf({ joint, predicted }) {
   const [first, second] = sideSelects().map((select) => Number(select.value));
   const target = first < 0 ? predicted : first;
@@ -183,7 +183,7 @@ function sidesOf({ joint, predicted }) {
   return [target, best === target ? (target + 1) % joint.length : best];
 }
 
-// Prior, parts with their values from the strongest on, what belongs to no column, and the sum.
+// The prior, parts in descending order, those that belong to no feature, and the sum.
 function allParts({ labels, last, nats, joint }, [target, against]) {
   const numbers = figures.kind === "numbers";
   const neither = (row) => !numbers && row[target] === -Infinity && row[against] === -Infinity;
@@ -191,13 +191,13 @@ function allParts({ labels, last, nats, joint }, [target, against]) {
   const value = (row) => (numbers ? row[0] : decibans(row));
   const [first, ...rest] = labels.map((name, i) => ({ name, value: value(nats[i]), last: last[i] }));
   rest.sort((a, b) => a.last - b.last || Math.abs(b.value) - Math.abs(a.value));
-  // where neither is possible the prior alone is left
+  // where both are impossible, the prior alone
   const total = neither(joint) ? first.value : first.value + sum(rest.map(({ value }) => value));
   return [first, ...rest, { name: numbers ? "predictor" : "log-odds", value: total, total: true }];
 }
 
-// The strongest parts, the others as one.
-function telling(all) {
+// The strongest parts, and the others as one.
+function strongest(all) {
   const rest = all.slice(1, -1).filter(({ last }) => !last);
   if (rest.length <= MOST_PARTS + 1) return all;
   const others = rest.slice(MOST_PARTS);
@@ -205,7 +205,7 @@ function telling(all) {
   return [all[0], ...rest.slice(0, MOST_PARTS), one, ...all.slice(1 + rest.length)];
 }
 
-// Each bar begins where the last one ended. Where a part is infinite, the sum is drawn as far as its parts are.
+// Each bar starts where the last one ended; an infinite sum is drawn as far as its parts.
 function barsOf(parts) {
   const times = new Map();
   let end = 0;
@@ -213,7 +213,7 @@ function barsOf(parts) {
     const start = total ? 0 : end;
     end = total && !Number.isFinite(parts[i].value) ? end : start + value;
     times.set(name, (times.get(name) ?? 0) + 1);
-    const called = times.get(name) > 1 ? `${name} ${times.get(name)}` : name;
-    return { name: called, value, start, end, text: signed(parts[i].value), what: total ? "sum" : "part" };
+    const unique = times.get(name) > 1 ? `${name} ${times.get(name)}` : name;
+    return { name: unique, value, start, end, text: signed(parts[i].value), what: total ? "sum" : "part" };
   });
 }

@@ -1,6 +1,6 @@
-// Quality: metrics, residuals, confusion and calibration. Thresholds have a file of their own.
+// Quality: metrics, residuals, confusion and calibration; see threshold.js for curves.
 
-const HOW = { "held-out": "Held-out rows.", "leave-one-out": "Leave-one-out.", learned: "Rows that were learned." };
+const HOW = { "held-out": "Held-out rows.", "leave-one-out": "Leave-one-out.", learned: "Training rows." };
 const DIAGONAL = [
   { x: 0, y: 0 },
   { x: 1, y: 1 },
@@ -21,8 +21,8 @@ function quality() {
 // Metrics -------------------------------------------------------------------------------------------------------------
 
 function metricsTable(metrics) {
-  const compared = metrics.some(({ prior }) => there(prior));
-  const ranged = metrics.some(({ low }) => there(low));
+  const compared = metrics.some(({ prior }) => present(prior));
+  const ranged = metrics.some(({ low }) => present(low));
   const plain = figures.kind === "numbers" ? "one mean for all" : "prior alone";
   const numbers = ["model", ...(ranged ? ["95% interval"] : []), ...(compared ? [plain] : [])];
   const head = [
@@ -40,8 +40,8 @@ function metricRow({ title, value, low, high, prior, meaning }, ranged, compared
     {},
     element("th", { scope: "row" }, title),
     element("td", { class: "number strong" }, shown(value)),
-    ranged ? element("td", { class: "number" }, there(low) ? span(low, high) : "") : null,
-    compared ? element("td", { class: "number" }, there(prior) ? shown(prior) : "") : null,
+    ranged ? element("td", { class: "number" }, present(low) ? span(low, high) : "") : null,
+    compared ? element("td", { class: "number" }, present(prior) ? shown(prior) : "") : null,
     element("td", { class: "meaning" }, meaning ?? ""),
   );
 }
@@ -50,7 +50,7 @@ function residuals(table) {
   const numbers = table.rows.flat().filter(Number.isFinite);
   const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
   const diagonal = [low, high].map((x) => ({ x, y: x }));
-  const made = picture({
+  const figure = picture({
     title: "Observed against predicted",
     level: "h3",
     note: "A perfect model lies on the diagonal.",
@@ -59,12 +59,12 @@ function residuals(table) {
     table,
     make: (width) => filled("residuals", width, { residuals: rowsOf(table), diagonal }, { height: 340 }),
   });
-  return element("div", { class: "block grid" }, made);
+  return element("div", { class: "block grid" }, figure);
 }
 
 // Confusion -----------------------------------------------------------------------------------------------------------
 
-// Of all classes that were judged, known to the model or not.
+// Of all classes of the rows, whether the model knows them or not.
 function confusion({ confusion: counted, by_class: each, classes: names }) {
   const corner = element("td", { class: "corner" });
   const head = [corner, ...names.map((name) => element("th", { scope: "col", title: name }, name))];
@@ -72,7 +72,7 @@ function confusion({ confusion: counted, by_class: each, classes: names }) {
   const table = headed(head, body, { class: names.length > 12 ? "matrix" : "matrix short", id: "confusion" });
   return block(
     element("h3", {}, "Confusion"),
-    quiet("Rows are true classes, columns the most probable ones."),
+    quiet("Rows are true classes, columns predicted classes."),
     boxed(table, "Confusion", names.length > 30),
     each ? foldedTable("Each class against the others", each) : null,
   );
@@ -84,7 +84,7 @@ function confusionRow(name, row) {
   return element("tr", {}, element("th", { scope: "row" }, name), cells);
 }
 
-// The more, the deeper its colour.
+// The larger the share, the deeper the colour.
 function shaded(cell, share) {
   cell.style.setProperty("--share", share);
   return cell;
@@ -92,14 +92,14 @@ function shaded(cell, share) {
 
 // Calibration ---------------------------------------------------------------------------------------------------------
 
-const ofWhom = ({ title, class: name }) => title || (name ?? "the predicted class");
+const calibratedClass = ({ title, class: name }) => title || (name ?? "the predicted class");
 
 function calibration(all) {
   let at = all[0];
-  const which = placesOf("calibration-class", all.map(ofWhom));
+  const which = indexSelect("calibration-class", all.map(calibratedClass));
   const note = element("p", { id: "calibration-note" });
-  const made = picture({
-    label: "Share of rows that are of the class, against the probability given to it, with rows below",
+  const figure = picture({
+    label: "Observed share of the class against its predicted probability, with rows below",
     least: 420,
     make: (width) => calibrationChart(at, Math.min(width, 420)),
   });
@@ -108,13 +108,13 @@ function calibration(all) {
     at = all[Number(which.value)];
     note.textContent = calibrationNote(at);
     data.renew();
-    again(made.box);
+    redraw(figure.box);
   };
   which.addEventListener("change", choose);
   choose();
-  made.prepend(element("figcaption", {}, note));
-  made.append(data);
-  return block(element("h3", {}, "Calibration"), all.length > 1 ? controls(control("Of", which)) : null, made);
+  figure.prepend(element("figcaption", {}, note));
+  figure.append(data);
+  return block(element("h3", {}, "Calibration"), all.length > 1 ? controls(control("Class", which)) : null, figure);
 }
 
 function calibrationChart({ bins }, width) {
@@ -124,5 +124,5 @@ function calibrationChart({ bins }, width) {
 
 function calibrationNote(at) {
   const how = "A calibrated model lies on the diagonal; bars are 95% intervals, rows are counted below.";
-  return `Of ${ofWhom(at)}: expected calibration error ${shown(at.ece)}. ${how}`;
+  return `${calibratedClass(at)}: expected calibration error ${shown(at.ece)}. ${how}`;
 }

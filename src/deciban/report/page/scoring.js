@@ -95,12 +95,10 @@ const Scoring = (() => {
     return kept.map((x) => Math.log(x) - total);
   }
 
-  const MEANS = { gaussian: (eta) => eta, poisson: Math.exp, exponential: (eta) => (eta < 0 ? -1 / eta : Infinity) };
-
   // What is made of the scores: probabilities and the most probable class, or a mean.
   function finished(joint, finish) {
-    if (finish.mean) return { proba: [], predicted: 0, mean: MEANS[finish.mean](joint[0]) };
-    if (!finish.probable) return { proba: undefined, predicted: largest(joint) };
+    if (finish.mean) return { proba: [], predicted: 0, mean: new Function("eta", `return ${finish.mean}`)(joint[0]) };
+    if (!finish.probabilities) return { proba: undefined, predicted: largest(joint) };
     let logP = logProba(joint, finish.prior);
     let predicted = largest(joint.some((x) => x > -Infinity) ? joint : finish.prior);
     for (const correction of finish.corrections) {

@@ -1,4 +1,4 @@
-// Threshold: the counts and rates where a class is called at a probability or more, and the curves of all of them.
+// Threshold: counts and rates where a class is predicted from a probability on, and their curves.
 
 const COUNTS = ["tp", "fp", "tn", "fn"];
 const RATES = ["sensitivity", "specificity", "precision", "f1"];
@@ -16,20 +16,20 @@ function curves(all) {
     "aria-describedby": "threshold-note",
   });
   const number = element("input", { type: "number", id: "threshold-number", min: 0, max: 1, inputmode: "decimal" });
-  const which = placesOf(
+  const which = indexSelect(
     "curve",
     all.map((curve) => curve.class),
   );
   const set = (value) => threshold(Math.round(value * curveAt().steps));
   range.addEventListener("input", () => set(range.value));
   number.addEventListener("change", () => {
-    const typed = number.valueAsNumber; // NaN where it is none: then the threshold stays
+    const typed = number.valueAsNumber; // NaN if it is no number: then the threshold stays
     set(Number.isNaN(typed) ? now.step / curveAt().steps : Math.min(1, Math.max(0, typed)));
   });
   which.addEventListener("change", () => threshold(undefined, Number(which.value)));
   const above = controls(
     all.length > 1 ? control("Class", which) : null,
-    control("A row is called positive from this probability on", range, { class: "control slider" }),
+    control("Predict the positive class from this probability on", range, { class: "control slider" }),
     control("Threshold", number),
   );
   const pictures = [
@@ -65,12 +65,12 @@ function rates() {
 // Curves --------------------------------------------------------------------------------------------------------------
 
 function curvePicture(name, title, label) {
-  const made = picture({ title, level: "h3", label, least: 340, make: (width) => curveChart(name, width) });
-  made.querySelector("figcaption").append(element("p", { id: `${name}-note` }));
+  const figure = picture({ title, level: "h3", label, least: 340, make: (width) => curveChart(name, width) });
+  figure.querySelector("figcaption").append(element("p", { id: `${name}-note` }));
   const data = folded("Data", () => boxed(tableOf(curveAt()[name].fields, curveAt()[name].rows), "Data", true));
-  made.append(data);
-  curvePictures[name] = { box: made.box, data };
-  return made;
+  figure.append(data);
+  curvePictures[name] = { box: figure.box, data };
+  return figure;
 }
 
 function curveChart(name, width) {
@@ -79,7 +79,7 @@ function curveChart(name, width) {
   return filled(name, Math.min(width, 400), data, { height: Math.min(340, width * 0.92) });
 }
 
-// The precision of rows that are called at random.
+// The precision of random predictions.
 function atRandom({ positives, negatives }) {
   return [0, 1].map((x) => ({ x, y: positives / (positives + negatives) }));
 }
@@ -91,7 +91,7 @@ function pointsAt(name) {
   return Number.isNaN(x) || Number.isNaN(y) ? [] : [{ x, y }];
 }
 
-// The counts and rates where a class is called at probabilities of step/steps or more.
+// Counts and rates where a class is predicted at probabilities of step/steps or more.
 function ratesAt(step, place) {
   const { positives, negatives, ...curve } = figures.quality.curves[place];
   const tp = curve.tp[step];
@@ -115,12 +115,12 @@ function threshold(step, place = now.curve) {
   const moved = place !== now.curve;
   now.step = step ?? Math.round((now.step / curveAt().steps) * curve.steps);
   now.curve = place;
-  const found = ratesAt(now.step, place);
-  showThreshold(curve, found);
-  showCounts(curve, found);
+  const rates = ratesAt(now.step, place);
+  showThreshold(curve, rates);
+  showCounts(curve, rates);
   showCurveNotes(curve);
   for (const name of CURVES) moved ? drawOther(name) : movePoint(name);
-  return found;
+  return rates;
 }
 
 function showThreshold(curve, { sensitivity, specificity }) {
@@ -129,42 +129,42 @@ function showThreshold(curve, { sensitivity, specificity }) {
     input.step = 1 / curve.steps;
     input.value = value;
   }
-  const said = `${value}: sensitivity ${percent(sensitivity)}, specificity ${percent(specificity)}`;
-  byId("threshold").setAttribute("aria-valuetext", said);
+  const text = `${value}: sensitivity ${percent(sensitivity)}, specificity ${percent(specificity)}`;
+  byId("threshold").setAttribute("aria-valuetext", text);
   if (byId("curve")) byId("curve").value = now.curve;
   const { class: name, positives, negatives } = curve;
-  byId("threshold-note").textContent = `Positive is ${name}: ${shown(positives)} rows against ${shown(negatives)}.`;
+  byId("threshold-note").textContent = `The positive class is ${name}: ${shown(positives)} rows against ${shown(negatives)}.`;
 }
 
-function showCounts(curve, found) {
+function showCounts(curve, rates) {
   const { classes } = figures.quality;
   const other = classes.length === 2 ? classes.find((name) => name !== curve.class) : "others";
-  byId("called-positive").textContent = `called ${curve.class}`;
-  byId("called-negative").textContent = `called ${other}`;
-  byId("is-positive").textContent = `are ${curve.class}`;
-  byId("is-negative").textContent = `are ${other}`;
+  byId("called-positive").textContent = `predicted ${curve.class}`;
+  byId("called-negative").textContent = `predicted ${other}`;
+  byId("is-positive").textContent = `true ${curve.class}`;
+  byId("is-negative").textContent = `true ${other}`;
   for (const name of COUNTS) {
     const whole = name === "tp" || name === "fn" ? curve.positives : curve.negatives;
-    const cell = shaded(byId(`confusion-${name}`), whole ? found[name] / whole : 0);
-    cell.textContent = shown(found[name]);
+    const cell = shaded(byId(`confusion-${name}`), whole ? rates[name] / whole : 0);
+    cell.textContent = shown(rates[name]);
   }
-  for (const name of RATES) byId(`rate-${name}`).textContent = percent(found[name]);
+  for (const name of RATES) byId(`rate-${name}`).textContent = percent(rates[name]);
 }
 
 function showCurveNotes({ class: name, auc, auc_low: low, auc_high: high, average_precision: precision }) {
   const interval = low === null ? "" : ` (95% interval ${span(low, high)})`;
   byId("roc-note").textContent = `${name}: area ${shown(auc)}${interval}.`;
   byId("precision_recall-note").textContent =
-    `${name}: average precision ${shown(precision)}. Dashed: rows called at random.`;
+    `${name}: average precision ${shown(precision)}. Dashed: random predictions.`;
 }
 
 function drawOther(name) {
   const { box, data } = curvePictures[name];
   data.renew();
-  again(box);
+  redraw(box);
 }
 
-// Also where the chart is being drawn just now.
+// Also while the chart is being drawn.
 async function movePoint(name) {
   const drawing = drawings.get(curvePictures[name].box);
   await drawing.done;

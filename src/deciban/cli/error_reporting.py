@@ -1,0 +1,86 @@
+"""Errors as one line on stderr and an exit code: never a traceback for a user's mistake."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NoReturn, ParamSpec
+
+import typer
+
+from deciban.cli.process_exit import discard_stdout, os_error_message
+
+P = ParamSpec("P")
+
+
+def reported(command: Callable[P, None]) -> Callable[P, None]:
+    """The command, with errors as a message and exit code 1, Ctrl-C as 130, and warnings as lines on stderr."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        with warnings.catch_warnings():
+            printer = WarningPrinter()
+            try:
+                command(*args, **kwargs)
+                sys.stdout.flush()
+            except KeyboardInterrupt:
+                fail("interrupted", 130)
+            except BrokenPipeError:
+                discard_stdout()
+                raise typer.Exit(1) from None
+            except OSError as error:
+                fail(os_error_message(error))
+            except MemoryError:
+                fail("out of memory")
+            except ValueError as error:
+                from deciban.errors import DecibanError
+
+                if not isinstance(error, DecibanError):
+                    raise
+                fail(str(error))
+            finally:
+                printer.finish()
+
+    return run
+
+
+def say(message: str) -> None:
+    typer.echo(f"deciban: {message}", err=True)
+
+
+def fail(message: str, code: int = 1) -> NoReturn:
+    say(message)
+    raise typer.Exit(code) from None
+
+
+class WarningPrinter:
+    """Prints each kind of warning once: the batches of a long file often repeat one with other numbers."""
+
+    def __init__(self) -> None:
+        from deciban.errors import DecibanWarning
+
+        self.kind = DecibanWarning
+        self.first: dict[str, str] = {}
+        self.repeats = Counter[str]()
+        self.default = warnings.showwarning
+        warnings.simplefilter("always", DecibanWarning)
+        warnings.showwarning = self.show
+
+    def show(self, message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if not issubclass(category, self.kind):
+            self.default(message, category, *where, **more)
+            return
+        pattern = re.sub(r"\d+ rows? (is|are)", "rows are", str(message))
+        if pattern not in self.first:
+            self.first[pattern] = str(message)
+            say(f"warning: {message}")
+        elif str(message) != self.first[pattern]:
+            self.repeats[pattern] += 1
+
+    def finish(self) -> None:
+        for pattern, times in self.repeats.items():
+            say(f"warning: {times} more like {pattern[:60]!r}…")

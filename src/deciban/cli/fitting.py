@@ -1,0 +1,142 @@
+"""The work of `deciban fit`: from the rows of files to a model and its evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deciban.cli.model_kinds import KINDS, cell_type, model_of, words_of
+from deciban.cli.model_rows import for_model, in_memory, label_for, prepared, require_able, require_writable
+from deciban.cli.options import Reading, TargetOptions, columns_named, label_named, require_column
+from deciban.cli.progress import watched
+from deciban.data.cell_types import label_cell_types
+from deciban.data.files.mailboxes import Mailboxes
+from deciban.data.files.scan import Scan
+from deciban.errors import DecibanError
+from deciban.estimators import load
+from deciban.evaluation import Evaluation, cross_validate
+
+if TYPE_CHECKING:
+    from deciban.engines.engine_files import EngineFiles
+
+
+@dataclass(frozen=True)
+class ModelPlan:
+    """A model to fit, from which columns, and how to evaluate it."""
+
+    kind: str
+    params: Mapping[str, str]
+    columns: Sequence[str] | None
+    text: Sequence[str] | None
+    drop: Sequence[str] | None
+    calibrate: str | None
+    folds: int | None
+    loo: bool
+
+
+@contextmanager
+def opened(
+    data: Sequence[str], reading: Reading, output: Path, engine: str | None, *, quiet: bool
+) -> Iterator[Scan | EngineFiles]:
+    """The rows of files, after checking that the result can be written; shows progress while they are read."""
+    if engine is None:
+        scan = reading.scan(data)
+        require_writable(output, [part.path for part in scan.fragments])
+        with watched(scan, quiet=quiet):
+            yield scan
+        return
+    from deciban.cli.engine_runs import engine_files
+
+    require_writable(output, [path for path in data if Path(path).exists()])
+    with engine_files(engine, data, reading, quiet=quiet) as files:
+        yield files
+
+
+def fit_new(plan: ModelPlan, scan: Scan | EngineFiles, target: TargetOptions) -> tuple[Any, dict[str, Evaluation]]:
+    """A new model of the rows, and its evaluations by name."""
+    assert target.label is not None
+    label, weight = target.label, target.weight
+    label = label_named(scan.resolve_columns([name for name in (label, weight) if name]).names, label)
+    scan = prepared(scan, label, target)
+    if plan.drop:
+        scan = scan.drop(columns_named(scan.names, plan.drop, "--drop"))
+    for name, option in ((label, "--label"), (weight, "--weight")):
+        if name is not None:
+            require_column(scan.names, name, option)
+    features = [name for name in scan.names if name not in (label, weight)]
+    if not features:
+        raise DecibanError(f"there is no feature besides the label {label!r}: check --delimiter and --drop")
+    words = _words(plan, scan, features)
+    types = {column: cell_type(word) for column, word in words.items()}
+    scan = scan.with_types({column: known for column, known in types.items() if known})
+    model = model_of(plan.kind, plan.params, words, plan.calibrate)
+    if not isinstance(scan, Scan):
+        from deciban.cli.engine_runs import fit_distributed
+
+        return fit_distributed(model, scan, label, weight, plan.folds)
+    if KINDS[plan.kind].streams and not (plan.calibrate or plan.folds or plan.loo):
+        return model.fit(scan, label, sample_weight=weight), {}
+    if plan.loo and "leave_one_out" not in model.capabilities:
+        raise DecibanError(
+            f"a model of kind {type(model).__name__} cannot leave rows out: use --folds instead of --loo"
+        )
+    return model, _fit_in_memory(model, scan, label, weight, folds=plan.folds, loo=plan.loo)
+
+
+def _words(plan: ModelPlan, scan: Scan | EngineFiles, features: list[str]) -> dict[str, str]:
+    """The word for each column that --columns, --text or the format names; all columns of mail are text."""
+    words = words_of(plan.columns, features)
+    for column in columns_named(features, plan.text, "--text"):
+        if words.setdefault(column, "text") != "text":
+            raise DecibanError(f"--columns and --text disagree about column {column!r}")
+    if isinstance(scan, Scan) and any(isinstance(part, Mailboxes) for part in scan.fragments):
+        return dict.fromkeys(features, "text") | words
+    return words
+
+
+def _fit_in_memory(
+    model: Any, scan: Scan, label: str, weight: str | None, *, folds: int | None, loo: bool
+) -> dict[str, Evaluation]:
+    frame, weights = in_memory(scan, weight)
+    evaluations = {}
+    with scan.error_context():
+        model.fit(frame, label, sample_weight=weights)
+        if folds:
+            evaluations["folds"] = cross_validate(model, frame, label, folds, sample_weight=weights)
+        if loo:
+            evaluations["leave_one_out"] = model.leave_one_out(frame, label, weights)
+    return evaluations
+
+
+def resumed(path: Path, scan: Scan | EngineFiles, target: TargetOptions) -> Any:
+    """The model of a file, trained on more rows."""
+    model = load(path)
+    require_able(model, "partial_fit", "continue training: fit again, with all files")
+    return _fit_more(model, model, scan, target)
+
+
+def fit_like(path: Path, scan: Scan | EngineFiles, target: TargetOptions) -> Any:
+    """A new model of these rows that reads columns as the model of a file does: both can be merged without loss."""
+    model = load(path)
+    require_able(model, "empty_copy", "be followed by --like: fit one model, with all files")
+    return _fit_more(model.empty_copy(), model, scan, target)
+
+
+def _fit_more(model: Any, known: Any, scan: Scan | EngineFiles, target: TargetOptions) -> Any:
+    """The model after partial_fit; label and classes are those of the model `known`."""
+    label, weight = label_for(known, scan, target.label), target.weight
+    scan = prepared(scan, label, target)
+    scan = scan.with_types(label_cell_types(label, tuple(known.classes_.tolist())))
+    if not isinstance(scan, Scan):
+        from deciban.cli.engine_runs import resume_distributed
+
+        return resume_distributed(model, scan, label, weight)
+    if not model.calibrations_:
+        return model.partial_fit(scan, label, sample_weight=weight)
+    stream = for_model(model, scan, label, weight)
+    frame, weights = in_memory(stream, weight)
+    with stream.error_context():
+        return model.partial_fit(frame, label, sample_weight=weights)

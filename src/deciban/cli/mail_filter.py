@@ -1,0 +1,127 @@
+"""`deciban mail filter`: classifies mails, and passes them on or prints their classes.
+
+Nothing heavy is imported before the mail is read: whatever fails after that, it is passed on.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from deciban.cli.mail import FAILED, OTHER, POSITIVE, UNSURE
+from deciban.cli.mail_input import batches, mails_of, names_from_stdin, read_stdin, say, split_mbox
+from deciban.cli.mail_verdict import as_header, as_json, as_line, with_header
+
+if TYPE_CHECKING:
+    import argparse
+
+    from deciban.data.files.mail_message import Mail
+    from deciban.mail.filter import Filter, Verdict
+
+
+def filter_mail(options: argparse.Namespace) -> int:
+    if options.mails or options.bulk:
+        return _filter_files(options)
+    data = read_stdin()
+    if options.mbox:
+        return _filter_mbox(options, data)
+    output = data
+    try:
+        mail, verdict = _classified(_loaded(options), data)
+        output = _passed_on(options, data, mail, verdict)
+        return _exit_code(verdict, options)
+    finally:  # after any error: no mail is lost
+        if not options.json or output is not data:
+            sys.stdout.buffer.write(output)
+            sys.stdout.buffer.flush()
+
+
+def _filter_files(options: argparse.Namespace) -> int:
+    """Prints a line for each mail. The exit code is that of a single mail; for several, whether all could be read."""
+    model = _loaded(options)
+    code, failed, count = POSITIVE, False, 0
+    for batch in batches(_parsed_files(options)):
+        mails = [(name, mail) for name, mail in batch if mail is not None]
+        failed = failed or len(mails) < len(batch)
+        verdicts = model.classify([mail.texts for _, mail in mails], terms=options.json)
+        for (name, mail), verdict in zip(mails, verdicts, strict=True):
+            count += 1
+            code = _exit_code(verdict, options)
+            line = as_json(verdict, options.sure, name, mail) if options.json else as_line(verdict, options.sure, name)
+            sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+    return FAILED if failed else code if count == 1 else POSITIVE
+
+
+def _parsed_files(options: argparse.Namespace) -> Iterator[tuple[str, Mail | None]]:
+    """The mails of files with their names; None, and a message, where one cannot be read."""
+    from deciban.data.files.mail_message import NotMail, parse
+
+    for name in options.mails or names_from_stdin():
+        try:
+            for title, data in mails_of(name, options):
+                try:
+                    yield title, parse(data)
+                except NotMail as error:
+                    say(f"{title}: {error}")
+                    yield title, None
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+            say(f"{name}: {getattr(error, 'strerror', None) or error}")
+            yield name, None
+
+
+def _filter_mbox(options: argparse.Namespace, data: bytes) -> int:
+    """Passes on all mails of an mbox, each with its header."""
+    from deciban.data.files.mail_message import NotMail
+
+    failed, done = False, 0
+    try:
+        model = _loaded(options)
+        for number, (mail, separator) in enumerate(split_mbox(data), 1):
+            output = b"" if options.json else mail + separator
+            try:
+                parsed, verdict = _classified(model, mail)
+                output = _passed_on(options, mail, parsed, verdict) + (b"" if options.json else separator)
+            except NotMail as error:
+                say(f"mail {number}: {error}")
+                failed = True
+            done += len(mail) + len(separator)
+            sys.stdout.buffer.write(output)
+    finally:  # after any error: no mail is lost
+        if not options.json:
+            sys.stdout.buffer.write(data[done:])
+        sys.stdout.buffer.flush()
+    return FAILED if failed else POSITIVE
+
+
+def _loaded(options: argparse.Namespace) -> Filter:
+    from deciban.mail.filter import Filter
+
+    model = Filter.load(options.model)
+    classes = [str(label) for label in model.classes]
+    if options.pos_label is not None and options.pos_label not in classes:
+        from deciban.errors import DecibanError
+
+        raise DecibanError(f"--pos-label {options.pos_label}: the model has only the classes {', '.join(classes)}")
+    return model
+
+
+def _classified(model: Filter, data: bytes) -> tuple[Mail, Verdict]:
+    from deciban.data.files.mail_message import parse
+
+    mail = parse(data)
+    return mail, model.classify([mail.texts])[0]
+
+
+def _passed_on(options: argparse.Namespace, data: bytes, mail: Mail, verdict: Verdict) -> bytes:
+    if options.json:
+        return as_json(verdict, options.sure, None, mail)
+    return with_header(data, as_header(verdict, options.sure))
+
+
+def _exit_code(verdict: Verdict, options: argparse.Namespace) -> int:
+    if options.exit_zero:
+        return 0
+    positive = "spam" if options.pos_label is None else options.pos_label
+    return UNSURE if verdict.probability < options.sure else POSITIVE if str(verdict.label) == positive else OTHER

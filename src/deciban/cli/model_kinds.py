@@ -1,0 +1,242 @@
+"""The kinds of models that `deciban fit` fits, and the options that set them up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from math import inf
+from typing import Annotated, Any, Literal
+
+import typer
+
+from deciban.cli.options import OptionGroup, choice, require_column
+from deciban.families import FAMILIES
+
+MODEL = "Model"  # the heading of these options in the help
+CELL_TYPES: dict[str, Literal["number", "text"]] = {"number": "number", "text": "text", "category": "text"}
+
+
+def family_words() -> dict[str, str]:
+    """The words for families in --columns, and the names of their classes."""
+    return {family.word: name for name, family in FAMILIES.items() if family.word}
+
+
+def column_words() -> list[str]:
+    """All words for a column in --columns."""
+    return [*family_words(), *CELL_TYPES]
+
+
+def cell_type(word: str) -> Literal["number", "text"] | None:
+    """The type that a column is read as; None if it is inferred."""
+    if word in CELL_TYPES:
+        return CELL_TYPES[word]
+    return "number" if _family(word).reads_numbers else None
+
+
+def _family(word: str) -> Any:
+    name = family_words()[word]
+    return getattr(import_module(FAMILIES[name].module), name)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of model: its class, the parameters that options may set, and those that define the kind."""
+
+    name: str
+    takes: tuple[str, ...]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    streams: bool = True  # is fitted batch by batch
+
+
+KINDS = {
+    "evidence": Kind(
+        "EvidenceClassifier", ("class_prior", "pairs", "trees", "max_weight_rows", "random_state", "text")
+    ),
+    "naive-bayes": Kind("NaiveBayes", ("families", "smoothing", "missing", "class_prior", "text")),
+    "lda": Kind("GaussianDiscriminant", ("class_prior", "shrinkage"), {"covariance": "shared"}),
+    "qda": Kind("GaussianDiscriminant", ("class_prior", "shrinkage"), {"covariance": "per-class"}),
+    "logistic": Kind("LogisticRegression", ("l2",), streams=False),
+    "softmax": Kind("SoftmaxRegression", ("l2",), streams=False),
+}
+DEFAULT = "evidence"
+
+model_option = partial(typer.Option, rich_help_panel=MODEL)
+model_choice = partial(choice, rich_help_panel=MODEL)
+
+
+@dataclass(frozen=True)
+class ModelSettings(OptionGroup):
+    """Parameters of models, by their names; None: the model's default."""
+
+    families: Annotated[
+        str | None,
+        model_choice("--families", among=["auto"], help="naive-bayes: select families of numbers by leave-one-out."),
+    ] = None
+    smoothing: Annotated[
+        str | None,
+        model_option(metavar="auto|NUMBER", help="naive-bayes: the Laplace pseudocount (default 1)."),
+    ] = None
+    missing: Annotated[
+        str | None,
+        model_choice(
+            "--missing",
+            among=["skip", "category"],
+            help="naive-bayes: whether a missing value is skipped, or a category of its own.",
+        ),
+    ] = None
+    class_prior: Annotated[
+        str | None,
+        model_choice("--prior", among=["empirical", "laplace", "uniform"], help="The prior probabilities of classes."),
+    ] = None
+    shrinkage: Annotated[
+        str | None,
+        model_option(metavar="auto|oas|NUMBER", help="lda, qda: shrinkage of the covariance, from 0 to 1."),
+    ] = None
+    l2: Annotated[str | None, model_option(metavar="NUMBER", help="logistic, softmax: the L2 penalty.")] = None
+    pairs: Annotated[
+        str | None,
+        model_option(metavar="auto|NUMBER", help="evidence: the most pairs of columns to model jointly."),
+    ] = None
+    trees: Annotated[
+        str | None,
+        model_option(metavar="NUMBER", help="evidence: the number of decision trees (default 128, 0 for none)."),
+    ] = None
+    max_weight_rows: Annotated[
+        str | None,
+        model_option(
+            metavar="NUMBER", help="evidence: the most rows to grow trees and fit weights on (default 200000)."
+        ),
+    ] = None
+    random_state: Annotated[
+        str | None,
+        model_option(metavar="NUMBER", help="evidence: the seed for growing trees and sampling rows (default 0)."),
+    ] = None
+
+    @property
+    def params(self) -> dict[str, str]:
+        """The parameters that were given."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+def option_for(parameter: str) -> str:
+    """
+    >>> option_for("class_prior"), option_for("max_weight_rows")
+    ('--prior', '--max-weight-rows')
+    """
+    return "--prior" if parameter == "class_prior" else f"--{parameter.replace('_', '-')}"
+
+
+def model_of(name: str, values: Mapping[str, str], words: Mapping[str, str], calibrate: str | None) -> Any:
+    """An unfitted model of a kind, from the values of options and the words (families, types) given for columns."""
+    import deciban
+    from deciban.errors import DecibanError
+
+    kind, params = KINDS[name], {key: _parsed(key, value) for key, value in values.items()}
+    families = {column: word for column, word in words.items() if word in family_words()}
+    text = [column for column, word in words.items() if word == "text"]
+    if text and "families" in kind.takes:
+        families |= dict.fromkeys(text, "text")
+    elif text and "text" not in kind.takes:
+        raise DecibanError(f"--text {text[0]}: {name} reads no documents; use --model {_takers('text')}")
+    if families and "families" in params:
+        raise DecibanError("--families auto selects the families: use only category and number in --columns")
+    if families and "families" not in kind.takes:
+        column, word = next(iter(families.items()))
+        raise DecibanError(
+            f"--columns {column}={word}: {name} takes no families, only text, category and number; "
+            f"use --model {_takers('families')}"
+        )
+    for key in params:
+        if key not in kind.takes:
+            raise DecibanError(f"{option_for(key)} is for --model {_takers(key)}, not for {name}")
+    if families:
+        params["families"] = _families(families)
+    elif text:
+        params["text"] = text
+    model = getattr(deciban, kind.name)(**kind.params, **params)
+    return model if calibrate is None else deciban.CalibratedClassifier(model, method=calibrate)  # type: ignore[arg-type]
+
+
+def _takers(parameter: str) -> str:
+    """
+    >>> _takers("l2")
+    'logistic or softmax'
+    """
+    return " or ".join(name for name, kind in KINDS.items() if parameter in kind.takes)
+
+
+def words_of(values: Sequence[str] | None, names: Sequence[str]) -> dict[str, str]:
+    """The word for each column of --columns a=gaussian,b=category. A column name may contain a comma or a "=".
+
+    >>> words_of(["a=gaussian,b=category", "x,y=z=poisson"], ["a", "b", "x,y=z"])
+    {'a': 'gaussian', 'b': 'category', 'x,y=z': 'poisson'}
+    """
+    from deciban.errors import DecibanError
+
+    words: dict[str, str] = {}
+    for value in values or ():
+        for pair in [value] if value.rpartition("=")[0] in names else value.split(","):
+            name, equals, word = pair.rpartition("=")
+            if not equals:
+                raise DecibanError(f"--columns: {pair!r} is not of the form COLUMN=FAMILY")
+            require_column(names, name, "--columns")
+            if word not in column_words():
+                raise DecibanError(f"--columns: there is no family {word!r}; there are {', '.join(column_words())}")
+            if name in words:
+                raise DecibanError(f"--columns: column {name!r} is given twice")
+            words[name] = word
+    return words
+
+
+def _families(words: Mapping[str, str]) -> dict[Any, Any]:
+    """A family for each column; the columns of a joint family, such as a Multinomial, are one block."""
+    from deciban.families import Text
+
+    families: dict[Any, Any] = {}
+    for word in dict.fromkeys(words.values()):
+        kind = Text if word == "text" else _family(word)
+        columns = tuple(column for column, other in words.items() if other == word)
+        joint = kind.joint and word != "text"  # a document is a block of its own
+        families |= {columns: kind()} if joint else {column: kind() for column in columns}
+    return families
+
+
+@dataclass(frozen=True)
+class Number:
+    """The numbers that a parameter may be, and words in place of a number."""
+
+    least: int = 0
+    most: float = inf
+    whole: bool = False
+    words: tuple[str, ...] = ()
+
+
+NUMBERS = {
+    "smoothing": Number(words=("auto",)),
+    "shrinkage": Number(most=1.0, words=("auto", "oas")),
+    "l2": Number(),
+    "pairs": Number(whole=True, words=("auto",)),
+    "trees": Number(whole=True),
+    "max_weight_rows": Number(least=2, whole=True),
+    "random_state": Number(whole=True),
+}
+
+
+def _parsed(parameter: str, text: str) -> Any:
+    from deciban.errors import DecibanError
+
+    allowed = NUMBERS.get(parameter)
+    if allowed is None or text in allowed.words:
+        return text
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not allowed.least <= value <= allowed.most or value == inf or (allowed.whole and value != int(value)):
+        words = "".join(f"{word}, or " for word in allowed.words)
+        numbers = f"a {'whole ' * allowed.whole}number of at least {allowed.least}"
+        numbers = numbers if allowed.most > 1 else "a number from 0 to 1"
+        raise DecibanError(f"{option_for(parameter)} must be {words}{numbers}, not {text!r}")
+    return value if not allowed.whole else int(text) if text.isdecimal() else int(value)

@@ -1,0 +1,161 @@
+"""The rows of files as a model reads them: its label, weights and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from deciban.cli.options import TargetOptions, label_named, require_column
+from deciban.data.arrow import TableFrame
+from deciban.data.cell_types import label_cell_types
+from deciban.data.files.scan import Scan
+from deciban.data.intake import split_weights
+from deciban.data.schema import columns_named
+from deciban.data.stream import read_table
+from deciban.errors import DecibanError
+from deciban.estimators.calibrated import CalibratedClassifier
+from deciban.evaluation.fitted_model import FittedModel
+from deciban.generative.block import Block
+from deciban.persist.storage import require_replaceable
+from deciban.types import FloatArray, Level
+
+if TYPE_CHECKING:
+    from deciban.engines.engine_files import EngineFiles
+
+S = TypeVar("S", bound="Scan | EngineFiles")  # which have the same methods
+
+
+def prepared(scan: S, label: str, target: TargetOptions) -> S:
+    """The same rows, with labels trimmed and weights read as numbers."""
+    scan = scan.with_trim(label, target.trim_label) if target.trim_label else scan  # type: ignore[assignment]
+    if target.weight is None:
+        return scan
+    require_column(scan.names, target.weight, "--weight")
+    if target.weight == label:
+        raise DecibanError(f"--weight and --label name the same column, {label!r}")
+    return scan.with_types({target.weight: "number"})  # type: ignore[return-value]
+
+
+def in_memory(scan: Scan, weight: str | None) -> tuple[TableFrame, FloatArray | None]:
+    """All rows, and their weights."""
+    frame, weights = split_weights(read_table(scan), weight)
+    assert isinstance(frame, TableFrame)
+    return frame, weights
+
+
+# Models --------------------------------------------------------------------------------------------------------------
+
+
+def columns_for(model: FittedModel, scan: S, also: Collection[str] = ()) -> S:
+    """The columns that a model reads, typed as in training, and others."""
+    schema = model.schema_
+    if schema.positional:
+        raise DecibanError("the model was fitted to an array, whose columns have no names: fit it to a table")
+    stream: S = model.base_model_.stream_to_predict(scan, also)  # type: ignore[assignment]
+    absent = [name for name in schema.names if name not in stream.names]
+    if absent:
+        raise DecibanError(f"the table lacks {columns_named(absent)}; it has {columns_named(scan.names)}")
+    return stream
+
+
+def for_model(model: FittedModel, scan: Scan, label: str, weight: str | None = None) -> Scan:
+    """The same with a label, typed as the classes of the model, and a weight."""
+    stream = columns_for(model, scan, [name for name in (label, weight) if name is not None])
+    return stream.with_types(label_cell_types(label, tuple(model.classes_.tolist())))
+
+
+def label_for(model: FittedModel, scan: Scan | EngineFiles, label: str | None) -> str:
+    """The label column: as given, or as it was called in training."""
+    known = label_known(model)
+    if label is not None:
+        label = label_named(scan.resolve_columns([label]).names, label)
+        if label in model.schema_.names:
+            predicted = "" if known is None else f", which predicts {known!r}"
+            raise DecibanError(f"--label: {label!r} is a feature of the model{predicted}")
+        return label
+    if known is None:
+        raise DecibanError("the model does not know the name of its label column: give --label")
+    require_column(scan.resolve_columns([known]).names, known, "--label (as in training)")
+    return known
+
+
+def label_known(model: FittedModel) -> str | None:
+    """The name of the label column in training, if it had one."""
+    return model.label_name_ or model.base_model_.label_name_
+
+
+def settings_of(model: Any) -> dict[str, Any]:
+    """The parameters by name; for a calibrated model also those of the model inside.
+
+    >>> import deciban as db
+    >>> settings_of(db.CalibratedClassifier(db.NaiveBayes(smoothing=5)).fit([[1.0], [2.0]], ["a", "b"]))["smoothing"]
+    5
+    """
+    settings: dict[str, Any] = model.get_params(deep=False)
+    if not isinstance(model, CalibratedClassifier):
+        return settings
+    return {name: value for name, value in settings.items() if name != "model"} | settings_of(model.model_)
+
+
+def class_named(model: FittedModel, text: str | None, option: str) -> Level:
+    """The class of that name; None for None."""
+    levels: list[Level] = model.classes_.tolist()
+    matches = [level for level in levels if str(level) == text]
+    if text is not None and not matches:
+        raise DecibanError(f"{option}: there is no class {text!r}; there are {', '.join(map(str, levels))}")
+    return matches[0] if matches else None
+
+
+def kind_of_model(model: FittedModel) -> str:
+    """The kind of a model for messages.
+
+    >>> import deciban as db
+    >>> kind_of_model(db.CalibratedClassifier(db.NaiveBayes()).fit([[1.0], [2.0]], ["a", "b"]))
+    'NaiveBayes, calibrated (temperature)'
+    """
+    corrections = "".join(f", calibrated ({each.name})" for each in model.calibrations_)
+    return type(model.base_model_).__name__ + corrections
+
+
+def require_able(model: FittedModel, method: str, purpose: str) -> None:
+    """Raises an error if the model has no such method."""
+    if method not in model.capabilities:
+        raise DecibanError(f"a model of kind {kind_of_model(model)} cannot {purpose}")
+
+
+def require_rows(model: FittedModel, purpose: str) -> None:
+    """Raises an error if the model has forgotten all rows."""
+    if model.task == "classification" and not len(model.classes_):
+        raise DecibanError(f"every row was forgotten: there is nothing to {purpose} until fit --resume")
+
+
+def require_known(labels: list[Level], known: list[Level]) -> None:
+    """Raises an error if the model has none of the labels: they are most likely those of another column."""
+    if not {*labels} & {*known}:
+        raise DecibanError(
+            f"none of the labels is a class of the model: the labels are {_some(labels)}; the classes are "
+            f"{_some(known)}. Is --label the right column? --trim-label strips characters from the end of labels"
+        )
+
+
+def _some(levels: list[Level]) -> str:
+    return ", ".join(repr(level) for level in levels[:10]) + ("" if len(levels) <= 10 else ", …")
+
+
+def joint_blocks(model: FittedModel) -> list[Block]:
+    """The blocks of a generative model that model several columns jointly."""
+    evidence = model.base_model_.generative_
+    return [] if evidence is None else [block for block in evidence.blocks if block.plan.family.joint]
+
+
+# Files ---------------------------------------------------------------------------------------------------------------
+
+
+def require_writable(path: Path, read: Collection[str] = ()) -> None:
+    """Raises an error, before long work, if its result cannot be written or would replace a file that is read."""
+    if str(path) == "-":
+        raise DecibanError("a model cannot be written to standard output: give -o the name of a file")
+    require_replaceable(path)
+    if path.exists() and any(path.samefile(other) for other in read):
+        raise DecibanError(f"{path} is one of the input files: give the result another name")

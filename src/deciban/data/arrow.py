@@ -1,0 +1,307 @@
+"""Frames over tables: pandas, polars, pyarrow, duckdb, and whatever else exports the Arrow C stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.data.arrays import recode, without_infinite
+from deciban.data.batch import MISSING, Coded, ColumnRef, DerivedColumn, Kind, Notation, Texts
+from deciban.data.cell_types import KIND_OF, cell_type_of
+from deciban.data.columns import arrow_column, column_name, unsupported
+from deciban.data.dataframes import is_pandas, pandas_table, without_wide_integers
+from deciban.data.schema import require_unique
+from deciban.data.temporal import calendar, elapsed, is_temporal, written, written_time
+from deciban.errors import DecibanError
+from deciban.lazy import lazy
+from deciban.types import Level, Levels, Names, level_of
+
+pa = lazy("pyarrow")
+pc = lazy("pyarrow.compute")
+
+
+@dataclass(frozen=True)
+class TableFrame:
+    """An Arrow table; names are those of the table it came from."""
+
+    table: Any  # pyarrow.Table
+    names: Names
+    kinds: tuple[Kind, ...]
+    notations: tuple[Notation | None, ...] = ()  # of columns that were text; () is none
+
+    @property
+    def rows(self) -> int:
+        return int(self.table.num_rows)
+
+    def slice(self, start: int, stop: int) -> TableFrame:
+        return replace(self, table=self.table.slice(start, stop - start))
+
+    def take(self, rows: NDArray[np.intp]) -> TableFrame:
+        chosen = pa.array(rows)
+        columns = [compact(self.array(j).take(chosen)) for j in range(len(self.names))]
+        return replace(self, table=pa.table(columns, names=self.table.column_names))
+
+    def select(self, columns: Sequence[int]) -> TableFrame:
+        """Some of the columns, in this order."""
+        if list(columns) == list(range(len(self.names))):
+            return self
+        notations = tuple(self.notations[j] for j in columns) if self.notations else self.notations
+        names, kinds = tuple(self.names[j] for j in columns), tuple(self.kinds[j] for j in columns)
+        return TableFrame(self.table.select(list(columns)), names, kinds, notations)
+
+    def drop(self, column: int) -> TableFrame:
+        def without(items: Any) -> tuple[Any, ...]:
+            return (*items[:column], *items[column + 1 :])
+
+        notations = without(self.notations) if self.notations else ()
+        return TableFrame(self.table.remove_column(column), without(self.names), without(self.kinds), notations)
+
+    def split(self, name: str, use: str) -> tuple[TableFrame, Any]:
+        """The table without a column, and that column."""
+        if name not in self.names:
+            raise DecibanError(f"no column {name!r} to use as {use}; the table has {list(self.names)}")
+        at = list(self.names).index(name)
+        return self.drop(at), self.array(at)
+
+    def array(self, column: int) -> Any:
+        """One column as a single Arrow array, decoded to plain strings where they are views."""
+        return plain(self.table.column(column))
+
+    def numbers(self, columns: Sequence[ColumnRef]) -> NDArray[Any]:
+        out = np.empty((self.rows, len(columns)))
+        for j, column in enumerate(columns):
+            if isinstance(column, DerivedColumn):
+                first, second = self.numbers(column.columns).T
+                out[:, j] = second - first
+                continue
+            if self.kinds[column] == "category":
+                raise DecibanError(
+                    f"column {self.names[column]!r} holds text, but its family needs numbers: use Categorical"
+                )
+            out[:, j] = numbers_of(self.array(column))
+        return out
+
+    def counts(self, columns: Sequence[ColumnRef]) -> NDArray[Any]:
+        return self.numbers(columns)
+
+    def coded(self, columns: Sequence[ColumnRef]) -> Coded:
+        codes = np.empty((self.rows, len(columns)), dtype=np.int32, order="F")
+        levels = []
+        for j, column in enumerate(columns):
+            codes[:, j], found = self._coded(column)
+            levels.append(found)
+        return without_infinite(Coded(codes, tuple(levels)))
+
+    def _coded(self, column: ColumnRef) -> tuple[NDArray[np.int32], Levels]:
+        if isinstance(column, DerivedColumn):
+            assert column.part != "gap"
+            coded = calendar(self.numbers(column.columns)[:, 0], column.part)
+            return coded.codes[:, 0], coded.levels[0]
+        array = self.array(column)
+        return encode(pa.array(elapsed(array), from_pandas=True) if is_temporal(array.type) else array)
+
+    def codes(self, columns: Sequence[ColumnRef], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
+        return recode(self.coded(columns), levels)
+
+    def texts(self, columns: Sequence[ColumnRef]) -> Texts:
+        found = [self._texts(column) for column in columns]
+        sizes = np.cumsum([0, *(len(buffers) for buffers, _ in found)])
+        moved = [place + np.array([first, 0, 0]) for (_, place), first in zip(found, sizes[:-1], strict=True)]
+        places = np.stack(moved, axis=1)
+        return Texts(tuple(buffer for buffers, _ in found for buffer in buffers), np.ascontiguousarray(places))
+
+    def _texts(self, column: ColumnRef) -> tuple[list[NDArray[np.uint8]], NDArray[np.int64]]:
+        """The buffers that documents of a column lie in, and (n, 3) their places."""
+        if isinstance(column, DerivedColumn):
+            return self._texts(column.columns[0])
+        if self.kinds[column] not in ("category", "text", "empty"):
+            held = "dates" if self.kinds[column] == "date" else "numbers"
+            raise DecibanError(
+                f"column {self.names[column]!r} holds {held}, but its family, Text, needs text: convert it; of files, "
+                "read it as text (types={...: 'text'}, or --category)"
+            )
+        buffers, places = list[NDArray[np.uint8]](), [np.empty((0, 3), np.int64)]
+        for chunk in self.table.column(column).chunks:
+            data, place = text_of(chunk)
+            places.append(place + np.array([len(buffers), 0, 0]))
+            buffers += data
+        return buffers, np.concatenate(places)
+
+    def cell(self, row: int, column: ColumnRef) -> object:
+        if isinstance(column, DerivedColumn):
+            if column.part == "gap":
+                return self.slice(row, row + 1).numbers([column]).item()
+            codes, levels = self.slice(row, row + 1)._coded(column)
+            return levels[codes[0]] if codes[0] >= 0 else None
+        if self.kinds[column] in ("date", "time"):
+            value = float(self.slice(row, row + 1).numbers([column]).item())
+            return None if np.isnan(value) else (written if self.kinds[column] == "date" else written_time)(value)
+        return self.table.column(column)[row].as_py()
+
+    def cells(self, column: int) -> list[Any]:
+        return [None if cell != cell else cell for cell in self.table.column(column).to_pylist()]
+
+
+def table_frame(x: Any) -> TableFrame:
+    """A frame over any table; a pandas index is not a column."""
+    if len(getattr(x, "shape", (0, 0))) != 2:
+        raise DecibanError(
+            f"X must be a table or a matrix; a {type(x).__name__} is one column of one: use X.to_frame()"
+        )
+    if is_pandas(x):
+        names = tuple(map(column_name, x.columns))
+        require_unique(names)
+        return _frame(pandas_table(x, names), names)
+    table = pa.table(without_wide_integers(x))
+    return _frame(table, tuple(table.column_names))
+
+
+def object_frame(x: NDArray[Any]) -> TableFrame:
+    """A frame over an array of Python objects or strings: each column is typed by what it holds."""
+    whole = x.dtype.kind in "Mm"  # a list of these would be one of integers
+    arrays = [arrow_column(j, x[:, j] if whole else x[:, j].tolist()) for j in range(x.shape[1])]
+    return _frame(pa.table(arrays, names=list(map(str, range(x.shape[1])))), range(x.shape[1]))
+
+
+def frame_of_columns(columns: Mapping[Any, Any]) -> TableFrame:
+    """A frame over columns by their names: lists, arrays or series, all as long."""
+    for name, values in columns.items():
+        if not hasattr(values, "__len__") or isinstance(values, (str, bytes)):
+            raise DecibanError(f"column {name!r} is {values!r}, not a list of cells: pass a list or an array")
+    sizes = {name: len(values) for name, values in columns.items()}
+    longest = max(sizes, key=sizes.__getitem__, default=None)
+    for name, size in sizes.items():
+        if size != sizes[longest]:
+            raise DecibanError(
+                f"column {name!r} has {size} cells, and column {longest!r} has {sizes[longest]}: make them as long"
+            )
+    names = tuple(map(column_name, columns))
+    require_unique(names)
+    arrays = [arrow_column(name, values) for name, values in zip(names, columns.values(), strict=True)]
+    return _frame(pa.table(arrays, names=list(names)), names)
+
+
+def _frame(table: Any, names: Names) -> TableFrame:
+    return TableFrame(table, names, tuple(kind_of(n, f.type) for n, f in zip(names, table.schema, strict=True)))
+
+
+def kind_of(name: Level, kind: Any) -> Kind:
+    """What a column of an Arrow type is taken for."""
+    cells = cell_type_of(kind)
+    if cells == "other":
+        raise unsupported(name, kind)
+    return KIND_OF[cells]
+
+
+def numbers_of(array: Any) -> NDArray[Any]:
+    """A column of numbers, booleans or dates (see `elapsed`) as doubles, NaN where a cell is missing."""
+    if pa.types.is_null(array.type):
+        return np.full(len(array), np.nan)
+    if is_temporal(array.type):
+        return elapsed(array)
+    if not pa.types.is_float64(array.type):
+        array = (
+            array.cast(pa.float64(), safe=False)  # integers beyond 2⁵³ are rounded, as numpy does
+            if not pa.types.is_boolean(array.type)
+            else array.cast(pa.int8()).cast(pa.float64())
+        )
+    if array.null_count:
+        array = array.fill_null(np.nan)
+    return np.asarray(array.to_numpy(zero_copy_only=False))
+
+
+def compact(array: Any) -> Any:
+    """The same; of a dictionary that holds far more than the rows do, no more is kept."""
+    if not pa.types.is_dictionary(array.type) or len(array.dictionary) <= 2 * len(array) + 16:
+        return array
+    return array.dictionary_decode().dictionary_encode().cast(array.type)
+
+
+def text_of(array: Any) -> tuple[list[NDArray[np.uint8]], NDArray[np.int64]]:
+    """The buffers of an Arrow array of text, and (n, 3) buffer, start and length of each cell; −1 where it is null."""
+    n, kind = len(array), array.type
+    places = np.zeros((n, 3), np.int64)
+    if pa.types.is_dictionary(kind):
+        buffers, of_values = text_of(array.dictionary)
+        codes = numbers_of(array.indices)
+        there = ~np.isnan(codes)
+        places[there] = of_values[codes[there].astype(np.intp)]
+        places[~there, 2] = -1
+        return buffers, places
+    if pa.types.is_null(kind):
+        places[:, 2] = -1
+        return [], places
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+        return text_of(array.cast(pa.large_string()))  # numbers that are categories
+    held = [None if b is None else np.frombuffer(b, np.uint8) for b in array.buffers()]
+    data = [np.zeros(0, np.uint8) if b is None else b for b in held[1:]]
+    if pa.types.is_string_view(kind):  # 16 bytes each: length, then the text, or its beginning, buffer and start
+        views = data[0].view(np.int32).reshape(-1, 4)[array.offset : array.offset + n]
+        short = views[:, 0] <= 12
+        here = 16 * (array.offset + np.arange(n)) + 4
+        places[:, 0] = np.where(short, 0, views[:, 2] + 1)
+        places[:, 1] = np.where(short, here, views[:, 3])
+        places[:, 2] = views[:, 0]
+        buffers = data
+    else:
+        ends = data[0].view(np.int32 if pa.types.is_string(kind) else np.int64)[array.offset : array.offset + n + 1]
+        places[:, 1], places[:, 2] = ends[:-1], np.diff(ends)
+        buffers = data[1:]
+    if array.null_count:
+        places[~np.asarray(array.is_valid()), 2] = -1
+    return buffers, places
+
+
+def plain(array: Any) -> Any:
+    """A column as one Arrow array, strings that are views decoded."""
+    if isinstance(array, pa.ChunkedArray):
+        if pa.types.is_dictionary(array.type) and any(chunk.dictionary.null_count for chunk in array.chunks):
+            array = array.cast(array.type.value_type)  # dictionaries that hold null cannot be made one
+        array = pa.chunked_array([chunk for chunk in array.chunks if len(chunk)], type=array.type).combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
+    if pa.types.is_dictionary(array.type) and pa.types.is_string_view(array.type.value_type):
+        array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.large_string()))
+    if pa.types.is_string_view(array.type):
+        array = array.cast(pa.large_string())
+    if pa.types.is_decimal(array.type):
+        array = array.cast(pa.float64())
+    return array
+
+
+def without_views(table: Any) -> Any:
+    """An Arrow table whose strings are no views, of which Arrow takes no rows."""
+    for j, field in enumerate(table.schema):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_string_view(kind):
+            table = table.set_column(j, field.name, plain(table.column(j)))
+    return table
+
+
+def encode(array: Any) -> tuple[NDArray[np.int32], Levels]:
+    kind = array.type
+    if pa.types.is_null(kind):
+        return np.full(len(array), MISSING, dtype=np.int32), ()
+    if pa.types.is_floating(kind):
+        array = pc.if_else(pc.is_nan(array), None, array)
+    if not pa.types.is_dictionary(kind):
+        array = array.dictionary_encode()
+    indices = array.indices.cast(pa.int32())
+    if array.indices.null_count:
+        indices = indices.fill_null(MISSING)
+    codes = np.asarray(indices.to_numpy(zero_copy_only=False), dtype=np.int32)
+    return _distinct(codes, [None if v is None else level_of(v) for v in array.dictionary.to_pylist()])
+
+
+def _distinct(codes: NDArray[np.int32], levels: list[Level | None]) -> tuple[NDArray[np.int32], Levels]:
+    """A dictionary may hold null, or one value twice: merge them."""
+    unique = list(dict.fromkeys(level for level in levels if level is not None))
+    if len(unique) == len(levels):
+        return codes, tuple(unique)
+    place = {level: i for i, level in enumerate(unique)}
+    table = np.array([*(MISSING if v is None else place[v] for v in levels), MISSING], dtype=np.int32)
+    return table[codes], tuple(unique)

@@ -1,0 +1,171 @@
+"""Cell types: the narrowest type that holds all cells of a column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Literal, get_args
+
+from deciban.data.batch import Kind, Notation, Style
+from deciban.data.temporal import is_date, is_temporal
+from deciban.lazy import lazy
+from deciban.types import Level, Levels
+
+pa = lazy("pyarrow")
+pc = lazy("pyarrow.compute")
+
+# "coded" are numbers that are categories: of a dictionary, or in the training rows of a model
+# "other" cannot be a feature, such as a list
+# "formatted" are numbers with currencies, percent signs or thousands separators; "formatted_comma" have a decimal comma
+CellType = Literal[
+    "empty", "boolean", "integer", "number", "coded", "date", "time", "formatted", "formatted_comma", "text", "other"
+]
+
+TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
+CELL_WORDS: dict[CellType, str] = {
+    "empty": "missing",
+    "boolean": "true or false",
+    "integer": "whole numbers",
+    "number": "numbers",
+    "coded": "numbers",
+    "date": "dates",
+    "time": "times of day",
+    "formatted": "numbers",
+    "formatted_comma": "numbers with a decimal comma",
+    "text": "text",
+    "other": "neither numbers nor text",
+}
+FORMATTED: tuple[CellType, ...] = ("formatted", "formatted_comma")
+STYLES: tuple[Style, ...] = get_args(Style)  # of text that is parsed
+KIND_OF: dict[CellType, Kind] = {
+    "empty": "empty",
+    "boolean": "boolean",
+    "integer": "number",
+    "number": "number",
+    "coded": "category",
+    "date": "date",
+    "time": "time",
+    "formatted": "number",
+    "formatted_comma": "number",
+    "text": "category",
+}
+
+
+@cache
+def arrow_types() -> dict[CellType, Any]:
+    """The Arrow type of each cell type."""
+    return {
+        "empty": pa.null(),
+        "boolean": pa.bool_(),
+        "integer": pa.int64(),
+        "number": pa.float64(),
+        "coded": pa.float64(),
+        "date": pa.timestamp("us"),
+        "time": pa.time64("us"),
+        "formatted": pa.float64(),
+        "formatted_comma": pa.float64(),
+        "text": pa.dictionary(pa.int32(), pa.string()),
+    }
+
+
+def common_type(a: CellType, b: CellType) -> CellType:
+    """The narrowest type that holds the cells of both; associative and commutative.
+
+    >>> common_type("empty", "integer"), common_type("integer", "number"), common_type("boolean", "integer")
+    ('integer', 'number', 'text')
+    """
+    if a == b or b == "empty":
+        return a
+    if a == "empty":
+        return b
+    if "other" in (a, b):
+        return "other"
+    if {a, b} <= {"integer", "number", "coded"}:
+        return "coded" if "coded" in (a, b) else "number"
+    for formatted in FORMATTED:
+        if {a, b} <= {"integer", "number", formatted}:
+            return formatted
+    return "text"
+
+
+def common_types(a: Mapping[str, CellType], b: Mapping[str, CellType]) -> dict[str, CellType]:
+    """The columns of both, in the order of the first, with their common types."""
+    return {name: common_type(a.get(name, "empty"), b.get(name, "empty")) for name in dict.fromkeys((*a, *b))}
+
+
+def infer_cell_type(text: Any) -> CellType:
+    """The type of a column of text without spaces around cells. Digits with leading zeros are text.
+
+    >>> [infer_cell_type(pa.array(cells)) for cells in (["1", None, "2.5"], ["7", "x"], ["00501", "10001"])]
+    ['number', 'text', 'text']
+    """
+    values = text.drop_null().unique()
+    if not len(values):
+        return "empty"
+    if pc.all(pc.is_in(values, pa.array([*TRUE, *FALSE]))).as_py():
+        return "boolean"
+    if not _castable(values, "number"):  # first, since 0x10 can be cast to an integer only
+        return "text"
+    if pc.any(pc.match_substring_regex(values, r"^0\d+$")).as_py():
+        return "text"
+    return "integer" if _castable(values, "integer") else "number"
+
+
+def _castable(text: Any, cell_type: CellType) -> bool:
+    try:
+        pc.cast(text, arrow_types()[cell_type])
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def cell_type_of(kind: Any) -> CellType:
+    """The cell type of an Arrow type."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        value_type = cell_type_of(kind.value_type)
+        return value_type if value_type in ("text", "other") else "other" if is_temporal(kind.value_type) else "coded"
+    if types.is_null(kind):
+        return "empty"
+    if types.is_boolean(kind):
+        return "boolean"
+    if types.is_uint64(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return "number"
+    if types.is_integer(kind):
+        return "integer"
+    if is_temporal(kind):
+        return "date" if is_date(kind) else "time" if types.is_time(kind) else "number"  # a duration in days
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return "text"
+    return "other"
+
+
+def cell_type_for_kind(kind: Kind, levels: Levels, notation: Notation | None = None) -> CellType:
+    """The type as which text is read for a column with this kind and these values in the training rows."""
+    if notation is not None:
+        return notation.style
+    if kind == "empty":
+        return "text"
+    if kind == "category":
+        return "coded" if levels and all(_is_number(level) for level in levels) else "text"
+    return "boolean" if kind == "boolean" else _number_like(levels)
+
+
+def label_cell_types(label: str, classes: Levels) -> dict[str, CellType]:
+    """{label: type} as which labels are read; {} for classes of several types, or none yet."""
+    if not classes:
+        return {}
+    if all(isinstance(c, bool) for c in classes):
+        return {label: "boolean"}
+    if all(isinstance(c, str) for c in classes):
+        return {label: "text"}
+    return {label: _number_like(classes)} if all(_is_number(c) for c in classes) else {}
+
+
+def _number_like(levels: Levels) -> CellType:
+    """A double would round integers beyond 2⁵³ and so confuse categories."""
+    return "integer" if any(isinstance(level, int) and abs(level) > 1 << 53 for level in levels) else "number"
+
+
+def _is_number(level: Level) -> bool:
+    return isinstance(level, (int, float)) and not isinstance(level, bool)

@@ -1,0 +1,161 @@
+"""Containers: whatever a user passes as rows → one of the few forms that frames are made from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.data.arrow import TableFrame, frame_of_columns
+from deciban.data.columns import column_name
+from deciban.data.dataframes import is_pandas
+from deciban.data.documents import is_documents
+from deciban.data.stream import Stream
+from deciban.errors import DecibanError
+from deciban.lazy import issparse
+
+IN_MEMORY = {"pandas", "polars", "deciban"}
+ENGINES = {"dask": "dask", "pyspark": "spark"}  # libraries whose tables lie elsewhere
+PASS = "pass a table, a matrix with a row for each example, or a list of texts"
+
+
+def is_table(x: Any) -> bool:
+    return hasattr(x, "__arrow_c_stream__") or isinstance(x, TableFrame) or is_stream(x)
+
+
+def is_stream(x: Any) -> bool:
+    """Whether a table comes batch by batch, so that it need not be in memory: files, readers, datasets, relations."""
+    if isinstance(x, Stream):
+        return True
+    if type(x).__module__.startswith("pyarrow"):
+        return type(x).__name__ == "RecordBatchReader" or type(x).__module__ == "pyarrow._dataset"
+    return hasattr(x, "__arrow_c_stream__") and not _homes(x) & IN_MEMORY
+
+
+def supported(x: Any) -> Any:
+    """Rows in a form that frames are made from: a table, a stream, documents, sparse rows, or a matrix.
+
+    Tables that are none yet become one: a lazy frame of polars is collected; records (a list of dicts), columns (a dict
+    of lists or arrays) and structured arrays of numpy are tables whose columns have names.
+
+    >>> supported([{"age": 39, "sex": "m"}, {"age": 50}]).table.to_pydict()
+    {'age': [39, 50], 'sex': ['m', None]}
+    """
+    if isinstance(x, (TableFrame, Stream)) or is_documents(x):
+        return x
+    if x is None or isinstance(x, (str, bytes, os.PathLike)):
+        raise _single(x)
+    home = type(x).__module__.partition(".")[0]
+    if home in ENGINES:
+        raise DecibanError(
+            f"X is a {type(x).__name__} of {home}: use fit, predict, evaluate or cross_validate of "
+            f"deciban.engines.{ENGINES[home]}"
+        )
+    if is_table(x):
+        return x
+    if issparse(x):
+        return _real(x)
+    if home == "polars" and hasattr(x, "collect"):
+        return x.collect()
+    if isinstance(x, Mapping):
+        return frame_of_columns(x)
+    if isinstance(x, (list, tuple)) and any(isinstance(row, Mapping) for row in x):
+        return frame_of_columns(_columns_of_records(x))
+    if isinstance(x, np.ndarray) and x.dtype.names:
+        return frame_of_columns({name: x[name] for name in x.dtype.names})
+    return _real(_matrix(x))
+
+
+def column_or_values(x: Any, given: Any, *, scalars: bool = True) -> Any:
+    """The name of a column of x as text, if that was given in place of values; else the values.
+
+    Any scalar is a name, such as the 7 of `fit(table, 7)`; a tuple is one if a column has that name. Where a number may
+    be meant as a value, `scalars` is False.
+    """
+    if given is None or isinstance(given, str):
+        return given
+    if isinstance(given, tuple):
+        name = column_name(given)
+        return name if name in _names(x) else given
+    scalar = isinstance(given, np.generic) or not (
+        hasattr(given, "__len__") or hasattr(given, "__iter__") or hasattr(given, "__array__")
+    )
+    return column_name(given) if scalars and scalar and isinstance(given, Hashable) else given
+
+
+def _names(x: Any) -> tuple[Any, ...]:
+    """The names of the columns of a table in memory; none of anything else."""
+    if is_pandas(x):
+        return tuple(map(column_name, getattr(x, "columns", ())))
+    return tuple(x.names) if isinstance(x, (TableFrame, Stream)) else ()
+
+
+def _homes(x: Any) -> set[str]:
+    return {base.__module__.partition(".")[0] for base in type(x).__mro__}
+
+
+def _single(x: Any) -> DecibanError:
+    """What to say of what has no rows."""
+    if x is None:
+        return DecibanError(f"X is None: {PASS}")
+    if isinstance(x, os.PathLike):
+        return DecibanError(f"X is a path: use deciban.scan({os.fspath(x)!r}) to read the file")
+    shown = repr(x if len(x) <= 40 else x[:40])
+    return DecibanError(f"X is a single text, {shown}: pass a list of texts; to read a file, use deciban.scan(path)")
+
+
+def _columns_of_records(rows: Sequence[Any]) -> dict[Any, list[Any]]:
+    """The cells of each key, in order of first appearance; a record that lacks it has a missing cell."""
+    names: dict[Any, None] = {}
+    for i, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise DecibanError(f"row {i} is a {type(row).__name__}, and others are dicts: pass a dict for each row")
+        names.update(dict.fromkeys(row))
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _matrix(x: Any) -> NDArray[Any]:
+    """Two dimensions, of numbers or of objects."""
+    if isinstance(x, np.ma.MaskedArray):
+        x = np.ma.filled(x.astype(np.float64 if x.dtype.kind in "biuf" else object), np.nan)
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        raise _ragged(x) from None
+    if array.dtype.kind in "US" and isinstance(x, (list, tuple)):
+        array = np.array(x, dtype=object)  # numbers beside text stay numbers
+    if array.ndim == 0:
+        raise DecibanError(f"X is of type {type(x).__name__}, which has no rows: {PASS}")
+    if array.shape == (0,):
+        raise DecibanError(f"X has no rows and no columns: {PASS}")
+    if array.ndim == 1:  # scikit-learn's checks ask for the words "Reshape your data"
+        raise DecibanError(
+            f"X must be a table or a matrix; it has the shape {array.shape}. Reshape your data: X.reshape(-1, 1) is "
+            "one column, X.reshape(1, -1) is one row"
+        )
+    if array.ndim > 2:
+        raise DecibanError(
+            f"X must be a table or a matrix; it has the shape {array.shape}: flatten what belongs to one row, "
+            "X.reshape(len(X), -1)"
+        )
+    return array
+
+
+def _real(x: Any) -> Any:
+    if x.dtype.kind == "c":
+        raise DecibanError("Complex data not supported: pass real and imaginary parts as columns, X.real and X.imag")
+    return x
+
+
+def _ragged(x: Any) -> DecibanError:
+    """What to say of rows that do not make a matrix."""
+    sizes = [len(row) if hasattr(row, "__len__") and not isinstance(row, str) else None for row in x]
+    for i, size in enumerate(sizes):
+        if size is None:
+            return DecibanError(f"row {i} of X is {x[i]!r}, not a list of cells: pass a list for each row")
+        if size != sizes[0]:
+            return DecibanError(f"row {i} of X has {size} cells, and row 0 has {sizes[0]}: make all rows as long")
+    return DecibanError("the cells of X differ in shape: pass a number or a text in each cell")

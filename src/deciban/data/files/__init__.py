@@ -1,0 +1,1 @@
+"""Files as rows: csv, JSON lines, parquet, mailboxes."""

@@ -1,0 +1,101 @@
+"""Types and notations of the columns of files: inferred from the first rows, and from all rows if these differ."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import reduce
+
+from deciban.data.batch import Notation
+from deciban.data.cell_types import CellType, common_types
+from deciban.data.files.fragment import Fragment
+from deciban.data.notation import TextProfile
+from deciban.data.prefetch import parallel_map
+from deciban.data.schema import columns_named
+from deciban.errors import DecibanError, warn
+
+SAMPLED_FILES = 16  # whose first rows are read at once; those of the others are read with their rows
+
+
+class ColumnInference:
+    """What is known of the columns of some files, for all scans of them.
+
+    Attributes
+    ----------
+    complete : bool
+        Whether all rows were read, so that no type is a guess.
+    profiles : {column: TextProfile} of columns of text
+    """
+
+    def __init__(self, fragments: Sequence[Fragment]) -> None:
+        # by path, so that the order of columns does not depend on which file is passed first
+        self._fragments = sorted(fragments, key=lambda fragment: fragment.path)
+        self._types: dict[str, CellType] | None = None
+        self._warned: set[str] = set()
+        self.complete = False
+        self.profiles: dict[str, TextProfile] = {}
+
+    @property
+    def types(self) -> dict[str, CellType]:
+        """Types that hold all cells read so far."""
+        if self._types is None:
+            sampled = self._fragments[:SAMPLED_FILES]
+            types = self._types = self._common(fragment.columns for fragment in sampled)
+            names = self._unsettled(types)
+            if names:
+                self._profile(names, parallel_map(lambda fragment: fragment.sample_profiles(names), sampled))
+        return self._types
+
+    def infer_from_all_rows(self) -> None:
+        tasks = (task for fragment in self._fragments for task in fragment.type_tasks())
+        types = self._types = self._common(parallel_map(lambda task: task(), tasks))
+        names = self._unsettled(types)
+        if names:
+            profile_tasks = (task for fragment in self._fragments for task in fragment.profile_tasks(names))
+            self._profile(names, parallel_map(lambda task: task(), profile_tasks))
+        self.complete = True
+
+    def notations(self, excluded: Collection[str]) -> dict[str, Notation]:
+        """Of columns of text that are read as dates or numbers."""
+        notations = {name: profile.notation() for name, profile in self.text_profiles(excluded).items()}
+        return {name: notation for name, notation in notations.items() if notation is not None}
+
+    def text_profiles(self, excluded: Collection[str]) -> dict[str, TextProfile]:
+        types = self.types
+        return {name: p for name, p in self.profiles.items() if types[name] == "text" and name not in excluded}
+
+    def warn_once(self, message: str) -> None:
+        """Several passes over the files do not repeat a warning."""
+        if message not in self._warned:
+            self._warned.add(message)
+            warn(message)
+
+    def _common(self, columns: Iterable[Mapping[str, CellType]]) -> dict[str, CellType]:
+        types: dict[str, CellType] = reduce(common_types, columns, {})
+        for fragment in self._fragments:
+            self._require_same_columns(fragment, set(types))
+        return types
+
+    def _require_same_columns(self, fragment: Fragment, names: set[str]) -> None:
+        if fragment.has_late_columns:
+            return
+        own = set(fragment.names)
+        if names != own:
+            which = "lacks" if names - own else "has, beyond the others,"
+            raise DecibanError(
+                f"{fragment.title} {which} {columns_named(sorted(names - own) or sorted(own - names))}: all files of a "
+                f"scan must have the same columns, as {self._fragments[0].title} has"
+            )
+
+    def _unsettled(self, types: Mapping[str, CellType]) -> set[str]:
+        """Columns of text whose notation more rows may change."""
+        text = [name for name, cell_type in types.items() if cell_type == "text"]
+        known = self.profiles
+        return {
+            name for name in text if name not in known or known[name].may_have_notation() or known[name].exceptions()
+        }
+
+    def _profile(self, names: Collection[str], profiles: Iterable[Mapping[str, TextProfile]]) -> None:
+        totals: dict[str, TextProfile] = dict.fromkeys(names, TextProfile())
+        for each in profiles:
+            totals |= {name: totals[name] + profile for name, profile in each.items()}
+        self.profiles |= totals

@@ -1,0 +1,365 @@
+"""A mail parser: headers, links, names of attachments, and body.
+
+It separates headers and parts as the email package of the standard library does, but in time and memory linear in the
+length of a mail, and without importing that package, which takes longer than parsing a mail.
+"""
+
+from __future__ import annotations
+
+import binascii
+import codecs
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from deciban.errors import DecibanError
+from deciban.lazy import lazy
+
+mail_html = lazy("deciban.data.files.mail_html")  # its patterns are compiled for the first mail of HTML
+
+COLUMNS = (
+    "from",
+    "to",
+    "subject",
+    "reply_to",
+    "return_path",
+    "received",
+    "mailer",
+    "content_type",
+    "links",
+    "attachments",
+    "body",
+)
+MAX_BYTES = 1 << 22  # of a mail; the rest is not read
+MAX_LINES = 10_000  # of headers in one part
+MAX_PARTS = 1_000
+MAX_DEPTH = 32  # of nested parts
+MAX_PARAMETERS = 1 << 12  # characters of a header that holds a part's type or name
+
+TRUNCATED = f"longer than {MAX_BYTES >> 20} MB: the rest was not read"
+
+BOM = b"\xef\xbb\xbf"
+HEADERS = {  # column: its headers
+    "from": ("from",),
+    "to": ("to",),
+    "subject": ("subject",),
+    "reply_to": ("reply-to",),
+    "return_path": ("return-path",),
+    "received": ("received",),
+    "mailer": ("x-mailer", "user-agent"),
+}
+TEXTS = ("text/plain", "text/html")
+ENVELOPE = (b"From ", b">From ")  # lines of a mailbox
+PART_HEADERS = frozenset({b"content-type", b"content-transfer-encoding", b"content-disposition"})
+MAIL_HEADERS = PART_HEADERS | {name.encode() for names in HEADERS.values() for name in names}
+
+# codecs of Python that are not charsets of mail: two take quadratic time, one warns
+NO_CHARSETS = frozenset({"punycode", "idna", "unicode_escape", "raw_unicode_escape", "unicode-escape", "undefined"})
+
+# A mail of an mbox ends at an empty line before "From …" if a header follows: a line of text may begin so, too
+END = re.compile(rb"\n\r?\n(?=From [^\n]{0,1000}\n(?:[A-Za-z][!-9;-~]{0,200}:|>From ))")
+FIELD = re.compile(rb"([!-9;-~]*):[ \t]*").match
+BEGINNING = re.compile(rb"(?:From [^\n]*\n)?(?:>From [^\n]*\n)*+[A-Za-z][A-Za-z0-9_.-]*:").match
+ENCODED_WORD = re.compile(r"=\?([^?\s]*)\?([bBqQ])\?([^?]*)\?=")
+PARAMETER = re.compile(r';\s*([^\s=;"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*+)"|([^;]*))', re.DOTALL)
+CHARSET = re.compile(r"[\w.:()+-]{1,40}", re.ASCII).fullmatch
+
+
+class NotMail(DecibanError):
+    """These bytes do not begin as a mail does."""
+
+
+@dataclass(frozen=True)
+class Mail:
+    """The texts of a mail.
+
+    texts : {column: text}; None without such a header, "" without links, attachments or body
+    replaced : number of unknown charsets and undecodable characters; each is U+FFFD in the text
+    problems : what was not read, or not as it was meant
+    """
+
+    texts: dict[str, str | None]
+    replaced: int = 0
+    problems: tuple[str, ...] = ()
+
+
+def parse(data: bytes) -> Mail:
+    """The texts of a mail.
+
+    Text parts are decoded, HTML without its markup; attachments are named with their types and never decoded. In
+    "content_type" every part has a line: type, charset and encoding, without the boundary, which no other mail shares.
+
+    >>> mail = parse(b"From: Ann <ann@example.org>\\nSubject: =?utf-8?q?caf=C3=A9?=\\n\\nAt noon?\\n")
+    >>> mail.texts["subject"], mail.texts["body"], mail.texts["reply_to"]
+    ('café', 'At noon?\\n', None)
+    """
+    length = len(data)
+    data = data[:MAX_BYTES].removeprefix(BOM).lstrip(b"\r\n")
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    _require_mail(data)
+    reader = _Reader(data)
+    if length > MAX_BYTES:
+        reader.problem(TRUNCATED)
+    headers, body = reader.read_headers(0, len(data), MAIL_HEADERS)
+    reader.read(headers, body, len(data), 0, "text/plain")
+    texts: dict[str, str | None] = dict.fromkeys(COLUMNS)
+    for column, names in HEADERS.items():
+        values = [reader.value(value) for name in names for value in headers.get(name.encode(), ())]
+        texts[column] = "\n".join(values) if values else None
+    if b"content-type" in headers:
+        texts["content_type"] = "\n".join(reader.kinds)
+    texts["links"] = " ".join(reader.links)
+    texts["attachments"] = "\n".join(reader.attachments)
+    texts["body"] = "\n".join(reader.bodies)
+    return Mail(texts, reader.replaced, tuple(reader.problems))
+
+
+def _require_mail(data: bytes) -> None:
+    if not data:
+        raise NotMail("it is empty")
+    if not BEGINNING(data):
+        raise NotMail("it does not begin with a header, such as 'From: …'")
+
+
+@dataclass
+class _Reader:
+    """Collects the texts of a mail part by part. Parts are ranges of bytes, not copies: there may be many, nested."""
+
+    data: bytes
+    bodies: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    attachments: list[str] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+    replaced: int = 0
+    problems: dict[str, None] = field(default_factory=dict)  # in order, without duplicates
+
+    def problem(self, what: str) -> None:
+        self.problems[what] = None
+
+    # Parts ---------------------------------------------------------------------------------------------------------
+
+    def read_headers(self, start: int, end: int, names: frozenset[bytes]) -> tuple[dict[bytes, list[bytes]], int]:
+        """Some headers of a part, unfolded, and the start of its body: after an empty line, or at a line that is not a
+        header."""
+        if self.data.startswith(b"\n", start, end):
+            return {}, start + 1
+        stop = self.data.find(b"\n\n", start, end)
+        stop, body = (end, end) if stop < 0 else (stop, stop + 2)
+        lines = self.data[start:stop].split(b"\n", MAX_LINES)
+        rest = lines.pop() if len(lines) > MAX_LINES else b""
+        values: dict[bytes, list[list[bytes]]] = {}
+        folded: list[bytes] = []  # lines of the current header
+        for number, line in enumerate(lines):
+            match = FIELD(line)
+            if match:
+                folded = [line[match.end() :]]
+                name = match[1].lower()
+                if name in names:
+                    values.setdefault(name, []).append(folded)
+            elif line[:1] in (b" ", b"\t"):
+                folded.append(line)
+            elif line and not line.startswith(ENVELOPE):
+                body = start + sum(len(line) + 1 for line in lines[:number])
+                break
+        else:
+            if rest:
+                self.problem(f"more than {MAX_LINES} lines of headers: the rest was not read")
+        return {name: [b"".join(folded) for folded in lines] for name, lines in values.items()}, body
+
+    def read(self, headers: Mapping[bytes, list[bytes]], start: int, end: int, depth: int, default: str) -> None:
+        """A part with this body, and the parts in it."""
+        kind, parameters = self.parameters(headers, b"content-type")
+        if kind.count("/") != 1:
+            kind = "text/plain" if b"content-type" in headers else default
+        disposition, disposition_parameters = self.parameters(headers, b"content-disposition")
+        encoding = self.first(headers, b"content-transfer-encoding").strip().lower()
+        charset = (self.named(parameters, "charset") or "").strip().lower()
+        name = self.named(disposition_parameters, "filename") or self.named(parameters, "name")
+        attached = disposition == "attachment"
+        self.kinds.append(" ".join(filter(None, (kind, charset, encoding))))
+        if kind.startswith("multipart/") or kind == "message/rfc822":
+            if name:
+                self.attachments.append(f"{name} {kind}")
+            if self.opened(kind, parameters, start, end, depth):
+                return
+            kind, encoding, attached = "text/plain", "", False  # what cannot be opened is read as text
+        elif name or attached or kind not in TEXTS:
+            self.attachments.append(f"{name} {kind}" if name else kind)
+        if attached or kind not in TEXTS:
+            return
+        text = self.decoded(_unwrapped(self.data[start:end], encoding), charset)
+        if kind == "text/html":
+            text, links = mail_html.visible_text(text)
+            self.links += links
+        self.bodies.append(text)
+
+    def opened(self, kind: str, parameters: Mapping[str, str], start: int, end: int, depth: int) -> bool:
+        """Whether the parts within a part could be read."""
+        if depth == MAX_DEPTH:
+            self.problem(f"parts nested more than {MAX_DEPTH} deep: read as text")
+            return False
+        if kind == "message/rfc822":
+            headers, body = self.read_headers(start, end, PART_HEADERS)
+            self.read(headers, body, end, depth + 1, "text/plain")
+            return True
+        boundary = self.named(parameters, "boundary")
+        if boundary is None:
+            self.problem("parts without a boundary: read as text")
+            return False
+        default = "message/rfc822" if kind == "multipart/digest" else "text/plain"
+        has_parts = False
+        for first, last in self.parts(b"--" + boundary.rstrip().encode("utf-8", "replace"), start, end):
+            has_parts = True
+            if len(self.kinds) >= MAX_PARTS:
+                self.problem(f"more than {MAX_PARTS} parts: the rest was not read")
+                break
+            headers, body = self.read_headers(first, last, PART_HEADERS)
+            self.read(headers, body, last, depth + 1, default)
+        if not has_parts:
+            self.problem("a boundary that does not occur: read as text")
+        return has_parts
+
+    def parts(self, mark: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """The ranges between lines of the boundary; the line break before such a line belongs to it."""
+        data, first, at = self.data, -1, self.data.find(mark, start, end)
+        while at >= 0:
+            after = at + len(mark)
+            if at == start or data[at - 1] == 10:
+                stop = data.find(b"\n", at, end)
+                stop = end if stop < 0 else stop
+                rest = data[after:stop].rstrip(b" \t")
+                if rest in (b"", b"--"):
+                    if 0 <= first < at:
+                        yield first, at - 1
+                    if rest:
+                        return
+                    first = stop + 1
+                after = stop
+            at = data.find(mark, after, end)
+        if first >= 0:
+            self.problem("parts without an end")
+            yield min(first, end), end - data.endswith(b"\n", first, end)
+
+    # Headers -------------------------------------------------------------------------------------------------------
+
+    def first(self, headers: Mapping[bytes, list[bytes]], name: bytes) -> str:
+        """The first header of a name, not decoded."""
+        values = headers.get(name)
+        return values[0][:MAX_PARAMETERS].decode("utf-8", "replace") if values else ""
+
+    def value(self, value: bytes) -> str:
+        """A header's text."""
+        text = self.decoded(value, "")
+        return (self.words(text) if "=?" in text else text).strip()
+
+    def words(self, text: str) -> str:
+        """The text with encoded words, =?charset?q?…?=, decoded, and without spaces between two of them."""
+        out: list[str] = []
+        pending: list[bytes] = []  # words of one charset: a character may be split between two
+        pending_charset = ""
+        at = 0
+        for match in ENCODED_WORD.finditer(text):
+            charset, encoding, encoded = match.groups()
+            charset = charset.partition("*")[0].lower()
+            between = text[at : match.start()]
+            if pending and (charset != pending_charset or between.strip()):
+                out.append(self.decoded(b"".join(pending), pending_charset))
+                pending = []
+            if between.strip() or not at:
+                out.append(between)
+            raw = encoded.encode("utf-8", "replace")
+            pending.append(_from_base64(raw) if encoding in "bB" else binascii.a2b_qp(raw, header=True))
+            pending_charset, at = charset, match.end()
+        if pending:
+            out.append(self.decoded(b"".join(pending), pending_charset))
+        return "".join([*out, text[at:]])
+
+    def parameters(self, headers: Mapping[bytes, list[bytes]], name: bytes) -> tuple[str, dict[str, str]]:
+        """A header such as `text/plain; charset="utf-8"`: its first word in lower case, and {name: value}."""
+        value = self.first(headers, name)
+        parameters: dict[str, str] = {}
+        for key, quoted, plain in PARAMETER.findall(value):
+            if "\\" in quoted:
+                quoted = re.sub(r"\\(.)", r"\1", quoted)
+            parameters.setdefault(key.lower(), quoted or plain.strip().strip('"'))
+        return value.partition(";")[0].strip().lower(), parameters
+
+    def named(self, parameters: Mapping[str, str], key: str) -> str | None:
+        """A parameter, which may be in several pieces, percent-encoded, or made of encoded words."""
+        if key in parameters:
+            text = parameters[key]
+            return self.words(text) if "=?" in text else text
+        if f"{key}*" in parameters:
+            pieces = [(True, parameters[f"{key}*"])]
+        else:
+            pieces = []
+            while (encoded := f"{key}*{len(pieces)}*") in parameters or encoded[:-1] in parameters:
+                pieces.append((encoded in parameters, parameters.get(encoded) or parameters.get(encoded[:-1], "")))
+        if not pieces:
+            return None
+        from urllib.parse import unquote_to_bytes
+
+        charset = ""
+        if pieces[0][0] and pieces[0][1].count("'") >= 2:
+            charset, _, rest = pieces[0][1].split("'", 2)
+            pieces[0] = (True, rest)
+        raw = b"".join(unquote_to_bytes(piece) if encoded else piece.encode() for encoded, piece in pieces)
+        return self.decoded(raw, charset.lower())
+
+    # Texts ---------------------------------------------------------------------------------------------------------
+
+    def decoded(self, data: bytes, charset: str) -> str:
+        """Bytes as text; undecodable ones are replaced and counted. ASCII, or no charset, is read as UTF-8."""
+        if charset in ("", "us-ascii", "ascii"):
+            charset = "utf-8"
+        codec = _codec(charset)
+        if codec is None:
+            self.replaced += 1
+            self.problem(f"unknown charset {charset[:40]!r}")
+            codec = "utf-8"
+        try:
+            text = data.decode(codec)
+            if codec != "utf-8":
+                text.encode()  # utf-7 may yield lone surrogates
+        except UnicodeError:
+            text = data.decode(codec, "replace")
+            text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+            self.replaced += text.count("\ufffd")
+        return text.replace("\r\n", "\n") if "\r" in text else text
+
+
+def _unwrapped(data: bytes, encoding: str) -> bytes:
+    """A body after its transfer encoding is undone."""
+    if encoding == "quoted-printable":
+        return binascii.a2b_qp(data)
+    return _from_base64(data.translate(None, b"\n")) if encoding == "base64" else data
+
+
+def _from_base64(data: bytes) -> bytes:
+    """As much as can be decoded: padding may be missing, and other characters may be in between."""
+    try:
+        return binascii.a2b_base64(data + b"==="[: -len(data) % 4], strict_mode=True)
+    except binascii.Error:
+        pass
+    for padding in (b"", b"=="):
+        try:
+            return binascii.a2b_base64(data + padding)
+        except binascii.Error:
+            continue
+    return data
+
+
+@lru_cache(maxsize=256)
+def _codec(charset: str) -> str | None:
+    """Python's name of a charset; None if it is unknown."""
+    charset = charset.strip("'\" ")
+    if not CHARSET(charset):
+        return None
+    try:
+        name = codecs.lookup(charset).name
+        b" ".decode(name, "ignore")  # base64 and the like are codecs, but not of text
+    except (LookupError, ValueError):
+        return None
+    return None if name in NO_CHARSETS else name

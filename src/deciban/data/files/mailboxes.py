@@ -1,0 +1,311 @@
+"""Mail: folders, Maildirs, mbox files and single mails; and folders of plain text. Each document is a row."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import IO, Any, Literal
+
+import pyarrow as pa
+
+from deciban.data.cell_types import CELL_WORDS, CellType
+from deciban.data.files.document_labels import absolute_path, read_labels
+from deciban.data.files.fragment import Chunk, FileFormat, Fragment, ReadOptions, ReadTask
+from deciban.data.files.mail_message import COLUMNS, END, MAX_BYTES, TRUNCATED, NotMail, parse
+from deciban.data.files.text_files import TextFile
+from deciban.data.notation import TextProfile
+from deciban.errors import DecibanError
+
+ROWS = 1 << 12  # per chunk
+MAX_BATCH = 1 << 26  # bytes per chunk, whatever the block size
+MBOX_READ = 1 << 20  # bytes of an mbox that are read at a time
+READ_ERRORS = (OSError, EOFError, zlib.error)
+GZIP = b"\x1f\x8b"
+# files that mail programs keep beside mail
+INDEX = re.compile(
+    r"dovecot.*|courier.*|maildirsize|maildirfolder|subscriptions|.*\.(msf|cmeta|ibex\.index.*|index|lock)|"
+    r"popstate\.dat|msgFilterRules\.dat|Thumbs\.db|desktop\.ini"
+).fullmatch
+MAX_END = 1300  # bytes that END may match, lookahead included
+QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
+
+Contents = Literal["mail", "text"]
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of one or more mails, or of a text."""
+
+    path: str
+    folder: str | None = None  # the first one below the scanned folder
+    problem: str | None = None  # why it cannot be read, if that is already known
+    label: str | None = None
+    name: str | None = None  # in messages, in place of the path
+
+    @property
+    def title(self) -> str:
+        return self.name or os.fsencode(self.path).decode("utf-8", "replace")
+
+
+@dataclass(frozen=True)
+class Document:
+    """The bytes of a mail or a text."""
+
+    file: File
+    number: int | None  # from 1, in an mbox
+    data: bytes
+    bytes_read: int  # of all files so far
+    problem: str | None = None
+
+    @property
+    def title(self) -> str:
+        return self.file.title if self.number is None else f"{self.file.title}, mail {self.number}"
+
+
+@dataclass(frozen=True)
+class Batch:
+    documents: list[Document]
+    offset: int  # index of the first document
+
+
+@dataclass(frozen=True)
+class Mailboxes(Fragment):
+    """A folder or a file of mails, or of texts. All columns are text."""
+
+    files: tuple[File, ...]
+    contents: Contents
+    labelled: bool = False
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(file.path for file in self.files)
+
+    @property
+    def document_kind(self) -> str:
+        return self.contents
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A label replaces the folder, which would otherwise become a feature."""
+        return ("label" if self.labelled else "folder", *(COLUMNS if self.contents == "mail" else ("text",)))
+
+    @property
+    def columns(self) -> dict[str, CellType]:
+        return dict.fromkeys(self.names, "text")
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(os.path.getsize(file.path) for file in self.files if os.path.exists(file.path))
+
+    def read_tasks(self, options: ReadOptions) -> Iterator[ReadTask]:
+        for name in options.names:
+            if options.types[name] not in ("text", "empty", "other"):
+                problem = f"column {name!r} holds text, and {CELL_WORDS[options.types[name]]} elsewhere"
+                raise DecibanError(f"{self.title}: {problem}: convert it to one type")
+        for batch in self._batches():
+            yield partial(self._read, batch, options)
+
+    def type_tasks(self) -> Iterator[Callable[[], Mapping[str, CellType]]]:
+        yield lambda: self.columns
+
+    def profile_tasks(self, names: Collection[str]) -> Iterator[Callable[[], Mapping[str, TextProfile]]]:
+        """No column of documents is dates or numbers."""
+        yield from ()
+
+    def sample_profiles(self, names: Collection[str]) -> Mapping[str, TextProfile]:
+        return {}
+
+    def locate(self, offset: int, row: int) -> str:
+        for batch in self._batches():
+            if batch.offset == offset:
+                rows = [document for document in batch.documents if self._texts(document)[0] is not None]
+                return rows[row].title
+        return self.title
+
+    def _read(self, batch: Batch, options: ReadOptions) -> Chunk:
+        columns: dict[str, list[str | None]] = {name: [] for name in options.names}
+        skipped = []
+        for document in batch.documents:
+            texts, problem = self._texts(document)
+            if problem is not None:
+                skipped.append(f"{document.title}: {problem}")
+            if texts is not None:
+                for name, column in columns.items():
+                    column.append(texts[name])
+        table = pa.table({name: pa.array(column, pa.string()) for name, column in columns.items()})
+        return Chunk(table, batch.offset, batch.documents[-1].bytes_read, tuple(skipped))
+
+    def _texts(self, document: Document) -> tuple[dict[str, str | None] | None, str | None]:
+        """A row if the document can be read, and what is wrong with it."""
+        if document.problem is not None:
+            return None, document.problem
+        context = {"folder": document.file.folder, "label": document.file.label}
+        problem = TRUNCATED if len(document.data) > MAX_BYTES else None
+        if self.contents == "text":
+            text = document.data[:MAX_BYTES].decode(self.file.encoding, "replace").removeprefix("\ufeff")
+            return {
+                **context,
+                "text": text.encode("utf-8", "replace").decode(),
+            }, problem  # utf-7 may hold lone surrogates
+        try:
+            return {**context, **parse(document.data).texts}, problem
+        except NotMail as error:
+            return None, str(error)
+
+    def _batches(self) -> Iterator[Batch]:
+        """Runs of documents, which depend only on the files and the block size."""
+        max_size = min(self.file.block_size, MAX_BATCH)
+        documents: list[Document] = []
+        offset = size = 0
+        for document in self._documents():
+            documents.append(document)
+            size += len(document.data)
+            if size >= max_size or len(documents) == ROWS:
+                yield Batch(documents, offset)
+                offset += len(documents)
+                documents, size = [], 0
+        if documents:
+            yield Batch(documents, offset)
+
+    def _documents(self) -> Iterator[Document]:
+        before = 0
+        for file in self.files:
+            if file.problem is not None:
+                yield Document(file, None, b"", before, file.problem)
+                continue
+            number: int | None = None
+            try:
+                with open(file.path, "rb") as stream:
+                    for number, data in _split(_decompressed(stream), self.contents):
+                        yield Document(file, number, data, before + stream.tell())
+                    before += stream.tell()
+            except READ_ERRORS as error:
+                after = None if number is None else number + 1
+                yield Document(
+                    file, after, b"", before, f"it cannot be read: {getattr(error, 'strerror', None) or error}"
+                )
+
+
+def mailboxes(file: TextFile, contents: Contents, labels: str | os.PathLike[str] | None = None) -> Mailboxes:
+    """The documents of a file or a folder."""
+    path, encoding, folder = file.path, file.encoding, os.path.isdir(file.path)
+    try:
+        b" ".decode(encoding, "ignore")
+    except (LookupError, ValueError):
+        raise DecibanError(f"there is no encoding called {encoding!r}: try utf-8, latin-1 or cp1252") from None
+    files = files_of(path, contents) if folder else [File(path, name=file.name)]
+    if labels is not None:
+        files = _labelled(files, os.path.expanduser(labels), path if folder else os.path.dirname(path))
+    if not files:
+        raise DecibanError(f"{path} is a directory without files: there is no {contents} in it")
+    return Mailboxes(file, tuple(files), contents, labels is not None)
+
+
+def _labelled(files: list[File], labels: str, root: str) -> list[File]:
+    """The files with their labels, without the file of labels itself."""
+    by_path = {absolute_path(file.path): file for file in files}
+    by_path.pop(os.path.realpath(labels), None)
+    label_of = read_labels(labels, root, by_path)
+    return [replace(file, label=label_of.get(path)) for path, file in by_path.items()]
+
+
+MAIL = FileFormat(
+    "mail",
+    lambda file, options: mailboxes(file, "mail", options.labels),
+    (".eml", ".mbox"),
+    holds_documents=True,
+)
+TEXT = FileFormat("text", lambda file, options: mailboxes(file, "text", options.labels), holds_documents=True)
+
+
+# Files → documents ---------------------------------------------------------------------------------------------------
+
+
+def _decompressed(stream: Any) -> IO[bytes]:
+    return gzip.GzipFile(fileobj=stream) if stream.peek(2).startswith(GZIP) else stream  # type: ignore[return-value]
+
+
+def _split(stream: IO[bytes], contents: Contents) -> Iterator[tuple[int | None, bytes]]:
+    """The mails of an mbox with their numbers, or one document."""
+    start = stream.read(1 << 12)
+    if contents == "mail" and start.lstrip(b"\r\n").startswith(b"From "):
+        yield from enumerate(mails_of(start, partial(stream.read, MBOX_READ)), 1)
+    else:
+        yield None, start + stream.read(MAX_BYTES + 1 - len(start))  # one more byte shows that it was truncated
+
+
+def mails_of(start: bytes, more: Callable[[], bytes]) -> Iterator[bytes]:
+    """The mails of an mbox that begins with `start`; a mail is truncated after MAX_BYTES."""
+    data, at, searched, pending = start.lstrip(b"\r\n"), 0, 0, b""
+    while True:
+        for match in END.finditer(data, searched):
+            yield _unquoted(pending + data[at : match.start() + 1])
+            pending, at = b"", match.end()
+        piece = more()
+        if not piece:
+            break
+        searched = max(at, len(data) - MAX_END)
+        if len(pending) + searched - at > MAX_BYTES:
+            pending += data[at : max(at, at + MAX_BYTES + 1 - len(pending))]
+            at = searched
+        data, searched, at = data[at:] + piece, searched - at, 0
+    if pending or data[at:].strip():
+        end = len(data) - data.endswith(b"\n\n") - 2 * data.endswith(b"\n\r\n")  # the empty line after the last mail
+        yield _unquoted(pending + data[at:end])
+
+
+def _unquoted(mail: bytes) -> bytes:
+    return QUOTED.sub(rb"\1", mail) if b">From " in mail else mail
+
+
+# Folders → files -----------------------------------------------------------------------------------------------------
+
+
+def files_of(folder: str, contents: Contents) -> list[File]:
+    """The files of a folder and its subfolders, by path, without hidden files and indexes of mail programs."""
+    files: list[File] = []
+    pending: list[tuple[str, str | None]] = [(folder, None)]  # folders to list, and the folder column of their files
+    while pending:
+        path, column = pending.pop()
+        try:
+            with os.scandir(path) as entries:
+                children = list(entries)
+        except OSError as error:
+            files.append(File(path, column, f"it cannot be read: {error.strerror}"))
+            continue
+        folders = {entry.name for entry in children if entry.is_dir(follow_symlinks=False)}
+        maildir = {"cur", "new"} & folders if "tmp" in folders or {"cur", "new"} <= folders else set()
+        for entry in children:
+            if entry.name in folders:
+                if (maildir and entry.name == "tmp") or not _is_visible(entry):
+                    continue
+                own = path == folder and entry.name not in maildir
+                pending.append((entry.path, _visible_name(entry.name) if own else column))
+            elif _is_read(entry, contents):
+                files.append(File(entry.path, column))
+    return sorted(files, key=lambda file: file.path)
+
+
+def _is_visible(entry: os.DirEntry[str]) -> bool:
+    """Folders of a Maildir have names of hidden ones."""
+    return not entry.name.startswith(".") or os.path.isdir(os.path.join(entry.path, "cur"))
+
+
+def _visible_name(name: str) -> str:
+    return os.fsencode(name.removeprefix(".")).decode("utf-8", "replace")
+
+
+def _is_read(entry: os.DirEntry[str], contents: Contents) -> bool:
+    """Regular files and links to them: a pipe would never end."""
+    if entry.name.startswith(".") or (contents == "mail" and INDEX(entry.name)):
+        return False
+    try:
+        return entry.is_file()
+    except OSError:  # a cycle of links
+        return False

@@ -1,0 +1,370 @@
+"""scan: files as a stream of rows."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import pyarrow as pa
+
+from deciban.data.arrow import TableFrame
+from deciban.data.batch import Kind, Notation
+from deciban.data.cell_types import KIND_OF, CellType, arrow_types
+from deciban.data.files.column_inference import ColumnInference
+from deciban.data.files.dialect import NA_VALUES, CsvOptions
+from deciban.data.files.formats import open_fragment
+from deciban.data.files.fragment import (
+    Chunk,
+    Fragment,
+    OpenOptions,
+    ReadOptions,
+    ReadTask,
+    SkippedDocuments,
+    TypeMismatch,
+)
+from deciban.data.files.source_paths import Paths, resolve_paths
+from deciban.data.files.text_files import BLOCK, TextFile
+from deciban.data.notation import ambiguity_warnings
+from deciban.data.prefetch import parallel_map
+from deciban.data.schema import require_unique
+from deciban.data.stream import Stream, TypesChanged, read_table
+from deciban.errors import DecibanError, warn
+
+ColumnType = Literal["category", "number", "boolean", "date"]  # types that a user may ask for
+Progress = Callable[[int, int, str], None]  # called with the rows read, and the bytes read of which file
+
+
+def scan(
+    paths: Paths,
+    *,
+    format: str | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    names: Sequence[str] | None = None,
+    quote: str = '"',
+    na_values: Collection[str] = NA_VALUES,
+    decimal: str | None = None,
+    encoding: str = "utf-8",
+    skip: int = 0,
+    types: Mapping[str, ColumnType] | None = None,
+    trim: Mapping[str, str] | None = None,
+    labels: str | os.PathLike[str] | None = None,
+    block_size: int = BLOCK,
+) -> Scan:
+    """Scan files as a source for `fit`, `predict` and `evaluate`: rows are read in blocks, never all at once.
+
+    Parameters
+    ----------
+    paths : str, path-like or list of these
+        A path, a pattern such as "data/*.parquet", or a list of them; "-" is standard input. Tables are csv, tsv, JSON
+        lines, parquet and Arrow (Feather); text may be compressed by gzip, zstd, bz2 or lz4. Mail is a folder with its
+        subfolders (Maildirs among them), an mbox, or files of one mail each.
+    format : "csv", "jsonl", "parquet", "arrow", "mail" or "text", optional
+        By default inferred from the first bytes and the name of each file. A folder is "mail" by default; with "text"
+        every file in it is a document.
+    delimiter, decimal : str, optional
+        By default inferred from the first rows of csv.
+    header : bool, optional
+        Whether the first row of csv holds names; by default inferred from the first rows.
+    names : list of str, optional
+        Names of the columns of csv without a header, or instead of it if `header=True`. Without names and header
+        columns are called c1, c2, ….
+    quote : str, default='"'
+        The quote character of csv; "" for none.
+    na_values : list of str
+        Cells of csv that are missing values.
+    encoding : str, default="utf-8"
+    skip : int, default=0
+        Lines to skip at the beginning of csv.
+    types : {column: "category", "number", "boolean" or "date"}, optional
+        Types of columns, in place of those that are inferred from their cells.
+    trim : {column: characters}, optional
+        Characters to strip from the end of a column's cells, in csv.
+    labels : str or path-like, optional
+        A file with the classes of mails or texts: lines "spam path", or csv with a header "path,label". Paths are
+        relative to this file or to the folder.
+    block_size : int, default=4 MB
+        Bytes of text that are read at a time. No result depends on it.
+
+    Returns
+    -------
+    Scan
+        It exports the Arrow C stream, so `pyarrow.table(scan)`, polars and duckdb read it too.
+
+    Raises
+    ------
+    DecibanError
+        If there is no such file, or an option cannot be used.
+
+    Notes
+    -----
+    A column of csv has the narrowest type that holds all of its cells, in all files: boolean, integer, number, text. If
+    later rows need a wider type than the first ones, reading starts again.
+
+    Text in which all cells except a few are dates (2026-03-01, with a time or without), times of day, or numbers such
+    as $1,200, 12.5% and 1.234,56 has the type "date", "time", "formatted" or "formatted_comma" (a decimal comma); the
+    few cells are missing values.
+
+    Mail has a column for each of its main headers, and "links", "attachments" (names and types) and "body"; texts have
+    "text". "folder" is the first folder below the scanned one, often the class; with `labels` it is "label". Files that
+    are not mail are skipped, and a DecibanWarning names them at the end of a pass.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import deciban as db
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_text("status;income;evade\\nsingle;125;no\\nmarried;?;no\\nsingle;85;yes\\n")
+    >>> people = db.scan(path)
+    >>> people.columns
+    {'status': 'text', 'income': 'integer', 'evade': 'text'}
+    >>> db.NaiveBayes().fit(people, "evade").predict(people).tolist()
+    ['no', 'no', 'yes']
+    """
+    for option, words in (("names", names), ("na_values", na_values)):
+        if isinstance(words, str):
+            raise DecibanError(f"{option} must be a list of words, not {words!r}")
+    names = None if names is None else tuple(names)
+    csv = CsvOptions(delimiter, quote, header, names, tuple(na_values), decimal, skip)
+    csv.check()
+    _check(block_size, types)
+    options = OpenOptions(csv, trim or {}, labels)
+    files = [TextFile(path, encoding, block_size, title) for path, title in resolve_paths(paths)]
+    given: dict[str, CellType] = {name: "text" if t == "category" else t for name, t in (types or {}).items()}
+    result = Scan([open_fragment(file, format, options) for file in files], given)
+    named = {**(types or {}), **(trim or {})}
+    if named and not any(fragment.has_late_columns for fragment in result.fragments):
+        result.select(named)
+    return result
+
+
+def _check(block_size: int, types: Mapping[str, ColumnType] | None) -> None:
+    if not isinstance(block_size, int) or block_size < 1:
+        raise DecibanError(f"block_size must be a whole number of 1 or more, not {block_size!r}")
+    for name, given in (types or {}).items():
+        if given not in get_args(ColumnType):
+            raise DecibanError(f"types[{name!r}] must be one of {', '.join(get_args(ColumnType))}, not {given!r}")
+
+
+@dataclass(frozen=True)
+class _Selection:
+    """Which columns a scan has, and how they are read."""
+
+    types: Mapping[str, CellType]  # that the user gave
+    names: Sequence[str] | None = None  # None: all that are not dropped, also keys of JSON that come late
+    dropped: Set[str] = frozenset()
+    text: Set[str] = frozenset()  # columns whose text is never read as dates or numbers
+
+
+class Scan(Stream):
+    """Rows of files, block by block: made by `scan`.
+
+    Attributes
+    ----------
+    columns : {name: type}
+    fragments : tuple of Fragment
+        The files.
+    on_progress : callable or None
+        Called with the number of rows read, and the bytes read of which file.
+    """
+
+    def __init__(self, fragments: Sequence[Fragment], types: Mapping[str, CellType]) -> None:
+        self.fragments = tuple(fragments)
+        self.on_progress: Progress | None = None
+        self._selection = _Selection(dict(types))
+        self._inference = ColumnInference(self.fragments)
+        self._chunks: list[tuple[int, Fragment, int]] = []  # of the last pass: first row, file, offset in it
+
+    # Columns -------------------------------------------------------------------------------------------------------
+
+    @property
+    def columns(self) -> dict[str, CellType]:
+        """Names and types; in text files they are inferred from the first rows, until more are read."""
+        styles = {name: notation.style for name, notation in self._notations.items()}
+        types = {**self._inference.types, **styles, **self._selection.types}
+        return {name: types.get(name, "empty") for name in self.names}
+
+    @property
+    def notations(self) -> tuple[Notation | None, ...]:
+        known = self._notations
+        notations = tuple(known.get(name) if name not in self._selection.types else None for name in self.names)
+        return notations if any(notations) else ()
+
+    @property
+    def _notations(self) -> dict[str, Notation]:
+        return self._inference.notations(self._selection.text)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        if self._selection.names is not None:
+            return tuple(self._selection.names)
+        return tuple(name for name in self._inference.types if name not in self._selection.dropped)
+
+    @property
+    def title(self) -> str:
+        return self.fragments[0].title if len(self.fragments) == 1 else f"{len(self.fragments)} files"
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        for name, cell_type in self.columns.items():
+            if cell_type == "other":
+                raise DecibanError(f"column {name!r} is neither numbers nor text: convert it, or drop it")
+        return tuple(KIND_OF[cell_type] for cell_type in self.columns.values())
+
+    def select(self, names: str | Iterable[str]) -> Scan:
+        """Only these columns, in this order."""
+        names = (names,) if isinstance(names, str) else tuple(names)
+        require_unique(names)
+        absent = self.resolve_columns(names)._absent(names)
+        if absent:
+            raise DecibanError(f"there is no column {absent[0]!r} in {self.title}; there are {list(self.names)}")
+        return self._with(names=names, dropped=frozenset())
+
+    def drop(self, names: str | Iterable[str]) -> Scan:
+        """All columns except these."""
+        dropped, own = self._selection.dropped | {*self.select(names).names}, self._selection.names
+        return self._with(names=own and [name for name in own if name not in dropped], dropped=dropped)
+
+    def with_types(self, types: Mapping[str, CellType]) -> Scan:
+        """The same files with some types given: a cell of text that does not fit is an error."""
+        return self._with(types={**self._selection.types, **types})
+
+    def keep_text(self, names: Collection[str]) -> Scan:
+        return self._with(text=self._selection.text | {*names})
+
+    def with_trim(self, name: str, characters: str) -> Scan:
+        """The same csv files; these characters are stripped from the end of a column's cells."""
+        trimmed = self._with()
+        trimmed.fragments = tuple(fragment.with_trim(name, characters) for fragment in self.fragments)
+        trimmed._inference = ColumnInference(trimmed.fragments)
+        return trimmed
+
+    def project(self, names: Collection[str]) -> Scan:
+        absent = self.resolve_columns(names)._absent(names)
+        if absent and not self._may_have(absent):
+            return self  # the caller says which columns are missing
+        if absent:
+            warn(f"no object of {self.title} has {', '.join(map(repr, absent))}: read as missing values")
+        wanted = set(names)
+        return self._with(names=[*(name for name in self.names if name in wanted), *absent], dropped=frozenset())
+
+    def resolve_columns(self, names: Collection[str]) -> Scan:
+        absent = self._absent(names)
+        if absent and self._may_have(absent) and not self._inference.complete:
+            self._inference.infer_from_all_rows()
+        return self
+
+    def _absent(self, names: Collection[str]) -> list[str]:
+        known = set(self.names)
+        return [name for name in dict.fromkeys(names) if name not in known]
+
+    def _may_have(self, absent: Collection[str]) -> bool:
+        """A key of JSON that no object has is a column of missing values; other files name all their columns."""
+        all_keys = self._selection.names is None and self._selection.dropped.isdisjoint(absent)
+        return all_keys and all(fragment.has_late_columns for fragment in self.fragments)
+
+    def _with(self, **changes: Any) -> Scan:
+        other = Scan(self.fragments, {})
+        other._selection = replace(self._selection, **changes)
+        other.on_progress, other._inference = self.on_progress, self._inference
+        return other
+
+    # Rows ----------------------------------------------------------------------------------------------------------
+
+    def frames(self) -> Iterator[TableFrame]:
+        if not (self._inference.complete or self._inferred) and self._may_have(()):
+            self._inference.infer_from_all_rows()  # where all types are given, late keys would not be noticed
+        names, types, notations = self.names, self.columns, self.notations
+        kinds = tuple(KIND_OF.get(cell_type, "empty") for cell_type in types.values())  # others are only passed through
+        self._require_unique_names()
+        self._chunks.clear()
+        rows, skipped = 0, SkippedDocuments()
+        try:
+            for fragment, chunk in self._read(ReadOptions(names, types, self._inferred, self._undecided)):
+                table = chunk.table
+                position = {name: j for j, name in enumerate(table.column_names)}
+                columns = [
+                    table.column(position[name]) if name in position else pa.nulls(table.num_rows) for name in names
+                ]
+                self._chunks.append((rows, fragment, chunk.offset))
+                rows += table.num_rows
+                skipped.add(chunk)
+                if self.on_progress is not None:
+                    self.on_progress(rows, chunk.bytes_read, fragment.path)
+                if table.num_rows:
+                    yield TableFrame(pa.table(columns, names=list(names)), names, kinds, notations)
+        except TypeMismatch:
+            self._inference.infer_from_all_rows()
+            raise TypesChanged("columns have wider types than their first rows: read them again") from None
+        self._report(skipped, rows)
+
+    def _require_unique_names(self) -> None:
+        require_unique(self.names)
+        for fragment in self.fragments:
+            try:
+                require_unique(fragment.names)
+            except DecibanError as error:
+                raise DecibanError(f"{fragment.title}: {error}") from None
+
+    def _read(self, options: ReadOptions) -> Iterator[tuple[Fragment, Chunk]]:
+        tasks = ((fragment, task) for fragment in self.fragments for task in fragment.read_tasks(options))
+        return parallel_map(_run, tasks)
+
+    def _report(self, skipped: SkippedDocuments, rows: int) -> None:
+        """Warns once of skipped documents and ambiguous columns; a folder without any document is an error."""
+        kinds = {kind for fragment in self.fragments if (kind := fragment.document_kind) is not None}
+        if kinds and not rows:
+            raise DecibanError(f"there is no {' or '.join(sorted(kinds))} in {self.title}: {skipped}")
+        columns = self.columns
+        text = self._inference.text_profiles({*self._selection.text, *self._selection.types})
+        for message in ambiguity_warnings(
+            {name: profile for name, profile in text.items() if columns.get(name) == "text"}
+        ):
+            self._inference.warn_once(message)
+        if skipped.count:
+            self._inference.warn_once(f"{self.title}: {skipped.count} skipped, as a whole or in part: {skipped}")
+
+    @property
+    def _inferred(self) -> frozenset[str]:
+        """Columns whose types are those of their first rows."""
+        return frozenset() if self._inference.complete else frozenset(self.names).difference(self._selection.types)
+
+    @property
+    def _undecided(self) -> frozenset[str]:
+        """Columns of text that later rows may show to be dates or numbers."""
+        profiles, types = self._inference.profiles, self.columns
+        text = {name for name in self._inferred - self._selection.text if types[name] == "text" and name in profiles}
+        return frozenset(name for name in text if profiles[name].may_have_notation())
+
+    def locate(self, row: int) -> str | None:
+        i = bisect_right(self._chunks, row, key=lambda chunk: chunk[0]) - 1
+        if i < 0:
+            return None
+        first, fragment, offset = self._chunks[i]
+        return fragment.locate(offset, row - first)
+
+    def read(self) -> Any:
+        """All rows, as a pyarrow.Table in memory."""
+        return read_table(self).table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        if not self._inference.complete:
+            self._inference.infer_from_all_rows()
+        _ = self.kinds  # raises if a column cannot be read
+        arrow = arrow_types() | {"text": pa.string()}
+        schema = pa.schema([(name, arrow[cell_type]) for name, cell_type in self.columns.items()])
+        batches = (batch for frame in self.frames() for batch in frame.table.cast(schema, safe=False).to_batches())
+        reader = pa.RecordBatchReader.from_batches(schema, batches)
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        types = ((name, "category" if cell_type == "text" else cell_type) for name, cell_type in self.columns.items())
+        return f"Scan of {self.title}: {', '.join(f'{name} ({cell_type})' for name, cell_type in types)}"
+
+
+def _run(item: tuple[Fragment, ReadTask]) -> tuple[Fragment, Chunk]:
+    fragment, task = item
+    return fragment, task()

@@ -1,0 +1,174 @@
+"""Labels of any type → codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban import _kernels
+from deciban.data.arrays import fits_signed, signed
+from deciban.data.arrow import encode, plain
+from deciban.data.columns import mixed_types, type_name
+from deciban.data.dataframes import without_wide_integers
+from deciban.errors import DecibanError, RowError
+from deciban.lazy import lazy
+from deciban.types import FloatArray, Labels, Level, level_of, sorted_levels
+
+pa = lazy("pyarrow")
+
+
+@dataclass(frozen=True)
+class Encoded:
+    codes: Labels  # (n) places in classes
+    classes: tuple[Level, ...]  # sorted
+
+
+def encode_labels(y: Any, first_row: int = 0) -> Encoded:
+    """The classes that occur, sorted, and the place of each label among them. Messages count from the first row.
+
+    >>> encode_labels(["spam", "ham", "spam"])
+    Encoded(codes=array([1, 0, 1], dtype=int32), classes=('ham', 'spam'))
+    """
+    array = y if isinstance(y, (pa.Array, pa.ChunkedArray)) else _plain(y)
+    if isinstance(array, np.ndarray):
+        if array.ndim != 1:
+            raise DecibanError(f"y should be a 1d array, got an array of shape {array.shape} instead.")
+        fast = _small_integers(array) if array.dtype.kind in "iub" else None
+        if fast is not None:
+            return fast
+        array = _to_arrow(array)
+    array = plain(array)
+    if not _label_type(array.type):
+        raise DecibanError(f"labels of type {type_name(array.type)} cannot be classes: use text, integers or booleans")
+    codes, levels = encode(array)
+    _require_present(codes, first_row)
+    if any(isinstance(level, float) for level in levels):
+        raise DecibanError(
+            "Unknown label type: continuous. Classes are text, integers or booleans; bin the numbers first"
+        )
+    return _in_order(codes, levels)
+
+
+def check_weights(weights: Any, rows: int) -> FloatArray | None:
+    """One number of 0 or more for each row, not all of them 0; or None."""
+    if weights is None:
+        return None
+    w = weights_of(weights, rows)
+    require_weight(total_weight(w))
+    return w
+
+
+def total_weight(weights: FloatArray) -> float:
+    with np.errstate(over="ignore"):
+        return float(weights.sum())
+
+
+def require_weight(total: float) -> None:
+    """The weights of all rows add up to a number other than 0."""
+    if not np.isfinite(total):
+        raise DecibanError("the sample weights add up to more than a number can hold: divide them by their largest")
+    if not total:
+        raise DecibanError("every sample weight is zero: there is nothing to learn from")
+
+
+def weights_of(weights: Any, rows: int, first_row: int = 0) -> FloatArray:
+    """One number of 0 or more for each row. Messages count from the first row."""
+    try:
+        given = np.asarray(without_wide_integers(weights))
+        w = given.astype(np.float64, casting="same_kind" if given.dtype.kind in "cf" else "unsafe", copy=False)
+    except (TypeError, ValueError, OverflowError):  # a complex number is no weight, nor is text
+        raise DecibanError("sample_weight must be numbers: pass one of 0 or more for each row") from None
+    if w.ndim == 0:
+        w = np.full(rows, float(w))
+    if w.shape != (rows,):
+        raise DecibanError(
+            f"Sample weights must be 1D array or scalar: sample_weight.shape == {w.shape}, expected {(rows,)}"
+        )
+    bad = ~(w >= 0) | np.isinf(w)
+    if bad.any():
+        row = int(np.argmax(bad))
+        problem = f"{w[row]:g} is not a weight: it must be finite, 0 or more"
+        raise RowError("sample_weight", first_row + row, problem)
+    return np.ascontiguousarray(w)
+
+
+def _plain(y: Any) -> Any:
+    if hasattr(y, "__arrow_c_array__") or hasattr(y, "__arrow_c_stream__"):
+        try:
+            return pa.chunked_array(y) if hasattr(y, "__arrow_c_stream__") else pa.array(y)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
+            pass
+    try:
+        array = np.asarray(without_wide_integers(y))
+    except ValueError:
+        raise DecibanError("y should be a 1d array, got lists of several lengths instead.") from None
+    if isinstance(y, np.ma.MaskedArray):
+        array = array.astype(object)
+        array[np.ma.getmaskarray(y)] = None
+    if array.dtype.kind in "US" and isinstance(y, (list, tuple)) and not all(isinstance(v, str) for v in y):
+        return np.array(y, dtype=object)  # numbers beside text stay numbers
+    return array
+
+
+def _label_type(kind: Any) -> bool:
+    types = pa.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    checks = (
+        types.is_string,
+        types.is_large_string,
+        types.is_integer,
+        types.is_floating,
+        types.is_boolean,
+        types.is_null,
+    )
+    return any(check(kind) for check in checks)
+
+
+def _to_arrow(y: NDArray[Any]) -> Any:
+    if y.dtype.kind in "cV":
+        kind = "complex numbers" if y.dtype.kind == "c" else "records"
+        raise DecibanError(f"Unknown label type: {kind}. Classes are text, integers or booleans")
+    try:
+        return pa.array(y.tolist() if y.dtype.kind in "OUS" else y, from_pandas=True)
+    except OverflowError:
+        raise DecibanError("labels beyond 64 bits cannot be classes: convert them to text") from None
+    except (pa.ArrowException, TypeError, ValueError):
+        raise mixed_types("label", y.tolist()) from None
+
+
+def _small_integers(y: NDArray[Any]) -> Encoded | None:
+    if not len(y) or not fits_signed(y):
+        return None
+    column = signed((y.view(np.uint8) if y.dtype == np.bool_ else y)[:, np.newaxis])
+    low, high = (int(v[0]) for v in _kernels.integer_range(column))
+    size = high - low + 1
+    if size > 1 << 20:
+        return None
+    ends = np.array([0, size], dtype=np.int64)
+    lut = np.arange(size, dtype=np.int32)
+    codes = _kernels.encode_integers(column, np.array([low]), ends, lut, -1)[:, 0]
+    present = np.flatnonzero(_kernels.count_labels(codes, size))
+    if len(present) < size:
+        lut[present] = np.arange(len(present), dtype=np.int32)
+        codes = lut[codes]
+    values = (present + low).tolist()
+    return Encoded(codes, tuple(map(bool, values)) if y.dtype == np.bool_ else tuple(values))
+
+
+def _require_present(codes: NDArray[np.int32], first_row: int) -> None:
+    if (codes < 0).any():
+        row = first_row + int(np.argmax(codes < 0))
+        raise RowError("label", row, "the label is missing (NaN or null): drop the row or give it a class")
+
+
+def _in_order(codes: NDArray[np.int32], levels: tuple[Level, ...]) -> Encoded:
+    counted = np.bincount(codes, minlength=len(levels))
+    present = [level_of(level) for level, n in zip(levels, counted, strict=True) if n]
+    classes = sorted_levels(present)
+    place = {level: i for i, level in enumerate(classes)}
+    table = np.array([place.get(level_of(level), 0) for level in levels], dtype=np.int32)
+    return Encoded(table[codes] if len(table) else codes, classes)

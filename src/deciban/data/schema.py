@@ -1,0 +1,184 @@
+"""Schema: names and kinds of columns, to which later rows are matched."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
+from typing import get_args
+
+from deciban.data.batch import ColumnRef, DatePart, DerivedColumn, Frame, Kind, Notation
+from deciban.errors import DecibanError, require
+from deciban.types import Level, Names
+
+STYLES = {  # values that text is parsed to
+    "date": "dates",
+    "time": "times of day",
+    "formatted": "numbers",
+    "formatted_comma": "numbers with a decimal comma",
+}
+MAX_DATES = 6  # with gaps between all pairs; of more, only between neighbours
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Names and kinds of columns. The columns of arrays are named by position.
+
+    >>> Schema(("age", "job"), ("number", "category")).kinds
+    ('number', 'category')
+    """
+
+    names: Names
+    kinds: tuple[Kind, ...]
+    notations: tuple[Notation | None, ...] = ()  # of columns of text that are parsed; () for none
+    derived: tuple[DerivedColumn, ...] = ()  # columns computed from these, numbered after them
+
+    def check_fields(self) -> None:
+        names, kinds, notations = self.names, self.kinds, self.notations
+        require(not notations or len(notations) == len(kinds), f"{len(notations)} notations of {len(kinds)} columns")
+        for kind, notation in zip(kinds, notations, strict=False):
+            require(notation is None or notation.kind == kind, f"a column of kind {kind} is read as another")
+        dates = {j for j, kind in enumerate(kinds) if kind == "date"}
+        sound = all(dates >= {*derived.columns} for derived in self.derived)
+        require(sound, "a part of a date is derived from what is none")
+        require(len({*self.derived}) == len(self.derived), "a part of a date is there twice")
+        require(len(names) == len(kinds), f"{len(names)} columns of {len(kinds)} kinds")
+        if isinstance(names, range):
+            require(names == range(len(kinds)), "columns do not count from 0")
+        else:
+            require(len(set(names)) == len(names), "two columns have one name")
+
+    @classmethod
+    def of(cls, frame: Frame) -> Schema:
+        require_unique(frame.names)
+        return cls(frame.names, frame.kinds, getattr(frame, "notations", ()))
+
+    def with_calendar(self) -> Schema:
+        """With the parts of each date and the gaps between dates as derived columns."""
+        dates = [j for j, kind in enumerate(self.kinds) if kind == "date"]
+        parts = [DerivedColumn(part, (j,)) for j in dates for part in get_args(DatePart)]
+        between = combinations(dates, 2) if len(dates) <= MAX_DATES else pairwise(dates)
+        return replace(self, derived=(*parts, *(DerivedColumn("gap", pair) for pair in between)))
+
+    @property
+    def all_names(self) -> Names:
+        """With derived columns, such as `signup[weekday]` and `returned − signup`."""
+        if not self.derived:
+            return self.names
+        return (*self.names, *map(self._derived_name, self.derived))
+
+    def _derived_name(self, derived: DerivedColumn) -> str:
+        names = [str(self.names[j]) for j in derived.columns]
+        return " − ".join(reversed(names)) if derived.part == "gap" else f"{names[0]}[{derived.part}]"
+
+    @property
+    def all_kinds(self) -> tuple[Kind, ...]:
+        return (*self.kinds, *(derived.kind for derived in self.derived))
+
+    def source_columns(self, columns: Sequence[int]) -> tuple[int, ...]:
+        """The columns of the table that these, derived ones among them, are computed from."""
+        if not self.derived:
+            return tuple(columns)
+        own = len(self.names)
+        return tuple(sorted({i for j in columns for i in ((j,) if j < own else self.derived[j - own].columns)}))
+
+    def notation(self, column: int) -> Notation | None:
+        """How text of a column is parsed. Dates and times have one notation."""
+        kind = self.kinds[column]
+        given = self.notations[column] if self.notations else None
+        return Notation(kind) if given is None and (kind == "date" or kind == "time") else given
+
+    @property
+    def positional(self) -> bool:
+        return isinstance(self.names, range)
+
+    def notes(self) -> list[str]:
+        """Notes for `summary()` about columns of text that are parsed."""
+        notes = []
+        for name, notation in zip(self.names, self.notations, strict=False):
+            if notation is not None:
+                missing = ", ".join(map(repr, notation.missing))
+                also = f"; {missing} {'is a missing value' if len(notation.missing) == 1 else 'are missing values'}"
+                notes.append(f"{name!r} is text that is read as {STYLES[notation.style]}{also if missing else ''}")
+        return notes
+
+    def column_refs(self, frame: Frame) -> list[ColumnRef]:
+        """The columns of this schema in a frame: positions, and columns derived from positions."""
+        own = self.positions(frame)
+        return [*own, *(derived.at(own) for derived in self.derived)]
+
+    def positions(self, frame: Frame) -> list[int]:
+        """The position of each column in a frame: by name, or by position in an array."""
+        if self.positional or isinstance(frame.names, range):
+            if len(frame.names) != len(self.names):
+                raise DecibanError(
+                    f"X has {len(frame.names)} features, but the model is expecting {len(self.names)} features as input"
+                )
+            return list(range(len(self.names)))
+        require_unique(frame.names)
+        position = {name: i for i, name in enumerate(frame.names)}
+        missing = [name for name in self.names if name not in position]
+        if missing:
+            raise DecibanError(f"the table lacks {columns_named(missing)}; it has {columns_named(frame.names)}")
+        return [position[name] for name in self.names]
+
+    def merge_frame(self, frame: Frame) -> Schema:
+        """This schema after reading a frame, which must have all columns, of compatible kinds."""
+        kinds = frame.kinds
+        return self.merge(replace(self, kinds=tuple(kinds[j] for j in self.positions(frame))))
+
+    def reorder_like(self, other: Schema) -> Schema:
+        """The same columns in the order of another schema."""
+        if len(self.names) != len(other.names) or set(self.names) != set(other.names):
+            raise DecibanError(f"the columns differ: {columns_named(other.names)} and {columns_named(self.names)}")
+        position = {name: j for j, name in enumerate(self.names)}
+        order = [position[name] for name in other.names]
+        moved = [order.index(j) for j in range(len(order))] if self.derived else []
+        return Schema(
+            other.names,
+            tuple(self.kinds[j] for j in order),
+            tuple(self.notations[j] for j in order) if self.notations else (),
+            tuple(derived.at(moved) for derived in self.derived),
+        )
+
+    def merge(self, other: Schema) -> Schema:
+        """The kinds of both: an empty column may become any, a boolean one accepts numbers, categories and documents
+        are both text; text, numbers and dates never mix."""
+        if self.names != other.names:
+            raise DecibanError(f"the columns differ: {columns_named(self.names)} and {columns_named(other.names)}")
+        if self.kinds == other.kinds:
+            return self if self.notations else replace(self, notations=other.notations)
+        kinds = tuple(_merge_kinds(name, a, b) for name, a, b in zip(self.names, self.kinds, other.kinds, strict=True))
+        return replace(self, kinds=kinds, notations=self.notations or other.notations)
+
+
+def compatible_kinds(a: Kind, b: Kind) -> bool:
+    """Whether rows of one column may have both kinds."""
+    return a == b or "empty" in (a, b) or {a, b} in ({"number", "boolean"}, {"category", "text"})
+
+
+def _merge_kinds(name: Level, a: Kind, b: Kind) -> Kind:
+    if compatible_kinds(a, b):
+        return b if a == "empty" else a
+    words = {"category": "text", "text": "text", "number": "numbers", "boolean": "true or false", "date": "dates"}
+    words["time"] = "times of day"
+    raise DecibanError(
+        f"column {name!r} held {words[a]} so far and holds {words[b]} now: convert it to one type; in files, read it "
+        "as text (types={...: 'category'}, or --category)"
+    )
+
+
+def require_unique(names: Sequence[Level]) -> None:
+    if isinstance(names, range):
+        return
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise DecibanError(f"{columns_named(repeated)} occurs more than once: rename or drop it")
+
+
+def columns_named(names: Sequence[Level]) -> str:
+    """Some names of columns, for a message."""
+    shown = ", ".join(repr(name) for name in names[:10])
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return f"{'column' if len(names) == 1 else 'columns'} {shown}{more}"

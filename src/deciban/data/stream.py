@@ -1,0 +1,205 @@
+"""Streams: tables that are read batch by batch, and may be larger than memory."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from deciban.data.arrow import TableFrame, kind_of, plain
+from deciban.data.batch import Kind, Notation
+from deciban.data.cell_types import KIND_OF, STYLES, CellType, cell_type_of
+from deciban.data.notation import parse_column
+from deciban.data.prefetch import prefetch
+from deciban.errors import DecibanError, RowError
+from deciban.lazy import lazy
+
+pa = lazy("pyarrow")
+
+T = TypeVar("T")
+
+
+class TypesChanged(DecibanError):
+    """Columns have wider types than their first rows: read the stream again."""
+
+
+class Stream(ABC):
+    """Rows in batches with the same columns of the same kinds. Re-iterable, unless `single_pass`."""
+
+    @property
+    def single_pass(self) -> bool:
+        """Whether the rows can be read only once."""
+        return False
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]: ...
+
+    @property
+    @abstractmethod
+    def kinds(self) -> tuple[Kind, ...]: ...
+
+    @property
+    def title(self) -> str:
+        """Its name in messages."""
+        return "the stream"
+
+    @abstractmethod
+    def frames(self) -> Iterator[TableFrame]:
+        """The batches in order; the next one is read while one is in use."""
+
+    def with_types(self, types: Mapping[str, CellType]) -> Stream:
+        """The same rows with text read as these types; streams with a schema keep their types."""
+        return self
+
+    def keep_text(self, names: Collection[str]) -> Stream:
+        """The same rows; text of these columns, such as labels, is not parsed as dates or numbers."""
+        return self
+
+    @property
+    def notations(self) -> tuple[Notation | None, ...]:
+        """Of columns of text that are parsed as dates or numbers; () for none."""
+        return ()
+
+    def project(self, names: Collection[str]) -> Stream:
+        """The same rows without other columns, if that saves reading them."""
+        return self
+
+    def resolve_columns(self, names: Collection[str]) -> Stream:
+        """The same stream, after all rows were read if these columns are unknown: keys of JSON may come late."""
+        return self
+
+    def locate(self, row: int) -> str | None:
+        """Where a row of the last pass was read; None if only its number is known."""
+        return None
+
+    @contextmanager
+    def error_context(self) -> Iterator[None]:
+        """Errors about a row name where it was read."""
+        try:
+            yield
+        except RowError as error:
+            location = self.locate(error.row)
+            if location is None:
+                raise
+            raise error.at(location) from None
+
+    @property
+    def empty(self) -> TableFrame:
+        """The columns without rows."""
+        table = pa.table([pa.array([], pa.null()) for _ in self.names], names=list(self.names))
+        return TableFrame(table, self.names, self.kinds, self.notations)
+
+
+@dataclass(frozen=True)
+class ArrowStream(Stream):
+    """Anything that exports the Arrow C stream, or makes a reader: duckdb relations, pyarrow datasets, …"""
+
+    source: Any
+    schema: Any
+    opened: list[Any] = field(default_factory=list, repr=False, compare=False)  # a reader for the first pass, or none
+    given_types: Mapping[str, CellType] = field(default_factory=dict, repr=False)  # types of columns of text
+
+    @classmethod
+    def of(cls, source: Any) -> ArrowStream:
+        schema = getattr(source, "dataset_schema" if hasattr(source, "dataset_schema") else "schema", None)
+        if isinstance(schema, pa.Schema):
+            return cls(source, schema)
+        reader = _reader(source)  # kept, since opening it may run a query
+        return cls(source, reader.schema, [reader])
+
+    @property
+    def single_pass(self) -> bool:
+        return isinstance(self.source, pa.RecordBatchReader)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.schema.names)
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        kinds = [kind_of(field.name, field.type) for field in self.schema]
+        return tuple(
+            KIND_OF[self.given_types[name]] if j in self._parsed_columns else kinds[j]
+            for j, name in enumerate(self.names)
+        )
+
+    def with_types(self, types: Mapping[str, CellType]) -> Stream:
+        return replace(self, given_types={**self.given_types, **types})
+
+    @property
+    def _parsed_columns(self) -> list[int]:
+        """Positions of columns of text that are parsed."""
+        text = [j for j, field in enumerate(self.schema) if cell_type_of(field.type) == "text"]
+        return [j for j in text if self.given_types.get(self.names[j]) in STYLES]
+
+    def frames(self) -> Iterator[TableFrame]:
+        kinds, rows, parsed = self.kinds, 0, self._parsed_columns
+        try:
+            for batch in prefetch(self.opened.pop() if self.opened else _reader(self.source)):
+                rows += batch.num_rows
+                table = pa.Table.from_batches([batch])
+                for j in parsed:
+                    style: Any = self.given_types[self.names[j]]
+                    values = parse_column(pa.chunked_array([plain(table.column(j))]), style, strict=False)
+                    table = table.set_column(j, self.names[j], values)
+                if batch.num_rows:
+                    yield TableFrame(table, self.names, kinds)
+        except pa.ArrowInvalid as error:
+            raise DecibanError(f"{self.title} cannot be read: {str(error).partition(chr(10))[0]}") from error
+        if not rows and self.single_pass:
+            raise DecibanError("the reader has no rows (left): a reader can be read once; make a new one for each pass")
+
+
+def _reader(source: Any) -> Any:
+    if hasattr(source, "__arrow_c_stream__"):  # first, since a column's name may be an attribute of a relation
+        return pa.RecordBatchReader.from_stream(source)
+    return (source.scanner() if hasattr(source, "scanner") else source).to_reader()
+
+
+def read_table(stream: Stream) -> TableFrame:
+    """All rows in memory."""
+
+    def read() -> TableFrame:
+        tables = [frame.table for frame in stream.frames()]
+        return replace(stream.empty, table=pa.concat_tables(_with_common_types(tables))) if tables else stream.empty
+
+    return retry_with_wider_types(read)
+
+
+def concat_frames(frames: Sequence[TableFrame]) -> TableFrame:
+    """The rows of frames with the same columns."""
+    return replace(frames[0], table=pa.concat_tables(_with_common_types([frame.table for frame in frames])))
+
+
+def _with_common_types(tables: list[Any]) -> list[Any]:
+    """The tables, cast to types that hold the cells of all: some files may have narrower types."""
+    schemas = list({str(table.schema): table.schema for table in tables}.values())
+    if len(schemas) == 1:
+        return tables
+    fields = [
+        (name, _common_arrow_type({schema.field(j).type for schema in schemas}))
+        for j, name in enumerate(schemas[0].names)
+    ]
+    return [table.cast(pa.schema(fields), safe=False) for table in tables]  # integers beyond 2⁵³ are rounded
+
+
+def _common_arrow_type(kinds: set[Any]) -> Any:
+    if len(kinds) == 1:
+        return kinds.pop()
+    plain = {kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds} - {pa.null()}
+    if len(plain) == 1:
+        return plain.pop()
+    return pa.large_string() if any(kind_of("", kind) == "category" for kind in plain) else pa.float64()
+
+
+def retry_with_wider_types(work: Callable[[], T]) -> T:
+    """Runs work(), again if the columns that it reads have wider types than their first rows."""
+    for _ in range(2):
+        try:
+            return work()
+        except TypesChanged:
+            continue
+    return work()

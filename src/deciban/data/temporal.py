@@ -1,0 +1,124 @@
+"""Dates and times as numbers (days since 1970, hours since midnight), and parts of the calendar."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.data.batch import MISSING, Coded, DatePart
+from deciban.lazy import lazy
+from deciban.types import FloatArray, Levels
+
+pa = lazy("pyarrow")
+pc = lazy("pyarrow.compute")
+
+PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+DAY, HOUR = 86_400, 3_600  # seconds
+MILLISECONDS = 1_000 * DAY  # in a day
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+def is_date(kind: Any) -> bool:
+    """Whether an Arrow type holds points in time."""
+    return pa.types.is_timestamp(kind) or pa.types.is_date(kind) or _is_period(kind)
+
+
+def is_temporal(kind: Any) -> bool:
+    return is_date(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind) or pa.types.is_interval(kind)
+
+
+def _is_period(kind: Any) -> bool:
+    return isinstance(kind, pa.BaseExtensionType) and kind.extension_name == "pandas.period"
+
+
+def elapsed(array: Any) -> FloatArray:
+    """(n) days since 1970-01-01 in local time, days of a duration, or hours since midnight of a time of day.
+
+    Whole days and the rest of a day are divided separately, so that the unit does not change the result.
+
+    >>> elapsed(pa.array([0, 129_600_000], pa.timestamp("ms"))).tolist()
+    [0.0, 1.5]
+    """
+    if _is_period(array.type):
+        array = pa.array(array.to_pandas().dt.to_timestamp())
+    kind = array.type
+    if pa.types.is_interval(kind):
+        return np.array([np.nan if cell is None else _days_of_interval(*cell) for cell in array.to_pylist()])
+    if pa.types.is_date32(kind):
+        whole, unit = array.cast(pa.int32()).cast(pa.int64()), 1
+    else:
+        if pa.types.is_timestamp(kind) and kind.tz is not None:
+            array = pc.local_timestamp(array)
+        per_second = PER_SECOND["ms" if pa.types.is_date64(kind) else kind.unit]
+        whole = array.cast(pa.int32()) if pa.types.is_time32(kind) else array
+        whole, unit = whole.cast(pa.int64()), per_second * (HOUR if pa.types.is_time(kind) else DAY)
+    values = np.asarray(whole.fill_null(0).to_numpy(zero_copy_only=False))
+    result: FloatArray = values // unit + (values % unit) / unit
+    if array.null_count:
+        result[np.asarray(array.is_null().to_numpy(zero_copy_only=False))] = np.nan
+    return result
+
+
+def _days_of_interval(months: int, days: int, nanoseconds: int) -> float:
+    """For duckdb's intervals; a month is a twelfth of a Gregorian year."""
+    return months * 365.2425 / 12 + days + nanoseconds / (1_000_000_000 * DAY)
+
+
+def calendar(days: NDArray[Any], part: DatePart) -> Coded:
+    """(n, 1) a part of dates in days since 1970, to the nearest millisecond.
+
+    >>> coded = calendar(np.array([0.0, 1.5, np.nan]), "weekday")
+    >>> coded.codes[:, 0].tolist(), coded.levels
+    ([0, 1, -1], (('Thursday', 'Friday'),))
+    """
+    valid = np.isfinite(days)
+    milliseconds = np.rint(np.where(valid, days, 0.0) * MILLISECONDS).astype(np.int64)
+    numbers, names = _numbered(milliseconds, part)
+    values, indices = np.unique(numbers[valid], return_inverse=True)
+    codes = np.full((len(days), 1), MISSING, np.int32)
+    codes[valid, 0] = indices
+    levels: Levels = tuple(values.tolist() if names is None else [names[i] for i in values])
+    return Coded(codes, (levels,))
+
+
+def _numbered(milliseconds: NDArray[np.int64], part: DatePart) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
+    """A number for each date, and the names of these numbers if they have any."""
+    day, rest = milliseconds // MILLISECONDS, milliseconds % MILLISECONDS
+    if part == "hour":
+        return rest // (1_000 * HOUR), None
+    if part == "weekday":
+        return (day + 3) % 7, WEEKDAYS  # 1970 began with a Thursday
+    date = day.astype("M8[D]")
+    month = date.astype("M8[M]")
+    if part == "day":
+        return (date - month).astype(np.int64) + 1, None
+    year = date.astype("M8[Y]")
+    if part == "month":
+        return (month - year).astype(np.int64), MONTHS
+    return year.astype(np.int64) + 1970, None
+
+
+def written(days: float) -> str:
+    """A date in ISO format, without a time at midnight.
+
+    >>> written(0.0), written(1.5)
+    ('1970-01-01', '1970-01-02 12:00:00')
+    """
+    moment = np.datetime64(round(days * MILLISECONDS), "ms").item()
+    return moment.isoformat(" ", "auto").removesuffix(" 00:00:00") if hasattr(moment, "isoformat") else f"day {days:g}"
+
+
+def written_time(hours: float) -> str:
+    """A time of day.
+
+    >>> written_time(9.5)
+    '09:30:00'
+    """
+    seconds = round(hours * HOUR)
+    return f"{seconds // HOUR:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"

@@ -1,0 +1,315 @@
+"""Explanation: a prediction as a list of decibans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.contributions import DECIBANS, By, Contributions, Line
+from deciban.data.arrays import MatrixFrame
+from deciban.data.batch import Frame
+from deciban.data.schema import Schema
+from deciban.errors import DecibanError
+from deciban.lazy import lazy
+from deciban.table import Table, html_caption
+from deciban.types import FloatArray, Level, Levels
+
+html = lazy("html")
+
+MOST_ROWS, MOST_PARTS = 5, 15  # that are printed; the arrays hold all
+MOST_CHARACTERS = 30  # of a value that is printed
+WHOLE = 1e15  # below, a whole number is printed with all its digits
+FOR, AGAINST = "#0072B2", "#D55E00"  # of bars: told apart by colour-blind readers too
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """10·log₁₀ [p(c|x) / p(c'|x)] = prior + Σ_features 10·log₁₀ [p(x_j|c) / p(x_j|c')], in decibans.
+
+    Ten decibans are odds of ten to one; one is about the least that a person notices. Each row is explained for one
+    class against another: by default the one predicted against the runner-up. `names` says what the lines are,
+    `features` which features each is of, `values` what the rows hold there, `decibans()` what they add.
+    """
+
+    classes: Levels
+    parts: tuple[Line, ...]  # the prior, then the features; terms of documents come last
+    nats: FloatArray  # (n, parts, K) log p(c), then log p(x_j | c)
+    schema: Schema | None = None
+    rows: Frame | None = None  # what was explained
+
+    @classmethod
+    def of(cls, classes: Levels, found: Contributions, schema: Schema, rows: Frame) -> Explanation:
+        """From what a model says of rows, and how it reads their columns."""
+        if isinstance(rows, MatrixFrame):  # the array may change before its values are shown
+            rows = MatrixFrame(rows.x.copy())
+        return cls(classes, found.lines, found.nats, schema, rows)
+
+    def __len__(self) -> int:
+        return len(self.nats)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each line is: "prior", then the features; pairs of features, or terms."""
+        return tuple(line.name for line in self.parts)
+
+    @property
+    def features(self) -> tuple[Levels, ...]:
+        """The features that each line is of: one, or two for a pair; none for the prior and the intercept."""
+        names = () if self.schema is None else self.schema.names
+        return tuple(tuple(names[j] for j in line.columns) for line in self.parts)
+
+    @cached_property
+    def values(self) -> NDArray[np.object_]:
+        """(n, parts) what each row holds in the features of a line, as Python objects.
+
+        None for a missing value, and where a line has no feature; a tuple for a pair; for a term of a document how
+        often it is there.
+        """
+        found = np.full(self.nats.shape[:2], None, dtype=object)
+        for i, line in enumerate(self.parts):
+            if line.times is not None:
+                found[:, i] = line.times.tolist()
+            elif line.columns and not line.last and self.rows is not None:
+                cells = [self.rows.cells(self._places[j]) for j in line.columns]
+                held = cells[0] if len(cells) == 1 else list(zip(*cells, strict=True))
+                found[:, i] = np.fromiter(held, dtype=object, count=len(self))
+        return found
+
+    @cached_property
+    def _places(self) -> list[int]:
+        """Where each column of the model stands in the rows."""
+        return [] if self.schema is None or self.rows is None else self.schema.positions(self.rows)
+
+    @property
+    def joint(self) -> FloatArray:
+        """(n, K) log p(c, x)."""
+        total: FloatArray = self.nats.sum(axis=1)
+        return total
+
+    def sides(self, pos_label: Level = None, against: Level = None) -> tuple[FloatArray, FloatArray]:
+        """(n) the class explained, and the one it is compared with, as places in classes."""
+        joint = self.joint
+        rows = np.arange(len(joint))
+        chosen = joint.argmax(axis=1) if pos_label is None else np.full(len(joint), self._place(pos_label))
+        if against is not None:
+            return chosen, np.full(len(joint), self._place(against))
+        others = joint.copy()
+        others[rows, chosen] = -np.inf
+        best = others.argmax(axis=1)
+        same = best == chosen  # every other class is impossible
+        return chosen, np.where(same, (chosen + 1) % len(self.classes), best)
+
+    def decibans(self, pos_label: Level = None, against: Level = None) -> FloatArray:
+        """(n, parts) evidence for `pos_label` against `against`; a row sums to its log-odds."""
+        chosen, other = self.sides(pos_label, against)
+        rows = np.arange(len(self.nats))
+        with np.errstate(invalid="ignore"):
+            difference = self.nats[rows, :, chosen] - self.nats[rows, :, other]
+        # impossible under both: no evidence between them
+        both = np.isneginf(self.nats[rows, :, chosen]) & np.isneginf(self.nats[rows, :, other])
+        result: FloatArray = np.where(both, 0.0, difference) * DECIBANS
+        return result
+
+    def log_odds(self, pos_label: Level = None, against: Level = None) -> FloatArray:
+        """(n) the sum, in decibans; for a row impossible under both classes, the prior alone."""
+        chosen, other = self.sides(pos_label, against)
+        rows, joint = np.arange(len(self.nats)), self.joint
+        impossible = np.isneginf(joint[rows, chosen]) & np.isneginf(joint[rows, other])
+        values = self.decibans(pos_label, against)
+        values[impossible, 1:] = 0.0
+        total: FloatArray = values.sum(axis=1)
+        return total
+
+    def lines(
+        self, row: int = 0, pos_label: Level = None, against: Level = None, most: int = MOST_PARTS
+    ) -> list[tuple[str, float]]:
+        """One row as labels ("age = 39") and decibans: the prior, the strongest parts, the sum of the others, log-odds.
+
+        Terms that the row does not have are left out; what belongs to no feature or term by itself stands at the end.
+        """
+        if not -len(self) <= row < len(self):
+            raise DecibanError(f"there is no row {row}; there are {len(self)}, counted from 0")
+        decibans = self.decibans(pos_label, against)[row]
+        listed = list(self.listed(row))[1:]
+        last = [i for i in listed if self.parts[i].last]
+        ranked = sorted((i for i in listed if not self.parts[i].last), key=lambda i: -abs(decibans[i]))
+        shown, rest = ranked[:most], ranked[most:]
+        result = [(self.label(i, row), float(decibans[i])) for i in (0, *shown)]
+        if rest:
+            result.append((f"{len(rest)} other{'s' if len(rest) > 1 else ''}", _sum(decibans[rest])))
+        result += [(self.label(i, row), float(decibans[i])) for i in last]
+        return [*result, ("log-odds", float(self.log_odds(pos_label, against)[row]))]
+
+    def listed(self, row: int = 0) -> Iterator[int]:
+        """The lines of a row, as places in `names`: all, except terms that it does not have."""
+        return (i for i, line in enumerate(self.parts) if line.times is None or line.times[row])
+
+    def label(self, part: int, row: int = 0) -> str:
+        """A line's name with the row's value: "age = 39", "age is missing"."""
+        line = self.parts[part]
+        if line.times is not None:
+            return f"{line.name} (×{line.times[row]})" if line.times[row] > 1 else line.name
+        if line.last or self.rows is None or not 0 < len(line.columns) < 3:
+            return line.name
+        positional = self.schema is not None and self.schema.positional
+        names = [line.name] if len(line.columns) == 1 else list(map(str, self.features[part]))
+        cells = [self.rows.cell(row, self._places[j]) for j in line.columns]
+        shown = ["is missing" if cell is None or cell != cell else f"= {short(cell)}" for cell in cells]
+        column = "column " if positional else ""
+        return ", ".join(f"{column}{name} {value}" for name, value in zip(names, shown, strict=True))
+
+    def to_frame(self, pos_label: Level = None, against: Level = None) -> Any:
+        """All rows as one tidy table: row, feature, value, decibans, class, against.
+
+        A pyarrow.Table, as `Table.to_frame`: `.to_pandas()` makes it pandas; polars, duckdb and altair read it as it
+        is. The decibans of a row sum to its log-odds. Values that are of several types become text.
+        """
+        chosen, other = self.sides(pos_label, against)
+        decibans, values = self.decibans(pos_label, against), self.values
+        header = ("row", "feature", "value", "decibans", "class", "against")
+        rows = [
+            (row, self.parts[i].name, _plain(values[row, i]), float(decibans[row, i]), *sides)
+            for row, sides in enumerate(zip(map(self._class, chosen), map(self._class, other), strict=True))
+            for i in self.listed(row)
+        ]
+        return Table("explanation", header, tuple(rows)).to_frame()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Arrow's way to hand over a table, which other libraries look for."""
+        return self.to_frame().__arrow_c_stream__(requested_schema)
+
+    def text(self, row: int = 0, pos_label: Level = None, against: Level = None) -> str:
+        """One row as lines: the strongest evidence first, a bar for each."""
+        if len(self.classes) == 1:
+            return f"row {row}: {self.classes[0]}, the only class there is"
+        lines = self.lines(row, pos_label, against)
+        scale = _scale(lines)
+        wide = max(len(name) for name, _ in lines)
+        numbers = [f"{value:+.2f}" for _, value in lines]
+        broad = max(9, *map(len, numbers))
+        ends = ["+-"[value < 0] * round(20 * _share(value, scale)) for _, value in lines[:-1]]
+        body = [
+            f"  {name:<{wide}}  {x:>{broad}}  {end}".rstrip()
+            for (name, _), x, end in zip(lines, numbers, [*ends, odds(lines[-1][1])], strict=True)
+        ]
+        return "\n".join([self._title(row, pos_label, against), *body])
+
+    def plot(self, row: int = 0, pos_label: Level = None, against: Level = None) -> Any:
+        """One row as a waterfall, from the prior to the log-odds: an altair chart.
+
+        Needs `pip install 'deciban[plot]'`.
+        """
+        from deciban.plots.evidence_charts import waterfall
+
+        if len(self.classes) == 1:
+            raise DecibanError(f"there is nothing to draw: {self.classes[0]!r} is the only class there is")
+        lines = self.lines(row, pos_label, against)
+        return waterfall(lines, f"{self._title(row, pos_label, against)}: {odds(lines[-1][1])}")
+
+    def _title(self, row: int, pos_label: Level, against: Level) -> str:
+        chosen, other = (self._class(side[row]) for side in self.sides(pos_label, against))
+        return f"row {row}: {chosen} against {other}, in decibans"
+
+    def __str__(self) -> str:
+        shown = [self.text(i) for i in range(min(len(self), MOST_ROWS))]
+        if len(self) > MOST_ROWS:
+            shown.append(f"… and {len(self) - MOST_ROWS} more rows: text(row) shows one")
+        return "\n\n".join(shown)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """For each row that is printed a table, with a bar for each part: right of the middle for the class."""
+        if len(self.classes) == 1:
+            return f"<pre>{html.escape(str(self))}</pre>"
+        shown = [self._html_table(i) for i in range(min(len(self), MOST_ROWS))]
+        if len(self) > MOST_ROWS:
+            shown.append(f"<p>… and {len(self) - MOST_ROWS} more rows: text(row) shows one</p>")
+        return "\n".join(shown)
+
+    def _html_table(self, row: int) -> str:
+        lines = self.lines(row)
+        scale = _scale(lines)
+        ends = [*(_html_bar(value, scale) for _, value in lines[:-1]), html.escape(odds(lines[-1][1]))]
+        body = [
+            f'<tr><th style="text-align:left">{html.escape(name)}</th><td>{value:+.2f}</td>'
+            f'<td style="text-align:left;min-width:14em">{end}</td></tr>'
+            for (name, value), end in zip(lines, ends, strict=True)
+        ]
+        return "\n".join(
+            ["<table>", html_caption(self._title(row, None, None)), "<tbody>", *body, "</tbody>", "</table>"]
+        )
+
+    def _class(self, place: Any) -> Level:
+        return self.classes[int(place)]
+
+    def _place(self, label: Level) -> int:
+        if label not in self.classes:
+            raise DecibanError(f"no class {label!r}; there are {list(self.classes)}")
+        return self.classes.index(label)
+
+
+def require_by(by: Any) -> None:
+    if by not in get_args(By):
+        raise ValueError(f"by must be 'column' or 'pair', not {by!r}")
+
+
+def short(value: Any) -> str:
+    """A value as a line shows it: numbers with six digits at most, text on one line and cut.
+
+    >>> short(39.0), short(1234567.0), short(0.1234567), short("a story\\nof more than thirty characters"), short("")
+    ('39', '1234567', '0.123457', 'a story of more than thirty c…', "''")
+    """
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() and abs(value) < WHOLE else f"{value:.6g}"
+    if not isinstance(value, str):
+        return str(value)
+    text = " ".join(value[: 10 * MOST_CHARACTERS].split())
+    return (text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…") or repr(value)
+
+
+def _plain(value: Any) -> Any:
+    """For a table: a pair as text."""
+    return ", ".join("" if part is None else str(part) for part in value) if isinstance(value, tuple) else value
+
+
+def _sum(values: FloatArray) -> float:
+    """What excludes both classes is no evidence between them."""
+    infinite = values[np.isinf(values)]
+    return 0.0 if len(set(infinite.tolist())) == 2 else float(values.sum())
+
+
+def odds(decibans: float) -> str:
+    """Decibans in words.
+
+    >>> odds(10.0), odds(-3.0103), odds(float("inf"))
+    ('odds 10.0 to 1', 'odds 1 to 2.0', 'certain')
+    """
+    if np.isinf(decibans):
+        return "certain" if decibans > 0 else "impossible"
+    bans = abs(decibans) / 10.0
+    form = "10^{1:.1f}" if bans > 300 else "{0:,.1f}" if bans < 6 else "{0:.1e}"
+    shown = form.format(10.0 ** min(bans, 300.0), bans)
+    return f"odds {shown} to 1" if decibans >= 0 else f"odds 1 to {shown}"
+
+
+def _scale(lines: list[tuple[str, float]]) -> float:
+    """The longest bar: of all lines but the last, which is their sum."""
+    return max([1.0, *(abs(value) for _, value in lines[:-1] if np.isfinite(value))])
+
+
+def _share(value: float, scale: float) -> float:
+    return 1.0 if np.isinf(value) else abs(value) / scale
+
+
+def _html_bar(value: float, scale: float) -> str:
+    """Half of the width is for each side."""
+    width = 50.0 * _share(value, scale)
+    colour, left = (FOR, 50.0) if value >= 0 else (AGAINST, 50.0 - width)
+    style = f"height:0.8em;width:{width:.1f}%;margin-left:{left:.1f}%;background:{colour}"
+    return f'<div style="{style}"></div>'

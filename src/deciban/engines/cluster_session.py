@@ -1,0 +1,38 @@
+"""A session with a cluster: what the command line needs of it."""
+
+from __future__ import annotations
+
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import resource_tracker
+
+
+@dataclass(frozen=True)
+class ClusterSession(ABC):
+    """A cluster that works for this process."""
+
+    dashboard: str | None
+
+    @abstractmethod
+    def progress(self) -> tuple[str, int, int] | None:
+        """The current pass, its finished tasks and all of its tasks; None between passes."""
+
+
+@contextmanager
+def deferred_interrupts() -> Iterator[None]:
+    """Ctrl-C waits until a cluster has started and can be closed; processes of the cluster never receive it.
+
+    A terminal signals all processes of a command; those started while the signal is blocked keep it blocked.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # which would unblock it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,118 @@
+"""Files that an engine reads: their format and columns.
+
+An engine splits text at line breaks, and `text_partitions` parses it as `scan` does: so the rows are the same.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn, Self
+
+from deciban.data.batch import Kind
+from deciban.data.cell_types import CELL_WORDS, KIND_OF, CellType, cell_type_of
+from deciban.data.files.columnar import compatible_types
+from deciban.data.files.formats import format_by_suffix
+from deciban.data.schema import require_unique
+from deciban.data.stream import Stream
+from deciban.engines.partitions import EngineRows
+from deciban.errors import DecibanError
+
+FORMATS = ("csv", "jsonl", "parquet")
+
+SelectRows = Callable[[list[str], str, str | None], EngineRows]  # of some columns, with a label and a weight
+
+
+def format_of(paths: Sequence[str], format: str | None = None) -> str:
+    """The given format, or that of the names of all files.
+
+    >>> format_of(["s3://bucket/2026/*.csv.gz"]), format_of(["hdfs://host/people.parquet/"])
+    ('csv', 'parquet')
+    """
+    formats = {path: format or _format_by_suffix(path) for path in paths}
+    for path, name in formats.items():
+        if name is None:
+            raise DecibanError(f"{path}: its name does not show the format: give one of {', '.join(FORMATS)}")
+        if name not in FORMATS:
+            raise DecibanError(f"{path} is {name}: an engine reads {', '.join(FORMATS)}")
+    if not formats:
+        raise DecibanError("no files to read: pass a path or a pattern")
+    if len({*formats.values()}) != 1:
+        several = ", ".join(f"{path} is {name}" for path, name in list(formats.items())[:5])
+        raise DecibanError(f"all files must have one format: {several}")
+    return str(next(iter(formats.values())))
+
+
+def _format_by_suffix(path: str) -> str | None:
+    format = format_by_suffix(path)
+    return None if format is None else format.name
+
+
+def require_unique_paths(paths: Sequence[str]) -> None:
+    repeated = [path for path, times in Counter(paths).items() if times > 1]
+    if repeated:
+        raise DecibanError(f"{repeated[-1]!r} is given twice: its rows would count twice")
+
+
+@dataclass(frozen=True)
+class EngineFiles(Stream):
+    """Files of a cluster: `rows` is what models are fitted to. The other methods are those of a Scan."""
+
+    columns: Mapping[str, CellType]  # of the schema, or inferred from the first rows
+    given_types: Mapping[str, CellType] = field(default_factory=dict, kw_only=True)
+
+    @abstractmethod
+    def rows(self, label: str, weight: str | None = None) -> EngineRows:
+        """The rows, with the columns of labels and weights."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return tuple(KIND_OF[cell_type] for cell_type in self._types.values())
+
+    @property
+    def _types(self) -> dict[str, CellType]:
+        return {name: self.given_types.get(name, cell_type) for name, cell_type in self.columns.items()}
+
+    def with_types(self, types: Mapping[str, CellType]) -> Self:
+        return replace(self, given_types={**self.given_types, **types})
+
+    def project(self, names: Collection[str]) -> Self:
+        return replace(self, columns={name: self.columns[name] for name in self.names if name in names})
+
+    def drop(self, names: Collection[str]) -> Self:
+        return self.project([name for name in self.names if name not in names])
+
+    def with_trim(self, name: str, characters: str) -> EngineFiles:
+        raise DecibanError(f"only csv can be trimmed: fix column {name!r} in the files")
+
+    def frames(self) -> NoReturn:
+        raise DecibanError(
+            "these files are read by an engine, and this needs all rows in memory: scan them without an engine"
+        )
+
+
+@dataclass(frozen=True)
+class TableFiles(EngineFiles):
+    """Files with a schema."""
+
+    schema: Any  # pyarrow.Schema
+    select_rows: SelectRows
+
+    def rows(self, label: str, weight: str | None = None) -> EngineRows:
+        for name, cell_type in self.given_types.items():
+            own = self.columns.get(name, "empty")
+            if own not in ("empty", "other") and not compatible_types(own, cell_type):
+                problem = f"column {name!r} holds {CELL_WORDS[own]}, not {CELL_WORDS[cell_type]}"
+                raise DecibanError(f"{problem}: convert it in the files")
+        return self.select_rows(list(self.names), label, weight)
+
+
+def table_files(schema: Any, select_rows: SelectRows) -> TableFiles:
+    require_unique(schema.names)
+    return TableFiles({field.name: cell_type_of(field.type) for field in schema}, schema, select_rows)

@@ -1,0 +1,378 @@
+"""CalibratedClassifier: a classifier whose probabilities are calibrated on out-of-fold predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from copy import copy
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+
+from deciban.contributions import By
+from deciban.data import Stream, is_stream, stream_of, supported
+from deciban.data.cell_types import label_cell_types
+from deciban.data.class_index import ClassIndex
+from deciban.data.intake import LabelledInput, label_name
+from deciban.data.sampling import seed_of
+from deciban.data.schema import Schema
+from deciban.display.explanation import Explanation
+from deciban.display.summary import Summary
+from deciban.errors import DecibanError, require
+from deciban.estimators.calibration_maps import Evidence, Isotonic, Temperature
+from deciban.estimators.displayed import Displayed
+from deciban.estimators.estimator import one_dimensional
+from deciban.estimators.generative_classifier import GenerativeClassifier
+from deciban.estimators.naive_bayes import NaiveBayes
+from deciban.estimators.saving import Savable, kept_of
+from deciban.evaluation.cross_validation import out_of_fold, stratified_folds
+from deciban.evaluation.evaluation_rows import NoRows, classes_of, labelled, log_proba, require_model
+from deciban.evaluation.fitted_model import Calibration, FittedModel, require_fitted_model
+from deciban.export.scorer import Scorer
+from deciban.linear.distributed_objective import forbid_distributed
+from deciban.types import FloatArray
+
+F = TypeVar("F", bound=Callable[..., Any])
+KINDS: dict[str, type[Evidence]] = {"temperature": Temperature, "isotonic": Isotonic}
+
+
+def _as_inner(method: F) -> F:
+    """A method that a calibrated model has if its inner model has it."""
+    decorated: F = available_if(lambda calibrated: hasattr(calibrated._inner(), method.__name__))(method)
+    return decorated
+
+
+class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator, FittedModel):  # type: ignore[misc]
+    """p'(c|x) = a correction of p(c|x), fitted to out-of-fold predictions.
+
+    Naive Bayes is often overconfident: features that repeat each other count as independent evidence. The correction is
+    fitted to out-of-fold probabilities (which take a generative model no refits), and the model to all rows.
+
+    Parameters
+    ----------
+    model : classifier with predict_proba, of this library or another; None is NaiveBayes()
+    method : "temperature" or "isotonic", default "temperature"
+        "temperature": p^β, normalised; predicted classes stay as they are, and the decibans of explanations are
+        multiplied by β. "isotonic": an increasing curve for each class, which needs a thousand rows or more.
+    cv : int, default 10
+        The number of folds.
+    random_state : int or None, default 0
+        Seeds the assignment of rows to folds. None: another one at every fit.
+
+    It merges, forgets and goes on learning if the model does. Evidence for the correction adds: a merged model has that
+    of both, and rows of `partial_fit` are predicted before they are learned. Rows that are forgotten leave the model
+    exactly; the correction, which holds no row, stays. Fit again to calibrate again.
+
+    Attributes
+    ----------
+    model_ : the fitted model that is corrected
+    evidence_ : Temperature or Isotonic, the correction
+    beta_ : float, the power of "temperature"
+    classes_ : (K) array of the classes
+    feature_importances_ : (d) array, those of the model (times β)
+    n_features_in_ : int
+    feature_names_in_ : (d) array, if X had names
+    label_name_ : str or None
+
+    Examples
+    --------
+    >>> import deciban as db
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> plain, better = db.NaiveBayes(), db.CalibratedClassifier(db.NaiveBayes())
+    >>> for model in (plain, better):
+    ...     print(round(db.cross_validate(model, X, y).log_loss, 2))
+    0.69
+    0.15
+    >>> round(better.fit(X, y).beta_, 2)  # thirty features that hold the information of five
+    0.13
+    """
+
+    def __init__(
+        self,
+        model: Any = None,
+        method: Literal["temperature", "isotonic"] = "temperature",
+        cv: int = 10,
+        random_state: int | None = 0,
+    ) -> None:
+        self.model = model
+        self.method = method
+        self.cv = cv
+        self.random_state = random_state
+
+    evidence_: Evidence
+    _label_name: str | None = None
+    _kept: ClassVar[dict[str, Any]] = {
+        "model_": Savable,
+        "evidence_": Temperature | Isotonic,
+        "_label_name": str | None,
+    }
+
+    # Learning ------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model to all rows, and its correction to out-of-fold predictions of copies."""
+        return self._fit(X, y, sample_weight, lambda model, *rows, **weights: model.fit(*rows, **weights))
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, learn: Callable[..., Any]) -> Self:
+        kind = self._kind()
+        forbid_distributed(X, self)
+        require_model(self._inner(), f"model={self._inner()!r}")
+        model = clone(self._inner())
+        X, y = supported(X), one_dimensional(y)
+        name = label_name(X, y)
+        if name is not None:
+            named = labelled(X, y, sample_weight)
+            X, y, sample_weight = named.x, named.labels, named.weights
+        learn(model, X, y, **_weighing(sample_weight))  # first: its messages about bad input are the better ones
+        rows = labelled(X, y, sample_weight)
+        folds = min(self._folds(), len(rows.codes))
+        if folds < 2:
+            raise DecibanError("calibration needs two rows at least, n_samples=1 is too few to hold one out")
+        log_p = np.empty((len(rows.codes), len(rows.classes)))
+        for part in out_of_fold(model, rows, stratified_folds(rows.codes, folds, seed_of(self.random_state))):
+            log_p[part.rows] = part.log_p
+        self.model_, self.evidence_ = model, kind.of(log_p, rows.codes, rows.classes, rows.weights)
+        self._label_name = name
+        self._note()
+        return self
+
+    @_as_inner
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Predict more rows with the model as it is, for the correction, then learn them.
+
+        Rows of new classes are only learned.
+
+        No rows at all change nothing.
+        """
+        forbid_distributed(X, self)
+        if not hasattr(self, "model_"):
+            if classes is None:
+                return self.fit(X, y, sample_weight)
+            more = {"classes": classes}  # which models of other libraries ask for
+            return self._fit(X, y, sample_weight, lambda model, *rows, **w: model.partial_fit(*rows, **more, **w))
+        if not isinstance(self.evidence_, self._kind()):
+            raise DecibanError(f"method was changed to {self.method!r} after the fit: fit again")
+        try:
+            if is_stream(X):  # which is read once
+                X, y, sample_weight = self._read(X, y, sample_weight)
+            X = supported(X)
+            rows = labelled(X, y, sample_weight)
+        except NoRows:
+            if isinstance(self.model_, GenerativeClassifier):
+                self.model_.partial_fit(X, y, sample_weight=sample_weight)  # learns nothing, and checks the columns
+            return self
+        known = classes_of(self.model_)
+        codes = ClassIndex(known).recode(rows.codes, rows.classes)
+        met = rows.take(np.flatnonzero(codes >= 0))
+        evidence = self.evidence_
+        if len(met.codes):
+            evidence = evidence + type(self.evidence_).of(
+                log_proba(self.model_, met.x), codes[codes >= 0], known, met.weights
+            )
+        self.model_.partial_fit(X, y, **_weighing(sample_weight))
+        self.evidence_ = evidence
+        self._note()
+        return self
+
+    @_as_inner
+    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Unlearn training rows, exactly; the correction stays as it is."""
+        self._require_fitted()
+        self.model_.forget(X, y, sample_weight)
+        self._note()
+        return self
+
+    @_as_inner
+    def merge(self, other: Self) -> Self:
+        """A new model of the training rows of both, corrected by the evidence of both."""
+        self._require_fitted()
+        if not isinstance(other, CalibratedClassifier):
+            raise DecibanError(f"a CalibratedClassifier and a {type(other).__name__} cannot be merged")
+        other._require_fitted()
+        if type(self.evidence_) is not type(other.evidence_):
+            raise DecibanError(f"corrections by {self.method} and by {other.method} cannot be merged")
+        merged: Self = clone(self)
+        merged.model_, merged.evidence_ = self.model_.merge(other.model_), self.evidence_ + other.evidence_
+        merged._label_name = self._label_name
+        merged._note()
+        return merged
+
+    def __add__(self, other: Self) -> Self:
+        if not isinstance(other, CalibratedClassifier):
+            return NotImplemented
+        merged: Self = self.merge(other)
+        return merged
+
+    def __radd__(self, other: object) -> Self:
+        """0 + model, with which `sum(models)` begins: a copy."""
+        if not (isinstance(other, int) and other == 0):
+            return NotImplemented
+        same = copy(self)
+        same.model_ = copy(self.model_)
+        return same
+
+    # What was learned ----------------------------------------------------------------------------------------------
+
+    @property
+    def beta_(self) -> float:
+        """The power that probabilities are raised to; its reciprocal is the temperature."""
+        self._require_fitted()
+        beta: float | None = getattr(self.evidence_, "beta", None)
+        if beta is None:
+            raise AttributeError("an isotonic correction is a curve, not a temperature: see evidence_.curves")
+        return beta
+
+    @property
+    def base_model_(self) -> FittedModel:
+        """The model that is corrected."""
+        self._require_fitted()
+        return require_fitted_model(self.model_).base_model_
+
+    @property
+    def calibrations_(self) -> tuple[Calibration, ...]:
+        """The correction, after those of the model that is corrected."""
+        inner: tuple[Calibration, ...] = self.model_.calibrations_ if isinstance(self.model_, FittedModel) else ()
+        return (*inner, self.evidence_)
+
+    @property
+    def evidence_scale_(self) -> float:
+        """β, which the decibans of the model are multiplied by."""
+        return self.beta_ * require_fitted_model(self.model_).evidence_scale_
+
+    @property
+    def schema_(self) -> Schema:
+        """The features that the model was fitted to."""
+        return self.base_model_.schema_
+
+    @property
+    def scorer_(self) -> Scorer:
+        """What scores rows, before the correction."""
+        return self.base_model_.scorer_
+
+    @property
+    def importances_(self) -> FloatArray | None:
+        """`feature_importances_`, or None where they are not known."""
+        inner = self.model_.importances_ if isinstance(self.model_, FittedModel) else None
+        return inner * self.beta_ if inner is not None and self.method == "temperature" else inner
+
+    @property
+    def label_name_(self) -> str | None:
+        """The name of the label's column, if `fit` was given one."""
+        self._require_fitted()
+        return self._label_name
+
+    @_as_inner
+    def summary(self) -> Summary:
+        """The model's summary, led by the correction."""
+        self._require_fitted()
+        inner = self.model_.summary()
+        tables = (*self.evidence_.tables(), *inner.tables)
+        return Summary(f"Calibrated ({self.method}) {inner.title}", tables, inner.notes)
+
+    # Predicting ----------------------------------------------------------------------------------------------------
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """(n, K) log p'(c|x)."""
+        self._require_fitted()
+        return self.evidence_.corrected(log_proba(self.model_, supported(X)), classes_of(self.model_))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """(n, K) p'(c|x)."""
+        p: FloatArray = np.exp(self.predict_log_proba(X))
+        return p
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row."""
+        self._require_fitted()
+        if isinstance(self.evidence_, Temperature):
+            labels: NDArray[Any] = self.model_.predict(supported(X))
+            return labels
+        return np.asarray(self.classes_[self.predict_log_proba(X).argmax(axis=1)])
+
+    @available_if(lambda self: hasattr(self._inner(), "explain") and self.method == "temperature")  # type: ignore[untyped-decorator]
+    def explain(self, X: Any, *, by: By = "column") -> Explanation:
+        """Every prediction as a sum of decibans: the model's, each multiplied by β."""
+        self._require_fitted()
+        explanation: Explanation = self.model_.explain(X, by=by)
+        return replace(explanation, nats=explanation.nats * self.beta_)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Those of the model that is corrected; for temperature in decibans after the correction, multiplied by β."""
+        self._require_fitted()
+        own: FloatArray = self.model_.feature_importances_
+        return own * self.beta_ if self.method == "temperature" else own
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The accuracy; y is an array, or the name of a column of X."""
+        self._require_fitted()
+        if is_stream(X):
+            X, y, sample_weight = self._read(X, y, sample_weight)
+        elif label_name(X, y) is not None:
+            rows = labelled(X, y, sample_weight)
+            X, y, sample_weight = rows.x, rows.labels, rows.weights
+        return float(super().score(X, y, sample_weight))
+
+    # Checks --------------------------------------------------------------------------------------------------------
+
+    def _inner(self) -> Any:
+        return NaiveBayes() if self.model is None else self.model
+
+    def _kind(self) -> type[Evidence]:
+        if self.method not in KINDS:
+            raise ValueError(f"method must be {' or '.join(map(repr, KINDS))}, not {self.method!r}")
+        return KINDS[self.method]
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        """The rows of a stream, typed as in training, with their labels and weights."""
+        given = LabelledInput.of(X, y, sample_weight)
+        stream = self.stream_to_predict(given.x, given.named)
+        if isinstance(given.y, str):
+            stream = stream.with_types(label_cell_types(given.y, classes_of(self.model_)))
+        rows = labelled(stream, given.y, given.weights)
+        return rows.x, rows.labels, rows.weights
+
+    def stream_to_predict(self, X: Any, also: Collection[str] = ()) -> Stream:
+        """As the inner model reads streams."""
+        inner = self.model_
+        return (
+            inner.stream_to_predict(X, also) if isinstance(inner, FittedModel) else stream_of(X).resolve_columns(also)
+        )
+
+    def _folds(self) -> int:
+        if not isinstance(self.cv, (int, np.integer)) or self.cv < 2:
+            raise ValueError(f"cv must be a whole number of 2 or more, not {self.cv!r}")
+        return int(self.cv)
+
+    def _require_fitted(self) -> None:
+        if not hasattr(self, "model_"):
+            raise NotFittedError("This CalibratedClassifier instance is not fitted yet: call fit first.")
+
+    def _note(self) -> None:
+        """What scikit-learn wants to know of the model."""
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            if hasattr(self.model_, name):
+                setattr(self, name, getattr(self.model_, name))
+            elif hasattr(self, name):
+                delattr(self, name)
+
+    def _restored(self) -> None:
+        require(self.model is None or isinstance(self.model, Savable), "model is no model")
+        require(hasattr(self.model_, "predict_proba") and kept_of(self.model_), "model_ is no fitted classifier")
+        self._note()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._inner())
+        tags.input_tags = inner.input_tags
+        return tags
+
+
+def _weighing(sample_weight: Any) -> dict[str, Any]:
+    return {} if sample_weight is None else {"sample_weight": sample_weight}

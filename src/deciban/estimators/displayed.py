@@ -1,0 +1,69 @@
+"""Models as people see them: in a notebook, and as a report."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, Any
+
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import estimator_html_repr
+from sklearn.utils.validation import check_is_fitted
+
+from deciban.errors import DecibanError
+
+if TYPE_CHECKING:
+    from deciban.report import Report
+
+
+class Displayed:
+    """A model that can be looked at."""
+
+    def _html_repr(self) -> str:
+        """What a notebook shows: the settings and, of a fitted model, the summary."""
+        try:
+            body = self.summary()._repr_html_()  # type: ignore[attr-defined]
+        except (AttributeError, NotFittedError):  # no summary, or not fitted: scikit-learn's box
+            box: str = estimator_html_repr(self)
+            return box
+        except DecibanError as reason:  # all rows were forgotten
+            body = f"<p>{html.escape(str(reason))}</p>"
+        return f"<p><code>{html.escape(repr(self))}</code></p>\n{body}"
+
+    def report(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        learned: bool = False,
+        rows: int = 200,
+        random_state: int | None = 0,
+    ) -> Report:
+        """The model in one page: what it is, how well it predicts these rows, its features, and single predictions.
+
+        Parameters
+        ----------
+        X, y, sample_weight : rows with their labels, as for `fit`
+        learned : bool, default False
+            Whether these are training rows: then each is predicted without itself (`leave_one_out`), if the model can.
+        rows : int, default 200
+            How many of the rows are kept in the page for "one prediction"; 0 for none.
+        random_state : int or None, default 0
+            Chooses these rows.
+
+        Returns
+        -------
+        Report
+            `report.save("report.html")` writes one file that needs no network, `save("report.json")` all its figures.
+            Needs `pip install 'deciban[plot]'`.
+
+        >>> import deciban as db
+        >>> X, y = [[0.5], [1.0], [1.5], [2.0], [2.5], [3.0]], ["no", "no", "yes", "no", "yes", "yes"]
+        >>> report = db.NaiveBayes().fit(X, y).report(X, y, learned=True)
+        >>> report.figures["quality"]["how"], report.figures["quality"]["confusion"]
+        ('leave-one-out', [[2.0, 1.0], [1.0, 2.0]])
+        """
+        from deciban.report import report_of
+
+        check_is_fitted(self)
+        return report_of(self, X, y, sample_weight=sample_weight, learned=learned, rows=rows, random_state=random_state)

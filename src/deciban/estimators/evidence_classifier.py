@@ -1,0 +1,389 @@
+"""EvidenceClassifier: evidence of features, pairs and all features together, weighted by how well it predicts."""
+
+from __future__ import annotations
+
+from copy import copy
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+
+from deciban.data import Labelled, retry_with_wider_types
+from deciban.data.class_index import ClassIndex
+from deciban.data.distributed import DistributedRows
+from deciban.data.sampling import RowSample, seed_of
+from deciban.data.schema import Schema
+from deciban.display.summary import Summary
+from deciban.errors import DecibanError, require_whole, warn
+from deciban.estimators import outdated_weights as outdated
+from deciban.estimators.additive_classifier import AdditiveClassifier, in_memory, same_prior
+from deciban.estimators.evidence_fit import MISSING, EvidenceFitter
+from deciban.estimators.importances import kept_rows
+from deciban.estimators.threads import one_thread
+from deciban.evaluation.evaluation import Evaluation
+from deciban.evidence.evidence_by_block import EvidenceByBlock, evidence_by_block
+from deciban.evidence.evidence_formulas import evidence_formula
+from deciban.evidence.evidence_rows import EvidenceRows
+from deciban.evidence.evidence_state import EvidenceClassifierSettings, EvidenceClassifierState
+from deciban.evidence.leakage import warn_of_leakage
+from deciban.evidence.uninformative import notes as reason_notes
+from deciban.evidence.uninformative import reasons
+from deciban.evidence.weighted_evidence import WeightedEvidence
+from deciban.evidence.weights import Weights
+from deciban.export.score_formula import ScoreFormula
+from deciban.export.scorer import Scorer
+from deciban.families import Text
+from deciban.generative.model import Generative
+from deciban.generative.plan import Missing, Plan
+from deciban.persist.estimator_state import field_types
+from deciban.table import Table
+from deciban.types import Level
+
+
+class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, AdditiveClassifier):  # type: ignore[misc]
+    """log p(c|x) = log p(c) + b_c + Σ_pieces w_pc·evidence_pc, normalised; w ≥ 0.
+
+    Naive Bayes counts evidence twice where features repeat each other. Here every piece of evidence has a weight,
+    fitted by a penalised softmax on rows that are left out of the evidence. Predictions are still a sum of decibans.
+    Tables may hold text, numbers, dates and missing values, which are evidence too; sparse rows are counts of words.
+
+    Parameters
+    ----------
+    pairs : "auto" or int, default "auto"
+        How many pairs of features have a table of their own, at most. "auto": up to 20, of those that are informative
+        enough beyond their two features; a number: as many of the best that add anything; 0: none.
+    trees : int, default 128
+        The number of trees whose leaves are counted; 0: none.
+    class_prior : "empirical", "laplace", "uniform", or probabilities (in order of classes_, or a dict)
+        May be changed after fit. Weights are fitted with the empirical one.
+    max_weight_rows : int, default 200_000
+        How many distinct rows, at most, pairs and trees are chosen from and weights fitted on; all rows are counted.
+        They are chosen by what they hold, not by their order.
+    random_state : int or None, default 0
+        Seeds the choice of these rows, the folds and the trees. None: another seed at every fit.
+    text : "auto" or list of columns, default "auto"
+        Columns of documents, whose terms are evidence: how often words occur, and whether they occur at all (see
+        `deciban.families.Text`), each relative to the average document. "auto": text columns of which a third of the
+        cells or more are distinct, with three words or more on average; and a list of documents.
+
+    Attributes
+    ----------
+    classes_ : (K) array of the classes, sorted
+    class_count_ : (K) array of the total weight of each class
+    weights_ : Weights
+        The fitted weights; how much each candidate counts (`shares`: no evidence, naive Bayes, weak and strong
+        penalties); and `prior_share`, the share of the class prior in every probability: n rows cannot support odds of
+        more than about 2n to 1.
+    weighted_evidence_ : WeightedEvidence
+        What scores rows.
+    feature_importances_ : (d) array of mean absolute decibans
+    column_evidence_ : Table of the features and their decibans
+    columns_without_evidence_ : dict of the features that carry no evidence, and why
+    n_parameters_ : int
+    n_features_in_ : int
+    feature_names_in_ : (d) array, if X had names
+    label_name_ : str or None
+
+    Examples
+    --------
+    >>> import deciban as db
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = db.EvidenceClassifier().fit(X[::2], y[::2])
+    >>> round(db.evaluate(model, X[1::2], y[1::2]).log_loss, 2)
+    0.07
+    >>> round(db.evaluate(db.NaiveBayes().fit(X[::2], y[::2]), X[1::2], y[1::2]).log_loss, 2)
+    0.11
+    >>> more = model.empty_copy().partial_fit(X[1::2], y[1::2])
+    >>> (model + more).class_count_
+    array([50., 50., 50.])
+    """
+
+    description = (
+        "The evidence of features, of pairs and of all features together is added, each with a weight by how well it "
+        "predicts rows that it was not computed from."
+    )
+
+    _warned: bool = False  # that the weights are out of date
+    _kept = field_types(EvidenceClassifierState)
+    _copied = (*AdditiveClassifier._copied, "_seed")
+
+    # Learning ------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn evidence from rows X with classes y, and its weights.
+
+        Files and other streams are read twice: for features one by one, and for those that are read together.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, table, list of documents, `deciban.scan` or other stream
+        y : array, or the name of a column of X
+        sample_weight : array, the name of a column of X, or None
+        """
+        self._check_settings()
+        self._seed = seed_of(self.random_state)
+        fitter = self._fitter()
+        fitted = retry_with_wider_types(lambda: fitter.fit(self._sample(X, y, sample_weight, first=True)))
+        self._weights, self._facts = fitted.weights, fitted.facts
+        self._note_columns(fitted.schema)
+        self._note_label(X, y)
+        self._replace(fitted.evidence)
+        self._keep_rows(fitted.sample)
+        self._last_blocks.append(fitted.blocks)
+        self._note_weights()
+        warn_of_leakage(fitted.evidence)
+        return self
+
+    def _check_settings(self) -> None:
+        for name, least in (("trees", 0), ("max_weight_rows", 2)):
+            require_whole(name, getattr(self, name), least)
+        if isinstance(self.pairs, str) and self.pairs == "auto":
+            return
+        if not isinstance(self.pairs, Integral) or self.pairs < 0:
+            raise ValueError(f"pairs must be 'auto', or a whole number of 0 or more, not {self.pairs!r}")
+
+    def _fitter(self) -> EvidenceFitter:
+        pairs = None if isinstance(self.pairs, str) else int(self.pairs)
+        return EvidenceFitter(pairs, self.trees, self.text, self.max_weight_rows, self._seed)
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows, which may have new classes and categories; the weights stay as they are.
+
+        A warning says once when the model has learned four times as many rows as when they were fitted:
+        `refit_weights` fits them again. No rows at all change nothing.
+        """
+        super().partial_fit(X, y, classes, sample_weight)
+        self._warn_if_outdated()
+        return self
+
+    def _note_weights(self) -> None:
+        self._weights_rows, self._warned = float(self.class_count_.sum()), False
+
+    def _weights_fitted_with(self) -> float:
+        """The number of training rows when the weights were fitted; files of format 1 do not hold it."""
+        return float(self._weights.rows if self._weights_rows is None else self._weights_rows)
+
+    def _warn_if_outdated(self) -> None:
+        rows, fitted_with = float(self.class_count_.sum()), self._weights_fitted_with()
+        if not self._warned and outdated.is_outdated(rows, fitted_with):
+            self._warned = True
+            outdated.warn_of_outdated(rows, fitted_with)
+
+    def _first_plans(self, schema: Schema) -> tuple[Plan, ...]:
+        return self._fitter().plans(schema, sparse=False)
+
+    def _missing(self) -> Missing:
+        return MISSING
+
+    def refit_weights(self, X: Any, y: Any = None, sample_weight: Any = None, *, held_out: bool = False) -> Self:
+        """Fit the weights again; the evidence stays as it is.
+
+        For a model that has learned, forgotten or merged so much that its weights are out of date.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as for `fit`
+        held_out : bool, default False
+            False: these are training rows, all or some, and each is left out of the evidence that predicts it. True:
+            they are other rows; those of unknown classes are ignored.
+        """
+        self._require_fitted()
+        self._require_rows()
+        self._weights, sample = retry_with_wider_types(
+            lambda: self._refitted(self._sample(X, y, sample_weight, first=False), held_out=held_out)
+        )
+        self._keep_rows(sample)
+        self._note_weights()
+        return self
+
+    def _refitted(self, rows: Labelled, *, held_out: bool) -> tuple[Weights, RowSample]:
+        schema = self.generative_.schema
+        schema.merge_frame(rows.frame)
+        with rows.error_context(), one_thread():
+            sample = self._fitter().sample(rows, schema)
+            codes = ClassIndex(self.generative_.classes).recode(sample.labels.codes, sample.labels.classes)
+            known = int((codes >= 0).sum())
+            if known < 2 or len(self.classes_) < 2:
+                raise DecibanError(
+                    f"{known} rows of {len(self.classes_)} known classes are too few to fit weights on: pass more rows"
+                )
+            origin = EvidenceRows.held_out if held_out else EvidenceRows.of_training
+            weights = Weights.fit(origin(self.generative_, sample, self._seed), self._blocks)
+            return weights, kept_rows(sample, schema)
+
+    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Unlearn training rows: afterwards they are not counted any more, exactly.
+
+        What they had a part in choosing stays: the weights, and which features are read together, and how.
+        `refit_weights` fits the weights again, `fit` everything.
+        """
+        return super().forget(X, y, sample_weight)
+
+    def merge(self, other: Self) -> Self:
+        """A new model of the training rows of both, with the mean of their weights.
+
+        Features by themselves always add. Blocks over several features (joint normals, pairs, trees) were chosen by
+        the rows of each fit: those that both models have add, those that only one has are left out, with a warning. A
+        model that is to be added to this one should be made from `empty_copy()`, which has the same blocks. The weight
+        of a piece for a class is the mean of both, weighted by the rows of that class; `refit_weights` fits them again.
+        """
+        self._require_mergeable(other)
+        for name in _text_columns(self.generative_) ^ _text_columns(other.generative_):
+            raise DecibanError(
+                f"column {name!r} is text to one model and a category to the other: fit both with text=[{name!r}]"
+            )
+        own, added = self.generative_.sharing(other.generative_)
+        shared = {(block.plan.family, *block.names) for block in own.blocks}
+        dropped = {*_pieces_beyond(self, shared), *_pieces_beyond(other, shared)}
+        if dropped:
+            warn(
+                "blocks over several columns that only one of the models has were left out, and the weights of the "
+                "rest were fitted beside them: use refit_weights(X, y) before you predict, or learn the rows of the "
+                "other by model.empty_copy().partial_fit(...), which keeps all"
+            )
+        merged = self._like_this()
+        rows = [dict(zip(model.classes, model.counts.value.tolist(), strict=True)) for model in (own, added)]
+        merged._weights = self._weights.merged(other._weights, *rows)
+        merged._facts = self._facts.shared(other._facts)
+        merged._replace(own + added)
+        merged._weights = merged._weights.drop_pieces(dropped)
+        merged._merge_evidence(self, other)
+        merged._weights_rows = outdated.merged(
+            (sum(rows[0].values()), sum(rows[1].values())), (self._weights_fitted_with(), other._weights_fitted_with())
+        )
+        merged._warned = self._warned or other._warned
+        merged._warn_if_outdated()
+        return merged
+
+    def _copy_choices(self, other: Self) -> None:
+        other._weights, other._weights_rows = self._weights, self._weights_fitted_with()
+        other._facts = self._facts
+
+    # Predicting ----------------------------------------------------------------------------------------------------
+
+    def _replace(self, generative: Generative) -> None:
+        super()._replace(generative)
+        self._last_blocks: list[EvidenceByBlock] = []
+        self._last_scorer: list[WeightedEvidence] = []
+
+    def _restored(self) -> None:
+        if not hasattr(self, "_weights"):
+            raise DecibanError("its evidence has no weights")
+        if not 0 <= self._weights_fitted_with() < np.inf:
+            raise DecibanError(f"its weights were fitted with {self._weights_fitted_with()} rows")
+        super()._restored()
+        if "_seed" not in vars(self):  # files of deciban 0.1 have it among the settings
+            self._seed = seed_of(self.random_state)
+        unknown = {*self._weights.unknown.names} - {*self.generative_.schema.names}
+        if unknown:
+            raise DecibanError(f"its weights change with columns that it does not have: {sorted(map(str, unknown))}")
+        self._last_blocks.append(evidence_by_block(self.generative_))  # raises if a block has no evidence
+
+    def __getstate__(self) -> Any:
+        empty: dict[str, Any] = {"_last_blocks": [], "_last_scorer": []}  # they can be computed again
+        return {name: empty.get(name, value) for name, value in super().__getstate__().items()}
+
+    @property
+    def _blocks(self) -> EvidenceByBlock:
+        """The evidence of each block, which depends on the statistics alone."""
+        if not self._last_blocks:
+            self._last_blocks.append(evidence_by_block(self.generative_))
+        return self._last_blocks[0]
+
+    @property
+    def weighted_evidence_(self) -> WeightedEvidence:
+        """Evidence with its weights, at the present class prior: what scores rows."""
+        self._require_fitted()
+        self._require_rows()
+        last = self._last_scorer
+        if not last or last[0].weights is not self._weights or not same_prior(last[0].class_prior, self.class_prior):
+            last[:] = [WeightedEvidence(self.generative_, self._blocks, self._weights, copy(self.class_prior))]
+        return last[0]
+
+    @property
+    def scorer_(self) -> Scorer:
+        """What scores rows: `weighted_evidence_`."""
+        return self.weighted_evidence_
+
+    def score_formula(self) -> ScoreFormula:
+        """The scores as formulas that need no library."""
+        return evidence_formula(self.weighted_evidence_)
+
+    def leave_one_out(self, X: Any, y: Any = None, sample_weight: Any = None) -> Evaluation:
+        """Predict every training row by evidence of all the others, with weights that its fold had no part in.
+
+        Rows are assigned to five folds by what they hold. The weights for a fold, the pieces and pairs that have one,
+        and the penalty were chosen by rows of the other folds; trees predict only rows that they were not grown from.
+        What never looks at labels stays: where bins are cut, the average document. `cross_validate` fits again.
+        """
+        rows = self._sample(X, y, sample_weight, first=False)
+        self.generative_.schema.merge_frame(rows.frame)
+        if isinstance(rows, DistributedRows):
+            raise DecibanError("an EvidenceClassifier leaves out rows in memory only: use cross_validate, or a sample")
+        with rows.error_context():
+            training = EvidenceRows.of_training(self.generative_, in_memory(rows), self._seed)
+            predictions = self.weighted_evidence_.leave_one_out(training)
+        classes = self.generative_.classes
+        return Evaluation.scored(classes, predictions.labels, predictions.proba, predictions.weights)
+
+    # What was learned ----------------------------------------------------------------------------------------------
+
+    @property
+    def n_parameters_(self) -> int:
+        """The number of free parameters: those of blocks with a weight, the weights, the bias and the class prior."""
+        weighted = [(evidence, weights) for _, evidence, weights in self.weighted_evidence_.sources if weights.any()]
+        blocks = sum(evidence.n_parameters + np.count_nonzero(weights) for evidence, weights in weighted)
+        return int(blocks + 2 * (len(self.classes_) - 1))
+
+    @property
+    def weights_(self) -> Weights:
+        """The weight of every piece of evidence that counts, for each class."""
+        self._require_fitted()
+        return self._weights
+
+    @property
+    def columns_without_evidence_(self) -> dict[Level, str]:
+        """The features that carry no evidence, and why: "constant", "repeats 'embarked'", …
+
+        Which features repeat others or are identifiers was seen in the rows of the fit.
+        """
+        evidence, weights = self.weighted_evidence_.evidence, self._weights
+        weighted = {name for names, w in zip(weights.columns, weights.values, strict=True) if w.any() for name in names}
+        schema = evidence.schema
+        owners = schema.source_columns([j for j, name in enumerate(schema.all_names) if name in weighted])
+        return reasons(evidence, {*schema.names} - {schema.names[j] for j in owners}, self._facts)
+
+    def summary(self) -> Summary:
+        """Class prior; features by what they contribute; the weights of all pieces of evidence."""
+        scorer, weights = self.weighted_evidence_, self._weights
+        pieces = zip(weights.kinds, weights.columns, weights.values.tolist(), strict=True)
+        by_weight = sorted(pieces, key=lambda piece: -max(piece[2]))
+        rows = tuple((_about(columns), kind, *values) for kind, columns, values in by_weight if any(values))
+        tables = [
+            self._prior_table(scorer.log_prior),
+            *([] if self._without_evidence else [self.column_evidence_]),
+            Table("weights", ("evidence of", "as", *map(str, weights.classes)), rows),
+        ]
+        notes = scorer.evidence.schema.notes() + reason_notes(self.columns_without_evidence_)
+        return Summary(self._title(), tuple(tables), tuple(notes))
+
+
+def _pieces_beyond(model: EvidenceClassifier, shared: set[tuple[Any, ...]]) -> set[tuple[str, frozenset[Any]]]:
+    """The pieces of evidence of blocks over several columns that are not among those shared."""
+    evidence, pieces = model.generative_, set()
+    for block, block_evidence in model._blocks:
+        if block.plan.family.joint and (block.plan.family, *block.names) not in shared:
+            pieces |= {
+                (p.kind, frozenset(evidence.schema.all_names[j] for j in p.columns)) for p in block_evidence.pieces
+            }
+    return pieces
+
+
+def _text_columns(evidence: Generative) -> set[Any]:
+    """The columns that are read as documents."""
+    return {name for b in evidence.blocks if isinstance(b.plan.family, Text) for name in b.names}
+
+
+def _about(columns: tuple[Any, ...]) -> str:
+    return " + ".join(map(str, columns)) if len(columns) < 3 else f"{len(columns)} columns"

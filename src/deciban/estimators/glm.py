@@ -1,0 +1,418 @@
+"""GeneralizedLinearModel: y from an exponential family whose natural parameter is linear in x."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils.metaestimators import available_if
+
+from deciban.data import slices
+from deciban.data.arrow import TableFrame
+from deciban.data.batch import Frame
+from deciban.data.intake import label_name, require_as_many, require_rows, sample_of, split_weights
+from deciban.data.labels import check_weights
+from deciban.display.summary import Summary, counted_word
+from deciban.errors import DecibanError, require, warn
+from deciban.estimators.estimator import Classified, class_array
+from deciban.estimators.linear_estimator import LinearEstimator
+from deciban.evaluation.fitted_model import LinearFit
+from deciban.export.scorer import Scorer
+from deciban.linear.design import Design
+from deciban.linear.design_rows import rows_of
+from deciban.linear.distributed_objective import forbid_distributed
+from deciban.linear.inference import Inference, null_deviance
+from deciban.linear.objective import Objective
+from deciban.linear.predictor import Predictor
+from deciban.linear.responses import RESPONSES, Response
+from deciban.linear.solvers import newton
+from deciban.linear.status import SeparationWatch, require_scales, status_of
+from deciban.persist.validation import labels
+from deciban.table import Table
+from deciban.types import FloatArray, IntArray, Levels
+
+if TYPE_CHECKING:
+    from deciban.report import Report
+
+PerRow = Any  # an array of one number for each row, or the name of a column of X
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows to learn from, those of weight 0 left out."""
+
+    frame: Frame
+    response: Response
+    y: FloatArray  # (n) numbers, or places of classes
+    weights: FloatArray | None
+    rows: IntArray  # (n) their numbers among the rows that were passed
+    classes: Levels
+
+
+class GeneralizedLinearModel(LinearEstimator):
+    """y|x ~ b(y) exp(η·T(y) − a(η)) with η = w·x + b: predicts E[T(y)|x] = a′(η).
+
+    Parameters
+    ----------
+    family : "gaussian", "bernoulli", "multinomial", "poisson" or "exponential"
+        The response. Links are canonical: identity, logit, log φ_k/φ_0, log, and −1/μ.
+    l2 : float
+        Penalty l2/2 |w|², not on intercepts. With one there are no standard errors.
+    tol, max_iter : when Newton's method (here: iteratively reweighted least squares) ends
+
+    `summary()` has coefficients, standard errors, z (t for gaussian), p-values and Wald intervals, deviance and AIC;
+    `inference_` holds them as arrays. Weights count rows: a weight of 2 is the row twice. Columns of any kind are
+    taken as by LogisticRegression. For classes `predict` gives labels and `predict_mean` the probabilities of all
+    classes but the first; coefficients are those of each class against the first.
+
+    Examples
+    --------
+    >>> import deciban as db
+    >>> X, years, claims = [[0], [0], [1], [1]], [10.0, 30.0, 20.0, 20.0], [1, 3, 4, 6]
+    >>> model = db.GeneralizedLinearModel("poisson").fit(X, claims, exposure=years)
+    >>> model.predict([[0], [1]]).round(3)
+    array([0.1 , 0.25])
+    >>> print(model.summary())
+    GeneralizedLinearModel: poisson response, log link, 4 rows, 2 parameters
+    <BLANKLINE>
+    coefficients
+                   estimate  std. error         z            p     2.5 %   97.5 %
+      (intercept)  -2.30259         0.5  -4.60517  4.12129e-06  -3.28257  -1.3226
+      0            0.916291    0.591608   1.54881     0.121426  -0.24324  2.07582
+    <BLANKLINE>
+    note: deviance 0.40271 on 2 degrees of freedom, null deviance 3.05928
+    <BLANKLINE>
+    note: log-likelihood -6.15885, AIC 16.3177
+    """
+
+    response_: Response
+    _kept = LinearEstimator._kept | {"inference_": Inference}
+
+    def __init__(
+        self,
+        family: str = "gaussian",
+        l2: float = 0.0,
+        tol: float = 1e-12,
+        max_iter: int = 100,
+    ) -> None:
+        self.family = family
+        self.l2 = l2
+        self.tol = tol
+        self.max_iter = max_iter
+
+    # Learning ------------------------------------------------------------------------------------------------------
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, offset: PerRow = None, exposure: PerRow = None
+    ) -> Self:
+        """Learns from rows X and responses y: an array, or the name of a column of X.
+
+        `offset` is added to η; `exposure` (poisson) is what rates are counted by, the same as an offset of its log.
+        Both are arrays, or names of columns of X.
+        """
+        self._check_settings()
+        forbid_distributed(X, self)
+        frame, labels = self._frame_and_labels(X, y, first=True)
+        shift = self._offset(frame, offset, exposure)
+        for name in {name for name in (offset, exposure) if isinstance(name, str)}:
+            assert isinstance(frame, TableFrame)  # or there would be no such name
+            frame = frame.drop(list(frame.names).index(name))
+        sample = self._sample(frame, labels, sample_weight)
+        design = Design.of(sample.frame, sample.weights, sample.rows)
+        features = rows_of(
+            design.training_matrix(sample.frame, sample.rows), design.origin, sample.weights, design.spread
+        )
+        require_scales(features, design)
+        k = len(sample.classes)
+        metric = np.eye(k - 1) - 1.0 / k if k > 2 else None
+        shift = None if shift is None else shift[sample.rows]
+        objective = Objective(features, sample.response, sample.y, sample.weights, shift, float(self.l2), metric)
+        watch = SeparationWatch(objective, penalised=bool(self.l2))
+        solved = newton(
+            objective, objective.null_start(), tol=self.tol, max_iter=self.max_iter, watch=watch.should_stop
+        )
+        theta = solved.solution.theta
+        watch.check(theta)
+        inference = Inference.of(objective, theta)
+        self._note_columns(design.schema)
+        self._label_name = label_name(X, y)
+        if k:
+            dtype = getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None
+            self._classes, self.classes_ = sample.classes, class_array(sample.classes, dtype)
+        self.response_, self.inference_ = objective.response, inference
+        self.predictor_ = Predictor.of(design, features, theta)
+        self.path_ = solved.solution.table("newton descent")
+        self.n_iter_ = len(solved.solution.path) - 1
+        self.status_ = status_of(solved, watch, objective, design)
+        return self
+
+    def _sample(self, frame: Frame, labels: Any, sample_weight: Any) -> Sample:
+        if self._predicts_classes:
+            data = Classified.of(sample_of(frame, labels, sample_weight))
+            self._check_classes(data.classes)
+            response = RESPONSES[self.family].for_classes(len(data.classes))
+            return Sample(data.frame, response, data.codes.astype(np.float64), data.weights, data.rows, data.classes)
+        response = RESPONSES[self.family].for_classes(0)
+        require_rows(frame)
+        frame, sample_weight = split_weights(frame, sample_weight)
+        numbers, weights = response.check(labels), check_weights(sample_weight, frame.rows)
+        require_as_many(frame.rows, len(numbers))
+        rows = np.arange(frame.rows) if weights is None else np.flatnonzero(weights)
+        if len(rows) < frame.rows and weights is not None:
+            frame, numbers, weights = frame.take(rows), numbers[rows], weights[rows]
+        return Sample(frame, response, numbers, weights, rows, ())
+
+    def _check_settings(self) -> None:
+        if self.family not in RESPONSES:
+            raise ValueError(f"family must be one of {', '.join(RESPONSES)}, not {self.family!r}")
+        if not isinstance(self.l2, Real) or not 0 <= self.l2 < np.inf:
+            raise ValueError(f"l2 must be a number of 0 or more, not {self.l2!r}")
+
+    @property
+    def _predicts_classes(self) -> bool:
+        return RESPONSES.get(self.family, Response).max_classes > 0
+
+    def _check_classes(self, classes: Levels) -> None:
+        found = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
+        if len(classes) == 1:
+            raise DecibanError(f"a {self.family} response needs two classes; y holds {found}: {list(classes)}")
+        if len(classes) > RESPONSES[self.family].max_classes:
+            raise DecibanError(
+                f"a {self.family} response has two classes; y holds {found}: {list(classes)[:10]}. Only binary "
+                "classification is supported; use family='multinomial'"
+            )
+
+    def _offset(self, frame: Frame, offset: PerRow, exposure: PerRow) -> FloatArray | None:
+        """(n) what is added to η, or None."""
+        if offset is None and exposure is None:
+            return None
+        response = RESPONSES[self.family]
+        if not response.takes_offset:
+            raise DecibanError(f"a {self.family} response takes no offset")
+        total = np.zeros(frame.rows)
+        if offset is not None:
+            total += _per_row(frame, offset, "offset")
+        if exposure is not None:
+            if not response.takes_exposure:
+                raise DecibanError(f"exposure needs a poisson response; for {self.family} use offset")
+            seen = _per_row(frame, exposure, "exposure")
+            if not (seen > 0).all():
+                row = int(np.argmin(seen > 0))
+                raise DecibanError(f"exposure, row {row}: {seen[row]:g} must be above 0")
+            total += np.log(seen)
+        return total
+
+    def _restored(self) -> None:
+        super()._restored()
+        classes, scores = getattr(self, "_classes", ()), len(self.predictor_.constant)
+        require(vars(self).keys() >= {"status_", "path_", "n_iter_"}, "status_, path_ or n_iter_ is missing")
+        require(self.family in RESPONSES, f"there is no {self.family} response")
+        require(bool(classes) == self._predicts_classes, f"a {self.family} response with {len(classes)} classes")
+        if classes:
+            labels(classes, self.classes_, 1 + scores)
+        require(classes or scores == 1, f"{scores} predictors of one response")
+        shape = (scores, 1 + len(self.predictor_.origin))
+        require(self.inference_.estimates.shape == shape, f"estimates are not of shape {shape}")
+        self.response_ = RESPONSES[self.family].for_classes(len(classes))
+
+    # What was learned ----------------------------------------------------------------------------------------------
+
+    @property
+    def description(self) -> str:
+        """One sentence on what the model is."""
+        link = RESPONSES[self.family].link if self.response_ is None else self.response_.link
+        return f"A {self.family} response: its mean, through the {link} link, is linear in the features."
+
+    @property
+    def task(self) -> Literal["classification", "regression"]:
+        """ "classification" for a response of classes, "regression" for one of numbers."""
+        return "classification" if self._predicts_classes else "regression"
+
+    @property
+    def scorer_(self) -> Scorer:
+        """What scores rows: a score for each class, or the linear predictor of a number."""
+        return self.predictor_.with_reference() if self._predicts_classes else self.predictor_
+
+    @property
+    def linear_fit_(self) -> LinearFit:
+        """The coefficients, with their standard errors, and how they were found."""
+        return replace(super().linear_fit_, estimates=self.inference_.estimates, inference=self.inference_)
+
+    @property
+    def coef_(self) -> FloatArray:
+        """(p), or (K − 1, p) for more than two classes."""
+        self._require_fitted()
+        w = self.predictor_.coefficients
+        return w[0] if len(w) == 1 else w
+
+    @property
+    def intercept_(self) -> Any:
+        """A number, or (K − 1)."""
+        self._require_fitted()
+        b = self.predictor_.intercept
+        return float(b[0]) if len(b) == 1 else b
+
+    @property
+    def n_parameters_(self) -> int:
+        """Free parameters of the linear predictors: as many as the data determine."""
+        self._require_fitted()
+        return self.inference_.rank
+
+    def summary(self, level: float = 0.95) -> Summary:
+        """Coefficients with errors, tests and intervals; deviance and what else judges the fit."""
+        self._require_fitted()
+        found = self.inference_
+        owners = [""]
+        if len(found.estimates) > 1:
+            owners = [f" of {label} against {self._classes[0]}" for label in self._classes[1:]]
+        tables = tuple(self._coefficients(k, owner, level) for k, owner in enumerate(owners))
+        title = f"{type(self).__name__}: {self.family} response, {self.response_.link} link"
+        counted = f"{counted_word(found.n, 'row')}, {counted_word(self.n_parameters_, 'parameter')}"
+        return Summary(f"{title}, {counted}", tables, tuple(self._notes()))
+
+    def _coefficients(self, k: int, owner: str, level: float) -> Table:
+        found = self.inference_
+        columns: dict[str, FloatArray] = {"estimate": found.estimates[k]}
+        if not self.l2:  # a penalised fit has no such errors
+            columns["std. error"] = found.standard_errors[k]
+            columns["t" if found.by_t else "z"] = found.statistics[k]
+            columns["p"] = found.p_values[k]
+            columns[f"{50 * (1 - level):g} %"], columns[f"{50 * (1 + level):g} %"] = found.intervals(level)[k].T
+        names = ("(intercept)", *self.feature_names_)
+        rows = zip(names, *(column.tolist() for column in columns.values()), strict=True)
+        return Table(f"coefficients{owner}", ("", *columns), tuple(rows))
+
+    def _coefficient_tables(self) -> list[tuple[str, list[str], FloatArray, FloatArray | None]]:
+        found, names = self.inference_, ["(intercept)", *self.feature_names_]
+        classes: Levels = getattr(self, "_classes", ())  # a response of numbers has none
+        owners = [f" of {label} against {classes[0]}" for label in classes[1:]] or [""]
+        intervals = [None] * len(owners) if self.l2 else list(found.intervals(0.95))
+        parts = zip(owners, found.estimates, intervals, strict=True)
+        return [(f"coefficients{owner}", names, row, interval) for owner, row, interval in parts]
+
+    def _notes(self) -> list[str]:
+        found = self.inference_
+        freedom = f"{found.residual_df:.15g} degrees of freedom"
+        notes = [f"deviance {found.deviance:.6g} on {freedom}, null deviance {found.null_deviance:.6g}"]
+        if self.l2:
+            notes.append(f"penalised by l2 = {self.l2:g}: no standard errors")
+        else:
+            notes.append(f"log-likelihood {found.log_likelihood:.6g}, AIC {found.aic:.6g}")
+        if found.by_t and found.residual_df > 0:
+            notes.append(f"dispersion {found.dispersion:.6g}, the residual variance")
+        elif found.by_t:
+            notes.append("as many coefficients as rows: the residual variance is unknown")
+        notes += self.schema_.notes()
+        return notes if self.status_ == "ok" else [*notes, self.status_]
+
+    # Predicting ----------------------------------------------------------------------------------------------------
+
+    def predict_mean(self, X: Any, offset: PerRow = None, exposure: PerRow = None) -> FloatArray:
+        """(n) E[T(y)|x] = a′(η), or (n, K − 1) for more than two classes."""
+        eta = self._eta(X, offset, exposure)
+        mean = _probabilities(eta)[:, 1:] if self._predicts_classes else self.response_.mean(eta)
+        if np.isinf(mean).any():
+            warn("some rows have no finite mean: their linear predictor is outside the response's domain")
+        return mean[:, 0] if mean.shape[1] == 1 else mean
+
+    def predict(self, X: Any, offset: PerRow = None, exposure: PerRow = None) -> NDArray[Any]:
+        """The mean response of each row; for classes the most probable one."""
+        if not self._predicts_classes:
+            return self.predict_mean(X, offset, exposure)
+        scores = self._eta(X, offset, exposure)
+        chosen: NDArray[Any] = self.classes_[np.hstack([np.zeros((len(scores), 1)), scores]).argmax(axis=1)]
+        return chosen
+
+    @available_if(lambda self: self._predicts_classes)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, offset: PerRow = None) -> FloatArray:
+        """(n, K) the probability of each class."""
+        return _probabilities(self._eta(X, offset, None))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: PerRow = None, exposure: PerRow = None) -> float:
+        """The share of the deviance explained (R² for gaussian); for classes the share of rows classed rightly."""
+        self._require_fitted()
+        frame, labels = self._frame_and_labels(X, y, first=False)
+        y = labels.to_pylist() if hasattr(labels, "to_pylist") else labels
+        weights = check_weights(sample_weight, frame.rows)
+        w = np.ones(frame.rows) if weights is None else weights
+        if self._predicts_classes:
+            require_as_many(frame.rows, len(y))
+            return float(np.average(self.predict(X, offset) == np.asarray(y), weights=w))
+        numbers, shift = self.response_.check(y), self._offset(frame, offset, exposure)
+        require_as_many(frame.rows, len(numbers))
+        eta = self._eta(X, offset, exposure)
+        null = Objective(rows_of(np.zeros((len(w), 0)), None, w), self.response_, numbers, w, shift)
+        deviance, worst = 2.0 * float(w @ self.response_.loss(null.statistic, eta)), null_deviance(null)
+        if worst > 0:
+            return 1.0 - deviance / worst
+        return 1.0 if deviance <= 1e-20 * float(w @ numbers**2) else 0.0  # y is constant: foretold or not
+
+    def _eta(self, X: Any, offset: PerRow, exposure: PerRow) -> FloatArray:
+        frame = self._frame_to_score(X)
+        eta = np.empty((frame.rows, len(self.predictor_.constant)))
+        for first, part in slices(frame, needs_small_batches=self.predictor_.needs_small_batches(frame)):
+            self.predictor_.joint(part, eta[first : first + part.rows], first)
+        shift = self._offset(frame, offset, exposure)
+        return eta if shift is None else eta + shift[:, np.newaxis]
+
+    def report(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        learned: bool = False,
+        rows: int = 200,
+        random_state: int | None = 0,
+        offset: PerRow = None,
+        exposure: PerRow = None,
+    ) -> Report:
+        """The model in one page, as of any other; `offset` and `exposure` of its rows are as for `fit`."""
+        from deciban.report import report_of
+
+        shift = {"offset": offset, "exposure": exposure}
+        return report_of(
+            self, X, y, sample_weight=sample_weight, learned=learned, rows=rows, random_state=random_state, **shift
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        if self._predicts_classes:
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags(multi_class=RESPONSES[self.family].max_classes > 2)
+        else:
+            tags.estimator_type = "regressor"
+            tags.regressor_tags = RegressorTags()
+            tags.target_tags.positive_only = RESPONSES.get(self.family, Response).positive
+        return tags
+
+
+def _probabilities(eta: FloatArray) -> FloatArray:
+    """(n, K) softmax; the first class is the one that η compares with."""
+    result: FloatArray = softmax(np.hstack([np.zeros((len(eta), 1)), eta]), axis=1)
+    return result
+
+
+def _per_row(frame: Frame, values: PerRow, what: str) -> FloatArray:
+    """(n) numbers, from an array or from the column that is named."""
+    if isinstance(values, str):
+        if not isinstance(frame, TableFrame) or values not in frame.names:
+            raise DecibanError(f"{what}={values!r} names no column of X")
+        values = frame.numbers([list(frame.names).index(values)])[:, 0]
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DecibanError(f"{what} must be numbers, one for each row, or the name of a column") from None
+    array = np.full(frame.rows, float(array)) if array.ndim == 0 else array
+    if array.shape != (frame.rows,):
+        raise DecibanError(f"{what} has shape {array.shape}; it needs one number for each of {frame.rows} rows")
+    if not np.isfinite(array).all():
+        row = int(np.argmin(np.isfinite(array)))
+        raise DecibanError(f"{what}, row {row}: {array[row]:g} is not a finite number")
+    return array

@@ -1,0 +1,359 @@
+"""LogisticRegression and SoftmaxRegression: the discriminative twins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Real
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from deciban.contributions import DECIBANS, ColumnEvidence
+from deciban.data import Sample
+from deciban.data.class_index import ClassIndex
+from deciban.data.distributed import DistributedRows
+from deciban.data.labels import Encoded
+from deciban.data.sampling import RowSample
+from deciban.display.summary import Summary, counted_word
+from deciban.errors import DecibanError, capture_warnings, require
+from deciban.estimators.estimator import Classified, ProbabilityClassifier, class_array
+from deciban.estimators.importances import RanksFeatures, distributed_row_sample, kept_rows
+from deciban.estimators.linear_estimator import LinearEstimator
+from deciban.evaluation.fitted_model import LinearFit
+from deciban.families import Context, MultivariateGaussian
+from deciban.linear.design import Design
+from deciban.linear.design_rows import DenseRows, SparseRows, rows_of
+from deciban.linear.distributed_objective import DistributedDesignRows, DistributedObjective
+from deciban.linear.firth import firth
+from deciban.linear.objective import Criterion, Objective
+from deciban.linear.predictor import Predictor
+from deciban.linear.responses import Multinomial, Response
+from deciban.linear.solvers import MAX_HESSIAN, gradient_descent, newton
+from deciban.linear.status import SeparationWatch, require_scales, status_of
+from deciban.persist.validation import labels
+from deciban.table import Table
+from deciban.types import FloatArray, Levels
+
+
+class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
+    """log p(c|x)/p(c'|x) = (w_c − w_c')·x + b_c − b_c', by maximum likelihood.
+
+    Minimises J(w) = −Σ log p(y|x) + l2/2 Σ|w|². Two classes have one vector w, for the second class against the first;
+    more have one for each, which sum to 0 (softmax).
+
+    Parameters
+    ----------
+    solver : "newton" or "gradient"
+        Newton's method, w ← w − H⁻¹∇J, with a line search; where H is too large or the rows are many, its nearest
+        relative (L-BFGS, with the curvature of a sample or of the columns). Or batch gradient descent with a step that
+        is sure to be short enough, in standardised columns.
+    l2 : float
+        Penalty on the coefficients, not on the intercepts; what scikit-learn calls 1/C.
+    init : "zero" or "generative"
+        Starts from nothing but the class shares, or from the twin of a GaussianDiscriminant with shared covariance.
+    firth : bool
+        Maximise the likelihood times √|information| (Firth 1993): finite on separable data, and less biased.
+    tol : float or None
+        Stops when a step promises less than tol·J: 1e-10; for firth 1e-16, for "gradient" 1e-20: they close in slowly.
+    max_iter : int or None
+
+    Text is encoded by indicators of every value except the first. A missing number is the feature's mean, with an
+    indicator; missing text is a value of its own; a value never seen counts as the average row's.
+
+    Attributes
+    ----------
+    coef_ : (1, p) array for two classes, (K, p) for more
+    intercept_ : (1) or (K) array
+    feature_names_ : names of the encoded features, one for each coefficient
+    classes_ : (K) array of the classes, sorted
+    status_ : "ok", or what is wrong: separable classes, collinear or constant features
+    path_ : Table
+        J, the norm of its gradient (in standardised features) and the step taken, by iteration; step 0 at the end.
+    n_iter_ : int
+    objective_ : float, J at the solution
+    predictor_ : Predictor, what scores rows
+    feature_importances_ : (d) array of mean absolute decibans
+    column_evidence_ : Table of the features and their decibans
+    n_parameters_ : int
+    n_features_in_ : int
+    feature_names_in_ : (d) array, if X had names
+    label_name_ : str or None
+
+    Examples
+    --------
+    >>> import deciban as db
+    >>> X = [[0.5], [1.0], [1.5], [2.0], [2.5], [3.0], [3.5], [4.0]]
+    >>> model = db.LogisticRegression().fit(X, [0, 0, 0, 1, 0, 1, 1, 1])
+    >>> model.coef_.round(3), model.intercept_.round(3), model.status_
+    (array([[2.565]]), array([-5.77]), 'ok')
+    >>> model.predict_proba([[2.25]]).round(3)
+    array([[0.5, 0.5]])
+    """
+
+    description = "Log-odds are linear in the features, by maximum likelihood."
+
+    _pairwise = True  # two classes share one vector
+    _kept = LinearEstimator._kept | {"objective_": float, "_column_evidence": ColumnEvidence | None}
+
+    def __init__(
+        self,
+        solver: Literal["newton", "gradient"] = "newton",
+        l2: float = 0.0,
+        init: Literal["zero", "generative"] = "zero",
+        firth: bool = False,
+        tol: float | None = None,
+        max_iter: int | None = None,
+    ) -> None:
+        self.solver = solver
+        self.l2 = l2
+        self.init = init
+        self.firth = firth
+        self.tol = tol
+        self.max_iter = max_iter
+
+    # Learning ------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from rows X and their classes y: an array, or the name of a column of X.
+
+        Distributed rows bring their classes and weights with them; every step is one pass over their parts.
+        """
+        self._check_settings()
+        objective: Criterion
+        if isinstance(X, DistributedRows):
+            self._forbid_firth()
+            distributed = DistributedDesignRows.of(X)
+            design, classes, share = distributed.design, distributed.classes, distributed.weight
+            self._require_two(classes)
+            objective = self._distributed_objective(distributed)
+            kept = distributed_row_sample(X, design.schema)
+        else:
+            data = self._classified(X, y, sample_weight, first=True)
+            classes = data.classes
+            share = np.bincount(data.codes, weights=data.weights, minlength=len(classes)).astype(np.float64)
+            self._require_two(classes)
+            design = Design.of(data.frame, data.weights, data.rows)
+            x = design.training_matrix(data.frame, data.rows)
+            rows = rows_of(x, design.origin, data.weights, design.spread)
+            objective = self._objective(design, data, len(classes), rows)
+            kept = kept_rows(Sample(data.frame, Encoded(data.codes, classes), data.weights), design.schema)
+        start = np.zeros(objective.shape)
+        start[:, -1] = np.log(share[1:] / share[0])
+        if self.init == "generative":
+            start = _generative_start(objective, start)
+        self._note_label(X, y)
+        self._solve(design, objective, start, classes)
+        self._keep_rows(kept)
+        return self
+
+    def refine(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Go on from the present coefficients, by Newton's method on the conditional likelihood of these rows."""
+        self._check_settings()
+        self._require_fitted()
+        design = self.predictor_.design
+        objective, kept = self._again(X, y, sample_weight)
+        theta = self.predictor_.theta(objective.rows)
+        self._solve(design, objective, theta[1:] - theta[0], self._classes)
+        self._keep_rows(kept)
+        return self
+
+    @property
+    def linear_fit_(self) -> LinearFit:
+        """The coefficients, and how they were found."""
+        return replace(super().linear_fit_, objective=lambda *rows: self._again(*rows)[0])
+
+    def _again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Criterion, RowSample]:
+        """The objective of rows with the features and classes of this model, and the rows kept to rank features."""
+        schema, design = self.predictor_.schema, self.predictor_.design
+        if isinstance(X, DistributedRows):
+            self._forbid_firth()
+            schema.merge_frame(X.frame)
+            distributed = DistributedDesignRows.with_design(X, design)
+            self._require_same(distributed.classes)
+            return self._distributed_objective(distributed.reordered(self._classes)), distributed_row_sample(X, schema)
+        data = self._classified(X, y, sample_weight, first=False)
+        schema.merge_frame(data.frame)
+        self._require_same(data.classes)
+        codes = ClassIndex(self._classes).recode(data.codes, data.classes)
+        design.forbid_infinite(data.frame, 0, data.rows)
+        rows = rows_of(design.matrix(data.frame, rows=data.rows), None, data.weights)
+        kept = kept_rows(Sample(data.frame, Encoded(data.codes, data.classes), data.weights), schema)
+        return self._objective(design, replace(data, codes=codes), len(self._classes), rows), kept
+
+    def _require_two(self, classes: Levels) -> None:
+        if len(classes) < 2:
+            raise DecibanError(f"{type(self).__name__} needs two classes; y holds one class, {classes[0]!r}")
+
+    def _require_same(self, classes: Levels) -> None:
+        unknown = [label for label in classes if label not in self._classes]
+        if unknown:
+            raise DecibanError(f"class {unknown[0]!r} is not one of the model's: {list(self._classes)}")
+        absent = [label for label in self._classes if label not in classes]
+        if absent:
+            raise DecibanError(f"there is no row of class {absent[0]!r}: its score would fall without bound")
+
+    def _forbid_firth(self) -> None:
+        if self.firth:
+            raise DecibanError(
+                "firth=True needs the rows in memory, and these are in parts elsewhere: set l2 above 0 instead, or fit "
+                "a sample of the rows"
+            )
+
+    def _check_settings(self) -> None:
+        if self.solver not in ("newton", "gradient"):
+            raise ValueError(f"solver must be 'newton' or 'gradient', not {self.solver!r}")
+        if self.init not in ("zero", "generative"):
+            raise ValueError(f"init must be 'zero' or 'generative', not {self.init!r}")
+        if not isinstance(self.l2, Real) or not 0 <= self.l2 < np.inf:
+            raise ValueError(f"l2 must be a number of 0 or more, not {self.l2!r}")
+        if self.firth and (self.l2 or self.solver != "newton"):
+            raise ValueError("firth=True is a penalty of its own: it goes with l2=0 and solver='newton'")
+
+    def _objective(self, design: Design, data: Classified, classes: int, rows: DenseRows | SparseRows) -> Objective:
+        require_scales(rows, design)
+        response, metric = self._response(classes)
+        return Objective(rows, response, data.codes.astype(np.float64), data.weights, None, float(self.l2), metric)
+
+    def _distributed_objective(self, distributed: DistributedDesignRows) -> DistributedObjective:
+        require_scales(distributed.rows, distributed.design)
+        response, metric = self._response(len(distributed.classes))
+        parameters = (len(distributed.classes) - 1) * (distributed.rows.shape[1] + 1)
+        return DistributedObjective(
+            distributed,
+            response,
+            float(self.l2),
+            metric,
+            with_information=self.solver == "newton" and parameters <= MAX_HESSIAN,
+        )
+
+    def _response(self, classes: int) -> tuple[Response, FloatArray | None]:
+        """Of so many classes, and the metric of the penalty."""
+        pairwise = classes == 2 and self._pairwise
+        metric = None if pairwise else np.eye(classes - 1) - 1.0 / classes
+        return Multinomial.for_classes(classes), metric
+
+    def _solve(self, design: Design, objective: Criterion, start: FloatArray, classes: Levels) -> None:
+        first = self.solver == "gradient"
+        tol = self.tol if self.tol is not None else (1e-20 if first else 1e-16 if self.firth else 1e-10)
+        most = self.max_iter if self.max_iter is not None else (10_000 if first else 100)
+        watch = SeparationWatch(objective, penalised=bool(self.l2) or self.firth)
+        if isinstance(objective, Objective) and self.firth:
+            solved = firth(objective, start, tol=tol, max_iter=most, watch=watch.should_stop)
+        else:
+            method = gradient_descent if first else newton
+            solved = method(objective, start, tol=tol, max_iter=most, watch=watch.should_stop)
+        theta = solved.solution.theta
+        watch.check(theta)
+        full = np.vstack([np.zeros(theta.shape[1]), theta])
+        if len(classes) > 2 or not self._pairwise:
+            full -= full.mean(axis=0)
+        self._take(Predictor.of(design, objective.rows, full), classes)
+        self.path_ = solved.solution.table(f"{self.solver} descent")
+        self.n_iter_ = len(solved.solution.path) - 1
+        self.objective_ = solved.solution.objective
+        self.status_ = status_of(solved, watch, objective, design)
+
+    def _take(self, predictor: Predictor, classes: Levels) -> None:
+        self._note_columns(predictor.schema)
+        self._classes = classes
+        self.classes_ = class_array(classes, getattr(self, "_label_dtype", None))
+        self.predictor_ = predictor
+        self.status_ = "ok"
+
+    def _restored(self) -> None:
+        super()._restored()
+        labels(self._classes, self.classes_, len(self.predictor_.constant))
+        self._require_evidence_of(len(self.predictor_.schema.names))
+        how = {hasattr(self, name) for name in ("path_", "n_iter_", "objective_")}  # `to_linear` used no solver
+        require(hasattr(self, "status_") and len(how) == 1, "status_, path_, n_iter_ or objective_ is missing")
+
+    # What was learned ----------------------------------------------------------------------------------------------
+
+    @property
+    def coef_(self) -> FloatArray:
+        """(1, p) for two classes, the second against the first; (K, p) for more."""
+        self._require_fitted()
+        return self._of_classes(self.predictor_.coefficients)
+
+    @property
+    def intercept_(self) -> FloatArray:
+        """(1) or (K) the score of a row of zeros."""
+        self._require_fitted()
+        return self._of_classes(self.predictor_.intercept)
+
+    @property
+    def n_parameters_(self) -> int:
+        """Free parameters: (K − 1)(p + 1)."""
+        self._require_fitted()
+        classes, features = self.predictor_.coefficients.shape
+        return int((classes - 1) * (features + 1))
+
+    def _of_classes(self, values: FloatArray) -> FloatArray:
+        if len(values) == 2 and self._pairwise:
+            return values[1:] - values[:1]
+        return values
+
+    def summary(self) -> Summary:
+        """Coefficients and how they were found."""
+        self._require_fitted()
+        names = ("(intercept)", *self.feature_names_)
+        values = np.hstack([self.intercept_[:, np.newaxis], self.coef_])
+        if len(values) == 1:
+            header: tuple[str, ...] = ("", "coefficient", "decibans")
+            columns = [values[0], values[0] * DECIBANS]
+            title = f"log-odds of {self._classes[1]} against {self._classes[0]}"
+        else:
+            header, columns, title = ("", *map(str, self._classes)), list(values), "scores of the classes"
+        body = tuple((name, *(float(c[i]) for c in columns)) for i, name in enumerate(names))
+        sizes = (len(self._classes), "class"), (len(names) - 1, "feature"), (self.n_parameters_, "parameter")
+        counted = ", ".join(counted_word(n, word) for n, word in sizes)
+        notes = self.schema_.notes() + ([] if self.status_ == "ok" else [self.status_])
+        if hasattr(self, "path_"):
+            notes.insert(0, f"{self.n_iter_} iterations, objective {self.objective_:.6g}")
+        return Summary(f"{type(self).__name__}: {counted}", (Table(title, header, body),), tuple(notes))
+
+    # Predicting ----------------------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """(n) log-odds of the second class, or (n, K) scores."""
+        scores = self._scores(X, lambda joint, prior: 0)[0]
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+
+class SoftmaxRegression(LogisticRegression):
+    """p(c|x) = exp(w_c·x + b_c) / Σ_k exp(w_k·x + b_k): one vector for every class, also for two.
+
+    The vectors sum to 0; l2 penalises all of them alike. In everything else it is LogisticRegression.
+
+    Examples
+    --------
+    >>> import deciban as db
+    >>> X = [[0.0], [1.0], [2.0], [1.5], [2.5], [3.0], [2.8], [3.5], [4.0]]
+    >>> model = db.SoftmaxRegression(l2=1.0).fit(X, list("aaabbbccc"))
+    >>> model.coef_.shape, model.predict([[0.5], [4.0]]).tolist()
+    ((3, 1), ['a', 'c'])
+    """
+
+    description = "The score of each class is linear in the features, by maximum likelihood."
+
+    _pairwise = False
+
+
+def _generative_start(objective: Criterion, otherwise: FloatArray) -> FloatArray:
+    """θ of the twin of a shared-covariance fit: Σ⁻¹(μ_c − μ_0), and the intercepts that go with it.
+
+    A singular covariance is no start: then it is `otherwise`.
+    """
+    statistic = objective.scatter()
+    context = Context(tuple(range(objective.m + 1)), tuple(range(objective.rows.shape[1])))
+    with capture_warnings():
+        params = MultivariateGaussian().estimate(statistic, context)
+    if params.status != "ok":
+        return otherwise
+    scale, origin = objective.rows.scale, objective.rows.origin  # about the rows' origin, in their scale
+    whiten = params.whiten[0] * scale
+    spheres = (params.mean - origin) / scale @ whiten.T
+    theta = np.hstack([spheres @ whiten, -0.5 * (spheres**2).sum(axis=1, keepdims=True)])
+    theta[:, -1] += np.log(statistic.count.value)
+    result: FloatArray = theta[1:] - theta[0]
+    return result

@@ -1,0 +1,112 @@
+"""Saving and loading estimators; `persist/` encodes what they hold."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar
+
+from deciban.persist.codec import Codec, StoredModel, at
+from deciban.persist.estimator_state import Types
+from deciban.persist.model_file import read_model, write_model
+from deciban.persist.registry import HOMES, class_at, named
+from deciban.persist.storage import FilePath
+from deciban.persist.validation import hints_of
+
+
+class Savable:
+    """An estimator that can be written to a file. `_kept` names the attributes that hold what it learned, and types."""
+
+    _kept: ClassVar[dict[str, Any]]
+
+    def save(self, path: FilePath) -> None:
+        """Writes the model to a file, whole or not at all; `deciban.load` reads it. The usual suffix is .deciban.
+
+        The file holds the evidence, not the rows, so that a generative model that is loaded can merge, forget and learn
+        more. It holds no code.
+        """
+        self._require_fitted()
+        write_model(path, self, ESTIMATORS)
+
+    def _require_fitted(self) -> None:
+        raise NotImplementedError
+
+    def _complete(self) -> None:
+        """Computes state that was deferred, before it is written."""
+
+    def _restored(self) -> None:
+        """Computes what follows from the loaded state, and checks that it fits together."""
+        raise NotImplementedError
+
+
+def load(path: FilePath) -> Any:
+    """The model that `model.save(path)` wrote: it predicts, explains, merges and forgets as that one does, bit for bit.
+
+    A file from anybody may be loaded: it runs no code, and what is damaged or makes no model is a DecibanError.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import deciban as db
+    >>> model = db.NaiveBayes().fit([["red", 1.0], ["blue", 2.0], ["red", 4.0]], ["no", "no", "yes"])
+    >>> path = Path(tempfile.mkdtemp()) / "colours.deciban"
+    >>> model.save(path)
+    >>> db.load(path).partial_fit([["blue", 5.0]], ["yes"]).predict([["red", 1.5], ["blue", 4.5]]).tolist()
+    ['no', 'yes']
+    """
+    return read_model(path, ESTIMATORS)
+
+
+def kept_of(model: Savable) -> dict[str, Any]:
+    """The state of an estimator; empty before fit."""
+    model._complete()
+    return {name: vars(model)[name] for name in model._kept if name in vars(model)}
+
+
+# The codec -----------------------------------------------------------------------------------------------------------
+
+
+class EstimatorCodec(Codec):
+    """Encodes and decodes estimators, and all that they hold."""
+
+    homes = (
+        HOMES
+        | {"Calibrated": ("deciban.estimators.calibrated", "CalibratedClassifier")}
+        | named("", "deciban.estimators.calibration_maps", "Temperature", "Isotonic")
+        | named("", "deciban.estimators.evidence_classifier", "EvidenceClassifier")
+        | named("", "deciban.estimators.gaussian_discriminant", "GaussianDiscriminant")
+        | named("", "deciban.estimators.glm", "GeneralizedLinearModel")
+        | named("", "deciban.estimators.halfspace", "Halfspace")
+        | named("", "deciban.estimators.logistic", "LogisticRegression", "SoftmaxRegression")
+        | named("", "deciban.estimators.naive_bayes", "NaiveBayes")
+    )
+
+    @cached_property
+    def kinds(self) -> dict[str, type]:
+        """Every class that a file may hold, by its name there."""
+        return {name: class_at(home) for name, home in self.homes.items()}
+
+    def types_of(self, name: str) -> Types | None:
+        kind: Any = self.kinds.get(name)
+        if kind is None or not issubclass(kind, Savable):
+            return None
+        hints = hints_of(kind.__init__)
+        return Types({param: hints[param] for param in kind._get_param_names()}, kind._kept)
+
+    def to_stored(self, value: Any) -> StoredModel | None:
+        name = self.name_of(type(value)) if isinstance(value, Savable) else None
+        return None if name is None else StoredModel(name, value.get_params(deep=False), kept_of(value))
+
+    def from_stored(self, stored: StoredModel, path: str) -> Any:
+        model: Any = self.kinds[stored.kind](**stored.params)
+        if stored.state:
+            vars(model).update(stored.state)
+            with at(path):
+                model._restored()
+        return model
+
+
+ESTIMATORS = EstimatorCodec()
+encode, decode = ESTIMATORS.encode, ESTIMATORS.decode
+
+
+def registry() -> dict[str, type]:
+    return ESTIMATORS.kinds

@@ -1,0 +1,186 @@
+"""Evaluation of fitted models on labelled rows, and cross-validation."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deciban.data import Labelled, Sample, frame_of, is_stream, retry_with_wider_types, stream_of
+from deciban.data.distributed import DistributedRows
+from deciban.data.intake import LabelledInput
+from deciban.data.labels import Encoded, encode_labels
+from deciban.data.sampling import seed_of
+from deciban.data.text_columns import infer_notations
+from deciban.errors import DecibanError, warn
+from deciban.evaluation.distributed_folds import cross_validate_distributed, evaluate_batch
+from deciban.evaluation.evaluation import Evaluation
+from deciban.evaluation.evaluation_rows import (
+    EvaluationRows,
+    classes_of,
+    labelled,
+    log_proba,
+    proba,
+    require_model,
+    weights_given,
+)
+from deciban.evaluation.fitted_model import FittedModel
+from deciban.evaluation.keyword_hints import hint_keywords
+from deciban.evaluation.predictions import check_probabilities
+from deciban.generative import held_out
+from deciban.generative.held_out import OutOfFoldPredictions, rows_of_folds
+from deciban.types import IntArray, Labels, Level, Levels
+
+
+@hint_keywords
+def evaluate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Evaluation:
+    """Evaluate the probabilities of a fitted model on labelled rows: accuracy, log-loss, AUC, calibration, ….
+
+    - `model`: anything with `predict_proba` (or `predict_log_proba`) and `classes_`, of this library or another.
+    - `X`, `y`: as for `fit`; y may be the name of a column of X. A stream, such as `deciban.scan`, is read batch by
+      batch.
+
+    Evaluations add: that of two files is the sum of those of each. A class that the model does not know has
+    probability 0. For training rows, use `leave_one_out` or `cross_validate` instead: this would be overconfident.
+
+    >>> import deciban as db
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = db.NaiveBayes().fit(X[::2], y[::2])
+    >>> odd, later = db.evaluate(model, X[1:100:2], y[1:100:2]), db.evaluate(model, X[101::2], y[101::2])
+    >>> (odd + later).confusion
+    array([[25.,  0.,  0.],
+           [ 0., 24.,  1.],
+           [ 0.,  2., 23.]])
+    """
+    require_model(model, type(model).__name__)
+    if isinstance(X, DistributedRows):
+        return _of_batches(model, X, classes_of(model))
+    if is_stream(X):
+        return _of_stream(model, LabelledInput.of(X, y, sample_weight))
+    rows, known = labelled(X, y, sample_weight), classes_of(model)
+    _warn_of_unknown_labels(rows.classes, known)
+    return Evaluation.of(rows.labels, proba(model, rows.x), classes=known, sample_weight=rows.weights)
+
+
+def _warn_of_unknown_labels(classes: Collection[Level], known: Levels) -> None:
+    if not {*known} & {*classes}:
+        warn(f"no label is a class of the model: the labels are {tuple(classes)[:5]}, the classes {known[:5]}")
+
+
+def _of_stream(model: Any, rows_in: LabelledInput) -> Evaluation:
+    """The sum of the evaluations of all batches."""
+    own, x, named = isinstance(model, FittedModel), rows_in.x, rows_in.named
+    stream = model.stream_to_predict(x, named) if own else stream_of(x).resolve_columns(named)
+    rows, known = rows_in.streamed(stream, classes_of(model)), classes_of(model)
+    return retry_with_wider_types(lambda: _of_batches(model, rows, known))
+
+
+def _of_batches(model: Any, rows: Labelled, known: Levels) -> Evaluation:
+    """The sum of the evaluations of all batches."""
+    evaluation = rows.summed(partial(evaluate_batch, model, known), needs_small_batches=False)
+    present = evaluation.confusion.sum(axis=1) > 0
+    _warn_of_unknown_labels([evaluation.classes[k] for k in np.flatnonzero(present)], known)
+    return evaluation
+
+
+@hint_keywords
+def cross_validate(
+    model: Any, X: Any, y: Any, cv: int | ArrayLike = 10, *, random_state: int | None = 0, sample_weight: Any = None
+) -> Evaluation:
+    """Evaluate every row by a model that was fitted to the other folds.
+
+    A generative model reads the rows once, into a statistic for each fold, and adds the statistics of the other folds;
+    nothing is fitted again. Other models, of this library or another, are copied and fitted once for each fold; the
+    model itself stays as it is.
+
+    - `cv`: how many folds; or the fold of each row, as an array of numbers or names.
+    - `random_state`: folds are random and stratified.
+
+    Returns the evaluation of all rows; its `parts` are those of the folds.
+
+    >>> import deciban as db
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> evaluation = db.cross_validate(db.NaiveBayes(), X, y, cv=5)
+    >>> round(evaluation.accuracy, 2), len(evaluation.parts)
+    (0.95, 5)
+    """
+    require_model(model, type(model).__name__)
+    if isinstance(X, DistributedRows):
+        return cross_validate_distributed(model, X, cv, seed_of(random_state))
+    rows = labelled(X, y, sample_weight)
+    fold = _folds(cv, seed_of(random_state), rows, weights_given(X, sample_weight))
+    parts = []
+    for predicted in out_of_fold(model, rows, fold):
+        weights = None if rows.weights is None else rows.weights[predicted.rows]
+        p, codes = np.exp(predicted.log_p, out=predicted.log_p), rows.codes[predicted.rows]
+        parts.append(Evaluation.scored(rows.classes, codes, p, weights, known=predicted.known))
+    return replace(sum(parts[1:], parts[0]), parts=tuple(parts))
+
+
+def out_of_fold(model: Any, rows: EvaluationRows, fold: IntArray) -> list[OutOfFoldPredictions]:
+    """The predictions for each fold by a model that was fitted to all others."""
+    if isinstance(model, FittedModel) and model.additive:
+        sample = Sample(infer_notations(frame_of(rows.x), rows.x), Encoded(rows.codes, rows.classes), rows.weights)
+        fit = model.additive_fit(sample)
+        done = None if fit is None else held_out.out_of_fold(sample, fold, *vars(fit).values())
+        if done is not None:
+            return done
+    predictions = []
+    for f, test in enumerate(rows_of_folds(fold)):
+        training = rows.take(np.flatnonzero(fold != f))
+        weights = {} if training.weights is None else {"sample_weight": training.weights}
+        name, step = type(model).__name__, f"fitted without fold {f} (rows count from 0 without it)"
+        try:
+            fresh = copy.deepcopy(model).fit(training.x, training.labels, **weights)
+            step = f"predicting fold {f} (rows count from 0 within it)"
+            log_p = log_proba(fresh, rows.take(test).x)
+            check_probabilities(np.exp(log_p), 1e-4)
+        except Exception as error:
+            raise DecibanError(f"{name}, {step}: {error}") from error
+        predictions.append(OutOfFoldPredictions.of(test, log_p, classes_of(fresh), rows.classes))
+    return predictions
+
+
+def stratified_folds(codes: Labels, folds: int, seed: int) -> IntArray:
+    """(n) the fold of each row: rows sorted by class, in random order within a class, take folds 0, 1, …, 0, 1, ….
+
+    >>> np.bincount(stratified_folds(np.array([0, 0, 0, 0, 1, 1], np.int32), 3, seed=0))
+    array([2, 2, 2])
+    """
+    kind = np.int32 if len(codes) < 1 << 31 else np.int64  # the shorter is shuffled faster
+    order = np.random.default_rng(seed).permutation(np.arange(len(codes), dtype=kind))
+    short = codes[order].astype(np.int16 if codes.max() < 1 << 15 else np.int32)  # short integers are radix-sorted
+    fold = np.empty(len(codes), dtype=np.intp)
+    fold[order[np.argsort(short, kind="stable")]] = np.arange(len(codes)) % folds
+    return fold
+
+
+def _folds(cv: int | ArrayLike, seed: int, rows: EvaluationRows, sample_weight: Any) -> IntArray:
+    n = len(rows.codes)
+    if np.ndim(cv) == 0:
+        if not isinstance(cv, (int, np.integer)) or not 2 <= cv <= n:
+            raise DecibanError(f"cv is {cv!r}: it must be a whole number from 2 to the number of rows, {n}")
+        least = int(np.bincount(rows.codes).min())
+        if least < cv:
+            label = rows.classes[int(np.argmin(np.bincount(rows.codes)))]
+            warn(f"class {label!r} has fewer rows ({least}) than there are folds ({cv}): some folds have none of it")
+        return stratified_folds(rows.codes, int(cv), seed)
+    try:
+        named = encode_labels(cv)
+    except (DecibanError, ValueError) as error:
+        raise DecibanError(f"cv must be a number of folds, or the fold of each row: {error}") from error
+    fold = named.codes.astype(np.intp)
+    if sample_weight is not None and len(fold) == np.size(sample_weight):  # rows of weight 0 are left out
+        fold = np.unique(fold[np.asarray(sample_weight) != 0], return_inverse=True)[1]
+    if len(fold) != n:
+        raise DecibanError(f"cv has {len(fold)} rows: pass one fold for each of the {n} rows, or a number of folds")
+    if fold.max() < 1:
+        raise DecibanError("cv has one fold only, so there would be no training rows: pass at least two")
+    return fold

@@ -1,0 +1,205 @@
+"""FittedModel: what reports, evaluation, engines, mail and the CLI ask of an estimator of this library."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
+
+from numpy.typing import NDArray
+
+from deciban.data import Labelled, Stream
+from deciban.data.schema import Schema
+from deciban.errors import DecibanError
+from deciban.evaluation.keyword_hints import hint_keywords
+from deciban.export.score_formula import ScoreFormula
+from deciban.export.scorer import Scorer
+from deciban.generative.estimate import Settings
+from deciban.generative.model import Generative
+from deciban.generative.plan import Missing, Plan
+from deciban.generative.selection import FamilyComparison
+from deciban.linear.inference import Inference
+from deciban.linear.objective import Criterion
+from deciban.linear.predictor import Predictor
+from deciban.linear.responses import Response
+from deciban.table import Table
+from deciban.types import FloatArray, Level, Levels
+
+CAPABILITIES = (
+    "empty_copy",
+    "explain",
+    "forget",
+    "leave_one_out",
+    "merge",
+    "partial_fit",
+    "predict_proba",
+    "refine",
+    "refit_weights",
+    "summary",
+    "to_linear",
+)
+
+
+class Calibration(Protocol):
+    """A correction of log-probabilities."""
+
+    name: ClassVar[str]  # "temperature" or "isotonic"
+
+    def formula(self, classes: Levels) -> dict[str, Any]:
+        """The correction of log-probabilities of these classes, as plain numbers and arrays."""
+
+
+@dataclass(frozen=True)
+class AdditiveFit:
+    """A fit that is a sum over rows: what to collect of them, and how to estimate from what was collected."""
+
+    schema: Schema
+    plans: tuple[Plan, ...]
+    missing: Missing
+    settings: Callable[[Generative], Settings]
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """The coefficients of a linear model, and how they were found."""
+
+    predictor: Predictor
+    estimates: FloatArray  # (m, 1 + p) the intercept first
+    l2: float
+    status: str  # "ok", or what is wrong
+    path: Table | None  # of the solver, if there was one
+    inference: Inference | None  # standard errors and what follows from them
+    objective: Callable[[Any, Any, Any], Criterion] | None  # of rows (X, y, sample_weight), with these features
+
+
+class FittedModel:
+    """The common interface of the estimators: properties that every one answers, None where there is nothing to say.
+
+    A calibrated model answers for itself; what it has learned of features is that of its `base_model_`.
+    """
+
+    classes_: NDArray[Any]  # of a classifier
+    generative_: Generative | None = None  # sufficient statistics, from which more can be learned and forgotten
+    response_: Response | None = None  # of a generalized linear model
+    additive: bool = False  # whether `additive_fit` may give an answer
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__init__ is not object.__init__ and not hasattr(cls.__init__, "__wrapped__"):
+            cls.__init__ = hint_keywords(cls.__init__)  # type: ignore[method-assign]
+
+    @property
+    def task(self) -> Literal["classification", "regression"]:
+        """What the model predicts: classes, or numbers."""
+        return "classification"
+
+    @property
+    def description(self) -> str:
+        """One sentence on what the model is."""
+        return (inspect.getdoc(type(self)) or type(self).__name__).partition("\n")[0]
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """Which of the optional methods this model has: see CAPABILITIES."""
+        return frozenset(name for name in CAPABILITIES if hasattr(self, name))
+
+    @property
+    def schema_(self) -> Schema:
+        """The features that the model was fitted to."""
+        raise NotImplementedError
+
+    @property
+    def scorer_(self) -> Scorer:
+        """What scores rows, before calibration."""
+        raise NotImplementedError
+
+    def score_formula(self) -> ScoreFormula:
+        """The scores as formulas that need no library."""
+        raise NotImplementedError
+
+    @property
+    def label_name_(self) -> str | None:
+        """The name of the label's column, if `fit` was given one."""
+        raise NotImplementedError
+
+    @property
+    def base_model_(self) -> FittedModel:
+        """The model without its calibrations."""
+        return self
+
+    @property
+    def calibrations_(self) -> tuple[Calibration, ...]:
+        """The corrections of its probabilities, the first to apply first."""
+        return ()
+
+    @property
+    def evidence_scale_(self) -> float:
+        """What decibans of the base model are multiplied by."""
+        return 1.0
+
+    @property
+    def class_count_(self) -> FloatArray | None:
+        """(K) Σ w of the training rows of each class, if it is known."""
+        return None
+
+    @property
+    def importances_(self) -> FloatArray | None:
+        """(d) `feature_importances_`, if they are known."""
+        return None
+
+    @property
+    def columns_without_evidence_(self) -> Mapping[Level, str]:
+        """Features that carry no evidence, and why."""
+        return {}
+
+    @property
+    def family_comparisons_(self) -> tuple[FamilyComparison, ...]:
+        """How families="auto" chose the families of features."""
+        return ()
+
+    @property
+    def linear_fit_(self) -> LinearFit | None:
+        """The coefficients, for a linear model."""
+        return None
+
+    def additive_fit(self, rows: Labelled) -> AdditiveFit | None:
+        """How this model would fit rows by adding up; None where it takes more than a sum. Needs no fit before."""
+        return None
+
+    def stream_to_predict(self, X: Any, also: Collection[str] = ()) -> Stream:
+        """A stream with the features of the model, typed as in training, and the columns `also`."""
+        raise NotImplementedError
+
+    def stream_to_learn(self, X: Any, also: Collection[str] = ()) -> Stream:
+        """The same; features that were empty so far may be of any type."""
+        raise NotImplementedError
+
+    if TYPE_CHECKING:
+        predict_mean: Any
+        score: Any
+
+        def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self: ...
+
+        def predict(self, X: Any) -> NDArray[Any]: ...
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+
+        # methods of those models that have them among their capabilities
+        explain: Any
+        leave_one_out: Any
+        predict_proba: Any
+        summary: Any
+        to_linear: Any
+
+
+class ForeignModelError(DecibanError, AttributeError):
+    """Asked of a model of another library; an AttributeError too, which scikit-learn expects of absent attributes."""
+
+
+def require_fitted_model(model: Any) -> FittedModel:
+    """An estimator of this library, or an error."""
+    if isinstance(model, FittedModel):
+        return model
+    name = type(model).__name__
+    raise ForeignModelError(f"a {name} is a model of another library, which is known by its answers alone")

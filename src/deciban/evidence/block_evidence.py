@@ -1,0 +1,184 @@
+"""BlockEvidence: the evidence of a block of features, in pieces that each have a weight."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.families.family import TermLine
+from deciban.families.labelled_values import LabelledValues, rows_of
+from deciban.types import FloatArray, IntArray, Labels
+
+if TYPE_CHECKING:
+    from deciban.evidence.structure import JointPlanning, SingleFeatures
+    from deciban.export.formulas import Formula
+    from deciban.generative.block import Block
+    from deciban.generative.model import Generative
+    from deciban.generative.plan import Plan
+
+AddScores = Callable[[Any, FloatArray], None]  # (values, out (n, K))
+AddShares = Callable[[Any, FloatArray, FloatArray], None]  # (values, weights, out (n, features, K))
+
+
+@dataclass(frozen=True)
+class EvidencePiece:
+    """Evidence with a weight of its own: its kind, and the features (indices in the schema) that it is about."""
+
+    kind: str
+    columns: tuple[int, ...]
+    naive: bool = False  # whether naive Bayes would count it: one piece for each feature
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Values of a block. Rows with labels are training rows: each is left out of the evidence about itself."""
+
+    values: Any
+    labels: Labels | None = None
+    weights: FloatArray | None = None  # (n) how much of each row is left out; None is 1
+    hidden: frozenset[int] = frozenset()  # features (indices in the schema) that are treated as unknown
+
+    def hides(self, columns: Any) -> NDArray[np.bool_]:
+        return np.isin(columns, list(self.hidden))
+
+    def part(self, rows: slice) -> Rows:
+        return self._with(rows_of(self.values, rows), rows)
+
+    def take(self, rows: IntArray) -> Rows:
+        """The rows at these indices, for values that are one array; itself if these are all."""
+        if len(rows) == len(self.values):
+            return self
+        return self._with(self.values[rows], rows)
+
+    def _with(self, values: Any, rows: slice | IntArray) -> Rows:
+        labels, weights = (None if part is None else part[rows] for part in (self.labels, self.weights))
+        return Rows(values, labels, weights, self.hidden)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class UnknownCells:
+    """Cells that are missing, or hold a value that was never seen."""
+
+    columns: tuple[int, ...]  # (m) indices in the schema
+    missing: NDArray[np.bool_]  # (n, m)
+    unseen: NDArray[np.bool_]  # (n, m)
+
+
+class BlockEvidence(ABC):
+    """Evidence is log p(x|c) minus its mean over the classes.
+
+    A subclass says which blocks it is made from (`families`), which of them a fit should count (`plans`,
+    `joint_plans`), and how (`from_block`). One line of `kinds.KINDS` registers it.
+    """
+
+    families: ClassVar[tuple[type, ...]] = ()  # of the blocks that it is made from
+    explains_terms: bool = False  # whether terms of documents are explained one by one
+    explains_pairs: ClassVar[bool] = False  # whether pieces are pairs of features, which share their evidence
+    selected_by_labels: ClassVar[bool] = False  # whether labels had a part in the selection of its pieces
+    of_missingness: ClassVar[bool] = False  # whether a missing value is what it is about
+    rejects_infinite: ClassVar[bool] = False  # whether it is read even without a weight: an infinite number is an error
+
+    pieces: tuple[EvidencePiece, ...]
+
+    @classmethod
+    def accepts(cls, plan: Plan) -> bool:
+        """Whether blocks with this plan have this kind of evidence."""
+        return not plan.presence and isinstance(plan.family, cls.families)
+
+    @classmethod
+    @abstractmethod
+    def from_block(cls, block: Block, model: Generative) -> Self:
+        """The evidence of a block of a model."""
+
+    @classmethod
+    def plans(cls, features: SingleFeatures) -> list[Plan]:
+        """The blocks of single features that a fit counts for this kind of evidence."""
+        return []
+
+    @classmethod
+    def joint_plans(cls, planning: JointPlanning) -> list[Plan]:
+        """The blocks of several features that a fit counts, in a second pass, for this kind of evidence."""
+        return []
+
+    @abstractmethod
+    def evidence(self, rows: Rows) -> FloatArray:
+        """(n, pieces, K)."""
+
+    def selected(self, rows: LabelledValues) -> NDArray[np.bool_]:
+        """(pieces) which of them these rows, with labels and full weights, would select, if labels select pieces."""
+        return np.ones(len(self.pieces), np.bool_)
+
+    def subtract(self, rows: LabelledValues, kept: IntArray) -> Self | None:
+        """The evidence without some training rows, for the classes that are kept; None if that takes more than a
+        subtraction of counts."""
+        return None
+
+    @property
+    @abstractmethod
+    def n_parameters(self) -> int:
+        """The number of free parameters."""
+
+    def scorer(self, weights: FloatArray) -> AddScores:
+        """A function that adds Σ weights (pieces, K) · evidence of new rows to out (n, K)."""
+
+        def add(values: Any, out: FloatArray) -> None:
+            out += np.einsum("npk,pk->nk", self.evidence(Rows(values)), weights)
+
+        return add
+
+    @property
+    def numbers_per_row(self) -> int:
+        """About how many numbers per row and class `evidence` allocates."""
+        return 1 + 4 * len(self.pieces)
+
+    def unknown_cells(self, values: Any) -> UnknownCells | None:
+        """The unknown cells, if this is the kind of evidence that knows them for its features."""
+        return None
+
+    @abstractmethod
+    def formulas(self) -> list[tuple[int, Formula]]:
+        """The evidence of each piece (its index), as formulas that need no library.
+
+        Their owners are the features that have shares of it. Features are numbered as in the block.
+        """
+
+    def term_lines(self, values: Any, weights: FloatArray) -> Iterator[TermLine]:
+        """The weighted evidence of each term, if it `explains_terms`; they sum to that of the block."""
+        raise NotImplementedError
+
+    def share_scorer(self) -> AddShares:
+        """A function that adds the shares of features to out (n, features, K); they sum to what `scorer` adds.
+
+        Its arguments are values, weights (pieces, K) or (n, pieces, K), and out. A piece of one feature is its own.
+        """
+
+        def add(values: Any, weights: FloatArray, out: FloatArray) -> None:
+            weighted = self.evidence(Rows(values)) * weights
+            for p, piece in enumerate(self.pieces):
+                out[:, piece.columns[0]] += weighted[:, p]
+
+        return add
+
+    def pair_evidence(self, values: Any, weights: FloatArray) -> Iterator[tuple[tuple[int, ...], FloatArray]]:
+        """The features and weighted evidence (n, K) of each pair, if it `explains_pairs`."""
+        raise NotImplementedError
+
+    def describe(self, piece: EvidencePiece) -> str:
+        """What a piece is, in a few words for people."""
+        return piece.kind
+
+
+def centred(evidence: FloatArray) -> FloatArray:
+    """Minus the mean over the classes, the last axis."""
+    result: FloatArray = evidence - evidence.mean(axis=-1, keepdims=True)
+    return result
+
+
+def bounded(evidence: FloatArray, most: float) -> FloatArray:
+    """Centred, and clipped to ±most nats."""
+    return np.clip(centred(evidence), -most, most)

@@ -1,0 +1,178 @@
+"""Evidence from the leaves of a forest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban import _kernels
+from deciban.evidence.block_evidence import AddScores, AddShares, BlockEvidence, EvidencePiece, Rows, centred
+from deciban.evidence.forest import Forest
+from deciban.evidence.mixed_columns import Codes
+from deciban.evidence.tables import formulas, subtract_counts
+from deciban.families.family import padded_table
+from deciban.generative.plan import Plan
+from deciban.statistics.cell_counts import Cells
+from deciban.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from deciban.evidence.structure import JointPlanning
+    from deciban.export.formulas import Formula
+    from deciban.families.labelled_values import LabelledValues
+    from deciban.generative.block import Block
+    from deciban.generative.model import Generative
+
+POOLED = 1 << 22  # numbers that are allocated at a time, for rows that have several leaves in a tree
+
+
+class ForestLeaves(BlockEvidence):
+    """The mean over trees of log (N_c(leaf) + sπ_c) − log π_c, with s = ½.
+
+    Where a tree splits on a feature that is unknown, the row goes both ways, and N_c counts all leaves that it may be
+    in: the rows that agree with it in what is known. A training row is scored by the trees that were not grown from
+    it. The evidence of a tree is the sum of the changes at each split, and a change belongs to the feature of its
+    split; where a row goes both ways, the features of a level share its change by the rows that they rule out.
+    """
+
+    families = (Forest,)
+    virtual_rows = 0.5
+
+    def __init__(self, columns: Sequence[int], family: Forest, statistic: Cells, class_rows: FloatArray) -> None:
+        self.columns, self.family = tuple(columns), family
+        self.rows, self.prior = class_rows, class_rows / class_rows.sum()
+        self.counts = np.ascontiguousarray(statistic.sum_x.value.T)
+        self.pieces = (EvidencePiece("forest", self.columns),)
+
+    @classmethod
+    def from_block(cls, block: Block, model: Generative) -> Self:
+        return cls(block.columns, block.family, block.statistic, model.counts.value)  # type: ignore[arg-type]
+
+    @classmethod
+    def joint_plans(cls, planning: JointPlanning) -> list[Plan]:
+        if planning.fine is None or not planning.trees:
+            return []
+        columns, coding, codes = planning.fine
+        labels, weights = planning.sample.labels, planning.sample.weights
+        forest = Forest.grown(coding, codes, labels.codes, weights, len(labels.classes), planning.trees, planning.seed)
+        return [Plan(forest, columns)]
+
+    @property
+    def _trees(self) -> int:
+        return len(self.family.starts) - 1
+
+    @cached_property
+    def _sums(self) -> FloatArray:
+        """(nodes, K) the counts of all nodes."""
+        return self.family.sums(self.counts)
+
+    def evidence(self, rows: Rows) -> FloatArray:
+        out = np.empty((len(rows.values), len(self.prior)))
+        for indices, unknown in self._batches(rows.values, rows.hides(self.columns)):
+            part = rows.take(indices)
+            skip = None if part.labels is None else self.family.seen(part.values)  # trees that were grown from the row
+            if unknown is None:
+                cells, offsets, counts = self.family.cells(part.values), self.family.offsets, self.counts
+            else:  # each row has a cell of its own in every tree
+                n = len(indices)
+                counts = self.family.pooled(part.values, unknown, self._sums, skip).reshape(-1, len(self.prior))
+                cells = np.repeat(np.arange(n, dtype=np.int32)[:, np.newaxis], self._trees, axis=1)
+                offsets = np.arange(self._trees + 1, dtype=np.int64) * n
+            evidence = np.empty((len(indices), len(self.prior)))
+            _kernels.mean_cell_evidence(
+                cells, offsets, counts, self.rows, self.virtual_rows, part.labels, part.weights, skip, evidence
+            )
+            out[indices] = evidence
+        return out[:, np.newaxis]
+
+    def _batches(
+        self, codes: Codes, hidden: NDArray[np.bool_] | None = None
+    ) -> list[tuple[IntArray, NDArray[np.bool_] | None]]:
+        """Indices of fully known rows, with None, and of the others, a part at a time, with a mask (m, d) of unknown
+        features."""
+        unknown = self.family.reading.unknown(codes)
+        if hidden is not None:
+            unknown |= hidden
+        partly = unknown.any(axis=1)
+        step = max(1, POOLED // (self._trees * len(self.prior)))
+        indices = np.flatnonzero(partly)
+        parts = [indices[at : at + step] for at in range(0, len(indices), step)]
+        batches: list[tuple[IntArray, NDArray[np.bool_] | None]] = [(part, unknown[part]) for part in parts]
+        return [(np.flatnonzero(~partly), None), *batches] if len(indices) < len(codes) else batches
+
+    def subtract(self, rows: LabelledValues, kept: IntArray) -> Self:
+        rest, codes = copy(self), self.family.cells(rows.values)
+        rest.__dict__.pop("_sums", None)
+        rest.counts, rest.rows = subtract_counts(self.counts, self.rows, codes, self.family.offsets, rows, kept)
+        rest.prior = rest.rows / rest.rows.sum()
+        return rest
+
+    @property
+    def n_parameters(self) -> int:
+        return (len(self.counts) - self._trees) * len(self.prior)
+
+    def _logs(self, counts: FloatArray) -> FloatArray:
+        """(nodes, K) the evidence of each, divided by the number of trees."""
+        logs = centred(np.log(counts + self.virtual_rows * self.prior) - np.log(self.prior))
+        return logs / self._trees
+
+    @property
+    def numbers_per_row(self) -> int:
+        return len(self.family.starts)
+
+    def scorer(self, weights: FloatArray) -> AddScores:
+        table = padded_table((self._logs(self.counts) * weights[0]).T)
+
+        def add(values: Codes, out: FloatArray) -> None:
+            for rows, unknown in self._batches(values):
+                if unknown is not None:
+                    out[rows] += self.evidence(Rows(values[rows]))[:, 0] * weights[0]
+                    continue
+                everything = len(rows) == len(values)
+                codes = self.family.cells(values if everything else np.asfortranarray(values[rows]))
+                part = out if everything else out[rows]
+                _kernels.add_table(codes, self.family.offsets, table, out.shape[1], part)
+                if not everything:
+                    out[rows] = part
+
+        return add
+
+    def formulas(self) -> list[tuple[int, Formula]]:
+        """The trees, and the counts of their leaves."""
+        reading, order = self.family.reading, self.family.by_level()
+        column, code = self.family.column[order], self.family.code[order]
+        leaf = np.cumsum(self.family.column < 0) - 1  # (nodes) the index of each in the counts
+        counts = self.counts[leaf[order[column < 0]]]
+        trees = self._trees, column + 1, code, counts, self.prior, self.virtual_rows
+        return [(0, formulas.Trees(tuple(range(len(self.columns))), reading.formula(), reading.ordered, *trees))]
+
+    def share_scorer(self) -> AddShares:
+        """The change at each split belongs to its feature."""
+        nodes, columns, two = self._logs(self._sums), np.array(self.columns), len(self.prior) == 2
+        nodes = np.ascontiguousarray(nodes[:, 1:] if two else nodes)  # two classes are opposite
+
+        def add(values: Codes, weights: FloatArray, out: FloatArray) -> None:
+            for rows, unknown in self._batches(values):
+                everything = len(rows) == len(values)
+                part = values if everything else values[rows]
+                if unknown is None:
+                    shares = self.family.shares(part, nodes)
+                    shares = shares * [-1.0, 1.0] if two else shares
+                else:
+                    shares = self.family.pooled_shares(part, unknown, self._sums, self.prior, self.virtual_rows)
+                    shares /= self._trees
+                weight = weights[..., 0, :]
+                shares *= weight if weight.ndim == 1 else weight[rows, np.newaxis]
+                if everything:
+                    out[:, columns] += shares
+                else:
+                    out[np.ix_(rows, columns)] += shares
+
+        return add
+
+    def describe(self, piece: EvidencePiece) -> str:
+        return "trees that ask for it among others"

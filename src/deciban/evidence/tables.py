@@ -1,0 +1,299 @@
+"""Evidence from counts of single features: levels, missing values, and bins at several scales."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban import _kernels
+from deciban.data.batch import MISSING, UNSEEN, Coded
+from deciban.evidence.block_evidence import (
+    AddScores,
+    AddShares,
+    BlockEvidence,
+    EvidencePiece,
+    Rows,
+    UnknownCells,
+    centred,
+)
+from deciban.families.binned import Binned
+from deciban.families.categorical import Categorical
+from deciban.families.cuts import bins_of, cut_values, equal_frequency
+from deciban.families.family import padded_table
+from deciban.generative.plan import Plan
+from deciban.lazy import lazy
+from deciban.statistics import Counts, Histogram
+from deciban.statistics.moments import Moments
+from deciban.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from deciban.evidence.structure import SingleFeatures
+    from deciban.export.formulas import Code, Formula
+    from deciban.families.labelled_values import LabelledValues
+    from deciban.generative.block import Block
+    from deciban.generative.model import Generative
+
+formulas = lazy("deciban.export.formulas")  # only a report needs them
+
+VIRTUAL_ROWS = 2.0  # added to every cell, spread over the classes as all rows are
+RARE = 5.0  # rows: values with fewer are pooled, if there are enough rows
+FEWEST = 2.0  # rows that a value of its own has at least
+SHARE = 0.05  # of the rows: values with a larger one are never rare
+SCALES = (5, 20, 100)  # bins: the last half by rows and half by values, the others of equal frequency
+ROWS_PER_BIN = 10.0  # at least, or there are no such bins
+MOST_BITS = 5 << 23  # that the values of all numbers may take: 5 MB
+LEAST_BITS = 1 << 10  # of one feature; up to 320 features take as many as they need
+Cuts = FloatArray
+
+
+class Tables(BlockEvidence):
+    """log (N_c(v) + sπ_c) − log π_c, with π_c the share of a class: each cell has s virtual rows, of all classes alike.
+
+    So a value that only the left-out row has says nothing. A value that was never seen says nothing either, nor does a
+    missing one if none was missing in training.
+    """
+
+    virtual_rows = VIRTUAL_ROWS
+
+    def __init__(self, pieces: Sequence[EvidencePiece], tables: Sequence[FloatArray], class_rows: FloatArray) -> None:
+        """tables: (values, K) counts, one for each piece; class_rows: (K)."""
+        self.pieces, self.rows, self.prior = tuple(pieces), class_rows, class_rows / class_rows.sum()
+        self.offsets = np.cumsum([0, *map(len, tables)], dtype=np.int64)
+        self.counts = np.ascontiguousarray(np.concatenate([np.zeros((0, len(class_rows))), *tables]))
+
+    @classmethod
+    def from_block(cls, block: Block, model: Generative) -> Self:
+        return cls(block.columns, block.statistic, model.counts.value)  # type: ignore[arg-type]
+
+    def codes(self, values: Any) -> NDArray[np.int32]:
+        """(n, pieces) indices in the tables; −1 is missing."""
+        raise NotImplementedError
+
+    def codes_with_hidden(self, rows: Rows) -> NDArray[np.int32]:
+        """The same for rows that may hide features; evidence of a hidden feature alone is never needed."""
+        return self.codes(rows.values)
+
+    def code_formula(self, piece: int) -> Code:
+        """`codes` of a piece, as a formula."""
+        raise NotImplementedError
+
+    def formulas(self) -> list[tuple[int, Formula]]:
+        logs, ends = self.logs(), self.offsets
+        codes = [self.code_formula(p) for p in range(len(self.pieces))]
+        return [
+            (p, formulas.Lookup((code.column,), (code,), logs[ends[p] : ends[p + 1]])) for p, code in enumerate(codes)
+        ]
+
+    def evidence(self, rows: Rows) -> FloatArray:
+        codes = self.codes_with_hidden(rows)
+        out = np.empty((len(codes), len(self.pieces), len(self.prior)))
+        _kernels.cell_evidence(
+            codes, self.offsets, self.counts, self.rows, self.virtual_rows, rows.labels, rows.weights, out
+        )
+        return out
+
+    def subtract(self, rows: LabelledValues, kept: IntArray) -> Self:
+        rest, codes = copy(self), self.codes(rows.values)
+        rest.counts, rest.rows = subtract_counts(self.counts, self.rows, codes, self.offsets, rows, kept)
+        rest.prior = rest.rows / rest.rows.sum()
+        return rest
+
+    def scorer(self, weights: FloatArray) -> AddScores:
+        owner = np.repeat(np.arange(len(self.pieces)), np.diff(self.offsets))
+        table = padded_table((self.logs() * weights[owner]).T)
+
+        def add(values: Any, out: FloatArray) -> None:
+            _kernels.add_table(self.codes(values), self.offsets, table, out.shape[1], out)
+
+        return add
+
+    def share_scorer(self) -> AddShares:
+        missing = np.zeros((1, len(self.prior)))
+        tables = [np.concatenate([logs, missing]) for logs in self.shares()]
+
+        def add(values: Any, weights: FloatArray, out: FloatArray) -> None:
+            codes = self.codes(values)
+            cells = np.where(codes < 0, len(self.counts), codes + self.offsets[:-1])
+            for side, table in enumerate(tables):
+                shares = table[cells] * weights
+                for p, piece in enumerate(self.pieces):
+                    out[:, piece.columns[side]] += shares[:, p]
+
+        return add
+
+    def shares(self) -> tuple[FloatArray, ...]:
+        """(cells, K) for each feature of a piece, its share of the evidence: all, if it is the only one."""
+        return (self.logs(),)
+
+    @property
+    def n_parameters(self) -> int:
+        return (len(self.counts) - len(self.pieces)) * len(self.prior)
+
+    def logs(self) -> FloatArray:
+        """(cells, K) the evidence of each cell."""
+        return self._log_ratio(self.counts)
+
+    def _log_ratio(self, counts: FloatArray) -> FloatArray:
+        """(…, K) the evidence of cells with these counts of each class."""
+        return centred(np.log(counts + self.virtual_rows * self.prior) - np.log(self.prior))
+
+
+def subtract_counts(
+    counts: FloatArray,
+    class_rows: FloatArray,
+    codes: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    rows: LabelledValues,
+    kept: IntArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Counts (cells, K) and rows of classes (K) without some rows, for the classes that are kept."""
+    classes = len(class_rows)
+    removed = _kernels.count_codes(codes, offsets, rows.labels, rows.weights, classes).sum(axis=0).T
+    removed_rows = np.bincount(rows.labels, rows.weights, minlength=classes)
+    return np.ascontiguousarray(np.maximum(counts - removed, 0.0)[:, kept]), (class_rows - removed_rows)[kept]
+
+
+class LevelTables(Tables):
+    """The levels of categories; a missing value is a level, and so are all rare ones together.
+
+    A value that was never seen is none of them.
+    """
+
+    families = (Categorical,)
+
+    def __init__(self, columns: Sequence[int], statistic: Counts, class_rows: FloatArray) -> None:
+        self.columns, self.cell_of_level, self.levels, tables = tuple(columns), [], statistic.levels, []
+        for j in range(len(columns)):
+            counts = statistic.table.value[:, statistic.offsets[j] : statistic.offsets[j + 1]].T
+            cells = _pool_rare(counts, statistic.levels[j])
+            table = np.zeros((int(cells.max(initial=-1)) + 1, len(class_rows)))
+            np.add.at(table, cells[:-2], counts)
+            self.cell_of_level.append(cells)
+            tables.append(table)
+        super().__init__([EvidencePiece("value", (column,), naive=True) for column in columns], tables, class_rows)
+
+    @classmethod
+    def plans(cls, features: SingleFeatures) -> list[Plan]:
+        return [Plan(Categorical(), features.categories)] if features.categories else []
+
+    def codes(self, values: Coded) -> NDArray[np.int32]:
+        cells = [cells[codes] for cells, codes in zip(self.cell_of_level, values.codes.T, strict=True)]
+        return np.stack(cells, axis=1).astype(np.int32)
+
+    def code_formula(self, piece: int) -> Code:
+        cells = self.cell_of_level[piece]
+        size = int(cells.max(initial=-1)) + 1
+        code: Code = formulas.Code(piece, size, levels=self.levels[piece], places=cells[:-2])
+        return code
+
+    def unknown_cells(self, values: Coded) -> UnknownCells:
+        missing = np.array([levels.index(None) if None in levels else MISSING for levels in self.levels])
+        return UnknownCells(self.columns, values.codes == missing, values.codes == UNSEEN)
+
+    def describe(self, piece: EvidencePiece) -> str:
+        return "a probability for each value"
+
+
+def rare_below(rows: float) -> float:
+    """The number of rows below which a value is rare: 5, but no more than a twentieth of few rows, and at least 2."""
+    return min(RARE, max(FEWEST, SHARE * rows))
+
+
+def _pool_rare(counts: FloatArray, levels: Sequence[Any]) -> NDArray[np.int32]:
+    """(V + 2) the cell of each level, with all rare ones in the first; then −1 for an unseen and for a missing one."""
+    sizes = counts.sum(axis=1)
+    rare = (sizes < rare_below(float(sizes.sum()))) & np.array([level is not None for level in levels], np.bool_)
+    if rare.sum() < 2:  # nothing to pool
+        rare[:] = False
+    cells = np.empty(len(counts) + 2, np.int32)
+    cells[:-2] = np.where(rare, 0, np.cumsum(~rare) - (0 if rare.any() else 1))
+    cells[-2:] = MISSING
+    return cells
+
+
+class MissingnessTable(Tables):
+    """Whether the values of numbers and documents are missing."""
+
+    of_missingness = True
+
+    def __init__(self, columns: Sequence[int], statistic: Moments, class_rows: FloatArray) -> None:
+        count, missing = statistic.count.value, statistic.sum_x.value  # (K, d)
+        sometimes = (missing.sum(axis=0) > 0) & (missing.sum(axis=0) < count.sum(axis=0))
+        self.kept = np.flatnonzero(sometimes)
+        tables = [np.stack([count[:, j] - missing[:, j], missing[:, j]]) for j in self.kept]
+        pieces = [EvidencePiece("present", (columns[j],), naive=True) for j in self.kept.tolist()]
+        super().__init__(pieces, tables, class_rows)
+
+    @classmethod
+    def accepts(cls, plan: Plan) -> bool:
+        return plan.presence
+
+    def codes(self, values: FloatArray) -> NDArray[np.int32]:
+        return np.ascontiguousarray(values[:, self.kept].astype(np.int32))
+
+    def code_formula(self, piece: int) -> Code:
+        code: Code = formulas.Code(int(self.kept[piece]), 2, cuts=np.zeros(0), missing=1)
+        return code
+
+    def describe(self, piece: EvidencePiece) -> str:
+        return "whether it is missing"
+
+
+class BinTables(Tables):
+    """Numbers in 5, 20 and 100 bins of about equal frequency, whose cuts do not depend on the labels."""
+
+    families = (Binned,)
+
+    def __init__(self, columns: Sequence[int], statistic: Histogram, class_rows: FloatArray) -> None:
+        self.cuts: list[tuple[int, Cuts]] = []  # of each piece: the feature of the block, and where it is cut
+        pieces: list[EvidencePiece] = []
+        tables = []
+        for j, column in enumerate(columns):
+            counts = statistic.table(j)
+            if counts.shape[1] < 2:
+                continue
+            known: list[bytes] = []
+            sizes = counts.value.sum(axis=0)
+            for scale in SCALES:
+                if scale > SCALES[0] and sizes.sum() < ROWS_PER_BIN * scale:
+                    continue
+                after = equal_frequency(by_rows_and_values(sizes) if scale == SCALES[-1] else sizes, scale)
+                if not len(after) or after.tobytes() in known:
+                    continue
+                known.append(after.tobytes())
+                self.cuts.append((j, cut_values(statistic.lower(j), statistic.upper(j), after)))
+                pieces.append(EvidencePiece(f"{scale} bins", (column,)))
+                tables.append(counts.group(bins_of(after, counts.shape[1]), len(after) + 1).value.T)
+        super().__init__(pieces, tables, class_rows)
+
+    @classmethod
+    def plans(cls, features: SingleFeatures) -> list[Plan]:
+        """In wide tables numbers are counted with fewer bits, so that models stay small."""
+        bits = max(LEAST_BITS, MOST_BITS // max(features.width, 1))
+        family = Binned() if bits >= 64 * Binned().cap else Binned(bits=bits)
+        return [Plan(family, features.numbers)] if features.numbers else []
+
+    def codes(self, values: NDArray[Any]) -> NDArray[np.int32]:
+        out = np.empty((len(values), len(self.cuts)), np.int32)
+        for p, (j, cuts) in enumerate(self.cuts):
+            bins = np.searchsorted(cuts, values[:, j].astype(np.float64), side="right")
+            out[:, p] = np.where(np.isnan(values[:, j]), MISSING, bins)
+        return out
+
+    def code_formula(self, piece: int) -> Code:
+        j, cuts = self.cuts[piece]
+        code: Code = formulas.Code(j, len(cuts) + 1, cuts=cuts)
+        return code
+
+    def describe(self, piece: EvidencePiece) -> str:
+        return "bins at several scales"
+
+
+def by_rows_and_values(sizes: FloatArray) -> FloatArray:
+    """Half by rows, half by values: the few rows in a tail, or all that are not 0, may be what matters."""
+    mixed: FloatArray = sizes / sizes.sum() + 1.0 / len(sizes)
+    return mixed

@@ -1,0 +1,184 @@
+"""Why a feature carries no evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.data.batch import MISSING, Frame
+from deciban.data.schema import Schema
+from deciban.errors import require
+from deciban.statistics import Counts, Extrema, Histogram, Moments, Scatter
+from deciban.types import IntArray, Level
+
+if TYPE_CHECKING:
+    from deciban.data import Sample
+    from deciban.generative.block import Block
+    from deciban.generative.model import Generative
+
+ABSENT, CONSTANT = "missing in every row", "constant"
+NO_HELP = "did not help on left-out rows"
+NO_DIFFERENCE = "does not distinguish the classes"
+DISTINCT = 0.9  # of the values of an identifier, at least
+LISTED = 20  # features in a note
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """Which features repeat others, and which are identifiers: rows show it, statistics do not."""
+
+    repeats: tuple[tuple[Level, Level], ...] = ()  # a feature, and the first one that has distinct values where it has
+    identifiers: tuple[tuple[Level, float], ...] = ()  # names or whole numbers, and the share that are distinct
+
+    def check_fields(self) -> None:
+        require(all(a != b for a, b in self.repeats), "a column repeats itself")
+        require(len({a for a, _ in self.repeats}) == len(self.repeats), "a column repeats two others")
+        require(all(0 < share <= 1 for _, share in self.identifiers), "a share of cells is not from 0 to 1")
+
+    @classmethod
+    def of(cls, schema: Schema, sample: Sample) -> ColumnFacts:
+        """The facts of training rows, or a sample of them."""
+        rows, names = sample.frame.rows, schema.names
+        weights = sample.weights
+        count = (
+            rows if weights is None or not rows else float(weights.sum() / weights.min())
+        )  # duplicates may be one row
+        first: dict[bytes, int] = {}
+        repeats, identifiers = [], []
+        for j, place in enumerate(schema.positions(sample.frame)):
+            if schema.kinds[j] in ("text", "empty") or rows < 2:
+                continue
+            codes, values = _partition(sample.frame, place)
+            if values < 2:
+                continue
+            present = count - rows + np.count_nonzero(codes != MISSING)
+            if values >= DISTINCT * present and _names_rows(sample.frame, place):
+                identifiers.append((names[j], min(1.0, float(values / present))))
+            # features with all values distinct repeat each other only if their values are equal
+            content = codes.tobytes() if 2 * values <= rows else _cells(sample.frame, place)
+            before = first.setdefault(content, j)
+            if before != j:
+                repeats.append((names[j], names[before]))
+        return cls(tuple(repeats), tuple(identifiers))
+
+    def shared(self, other: ColumnFacts) -> ColumnFacts:
+        """The facts that hold for the rows of both."""
+        others = dict(other.identifiers)
+        both = tuple((name, min(share, others[name])) for name, share in self.identifiers if name in others)
+        return ColumnFacts(tuple(pair for pair in self.repeats if pair in other.repeats), both)
+
+
+def _partition(frame: Frame, column: int) -> tuple[IntArray, int]:
+    """(n) values as indices of distinct ones, by first appearance; and the number of these."""
+    if frame.kinds[column] == "category":
+        cells: NDArray[Any] = frame.coded([column]).codes[:, 0]
+        present = np.flatnonzero(cells != MISSING)
+    else:
+        cells = frame.numbers([column])[:, 0]
+        present = np.flatnonzero(~np.isnan(cells))
+    _, first, which = np.unique(cells[present], return_index=True, return_inverse=True)
+    order = np.empty(len(first), np.intp)
+    order[np.argsort(first)] = np.arange(len(first))
+    codes = np.full(len(cells), MISSING, np.intp)
+    codes[present] = order[which]
+    return codes, len(first)
+
+
+def _names_rows(frame: Frame, column: int) -> bool:
+    """Whether values may be identifiers, and not measurements: text, or whole numbers."""
+    if frame.kinds[column] == "category":
+        return True
+    x = frame.numbers([column])[:, 0]
+    present = x[~np.isnan(x)]
+    return bool((present == np.floor(present)).all())
+
+
+def _cells(frame: Frame, column: int) -> bytes:
+    if frame.kinds[column] == "category":
+        coded = frame.coded([column])
+        return repr([None if c == MISSING else coded.levels[0][c] for c in coded.codes[:, 0].tolist()]).encode()
+    x: bytes = (frame.numbers([column])[:, 0].astype(np.float64) + 0.0).tobytes()
+    return x
+
+
+def reasons(evidence: Generative, silent: Collection[Level], facts: ColumnFacts | None) -> dict[Level, str]:
+    """Why each of the silent features carries no evidence; without facts, no weights were fitted."""
+    known, single = dict[Level, str](), set[Level]()
+    for block in evidence.blocks:
+        for i, j in enumerate(block.plan.columns):
+            if j >= len(evidence.schema.names):
+                continue  # a derived feature
+            reason = None if block.plan.presence else _of_statistic(block, i)
+            if reason is not None:
+                known.setdefault(evidence.schema.names[j], reason)
+            if reason is not None and block.levels is not None:
+                single.add(evidence.schema.names[j])  # its one value is no evidence, whatever its weight
+    last, repeats, identifiers = NO_DIFFERENCE, dict[Level, Level](), dict[Level, float]()
+    if facts is not None:
+        last, repeats, identifiers = NO_HELP, dict(facts.repeats), dict(facts.identifiers)
+    reason_of = {}
+    for name in evidence.schema.names:
+        if name not in silent and name not in single:
+            continue
+        if name in known:
+            reason_of[name] = known[name]
+        elif name in repeats:
+            reason_of[name] = f"repeats {repeats[name]!r}"
+        elif name in identifiers:
+            share = identifiers[name]
+            rows = "every row" if share == 1 else f"{np.floor(100 * share):g} % of the rows"
+            reason_of[name] = f"different in {rows} (an identifier)"
+        else:
+            reason_of[name] = last
+    return reason_of
+
+
+def _of_statistic(block: Block, i: int) -> str | None:
+    """Whether a feature is never present, or constant, as far as its statistic shows."""
+    statistic = block.statistic
+    if isinstance(statistic, Counts):
+        levels = statistic.levels[i]
+        values, present = len(levels), any(level is not None for level in levels)
+    elif isinstance(statistic, Histogram):
+        values, present = len(statistic.keys[i]), len(statistic.keys[i]) > 0
+    elif isinstance(statistic, Moments):
+        pooled = statistic.pooled()
+        values, present = 1 + int(pooled.squares[0, i] > 0), bool(pooled.count.value[0, i] > 0)
+    elif isinstance(statistic, Extrema):
+        low, high = statistic.low[:, i].min(), statistic.high[:, i].max()
+        values, present = 1 + int(high > low), bool(np.isfinite(low))
+    elif isinstance(statistic, Scatter):
+        values, present = 1 + int(_varies(statistic, i)), bool((statistic.count.value > 0).any())
+    else:
+        return None
+    if not present:
+        return ABSENT
+    return CONSTANT if values < 2 else None
+
+
+def _varies(scatter: Scatter, i: int) -> bool:
+    """Whether a feature varies within a class, or between two."""
+    count = scatter.count.value
+    present = count > 0
+    sums, products = scatter.sum[present, i], scatter.products[:, i, i]
+    within = float(products.sum() - (sums**2 / count[present]).sum())
+    means = scatter.origin[present, i] + sums / count[present]
+    return within > 0 or bool(np.ptp(means) > 0)
+
+
+def notes(reason_of: Mapping[Level, str]) -> list[str]:
+    """A note for each reason, with its features."""
+    by_reason = dict[str, list[Level]]()
+    for name, reason in reason_of.items():
+        by_reason.setdefault(reason, []).append(name)
+    return [f"no evidence from {_listed(names)}: {reason}" for reason, names in by_reason.items()]
+
+
+def _listed(names: Iterable[Level]) -> str:
+    shown = [repr(name) for name in names]
+    more = f" and {len(shown) - LISTED} more" if len(shown) > LISTED else ""
+    return ", ".join(shown[:LISTED]) + more

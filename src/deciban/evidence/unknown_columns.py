@@ -1,0 +1,118 @@
+"""Unknown features: how the weights of the other evidence change for rows in which a feature is unknown.
+
+A feature that is missing, or has a value that was never seen, is no evidence. But features that repeat it have shared
+its weight, and they should get it back. So for every feature the weights are fitted again with that feature hidden, and
+the change is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.evidence.block_evidence import EvidencePiece
+from deciban.evidence.candidates import WIDE, PieceWeights, candidate_paths, mean_weights, piece_gains
+from deciban.evidence.evidence_by_block import EvidenceByBlock
+from deciban.evidence.evidence_rows import EvidenceRows
+from deciban.evidence.folds import FOLDS
+from deciban.evidence.weight_objective import Evidence, surprise
+from deciban.types import FloatArray
+
+FEWEST_ROWS, MOST_ROWS = 1_000, 2_500  # that changes are fitted to
+MOST_CELLS = 1 << 20  # of evidence of these rows, if they are more than the fewest
+MOST_COLUMNS = 32  # that have changes: those that are most informative by themselves
+EXACT = 1e-10  # tol of the fits: then batches and the order of rows do not matter
+LEAST = 1.0  # nats that a feature must be worth, with the weights as they are: a change could not gain more
+CHANCE = 3.0  # nats by which rows must be better predicted for a missing value to be informative
+
+
+@dataclass(frozen=True)
+class ColumnChanges:
+    """How the weights of all pieces change where one feature is unknown."""
+
+    column: int
+    informative: bool  # whether a missing value is evidence by itself: then only an unseen value is unknown
+    change: PieceWeights  # to be added
+    folds: tuple[PieceWeights, ...]  # (FOLDS) by rows of the other folds; () if no training row needs them
+
+
+def column_changes(rows: EvidenceRows, sources: EvidenceByBlock, shares: dict[str, float]) -> list[ColumnChanges]:
+    """The changes for every feature that has a part in the weights, or for the most informative of many.
+
+    A feature that the model would hardly miss changes nothing, and where its missing values are evidence, they stay so.
+    """
+    pieces = [piece for _, source in sources for piece in source.pieces]
+    scores = 1 if len(rows.model.classes) == 2 else len(rows.model.classes)
+    few = rows.subsample(min(MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // max(1, scores * len(pieces)))))
+    few, fold_of_row = few.deduplicated().in_folds()
+    whole, _, _ = few.evidence(sources)
+    few = few.without_checks()
+    fit = _Fit(pieces, few.selected(sources), shares)
+    base = fit(whole)
+    if not base.values.any():
+        return []
+    schema, missing = rows.model.schema, rows.missing(sources)
+    missing_of_few = few.missing(sources)
+    parts = [np.flatnonzero(fold_of_row != f) for f in range(FOLDS)]
+    base_of_folds = [fit(whole.take(part)) for part in parts] if any(mask.any() for mask in missing.values()) else []
+    changes, total = [], _losses(base, whole).sum()
+    for column in _columns(rows, whole, pieces, base):
+        hidden = frozenset(j for j in range(len(schema.all_names)) if column in schema.source_columns((j,)))
+        without = few.evidence_hiding(whole, sources, hidden)
+        has_missing = column in missing and bool(missing[column].any())
+        if _losses(base, without).sum() < total + LEAST:
+            changes.append(ColumnChanges(column, has_missing, base - base, ()))
+            continue
+        weights = fit(without)
+        informative, folds = False, tuple[PieceWeights, ...]()
+        if has_missing:
+            mask = missing_of_few[column]
+            gain = _losses(weights, without)[mask].sum() - _losses(base, whole)[mask].sum()
+            informative = bool(gain > CHANCE)
+            if not informative:
+                folds = tuple(
+                    fit(without.take(p)) - base_fold for p, base_fold in zip(parts, base_of_folds, strict=True)
+                )
+        changes.append(ColumnChanges(column, informative, weights - base, folds))
+    return changes
+
+
+class _Fit:
+    """Fits the mean of the candidates by their shares; later fits start where the first ended."""
+
+    def __init__(self, pieces: Sequence[EvidencePiece], selected: NDArray[np.bool_], shares: dict[str, float]) -> None:
+        self.pieces, self.selected, self.shares = pieces, selected, shares
+        self.start: dict[str, PieceWeights] = {}
+
+    def __call__(self, evidence: Evidence) -> PieceWeights:
+        wide = len(self.pieces) >= WIDE
+        paths = candidate_paths(
+            evidence, self.pieces, self.selected, wide=wide, tol=EXACT, names=self.shares, start=self.start
+        )
+        fitted = {name: weights for path in paths for name, weights in path if name in self.shares}
+        self.start = self.start or fitted
+        return mean_weights(list(fitted.values()), [self.shares[name] for name in fitted])
+
+
+def _columns(rows: EvidenceRows, evidence: Evidence, pieces: Sequence[EvidencePiece], base: PieceWeights) -> list[int]:
+    """The features that some piece with a weight is about, or the most informative of many."""
+    schema, gains = rows.model.schema, piece_gains(evidence)
+    best = dict[int, float]()
+    for p, piece in enumerate(pieces):
+        owners = schema.source_columns(piece.columns)
+        for j in owners if base.values[p].any() else ():
+            best.setdefault(j, 0.0)
+    for p, piece in enumerate(pieces):
+        owners = schema.source_columns(piece.columns)
+        if len(owners) == 1 and owners[0] in best:
+            best[owners[0]] = max(best[owners[0]], float(gains[p]))
+    return sorted(sorted(best, key=lambda j: (-best[j], j))[:MOST_COLUMNS])
+
+
+def _losses(weights: PieceWeights, evidence: Evidence) -> FloatArray:
+    """(n) −log p of the true classes, times the weights of the rows."""
+    losses = surprise(weights.scores(evidence), evidence.labels)
+    return losses if evidence.weights is None else evidence.weights * losses

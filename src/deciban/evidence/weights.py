@@ -1,0 +1,306 @@
+"""Weights: how much each piece of evidence counts, fitted to leave-one-out evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.data.class_index import ClassIndex
+from deciban.errors import require
+from deciban.lazy import lazy
+from deciban.statistics.statistic import require_numbers
+from deciban.types import FloatArray, IntArray, Level, Levels
+
+if TYPE_CHECKING:
+    from deciban.evidence.block_evidence import EvidencePiece
+    from deciban.evidence.evidence_by_block import EvidenceByBlock
+    from deciban.evidence.evidence_rows import EvidenceRows
+    from deciban.evidence.unknown_columns import ColumnChanges
+
+# needed to fit weights only
+fitting = lazy("deciban.evidence.candidates")
+cross_fitting = lazy("deciban.evidence.cross_fit")
+unknown_columns = lazy("deciban.evidence.unknown_columns")
+folding = lazy("deciban.evidence.folds")
+
+EXACT = 1e-12  # tolerance of the objective: then the order of the rows does not matter
+
+
+@dataclass(frozen=True)
+class UnknownColumns:
+    """How the weights change for rows in which features are unknown; see `unknown_columns`.
+
+    The changes of several features add up; weights never fall below 0. An unknown feature alone is no evidence. The
+    bias goes to 0 as more of the C features are unknown: (C − m)/(C − 1) of it remains with m of them.
+    """
+
+    names: Levels  # (C)
+    informative: tuple[bool, ...]  # (C) whether a missing value is evidence; then only an unseen value is unknown
+    values: FloatArray  # (C, P, K)
+    bias: FloatArray  # (C, K)
+    fold_values: FloatArray  # (F, C, P, K) by rows of the other folds
+    fold_bias: FloatArray  # (F, C, K)
+
+    def check_fields(self) -> None:
+        values, bias, folds = self.values, self.bias, len(self.fold_bias)
+        unique = len(set(self.names)) == len(self.names) == len(self.informative)
+        require(unique, "a column that may be unknown is twice there")
+        require(values.ndim == 3 and bias.ndim == 2, "changes of weights are no tables")
+        require_numbers("changes", values, (len(self.names), *values.shape[1:]))
+        require_numbers("changes of the bias", bias, (len(self.names), values.shape[2]))
+        require(folds in (0, folding.FOLDS), f"changes of weights for {folds} folds")
+        require_numbers("changes by folds", self.fold_values, (folds, *values.shape))
+        require_numbers("changes of the bias by folds", self.fold_bias, (folds, *bias.shape))
+
+    @classmethod
+    def none(cls, pieces: int, classes: int) -> UnknownColumns:
+        """No feature changes anything."""
+        empty = np.zeros((0, pieces, classes)), np.zeros((0, classes))
+        return cls((), (), *empty, np.zeros((0, *empty[0].shape)), np.zeros((0, *empty[1].shape)))
+
+    @classmethod
+    def of(
+        cls, changes: Sequence[ColumnChanges], names: Sequence[Level], kept: IntArray, classes: int
+    ) -> UnknownColumns:
+        """From fitted changes, for the pieces that are kept."""
+        if not changes:
+            return cls.none(len(kept), classes)
+        folds = max(len(change.folds) for change in changes)
+        by_column = [(change.change, *(change.folds or (change.change,) * folds)) for change in changes]
+        by_fold = list(zip(*by_column, strict=True))  # that of all rows first
+        values = np.stack([[w.values[kept] for w in fold] for fold in by_fold])
+        bias = np.stack([[w.bias for w in fold] for fold in by_fold])
+        informative = tuple(change.informative for change in changes)
+        return cls(tuple(names[c.column] for c in changes), informative, values[0], bias[0], values[1:], bias[1:])
+
+    def of_fold(self, fold: int) -> UnknownColumns:
+        if fold >= len(self.fold_bias):
+            return self
+        return replace(self, values=self.fold_values[fold], bias=self.fold_bias[fold])
+
+    def of_pieces(self, kept: Sequence[int]) -> UnknownColumns:
+        return replace(self, values=self.values[:, kept], fold_values=self.fold_values[:, :, kept])
+
+    def bias_share(self, unknown: NDArray[np.bool_]) -> FloatArray:
+        """(n) the share of the bias that remains, where features (n, C) are unknown."""
+        count, total = unknown.sum(axis=1), len(self.names)
+        share: FloatArray = (total - count) / max(1, total - 1)
+        return np.where(count > 0, share, 1.0)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """w of each piece for each class, and b: log p(c|x) = log p(c) + b_c + Σ_pieces w_pc·evidence_pc, normalised.
+
+    A piece is identified by its kind and the names of its features, a class by its label. So weights outlive changes
+    of the evidence: a piece without a weight does not count, a class without one has the mean of the others. The
+    weights of a fold have not seen its rows: they score training rows.
+    """
+
+    classes: Levels
+    kinds: tuple[str, ...]  # (P)
+    columns: tuple[Levels, ...]  # (P) names
+    values: FloatArray  # (P, K)
+    bias: FloatArray  # (K)
+    fold_values: FloatArray  # (F, P, K) by rows of the other folds
+    fold_bias: FloatArray  # (F, K)
+    prior_share: float  # ε: p = (1 − ε)·softmax(scores) + ε·p(c), for n rows support no more than about log n nats
+    shares: dict[str, float]  # of each candidate in the mean: "prior", "naive Bayes", "penalty 30", …
+    rows: int  # that weights were fitted to
+    unknown: UnknownColumns
+
+    def check_fields(self) -> None:
+        pieces, classes, folds = len(self.kinds), len(self.classes), len(self.fold_bias)
+        require(self.unknown.values.shape[1:] == (pieces, classes), "changes of other weights")
+        require(len(set(self.classes)) == classes, "a class is twice there")
+        require(0 <= self.prior_share <= 1, f"a share of the prior of {self.prior_share}")
+        require(all(0 <= share <= 1 for share in self.shares.values()), "a share of a candidate is not from 0 to 1")
+        require(folds in (0, folding.FOLDS), f"weights of {folds} folds")
+        require(pieces == len(self.columns) == len(self.values), f"{len(self.values)} weights of {pieces} pieces")
+        require_numbers("fold_values", self.fold_values, (folds, pieces, classes))
+        require_numbers("fold_bias", self.fold_bias, (folds, classes))
+        require_numbers("weights", self.values, (pieces, classes))
+        require_numbers("bias", self.bias, (classes,))
+        require((self.fold_values >= 0).all() and (self.values >= 0).all(), "a weight is below 0")
+
+    @classmethod
+    def none(cls, classes: Levels) -> Weights:
+        """Nothing counts except the class prior."""
+        k = len(classes)
+        empty = np.zeros((0, k)), np.zeros(k), np.zeros((0, 0, k)), np.zeros((0, k))
+        unknown = UnknownColumns.none(0, k)
+        return cls(classes, (), (), *empty, prior_share=0.0, shares={"prior": 1.0}, rows=0, unknown=unknown)
+
+    @classmethod
+    def fit(cls, rows: EvidenceRows, sources: EvidenceByBlock) -> Weights:
+        """The mean of the candidates that cross-fitting prefers, fitted to all of the rows."""
+        classes, names = rows.model.classes, rows.model.schema.all_names
+        if len(classes) < 2 or len(rows.labels) < 2:
+            return cls.none(classes)
+        crossed = cross_fitting.cross_fit(rows, sources)
+        evidence, pieces, keys = rows.evidence(sources)
+        wide, selected = len(pieces) >= fitting.WIDE, rows.selected(sources)
+        paths = fitting.candidate_paths(evidence, pieces, selected, wide=wide, tol=EXACT, names=crossed.shares)
+        chosen = {name: weights for path in paths for name, weights in path if name in crossed.shares}
+        mean = fitting.mean_weights(list(chosen.values()), [crossed.shares[name] for name in chosen])
+        folds = np.stack([fold.values for fold in crossed.folds])
+        changes = unknown_columns.column_changes(rows, sources, crossed.shares)
+        changed = sum((np.abs(change.change.values) for change in changes), np.zeros_like(mean.values))
+        kept = np.flatnonzero((mean.values + changed).any(axis=1) | folds.any(axis=(0, 2)))
+        return cls(
+            classes,
+            tuple(pieces[p].kind for p in kept),
+            tuple(tuple(names[j] for j in pieces[p].columns) for p in kept),
+            np.ascontiguousarray(mean.values[kept]),
+            mean.bias,
+            np.ascontiguousarray(folds[:, kept]),
+            np.stack([fold.bias for fold in crossed.folds]),
+            crossed.prior_share,
+            crossed.shares,
+            len(keys),
+            UnknownColumns.of(changes, names, kept, len(classes)),
+        )
+
+    def of_fold(self, fold: int) -> Weights:
+        """The weights that rows of a fold had no part in; those of all rows, if there are none by folds."""
+        if fold >= len(self.fold_bias):
+            return self
+        unknown = self.unknown.of_fold(fold)
+        return replace(self, values=self.fold_values[fold], bias=self.fold_bias[fold], unknown=unknown)
+
+    def drop_pieces(self, dropped: Collection[tuple[str, frozenset[Level]]]) -> Weights:
+        """Without the weights of some pieces (kinds and features)."""
+        kept = [p for p, key in enumerate(self.keys) if key not in dropped]
+        kinds, columns = tuple(self.kinds[p] for p in kept), tuple(self.columns[p] for p in kept)
+        values, folds = self.values[kept], self.fold_values[:, kept]
+        unknown = self.unknown.of_pieces(kept)
+        return replace(self, kinds=kinds, columns=columns, values=values, fold_values=folds, unknown=unknown)
+
+    def of(self, pieces: Sequence[EvidencePiece], names: Sequence[Level], classes: Levels) -> FloatArray:
+        """(pieces, K) the weights of these pieces for these classes."""
+        return self._of(self.values, pieces, names, classes)
+
+    def changes_of(self, pieces: Sequence[EvidencePiece], names: Sequence[Level], classes: Levels) -> FloatArray:
+        """(C, pieces, K) how they change for each feature that may be unknown."""
+        return self._of(self.unknown.values, pieces, names, classes)
+
+    def _of(
+        self, values: FloatArray, pieces: Sequence[EvidencePiece], names: Sequence[Level], classes: Levels
+    ) -> FloatArray:
+        index = {key: p for p, key in enumerate(self.keys)}
+        keys = [(piece.kind, frozenset(names[j] for j in piece.columns)) for piece in pieces]
+        known = [i for i, key in enumerate(keys) if key in index]
+        out = np.zeros((*values.shape[:-2], len(pieces), len(classes)))
+        out[..., known, :] = with_mean(values)[..., [index[keys[i]] for i in known], :][..., self._classes(classes)]
+        return out
+
+    def bias_of(self, classes: Levels) -> FloatArray:
+        """(K) b of these classes."""
+        return np.append(self.bias, 0.0)[self._classes(classes)]
+
+    def bias_changes_of(self, classes: Levels) -> FloatArray:
+        """(C, K) how b changes for each feature that may be unknown."""
+        bias = self.unknown.bias
+        return np.hstack([bias, np.zeros((len(bias), 1))])[:, self._classes(classes)]
+
+    @property
+    def keys(self) -> list[tuple[str, frozenset[Level]]]:
+        return [(kind, frozenset(names)) for kind, names in zip(self.kinds, self.columns, strict=True)]
+
+    def _classes(self, classes: Levels) -> IntArray:
+        """Their positions; −1, where the mean of all classes stands, for one that is not among these."""
+        return ClassIndex(self.classes).positions(classes)
+
+    def merged(self, other: Weights, own_rows: Mapping[Level, float], other_rows: Mapping[Level, float]) -> Weights:
+        """For each class the mean of both, by the rows that each model has of it; a piece that one lacks is 0 there."""
+        rows_of_both = own_rows, other_rows
+        classes = tuple(dict.fromkeys((*self.classes, *other.classes)))
+        keys = list(dict.fromkeys((*self.keys, *other.keys)))
+        index = {key: p for p, key in enumerate(keys)}
+        names = {**dict(zip(other.keys, other.columns, strict=True)), **dict(zip(self.keys, self.columns, strict=True))}
+        share = np.stack([_shares(classes, rows, *rows_of_both) for rows in rows_of_both])
+        values, bias = _mean_of((self, other), index, classes, share)
+        n_folds = max(len(self.fold_bias), len(other.fold_bias))
+        folds = [_mean_of((self.of_fold(f), other.of_fold(f)), index, classes, share) for f in range(n_folds)]
+        sizes = [sum(rows.values()) for rows in rows_of_both]
+        of_all = [size / sum(sizes) if sum(sizes) else 0.5 for size in sizes]
+        shares = dict[str, float]()
+        for weights, part in zip((self, other), of_all, strict=True):
+            for name, own in weights.shares.items():
+                shares[name] = shares.get(name, 0.0) + part * own
+        return Weights(
+            classes,
+            tuple(kind for kind, _ in keys),
+            tuple(names[key] for key in keys),
+            values,
+            bias,
+            np.stack([v for v, _ in folds]) if folds else np.zeros((0, *values.shape)),
+            np.stack([b for _, b in folds]) if folds else np.zeros((0, *bias.shape)),
+            of_all[0] * self.prior_share + of_all[1] * other.prior_share,
+            {name: min(total, 1.0) for name, total in shares.items()},
+            self.rows + other.rows,
+            _merged_unknown((self, other), index, classes, share),
+        )
+
+
+def _mean_of(
+    both: tuple[Weights, Weights], index: Mapping[tuple[str, frozenset[Level]], int], classes: Levels, share: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """(P, K) and (K) the mean of the weights of two models."""
+    values, bias = np.zeros((2, len(index), len(classes))), np.zeros((2, len(classes)))
+    for i, weights in enumerate(both):
+        pieces = [index[key] for key in weights.keys]
+        values[i, pieces] = with_mean(weights.values)[:, weights._classes(classes)]
+        bias[i] = weights.bias_of(classes)
+    return _mean(values, share[:, np.newaxis]), _mean(bias, share)
+
+
+def _merged_unknown(
+    both: tuple[Weights, Weights], index: Mapping[tuple[str, frozenset[Level]], int], classes: Levels, share: FloatArray
+) -> UnknownColumns:
+    """The mean of the changes of two models; a feature that one lacks changes nothing there."""
+    names = tuple(dict.fromkeys((*both[0].unknown.names, *both[1].unknown.names)))
+    flags = [dict(zip(weights.unknown.names, weights.unknown.informative, strict=True)) for weights in both]
+
+    def mean(unknowns: Sequence[UnknownColumns]) -> tuple[FloatArray, FloatArray]:
+        values, bias = np.zeros((2, len(names), len(index), len(classes))), np.zeros((2, len(names), len(classes)))
+        for i, (weights, unknown) in enumerate(zip(both, unknowns, strict=True)):
+            pieces, columns = [index[key] for key in weights.keys], weights._classes(classes)
+            rows = [names.index(name) for name in unknown.names]
+            values[i][np.ix_(rows, pieces)] = with_mean(unknown.values)[..., columns]
+            bias[i, rows] = np.hstack([unknown.bias, np.zeros((len(rows), 1))])[:, columns]
+        return _mean(values, share[:, np.newaxis, np.newaxis]), _mean(bias, share[:, np.newaxis])
+
+    values, bias = mean([w.unknown for w in both])
+    n_folds = max(len(w.unknown.fold_bias) for w in both)
+    folds = [mean([w.unknown.of_fold(f) for w in both]) for f in range(n_folds)]
+    fold_values = np.stack([v for v, _ in folds]) if folds else np.zeros((0, *values.shape))
+    fold_bias = np.stack([b for _, b in folds]) if folds else np.zeros((0, *bias.shape))
+    informative = tuple(any(model.get(name) for model in flags) for name in names)
+    return UnknownColumns(names, informative, values, bias, fold_values, fold_bias)
+
+
+def with_mean(values: FloatArray) -> FloatArray:
+    """(…, P, K + 1) weights, and their means over the classes, for classes that have no weights."""
+    mean = values.mean(axis=-1, keepdims=True) if values.shape[-1] else np.zeros((*values.shape[:-1], 1))
+    return np.concatenate([values, mean], axis=-1)
+
+
+def _shares(
+    classes: Levels, rows: Mapping[Level, float], own_rows: Mapping[Level, float], other_rows: Mapping[Level, float]
+) -> FloatArray:
+    """(K) the share of the rows of each class that one of two models has; half for a class without rows."""
+    total = np.array([own_rows.get(label, 0.0) + other_rows.get(label, 0.0) for label in classes])
+    part = np.array([rows.get(label, 0.0) for label in classes])
+    share: FloatArray = np.divide(part, total, out=np.full(len(total), 0.5), where=total > 0)
+    return share
+
+
+def _mean(both: FloatArray, share: FloatArray) -> FloatArray:
+    """Σ share·value over two models, in either order; for equal values exactly that value."""
+    mean: FloatArray = np.where(both[0] == both[1], both[0], (share * both).sum(axis=0))
+    return mean

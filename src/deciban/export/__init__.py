@@ -1,0 +1,1 @@
+"""The scoring formulas of a model, and compilers from them."""

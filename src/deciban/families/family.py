@@ -1,0 +1,270 @@
+"""The interface of families: which statistic they need, how they are estimated from it, their log-density."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.contributions import Line, line_title
+from deciban.errors import DecibanError, capture_warnings, forbid_infinite, require
+from deciban.families.labelled_values import LabelledValues, columns_of, contents
+from deciban.statistics.statistic import Statistic, require_numbers
+from deciban.table import Table as Table
+from deciban.types import FloatArray, Index, IntArray, Labels, Level, Names
+
+if TYPE_CHECKING:
+    from deciban.export.formulas import Formula
+
+S = TypeVar("S", bound=Statistic)
+Reads = Literal["numbers", "counts", "codes", "texts", "mixed"]
+P = TypeVar("P")
+Shaped = tuple[NDArray[Any], tuple[int, ...]]  # an array, and the shape that it should have
+
+FLOOR = 1e-9  # of a column's pooled variance, mean or range: no class is taken to be narrower than this
+
+
+@dataclass(frozen=True)
+class Context:
+    """What an estimate may need beside the statistic."""
+
+    classes: tuple[Level, ...]
+    columns: tuple[Level, ...]
+    smoothing: float = 1.0
+    reserve: bool = False  # reserve a probability for unseen values
+    shrinkage: float = 0.0  # of a family with shrinkage="auto"
+
+
+@dataclass(frozen=True)
+class Fitted(Generic[S, P]):
+    """What a family has learned from a block: a statistic, and the parameters estimated from it."""
+
+    statistic: S
+    params: P
+    context: Context
+
+    def columns(self, index: Index) -> Fitted[S, P]:
+        """Only the columns of `index`, in that order; itself, if there is one column only."""
+        if len(self.context.columns) == 1:
+            return self
+        names = tuple(self.context.columns[j] for j in index)
+        context = replace(self.context, columns=names)
+        return Fitted(self.statistic.columns(index), columns_of(self.params, index), context)
+
+
+@dataclass(frozen=True)
+class Natural:
+    """log p(x|c) = h(x) + Σ_m η_cm T_m(x) + b_c: a density in its natural parameters.
+
+    h(x) is common to all classes and is left out; so the scores of the classes are linear in T(x), which
+    `Family.sufficient` gives.
+
+    >>> from deciban.families import Poisson
+    >>> family = Poisson()
+    >>> evidence = family.collect(np.array([[1.0], [5.0]]), np.zeros(2, np.int32), None, 1)
+    >>> context = Context(("all",), ("calls",))
+    >>> natural = family.natural(family.estimate(evidence, context), context)  # −λ and log λ, with λ = 3
+    >>> natural.names, natural.eta.round(4)
+    (('calls is there', 'calls'), array([[-3.    ,  1.0986]]))
+    """
+
+    names: tuple[str, ...]  # (m) what each entry of T(x) is called
+    columns: tuple[int, ...]  # (m) the block's column that it belongs to; a product of two belongs to the first
+    eta: FloatArray  # (K, m)
+    presence: NDArray[np.bool_]  # (m) 1 wherever the cell is there: part of the intercept when nothing is missing
+    constant: FloatArray  # (K) b: what does not depend on x at all
+    absence: NDArray[np.bool_] | None = None  # (m) entries that are 1 wherever the cell is missing, if there are such
+
+    def check_fields(self) -> None:
+        """Raise DecibanError unless the fields fit each other, as those of a file must."""
+        m = len(self.names)
+        require_numbers("constant", self.constant, (self.constant.size,))
+        require_numbers("eta", self.eta, (len(self.constant), m))
+        owned = len(self.columns) == m and min(self.columns, default=0) >= 0
+        require(owned, f"{len(self.columns)} owners of {m} entries")
+        require(self.presence.shape == (m,), f"presence has shape {self.presence.shape} instead of {(m,)}")
+        require(self.absence is None or self.absence.shape == (m,), f"absence is not of shape {(m,)}")
+
+
+@dataclass(frozen=True)
+class TermLine:
+    """What a term of documents adds, or (times is None) what all terms that a document does not have add together."""
+
+    name: str
+    nats: FloatArray  # (n, K)
+    times: IntArray | None = None  # (n) how often each document has the term
+
+    def line(self, columns: tuple[int, ...], names: Names) -> Line:
+        return Line(line_title(columns, names, self.name), columns, self.times, last=self.times is None)
+
+
+class Family(ABC, Generic[S, P]):
+    """A density p(x | class) over one block of columns.
+
+    A family is a frozen dataclass of hyper-parameters. A univariate family over d columns is d independent densities;
+    a joint one is a single density over all of them. `reads` is the form of its values: "numbers" (a float
+    matrix, NaN missing), "counts" (the same, or sparse rows), "codes" (a Coded block), "texts" (documents), or "mixed"
+    (what its own `reading` makes of numbers and categories side by side).
+    """
+
+    reads: ClassVar[Reads] = "numbers"
+    joint: ClassVar[bool] = False
+    independent_classes: ClassVar[bool] = True  # rows of one class do not change the statistic of another
+    reads_numbers: ClassVar[bool] = True  # text files are parsed as numbers; else as what their cells look like
+
+    @abstractmethod
+    def collect(self, values: Any, labels: Labels, weights: FloatArray | None, classes: int) -> S:
+        """The statistic of some rows. Raises BadCell where a cell is outside the family's domain."""
+
+    def check(self, values: Any) -> None:
+        """Raises BadCell where a cell is outside the family's domain: by default, where it is infinite."""
+        if isinstance(values, np.ndarray):
+            forbid_infinite(values)
+
+    def allowed(self, values: Any) -> Any:
+        """The values, NaN where a number is outside the family's domain (except infinite ones, which are errors)."""
+        return values
+
+    @abstractmethod
+    def estimate(self, statistic: S, context: Context) -> P:
+        """Parameters from a statistic: smoothing, priors and floors enter here, and only here."""
+
+    @abstractmethod
+    def add_log_density(self, params: P, values: Any, out: FloatArray) -> None:
+        """out (n, K) += log p(x | class); a missing cell adds nothing."""
+
+    def leave_one_out(self, fitted: Fitted[S, P], rows: LabelledValues, out: FloatArray) -> None:
+        """out (n, K) += log p(x_i | class), estimated from all training rows except row i, for every row i.
+
+        The rows are training rows, with the weights that they were collected with; their classes have other rows too.
+        Exact. This default, for families without a closed form, estimates once for each distinct row.
+        """
+        if self.joint or rows.values.shape[1] == 1:
+            self.estimate_without(fitted, rows, range(len(rows)), out)
+            return
+        for j in range(rows.values.shape[1]):
+            self.leave_one_out(fitted.columns([j]), rows.columns([j]), out)
+
+    def estimate_without(
+        self, fitted: Fitted[S, P], rows: LabelledValues, index: Iterable[int], out: FloatArray
+    ) -> None:
+        """out[i] += log p(x_i | class) for each i of `index`, from parameters that are estimated without row i."""
+        context, known = fitted.context, dict[object, FloatArray]()
+        for i in index:
+            row = rows.take(slice(i, i + 1))
+            key = (row.labels.item(), None if row.weights is None else row.weights.item(), contents(row.values))
+            if key not in known:
+                rest = fitted.statistic.subtract_row(
+                    self.collect(row.values, row.labels, row.weights, len(context.classes))
+                )
+                with capture_warnings():  # the estimate from all rows has already warned
+                    params = self.estimate(rest, context)
+                known[key] = self.log_density(params, self.coded_for(rest, row.values), len(context.classes))
+            out[i] += known[key][0]
+
+    def width(self, columns: int) -> int:
+        """How many columns its statistic has, for so many features."""
+        return columns
+
+    @property
+    def smoothed(self) -> bool:
+        """Whether the model's smoothing is part of the estimate: for counts, unless there is a prior."""
+        return False
+
+    def recall(self, statistic: S) -> LabelledValues | None:
+        """The distinct rows, weighted by how often each was seen, if the statistic of one column (or of a joint
+        family) remembers them; most do not.
+
+        With them leave-one-out needs no data. Words, in the counts of a Multinomial, are rows of their own.
+        """
+        return None
+
+    def coded_for(self, statistic: S, values: Any) -> Any:
+        """Values in the codes of a statistic that may have lost some of its levels. Only coded columns change."""
+        return values
+
+    def natural(self, params: P, context: Context) -> Natural:
+        """The density in its natural parameters, which make the model linear. Not every family has them."""
+        raise DecibanError(
+            f"{named(context.columns)} ({type(self).__name__}): this is not an exponential family, so the model has "
+            "no twin; read the columns with another family"
+        )
+
+    def sufficient(self, params: P, values: Any) -> Any:
+        """(n, m) T(x), float64 or CSR: log p(x|c) = h(x) + Σ_m η_cm T_m(x) + b_c, the rest being in natural().
+
+        A missing or unseen value has zeros in all of its entries. (Except Bernoulli's "is missing",
+        which lets sparse rows stay sparse.)
+        """
+        raise DecibanError(f"{type(self).__name__} is not an exponential family: it has no T(x)")
+
+    def parts(self, params: P, values: Any, classes: int) -> list[FloatArray]:
+        """The log-density, one (n, K) array for each column (or one for all, if it is not split); they sum to it."""
+        if self.joint:
+            return [self.log_density(params, values, classes)]
+        columns = range(values.shape[1])
+        return [self.log_density(columns_of(params, [j]), columns_of(values, [j]), classes) for j in columns]
+
+    def lines(self, params: P, values: Any, classes: int) -> Iterable[TermLine] | None:
+        """The log-density of documents, term by term; None for a family that has no terms."""
+        return None
+
+    def silent(self, params: P) -> Sequence[int]:
+        """Columns that carry no evidence: constant, or never present. Most families note them as not informative."""
+        return np.flatnonzero(~np.asarray(getattr(params, "informative", True))).tolist()
+
+    def param_shapes(self, params: P, classes: int, columns: int) -> dict[str, Shaped]:
+        """Arrays among the parameters, each with the shape that it should have: what a model file is checked by."""
+        return {}
+
+    @abstractmethod
+    def n_parameters(self, params: P) -> int:
+        """How many free parameters were estimated."""
+
+    @abstractmethod
+    def describe(self, params: P, context: Context) -> list[Table]:
+        """The conditional tables of a summary."""
+
+    def formula(self, params: P) -> list[Formula]:
+        """The log-density as formulas that need no library; their owners are the columns that `parts` are of."""
+        raise DecibanError(f"{type(self).__name__} has no formula: rows are scored in Python alone")
+
+    def linear_formula(self, params: P, weights: FloatArray) -> list[Formula]:
+        """Σ_m weights (K, m) · T_m(x), T(x) being `sufficient`, as formulas; a column owns what `natural` says it does.
+
+        A missing cell adds nothing (except Bernoulli's "is missing").
+        """
+        raise DecibanError(f"{type(self).__name__} has no linear formula: rows are scored in Python alone")
+
+    def log_density(self, params: P, values: Any, classes: int) -> FloatArray:
+        """(n, K) log p(x | class)."""
+        out = np.zeros((values.shape[0], classes))
+        self.add_log_density(params, values, out)
+        return out
+
+
+def named(columns: Sequence[Level]) -> str:
+    """Columns in a message.
+
+    >>> named(("age",)), named(("age", "size"))
+    ("column 'age'", "columns 'age', 'size'")
+    """
+    shown = ", ".join(map(repr, columns[:10])) + ", …" * (len(columns) > 10)
+    return f"column {shown}" if len(columns) == 1 else f"columns {shown}"
+
+
+def class_rows(context: Context, values: Sequence[FloatArray]) -> tuple[tuple[Any, ...], ...]:
+    """One row for each class: its label, then its numbers."""
+    return tuple((label, *(float(column[c]) for column in values)) for c, label in enumerate(context.classes))
+
+
+def padded_table(log_p: FloatArray) -> FloatArray:
+    """(K, V) as the kernels want it: (V, K), rows padded to whole vectors of four."""
+    classes, values = log_p.shape
+    table = np.zeros((values, -(-classes // 4) * 4))
+    table[:, :classes] = log_p.T
+    return table

@@ -1,0 +1,1 @@
+"""What families with a closed-form leave-one-out share."""

@@ -1,0 +1,275 @@
+"""A Gaussian less one row: in the right coordinates, its scatter is a diagonal less one outer product."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban import _kernels
+from deciban.families.family import FLOOR
+from deciban.lazy import lazy
+from deciban.types import FloatArray
+
+linalg = lazy("scipy.linalg")
+lapack = lazy("scipy.linalg.lapack")
+
+LITTLE = 1e-4  # of a class, a column or a direction: where a row leaves less behind there is no closed form
+CELLS = 1 << 16  # of rows that are left out in one go: they should stay in the cache
+RUN = 64  # ratios that are multiplied before a logarithm is taken of them
+
+
+@dataclass(frozen=True)
+class Less:
+    """What goes with each of m rows when it is left out of its class."""
+
+    outer: FloatArray  # (m) a = w n/n′: the scatter M becomes M − aδδᵀ
+    count: FloatArray  # (m) rows that the covariance is then estimated from
+    divisor: FloatArray  # (m) ν′: what the scatter is then divided by
+
+    def part(self, rows: slice) -> Less:
+        return Less(self.outer[rows], self.count[rows], self.divisor[rows])
+
+
+@dataclass(frozen=True)
+class Diagonal:
+    """D of each row: (1 − s)(M − aδδᵀ) + s t I = R⁻¹(D − (1 − s)a vvᵀ)R⁻ᵀ, with v = Rδ."""
+
+    inverse: FloatArray  # (m or 1, d or 1) 1/D
+    log_det: FloatArray  # (m or 1) log |(1 − s)M + s t I|
+    kept: FloatArray  # (m or 1) 1 − s
+    least: FloatArray  # (m or 1) no direction of (1 − s)M + s t I is narrower than this, in the columns' totals
+
+
+class Whitened:
+    """v = T(x − μ) with TᵀT = M⁻¹. Nothing is mixed in: M is the identity, whichever row is left out.
+
+    >>> whitened = Whitened(np.diag([4.0, 1.0]), np.array([4.0, 2.0]))
+    >>> whitened.coordinates(np.array([[3.0, 3.0]]), np.array([1.0, 1.0]))
+    array([[1., 2.]])
+    """
+
+    def __init__(self, scatter: FloatArray, total: FloatArray) -> None:
+        """The scatter M (d, d), and the scatter (d) of each column over all classes."""
+        unit, lower = _factor(scatter)
+        self.turn: FloatArray = linalg.solve_triangular(lower, np.diag(1.0 / unit), lower=True)  # (d, d) T
+        one = np.ones(1)
+        log_det = 2 * np.log(unit * np.diagonal(lower)).sum()
+        self._diagonal = Diagonal(one[:, np.newaxis], log_det * one, one, narrowest(scatter, total) * one)
+
+    def coordinates(self, x: NDArray[Any], mean: FloatArray) -> FloatArray:
+        return _kernels.whiten(x, self.turn, mean)
+
+    def diagonal(self, v: FloatArray, less: Less) -> Diagonal:
+        return self._diagonal
+
+    def squares(self, v: FloatArray, diagonal: Diagonal, moves: FloatArray) -> FloatArray:
+        """(m, k) uᵀD⁻¹u with u = v + move."""
+        out = np.zeros((len(v), len(moves)))
+        _kernels.add_quadratic(v, -moves, np.ones_like(moves), np.zeros_like(moves), out)
+        return out
+
+
+class Rotated:
+    """v = Q(x − μ) with QMQᵀ = Λ: with the sphere s t I mixed in, D = (1 − s)Λ + s t, t = (tr M − a|δ|²)/d.
+
+    Λ is found as that of M + βI less β, β being less than is mixed in for any row: so D is a sum of numbers above 0,
+    and columns of very different size cost no digits.
+
+    >>> rotated = Rotated(np.diag([4.0, 1.0]), np.array([4.0, 2.0]), np.diag([4.0, 1.0]), 0.5, 0.5)
+    >>> less = Less(np.array([1.0]), np.array([3.0]), np.array([3.0]))
+    >>> rotated.diagonal(np.array([[1.0, 0.0]]), less).log_det.round(12) == np.log(3.0 * 1.5).round(12)
+    array([ True])
+    """
+
+    def __init__(
+        self,
+        scatter: FloatArray,
+        total: FloatArray,
+        everywhere: FloatArray,
+        shrinkage: float | Literal["oas"],
+        present: float,
+    ) -> None:
+        """M and the totals of the columns that vary, M of all columns, the shrinkage, and what it is for all rows."""
+        self._shrinkage = shrinkage
+        self._width = len(everywhere)
+        self._trace = float(np.trace(everywhere))
+        self._squares = float((everywhere**2).sum())
+        middle, s = self._trace / self._width, min(present, 0.5)
+        self._beta = middle * s / (1 - s) / 64
+        unit, lower = _factor(scatter + self._beta * np.eye(len(scatter)))
+        # one-sided Jacobi on the factor finds small values as exactly as large ones, which eigh does not
+        svd = lapack.dgejsv((lower * unit[:, np.newaxis]).T, joba=0, jobu=3, jobv=0, jobt=0)
+        values, _, vectors, work, *_, info = svd
+        if info:
+            raise np.linalg.LinAlgError("no eigenvalues")
+        self.turn: FloatArray = np.ascontiguousarray(vectors.T)  # (d, d) Q
+        self._values = (values * (work[0] / work[1])) ** 2  # (d) Λ + β
+        self._reference = (1 - present) * (self._values - self._beta) + present * middle
+        self._narrowest, self._largest = narrowest(scatter, total), float(total.max())
+
+    def coordinates(self, x: NDArray[Any], mean: FloatArray) -> FloatArray:
+        return _kernels.predictors(x, self.turn, np.zeros(len(mean)), mean)
+
+    def diagonal(self, v: FloatArray, less: Less) -> Diagonal:
+        length = _dot(v, v)
+        middle = (self._trace - less.outer * length) / self._width
+        s = self._mixed(v, length, middle, less)
+        sphere = s * middle
+        beyond = sphere - (1 - s) * self._beta
+        ratio = np.multiply.outer(1 - s, self._values / self._reference)  # D by what it is with all rows
+        ratio += np.multiply.outer(beyond, 1.0 / self._reference)
+        runs = np.multiply.reduceat(ratio, np.arange(0, ratio.shape[1], RUN), axis=1)
+        log_det = np.log(runs).sum(axis=1) + np.log(self._reference).sum()
+        least = np.where(beyond >= 0, (1 - s) * self._narrowest + sphere / self._largest, 0.0)
+        return Diagonal(np.divide(1.0 / self._reference, ratio, out=ratio), log_det, 1 - s, least)
+
+    def squares(self, v: FloatArray, diagonal: Diagonal, moves: FloatArray) -> FloatArray:
+        """(m, k) uᵀD⁻¹u with u = v + move."""
+        out, u = np.empty((len(v), len(moves))), np.empty_like(v)
+        for k, move in enumerate(moves):
+            np.add(v, move, out=u)
+            out[:, k] = _dot(np.square(u, out=u), diagonal.inverse)
+        return out
+
+    def _mixed(self, v: FloatArray, length: FloatArray, middle: FloatArray, less: Less) -> FloatArray:
+        """(m) s; for "oas" by tr (M − aδδᵀ)² = tr M² − 2a δᵀMδ + a²|δ|⁴."""
+        if self._shrinkage != "oas":
+            return np.full(len(v), float(self._shrinkage))
+        a = less.outer
+        squares = self._squares - 2 * a * (_dot(v * self._values, v) - self._beta * length) + (a * length) ** 2
+        return oas_of(squares / self._width**2, middle, less.count, self._width)
+
+
+Basis = Whitened | Rotated
+
+
+@dataclass(frozen=True)
+class Removed:
+    """Training rows, each removed from all; measures are those of all classes together."""
+
+    values: NDArray[Any]  # (n, columns)
+    kept: NDArray[np.intp]  # (d) the columns that vary
+    middle: FloatArray  # (d) the mean of all rows
+    scatter: FloatArray  # (d, d) of all rows about it
+    count: float  # the weight of all rows
+    weight: FloatArray  # (n)
+
+    @cached_property
+    def others(self) -> FloatArray:
+        """(n) the weight of all rows but this."""
+        return self.count - self.weight
+
+    @property
+    def total(self) -> FloatArray:
+        """(d) the scatter of each column, which says what is narrow."""
+        return np.diagonal(self.scatter)
+
+    @property
+    def ordinary(self) -> NDArray[np.bool_]:
+        """(n) Not most of all rows together: no variance over all rows doubles without it, and so no floor does."""
+        return self.others > 0.6 * self.count
+
+    def log_density(
+        self,
+        rows: NDArray[np.intp],
+        basis: Basis,
+        mean: FloatArray,
+        moves: FloatArray,
+        farther: FloatArray,
+        less: Less,
+    ) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """(m, k) of some rows, as in log_density_without, and (m) whether it is safe that nothing is widened then."""
+        log_p, sound = np.empty(farther.shape), np.empty(len(rows), np.bool_)
+        step = max(1, CELLS // len(self.kept))
+        for start in range(0, len(rows), step):
+            run = slice(start, start + step)
+            x, part = self._read(rows[run]), less.part(run)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # in rows that are not taken
+                density, left, least = log_density_without(basis, basis.coordinates(x, mean), moves, farther[run], part)
+                narrow = left * least * self.others[rows[run]] / part.divisor
+                narrow[part.divisor <= FLOOR * part.count] = 0.0  # rounding, where nothing is left to divide by
+                sound[run] = (left > LITTLE) & (narrow > 2 * FLOOR) & self._vary(x, rows[run])
+            log_p[run] = density
+        return log_p, sound
+
+    def _read(self, rows: NDArray[np.intp]) -> NDArray[Any]:
+        x = self.values[rows]
+        return x if len(self.kept) == x.shape[1] else x[:, self.kept]
+
+    def _vary(self, x: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """(m) No column loses nearly all of its scatter with the row, as it would if the rest were constant."""
+        outer = self.weight[rows] * self.count / self.others[rows]
+        most = (1 - LITTLE) * self.total
+        reach = np.maximum(x.max(axis=0) - self.middle, self.middle - x.min(axis=0))
+        near = np.flatnonzero(outer.max() * reach**2 >= most)  # columns of which some row may be nearly all
+        lost = outer[:, np.newaxis] * (x[:, near] - self.middle[near]) ** 2
+        return np.asarray((lost < most[near]).all(axis=1))
+
+
+def oas_of(squares: FloatArray, middle: FloatArray, n: FloatArray, width: int) -> FloatArray:
+    """s = (q + m²) / ((n + 1)(q − m²/d)), at most 1, with q = tr(Σ²)/d² and m = tr(Σ)/d.
+
+    >>> oas_of(np.array([4.25]), np.array([2.5]), np.array([9.0]), 2)
+    array([0.93333333])
+    """
+    below = (n + 1.0) * (squares - middle**2 / width)
+    ratio = np.divide(squares + middle**2, below, out=np.ones_like(below), where=below > 0)
+    return np.minimum(ratio, 1.0)
+
+
+def log_density_without(
+    basis: Basis, v: FloatArray, moves: FloatArray, farther: FloatArray, less: Less
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """−½ log |2πΣ′| − ½ f²uᵀΣ′⁻¹u, with Σ′ = (D − c vvᵀ)/ν′ and u = v + move, for each move; r; and a bound.
+
+    By Sherman and Morrison, uᵀΣ′⁻¹u = ν′(uᵀD⁻¹u + c(uᵀD⁻¹v)²/r), and |Σ′| = |D| r/ν′ᵈ, with r = 1 − c vᵀD⁻¹v. As
+    D − c vvᵀ ≥ rD, no direction is narrower than r times the bound.
+
+    v (m, d) is the row about its class mean, moves (k, d) lead from there to other means, f (m, k) is how
+    many times farther off a mean is without the row.
+
+    >>> basis = Whitened(np.array([[14.0]]), np.array([14.0]))  # 0, 1, 2, 5; less the 5 it is N(5; 1, 1)
+    >>> v, less = basis.coordinates(np.array([[5.0]]), np.array([2.0])), Less(*np.array([[4 / 3], [3.0], [2.0]]))
+    >>> log_p, *_ = log_density_without(basis, v, np.zeros((1, 1)), np.array([[4 / 3]]), less)
+    >>> log_p + 0.5 * np.log(2 * np.pi)
+    array([[-8.]])
+    """
+    d, nu = v.shape[1], less.divisor
+    diagonal = basis.diagonal(v, less)
+    scaled = v * diagonal.inverse
+    c = diagonal.kept * less.outer
+    own = _dot(v, scaled)
+    r = 1 - c * own
+    above = np.maximum(r, np.finfo(float).tiny)
+    turned = moves @ basis.turn.T
+    cross = np.repeat(own[:, np.newaxis], len(moves), axis=1)  # uᵀD⁻¹v
+    _kernels.add_linear(scaled, turned, np.zeros_like(turned), cross)
+    far = basis.squares(v, diagonal, turned) + (c / above)[:, np.newaxis] * cross**2
+    constant = -0.5 * (diagonal.log_det + np.log(above) + d * np.log(2 * np.pi / nu))
+    return constant[:, np.newaxis] - 0.5 * nu[:, np.newaxis] * farther**2 * far, r, diagonal.least
+
+
+def narrowest(scatter: FloatArray, total: FloatArray) -> float:
+    """The smallest eigenvalue of a scatter where each column is measured by the root of its total, or 0.
+
+    >>> narrowest(np.diag([1.0, 8.0]), np.array([4.0, 64.0]))
+    0.125
+    """
+    unit = np.sqrt(total)
+    return max(0.0, float(np.linalg.eigvalsh(scatter / unit / unit[:, np.newaxis])[0]))
+
+
+def _factor(scatter: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """u (d) and lower-triangular L with scatter = diag(u) L Lᵀ diag(u)."""
+    unit = np.sqrt(np.diagonal(scatter))
+    return unit, np.asarray(np.linalg.cholesky(scatter / unit / unit[:, np.newaxis]), np.float64)
+
+
+def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
+    """(m) row by row."""
+    product: FloatArray = np.einsum("ij,ij->i", a, b)
+    return product

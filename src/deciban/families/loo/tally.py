@@ -1,0 +1,167 @@
+"""Tally: counts from which a cell can be left out. What the discrete families share in leave-one-out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.statistics.sums import Sum
+from deciban.types import FloatArray, IntArray, Labels
+
+P = TypeVar("P", contravariant=True)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """k of some values in each class, n of all cells of their columns, and what a prior adds to both.
+
+    The values may be all those of one column, or those of many columns side by side, or one for each row.
+
+    >>> column = Tally.of(Sum.of([[3.0, 2.0], [4.0, 4.0]]), np.ones((2, 2)), follows=0.0)
+    >>> others, own = column.leave_out(1.0)
+    >>> np.exp(others), np.exp(own).round(3)  # 4/7 and 3/7, 5/10 and 5/10; with one less 3/6 and 2/6, 4/9 and 4/9
+    (array([[0.57142857, 0.42857143],
+           [0.5       , 0.5       ]]), array([[0.5  , 0.333],
+           [0.444, 0.444]]))
+    """
+
+    counts: Sum  # (K, m) k
+    present: Sum  # (K, m) or (K, 1) n
+    pseudo: FloatArray  # (K, m) a
+    all_pseudo: FloatArray  # (K, m) or (K, 1) Σa over all values of the column
+    values: int  # how many values a column has
+    follows: float  # how many of the pseudo-counts follow the counts; see DiscretePrior
+    reserved: FloatArray | None = None  # (K, 1) a of the entry reserved for unseen values, if there is one
+
+    @classmethod
+    def of(cls, counts: Sum, pseudo: FloatArray, follows: float) -> Tally:
+        """All values of one column."""
+        classes, values = counts.shape
+        by_value = Sum(np.ascontiguousarray(counts.words.transpose(0, 2, 1)))
+        present = by_value.total() if values else Sum.zeros((classes,))
+        all_pseudo = pseudo.sum(axis=1, keepdims=True)
+        return cls(counts, Sum(present.words[:, :, np.newaxis]), pseudo, all_pseudo, values, follows)
+
+    def at(self, index: IntArray) -> Tally:
+        """The values of `index`, any number of times."""
+        alike = self.present.shape[1] == 1
+        return replace(
+            self,
+            counts=self.counts.take(index, axis=1),
+            present=self.present if alike else self.present.take(index, axis=1),
+            pseudo=self.pseudo[:, index],
+            all_pseudo=self.all_pseudo if alike else self.all_pseudo[:, index],
+        )
+
+    def leave_out(self, weights: float | FloatArray) -> tuple[FloatArray, FloatArray]:
+        """log (k + a) / (n + Σa), twice (K, m): without a cell of this value and weight in another class, and in this.
+
+        A value that no other row has is unseen: it takes the reserved entry, or NaN if there is none. NaN too
+        where the class has no such cell.
+        """
+        left, everything = self.counts.total().subtract(weights), self.present.total().subtract(weights)
+        lost = left <= 0
+        values = self.values - (lost if self.reserved is not None else 0)
+        a, all_a = self._pseudo_without(left, everything, lost, values)
+        some = everything + all_a.sum(axis=0) > 0  # else there is no evidence at all, and the values are even
+        pooled = np.where(some, left + a.sum(axis=0), 1.0)
+        of_all = np.where(some, everything + all_a.sum(axis=0), values)
+        unknown = lost & (self.reserved is None)
+
+        def log_p(held: FloatArray, total: FloatArray) -> FloatArray:
+            weight, whole = np.where(lost, 0.0, held) + a, total + all_a
+            empty = whole <= 0  # no evidence in this class: all classes together stand in
+            if empty.any():
+                weight, whole = np.where(empty, pooled, weight), np.where(empty, of_all, whole)
+            return np.where(unknown, np.nan, np.log(weight) - np.log(whole))
+
+        with np.errstate(divide="ignore", invalid="ignore"):
+            held = self.counts.subtract(weights)
+            own = np.where(held < 0, np.nan, log_p(held, self.present.subtract(weights)))
+            return log_p(self.counts.value, self.present.value), own
+
+    def _pseudo_without(
+        self, left: FloatArray, everything: FloatArray, lost: NDArray[np.bool_], values: IntArray | int
+    ) -> tuple[FloatArray, FloatArray]:
+        """(K, m) a and Σa, when `left` cells of the value and `everything` of its column remain."""
+        if self.follows:
+            each = self.follows / len(self.pseudo)
+            some = everything > 0
+            share = np.where(some, left / np.where(some, everything, 1.0), 1.0 / np.maximum(values, 1))
+            return np.broadcast_to(each * share, self.pseudo.shape), np.full(self.pseudo.shape, each)
+        if self.reserved is None or not lost.any():
+            return self.pseudo, self.all_pseudo
+        remaining = np.where(lost, self.all_pseudo - self.pseudo, self.all_pseudo)
+        return np.where(lost, self.reserved, self.pseudo), remaining
+
+    def of_rows(self, labels: Labels, weights: FloatArray) -> FloatArray:
+        """(m, K) the same when the i-th value is that of row i, which is left out."""
+        others, own = self.leave_out(weights)
+        rows = np.arange(len(labels))
+        others[labels, rows] = own[labels, rows]
+        return others.T
+
+
+@dataclass(frozen=True)
+class Cells:
+    """m cells to be left out, each from all counts: the class of its row, the index of its value, and its weight."""
+
+    labels: Labels  # (m)
+    index: IntArray  # (m)
+    weights: FloatArray  # (m)
+
+
+def log_frequencies_without(counts: Sum, pseudo: FloatArray, follows: float, cells: Cells) -> FloatArray:
+    """(m, K) log (k + a) / Σ(k + a) of a cell's value in each class, when the cell is left out of the counts (K, V).
+
+    `pseudo` (K, V) are the pseudo-counts with all cells in; those that follow the counts (Virtual without Q) are m
+    virtual rows, which follow what is left. NaN where no row is left that has the value.
+
+    >>> counts = Sum.of([[3.0, 2.0]])
+    >>> cells = Cells(np.zeros(2, np.int32), np.array([0, 1]), np.ones(2))
+    >>> np.exp(log_frequencies_without(counts, np.ones((1, 2)), 0.0, cells)).round(3)
+    array([[0.5  ],
+           [0.333]])
+    """
+    return Tally.of(counts, pseudo, follows).at(cells.index).of_rows(cells.labels, cells.weights)
+
+
+def equal_weights(
+    weights: FloatArray | None, most: int, step: int
+) -> Iterator[tuple[float | FloatArray, slice | IntArray]]:
+    """Rows to be left out, those of equal weight together; if they make more than `most` groups, `step` rows at a time.
+
+    >>> [(weight, rows.tolist()) for weight, rows in equal_weights(np.array([2.0, 1.0, 2.0]), 9, 9)]
+    [(1.0, [1]), (2.0, [0, 2])]
+    """
+    if weights is None:
+        yield 1.0, slice(None)
+        return
+    order = np.argsort(weights, kind="stable")
+    distinct, first = np.unique(weights[order], return_index=True)
+    if len(distinct) <= most:
+        for weight, start, end in zip(distinct.tolist(), first, np.append(first[1:], len(order)), strict=False):
+            yield weight, order[start:end]
+        return
+    for start in range(0, len(weights), step):
+        yield weights[start : start + step], slice(start, start + step)
+
+
+class _Density(Protocol[P]):
+    """As much of a family as is needed here."""
+
+    def add_log_density(self, params: P, values: Any, out: FloatArray) -> None: ...
+
+
+def add_with_own(family: _Density[P], others: P, own: P, values: Any, labels: Labels, out: FloatArray) -> None:
+    """out (n, K) += log p(x|c): from `own` for each row's own class, and from `others` for the other classes."""
+    flat, at = out.reshape(-1), np.arange(len(labels)) * out.shape[1] + labels
+    log_p = np.zeros_like(out)
+    family.add_log_density(own, values, log_p)
+    of_own = flat[at] + log_p.reshape(-1)[at]
+    family.add_log_density(others, values, out)
+    flat[at] = of_own

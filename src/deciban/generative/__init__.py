@@ -1,0 +1,1 @@
+"""Generative models: class counts and blocks of evidence that add; estimates, scores and selection from them."""

@@ -1,0 +1,281 @@
+"""Held out: every row scored by the evidence of the others, from the statistics and without refits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban import _kernels
+from deciban.data import Sample
+from deciban.data.batch import MISSING, UNSEEN, Batch, Frame
+from deciban.data.class_index import ClassIndex
+from deciban.data.labels import Encoded
+from deciban.data.matched_frame import MatchedFrame
+from deciban.data.schema import Schema
+from deciban.errors import DecibanError, NegativeEvidence, capture_warnings, warn_of_impossible
+from deciban.families.family import Fitted
+from deciban.families.labelled_values import LabelledValues
+from deciban.generative.block import Block
+from deciban.generative.estimate import ClassPrior, Estimate, Settings, log_prior
+from deciban.generative.model import Generative
+from deciban.generative.plan import Missing, Plan, is_sparse
+from deciban.statistics import Counts, Histogram, Scatter
+from deciban.types import FloatArray, IntArray, Labels, Level, Levels
+
+MOST_CELLS = 1 << 22  # of a fold that are scored at a time
+
+
+@dataclass(frozen=True)
+class HeldOutPredictions:
+    """Rows, and their probabilities without what they themselves add to the evidence."""
+
+    labels: Labels  # (n) positions in the classes of the model
+    proba: FloatArray  # (n, K)
+    weights: FloatArray | None  # (n)
+
+
+def leave_one_out(estimate: Estimate, batch: Batch) -> HeldOutPredictions:
+    """p(c|x_i) of training rows, each from all rows but row i.
+
+    The only row of a class leaves none of it: the class is then impossible.
+    """
+    evidence = estimate.evidence
+    labels = _training_labels(batch, evidence)
+    priors, case, singles = _priors(evidence, batch, labels, estimate.settings.class_prior)
+    out = np.take(priors, case, axis=0)
+    _add_blocks(estimate, batch, labels, out)
+    prior_of_single = np.empty((len(singles), len(evidence.classes)))
+    for s, i in enumerate(singles.tolist()):
+        out[i], prior_of_single[s] = _without_class(estimate, batch, i)
+    if not np.isfinite(out.sum()):
+        # a row that is impossible under every class gets the class prior, as in a prediction
+        impossible = np.asarray(np.isneginf(out).all(axis=1))
+        out[impossible] = priors[case[impossible]]
+        out[singles] = np.where(impossible[singles, np.newaxis], prior_of_single, out[singles])
+    _kernels.normalise(out, estimate.log_prior, False)
+    return HeldOutPredictions(labels, out, batch.weights)
+
+
+def left_out_in_small_batches(estimate: Estimate, frame: Frame) -> bool:
+    """Leave-one-out makes arrays of the size of a batch of dense rows."""
+    return not is_sparse(frame) or estimate.needs_small_batches(frame)
+
+
+def _priors(
+    evidence: Generative, batch: Batch, labels: Labels, class_prior: ClassPrior
+) -> tuple[FloatArray, IntArray, IntArray]:
+    """(m, K) log p(c) without each kind of row, (n) the kind of each row, and the rows alone in their class."""
+    alike = batch.weights is None  # then rows of one class are one case
+    cases = np.arange(len(evidence.classes)) if alike else labels
+    counts = np.broadcast_to(evidence.counts.value, (len(cases), len(evidence.classes))).copy()
+    rest = evidence.counts.subtract(1.0 if batch.weights is None else batch.weights, cases)
+    counts[np.arange(len(cases)), cases] = rest
+    case = labels.astype(np.intp) if alike else np.arange(len(labels))
+    if (rest < 0).any() and (rest[case] < 0).any():
+        raise _not_a_training_row(batch, int(np.argmax(rest[case] < 0)))
+    with np.errstate(invalid="ignore"):  # a class without a row in this batch may be below 0
+        priors = log_prior(counts, evidence.classes, class_prior)
+    return priors, case, np.flatnonzero(rest[case] == 0) if (rest == 0).any() else np.zeros(0, np.intp)
+
+
+def _add_blocks(estimate: Estimate, batch: Batch, labels: Labels, out: FloatArray) -> None:
+    rows = MatchedFrame.of(estimate.evidence.schema, batch)
+    for block, params, context in zip(estimate.evidence.blocks, estimate.params, estimate.contexts, strict=True):
+        values = estimate.read(block, rows)
+        with block.naming(rows):
+            block.family.check(values)
+            require_learned(block, values, labels, batch)
+            if estimate.settings.unseen == "error":
+                _forbid_single_levels(block, values, batch.weights, rows)
+            fitted = Fitted(block.statistic, params, context)
+            block.family.leave_one_out(fitted, LabelledValues(values, labels, batch.weights), out)
+
+
+def require_learned(block: Block, values: Any, labels: Labels, batch: Batch) -> None:
+    """Rows were learned, as far as counts of every value can say; sums cannot."""
+    statistic = block.statistic
+    if isinstance(statistic, Counts):
+        for j, column in enumerate(values.codes.T):
+            if (column == UNSEEN).any():
+                raise _not_a_training_row(batch, int(np.argmax(column == UNSEEN)))
+            rows = np.flatnonzero(column != MISSING)
+            weight = 1.0 if batch.weights is None else batch.weights[rows]
+            bad = statistic.table.subtract(weight, labels[rows], statistic.offsets[j] + column[rows]) < 0
+            if bad.any():
+                raise _not_a_training_row(batch, int(rows[np.argmax(bad)]))
+    elif isinstance(statistic, Histogram):
+        for j, column in enumerate(values.T):
+            rows = np.flatnonzero(~np.isnan(column))
+            position, known = statistic.cells_of(j, column[rows].astype(np.float64))
+            weight = 1.0 if batch.weights is None else batch.weights[rows]
+            if not known.all():
+                raise _not_a_training_row(batch, int(rows[np.argmin(known)]))
+            bad = statistic.table(j).subtract(weight, labels[rows], position) < 0
+            if bad.any():
+                raise _not_a_training_row(batch, int(rows[np.argmax(bad)]))
+
+
+def _forbid_single_levels(block: Block, values: Any, weights: FloatArray | None, matched: MatchedFrame) -> None:
+    """A level of a single row is unseen when that row is left out."""
+    if not isinstance(block.statistic, Counts):
+        return
+    counts = block.statistic.table.total()
+    for j, column in enumerate(values.codes.T):
+        rows = np.flatnonzero(column >= 0)
+        weight = 1.0 if weights is None else weights[rows]
+        single = rows[counts.subtract(weight, block.statistic.offsets[j] + column[rows]) == 0]
+        if len(single):
+            problem = "is in this row only, so it is unseen when the row is left out: use unseen='skip' or 'reserve'"
+            raise matched.cell_error(block.columns[j], int(single[0]), problem)
+
+
+def _without_class(estimate: Estimate, batch: Batch, i: int) -> tuple[FloatArray, FloatArray]:
+    """(K) joint log-probabilities and class prior without the only row of a class: −inf for that class."""
+    evidence = estimate.evidence
+    row = batch.take(np.array([i]))
+    rest = evidence.without(Generative.observe(row, evidence.schema, evidence.plans, evidence.missing))
+    if not rest.classes:
+        raise DecibanError("leave-one-out needs two rows at least: without its only row the model knows nothing")
+    positions = ClassIndex(evidence.classes).positions(rest.classes)
+    settings = estimate.settings
+    if not isinstance(settings.class_prior, str):  # probabilities of all classes: scaled to those of the others
+        p = np.exp(estimate.log_prior)[positions]
+        settings = replace(settings, class_prior=(p / p.sum()).tolist())
+    with capture_warnings():  # the fit has given them already
+        refit = rest.estimate(settings)
+    scores = np.empty((1, len(positions)))
+    refit.joint(row.frame, scores, batch.row_number(i))
+    joint, log_p = np.full((2, len(evidence.classes)), -np.inf)
+    joint[positions], log_p[positions] = scores[0], refit.log_prior
+    return joint, log_p
+
+
+def _training_labels(batch: Batch, evidence: Generative) -> Labels:
+    """(n) the position of each row's class."""
+    labels = ClassIndex(evidence.classes).recode(batch.labels, batch.classes)
+    if (labels < 0).any():
+        raise _not_a_training_row(batch, int(np.argmax(labels < 0)))
+    return labels
+
+
+def _not_a_training_row(batch: Batch, i: int) -> NegativeEvidence:
+    label = batch.classes[batch.labels[i]]
+    return NegativeEvidence(
+        f"row {batch.row_number(i)} of class {label!r} was never learned: give rows of the fit, with their weights; "
+        "to judge other rows use evaluate; to fit weights by others, refit_weights(X, y, held_out=True)"
+    )
+
+
+# Folds ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OutOfFoldPredictions:
+    """The predictions for the rows of one fold from the evidence of the others."""
+
+    rows: IntArray  # (m) their positions
+    log_p: FloatArray  # (m, K) log p(c|x)
+    known: NDArray[np.bool_]  # (K) the classes that have rows in the others
+
+    @classmethod
+    def of(cls, rows: IntArray, log_p: FloatArray, known: Levels, classes: Levels) -> OutOfFoldPredictions:
+        """From log-probabilities of the known classes, with columns in the order of all `classes`."""
+        if known == classes:
+            return cls(rows, log_p, np.ones(len(classes), np.bool_))
+        columns = ClassIndex(classes).positions(known)
+        out = np.full((len(log_p), len(classes)), -np.inf)
+        out[:, columns] = log_p
+        return cls(rows, out, np.isin(np.arange(len(classes)), columns))
+
+
+def rows_of_folds(fold: IntArray) -> list[IntArray]:
+    """The rows of each fold, ascending.
+
+    >>> [rows.tolist() for rows in rows_of_folds(np.array([1, 0, 1]))]
+    [[1], [0, 2]]
+    """
+    short = fold.astype(np.int16) if fold.max() < 1 << 15 else fold  # which numpy sorts by radix
+    order = np.argsort(short, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(fold))[:-1])
+
+
+def out_of_fold(
+    sample: Sample,
+    fold: IntArray,
+    schema: Schema,
+    plans: tuple[Plan, ...],
+    missing: Missing,
+    settings: Callable[[Generative], Settings],
+) -> list[OutOfFoldPredictions] | None:
+    """Every fold predicted from the others. Each row is collected once; then the folds are added up.
+
+    None where a joint block has no complete row outside some fold: a fit looks at its rows then.
+    """
+    folds = rows_of_folds(fold)
+    others = list(sums_of_others(_by_fold(sample, fold, folds, schema, plans, missing)))
+    if any(map(lacks_complete_rows, others)):
+        return None
+    predictions, impossible = [], 0
+    for rows, evidence in zip(folds, others, strict=True):
+        estimate = evidence.estimate(settings(evidence))
+        log_p = np.empty((len(rows), len(evidence.classes)))
+        step = max(1, MOST_CELLS // max(1, len(schema.names)))
+        for first in range(0, len(rows), step):
+            scores = log_p[first : first + step]
+            estimate.joint(sample.frame.take(rows[first : first + step]), scores, rows[first:])
+            impossible += _kernels.normalise(scores, estimate.log_prior, True)
+        predictions.append(OutOfFoldPredictions.of(rows, log_p, evidence.classes, sample.labels.classes))
+    warn_of_impossible(impossible)
+    return predictions
+
+
+def lacks_complete_rows(evidence: Generative) -> bool:
+    """Whether some joint block has not seen a single row without missing values."""
+    scatters = [block.statistic for block in evidence.blocks if isinstance(block.statistic, Scatter)]
+    return any(not scatter.count.value.any() for scatter in scatters)
+
+
+def _by_fold(
+    sample: Sample, fold: IntArray, folds: list[IntArray], schema: Schema, plans: tuple[Plan, ...], missing: Missing
+) -> list[Generative]:
+    """The evidence of each fold."""
+    if not all(plan.family.independent_classes for plan in plans):
+        return [Generative.collect(sample.take(rows), schema, plans, missing) for rows in folds]
+    # as if each class of each fold were a class of its own: one pass, and no row is moved
+    classes = sample.labels.classes
+    codes = (fold * len(classes) + sample.labels.codes).astype(np.int32)
+    every = Encoded(codes, tuple(range(len(folds) * len(classes))))
+    return _split(Generative.collect(replace(sample, labels=every), schema, plans, missing), len(folds), classes)
+
+
+def _split(evidence: Generative, folds: int, classes: Levels) -> list[Generative]:
+    """Evidence of classes 0 … folds·K − 1 as the evidence of each fold: class i is class i mod K of fold i // K."""
+    codes = [_integer(code) for code in evidence.classes]
+    parts = []
+    for fold in range(folds):
+        positions = [i for i, code in enumerate(codes) if code // len(classes) == fold]
+        labels = tuple(classes[codes[i] % len(classes)] for i in positions)
+        parts.append(evidence.take_classes(positions, labels))
+    return parts
+
+
+def _integer(code: Level) -> int:
+    assert isinstance(code, int)
+    return code
+
+
+def sums_of_others(parts: Sequence[Generative]) -> Iterator[Generative]:
+    """For each part the sum of all the others: its complement, also where nothing can be subtracted."""
+    after: list[Generative] = [parts[-1]]  # sums of the last parts, the longest last
+    for part in reversed(parts[1:-1]):
+        after.append(part + after[-1])
+    yield after.pop()
+    before = parts[0]
+    for part in parts[1:-1]:
+        yield before + after.pop()
+        before = before + part
+    yield before

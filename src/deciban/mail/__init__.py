@@ -1,0 +1,1 @@
+"""A filter of mail: it predicts, learns and forgets, without an estimator."""

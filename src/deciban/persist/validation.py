@@ -1,0 +1,110 @@
+"""Validation: whether the fields of an object in a file are of the types that its class declares.
+
+What types cannot say, a class checks in `check_fields`. It is called before the object is made, with the fields as
+attributes: nothing is done with an array, or allocated after a number, that was not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cache
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban.data.class_index import require_classes
+from deciban.errors import require
+from deciban.types import Levels
+
+
+@cache
+def hints_of(annotated: Any) -> dict[str, Any]:
+    return get_type_hints(annotated)
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of an annotated type, all the way down.
+
+    A whole number is a float, too; a numpy scalar is what it holds; an array is a Sequence.
+
+    >>> fits(("a", 1), tuple[str | int, ...]), fits(3, float), fits(["a"], Sequence[float])
+    (True, True, False)
+    """
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (Union, UnionType):
+        return any(fits(value, option) for option in arguments)
+    if origin is Literal:
+        return any(type(value) is type(option) and value == option for option in arguments)
+    if hint in PLAIN:
+        return isinstance(value, PLAIN[hint])
+    if origin in CONTAINERS:
+        return CONTAINERS[origin](value, arguments)
+    expected = origin or hint
+    if getattr(expected, "_is_protocol", False):
+        return all(hasattr(value, name) for name in vars(expected) if not name.startswith("_"))
+    return isinstance(value, expected)
+
+
+def _array_fits(value: Any, arguments: tuple[Any, ...]) -> bool:
+    (number,) = get_args(arguments[1])
+    return isinstance(value, np.ndarray) and (number is Any or value.dtype == number)
+
+
+@cache
+def _by_type(hint: Any) -> bool:
+    """Whether the type of a value alone decides whether it fits."""
+    if get_origin(hint) in (Union, UnionType):
+        return all(map(_by_type, get_args(hint)))
+    return hint is str or hint in PLAIN
+
+
+def _tuple_fits(value: Any, arguments: tuple[Any, ...]) -> bool:
+    if not isinstance(value, tuple):
+        return False
+    if arguments[1:] == (...,):
+        # one number of each type will do
+        items = {type(item): item for item in value}.values() if _by_type(arguments[0]) else value
+        return all(fits(item, arguments[0]) for item in items)
+    return len(value) == len(arguments) and all(map(fits, value, arguments))
+
+
+def _sequence_fits(value: Any, arguments: tuple[Any, ...]) -> bool:
+    return isinstance(value, (list, tuple, np.ndarray)) and all(fits(item, arguments[0]) for item in value)
+
+
+def _mapping_fits(value: Any, arguments: tuple[Any, ...]) -> bool:
+    key, item = arguments
+    return isinstance(value, dict) and all(fits(k, key) and fits(v, item) for k, v in value.items())
+
+
+def _set_fits(value: Any, arguments: tuple[Any, ...]) -> bool:
+    return isinstance(value, frozenset) and all(fits(item, arguments[0]) for item in value)
+
+
+PLAIN: dict[Any, Any] = {
+    float: Real,
+    int: Integral,
+    bool: (bool, np.bool_),
+    Hashable: (str, Real, np.bool_, NoneType),  # a Level
+    NoneType: NoneType,
+}
+CONTAINERS: dict[Any, Callable[[Any, tuple[Any, ...]], bool]] = {
+    np.ndarray: _array_fits,
+    tuple: _tuple_fits,
+    Sequence: _sequence_fits,
+    dict: _mapping_fits,
+    Mapping: _mapping_fits,
+    frozenset: _set_fits,
+}
+
+
+def labels(classes: Levels, array: NDArray[Any], scores: int) -> None:
+    """An array holds just these classes, one for each score."""
+    require_classes(classes)
+    require(array.ndim == 1 and array.tolist() == list(classes), "classes_ are other classes")
+    require(len(classes) == scores, f"{len(classes)} classes for {scores} scores")

@@ -1,0 +1,316 @@
+"""Charts of evidence, in decibans: features, pairs, terms, and one prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any
+
+from deciban.plots.chart_parts import (
+    AGAINST,
+    FOR,
+    GREY,
+    INK,
+    SIDE,
+    STEP,
+    ZERO,
+    Figure,
+    Rows,
+    altair,
+    axis,
+    data,
+    drawable,
+    infinite,
+    names_axis,
+    rows_of,
+    signed,
+    signed_text,
+    title,
+    unreserved,
+    with_data,
+    zero,
+)
+from deciban.table import numbered
+
+MOST_BARS, MOST_TERMS, MOST_OTHERS = 20, 15, 4  # drawn one by one; figures hold all
+FULL = 5  # decibans
+TEN, NONE = "abs(datum.decibans) >= 9.95", "abs(datum.decibans) < 0.05"
+ENDS = ("from", "to")
+SIGNED = signed_text("decibans")
+KNOWN = "isValid(datum.low) && isValid(datum.high)"
+OF_CHOSEN, IS_CHOSEN = "datum.class === chosen", "datum.side === chosen"
+
+
+def ranking(figures: Sequence[Figure], unit: str = "decibans") -> Any:
+    """Mean absolute evidence of features: the 20 largest of `{"name", "value", "what"}`.
+
+    >>> chart = ranking([{"name": "age", "value": 3.2, "what": "column"}])
+    >>> chart.to_dict()["datasets"]["ranking"]
+    [{'name': 'age', 'value': 3.2, 'what': 'column', 'infinite': False}]
+    """
+    return with_data(
+        ranked(unit).properties(title=title("Evidence by feature")),
+        ranking=drawable([dict(row) for row in figures[:MOST_BARS]], "value"),
+    )
+
+
+def ranked(unit: str = "decibans") -> Any:
+    """The ranking without its bars."""
+    alt = altair()
+    base = alt.Chart(data("ranking")).encode(y=names_axis("name"))
+    bars = base.transform_calculate(text="datum.infinite ? '∞' : format(datum.value, '.4~g')").mark_bar(color=FOR)
+    drawn = bars.encode(
+        x=alt.X("value:Q", title=f"mean |{unit}|", axis=axis(grid=True, tickCount=5)),
+        tooltip=["name:N", "what:N", alt.Tooltip("text:N", title=f"mean |{unit}|")],
+    )
+    return alt.layer(drawn, *infinite(base, "value")).properties(width=SIDE, height=alt.Step(STEP))
+
+
+def feature(figure: Figure, pos_label: str | None = None, unit: str = "decibans") -> Any:
+    """Evidence of a feature's values for a class, with how common they are in each class.
+
+    `pos_label` is a class of the figure's table, by default the first.
+    """
+    evidence, density = rows_of(figure["evidence"]), rows_of(figure["density"])
+    chosen = pos_label if pos_label is not None else next((row["class"] for row in evidence), "")
+    drawn = _drawn(figure, chosen, unit).properties(title=title(f"{figure['name']}: evidence for {chosen}"))
+    common = density if figure["chart"] == "levels" else outline(density)
+    return with_data(drawn, evidence=drawable(evidence, "decibans", "low", "high"), density=common, zero=ZERO)
+
+
+def _drawn(figure: Figure, chosen: str, unit: str) -> Any:
+    if figure["chart"] == "levels":
+        return levels(chosen, figure["density_title"], unit)
+    draw = numbers if figure["chart"] == "numbers" else steps
+    return draw(chosen, figure["density_title"], unit, figure["scale"])
+
+
+def outline(density: Rows) -> Rows:
+    """A density in steps as points of a line, two for each step; other densities are lines already.
+
+    >>> [row["value"] for row in outline([{"from": 0, "to": 2, "class": "yes", "density": 0.5}])]
+    [0, 2]
+    """
+    return [row | {"value": row[end]} for row in density for end in (("from", "to") if "from" in row else ("value",))]
+
+
+def levels(chosen: str, density_title: str, unit: str = "decibans") -> Any:
+    """Decibans by level; beside them, the share of each level in the class and in the others."""
+    alt = altair()
+    base = alt.Chart(data("evidence")).transform_filter(OF_CHOSEN).encode(y=names_axis("value", limit=120))
+    bars = (
+        base.transform_calculate(text=SIGNED)
+        .mark_bar(height={"band": 0.8})
+        .encode(
+            x=alt.X("decibans:Q", title=unit, axis=axis(tickCount=5)),
+            color=signed("decibans"),
+            tooltip=["value:N", "class:N", alt.Tooltip("text:N", title=unit), alt.Tooltip("rows:Q", format=",")],
+        )
+    )
+    ranges = base.transform_filter(KNOWN).mark_rule(color=INK).encode(x=alt.X("low:Q", title=unit), x2="high:Q")
+    evidence = alt.layer(bars, ranges, zero(), *infinite(base, "decibans")).properties(
+        width=SIDE * 0.6, height=alt.Step(STEP)
+    )
+    shares = _sides(alt, density_title, "value:N").mark_point(filled=True, size=45, opacity=0.9)
+    common = shares.encode(
+        y=names_axis("value", shown=False),
+        x=alt.X("density:Q", title="share", axis=alt.Axis(tickCount=3, format="~p")),
+        shape=alt.condition(IS_CHOSEN, alt.value("circle"), alt.value("triangle-up")),
+    )
+    beside = common.properties(width=SIDE * 0.4, height=alt.Step(STEP))
+    return alt.hconcat(evidence, beside, spacing=12).resolve_scale(y="shared").add_params(_chosen(chosen))
+
+
+def numbers(chosen: str, density_title: str, unit: str = "decibans", scale: Figure | None = None) -> Any:
+    """Decibans over the numbers, as a line, and behind it the densities of the classes.
+
+    `scale` is `{"constant", "ticks"}` of a symmetric log axis, or None.
+    """
+    alt = altair()
+    base = alt.Chart(data("evidence")).transform_filter(OF_CHOSEN).encode(x=_across("value:Q", scale))
+    up = alt.Y("decibans:Q", title=unit, axis=axis(tickCount=5))
+    ranges = base.transform_filter(KNOWN).mark_area(color=INK, opacity=0.15)
+    band = ranges.encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
+    dashes = alt.condition("datum.infinite", alt.value([2, 3]), alt.value([1, 0]))
+    line = base.mark_line(color=INK, strokeWidth=2, interpolate="linear").encode(
+        y=up, detail="infinite:N", strokeDash=dashes
+    )
+    tips = [alt.Tooltip("value:Q", format=".4~g"), alt.Tooltip("text:N", title=unit), alt.Tooltip("rows:Q", format=",")]
+    points = base.transform_calculate(text=SIGNED).mark_point(opacity=0, size=80).encode(y=up, tooltip=tips)
+    evidence = alt.layer(band, zero("y"), line, points, *_ends(base, up))
+    return _over(alt, _behind(alt, density_title, scale), evidence, chosen)
+
+
+def _ends(base: Any, up: Any) -> list[Any]:
+    """±∞ at the first and last number of an infinite stretch of a line."""
+    far = base.transform_filter("datum.infinite").transform_calculate(text=SIGNED)
+    return [
+        far.transform_aggregate(value=f"{end}(value)", groupby=["decibans", "text"])
+        .mark_text(color=INK, align=align, dy=9)
+        .encode(y=up, text="text:N")
+        for end, align in (("min", "left"), ("max", "right"))
+    ]
+
+
+def steps(chosen: str, density_title: str, unit: str = "decibans", scale: Figure | None = None) -> Any:
+    """As `numbers`, with constant decibans from each cut to the next."""
+    alt = altair()
+    rows = alt.Chart(data("evidence")).transform_filter(OF_CHOSEN).encode(x=_across("from:Q", scale))
+    base = rows.encode(x2="to:Q")
+    up = alt.Y("decibans:Q", title=unit, axis=axis(tickCount=5))
+    ranges = base.transform_filter(KNOWN).mark_rect(color=INK, opacity=0.1)
+    band = ranges.encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
+    sides = [alt.Tooltip(f"{field}:Q", format=".4~g") for field in ENDS]
+    tips = [*sides, alt.Tooltip("text:N", title=unit), alt.Tooltip("rows:Q", format=",")]
+    line = base.transform_calculate(text=SIGNED).mark_rule(color=INK, strokeWidth=2.5).encode(y=up, tooltip=tips)
+    far = rows.transform_filter("datum.infinite").transform_calculate(text=SIGNED)
+    written = far.mark_text(color=INK, align="left", dy=9).encode(y=up, text="text:N")
+    single = rows.transform_filter("datum.from === datum.to")  # a bin of one value, such as 0
+    dots = single.mark_point(filled=True, color=INK, size=40, opacity=1).encode(y=up, tooltip=tips)
+    return _over(alt, _behind(alt, density_title, scale), alt.layer(band, zero("y"), line, dots, written), chosen)
+
+
+def _across(field: str, scale: Figure | None) -> Any:
+    """The axis of the numbers, linear or sign(x)·log(1 + |x|/c)."""
+    alt = altair()
+    bent = {"type": "symlog", "constant": scale["constant"]} if scale else {}
+    # with a smaller tickCount Vega leaves out every other value
+    ticks = {"values": list(scale["ticks"]), "tickCount": len(scale["ticks"])} if scale else {"tickCount": 6}
+    return alt.X(field, title=None, scale=alt.Scale(zero=False, nice=False, **bent), axis=axis(grid=False, **ticks))
+
+
+def _over(alt: Any, behind: Any, evidence: Any, chosen: str) -> Any:
+    """Evidence over densities, each with its own scale."""
+    drawn = alt.layer(alt.layer(*behind), evidence).resolve_scale(y="independent")
+    return drawn.add_params(_chosen(chosen)).properties(width=SIDE, height=SIDE * 0.6)
+
+
+def _behind(alt: Any, density_title: str, scale: Figure | None) -> tuple[Any, Any]:
+    """Densities: filled for the chosen class, dashed for the others, which print shows, too."""
+    common = _sides(alt, density_title).encode(
+        x=_across("value:Q", scale),
+        y=alt.Y("density:Q", stack=None, axis=None, title=None),
+        detail="side:N",
+    )
+    dashes = alt.condition(IS_CHOSEN, alt.value([1, 0]), alt.value([4, 3]))
+    # order=False: points in the order of the rows, since each step begins where another ends
+    lines = common.mark_line(strokeWidth=1.5, opacity=0.9, order=False).encode(strokeDash=dashes)
+    return common.transform_filter(IS_CHOSEN).mark_area(opacity=0.18, order=False), lines
+
+
+def _sides(alt: Any, density_title: str, *tips: str) -> Any:
+    """Shares of the chosen class and of each of the others; the mean of the others, where they are many."""
+    many = f"datum.classes > {1 + MOST_OTHERS} && datum.class !== chosen"
+    pooled = (
+        alt.Chart(data("density"))
+        .transform_joinaggregate(classes="distinct(class)")
+        .transform_calculate(side=f"{many} ? 'mean of the others' : datum.class")
+        .transform_aggregate(density="mean(density)", groupby=["from", "to", "value", "side"])
+    )
+    side, share = alt.Tooltip("side:N", title="class"), alt.Tooltip("density:Q", format=".4~g", title=density_title)
+    colours = alt.condition(IS_CHOSEN, alt.value(FOR), alt.value(AGAINST))
+    return pooled.encode(color=colours, tooltip=[*tips, side, share])
+
+
+def _chosen(value: str) -> Any:
+    """The class that evidence is for; a page sets it."""
+    return altair().param(name="chosen", value=unreserved(value))
+
+
+def pair(figure: Figure, pos_label: str | None = None) -> Any:
+    """Decibans of a pair of features, as a heatmap: blue is for the class, and full at five decibans."""
+    cells = rows_of(figure["cells"])
+    chosen = pos_label if pos_label is not None else next((row["class"] for row in cells), "")
+    drawn = pair_map(chosen, *figure["names"])
+    heading = title(f"{' and '.join(figure['names'])}: evidence for {chosen}")
+    return with_data(drawn.properties(title=heading), cells=drawable(cells, "decibans"))
+
+
+def pair_map(chosen: str, across: str | None = None, up: str | None = None) -> Any:
+    """The heatmap without its cells."""
+    alt = altair()
+    base = alt.Chart(data("cells")).transform_filter(OF_CHOSEN)
+    base = base.transform_calculate(text=SIGNED, size=f"sqrt(min(1, abs(datum.decibans) / {FULL}))")
+    leaning = alt.Axis(labelLimit=90, labelAngle=-45, ticks=False, domain=False)
+    base = base.encode(
+        x=alt.X("a:N", sort=None, title=unreserved(across), axis=leaning),
+        y=alt.Y("b:N", sort=None, title=unreserved(up), axis=alt.Axis(labelLimit=110, ticks=False, domain=False)),
+        tooltip=["a:N", "b:N", "class:N", alt.Tooltip("text:N", title="decibans"), alt.Tooltip("rows:Q", format=",")],
+    )
+    known = base.transform_filter("isValid(datum.decibans)")
+    tiles = base.mark_rect(stroke=GREY, strokeOpacity=0.25).encode(
+        fill=alt.condition("datum.decibans >= 0", alt.value(FOR), alt.value(AGAINST)),
+        # so that numbers stay readable on the deepest colour
+        fillOpacity=alt.FillOpacity("size:Q", scale=alt.Scale(domain=[0, 1], range=[0, 0.5]), legend=None),
+    )
+    written = f"datum.infinite ? datum.text : {NONE} ? '0' : format(datum.decibans, {TEN} ? '+.0f' : '+.1f')"
+    text = known.transform_calculate(text=written).mark_text(fontSize=10, color=INK).encode(text="text:N")
+    return alt.layer(tiles, text).add_params(_chosen(chosen)).properties(width=SIDE, height=SIDE * 0.8)
+
+
+def terms(figure: Figure, pos_label: str | None = None) -> Any:
+    """The terms with most evidence for a class and against it, in decibans."""
+    rows = rows_of(figure["terms"])
+    chosen = pos_label if pos_label is not None else next((row["class"] for row in rows), "")
+    ranked = drawable([row for row in rows if row["class"] == chosen], "decibans")
+    ranked.sort(key=lambda row: -row["decibans"])
+    shown = ranked if len(ranked) <= 2 * MOST_TERMS else ranked[:MOST_TERMS] + ranked[-MOST_TERMS:]
+    return with_data(term_bars().properties(title=title(f"Terms for {chosen}")), terms=shown, zero=ZERO)
+
+
+def term_bars() -> Any:
+    """Bars of decibans without their terms."""
+    alt = altair()
+    base = alt.Chart(data("terms")).encode(y=names_axis("term"))
+    drawn = (
+        base.transform_calculate(text=SIGNED)
+        .mark_bar(height={"band": 0.8})
+        .encode(
+            x=alt.X("decibans:Q", title="decibans", axis=axis(tickCount=5)),
+            color=signed("decibans"),
+            tooltip=["term:N", "class:N", alt.Tooltip("text:N", title="decibans"), alt.Tooltip("count:Q", format=",")],
+        )
+    )
+    return alt.layer(drawn, zero(), *infinite(base, "decibans")).properties(width=SIDE, height=alt.Step(STEP))
+
+
+def waterfall(lines: Sequence[tuple[str, float]], heading: str, unit: str = "decibans") -> Any:
+    """One prediction from its prior to its sum: floating bars, each starting where the last one ended.
+
+    `lines` are names and numbers from top to bottom; the last is the sum.
+
+    >>> chart = waterfall([("prior", -5.0), ("age", 7.0), ("log-odds", 2.0)], "row 0")
+    >>> [(row["name"], row["start"], row["end"]) for row in chart.to_dict()["datasets"]["parts"]]
+    [('prior', 0.0, -5.0), ('age', -5.0, 2.0), ('log-odds', 0.0, 2.0)]
+    """
+    finite = drawable([{"value": value} for _, value in lines], "value")
+    rows: Rows = []
+    end = 0.0
+    for (_, value), name, row in zip(lines, numbered(name for name, _ in lines), finite, strict=True):
+        last = len(rows) == len(lines) - 1
+        start = 0.0 if last else end
+        # an infinite sum is drawn as far as its parts
+        end = end if last and not isfinite(value) else start + row["value"]
+        text = f"{value:+.1f}" if isfinite(value) else "+∞" if value > 0 else "−∞"
+        what = "sum" if last else "part"
+        rows.append({"name": name, "value": row["value"], "start": start, "end": end, "text": text, "what": what})
+    return with_data(floating(unit).properties(title=title(heading)), parts=rows, zero=ZERO)
+
+
+def floating(unit: str = "decibans") -> Any:
+    """Floating bars without their parts; `text` stands at the far end."""
+    alt = altair()
+    base = alt.Chart(data("parts")).encode(y=names_axis("name"))
+    numbers = alt.Tooltip("value:Q", format="+.4~g", title=unit), alt.Tooltip("end:Q", format="+.4~g", title="so far")
+    bars = base.mark_bar(height={"band": 0.75}).encode(
+        # with room for numbers
+        x=alt.X("start:Q", title=unit, axis=axis(tickCount=6), scale=alt.Scale(padding=40, nice=False)),
+        x2="end:Q",
+        color=signed("value"),
+        opacity=alt.condition("datum.what === 'sum'", alt.value(1), alt.value(0.75)),
+        tooltip=["name:N", *numbers],
+    )
+    right = base.transform_filter("datum.value >= 0").mark_text(align="left", dx=4, color=INK, fontSize=11)
+    left = base.transform_filter("datum.value < 0").mark_text(align="right", dx=-4, color=INK, fontSize=11)
+    texts = (mark.encode(x="end:Q", text="text:N") for mark in (right, left))
+    return alt.layer(zero(), bars, *texts).properties(width=1.4 * SIDE, height=alt.Step(STEP))

@@ -1,0 +1,208 @@
+"""Charts of evaluations: ROC, precision and recall, calibration, confusion, and residuals of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from deciban.plots.chart_parts import (
+    COLOURS,
+    DIAGONAL,
+    FOR,
+    INK,
+    SIDE,
+    Figure,
+    Rows,
+    altair,
+    axis,
+    colour,
+    data,
+    diagonal,
+    rows_of,
+    side,
+    title,
+    unreserved,
+    with_data,
+)
+
+PERCENT = ".4~g"
+
+
+def roc(curves: Sequence[Figure], heading: str) -> Any:
+    """Sensitivity against the false positive rate. A curve is `{"line": its name, "roc": table}`.
+
+    The tables hold false_positive_rate, sensitivity and threshold. With more than one curve there is a legend.
+    """
+    rows = [
+        {"line": curve["line"], "order": i, "x": x, "y": y, "threshold": threshold}
+        for curve in curves
+        for i, (x, y, threshold) in enumerate(curve["roc"]["rows"])
+    ]
+    lines = [curve["line"] for curve in curves]
+    drawn = roc_lines(lines).properties(title=title(heading))
+    return with_data(drawn, diagonal=DIAGONAL, curve=rows)
+
+
+def roc_lines(lines: Sequence[str], *, marked: bool = False) -> Any:
+    """The chart without its points; if marked, with the point of a threshold."""
+    across, up = "false positive rate (1 − specificity)", "sensitivity"
+    return _square(diagonal(), *_lines(lines, across, up, "AUC (95% interval)"), *([_point()] if marked else []))
+
+
+def precision_recall(curves: Sequence[Figure], heading: str) -> Any:
+    """Precision against recall. A curve is `{"line": its name, "precision_recall": table, "positives", "negatives"}`.
+
+    The tables hold recall, precision and threshold. One curve has a line at the precision of random
+    predictions.
+    """
+    rows = [
+        {"line": curve["line"], "order": i, "x": x, "y": y, "threshold": threshold}
+        for curve in curves
+        for i, (x, y, threshold) in enumerate(curve["precision_recall"]["rows"])
+    ]
+    drawn = precision_lines([curve["line"] for curve in curves]).properties(title=title(heading))
+    return with_data(drawn, curve=rows, diagonal=_at_random(*curves) if len(curves) == 1 else [])
+
+
+def _at_random(curve: Figure) -> Rows:
+    """A horizontal line at the share of positives.
+
+    >>> _at_random({"positives": 1, "negatives": 3})
+    [{'x': 0, 'y': 0.25}, {'x': 1, 'y': 0.25}]
+    """
+    rows = curve["positives"] + curve["negatives"]
+    return [{"x": x, "y": curve["positives"] / rows} for x in (0, 1)] if rows else []
+
+
+def precision_lines(lines: Sequence[str], *, marked: bool = False) -> Any:
+    """The chart without its points; if marked, with the point of a threshold."""
+    drawn = _lines(lines, "recall (sensitivity)", "precision", "average precision")
+    return _square(diagonal(), *drawn, *([_point()] if marked else []))
+
+
+def _lines(lines: Sequence[str], across: str, up: str, legend: str) -> tuple[Any, Any]:
+    """Curves within the unit square, and invisible points for their tooltips."""
+    alt = altair()
+    base = alt.Chart(data("curve")).encode(
+        x=alt.X(**side("x", across, (0, 1))),
+        y=alt.Y(**side("y", up, (0, 1))),
+        color=colour("line", lines, legend, "stroke", shown=len(lines) > 1),
+    )
+    points = base.mark_point(opacity=0, size=60).encode(
+        tooltip=[
+            alt.Tooltip("threshold:Q", format=PERCENT),
+            alt.Tooltip("x:Q", format=PERCENT, title=across.split(" (")[0]),
+            alt.Tooltip("y:Q", format=PERCENT, title=up),
+        ]
+    )
+    return base.mark_line(strokeWidth=2).encode(order="order:Q"), points
+
+
+def _point() -> Any:
+    """The point of a threshold: the data set `threshold` (x, y)."""
+    dot = altair().Chart(data("threshold")).mark_point(filled=True, size=130, color=INK, opacity=1)
+    return dot.encode(x="x:Q", y="y:Q")
+
+
+def _square(*layers: Any) -> Any:
+    return altair().layer(*layers).properties(width=SIDE, height=SIDE)
+
+
+def calibration(bins: Figure, heading: str, across: str, up: str) -> Any:
+    """Observed share of the class against its predicted probability, in bins; below, the rows of each bin.
+
+    A calibrated model lies on the diagonal; bars are intervals, from observed_low to observed_high.
+    """
+    drawn = calibration_bins(across, up)
+    drawn.vconcat[0].title = title(heading)
+    return with_data(drawn, diagonal=DIAGONAL, bins=rows_of(bins))
+
+
+def calibration_bins(across: str, up: str) -> Any:
+    """The chart without its bins."""
+    alt = altair()
+    shown = ("predicted", "observed", "observed_low", "observed_high", "rows")
+    base = alt.Chart(data("bins")).encode(tooltip=[alt.Tooltip(f"{field}:Q", format=PERCENT) for field in shown])
+    curve = base.encode(x=alt.X(**side("predicted", across, (0, 1))), y=alt.Y(**side("observed", up, (0, 1))))
+    line = curve.mark_line(color=FOR, strokeWidth=2, point=alt.OverlayMarkDef(color=FOR, size=60))
+    ranges = base.mark_rule(color=FOR, strokeWidth=1.5, opacity=0.6).encode(
+        x="predicted:Q", y="observed_low:Q", y2="observed_high:Q"
+    )
+    above = alt.layer(diagonal(), line, ranges).properties(width=SIDE, height=SIDE)
+    below = base.mark_bar(color=FOR, opacity=0.6, stroke="white").encode(
+        x=alt.X("low:Q", bin="binned", scale=alt.Scale(domain=[0, 1]), title=None, axis=None),
+        x2="high:Q",
+        y=alt.Y("rows:Q", title="rows", axis=axis(tickCount=3, grid=False)),
+    )
+    return alt.vconcat(above, below.properties(width=SIDE, height=60), spacing=8)
+
+
+def confusion(names: Sequence[str], counts: Sequence[Sequence[float]], heading: str) -> Any:
+    """Rows by true and predicted class; the colour is their share of the true class."""
+    alt = altair()
+    cell = min(64, max(10, 480 // len(names)))
+    size = cell * len(names)
+    above = alt.Axis(orient="top", labelAngle=_angle(names, cell))
+    sides: dict[str, Any] = {"sort": [*map(unreserved, names)], "type": "nominal"}
+    base = alt.Chart(data("confusion")).encode(
+        x=alt.X("predicted", title="predicted class", axis=above, **sides),
+        y=alt.Y("true", title="true class", **sides),
+        tooltip=["true:N", "predicted:N", "rows:Q", alt.Tooltip("share:Q", format=".1%")],
+    )
+    share = alt.Color(
+        "share:Q",
+        scale=alt.Scale(domain=[0, 1], range=["white", "#08519C"], interpolate="rgb"),
+        legend=alt.Legend(title=["share of the", "true class"], format=".0%", gradientLength=min(size, 200)),
+    )
+    layers = [base.mark_rect(stroke="#DDDDDD").encode(color=share)]
+    if cell >= 20:  # numbers in smaller cells are unreadable; the tooltip has them
+        font = min(13.0, 1.5 * cell / max(len(_count(n)) for row in counts for n in row))
+        text = base.mark_text(fontSize=font).encode(text="text:N")
+        layers.append(text.encode(color=alt.condition("datum.share > 0.5", alt.value("white"), alt.value("black"))))
+    drawn = alt.layer(*layers).properties(width=size, height=size, title=title(heading))
+    return with_data(drawn, confusion=_confusion_rows(names, counts))
+
+
+def _confusion_rows(names: Sequence[str], counts: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
+    return [
+        {
+            "true": true,
+            "predicted": predicted,
+            "rows": n,
+            "share": n / sum(row) if sum(row) else None,
+            "text": _count(n),
+        }
+        for true, row in zip(names, counts, strict=True)
+        for predicted, n in zip(names, row, strict=True)
+    ]
+
+
+def _count(n: float) -> str:
+    return f"{n:,.0f}" if float(n).is_integer() else f"{n:,.5g}"
+
+
+def _angle(names: Sequence[str], width: int) -> int:
+    """0 for names that fit, of about 6 pixels a letter."""
+    return 0 if 6 * max(map(len, names)) <= width else -45
+
+
+def residuals(table: Figure, heading: str = "Observed against predicted") -> Any:
+    """Observed against predicted mean; a perfect model lies on the diagonal."""
+    rows = rows_of(table)
+    numbers = [row[field] for row in rows for field in ("predicted", "observed") if row[field] is not None]
+    ends = [{"x": x, "y": x} for x in (min(numbers, default=0.0), max(numbers, default=1.0))]
+    return with_data(scatter().properties(title=title(heading)), residuals=rows, diagonal=ends)
+
+
+def scatter() -> Any:
+    """The chart without its points."""
+    alt = altair()
+    away = alt.Scale(zero=False)
+    plain = axis(grid=False, tickCount=6)
+    dots = alt.Chart(data("residuals")).mark_circle(color=COLOURS[0], size=22, opacity=0.5)
+    drawn = dots.encode(
+        x=alt.X("predicted:Q", title="predicted mean", scale=away, axis=plain),
+        y=alt.Y("observed:Q", title="observed", scale=away, axis=plain),
+        tooltip=[alt.Tooltip(f"{field}:Q", format=".4~g") for field in ("predicted", "observed")],
+    )
+    return alt.layer(diagonal(), drawn).properties(width=SIDE, height=SIDE)

@@ -1,0 +1,267 @@
+"""Frames over tables: pandas, polars, pyarrow and duckdb say the same of the same cells."""
+
+import decimal
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import deciban as db
+from deciban.data import frame_of, split_label
+from deciban.data.arrow import TableFrame
+from deciban.data.batch import MISSING
+
+NAN = float("nan")
+
+
+def cells(frame, column=0):
+    """The values of a column as Categorical reads them; None where missing."""
+    coded = frame.coded([column])
+    return [None if code == MISSING else coded.levels[0][code] for code in coded.codes[:, 0].tolist()]
+
+
+def numbers(frame, column=0):
+    return [None if np.isnan(v) else v for v in frame.numbers([column])[:, 0].tolist()]
+
+
+TEXT = ["b", None, "a", "b"]
+TEXTS = {
+    "pandas str": lambda: pd.DataFrame({"x": pd.Series(TEXT, dtype="str")}),
+    "pandas object": lambda: pd.DataFrame({"x": pd.Series(TEXT, dtype=object)}),
+    "pandas object with NaN": lambda: pd.DataFrame({"x": pd.Series(["b", NAN, "a", "b"], dtype=object)}),
+    "pandas string": lambda: pd.DataFrame({"x": pd.Series(TEXT, dtype="string")}),
+    "pandas categorical": lambda: pd.DataFrame({"x": pd.Categorical(TEXT, categories=["never", "b", "a"])}),
+    "polars": lambda: pl.DataFrame({"x": TEXT}),
+    "polars Categorical": lambda: pl.DataFrame({"x": pl.Series(TEXT, dtype=pl.Categorical)}),
+    "polars Enum": lambda: pl.DataFrame({"x": pl.Series(TEXT, dtype=pl.Enum(["never", "b", "a"]))}),
+    "polars in chunks": lambda: pl.concat(
+        [pl.DataFrame({"x": TEXT[:1]}), pl.DataFrame({"x": TEXT[1:]})], rechunk=False
+    ),
+    "pyarrow": lambda: pa.table({"x": TEXT}),
+    "pyarrow large": lambda: pa.table({"x": pa.array(TEXT, pa.large_string())}),
+    "pyarrow view": lambda: pa.table({"x": pa.array(TEXT, pa.string_view())}),
+    "pyarrow in chunks": lambda: pa.table({"x": pa.chunked_array([["b"], [None, "a"], [], ["b"]])}),
+    "pyarrow dictionary": lambda: pa.table({"x": pa.array(TEXT).dictionary_encode()}),
+    "pyarrow record batch": lambda: pa.record_batch({"x": pa.array(TEXT)}),
+    "duckdb": lambda: duckdb.from_arrow(pa.table({"x": TEXT})),
+    "duckdb enum": lambda: duckdb.sql("select unnest(['b', null, 'a', 'b']::enum('a', 'b', 'never')[]) as x"),
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_text_is_read_with_its_holes(kind):
+    frame = frame_of(TEXTS[kind]())
+    assert (frame.names, frame.kinds, frame.rows) == (("x",), ("category",), 4)
+    assert cells(frame) == TEXT
+    assert frame.cell(0, 0) == "b"
+    assert frame.codes([0], (("a", "z"),)).ravel().tolist() == [-2, -1, 0, -2]
+    assert cells(frame.slice(1, 3)) == [None, "a"]
+    assert cells(frame.take(np.array([3, 1]))) == ["b", None]
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_categories_never_used_are_not_learned(kind):
+    table = TEXTS[kind]()
+    tables = {found.title: found for found in db.NaiveBayes().fit(table, [0, 0, 1, 1]).summary().tables}
+    assert tables["x (Categorical)"].header == ("class", "a", "b")
+
+
+NUMBERS = {
+    "pandas": (lambda: pd.DataFrame({"x": [1.5, NAN, 3.0]}), [1.5, None, 3.0]),
+    "pandas nullable integers": (lambda: pd.DataFrame({"x": pd.array([1, None, 3], dtype="Int64")}), [1, None, 3]),
+    "pandas nullable small": (lambda: pd.DataFrame({"x": pd.array([1, None, 3], dtype="UInt8")}), [1, None, 3]),
+    "pandas nullable floats": (lambda: pd.DataFrame({"x": pd.array([1.5, None, 3], dtype="Float64")}), [1.5, None, 3]),
+    "pandas arrow": (lambda: pd.DataFrame({"x": pd.array([1, None, 3], dtype="int32[pyarrow]")}), [1, None, 3]),
+    "pandas objects": (lambda: pd.DataFrame({"x": pd.Series([1, None, 2.5], dtype=object)}), [1, None, 2.5]),
+    "polars null": (lambda: pl.DataFrame({"x": [1.5, None, 3.0]}), [1.5, None, 3.0]),
+    "polars NaN": (lambda: pl.DataFrame({"x": [1.5, NAN, 3.0]}), [1.5, None, 3.0]),
+    "polars both": (lambda: pl.DataFrame({"x": [None, NAN, 3.0]}), [None, None, 3.0]),
+    "polars integers": (lambda: pl.DataFrame({"x": pl.Series([1, None, 3], dtype=pl.Int16)}), [1, None, 3]),
+    "pyarrow NaN": (lambda: pa.table({"x": pa.array([1.5, NAN, None])}), [1.5, None, None]),
+    "pyarrow float32": (lambda: pa.table({"x": pa.array([1.5, None, 3.0], pa.float32())}), [1.5, None, 3.0]),
+    "pyarrow float16": (
+        lambda: pa.table({"x": pa.array([np.float16(1.5), None, np.float16(3)], pa.float16())}),
+        [1.5, None, 3.0],
+    ),
+    "pyarrow decimal": (lambda: pa.table({"x": [decimal.Decimal("1.5"), None, decimal.Decimal(3)]}), [1.5, None, 3.0]),
+    "pyarrow chunks": (lambda: pa.table({"x": pa.chunked_array([[1], [None, 3]])}), [1, None, 3]),
+    "duckdb": (lambda: duckdb.sql("select unnest([1.5, null, 3]) as x"), [1.5, None, 3.0]),
+    "duckdb hugeint": (lambda: duckdb.sql("select unnest([1, null, 3]::hugeint[]) as x"), [1, None, 3]),
+}
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_numbers_are_read_with_their_holes(kind):
+    make, expected = NUMBERS[kind]
+    frame = frame_of(make())
+    assert frame.kinds == ("number",)
+    assert numbers(frame) == expected
+    assert cells(frame) == expected
+
+
+def test_whole_floats_and_integers_are_one_level():
+    for table in (pd.DataFrame({"x": [1.0, 2.5]}), pl.DataFrame({"x": [1.0, 2.5]}), pa.table({"x": [1.0, 2.5]})):
+        first, second = cells(frame_of(table))
+        assert (first, type(first), second) == (1, int, 2.5)
+
+
+def test_integers_beyond_53_bits_are_rounded_as_numpy_does():
+    whole = [2**60 + 1, 2**63 - 1, -(2**63)]
+    assert numbers(frame_of(pa.table({"x": whole}))) == np.array(whole).astype(float).tolist()
+    assert cells(frame_of(pa.table({"x": whole}))) == whole
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pd.DataFrame,
+        lambda columns: pd.DataFrame(columns, dtype="boolean"),
+        pl.DataFrame,
+        pa.table,
+        lambda columns: duckdb.from_arrow(pa.table(columns)),
+    ],
+    ids=["pandas", "pandas nullable", "polars", "pyarrow", "duckdb"],
+)
+def test_truth_is_boolean(make):
+    frame = frame_of(make({"x": [True, False]}))
+    assert frame.kinds == ("boolean",)
+    assert numbers(frame) == [1.0, 0.0]
+    assert cells(frame) == [True, False]
+
+
+def test_truth_with_holes_keeps_them():
+    for table in (pl.DataFrame({"x": [True, None]}), pd.DataFrame({"x": pd.array([True, None], dtype="boolean")})):
+        assert (numbers(frame_of(table)), cells(frame_of(table))) == ([1.0, None], [True, None])
+
+
+def test_a_column_of_nulls_is_empty():
+    for make in (pd.DataFrame, pl.DataFrame, pa.table):
+        frame = frame_of(make({"x": [None, None]}))
+        assert frame.kinds == ("empty",)
+        assert (numbers(frame), cells(frame)) == ([None, None], [None, None])
+    assert cells(frame_of(pd.DataFrame({"x": pd.Categorical([None, None])}))) == [None, None]
+
+
+# Dictionaries --------------------------------------------------------------------------------------------------------
+
+
+def dictionary(indices, values):
+    return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int8()), pa.array(values))
+
+
+ODD_DICTIONARIES = {
+    "another for each chunk": (
+        pa.chunked_array([dictionary([0, 1], ["a", "b"]), dictionary([0, 1, None], ["b", "c"])]),
+        ["a", "b", "b", "c", None],
+    ),
+    "null among the values": (dictionary([0, 1, 2, None], ["a", None, "b"]), ["a", None, "b", None]),
+    "one value twice": (dictionary([0, 1, 2, 2], ["a", "a", "b"]), ["a", "a", "b", "b"]),
+    "null and doubles, by chunk": (
+        pa.chunked_array([dictionary([0, 1, 2], ["a", None, "a"]), dictionary([1, 0], [None, "b"])]),
+        ["a", None, "a", "b", None],
+    ),
+    "numbers": (dictionary([1, 0, None], [10, 20]), [20, 10, None]),
+    "values never used": (dictionary([2, 2], ["x", "y", "a"]), ["a", "a"]),
+    "no rows at all": (dictionary([], pa.array([], pa.string())), []),
+}
+
+
+@pytest.mark.parametrize("kind", ODD_DICTIONARIES)
+def test_dictionaries_of_any_shape_are_read(kind):
+    column, expected = ODD_DICTIONARIES[kind]
+    assert cells(frame_of(pa.table({"x": column}))) == expected
+
+
+def test_dictionaries_that_differ_by_batch_learn_the_same():
+    chunks = [dictionary([0, 1, 1], ["b", "a"]), dictionary([0, 1, None], ["a", "c"])]
+    labels = [0, 1, 0, 1, 1, 0]
+    model = db.NaiveBayes().fit(pa.table({"x": chunks[0]}), labels[:3])
+    model.partial_fit(pa.table({"x": chunks[1]}), labels[3:])
+    plain = pa.table({"x": ["b", "a", "a", "a", "c", None]})
+    expected = db.NaiveBayes().fit(plain, labels)
+    np.testing.assert_array_equal(model.predict_proba(plain), expected.predict_proba(plain))
+    np.testing.assert_array_equal(
+        model.predict_proba(pa.table({"x": pa.chunked_array(chunks)})), expected.predict_proba(plain)
+    )
+
+
+# Tables --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "index", [pd.Index([5, 6], name="key"), pd.MultiIndex.from_tuples([("a", 1), ("b", 2)], names=["u", "v"])]
+)
+def test_a_pandas_index_is_no_column(index):
+    table = pd.DataFrame({"x": [1.0, 2.0]}, index=index)
+    assert frame_of(table).names == ("x",)
+    assert db.NaiveBayes().fit(table, ["a", "b"]).feature_names_in_.tolist() == ["x"]
+
+
+def test_a_pandas_subclass_is_pandas():
+    class Table(pd.DataFrame):
+        pass
+
+    assert frame_of(Table({"x": [1.0]}, index=pd.Index([3], name="key"))).names == ("x",)
+
+
+def test_pandas_names_that_are_no_text_are_spelled_out():
+    assert frame_of(pd.DataFrame(np.eye(2))).names == ("0", "1")
+    assert frame_of(pd.DataFrame({("a", 1): [1]})).names == ("('a', 1)",)
+
+
+def test_arrays_of_objects_are_typed_by_column():
+    x = np.array([["u", 1, 1.5, True, None], [None, None, None, None, None]], dtype=object)
+    frame = frame_of(x)
+    assert isinstance(frame, TableFrame)
+    assert frame.kinds == ("category", "number", "number", "boolean", "empty")
+    assert list(frame.names) == [0, 1, 2, 3, 4]
+    assert frame_of(np.array([["u"], ["v"]])).kinds == ("category",)
+
+
+def test_the_label_column_is_taken_out():
+    frame, labels = split_label(pa.table({"a": [1, 2], "y": ["u", "v"], "b": [3, 4]}), "y")
+    assert (frame.names, frame.kinds, labels.to_pylist()) == (("a", "b"), ("number", "number"), ["u", "v"])
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (pa.array([[1], [2]]), "list"),
+        (pa.array([{"a": 1}, {"a": 2}]), "struct"),
+        (pa.array([b"x", b"y"]), "binary"),
+    ],
+)
+def test_columns_that_are_neither_numbers_nor_text_are_refused_by_name(column, kind):
+    with pytest.raises(db.DecibanError, match=f"column 'x' is of type {kind}"):
+        frame_of(pa.table({"x": column}))
+
+
+@pytest.mark.parametrize("series", [pd.Series([1.0, 2.0]), pl.Series([1.0, 2.0])], ids=["pandas", "polars"])
+def test_a_single_column_is_no_table(series):
+    with pytest.raises(db.DecibanError, match=r"a Series is one column of one: use X.to_frame"):
+        db.NaiveBayes().fit(series, [0, 1])
+    assert db.NaiveBayes().fit(series.to_frame(), [0, 1]).n_features_in_ == 1
+
+
+def test_every_kind_of_table_gives_the_same_model():
+    columns = {
+        "a": [1.0, None, 3.0, 4.5],
+        "b": ["u", "v", None, "u"],
+        "c": [1, 2, 2, 1],
+        "d": [True, False, True, True],
+    }
+    tables = [
+        pa.table(columns),
+        pl.DataFrame(columns),
+        pd.DataFrame(columns),
+        duckdb.from_arrow(pa.table(columns)),
+        pa.RecordBatchReader.from_batches(pa.table(columns).schema, pa.table(columns).to_batches(1)),
+    ]
+    posteriors = [db.NaiveBayes().fit(t, list("nyny")).predict_proba(tables[0]) for t in tables]
+    for posterior in posteriors[1:]:
+        np.testing.assert_array_equal(posterior, posteriors[0])
+    for table in tables[:4]:
+        np.testing.assert_array_equal(db.NaiveBayes().fit(tables[0], list("nyny")).predict_proba(table), posteriors[0])

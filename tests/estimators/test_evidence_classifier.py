@@ -1,0 +1,1036 @@
+"""EvidenceClassifier: a sum of decibans that is calibrated, whatever repeats, is noise, is missing or comes late."""
+
+import copy
+import os
+import warnings
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from scipy.special import softmax
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.exceptions import NotFittedError
+
+import deciban as db
+import deciban.data
+from deciban.contributions import DECIBANS
+from deciban.estimators.importances import ROWS
+from deciban.evidence.folds import MOST_ROWS
+from tests.data.files.written import FILES, STREAMS
+from tests.evidence.reference import mixed
+
+N = 240
+REAL = pytest.mark.skipif("DECIBAN_DATA" not in os.environ, reason="real tables: set DECIBAN_DATA")
+
+
+def model(**settings):
+    """With fewer trees than by default, which takes less time."""
+    return db.EvidenceClassifier(**({"trees": 16} | settings))
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return mixed(N)
+
+
+@pytest.fixture(scope="module")
+def fitted(rows):
+    """Not to be changed."""
+    return model().fit(*rows)
+
+
+@pytest.fixture
+def learned(fitted):
+    return copy.deepcopy(fitted)
+
+
+def log_loss(found, X, y):
+    place = {label: k for k, label in enumerate(found.classes_.tolist())}
+    proba = found.predict_proba(X)
+    return -np.log(proba[np.arange(len(y)), [place[label] for label in np.asarray(y).tolist()]]).mean()
+
+
+def same_predictions(a, b, X, atol=1e-12):
+    assert a.classes_.tolist() == b.classes_.tolist()
+    np.testing.assert_allclose(a.predict_proba(X), b.predict_proba(X), rtol=0, atol=atol)
+
+
+def own_weight(found, name):
+    """The largest weight of a piece that is of this column alone."""
+    pieces = zip(found.weights_.columns, found.weights_.values, strict=True)
+    return max((float(values.max()) for columns, values in pieces if columns == (name,)), default=0.0)
+
+
+# What it says --------------------------------------------------------------------------------------------------------
+
+
+def test_predictions_agree_with_each_other(fitted, rows):
+    X, _ = rows
+    logs = fitted.predict_log_proba(X)
+    np.testing.assert_allclose(fitted.predict_proba(X), np.exp(logs), rtol=1e-12)
+    np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(softmax(fitted.predict_joint_log_proba(X), axis=1), np.exp(logs), rtol=1e-10)
+    np.testing.assert_array_equal(fitted.predict(X), fitted.classes_[logs.argmax(axis=1)])
+
+
+def test_explanations_are_sums_of_decibans_that_are_the_log_odds(fitted, rows):
+    X, _ = rows
+    found = fitted.explain(X)
+    logs = fitted.predict_log_proba(X)
+    for target, against in ((0, 1), (2, 0)):
+        odds = (logs[:, target] - logs[:, against]) * DECIBANS
+        told = found.decibans(fitted.classes_[target], fitted.classes_[against])
+        np.testing.assert_allclose(told.sum(axis=1), odds, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(softmax(found.joint, axis=1), np.exp(logs), atol=1e-10)
+
+
+def test_explanations_are_by_columns_or_by_pairs(fitted, rows):
+    X, _ = rows
+    by_column, by_pair = fitted.explain(X[:30]), fitted.explain(X[:30], by="pair")
+    assert by_column.names == ("prior", *X.columns, "intercept", f"limit of {N} rows")
+    pairs = by_pair.names[1 + len(X.columns) : -2]
+    assert "left + right" in pairs
+    assert all({*name.split(" + ")} < {*X.columns} for name in pairs)
+    np.testing.assert_allclose(by_pair.joint, by_column.joint, rtol=1e-9, atol=1e-9)
+    left, right = X["left"].iloc[0], X["right"].iloc[0]
+    assert f"left = {left}, right = {right}" in dict(by_pair.lines(0, most=99))
+    with pytest.raises(ValueError, match="by must be 'column' or 'pair', not 'row'"):
+        fitted.explain(X, by="row")
+
+
+def test_the_prior_is_that_of_the_classes_and_the_bias_is_the_intercept(fitted, rows):
+    X, y = rows
+    found = fitted.explain(X[:4])
+    share = np.unique(y, return_counts=True)[1] / len(y)
+    np.testing.assert_allclose(found.nats[:, 0], np.tile(np.log(share), (4, 1)), rtol=1e-12)
+    np.testing.assert_array_equal(found.nats[:, -2], np.tile(fitted.weights_.bias, (4, 1)))
+    assert [label for label, _ in found.lines()][-3:] == ["intercept", f"limit of {N} rows", "log-odds"]
+
+
+def test_summary_ranks_columns_and_shows_weights(fitted, rows):
+    summary = fitted.summary()
+    prior, columns, weights = summary.tables
+    assert [row[0] for row in prior.rows] == ["egg", "ham", "spam"]
+    told = [row[1] for row in columns.rows]
+    assert told == sorted(told, reverse=True)
+    assert columns.rows[0][0] in ("code", "left + right")
+    assert all(max(row[2:]) > 0 for row in weights.rows)
+    assert {"pair", "value"} <= {row[1] for row in weights.rows}
+    assert "EvidenceClassifier: 240 rows, 3 classes, 7 columns" in str(summary)
+    assert fitted.n_parameters_ > 100
+
+
+def test_parameters_are_those_of_blocks_that_count(rows):
+    X, y = rows
+    assert model().fit(X, ["same"] * N).n_parameters_ == 0
+    found = model(trees=0, pairs=0).fit(X[["code"]], y)
+    used = np.count_nonzero(found.weights_.values)
+    assert {"value"} <= set(found.weights_.kinds) <= {"value", "linear", "quadratic"}
+    assert found.n_parameters_ >= (3 - 1) * 3 + used + 2 * 2  # a table of three values, weights, bias and prior
+
+
+def test_summary_lists_columns_without_evidence(rows):
+    X, y = rows
+    found = model(trees=0).fit(X.assign(constant=1.0, nothing=None, identifier=[f"id {i}" for i in range(N)]), y)
+    assert found.summary().notes == (
+        "no evidence from 'constant': constant",
+        "no evidence from 'nothing': missing in every row",
+        "no evidence from 'identifier': different in every row (an identifier)",
+    )
+
+
+def test_it_foretells_better_than_naive_bayes_where_columns_go_together(rows):
+    T, t = mixed(1000, seed=1)
+    X, y = rows
+    plain = db.NaiveBayes(missing="category").fit(X, y)
+    assert log_loss(model().fit(X, y), T, t) < log_loss(plain, T, t) - 0.1
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
+def test_it_foretells_rows_that_it_never_saw(load):
+    X, y = load(return_X_y=True)
+    held = np.arange(len(y)) % 3 == 0
+    found = db.EvidenceClassifier().fit(X[~held], y[~held])
+    assert log_loss(found, X[held], y[held]) < 0.25
+    assert found.score(X[held], y[held]) > 0.92
+
+
+def test_probabilities_are_calibrated():
+    """Of rows with a probability of about p, about p are of that class; plain naive Bayes is overconfident by far."""
+    X, y = mixed(1500, classes=2)
+    T, t = mixed(6000, seed=1, classes=2)
+    for copies in range(4):
+        X, T = (table.assign(**{f"height {copies}": table["height"]}) for table in (X, T))
+    found, plain = model().fit(X, y), db.NaiveBayes().fit(X, y)
+
+    def worst(m):
+        p = m.predict_proba(T)[:, 1]
+        tenths = np.minimum((p * 10).astype(int), 9)
+        return max(
+            abs(p[tenths == k].mean() - (t[tenths == k] == m.classes_[1]).mean())
+            for k in range(10)
+            if (tenths == k).sum() > 100
+        )
+
+    assert worst(found) < 0.1
+    assert worst(plain) > 0.15
+
+
+def test_leave_one_out_tells_the_loss_of_new_rows():
+    """In the mean over some tables; the rows that were learned look better than they are."""
+    losses = []
+    for seed in range(4):
+        (X, y), (T, t) = mixed(500, seed), mixed(2000, 100 + seed)
+        found = model().fit(X, y)
+        losses.append([found.leave_one_out(X, y).log_loss, log_loss(found, X, y), log_loss(found, T, t)])
+    honest, inside, outside = np.mean(losses, axis=0)
+    assert abs(honest - outside) < 0.03
+    assert inside < outside - abs(honest - outside)
+
+
+def test_a_class_prior_acts_without_data(learned, rows):
+    X, _ = rows
+    before, share = learned.predict_log_proba(X), learned.weights_.prior_share
+    empirical = learned.class_count_ / N
+    unbounded = np.log((np.exp(before) - share * empirical) / (1 - share))
+    for prior in ([0.5, 0.25, 0.25], {"egg": 0.5, "ham": 0.25, "spam": 0.25}, np.array([0.5, 0.25, 0.25])):
+        learned.set_params(class_prior=prior)
+        z = unbounded + np.log([0.5, 0.25, 0.25]) - np.log(empirical)
+        expected = (1 - share) * softmax(z, axis=1) + share * np.array([0.5, 0.25, 0.25])
+        np.testing.assert_allclose(learned.predict_proba(X), expected, rtol=1e-7)
+    learned.set_params(class_prior="empirical")
+    np.testing.assert_array_equal(learned.predict_log_proba(X), before)
+
+
+# Settings ------------------------------------------------------------------------------------------------------------
+
+
+def test_pairs_and_trees_are_as_many_as_asked_for(rows):
+    X, y = rows
+    for pairs, trees in ((0, 0), (0, 3), (1, 0), (2, 5)):
+        kinds = db.EvidenceClassifier(pairs, trees).fit(X, y).generative_.plans
+        families = {type(plan.family).__name__: plan.family for plan in kinds}
+        assert len(families["Pairs"].pairs) == pairs if pairs else "Pairs" not in families
+        assert len(families["Forest"].starts) == trees + 1 if trees else "Forest" not in families
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"pairs": "x"}, "pairs must be 'auto'.*'x'"),
+        ({"pairs": -1}, "pairs must be 'auto'.*-1"),
+        ({"pairs": 1.5}, "pairs must be 'auto'.*1.5"),
+        ({"pairs": None}, "pairs must be 'auto'.*None"),
+        ({"max_weight_rows": 1}, "max_weight_rows must be .*2 or more.*1"),
+        ({"max_weight_rows": None}, "max_weight_rows must be .*2 or more.*None"),
+        ({"trees": -1}, "trees must be .*0 or more.*-1"),
+        ({"trees": 2.5}, "trees must be .*0 or more.*2.5"),
+        ({"random_state": -1}, "random_state must be .*-1"),
+        ({"random_state": 1 << 63}, "random_state must be"),
+    ],
+)
+def test_settings_are_checked(settings, words, rows):
+    with pytest.raises(ValueError, match=words):
+        db.EvidenceClassifier(**settings).fit(*rows)
+
+
+def test_there_is_no_equal_linear_model(fitted):
+    assert not hasattr(fitted, "to_linear")
+
+
+def test_it_must_be_fitted():
+    for ask in (
+        lambda m: m.predict([[1.0]]),
+        lambda m: m.refit_weights([[1.0]], [0]),
+        lambda m: m.empty_copy(),
+        lambda m: m.weights_,
+    ):
+        with pytest.raises(NotFittedError):
+            ask(db.EvidenceClassifier())
+
+
+# What must not matter ------------------------------------------------------------------------------------------------
+
+
+def test_two_fits_of_the_same_rows_are_the_same_bits(fitted, rows):
+    X, y = rows
+    again = model().fit(X, y)
+    assert again.predict_proba(X).tobytes() == fitted.predict_proba(X).tobytes()
+    assert again.weights_.values.tobytes() == fitted.weights_.values.tobytes()
+    assert str(again.summary()) == str(fitted.summary())
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("n", [60, 500, 1500])
+def test_the_order_of_rows_does_not_matter(n, classes):
+    X, y = mixed(n, classes=classes)
+    expected = model().fit(X, y)
+    for seed in range(2):
+        order = np.random.default_rng(seed).permutation(n)
+        found = model().fit(X.iloc[order], y[order])
+        same_predictions(found, expected, X, 1e-8)
+        np.testing.assert_allclose(found.feature_importances_, expected.feature_importances_, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_rows_that_repeat_does_not_matter(seed):
+    """More rows than the penalty is chosen by, of few different kinds."""
+    rng = np.random.default_rng(seed)
+    n = MOST_ROWS + 1000
+    X = pd.DataFrame(rng.choice(list("pqr"), (n, 4)), columns=list("abcd"))
+    y = (X["a"] == "p").to_numpy() * 1 + (X["b"] == "q") + (rng.random(n) < 0.3)
+    order = rng.permutation(n)
+    same_predictions(model().fit(X.iloc[order], y[order]), model().fit(X, y), X, 1e-8)
+
+
+@pytest.mark.parametrize("n", [60, 1000])
+def test_weights_equal_repeated_rows(n):
+    X, y = mixed(n)
+    times = np.random.default_rng(2).integers(0, 4, n)
+    again = np.repeat(np.arange(n), times)
+    weighed, repeated = model().fit(X, y, sample_weight=times), model().fit(X.iloc[again], y[again])
+    same_predictions(weighed, repeated, X, 1e-9)
+    if len(again) <= ROWS:
+        np.testing.assert_allclose(weighed.feature_importances_, repeated.feature_importances_, atol=1e-6)
+    assert weighed.leave_one_out(X, y, times).log_loss == pytest.approx(
+        repeated.leave_one_out(X.iloc[again], y[again]).log_loss, abs=1e-9
+    )
+
+
+def test_rows_of_weight_zero_are_absent(rows):
+    """They bring no class, no value, no number and no cut."""
+    X, y = rows
+    more, labels = mixed(40, seed=5)
+    more = more.assign(height=1e6, code="strange")
+    labels = np.where(np.arange(40) % 2, labels, "another")
+    weights = np.repeat([1.0, 0.0], [N, 40])
+    both = model().fit(pd.concat([X, more], ignore_index=True), np.concatenate([y, labels]), sample_weight=weights)
+    same_predictions(both, model().fit(X, y), X, 1e-9)
+    assert both.classes_.tolist() == ["egg", "ham", "spam"]
+
+
+def test_all_weights_may_be_scaled_a_little():
+    """Half of the weight is half of the rows: not the same model, but no other one."""
+    X, y = mixed(600)
+    found, expected = model().fit(X, y, sample_weight=np.full(600, 0.5)), model().fit(X, y)
+    assert np.abs(found.predict_proba(X) - expected.predict_proba(X)).mean() < 0.05
+
+
+def test_columns_may_stand_in_another_order(learned, rows):
+    X, y = rows
+    turned = X[X.columns[::-1]].assign(more=np.arange(N))
+    np.testing.assert_array_equal(learned.predict_proba(turned), learned.predict_proba(X))
+    np.testing.assert_array_equal(learned.explain(turned).nats, learned.explain(X).nats)
+    assert learned.leave_one_out(turned, y).log_loss == learned.leave_one_out(X, y).log_loss
+    same_predictions(copy.deepcopy(learned).refit_weights(turned, y), copy.deepcopy(learned).refit_weights(X, y), X)
+    again = copy.deepcopy(learned).partial_fit(turned, y)
+    same_predictions(again, copy.deepcopy(learned).partial_fit(X, y), X)
+    same_predictions(again.forget(turned, y), learned, X)
+
+
+def test_batches_do_not_matter(fitted, rows, monkeypatch):
+    X, y = rows
+    expected = fitted.predict_proba(X)
+    monkeypatch.setattr(deciban.data, "CELLS_PER_BATCH", 7 * 20)
+    np.testing.assert_allclose(fitted.predict_proba(X), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(model().fit(X, y).predict_proba(X), expected, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int64, np.int8, object, "list", "pandas", "Fortran"])
+def test_the_form_of_an_array_does_not_matter(kind):
+    rng = np.random.default_rng(3)
+    x = rng.integers(0, 9, (200, 4)).astype(float)
+    y = (x[:, 0] + rng.normal(0, 2, 200) > 4).astype(int)
+    forms = {"list": lambda: x.tolist(), "pandas": lambda: pd.DataFrame(x), "Fortran": lambda: np.asfortranarray(x)}
+    form = forms[kind]() if kind in forms else x.astype(kind)
+    found = model().fit(form, y)
+    np.testing.assert_allclose(found.predict_proba(form), model().fit(x, y).predict_proba(x), rtol=0, atol=1e-10)
+
+
+# What repeats, and what is noise -------------------------------------------------------------------------------------
+
+
+def repeated(n, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    X = pd.DataFrame(rng.normal(y[:, np.newaxis] * [1.0, 0.5, 0.3, 0.0], 1.0), columns=list("abcd"))
+    return X.assign(k=np.where(rng.random(n) < 0.6, y, rng.integers(0, 2, n)).astype(str)), y
+
+
+@pytest.mark.parametrize("n", [600, 4000])
+def test_two_copies_of_a_column_hardly_move_probabilities(n):
+    (X, y), (T, _) = repeated(n, 0), repeated(2000, 1)
+
+    def moved(make):
+        one = make().fit(X, y).predict_proba(T)
+        two = make().fit(X.assign(copy=X["a"]), y).predict_proba(T.assign(copy=T["a"]))
+        return np.abs(one - two).mean()
+
+    ours, plain = moved(db.EvidenceClassifier), moved(db.NaiveBayes)
+    assert ours < 0.01
+    assert plain > 5 * ours
+
+
+@REAL
+@pytest.mark.parametrize(("name", "column"), [("car", "safety"), ("vote", "physician-fee-freeze")])
+def test_two_copies_of_a_real_column_hardly_move_probabilities(name, column):
+    table = pd.read_csv(Path(os.environ["DECIBAN_DATA"]) / "tables" / f"{name}.csv")
+    X, y = table.iloc[:, :-1], table.iloc[:, -1].astype(str).to_numpy()
+    held = np.arange(len(y)) % 2 == 1
+
+    def moved(make):
+        one = make().fit(X[~held], y[~held]).predict_proba(X[held])
+        more = X.assign(copy=X[column])
+        return np.abs(make().fit(more[~held], y[~held]).predict_proba(more[held]) - one).mean()
+
+    ours, plain = moved(db.EvidenceClassifier), moved(db.NaiveBayes)
+    assert ours < 0.01
+    assert plain > 2 * ours
+
+
+USELESS = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "letters": lambda rng, n: rng.choice(list("pqr"), n),
+    "identifier": lambda rng, n: [f"id {i}" for i in rng.permutation(10 * n)[:n]],
+    "number": lambda rng, n: rng.permutation(100_000)[:n].astype(float),
+    "pairs of rows": lambda rng, n: [f"level {i // 2}" for i in rng.permutation(n)],
+    "constant": lambda rng, n: ["same"] * n,
+    "holes": lambda rng, n: np.where(rng.random(n) < 0.5, np.nan, 1.0),
+}
+
+
+@cache
+def without_it(seed):
+    """A table, rows to foretell, and how well these are foretold."""
+    (X, y), (T, t) = mixed(500, seed), mixed(1000, 50 + seed)
+    return X, y, T, t, log_loss(model().fit(X, y), T, t)
+
+
+@pytest.mark.parametrize("what", USELESS)
+def test_a_useless_column_does_not_hurt(what):
+    """Its own pieces have no weight (but for chance, in some of the tables), and new rows are foretold as well."""
+    worse, weight = [], []
+    for seed in range(8):
+        X, y, T, t, expected = without_it(seed)
+        rng = np.random.default_rng(100 + seed)
+        found = model().fit(X.assign(useless=USELESS[what](rng, 500)), y)
+        worse.append(log_loss(found, T.assign(useless=USELESS[what](rng, 1000)), t) - expected)
+        weight.append(own_weight(found, "useless"))
+    assert np.mean(worse) < 0.012
+    assert np.median(weight) == 0
+    if what in ("identifier", "pairs of rows", "constant"):
+        assert max(weight) == 0
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_levels_of_one_or_two_rows_do_not_leak(times):
+    """All that there is are levels of so many rows, both of one class: who looked at the row itself would know it."""
+    rng = np.random.default_rng(4)
+    y = np.repeat(rng.integers(0, 2, 300 // times), times)
+    X = pd.DataFrame({"a": [f"a{i // times}" for i in range(300)], "b": [f"b{i // times}" for i in range(300)]})
+    order = rng.permutation(300)
+    found = model().fit(X.iloc[order], y[order])
+    new = pd.DataFrame({"a": ["new"], "b": ["new"]})
+    np.testing.assert_allclose(found.predict_proba(new), [found.class_count_ / 300], atol=0.02)
+    assert not any(found.weights_.values.ravel())
+    np.testing.assert_allclose(found.predict_proba(X), np.tile(found.class_count_ / 300, (300, 1)), atol=0.02)
+
+
+def test_noise_is_not_believed():
+    """Nothing tells the class: probabilities are those of the classes, as far as chance allows."""
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame(rng.normal(size=(400, 8))).add_prefix("x").assign(k=rng.choice(list("uvw"), 400))
+    T = pd.DataFrame(rng.normal(size=(1000, 8))).add_prefix("x").assign(k=rng.choice(list("uvw"), 1000))
+    losses = []
+    for seed in range(5):
+        y = np.random.default_rng(seed).integers(0, 2, 400)
+        found = model().fit(X, y)
+        losses.append(log_loss(found, T, np.random.default_rng(seed + 50).integers(0, 2, 1000)))
+    assert np.mean(losses) < np.log(2) + 0.03
+
+
+# Small and odd tables ------------------------------------------------------------------------------------------------
+
+ODD = {
+    "one row": ([[1.0]], ["a"]),
+    "two rows": ([[1.0], [2.0]], ["a", "b"]),
+    "two rows of one class": ([[1.0], [2.0]], ["a", "a"]),
+    "two rows of text": ([["u"], ["v"]], ["a", "b"]),
+    "three rows": ([[1.0, 3.0], [2.0, 4.0], [3.0, 0.0]], ["a", "b", "b"]),
+    "constant": ([[1.0, 2.0]] * 8, ["a", "b"] * 4),
+    "all missing": ([[np.nan, np.nan]] * 8, ["a", "b", "b", "b"] * 2),
+    "all missing in a table": (pd.DataFrame({"x": [None] * 8, "z": [np.nan] * 8}), ["a", "b", "b", "b"] * 2),
+    "one there": ([[np.nan], [np.nan], [1.0], [np.nan]], ["a", "b", "a", "b"]),
+    "a class of one row": ([[float(i)] for i in range(12)], ["a"] * 6 + ["b"] * 5 + ["c"]),
+    "classes of one row each": ([[float(i)] for i in range(6)], list("abcdef")),
+    "huge": ([[1e150], [2e150], [3e150], [-1e150]] * 3, ["a", "b", "b", "a"] * 3),
+    "tiny": ([[1e-150], [2e-150], [3e-150], [-1e-150]] * 3, ["a", "b", "b", "a"] * 3),
+    "far from zero": ([[1e12 + i] for i in range(12)], ["a"] * 6 + ["b"] * 6),
+    "truths": ([[True, False], [False, False], [True, True], [False, True]] * 4, ["a", "b"] * 8),
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_odd_tables_have_finite_and_sensible_answers(what):
+    X, y = ODD[what]
+    found = db.EvidenceClassifier().fit(X, y)
+    proba = found.predict_proba(X)
+    assert np.isfinite(proba).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
+    found.summary()
+    found.explain(X)
+    judged = found.leave_one_out(X, y)
+    assert not np.isnan(judged.log_loss)
+    assert found.n_parameters_ >= 0
+
+
+@pytest.mark.parametrize("what", ["two rows", "two rows of text", "constant", "all missing", "all missing in a table"])
+def test_who_knows_nothing_says_the_prior(what):
+    X, y = ODD[what]
+    found = db.EvidenceClassifier().fit(X, y)
+    share = np.unique(y, return_counts=True)[1] / len(y)
+    np.testing.assert_allclose(found.predict_proba(X), np.tile(share, (len(y), 1)), atol=0.02)
+
+
+@pytest.mark.parametrize("y", [[0, 1, 1], [0, 0, 1, 1, 1, 2]])
+def test_the_only_row_of_a_class_does_not_make_it_impossible(y):
+    """Nothing is known but the prior: 1/3 is 1/3, though weights are learned from rows of other classes."""
+    found = db.EvidenceClassifier().fit([[np.nan]] * len(y), y)
+    np.testing.assert_allclose(found.predict_proba([[np.nan]]), [np.bincount(y) / len(y)], atol=0.02)
+
+
+def test_a_class_of_one_row_among_many():
+    X, y = mixed(300)
+    y = np.where(np.arange(300) == 11, "once", y)
+    found = model().fit(X, y)
+    T, t = mixed(1000, seed=1)
+    assert log_loss(found, T, t) < log_loss(model().fit(*mixed(300)), T, t) + 0.05
+    proba = found.predict_proba(T)[:, found.classes_.tolist().index("once")]
+    assert proba.max() < 0.5
+    assert proba.mean() < 0.05
+    judged = found.leave_one_out(X, y)
+    assert judged.rows == 300
+
+
+def test_many_columns_and_few_rows():
+    """500 columns of 100 rows; one tells the class."""
+    rng = np.random.default_rng(6)
+
+    def drawn(n):
+        y = rng.integers(0, 2, n)
+        x = rng.normal(size=(n, 500))
+        x[:, 7] += 4 * y
+        return x, y
+
+    (X, y), (T, t) = drawn(100), drawn(400)
+    found = db.EvidenceClassifier().fit(X, y)
+    proba = found.predict_proba(T)
+    assert np.isfinite(proba).all()
+    assert found.score(T, t) > 0.6
+    assert log_loss(found, T, t) < np.log(2)
+    assert own_weight(found, 7) > 0
+
+
+def test_sparse_counts_of_words():
+    rng = np.random.default_rng(7)
+    y = rng.integers(0, 3, 300)
+    counts = rng.poisson(0.1 + 0.6 * (np.arange(30) % 3 == y[:, np.newaxis])).astype(float)
+    found = model().fit(sp.csr_array(counts), y)
+    dense, sparse = found.predict_proba(counts), found.predict_proba(sp.csr_array(counts))
+    np.testing.assert_allclose(dense, sparse, rtol=1e-10, atol=1e-12)
+    assert found.score(sp.csr_array(counts), y) > 0.9
+    np.testing.assert_allclose(softmax(found.explain(counts).joint, axis=1), dense, atol=1e-9)
+    order = rng.permutation(300)
+    same_predictions(model().fit(sp.csr_array(counts[order]), y[order]), found, counts, 1e-8)
+    same_predictions(copy.deepcopy(found).partial_fit(counts, y).forget(counts, y), found, counts)
+    plain = db.NaiveBayes().fit(sp.csr_array(counts), y)
+    T = rng.poisson(0.1 + 0.6 * (np.arange(30) % 3 == y[:, np.newaxis])).astype(float)
+    assert log_loss(found, T, y) < log_loss(plain, T, y) + 0.02
+
+
+# More rows, other models ---------------------------------------------------------------------------------------------
+
+
+def test_parts_learned_from_a_blank_add_up_to_the_whole(fitted, rows):
+    X, y = rows
+    parts = [fitted.empty_copy().partial_fit(X[i::3], y[i::3]) for i in range(3)]
+    for whole in (parts[0] + parts[1] + parts[2], parts[2].merge(parts[0].merge(parts[1]))):
+        same_predictions(whole, fitted, X)
+        assert whole.class_count_.tolist() == fitted.class_count_.tolist()
+        np.testing.assert_allclose(whole.explain(X).nats, fitted.explain(X).nats, atol=1e-9)
+
+
+def test_parts_of_one_class_each_add_up_to_the_whole(fitted, rows):
+    X, y = rows
+    parts = [fitted.empty_copy().partial_fit(X[y == label], y[y == label]) for label in fitted.classes_]
+    same_predictions(parts[2] + parts[0] + parts[1], fitted, X)
+
+
+def test_a_blank_has_learned_nothing(fitted, rows):
+    X, y = rows
+    blank = fitted.empty_copy()
+    with pytest.raises(db.DecibanError, match="every row was forgotten"):
+        blank.predict(X)
+    assert blank.get_params() == fitted.get_params()
+    same_predictions(blank.partial_fit(X, y), fitted, X)
+    for empty in (fitted.empty_copy() + fitted, fitted + fitted.empty_copy()):
+        same_predictions(empty, fitted, X)
+    same_predictions((fitted.empty_copy() + fitted.empty_copy()).partial_fit(X, y), fitted, X)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_forgotten_rows_were_never_learned(learned, rows, weighted):
+    X, _ = rows
+    more, labels = mixed(80, seed=8)
+    weights = np.random.default_rng(9).random(80) if weighted else None
+    before, evidence = learned.predict_proba(X), learned.class_count_.tolist()
+    learned.partial_fit(more, labels, sample_weight=weights)
+    assert np.abs(learned.predict_proba(X) - before).max() > 1e-3
+    learned.forget(more, labels, sample_weight=weights)
+    np.testing.assert_allclose(learned.predict_proba(X), before, rtol=0, atol=1e-10)
+    assert learned.class_count_.tolist() == evidence
+
+
+def test_new_evidence_is_added_at_once_and_weights_stay(learned, rows):
+    X, y = rows
+    before = learned.weights_
+    more, labels = mixed(2000, seed=8)
+    T, t = mixed(2000, seed=1)
+    loss = log_loss(learned, T, t)
+    with pytest.warns(db.DecibanWarning, match="learned 2,240 rows, and its weights were fitted when it .* 240: refit"):
+        learned.partial_fit(more, labels)
+    assert learned.weights_ is before
+    assert log_loss(learned, T, t) < loss
+    later = log_loss(learned, T, t)
+    both = pd.concat([X, more], ignore_index=True), np.concatenate([y, labels])
+    assert learned.refit_weights(*both) is learned
+    assert learned.weights_.rows == N + 2000
+    assert log_loss(learned, T, t) < later + 0.005
+
+
+def test_weights_out_of_date_are_warned_of_once_until_they_are_refitted(learned, rows, tmp_path):
+    X, y = rows
+    silent = pytest.warns(db.DecibanWarning, match="refit them with model.refit_weights")
+    for _ in range(3):
+        learned.partial_fit(X, y)  # up to four times the rows of the fit: DecibanWarning would be an error
+    learned.save(tmp_path / "m.deciban")
+    with silent:
+        learned.partial_fit(X[:1], y[:1])
+    learned.partial_fit(X, y)
+    with silent:
+        db.load(tmp_path / "m.deciban").partial_fit(X[:1], y[:1])
+    learned.refit_weights(X, y)  # of all rows there are six now
+    for _ in range(5):
+        learned.partial_fit(X, y)
+
+
+def test_merging_models_counts_as_learning_their_rows(fitted, rows):
+    X, y = rows
+    part = fitted.empty_copy().partial_fit(X, y)
+    four = sum([fitted, part, part, part])
+    with pytest.warns(db.DecibanWarning, match=f"learned {5 * N:,} rows, .* had learned {N}:") as said:
+        more = sum([four, part, part, part])
+    assert len(said) == 1
+    assert more.class_count_.sum() == 7 * N
+    small = model().fit(X[:60], y[:60])
+    with pytest.warns(db.DecibanWarning) as said:  # of models fitted apart: weights of 60 rows each
+        sum([small] * 5)
+    assert [str(warning.message) for warning in said] == [
+        "the model has learned 300 rows, and its weights were fitted when it had learned 60: refit them with "
+        "model.refit_weights(X, y), or `deciban refit-weights MODEL ROWS`, on rows that it has learned"
+    ]
+
+
+def test_a_small_sample_for_weights_is_not_out_of_date(rows):
+    X, y = rows
+    found = model(max_weight_rows=30).fit(X, y)
+    assert 4 * found.weights_.rows < N
+    found.partial_fit(X, y).merge(found.empty_copy().partial_fit(X, y))
+
+
+def test_no_rows_change_nothing(learned, rows, tmp_path):
+    X, y = rows
+    table = X.assign(label=y)
+    table[:0].to_csv(tmp_path / "none.csv", index=False)
+    before = learned.generative_
+    batches = [(X[:0], y[:0]), (X[:0], []), (table[:0], "label"), (db.scan(tmp_path / "none.csv"), "label")]
+    for change in (learned.partial_fit, learned.forget):
+        for batch in batches:
+            assert change(*batch) is learned
+        assert change(X[:0], y[:0], sample_weight=[]) is learned
+        with pytest.raises(db.DecibanError, match=str(X.columns[0])):
+            change(X.iloc[:0, 1:], y[:0])
+    assert learned.generative_ is before
+    for refused in (learned.refit_weights, learned.leave_one_out, learned.fit):
+        with pytest.raises(db.DecibanError, match="no rows"):
+            refused(X[:0], y[:0])
+        with pytest.raises(db.DecibanError, match="no rows"):
+            refused(db.scan(tmp_path / "none.csv"), "label")
+
+
+def test_weights_of_the_same_rows_are_the_same(learned, fitted, rows):
+    X, y = rows
+    same_predictions(learned.refit_weights(X, y), fitted, X, 0)
+    np.testing.assert_array_equal(learned.weights_.values, fitted.weights_.values)
+    np.testing.assert_array_equal(learned.feature_importances_, fitted.feature_importances_)
+    times = np.arange(N) % 3
+    weighed = model().fit(X, y, sample_weight=times)
+    same_predictions(copy.deepcopy(weighed).refit_weights(X, y, sample_weight=times), weighed, X, 0)
+
+
+def test_weights_may_be_learned_from_other_rows(learned, rows):
+    """Rows of which no part is among what was learned need not be left out of it."""
+    T, t = mixed(1500, seed=1)
+    U, u = mixed(1500, seed=2)
+    before = log_loss(learned, U, u)
+    learned.refit_weights(T, t, held_out=True)
+    assert learned.weights_.rows == 1500
+    assert log_loss(learned, U, u) < before + 0.01
+    assert log_loss(learned, T, t) < log_loss(learned, U, u) + 0.05
+
+
+def test_rows_that_were_learned_are_not_new(rows):
+    """To judge rows by themselves is to believe what only they say."""
+    X, y = rows
+    noise = pd.DataFrame(np.random.default_rng(10).integers(0, 60, (N, 3)).astype(str)).add_prefix("n")
+    table = pd.concat([X, noise], axis=1)
+    honest = model(pairs=0).fit(table, y)
+    fooled = copy.deepcopy(honest).refit_weights(table, y, held_out=True)
+    assert log_loss(fooled, table, y) < honest.leave_one_out(table, y).log_loss - 0.1
+    T, t = mixed(1000, seed=1)
+    more = pd.DataFrame(np.random.default_rng(11).integers(0, 60, (1000, 3)).astype(str)).add_prefix("n")
+    T = pd.concat([T, more], axis=1)
+    assert log_loss(honest, T, t) < log_loss(fooled, T, t)
+
+
+def test_weights_cannot_be_learned_from_rows_of_unknown_classes(learned, rows):
+    X, y = rows
+    before = learned.weights_
+    y = np.where(np.arange(N) == 3, "another", y)
+    with pytest.raises(db.DecibanError, match=r"not training rows.*held_out=True"):
+        learned.refit_weights(X, y)
+    assert learned.weights_ is before
+    learned.refit_weights(X, y, held_out=True)
+    assert learned.weights_.rows == N - 1
+
+
+def test_new_classes_and_categories_are_welcome(rows):
+    X, y = rows
+    first = (y != "spam") & (X["colour"] != "red").to_numpy()
+    found = model().fit(X[first], y[first]).partial_fit(X[~first], y[~first])
+    assert found.classes_.tolist() == ["egg", "ham", "spam"]
+    assert found.score(X, y) > 0.6
+    T, t = mixed(1000, seed=1)
+    weighed = copy.deepcopy(found).refit_weights(X, y)
+    assert weighed.weights_.classes == ("egg", "ham", "spam")
+    assert log_loss(weighed, T, t) < log_loss(found, T, t) + 0.02
+    assert log_loss(found, T, t) < 0.8
+    same_predictions(found.forget(X[~first], y[~first]), model().fit(X[first], y[first]), X)
+
+
+@pytest.mark.parametrize("kind", ["number", "category", "boolean"])
+def test_a_column_that_was_empty_may_get_values(kind, rows):
+    X, y = rows
+    lazy = {"number": "height", "category": "code", "boolean": "flag"}[kind]
+    found = model().fit(X.assign(**{lazy: None}), y)
+    before = found.predict_proba(X.assign(**{lazy: None}))
+    more, labels = mixed(400, seed=8)
+    found.partial_fit(more, labels)
+    assert np.isfinite(found.predict_proba(more)).all()
+    both = pd.concat([X.assign(**{lazy: np.nan if kind == "number" else None}), more], ignore_index=True)
+    found.refit_weights(both, np.concatenate([y, labels]))
+    assert own_weight(found, lazy) > 0
+    T, t = mixed(1000, seed=1)
+    without = T.assign(**{lazy: np.nan if kind == "number" else None})
+    assert log_loss(found, T, t) < log_loss(found, without, t)
+    found = model().fit(X.assign(**{lazy: None}), y).partial_fit(more, labels).forget(more, labels)
+    np.testing.assert_allclose(found.predict_proba(X.assign(**{lazy: None})), before, atol=1e-10)
+
+
+def test_a_column_that_was_empty_in_one_of_two_models(rows):
+    X, y = rows
+    more, labels = mixed(400, seed=8)
+    one, other = model(trees=0, pairs=0).fit(X.assign(code=None), y), model(trees=0, pairs=0).fit(more, labels)
+    with pytest.warns(db.DecibanWarning, match="only one of the models has"):
+        a = one + other
+    with pytest.warns(db.DecibanWarning, match="only one of the models has"):
+        b = other + one
+    same_predictions(a, b, more)
+    assert own_weight(a, "code") > 0
+
+
+# Merging -------------------------------------------------------------------------------------------------------------
+
+
+def test_two_fits_merge_without_what_was_laid_out_by_the_rows_of_each(rows):
+    X, y = rows
+    Z, z = mixed(400, seed=8)
+    a, b = model().fit(X, y), model().fit(Z, z)
+    with pytest.warns(db.DecibanWarning, match="blocks over several columns that only one of the models has") as caught:
+        merged = a + b
+    assert len(caught) == 1
+    assert not any(plan.family.joint for plan in merged.generative_.plans)
+    assert merged.class_count_.tolist() == (a.class_count_ + b.class_count_).tolist()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", db.DecibanWarning)
+        turned = b + a
+    same_predictions(merged, turned, X)
+    assert merged.get_params() == a.get_params()
+    # the evidence is that of all rows, the weights are means by the rows of each class
+    whole = model(pairs=0, trees=0).fit(pd.concat([X, Z], ignore_index=True), np.concatenate([y, z]))
+    by_name = {block.plan: block for block in whole.generative_.blocks}
+    for block in merged.generative_.blocks:
+        expected = by_name[block.plan].statistic.to_arrays()
+        for name, array in block.statistic.to_arrays().items():
+            np.testing.assert_array_equal(array, expected[name])
+    share = a.class_count_ / (a.class_count_ + b.class_count_)
+    for key, values in zip(merged.weights_.keys, merged.weights_.values, strict=True):
+        mine, theirs = (
+            dict(zip(w.keys, w.values, strict=True)).get(key, np.zeros(3)) for w in (a.weights_, b.weights_)
+        )
+        np.testing.assert_allclose(values, share * mine + (1 - share) * theirs, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(
+        merged.weights_.bias, share * a.weights_.bias + (1 - share) * b.weights_.bias, rtol=1e-12
+    )
+    T, t = mixed(1000, seed=1)
+    before = log_loss(merged, T, t)
+    merged.refit_weights(pd.concat([X, Z], ignore_index=True), np.concatenate([y, z]))
+    assert log_loss(merged, T, t) < before
+
+
+def test_models_of_other_classes_merge(rows):
+    X, y = rows
+    two = y != "spam"
+    a, b = model(trees=0).fit(X[two], y[two]), model(trees=0).fit(X, y)
+    with pytest.warns(db.DecibanWarning, match="only one of the models"):
+        merged = a + b
+    assert merged.classes_.tolist() == ["egg", "ham", "spam"]
+    assert np.isfinite(merged.predict_log_proba(X)).all()
+    spam = dict(zip(b.weights_.keys, b.weights_.values[:, 2], strict=True))
+    for key, value in zip(merged.weights_.keys, merged.weights_.values[:, 2], strict=True):
+        assert value == pytest.approx(spam.get(key, 0.0), rel=1e-12)  # all rows of the class are there
+
+
+def test_a_class_learned_later_keeps_its_weight_on_merge(rows):
+    X, y = rows
+    two = y != "spam"
+    lazy = model(trees=0, pairs=0).fit(X[two], y[two]).partial_fit(X[~two], y[~two])
+    merged = lazy + copy.deepcopy(lazy)
+    same_predictions(merged.forget(X, y), lazy, X)
+
+
+def test_only_models_of_one_kind_merge(fitted, rows):
+    with pytest.raises(db.DecibanError, match="cannot be merged"):
+        fitted.merge(db.NaiveBayes().fit(*rows))
+    with pytest.raises(db.DecibanError, match="columns differ"):
+        fitted.merge(model().fit(rows[0].drop(columns="code"), rows[1]))
+
+
+# Saving --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_loaded_model_goes_on_where_the_saved_one_was(learned, rows, tmp_path):
+    X, y = rows
+    learned.save(tmp_path / "model.deciban")
+    found = db.load(tmp_path / "model.deciban")
+    more, labels = mixed(60, seed=8)
+    for ask in (
+        lambda m: m.predict_proba(X),
+        lambda m: m.explain(X).nats,
+        lambda m: m.leave_one_out(X, y).log_loss,
+        lambda m: m.weights_.values,
+        lambda m: m.empty_copy().partial_fit(more, labels).predict_proba(X),
+        lambda m: m.partial_fit(more, labels).predict_proba(X),
+        lambda m: m.refit_weights(more, labels).predict_proba(X),
+        lambda m: m.forget(more, labels).predict_proba(X),
+    ):
+        np.testing.assert_array_equal(ask(found), ask(learned))
+    assert str(found.summary()) == str(learned.summary())
+
+
+def test_parts_may_be_learned_elsewhere_and_come_as_files(fitted, rows, tmp_path):
+    X, y = rows
+    fitted.empty_copy().save(tmp_path / "blank.deciban")
+    for i in range(2):
+        db.load(tmp_path / "blank.deciban").partial_fit(X[i::2], y[i::2]).save(tmp_path / f"{i}.deciban")
+    same_predictions(db.load(tmp_path / "0.deciban") + db.load(tmp_path / "1.deciban"), fitted, X)
+
+
+# Streams -------------------------------------------------------------------------------------------------------------
+
+TABLE = pa.Table.from_pandas(
+    mixed(400)[0].assign(weight=np.random.default_rng(12).choice([0.0, 1.0, 2.5], 400), kind=mixed(400)[1]),
+    preserve_index=False,
+)
+SLOW = {"csv, blocks of 50 bytes", "polars"}  # thousands of blocks, which test_sampling has; and polars is in memory
+WAYS = {name: make for name, make in (FILES | STREAMS).items() if name not in SLOW}
+
+
+@pytest.mark.parametrize("max_weight_rows", [200_000, 150])
+@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_stream_gives_the_model_of_the_table(way, weight, max_weight_rows, tmp_path):
+    table = TABLE if weight else TABLE.drop(["weight"])
+    settings = {"trees": 4, "max_weight_rows": max_weight_rows}
+    expected = model(**settings).fit(table, "kind", sample_weight=weight)
+    found = model(**settings).fit(WAYS[way](tmp_path, table), "kind", sample_weight=weight)
+    rows = TABLE.drop(["weight", "kind"])
+    same_predictions(found, expected, rows, 1e-9)
+    assert found.weights_.rows == expected.weights_.rows
+    assert (found.weights_.rows < 400) == (max_weight_rows == 150 or weight is not None)
+    np.testing.assert_allclose(found.feature_importances_, expected.feature_importances_, atol=1e-6)
+    streamed = found.predict_proba(WAYS[way](tmp_path, rows))
+    np.testing.assert_allclose(streamed, found.predict_proba(rows), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("way", ["csv, blocks of 100 rows", "parquet", "reader"])
+def test_streams_are_learned_forgotten_and_weighed(way, tmp_path):
+    table = TABLE.drop(["weight"])
+    rows = table.drop(["kind"])
+    expected = model(max_weight_rows=150).fit(table, "kind")
+    found = copy.deepcopy(expected).refit_weights(WAYS[way](tmp_path, table), "kind")
+    same_predictions(found, expected, rows, 1e-9)
+    found.partial_fit(WAYS[way](tmp_path, table), "kind").forget(WAYS[way](tmp_path, table), "kind")
+    same_predictions(found, expected, rows, 1e-9)
+    judged = found.leave_one_out(WAYS[way](tmp_path, table), "kind")
+    assert judged.log_loss == pytest.approx(expected.leave_one_out(table, "kind").log_loss, abs=1e-9)
+
+
+def test_whole_numbers_of_a_file_are_the_numbers_of_a_table(tmp_path):
+    """A column is whole numbers in one file, and floats in another and in memory."""
+    rng = np.random.default_rng(13)
+    x = rng.integers(0, 30, 300)
+    y = (x + rng.normal(0, 8, 300) > 15).astype(int)
+    (tmp_path / "whole.csv").write_text("x,z,y\n" + "".join(f"{a},{a % 7},{b}\n" for a, b in zip(x, y, strict=True)))
+    (tmp_path / "broken.csv").write_text("x,z,y\n" + "".join(f"{a}.0,{a % 7},{b}\n" for a, b in zip(x, y, strict=True)))
+    frame = pd.DataFrame({"x": x.astype(float), "z": (x % 7).astype(np.int8), "y": y})
+    found = [
+        model(max_weight_rows=100).fit(given, "y")
+        for given in (frame, *(db.scan(p) for p in sorted(tmp_path.iterdir())))
+    ]
+    for other in found[1:]:
+        same_predictions(other, found[0], frame, 1e-9)
+
+
+def test_fewer_rows_are_weighed_and_nearly_as_well():
+    X, y = mixed(3000)
+    T, t = mixed(2000, seed=1)
+    few, all_of_them = model(max_weight_rows=500).fit(X, y), model().fit(X, y)
+    assert 500 <= few.weights_.rows < 520  # equal rows of two classes are two
+    assert log_loss(few, T, t) < log_loss(all_of_them, T, t) + 0.03
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_rows_that_repeat_a_fair_sample_is_weighed(seed):
+    """Three columns that mostly agree, of two values: there are eight kinds of rows, and all of them count."""
+    rng = np.random.default_rng(seed)
+
+    def drawn(n):
+        s = rng.integers(0, 2, n)
+        y = (rng.random(n) < np.where(s, 0.8, 0.2)).astype(int)
+        return pd.DataFrame({c: np.array(list("uv"))[s ^ (rng.random(n) < 0.02)] for c in "abc"}), y
+
+    (X, y), (T, t) = drawn(4000), drawn(4000)
+    few, all_of_them = (model(max_weight_rows=n).fit(X, y) for n in (500, 200_000))
+    assert log_loss(few, T, t) < log_loss(all_of_them, T, t) + 0.005
+
+
+# What goes wrong -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinite_cells_are_named(value, rows, learned):
+    X, y = rows
+    bad = X.copy()
+    bad.loc[17, "width"] = value
+    before = learned.predict_proba(X)
+    for call in (
+        lambda: learned.fit(bad, y),
+        lambda: learned.partial_fit(bad, y),
+        lambda: learned.forget(bad, y),
+        lambda: learned.refit_weights(bad, y),
+        lambda: learned.leave_one_out(bad, y),
+        lambda: learned.predict(bad),
+        lambda: learned.predict_proba(bad),
+        lambda: learned.explain(bad),
+    ):
+        with pytest.raises(db.DecibanError, match=rf"column 'width', row 17: {value} is infinite"):
+            call()
+    np.testing.assert_array_equal(learned.predict_proba(X), before)
+
+
+def test_infinite_cells_are_named_whatever_counts():
+    """Also where nothing does but what all columns say together, or nothing at all."""
+    rng = np.random.default_rng(14)
+    X = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
+    bad = X.copy()
+    bad.loc[3, "b"] = np.inf
+    for y in ((X["a"] > 0) ^ (X["b"] > 0), np.zeros(300), rng.integers(0, 2, 300)):
+        with pytest.raises(db.DecibanError, match="column 'b', row 3: inf is infinite"):
+            model().fit(X, np.asarray(y).astype(int)).predict(bad)
+
+
+def test_lacking_columns_are_named(learned, rows):
+    X, y = rows
+    less = X.drop(columns="colour")
+    for call in (
+        lambda: learned.predict(less),
+        lambda: learned.explain(less),
+        lambda: learned.partial_fit(less, y),
+        lambda: learned.forget(less, y),
+        lambda: learned.refit_weights(less, y),
+        lambda: learned.leave_one_out(less, y),
+    ):
+        with pytest.raises(db.DecibanError, match="lacks column 'colour'"):
+            call()
+
+
+def test_text_where_numbers_were_is_refused_by_name(learned, rows):
+    X, y = rows
+    for call in (
+        lambda x: learned.predict(x),
+        lambda x: learned.partial_fit(x, y),
+        lambda x: learned.refit_weights(x, y),
+        lambda x: learned.leave_one_out(x, y),
+    ):
+        with pytest.raises(db.DecibanError, match=r"column 'width' held numbers .* text now"):
+            call(X.assign(width="wide"))
+        with pytest.raises(db.DecibanError, match=r"column 'code' held text .* numbers now"):
+            call(X.assign(code=1.0))
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was(learned, rows):
+    X, y = rows
+    before = learned.predict_proba(X)
+    with pytest.raises(db.DecibanError, match=r"label, row 5: .*missing"):
+        learned.fit(X, [None if i == 5 else label for i, label in enumerate(y)])
+    with pytest.raises(db.DecibanError, match="sample_weight, row 5"):
+        learned.partial_fit(X, y, sample_weight=np.where(np.arange(N) == 5, -1.0, 1.0))
+    with pytest.raises(db.DecibanError, match="never learned"):
+        learned.forget(X.assign(height=99.0), y)
+    np.testing.assert_array_equal(learned.predict_proba(X), before)
+
+
+def test_a_fit_begins_anew(learned, rows):
+    X, _ = rows
+    Z, z = mixed(100, seed=8)
+    learned.predict(X)
+    same_predictions(learned.fit(Z, z), model().fit(Z, z), X, 0)
+    small = model().fit(Z[["height"]], z)
+    np.testing.assert_array_equal(learned.fit(Z[["height"]], z).predict_proba(X), small.predict_proba(X))
+
+
+# Other tools ---------------------------------------------------------------------------------------------------------
+
+
+def test_it_may_be_calibrated_evaluated_and_drawn_curves_of(rows):
+    X, y = rows
+    T, t = mixed(300, seed=1)
+    found = db.CalibratedClassifier(model(trees=4), cv=3).fit(X, y)
+    assert log_loss(found, T, t) < 0.9
+    judged = db.evaluate(model().fit(X, y), T, t)
+    assert judged.log_loss == pytest.approx(log_loss(model().fit(X, y), T, t), rel=1e-9)
