@@ -21,7 +21,7 @@ class Line:
     """One line of an explanation: its name, and the columns (positions in the schema) that it belongs to."""
 
     name: str
-    columns: tuple[int, ...] = ()  # () for the prior, and for whatever else belongs to no column
+    columns: tuple[int, ...] = ()  # () for the prior and others that belong to no column
     times: IntArray | None = None  # (n) for a term, how often each row has it
     last: bool = False  # whether it is listed after all others, however strong it is
 
@@ -87,7 +87,7 @@ class ColumnEvidence:
 def against_others(nats: FloatArray) -> FloatArray:
     """(…, K) decibans for each class: 10 log₁₀ e · (its nats − the mean of the other classes').
 
-    What is impossible under a class and under others too is no evidence; K = 1 stays as it is.
+    A value that is impossible under several classes is no evidence between them; K = 1 stays as it is.
 
     >>> against_others(np.log([[1.0, 10.0]])).round(12)
     array([[-10.,  10.]])
@@ -107,12 +107,12 @@ def against_others(nats: FloatArray) -> FloatArray:
 
 
 def title(columns: Sequence[int], names: Names) -> str:
-    """What columns that belong together are called."""
+    """The name of columns that belong together."""
     if len(columns) > 3:
         return f"{names[columns[0]]} … {names[columns[-1]]} ({len(columns)} columns)"
     return " + ".join(str(names[j]) for j in columns)
 
 
 def line_title(columns: Sequence[int], names: Names, line: str) -> str:
-    """What a term is called in an explanation; a list of documents has no name of its own."""
+    """The name of a term in an explanation; a list of documents has no name of its own."""
     return line if isinstance(names, range) and len(names) == 1 else f"{title(columns, names)}: {line}"

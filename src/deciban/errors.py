@@ -1,4 +1,4 @@
-"""What can go wrong, in words for the person who has to mend it."""
+"""Errors and warnings: what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def require_whole(name: str, value: Any, least: int = 0) -> int:
 
 
 class NotInvertible(DecibanError):
-    """The statistic cannot forget: extrema, for one, do not remember what they replaced.
+    """Rows cannot be subtracted from a statistic: extrema, for instance, do not keep the values that they replaced.
 
     >>> import deciban as db
     >>> model = db.NaiveBayes(db.families.Uniform()).fit([[1.0], [2.0]], ["no", "yes"])
@@ -56,7 +56,7 @@ class NotInvertible(DecibanError):
 
 
 class NegativeEvidence(DecibanError):
-    """More evidence was taken away than was there; the model is as it was before.
+    """Rows to be subtracted are not among the training rows; the model is unchanged.
 
     >>> import deciban as db
     >>> model = db.NaiveBayes().fit([[1.0], [2.0]], ["no", "yes"])
@@ -67,7 +67,7 @@ class NegativeEvidence(DecibanError):
 
 
 class RowError(DecibanError):
-    """An error about one row: `row` is its number, from 0, in the table that was passed. For a file the line is named.
+    """An error about one row: `row` is its number, from 0, in the table that was passed; files name the line instead.
 
     >>> import deciban as db
     >>> db.NaiveBayes().fit([[1.0], [float("inf")]], ["no", "yes"])
@@ -83,7 +83,7 @@ class RowError(DecibanError):
         return RowError, (self.where, self.row, self.problem)
 
     def at(self, where: str) -> DecibanError:
-        """The same, for who knows the row by its file and line."""
+        """The same error, at a file and line."""
         return DecibanError(f"{where}: {self.where}: {self.problem}")
 
 
@@ -113,31 +113,27 @@ class LeakageWarning(DecibanWarning):
 
 @dataclass
 class CapturedWarnings:
-    """Warnings that were kept."""
-
     messages: list[str] = field(default_factory=list)
     impossible: int = 0  # rows that are impossible under every class
 
 
-_heard: ContextVar[CapturedWarnings | None] = ContextVar("heard", default=None)
+_captured: ContextVar[CapturedWarnings | None] = ContextVar("captured", default=None)
 
 
 @contextmanager
 def capture_warnings() -> Iterator[CapturedWarnings]:
     """Captures the warnings of this thread, to be issued later from the caller, or dropped."""
-    heard = CapturedWarnings()
-    token = _heard.set(heard)
+    token = _captured.set(captured := CapturedWarnings())
     try:
-        yield heard
+        yield captured
     finally:
-        _heard.reset(token)
+        _captured.reset(token)
 
 
 def warn(message: str, category: type[DecibanWarning] = DecibanWarning) -> None:
-    """A warning that points at the caller's line, however deep in here it arose."""
-    heard = _heard.get()
-    if heard is not None:
-        heard.messages.append(message)
+    """Warns at the line outside of this library that led here."""
+    if (captured := _captured.get()) is not None:
+        captured.messages.append(message)
         return
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("deciban", "sklearn"):
@@ -146,9 +142,8 @@ def warn(message: str, category: type[DecibanWarning] = DecibanWarning) -> None:
 
 
 def warn_of_impossible(rows: int) -> None:
-    heard = _heard.get()
-    if heard is not None:
-        heard.impossible += rows
+    if (captured := _captured.get()) is not None:
+        captured.impossible += rows
     elif rows:
         which = "1 row is" if rows == 1 else f"{rows} rows are"
         warn(
@@ -158,7 +153,6 @@ def warn_of_impossible(rows: int) -> None:
 
 
 def cell_error(column: object, row: int, value: object, problem: str) -> RowError:
-    """An error about one cell."""
     return RowError(f"column {column!r}", row, f"{value!r} {problem}")
 
 
@@ -167,7 +161,7 @@ TOO_LARGE = "is too large to be squared: rescale the column"
 
 
 class BadCell(Exception):
-    """Raised inside a family, which knows positions but not names; the model makes a DecibanError of it."""
+    """Raised by a family, which knows positions but not names; a model turns it into a DecibanError."""
 
     def __init__(self, row: int, column: int, problem: str) -> None:
         super().__init__(row, column, problem)
@@ -189,7 +183,7 @@ def forbid_infinite(x: NDArray[Any]) -> None:
 
 
 def forbid_stored(x: Any, bad: NDArray[np.bool_], problem: str) -> None:
-    """The same for what compressed sparse rows store."""
+    """The same for the stored values of CSR rows."""
     if bad.any():
         i = int(np.argmax(bad))
         row = int(np.searchsorted(x.indptr, i, side="right")) - 1

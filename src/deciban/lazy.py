@@ -9,7 +9,7 @@ from typing import Any
 
 
 class _LazyModule:
-    """A module that is not imported yet. Attributes are kept once they were used, so they cost no more than others."""
+    """A module that is imported on first use; its attributes are kept here, so they are looked up once."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -21,7 +21,7 @@ class _LazyModule:
 
 
 def lazy(name: str) -> Any:
-    """A module that is imported when an attribute of it is first used.
+    """A module that is imported when one of its attributes is first used.
 
     >>> bisect = lazy("bisect")
     >>> bisect.bisect_left([1, 3, 5], 4)
@@ -54,5 +54,5 @@ def issparse(x: Any) -> bool:
     >>> issparse(np.eye(2))
     False
     """
-    check = getattr(sys.modules.get("scipy.sparse"), "issparse", None)  # there is none while it is being imported
+    check = getattr(sys.modules.get("scipy.sparse"), "issparse", None)  # absent while it is being imported
     return check is not None and bool(check(x))

@@ -63,8 +63,8 @@ class Table:
     def to_frame(self) -> Any:
         """The whole table as a pyarrow.Table: `.to_pandas()` makes it pandas; polars and altair read it as it is.
 
-        A column of numbers stays one. A column of numbers and text becomes text; None is a missing cell. Of columns
-        with equal names all but the first are numbered.
+        A column of numbers stays one. A column of numbers and text becomes text; None is a missing value. Columns
+        with equal names are numbered, except the first.
 
         >>> Table("", ("bin", "bin"), ((1, 0.5), ("other", 2))).to_frame().to_pydict()
         {'bin': ['1', 'other'], 'bin 2': [0.5, 2.0]}
@@ -75,7 +75,7 @@ class Table:
         return pa.table(columns, names=numbered(self.header))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Arrow's way to hand over a table, which other libraries look for."""
+        """The Arrow PyCapsule interface."""
         return self.to_frame().__arrow_c_stream__(requested_schema)
 
     def _shown(self) -> tuple[list[str], list[list[str]]]:
@@ -95,7 +95,7 @@ def html_caption(text: str) -> str:
 
 
 def numbered(names: Iterable[object]) -> list[str]:
-    """Names as text, all different: of equal ones, all but the first get a number.
+    """Names as text, all different: equal ones are numbered, except the first.
 
     >>> numbered(["a", "b", "a", "a 2", "a"])
     ['a', 'b', 'a 3', 'a 2', 'a 4']
@@ -113,7 +113,7 @@ def numbered(names: Iterable[object]) -> list[str]:
 
 
 def _arrow(values: list[Any]) -> Any:
-    """A column typed by what it holds; where that is no one type, as text."""
+    """A column of the type of its values, or of text if they have several."""
     import pyarrow as pa
 
     values = [value.item() if isinstance(value, np.generic) else value for value in values]

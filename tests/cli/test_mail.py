@@ -23,6 +23,7 @@ from deciban.cli.mail_verdict import with_header
 from deciban.data.files.mail_message import parse
 from deciban.mail.filter import Filter, Verdict
 from tests.cli.runs import NAIVE_BAYES, command, run
+from tests.laws import flattened
 
 MAIN = "from deciban.cli import main; main()"
 SPAM = b"From: win@spam.example\nTo: me@example.org\nSubject: claim your prize\n\nFree pills, cheap money: click!\n"
@@ -139,7 +140,7 @@ def same_evidence(path, other):
     mine, theirs = (db.load(file).generative_ for file in (path, other))
     blocks = zip(mine.blocks, theirs.blocks, strict=True)
     return mine.counts.value.tolist() == theirs.counts.value.tolist() and all(
-        a.plan == b.plan and str(a.statistic.to_arrays()) == str(b.statistic.to_arrays()) for a, b in blocks
+        a.plan == b.plan and str(flattened(a.statistic)) == str(flattened(b.statistic)) for a, b in blocks
     )
 
 

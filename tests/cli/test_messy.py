@@ -8,6 +8,7 @@ import pytest
 import deciban as db
 from deciban.families import Categorical
 from tests.cli.runs import LEARNED, NAIVE_BAYES, people, run
+from tests.laws import flattened
 
 HTML = b"<!DOCTYPE html>\n<html><body><table><tr><td>1</td></tr></table></body></html>\n"
 EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(1000)
@@ -143,5 +144,5 @@ def test_many_row_groups_and_eight_files_are_one_fit(tmp_path):
         assert model.predict_proba(frame).tobytes() == expected.predict_proba(frame).tobytes(), name
         assert model.class_count_.tolist() == expected.class_count_.tolist()
         for mine, theirs in zip(model.generative_.blocks, expected.generative_.blocks, strict=True):
-            a, b = mine.statistic.to_arrays(), theirs.statistic.to_arrays()
+            a, b = flattened(mine.statistic), flattened(theirs.statistic)
             assert all(a[key].tobytes() == b[key].tobytes() for key in b), name

@@ -10,6 +10,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, roc_auc_
 
 import deciban as db
 from tests.cli.runs import FEATURES, LEARNED, NAIVE_BAYES, people, run
+from tests.laws import flattened
 
 BOTH = pytest.mark.parametrize("kind", LEARNED)
 
@@ -258,7 +259,7 @@ def test_merging_evidence_keeps_columns_and_says_what_it_loses(files, office):
     alone = [block for block in whole.generative_.blocks if not block.plan.family.joint]
     for mine, theirs in zip(found.generative_.blocks, alone, strict=True):
         assert mine.plan == theirs.plan
-        a, b = mine.statistic.to_arrays(), theirs.statistic.to_arrays()
+        a, b = flattened(mine.statistic), flattened(theirs.statistic)
         assert all(a[key].tobytes() == b[key].tobytes() for key in b)
     expected = learned(rows[::files], "evidence")
     for i in range(1, files):
@@ -436,7 +437,7 @@ def test_evidence_forgets_what_it_counted_and_keeps_its_weights(office):
     alone = [block for block in db.load("stayed.deciban").generative_.blocks if not block.plan.family.joint]
     mine = [block for block in found.generative_.blocks if not block.plan.family.joint]
     for a, b in zip(mine, alone, strict=True):
-        a, b = a.statistic.to_arrays(), b.statistic.to_arrays()
+        a, b = flattened(a.statistic), flattened(b.statistic)
         assert all(a[key].tobytes() == b[key].tobytes() for key in b)
     expected = model.empty_copy().partial_fit(rows[FEATURES][:300], rows.evade[:300].to_numpy(dtype=object))
     later = table("later.csv")[FEATURES]

@@ -16,7 +16,7 @@ from deciban.data.batch import MISSING, Texts
 from deciban.data.documents import TextFrame
 from deciban.errors import DecibanError
 from deciban.families import Text
-from tests.laws import assert_same_bits
+from tests.laws import assert_same_bits, flattened
 
 NAN = float("nan")
 LONG = "a text that is longer than the twelve bytes of a view"
@@ -107,7 +107,7 @@ def fitted(x, **settings):
 
 def evidence_of(model):
     (block,) = model.generative_.blocks
-    return block.statistic.to_arrays()
+    return flattened(block.statistic)
 
 
 # One column ----------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 import deciban as db
 from deciban.statistics import Scatter
+from tests.laws import flattened
 
 f = db.families
 EPS = float(np.finfo(np.float64).eps)
@@ -136,7 +137,7 @@ def evidence(model, exact=False):
     """All that was learned, to the last bit; or all but sums of products, which are rounded."""
     found = model.generative_
     blocks = [b for b in found.blocks if not (exact and isinstance(b.statistic, Scatter))]
-    arrays = [found.counts.words, *(a for b in blocks for a in b.statistic.to_arrays().values())]
+    arrays = [found.counts.words, *(a for b in blocks for a in flattened(b.statistic).values())]
     return (
         found.schema,
         found.classes,

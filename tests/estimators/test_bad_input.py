@@ -13,6 +13,7 @@ import scipy.sparse as sp
 import deciban as db
 import deciban.data
 from deciban import families as f
+from tests.laws import flattened
 
 TABLES = {
     "pandas": pd.DataFrame,
@@ -41,7 +42,7 @@ def evidence(model):
     """Everything that a model has learned, copied."""
     arrays = {"counts": model.generative_.counts.words.copy()}
     for i, block in enumerate(model.generative_.blocks):
-        arrays |= {f"{i}.{name}": array.copy() for name, array in block.statistic.to_arrays().items()}
+        arrays |= {f"{i}.{name}": array.copy() for name, array in flattened(block.statistic).items()}
     facts = (model.classes_.tolist(), model.n_features_in_, model.generative_.schema, model.generative_.classes)
     return arrays, (*facts, getattr(model, "feature_names_in_", np.array([])).tolist())
 

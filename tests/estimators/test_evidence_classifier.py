@@ -22,6 +22,7 @@ from deciban.estimators.importances import ROWS
 from deciban.evidence.folds import MOST_ROWS
 from tests.data.files.written import FILES, STREAMS
 from tests.evidence.reference import mixed
+from tests.laws import flattened
 
 N = 240
 REAL = pytest.mark.skipif("DECIBAN_DATA" not in os.environ, reason="real tables: set DECIBAN_DATA")
@@ -784,8 +785,8 @@ def test_two_fits_merge_without_what_was_laid_out_by_the_rows_of_each(rows):
     whole = model(pairs=0, trees=0).fit(pd.concat([X, Z], ignore_index=True), np.concatenate([y, z]))
     by_name = {block.plan: block for block in whole.generative_.blocks}
     for block in merged.generative_.blocks:
-        expected = by_name[block.plan].statistic.to_arrays()
-        for name, array in block.statistic.to_arrays().items():
+        expected = flattened(by_name[block.plan].statistic)
+        for name, array in flattened(block.statistic).items():
             np.testing.assert_array_equal(array, expected[name])
     share = a.class_count_ / (a.class_count_ + b.class_count_)
     for key, values in zip(merged.weights_.keys, merged.weights_.values, strict=True):

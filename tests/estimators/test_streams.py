@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import deciban as db
 from deciban.data.files.dialect import NA_VALUES
 from tests.data.files.written import FILES, STREAMS, as_parquet, at, csv_text, json_text
+from tests.laws import flattened
 
 f = db.families
 WAYS = FILES | STREAMS
@@ -60,7 +61,7 @@ MODELS = {
 def evidence(model):
     """All that was learned, to the last bit."""
     found = model.generative_
-    arrays = [found.counts.words, *(a for b in found.blocks for a in b.statistic.to_arrays().values())]
+    arrays = [found.counts.words, *(a for b in found.blocks for a in flattened(b.statistic).values())]
     return found.schema, found.classes, [(a.shape, a.tobytes()) for a in map(np.asarray, arrays)]
 
 

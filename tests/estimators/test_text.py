@@ -26,7 +26,7 @@ from deciban.errors import DecibanError, NegativeEvidence
 from deciban.families import Text
 from deciban.generative.held_out import leave_one_out
 from deciban.priors import Laplace
-from tests.laws import assert_same_bits
+from tests.laws import assert_same_bits, flattened
 
 EVENTS = ("multinomial", "bernoulli", "complement")
 PEERS = {"multinomial": MultinomialNB, "bernoulli": BernoulliNB, "complement": ComplementNB}
@@ -164,7 +164,7 @@ def test_a_list_of_texts_is_text_by_default():
 
 def evidence_of(model):
     (block,) = model.generative_.blocks
-    return {**block.statistic.to_arrays(), "classes": model.class_count_}
+    return {**flattened(block.statistic), "classes": model.class_count_}
 
 
 SETTINGS = {

@@ -59,14 +59,10 @@ def test_batches_do_not_matter_whether_weights_are_few_or_many(size, kinds):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 2)) * 10.0 ** rng.uniform(-20, 20, size=(300, 2))
     weights, labels = rng.choice(rng.random(kinds), 300), rng.integers(0, 3, 300).astype(np.int32)
-    total = Moments.zero(3, 2)
+    total = Moments.of(x[:0], labels[:0], weights[:0], 3)
     for i in range(0, 300, size):
         total = total + Moments.of(x[i : i + size], labels[i : i + size], weights[i : i + size], 3)
     equal_statistics(total, Moments.of(x, labels, weights, 3), None)
-
-
-def test_zero_is_the_evidence_of_no_rows():
-    equal_statistics(Moments.zero(2, 3), Moments.of(np.zeros((0, 3)), np.zeros(0, np.int32), None, 2), None)
 
 
 def test_missing_cells_count_nowhere():

@@ -2,6 +2,7 @@
 
 import pickle
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from deciban.data.batch import Texts
 from deciban.data.terms import Terms
 from deciban.errors import DecibanError, NegativeEvidence
 from deciban.families import Text
-from deciban.statistics import Tokens
+from deciban.statistics import Sum, Tokens
 from deciban.statistics.tokens import TermRows
 from tests import exact
 from tests.kernels.test_text_kernels import terms_of
@@ -100,12 +101,6 @@ def test_columns_are_one_bag():
     assert found.documents.value.tolist() == [2.0]
 
 
-def test_zero_is_the_evidence_of_no_rows():
-    equal_statistics(
-        Tokens.zero(2, 1), Tokens.of(Texts.of([]), Text().cut, np.zeros(0, np.int32), None, 2, once=False), None
-    )
-
-
 def test_a_union_is_in_order_and_what_is_forgotten_leaves_no_name():
     a, b = of(["buy book"]), of(["a book zebra"])
     assert list((a + b).terms) == ["a", "book", "buy", "zebra"]
@@ -190,11 +185,14 @@ def test_terms_of_a_file_are_checked(terms, problem):
 
 def test_what_was_collected_passes_its_check():
     of(["a b", None, "c"], labels=[0, 1, 1]).check(2, 1)
-    Tokens.zero(3, 1).check(3, 1)
+    Tokens.of(Texts.of([]), Text().cut, np.zeros(0, np.int32), None, 3, once=False).check(3, 1)
 
 
 def changed(**arrays):
-    return Tokens.from_arrays(of(["a b", "c"], labels=[0, 1]).to_arrays() | arrays)
+    tokens = of(["a b", "c"], labels=[0, 1])
+    sums = {name: Sum(arrays[name]) for name in arrays.keys() & {"counts", "documents"}}
+    terms = Terms(arrays.get("text", tokens.terms.text), arrays.get("ends", tokens.terms.ends))
+    return replace(tokens, terms=terms, **sums)
 
 
 @pytest.mark.parametrize(

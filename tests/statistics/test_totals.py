@@ -36,10 +36,6 @@ def test_sparse_rows_are_the_same_as_dense(drawn):
     equal_statistics(SUBJECTS[1].of(drawn), dense, drawn)
 
 
-def test_zero_is_the_evidence_of_no_rows():
-    equal_statistics(Totals.zero(2, 3), Totals.of(np.zeros((0, 3)), np.zeros(0, np.int32), None, 2), None)
-
-
 def test_a_word_cannot_be_forgotten_more_often_than_it_was_seen():
     with pytest.raises(NegativeEvidence):
         Totals(Sum.of([[2.0, 5.0]])) - Totals(Sum.of([[2.0, 6.0]]))

@@ -8,6 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from deciban import statistics
 from deciban.evidence.kinds import stored_families
 from deciban.families import FAMILIES
 
@@ -45,15 +46,9 @@ OTHER_HOMES: dict[str, Home] = {
     **named("priors.", "deciban.families.priors", "Beta", "Dirichlet", "InverseGamma", "InverseWishart", "Laplace"),
     **named("priors.", "deciban.families.priors", "Background", "Normal", "Virtual"),
     **named("", "deciban.statistics.cell_counts", "Cells"),
-    **named("", "deciban.statistics.counts", "Counts"),
-    **named("", "deciban.statistics.extrema", "Extrema", "Least"),
-    **named("", "deciban.statistics.histogram", "Histogram"),
-    **named("", "deciban.statistics.moments", "Moments"),
-    **named("", "deciban.statistics.scatter", "Scatter"),
-    **named("", "deciban.statistics.sums", "Sum"),
+    **named("", "deciban.statistics.extrema", "Least"),
+    **{name: (module, name) for name, module in statistics.HOMES.items() if name != "Statistic"},
     **named("", "deciban.data.terms", "Terms"),
-    **named("", "deciban.statistics.tokens", "Tokens"),
-    **named("", "deciban.statistics.totals", "Totals"),
     **named("", "deciban.families.family", "Natural"),
     **named("", "deciban.families.rate_family", "RateParams"),
     **named("", "deciban.data.batch", "Notation"),

@@ -18,18 +18,5 @@ if TYPE_CHECKING:
     from deciban.statistics.totals import Totals
 
 __all__ = ["Counts", "Extrema", "Histogram", "Moments", "Scatter", "Statistic", "Sum", "Tokens", "Totals"]
-
-__getattr__ = names_of(
-    __name__,
-    {
-        "Counts": "deciban.statistics.counts",
-        "Extrema": "deciban.statistics.extrema",
-        "Histogram": "deciban.statistics.histogram",
-        "Moments": "deciban.statistics.moments",
-        "Scatter": "deciban.statistics.scatter",
-        "Statistic": "deciban.statistics.statistic",
-        "Sum": "deciban.statistics.sums",
-        "Tokens": "deciban.statistics.tokens",
-        "Totals": "deciban.statistics.totals",
-    },
-)
+HOMES = {name: f"deciban.statistics.{name.lower()}" for name in __all__} | {"Sum": "deciban.statistics.sums"}
+__getattr__ = names_of(__name__, HOMES)

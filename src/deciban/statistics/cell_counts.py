@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
+from deciban.statistics.statistic import SumStatistic
 from deciban.statistics.sums import Sum
 from deciban.statistics.totals import Totals
-from deciban.types import FloatArray, Index, Labels
+from deciban.types import FloatArray, Index, IntArray, Labels
 
 
 class Cells(Totals):
@@ -25,19 +26,14 @@ class Cells(Totals):
 
     @classmethod
     def count(
-        cls,
-        codes: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        labels: Labels,
-        weights: FloatArray | None,
-        classes: int,
+        cls, codes: NDArray[np.int32], offsets: IntArray, labels: Labels, weights: FloatArray | None, classes: int
     ) -> Cells:
         """codes (n, m): the cell of each row in each partition, which begins at its offset."""
         return cls(Sum(_kernels.count_codes(codes, offsets, labels, weights, classes)))
 
     @classmethod
     def concat_columns(cls, parts: Sequence[Self]) -> Self:
-        return super(Totals, cls).concat_columns(parts)
+        return super(SumStatistic, cls).concat_columns(parts)
 
     def columns(self, index: Index) -> Self:
         """Cells belong to all columns together."""

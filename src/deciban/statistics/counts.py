@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import require
-from deciban.statistics.statistic import Arrays, Statistic, require_not_negative, require_weights
+from deciban.statistics.statistic import Statistic, require_not_negative, require_weights
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index, IntArray, Level, Levels, is_sorted, sorted_levels
 
@@ -33,10 +33,6 @@ class Counts(Statistic):
 
     levels: tuple[Levels, ...]  # the values of each column
     table: Sum  # (K, Σ values) columns side by side
-
-    @classmethod
-    def zero(cls, classes: int, columns: int) -> Counts:
-        return cls(((),) * columns, Sum.zeros((classes, 0)))
 
     @classmethod
     def of(
@@ -93,15 +89,6 @@ class Counts(Statistic):
         levels = tuple(column for part in parts for column in part.levels)
         return cls(levels, Sum.concat_columns([part.table for part in parts], axis=1))
 
-    def to_arrays(self) -> Arrays:
-        text = json.dumps(self.levels)
-        return {"table": self.table.words, "levels": np.frombuffer(text.encode(), dtype=np.uint8)}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
-        levels = json.loads(arrays["levels"].tobytes().decode())
-        return cls(tuple(map(tuple, levels)), Sum(np.asarray(arrays["table"], np.float64)))
-
     def check(self, classes: int, columns: int) -> None:
         require(len(self.levels) == columns, f"levels of {len(self.levels)} columns instead of {columns}")
         for column in self.levels:
@@ -111,16 +98,11 @@ class Counts(Statistic):
 
     def _seen(self) -> Self:
         """Without the values that no class has."""
-        kept = np.flatnonzero(self.table.value.any(axis=0))
-        if len(kept) == self.table.shape[1]:
+        seen = self.table.value.any(axis=0)
+        if seen.all():
             return self
-        chosen = np.zeros(self.table.shape[1], dtype=bool)
-        chosen[kept] = True
-        levels = tuple(
-            tuple(v for v, keep in zip(column, chosen[a:b], strict=True) if keep)
-            for column, a, b in zip(self.levels, self.offsets[:-1], self.offsets[1:], strict=True)
-        )
-        return type(self)(levels, self.table.take(kept, axis=1))
+        by_column = zip(self.levels, np.split(seen, self.offsets[1:-1]), strict=True)
+        return type(self)(tuple(tuple(compress(*pair)) for pair in by_column), self.table.take(np.flatnonzero(seen), 1))
 
     def _sorted(self) -> Self:
         wanted = tuple(sorted_levels(column) for column in self.levels)

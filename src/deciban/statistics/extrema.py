@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deciban.errors import NotInvertible, require
 from deciban.statistics.moments import Moments
-from deciban.statistics.statistic import Arrays, Statistic, drop_zero_weights, require_not_negative, require_weights
+from deciban.statistics.statistic import SumStatistic, drop_zero_weights, require_not_negative, require_weights
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index, Labels
 
@@ -28,11 +28,6 @@ class Least:
     value: FloatArray  # (K, d) +inf where there are no rows
     weight: Sum  # (K, d) Σ w where x is that value
     second: FloatArray  # (K, d) +inf where all x are equal
-
-    @classmethod
-    def zero(cls, classes: int, columns: int) -> Least:
-        shape = (classes, columns)
-        return cls(np.full(shape, np.inf), Sum.zeros(shape), np.full(shape, np.inf))
 
     @classmethod
     def of(cls, x: NDArray[Any], codes: Labels, weights: FloatArray | None, classes: int) -> Least:
@@ -59,35 +54,36 @@ class Least:
         unknown = Sum(np.where(lost, np.nan, weight.words))
         return type(self)(np.where(lost, self.second, self.value), unknown, np.where(lost, np.nan, self.second))
 
-    def reindex_classes(self, index: Index, classes: int) -> Self:
-        zero = self.zero(classes, self.value.shape[1])
-        value, second = zero.value, zero.second
+    def scatter(self, index: Index, classes: int) -> Self:
+        """Class i becomes class index[i] of `classes`; the others have no rows."""
+        value, second = np.full((2, classes, self.value.shape[1]), np.inf)
         rows = np.asarray(index, dtype=np.intp)
         value[rows], second[rows] = self.value, self.second
         return type(self)(value, self.weight.scatter(index, classes), second)
 
     def take(self, index: Index, axis: int = 0) -> Self:
-        index = np.asarray(index, dtype=np.intp)
-        return type(self)(
-            self.value.take(index, axis), self.weight.take(index, axis=axis), self.second.take(index, axis)
-        )
+        value, second = (np.take(array, np.asarray(index, np.intp), axis) for array in (self.value, self.second))
+        return type(self)(value, self.weight.take(index, axis), second)
 
     @classmethod
-    def concat_columns(cls, parts: Sequence[Self]) -> Self:
-        value, second = (np.concatenate([getattr(p, name) for p in parts], axis=1) for name in ("value", "second"))
-        return cls(value, Sum.concat_columns([part.weight for part in parts], axis=1), second)
+    def concat_columns(cls, parts: Sequence[Self], axis: int) -> Self:
+        value, second = (np.concatenate([getattr(p, name) for p in parts], axis) for name in ("value", "second"))
+        return cls(value, Sum.concat_columns([part.weight for part in parts], axis), second)
 
     def check(self, count: FloatArray) -> None:
         """Raises DecibanError unless this fits the weight (K, d) of the values."""
         for x in (self.value, self.second):
             require(x.shape == count.shape, f"extremes of shape {x.shape} instead of {count.shape}")
             require((x > -np.inf).all(), "an extreme is no number")
-        require((np.isfinite(self.value) == (count > 0)).all(), "an extreme of no cells, or cells without one")
+        require(
+            (np.isfinite(self.value) == (count > 0)).all(),
+            "an extreme without values, or values without one",
+        )
         require_weights("weight", self.weight, count.shape)
 
 
 @dataclass(frozen=True, eq=False)
-class Extrema(Statistic):
+class Extrema(SumStatistic):
     """min x and max x over the values present; + takes the smaller and the larger. It does not subtract.
 
     >>> e = Extrema.of(np.array([[1.0], [4.0]]), np.zeros(2, np.int32), None, 1)
@@ -98,11 +94,6 @@ class Extrema(Statistic):
     count: Sum  # (K, d) Σ w
     least: Least  # of x
     most: Least  # of −x
-
-    @classmethod
-    def zero(cls, classes: int, columns: int) -> Extrema:
-        nothing = Least.zero(classes, columns)
-        return cls(Sum.zeros((classes, columns)), nothing, nothing)
 
     @classmethod
     def of(cls, x: NDArray[Any], codes: NDArray[np.int32], weights: FloatArray | None, classes: int) -> Extrema:
@@ -120,16 +111,11 @@ class Extrema(Statistic):
         """(K, d) max x; −inf where there are no rows."""
         return 0.0 - self.most.value  # never −0
 
-    def __add__(self, other: Self) -> Self:
-        return type(self)(self.count + other.count, self.least + other.least, self.most + other.most)
-
     def __sub__(self, other: Self) -> Self:
-        raise NotInvertible(
-            "a smallest and a largest value cannot be forgotten: fit again without these rows, or use another family"
-        )
+        raise NotInvertible("minima and maxima cannot forget rows: fit again without these rows, or use another family")
 
     def subtract_row(self, row: Self) -> Self:
-        """Without one row. The result has its extremes, but another row may not be subtracted from it.
+        """Without one row; no other row can be subtracted from the result.
 
         >>> x, labels = np.array([[1.0], [4.0], [9.0]]), np.zeros(3, np.int32)
         >>> rest = Extrema.of(x, labels, None, 1).subtract_row(Extrema.of(x[:1], labels[:1], None, 1))
@@ -139,36 +125,6 @@ class Extrema(Statistic):
         count = self.count - row.count
         require_not_negative(count)
         return type(self)(count, self.least.subtract_row(row.least), self.most.subtract_row(row.most))
-
-    def reindex_classes(self, index: Index, classes: int) -> Self:
-        return type(self)(
-            self.count.scatter(index, classes),
-            self.least.reindex_classes(index, classes),
-            self.most.reindex_classes(index, classes),
-        )
-
-    def take(self, index: Index) -> Self:
-        return type(self)(self.count.take(index), self.least.take(index), self.most.take(index))
-
-    def columns(self, index: Index) -> Self:
-        return type(self)(self.count.take(index, axis=1), self.least.take(index, axis=1), self.most.take(index, axis=1))
-
-    @classmethod
-    def concat_columns(cls, parts: Sequence[Self]) -> Self:
-        least, most = (Least.concat_columns([getattr(part, side) for part in parts]) for side in ("least", "most"))
-        return cls(Sum.concat_columns([part.count for part in parts], axis=1), least, most)
-
-    def to_arrays(self) -> Arrays:
-        arrays: Arrays = {"count": self.count.words}
-        for name, side in (("least", self.least), ("most", self.most)):
-            arrays |= {f"{name}.value": side.value, f"{name}.weight": side.weight.words, f"{name}.second": side.second}
-        return arrays
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
-        a = {name: np.asarray(array, np.float64) for name, array in arrays.items()}
-        sides = [Least(a[f"{name}.value"], Sum(a[f"{name}.weight"]), a[f"{name}.second"]) for name in ("least", "most")]
-        return cls(Sum(a["count"]), *sides)
 
     def check(self, classes: int, columns: int) -> None:
         require_weights("count", self.count, (classes, columns))

@@ -33,13 +33,13 @@ def values_of(keys: Keys) -> FloatArray:
 
 
 def level_within(keys: Keys, cap: int, bits: int | None = None, level: int = 0) -> int:
-    """How many bits to drop of ascending keys, at a level, so that no more than `cap` differ and they fit into `bits`.
+    """How many bits to drop from ascending keys, at a level, so that at most `cap` differ and they fit into `bits`.
 
-    A key takes as many bits as there are from its first one to the last that is set in any of them.
+    A key takes the bits from its first one to the last that is set in any key.
     """
     if len(keys) <= cap and (bits is None or len(keys) * (64 - level) <= bits):
         return 0
-    apart = keys[1:] ^ keys[:-1]  # two keys are one at a level above the highest bit they differ in
+    apart = keys[1:] ^ keys[:-1]  # keys are equal at a level above the highest bit in which they differ
     union = int(np.bitwise_or.reduce(keys ^ (keys >> 63)))
 
     def fits(more: int) -> bool:
@@ -52,7 +52,7 @@ def level_within(keys: Keys, cap: int, bits: int | None = None, level: int = 0) 
 
 
 def _begins(ascending: Keys) -> NDArray[np.bool_]:
-    """Where a new key begins. (np.unique hashes integers, which takes minutes for millions of such keys.)"""
+    """Whether each key differs from the one before. (np.unique hashes integers: minutes for millions of keys.)"""
     new = np.ones(len(ascending), np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
     return new
@@ -87,7 +87,7 @@ class Histogram(Statistic):
     levels: NDArray[np.int64]  # (d) bits dropped
     keys: tuple[Keys, ...]  # the occupied keys of each column, ascending
     counts: tuple[Sum, ...]  # (K, keys) of each column
-    bits: int | None = None  # that the keys of a column may take; None is any number
+    bits: int | None = None  # of the keys of a column, at most; None is unlimited
 
     @classmethod
     def zero(cls, classes: int, columns: int, cap: int = 2048, bits: int | None = None) -> Histogram:
@@ -98,7 +98,7 @@ class Histogram(Statistic):
     def of(
         cls,
         x: NDArray[Any],
-        codes: NDArray[np.int32],
+        codes: Labels,
         weights: FloatArray | None,
         classes: int,
         cap: int = 2048,
@@ -133,11 +133,9 @@ class Histogram(Statistic):
 
     def cells_of(self, j: int, x: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """The cells of values in column j, and whether each value has one; without one the cell is arbitrary."""
-        keys = keys_of(x) >> self.levels[j]
-        cells = np.minimum(np.searchsorted(self.keys[j], keys), max(len(self.keys[j]) - 1, 0))
-        if not len(self.keys[j]):
-            return cells, np.zeros(len(x), np.bool_)
-        return cells, self.keys[j][cells] == keys
+        keys, known = keys_of(x) >> self.levels[j], self.keys[j]
+        cells = np.minimum(np.searchsorted(known, keys), max(len(known) - 1, 0))
+        return cells, known[cells] == keys if len(known) else np.zeros(len(x), np.bool_)
 
     def occupied(self, j: int) -> tuple[FloatArray, Labels, FloatArray]:
         """Column j as rows: a value, a class and Σ w, for every class that has rows in a cell."""
@@ -177,7 +175,7 @@ class Histogram(Statistic):
         return replace(self, levels=levels, keys=tuple(keys), counts=tuple(counts))
 
     def _occupied(self) -> Self:
-        """Without the keys that no class has a row at."""
+        """Without the keys that no class has."""
         kept = [np.flatnonzero(count.value.any(axis=0)) for count in self.counts]
         keys = tuple(k[index] for k, index in zip(self.keys, kept, strict=True))
         counts = tuple(c.take(index, axis=1) for c, index in zip(self.counts, kept, strict=True))
@@ -231,7 +229,7 @@ class Histogram(Statistic):
         require(self.bits is None or self.bits >= 2, f"bits must be 2 or more, not {self.bits}")
         require(self.levels.shape == (columns,), f"levels of shape {self.levels.shape} instead of {(columns,)}")
         require(((self.levels >= 0) & (self.levels < 64)).all(), "a level is not from 0 to 63")
-        require(len(self.keys) == len(self.counts) == columns, f"keys and counts of not just {columns} columns")
+        require(len(self.keys) == len(self.counts) == columns, f"keys and counts of other than {columns} columns")
         for keys, level, counts in zip(self.keys, self.levels, self.counts, strict=True):
             require(keys.ndim == 1 and len(keys) <= self.cap, f"keys of shape {keys.shape}, with a cap of {self.cap}")
             require((keys[1:] > keys[:-1]).all(), "keys do not ascend")

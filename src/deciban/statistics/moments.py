@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -12,13 +11,13 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import INFINITE, TOO_LARGE, BadCell, NegativeEvidence
-from deciban.statistics.statistic import Arrays, Statistic, require_not_negative, require_weights
+from deciban.statistics.statistic import SumStatistic, require_not_negative, require_weights
 from deciban.statistics.sums import Sum
-from deciban.types import FloatArray, Index
+from deciban.types import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
-class Moments(Statistic):
+class Moments(SumStatistic):
     """n = Σw, Σwx, Σwx² over the values present, per class and column; mean = Σwx/n, squares = Σw(x − mean)².
 
     The three sums are exact (see Sum), so mean and squares are as good as a double can hold however far the data
@@ -33,11 +32,6 @@ class Moments(Statistic):
     count: Sum  # (K, d) Σ w
     sum_x: Sum  # (K, d) Σ w·x
     sum_xx: Sum  # (K, d) Σ w·x²
-
-    @classmethod
-    def zero(cls, classes: int, columns: int) -> Moments:
-        nothing = Sum.zeros((classes, columns))
-        return cls(nothing, nothing, nothing)
 
     @classmethod
     def of(cls, x: NDArray[Any], codes: NDArray[np.int32], weights: FloatArray | None, classes: int) -> Moments:
@@ -67,52 +61,22 @@ class Moments(Statistic):
 
     def pooled(self) -> Moments:
         """All classes as one: (1, d)."""
-
-        def one(s: Sum) -> Sum:
-            total = s.total()
-            return Sum(total.words[:, np.newaxis])
-
-        return Moments(one(self.count), one(self.sum_x), one(self.sum_xx))
-
-    def __add__(self, other: Self) -> Self:
-        return type(self)(self.count + other.count, self.sum_x + other.sum_x, self.sum_xx + other.sum_xx)
+        return Moments(*(Sum(s.total().words[:, np.newaxis]) for s in (self.count, self.sum_x, self.sum_xx)))
 
     def __sub__(self, other: Self) -> Self:
         rest = type(self)(self.count - other.count, self.sum_x - other.sum_x, self.sum_xx - other.sum_xx)
         require_not_negative(rest.count, rest.sum_xx)
         empty = rest.count.value == 0
-        underflow = 2.0**-1060 * self.count.value  # what the squares of numbers below 1e-154 may lose
+        underflow = 2.0**-1060 * self.count.value  # that squares of numbers below 1e-154 may have
         if (
             (rest.squares < -underflow).any()
             or (rest.sum_x.value[empty] != 0).any()
             or (rest.sum_xx.value[empty] != 0).any()
         ):
             raise NegativeEvidence(
-                "these rows were never learned (what would remain is no data's sum); the model is unchanged"
+                "these rows were never learned (no rows have the sums that would remain); the model is unchanged"
             )
         return rest
-
-    def reindex_classes(self, index: Index, classes: int) -> Self:
-        return type(self)(*(s.scatter(index, classes) for s in (self.count, self.sum_x, self.sum_xx)))
-
-    def take(self, index: Index) -> Self:
-        return type(self)(*(s.take(index) for s in (self.count, self.sum_x, self.sum_xx)))
-
-    def columns(self, index: Index) -> Self:
-        return type(self)(*(s.take(index, axis=1) for s in (self.count, self.sum_x, self.sum_xx)))
-
-    @classmethod
-    def concat_columns(cls, parts: Sequence[Self]) -> Self:
-        return cls(
-            *(Sum.concat_columns([getattr(p, name) for p in parts], axis=1) for name in ("count", "sum_x", "sum_xx"))
-        )
-
-    def to_arrays(self) -> Arrays:
-        return {"count": self.count.words, "sum_x": self.sum_x.words, "sum_xx": self.sum_xx.words}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
-        return cls(*(Sum(np.asarray(arrays[k], np.float64)) for k in ("count", "sum_x", "sum_xx")))
 
     def check(self, classes: int, columns: int) -> None:
         shape = (classes, columns)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 from deciban import _kernels
 from deciban.errors import NegativeEvidence
 from deciban.statistics.statistic import (
-    Arrays,
     Statistic,
     drop_zero_weights,
     require_not_negative,
@@ -20,7 +18,7 @@ from deciban.statistics.statistic import (
     require_weights,
 )
 from deciban.statistics.sums import Sum
-from deciban.types import FloatArray, Index
+from deciban.types import FloatArray, Index, Labels
 
 ROUNDING = 1e-13  # of products: what a sum of them may be off by
 ORIGIN_ROWS = 256  # rows of a class that determine its origin; any point near the data will do
@@ -50,20 +48,7 @@ class Scatter(Statistic):
     shared: bool
 
     @classmethod
-    def zero(cls, classes: int, columns: int, *, shared: bool) -> Scatter:
-        nothing, flat = Sum.zeros((classes,)), np.zeros((classes, columns))
-        return cls(nothing, nothing, flat, flat, np.zeros((1 if shared else classes, columns, columns)), shared)
-
-    @classmethod
-    def of(
-        cls,
-        x: NDArray[Any],
-        codes: NDArray[np.int32],
-        weights: FloatArray | None,
-        classes: int,
-        *,
-        shared: bool,
-    ) -> Scatter:
+    def of(cls, x: NDArray[Any], codes: Labels, weights: FloatArray | None, classes: int, *, shared: bool) -> Scatter:
         x, codes, weights = drop_zero_weights(x, codes, weights)
         origin = _origins(x, codes, classes)
         count, skipped, total, products = _kernels.scatter(x, codes, weights, origin, shared)
@@ -113,7 +98,7 @@ class Scatter(Statistic):
         products = a.products - b.products
         products[np.full(1, empty.all()) if self.shared else empty] = 0.0
         diagonal = np.diagonal(products, axis1=1, axis2=2)
-        # what rounding may leave below zero is of the size of what was taken away
+        # rounding leaves about as much below zero as was subtracted
         if (diagonal < -1e-9 * np.diagonal(a.products, axis1=1, axis2=2)).any():
             raise NegativeEvidence(
                 "these rows were never learned (a variance would fall below zero); the model is unchanged"
@@ -121,10 +106,9 @@ class Scatter(Statistic):
         return type(self)(count, skipped, origin, total, products, self.shared)
 
     def subtract_row(self, row: Self) -> Self:
-        """Without one row; a column that is constant in the others has no scatter at all, as if it had never varied.
+        """Without one row; a column that is constant in the other rows has no scatter, not even by rounding.
 
-        What remains of a column's scatter below 1e-13 of what was there is rounding, and its mean is that of another
-        class if it differs from it by rounding only.
+        Less than 1e-13 of a column's scatter is rounding, and so is such a difference between the means of two classes.
 
         >>> s, row = (Scatter.of(np.array(x), np.zeros(len(x), np.int32), None, 1, shared=True)
         ...           for x in ([[0.1], [0.1], [3.0]], [[3.0]]))
@@ -158,7 +142,7 @@ class Scatter(Statistic):
         if not self.shared:
             products = np.zeros((classes, d, d))
             products[index] = self.products
-        count, skipped = self.count.scatter(index, classes), self.skipped.scatter(index, classes)
+        count, skipped = (s.scatter(index, classes) for s in (self.count, self.skipped))
         return type(self)(count, skipped, origin, total, products, self.shared)
 
     def take(self, index: Index) -> Self:
@@ -171,22 +155,6 @@ class Scatter(Statistic):
         index = np.asarray(index, dtype=np.intp)
         products = self.products[:, index][:, :, index]
         return type(self)(self.count, self.skipped, self.origin[:, index], self.sum[:, index], products, self.shared)
-
-    def to_arrays(self) -> Arrays:
-        return {
-            "count": self.count.words,
-            "skipped": self.skipped.words,
-            "origin": self.origin,
-            "sum": self.sum,
-            "products": self.products,
-            "shared": np.array([self.shared]),
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
-        count, skipped = (Sum(np.asarray(arrays[k], np.float64)) for k in ("count", "skipped"))
-        origin, total, products = (np.asarray(arrays[k], np.float64) for k in ("origin", "sum", "products"))
-        return cls(count, skipped, origin, total, products, bool(arrays["shared"][0]))
 
     def check(self, classes: int, columns: int) -> None:
         require_weights("count", self.count, (classes,))
@@ -205,9 +173,9 @@ def _merged(mean: FloatArray, near: FloatArray, seen: NDArray[np.bool_]) -> Floa
     return merged
 
 
-def _origins(x: NDArray[Any], codes: NDArray[np.int32], classes: int) -> FloatArray:
-    """(K, d) a point near each class: where a column is constant its value, so that nothing is left of it, and else
-    the mean, short enough (24 bits) that moving it costs no digits."""
+def _origins(x: NDArray[Any], codes: Labels, classes: int) -> FloatArray:
+    """(K, d) a point near each class: the value of a constant column, so that its scatter is 0; else the mean, in 24
+    bits, so that moving it costs no digits."""
     origin = np.zeros((classes, x.shape[1]))
     for c in range(classes):
         rows = x[np.flatnonzero(codes == c)[:ORIGIN_ROWS]].astype(np.float64)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from operator import add
 from typing import Any, Self
 
 import numpy as np
@@ -19,8 +21,8 @@ Arrays = dict[str, NDArray[np.generic]]
 class Statistic(ABC):
     """zero + a = a; a + b = b + a; (a + b) + c = a + (b + c); (a + b) − b = a.
 
-    A statistic is immutable and holds arrays only. It is a function of its rows, not of their order or
-    batches.
+    A statistic is immutable and holds arrays only. It is a function of its rows, not of their order or batches. The
+    statistic of no rows is zero.
     """
 
     @abstractmethod
@@ -31,7 +33,7 @@ class Statistic(ABC):
         """Raises NotInvertible, or NegativeEvidence if the rows of `other` are not among those of `self`."""
 
     def subtract_row(self, row: Self) -> Self:
-        """Without one training row. The result can be estimated from; it is defined even where − is not."""
+        """Without one training row, to estimate from; also for statistics that do not subtract."""
         return self - row
 
     @abstractmethod
@@ -49,21 +51,40 @@ class Statistic(ABC):
     @classmethod
     def concat_columns(cls, parts: Sequence[Self]) -> Self:
         """The columns of all parts, which have the same classes; a joint statistic raises TypeError."""
-        raise TypeError(f"{cls.__name__} holds what its columns have to do with each other: columns cannot be added")
-
-    @abstractmethod
-    def to_arrays(self) -> Arrays: ...
-
-    @classmethod
-    @abstractmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self: ...
+        raise TypeError(f"{cls.__name__} is a joint statistic of its columns: columns cannot be added to it")
 
     @abstractmethod
     def check(self, classes: int, columns: int) -> None:
-        """Raises DecibanError unless the arrays are consistent, for so many classes and columns.
+        """Raises DecibanError unless the arrays, which a file may hold, fit so many classes and columns."""
 
-        For statistics read from a file; a collected one always passes.
-        """
+
+@dataclass(frozen=True, eq=False)
+class SumStatistic(Statistic):
+    """A statistic of sums (K, d), or of what adds and takes classes as sums do: operations go field by field."""
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*map(add, self._fields, other._fields))
+
+    def reindex_classes(self, index: Index, classes: int) -> Self:
+        return self._map(lambda part: part.scatter(index, classes))
+
+    def take(self, index: Index) -> Self:
+        return self._map(lambda part: part.take(index))
+
+    def columns(self, index: Index) -> Self:
+        return self._map(lambda part: part.take(index, axis=1))
+
+    @classmethod
+    def concat_columns(cls, parts: Sequence[Self]) -> Self:
+        by_field = zip(*(part._fields for part in parts), strict=True)
+        return cls(*(type(values[0]).concat_columns(values, axis=1) for values in by_field))
+
+    @property
+    def _fields(self) -> list[Any]:
+        return [getattr(self, field.name) for field in fields(self)]
+
+    def _map(self, change: Callable[[Any], Any]) -> Self:
+        return type(self)(*map(change, self._fields))
 
 
 def require_not_negative(*sums: Sum) -> None:

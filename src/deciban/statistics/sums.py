@@ -15,7 +15,7 @@ from deciban.errors import DecibanError
 from deciban.types import FloatArray, Index
 
 MOST_WORDS = 41  # each begins below the last bit of the one before, and doubles span 2,098 bits
-BLOCK = 1 << 15  # cells added at a time: what comes between stays in the cache
+BLOCK = 1 << 15  # cells added at a time, so that temporaries stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Sum:
         return self._combine(other, -1.0)
 
     def subtract(self, amount: ArrayLike, *index: Any) -> FloatArray:
-        """S[index] − amount as a double; where they nearly cancel, the low words still count.
+        """S[index] − amount as a double, by all words of S: exact also where they nearly cancel.
 
         >>> (Sum.of([1e16]) + Sum.of([1.0])).subtract(1e16, [0, 0])
         array([1., 1.])

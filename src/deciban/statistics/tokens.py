@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.data.batch import Texts
 from deciban.data.terms import Cut, Terms
 from deciban.errors import NegativeEvidence, require
-from deciban.statistics.statistic import Arrays, Statistic, require_not_negative, require_weights
+from deciban.statistics.statistic import Statistic, require_not_negative, require_weights
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index, IntArray, Labels
 
@@ -66,18 +64,14 @@ class Tokens(Statistic):
     documents: Sum  # (K) Σ w of documents that are not missing
 
     @classmethod
-    def zero(cls, classes: int, columns: int) -> Tokens:
-        return cls(Terms.of([]), Sum.zeros((classes, 0)), Sum.zeros((classes,)))
-
-    @classmethod
     def of(
         cls, texts: Texts, cut: Cut, labels: Labels, weights: FloatArray | None, classes: int, *, once: bool
     ) -> Tokens:
-        """Counts every time a document has a term; or `once`, however often it has it."""
+        """Counts how often documents have a term; with `once`, how many have it."""
         text, ends, words = _kernels.count_terms(texts.buffers, texts.places, cut, labels, classes, once)
-        there = np.where(texts.present, 0, -1).astype(np.int32)[:, np.newaxis]
+        present = np.where(texts.present, 0, -1).astype(np.int32)[:, np.newaxis]
         sizes = np.array([0, 1], np.int64)
-        documents = Sum(np.ascontiguousarray(_kernels.count_codes(there, sizes, labels, weights, classes)[:, :, 0]))
+        documents = Sum(np.ascontiguousarray(_kernels.count_codes(present, sizes, labels, weights, classes)[:, :, 0]))
         terms = Terms(text, ends)
         if weights is None:
             return cls(terms, Sum(words), documents)
@@ -106,10 +100,10 @@ class Tokens(Statistic):
 
     def _seen(self) -> Self:
         """Without terms that no class has."""
-        there = self.counts.words.any(axis=(0, 1))
-        if there.all():
+        seen = self.counts.words.any(axis=(0, 1))
+        if seen.all():
             return self
-        index = np.flatnonzero(there)
+        index = np.flatnonzero(seen)
         return type(self)(self.terms.take(index), self.counts.take(index, axis=1), self.documents)
 
     def reindex_classes(self, index: Index, classes: int) -> Self:
@@ -119,22 +113,8 @@ class Tokens(Statistic):
         return type(self)(self.terms, self.counts.take(index), self.documents.take(index))._seen()
 
     def columns(self, index: Index) -> Self:
-        """Terms of several columns are counted together, so that their order does not matter."""
+        """Terms of all columns are counted together."""
         return self
-
-    def to_arrays(self) -> Arrays:
-        return {
-            "text": self.terms.text,
-            "ends": self.terms.ends,
-            "counts": self.counts.words,
-            "documents": self.documents.words,
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
-        terms = Terms(np.asarray(arrays["text"], np.uint8), np.asarray(arrays["ends"], np.int64))
-        sums = (Sum(np.asarray(arrays[name], np.float64)) for name in ("counts", "documents"))
-        return cls(terms, *sums)
 
     def check(self, classes: int, columns: int) -> None:
         require_weights("counts", self.counts, (classes, len(self.terms)))

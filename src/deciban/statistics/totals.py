@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import TOO_LARGE, forbid, forbid_stored
 from deciban.lazy import issparse
 from deciban.statistics.moments import Moments
-from deciban.statistics.statistic import Arrays, Statistic, require_not_negative, require_weights
+from deciban.statistics.statistic import SumStatistic, require_not_negative, require_weights
 from deciban.statistics.sums import Sum
-from deciban.types import FloatArray, Index, Labels
+from deciban.types import FloatArray, Labels
 
 NOT_A_COUNT = "is not a count: it must be finite, 0 or more"
 
 
 @dataclass(frozen=True, eq=False)
-class Totals(Statistic):
+class Totals(SumStatistic):
     """N_c(j) = Σ w·x_j over rows of class c: how often word j was used in class c.
 
     >>> t = Totals(Sum.of([[2.0, 0.0], [1.0, 3.0]]))
@@ -31,10 +29,6 @@ class Totals(Statistic):
     """
 
     sum_x: Sum  # (K, d) Σ w·x
-
-    @classmethod
-    def zero(cls, classes: int, columns: int) -> Totals:
-        return cls(Sum.zeros((classes, columns)))
 
     @classmethod
     def of(cls, x: Any, labels: Labels, weights: FloatArray | None, classes: int) -> Totals:
@@ -51,33 +45,10 @@ class Totals(Statistic):
         assert words is not None
         return cls(Sum(words))
 
-    def __add__(self, other: Self) -> Self:
-        return type(self)(self.sum_x + other.sum_x)
-
     def __sub__(self, other: Self) -> Self:
         rest = self.sum_x - other.sum_x
         require_not_negative(rest)
         return type(self)(rest)
-
-    def reindex_classes(self, index: Index, classes: int) -> Self:
-        return type(self)(self.sum_x.scatter(index, classes))
-
-    def take(self, index: Index) -> Self:
-        return type(self)(self.sum_x.take(index))
-
-    def columns(self, index: Index) -> Self:
-        return type(self)(self.sum_x.take(index, axis=1))
-
-    @classmethod
-    def concat_columns(cls, parts: Sequence[Self]) -> Self:
-        return cls(Sum.concat_columns([part.sum_x for part in parts], axis=1))
-
-    def to_arrays(self) -> Arrays:
-        return {"sum_x": self.sum_x.words}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
-        return cls(Sum(np.asarray(arrays["sum_x"], np.float64)))
 
     def check(self, classes: int, columns: int) -> None:
         require_weights("sum_x", self.sum_x, (classes, columns))
