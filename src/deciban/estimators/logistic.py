@@ -22,7 +22,7 @@ from deciban.estimators.linear_estimator import LinearEstimator
 from deciban.evaluation.fitted_model import LinearFit
 from deciban.families import Context, MultivariateGaussian
 from deciban.linear.design import Design
-from deciban.linear.design_rows import DenseRows, SparseRows, rows_of
+from deciban.linear.design_rows import DesignRows, rows_of
 from deciban.linear.distributed_objective import DistributedDesignRows, DistributedObjective
 from deciban.linear.firth import firth
 from deciban.linear.objective import Criterion, Objective
@@ -209,7 +209,7 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
         if self.firth and (self.l2 or self.solver != "newton"):
             raise ValueError("firth=True is a penalty of its own: it goes with l2=0 and solver='newton'")
 
-    def _objective(self, design: Design, data: Classified, classes: int, rows: DenseRows | SparseRows) -> Objective:
+    def _objective(self, design: Design, data: Classified, classes: int, rows: DesignRows) -> Objective:
         require_scales(rows, design)
         response, metric = self._response(classes)
         return Objective(rows, response, data.codes.astype(np.float64), data.weights, None, float(self.l2), metric)

@@ -10,7 +10,8 @@ import numpy as np
 from deciban.estimators.logistic import LogisticRegression, SoftmaxRegression
 from deciban.generative.estimate import Estimate
 from deciban.generative.plan import Plan
-from deciban.linear.design import Design, Part, Sufficient
+from deciban.linear.design import Design, Part
+from deciban.linear.encoders import Sufficient
 from deciban.linear.predictor import Predictor
 
 

@@ -39,8 +39,7 @@ class ByKey:
 
     def __call__(self, batch: Batch) -> IntArray:
         keys = row_keys(batch.frame, self.schema.column_refs(batch.frame), self.seed)
-        fold: IntArray = (keys % np.uint64(self.folds)).astype(np.intp)
-        return fold
+        return (keys % np.uint64(self.folds)).astype(np.intp)
 
 
 @dataclass(frozen=True)

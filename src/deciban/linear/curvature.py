@@ -65,8 +65,7 @@ class DenseCurvature:
         inverse = np.divide(1.0, self.unit, out=np.zeros_like(self.unit), where=self.unit > TINY)[:, np.newaxis]
         scaled = right * inverse
         solution = self.factor @ scaled if self.flat.shape[1] else cho_solve((self.factor, True), scaled)
-        result: FloatArray = solution * inverse
-        return result
+        return solution * inverse
 
     def inverse(self) -> FloatArray:
         """P⁻¹ (s, s); 0 in flat directions."""

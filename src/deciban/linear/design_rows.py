@@ -6,8 +6,9 @@ predictor at the origin. Any origin and scale give the same model; these are wel
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,37 +18,55 @@ from deciban import _kernels
 from deciban.types import FloatArray, Labels
 
 
-class Rows(Protocol):
+@dataclass(frozen=True)
+class DesignRows(ABC):
     """Rows z of p standardised columns, with η = θ·(z, 1)."""
 
+    x: Any  # (n, p)
     origin: FloatArray  # (p)
     scale: FloatArray  # (p)
+    varies: NDArray[np.bool_] | None = None  # (p) False for constant columns; None if unknown
 
     @property
-    def shape(self) -> tuple[int, int]: ...
+    def shape(self) -> tuple[int, int]:
+        return int(self.x.shape[0]), int(self.x.shape[1])
 
+    def with_matrix(self, x: Any) -> Self:
+        """Other rows, in the same coordinates."""
+        return replace(self, x=x)
+
+    @abstractmethod
+    def take(self, step: int) -> Self:
+        """Every step-th row, in the same coordinates."""
+
+    @abstractmethod
     def predictors(self, theta: FloatArray) -> FloatArray:
         """(n, m) η."""
 
+    @abstractmethod
     def residual_sums(self, residual: FloatArray) -> FloatArray:
         """(m, p + 1) Σ residual·(z, 1)."""
 
+    @abstractmethod
     def softmax(self, theta: FloatArray, codes: Labels, weights: FloatArray | None) -> tuple[float, FloatArray]:
         """−Σ w log p(y|z) and its gradient (m, p + 1), in one pass; class 0 is the reference."""
 
+    @abstractmethod
     def gram(self, weights: FloatArray) -> FloatArray:
         """(p + 1, p + 1) Σ w (z, 1)(z, 1)ᵀ."""
 
+    @abstractmethod
     def squares(self, weights: FloatArray) -> FloatArray:
         """(p + 1) the diagonal of the Gram matrix."""
 
-    def take(self, step: int) -> Self:
-        """Every step-th row, in the same coordinates."""
+    def _scaled(self, gradient: FloatArray) -> FloatArray:
+        gradient[:, :-1] /= self.scale
+        return gradient
 
 
 def rows_of(
     x: Any, means: FloatArray | None, weights: FloatArray | None, spread: FloatArray | None = None
-) -> DenseRows | SparseRows:
+) -> DesignRows:
     """Rows of a float matrix or of a scipy CSR matrix, all finite; means and spread of columns if known."""
     if sp.issparse(x):
         return SparseRows.of(x, weights)
@@ -57,31 +76,13 @@ def rows_of(
     return DenseRows.of(x, means, weights, spread)
 
 
-def _spread(x: NDArray[Any], origin: FloatArray, weights: FloatArray) -> FloatArray:
-    """(p) the root mean square of x − origin, also for columns of 1e±200."""
-    distance = np.abs(x - origin)
-    peak = distance.max(axis=0, initial=0.0)
-    unit = scale_of(peak)
-    result: FloatArray = np.sqrt(weights @ (distance / unit) ** 2 / max(weights.sum(), 1e-300)) * peak
-    return result
-
-
 @dataclass(frozen=True)
-class DenseRows:
+class DenseRows(DesignRows):
     """A dense matrix, read in place."""
-
-    x: NDArray[Any]  # (n, p)
-    origin: FloatArray
-    scale: FloatArray
-    varies: NDArray[np.bool_] | None = None  # (p) False for constant columns; None if unknown
 
     @classmethod
     def of(
-        cls,
-        x: NDArray[Any],
-        origin: FloatArray,
-        weights: FloatArray | None = None,
-        spread: FloatArray | None = None,
+        cls, x: NDArray[Any], origin: FloatArray, weights: FloatArray | None = None, spread: FloatArray | None = None
     ) -> DenseRows:
         x = _row_major(x)
         share = np.ones(len(x)) if weights is None else weights
@@ -98,12 +99,10 @@ class DenseRows:
         return cls(x, origin, scale_of(scale), scale > 0)
 
     def with_matrix(self, x: NDArray[Any]) -> DenseRows:
-        """Other rows, in the same coordinates."""
-        return replace(self, x=_row_major(x))
+        return super().with_matrix(_row_major(x))
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        return int(self.x.shape[0]), int(self.x.shape[1])
+    def take(self, step: int) -> DenseRows:
+        return replace(self, x=np.ascontiguousarray(self.x[::step]))
 
     def predictors(self, theta: FloatArray) -> FloatArray:
         return _kernels.predictors(self.x, *self._coefficients(theta), self.origin)
@@ -130,43 +129,25 @@ class DenseRows:
         total = _kernels.column_sums(self.x, self.origin, weights)[1] / self.scale**2
         return np.append(total, weights.sum())
 
-    def take(self, step: int) -> DenseRows:
-        return replace(self, x=np.ascontiguousarray(self.x[::step]))
-
     def _coefficients(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         return np.ascontiguousarray(theta[:, :-1] / self.scale), np.ascontiguousarray(theta[:, -1])
 
-    def _scaled(self, gradient: FloatArray) -> FloatArray:
-        gradient[:, :-1] /= self.scale
-        return gradient
-
 
 @dataclass(frozen=True)
-class SparseRows:
-    """A CSR matrix: scaled but not centred, which would make it dense. The origin is 0."""
-
-    x: Any  # scipy.sparse.csr_array of float64
-    origin: FloatArray
-    scale: FloatArray
-    varies: NDArray[np.bool_] | None = None  # (p) False for constant columns; None if unknown
+class SparseRows(DesignRows):
+    """A CSR matrix of float64: scaled but not centred, which would make it dense. The origin is 0."""
 
     @classmethod
     def of(cls, x: Any, weights: FloatArray | None = None) -> SparseRows:
         n, p = x.shape
         share = np.full(n, 1.0 / max(1, n)) if weights is None else weights / weights.sum()
         peak = float(np.abs(x.data).max(initial=0.0)) or 1.0
-        squares = _kernels.sparse_residual_sums((x.data / peak) ** 2, x.indices, x.indptr, p, share[:, np.newaxis])[
-            0, :-1
-        ]
+        sums = _kernels.sparse_residual_sums((x.data / peak) ** 2, x.indices, x.indptr, p, share[:, np.newaxis])
+        squares = sums[0, :-1]
         return cls(x, np.zeros(p), scale_of(np.sqrt(squares) * peak), squares > 0)
 
-    def with_matrix(self, x: Any) -> SparseRows:
-        """Other rows, in the same coordinates."""
-        return replace(self, x=x)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return int(self.x.shape[0]), int(self.x.shape[1])
+    def take(self, step: int) -> SparseRows:
+        return replace(self, x=sp.csr_array(self.x[::step]))
 
     @property
     def _layout(self) -> tuple[FloatArray, NDArray[Any], NDArray[Any]]:
@@ -187,33 +168,28 @@ class SparseRows:
         z = sp.csr_array((self.x.data / self.scale[self.x.indices], self.x.indices, self.x.indptr), shape=self.shape)
         weighted = sp.csr_array((z.data * np.repeat(weights, np.diff(z.indptr)), z.indices, z.indptr), shape=z.shape)
         products, total = (weighted.T @ z).toarray(), weighted.sum(axis=0)
-        gram: FloatArray = np.block(
-            [[products, total[:, np.newaxis]], [total[np.newaxis], np.array([[weights.sum()]])]]
-        )
-        return gram
+        return np.block([[products, total[:, np.newaxis]], [total[np.newaxis], np.array([[weights.sum()]])]])
 
     def squares(self, weights: FloatArray) -> FloatArray:
         data, columns, starts = self._layout
-        total: FloatArray = _kernels.sparse_residual_sums(
-            data**2, columns, starts, self.shape[1], weights[:, np.newaxis]
-        )[0]
-        total[:-1] /= self.scale**2
-        return total
-
-    def take(self, step: int) -> SparseRows:
-        return replace(self, x=sp.csr_array(self.x[::step]))
+        total = _kernels.sparse_residual_sums(data**2, columns, starts, self.shape[1], weights[:, np.newaxis])[0]
+        return np.append(total[:-1] / self.scale**2, total[-1])
 
     def _coefficients(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         return np.ascontiguousarray((theta[:, :-1] / self.scale).T), np.ascontiguousarray(theta[:, -1])
-
-    def _scaled(self, gradient: FloatArray) -> FloatArray:
-        gradient[:, :-1] /= self.scale
-        return gradient
 
 
 def _row_major(x: NDArray[Any]) -> NDArray[Any]:
     """The matrix in row-major order, as rows are read many times."""
     return np.ascontiguousarray(x) if x.strides[1] != x.itemsize and x.shape[1] > 1 else x
+
+
+def _spread(x: NDArray[Any], origin: FloatArray, weights: FloatArray) -> FloatArray:
+    """(p) the root mean square of x − origin, also for columns of 1e±200."""
+    distance = np.abs(x - origin)
+    peak = distance.max(axis=0, initial=0.0)
+    spread: FloatArray = np.sqrt(weights @ (distance / scale_of(peak)) ** 2 / max(weights.sum(), 1e-300)) * peak
+    return spread
 
 
 def scale_of(spread: FloatArray) -> FloatArray:

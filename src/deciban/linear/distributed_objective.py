@@ -18,8 +18,9 @@ from deciban.errors import BadCell, DecibanError, cell_error
 from deciban.families import Categorical, Gaussian
 from deciban.generative.model import Generative
 from deciban.generative.plan import Plan, is_sparse
-from deciban.linear.design import Design, Indicators, Numbers, Part, columns_by_encoder
-from deciban.linear.design_rows import DenseRows, SparseRows, scale_of
+from deciban.linear.design import Design, Part, columns_by_encoder
+from deciban.linear.design_rows import DenseRows, DesignRows, SparseRows, scale_of
+from deciban.linear.encoders import Indicators, Numbers
 from deciban.linear.objective import MAX_DENSE_CELLS, TOO_WIDE, Criterion, Objective
 from deciban.linear.responses import Response
 from deciban.statistics import Counts, Moments, Scatter
@@ -32,8 +33,7 @@ T = TypeVar("T")
 def forbid_distributed(X: Any, model: object) -> None:
     """Raises an error for distributed rows, in models that need all rows in memory."""
     if isinstance(X, DistributedRows):
-        name = type(model).__name__
-        raise DecibanError(f"{name} needs the rows in memory: read them, or a sample of them")
+        raise DecibanError(f"{type(model).__name__} needs the rows in memory: read them, or a sample of them")
 
 
 # The rows ------------------------------------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ class DistributedDesignRows:
 
     source: DistributedRows
     design: Design
-    rows: DenseRows | SparseRows  # coordinates, without rows
+    rows: DesignRows  # coordinates, without rows
     classes: Levels
     weight: FloatArray  # (K) Σ w of each class
 
@@ -73,14 +73,10 @@ class DistributedDesignRows:
     def with_design(cls, source: DistributedRows, design: Design) -> DistributedDesignRows:
         """The rows in the features of a given design."""
         evidence = Generative.collect(source, Schema.of(source.frame), (), "category")
-        moments = source.summed(
-            partial(_feature_moments, design), needs_small_batches=design.needs_small_batches(source.frame)
-        )
-        total = float(evidence.counts.total().value)
-        mean, squares = (
-            (moments.mean[0], moments.squares[0]) if isinstance(moments, Moments) else (0.0 * moments, moments)
-        )
-        rows = _coordinates(source, design, mean, np.sqrt(squares / total))
+        small = design.needs_small_batches(source.frame)
+        sums: Any = source.summed(partial(_feature_moments, design), needs_small_batches=small)
+        mean, squares = (sums.mean[0], sums.squares[0]) if isinstance(sums, Moments) else (0.0 * sums, sums)
+        rows = _coordinates(source, design, mean, np.sqrt(squares / float(evidence.counts.total().value)))
         return cls(source, design, rows, evidence.classes, evidence.counts.value)
 
     def reordered(self, classes: Levels) -> DistributedDesignRows:
@@ -104,16 +100,12 @@ def _numbers(labels: Levels, moments: Moments, total: Sum) -> tuple[Numbers, Flo
 
 def _indicators(labels: Levels, counts: Counts, total: Sum) -> tuple[Indicators, FloatArray]:
     """The encoder, and the spread of its features."""
-    later = np.delete(
-        np.arange(counts.offsets[-1]), counts.offsets[:-1]
-    )  # the first level of each column is the reference
+    later = np.delete(np.arange(counts.offsets[-1]), counts.offsets[:-1])  # the first level is the reference
     share = counts.table.total().value[later] / float(total.value)
     return Indicators(labels, counts.levels, share), np.sqrt(share * (1.0 - share))
 
 
-def _coordinates(
-    source: DistributedRows, design: Design, mean: FloatArray, spread: FloatArray
-) -> DenseRows | SparseRows:
+def _coordinates(source: DistributedRows, design: Design, mean: FloatArray, spread: FloatArray) -> DesignRows:
     """Sparse rows are not centred: their scale is the root mean square."""
     empty = design.matrix(source.frame.slice(0, 0))
     if sp.issparse(empty):
@@ -145,7 +137,7 @@ class BatchObjective:
 
     design: Design
     classes: Levels
-    rows: DenseRows | SparseRows
+    rows: DesignRows
     response: Response
 
     def objective(self, batch: Batch) -> Objective:
@@ -176,7 +168,7 @@ class DistributedObjective(Criterion):
     _last: list[tuple[FloatArray, FloatArray]] = field(default_factory=list, repr=False, compare=False)
 
     @property
-    def rows(self) -> DenseRows | SparseRows:  # type: ignore[override]
+    def rows(self) -> DesignRows:  # type: ignore[override]
         return self.data.rows
 
     @property

@@ -8,9 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from deciban.linear.curvature import DenseCurvature
-from deciban.linear.descent import descend
 from deciban.linear.objective import Objective
-from deciban.linear.solvers import MEMORY, SeparationWatch, SolverResult, flat_columns
+from deciban.linear.solvers import MEMORY, SeparationWatch, SolverResult, descend_by_hessian
 from deciban.types import FloatArray
 
 
@@ -28,10 +27,10 @@ class Firth:
     @cached_property
     def basis(self) -> FloatArray | None:
         """(s, r) orthonormal directions in which the data vary; None if these are all directions."""
-        gram = DenseCurvature.of(self.objective.gram())
-        if not gram.flat.shape[1]:
+        gram = self.objective.gram()
+        if not DenseCurvature.of(gram).flat.shape[1]:
             return None
-        values, vectors = np.linalg.eigh(self.objective.gram())
+        values, vectors = np.linalg.eigh(gram)
         varying = vectors[:, values > 1e-12 * values[-1]]
         return np.kron(np.eye(self.objective.m), varying)
 
@@ -80,12 +79,6 @@ def firth(
     objective: Objective, start: FloatArray, *, tol: float, max_iter: int, watch: SeparationWatch
 ) -> SolverResult:
     """Newton's steps with the information as curvature."""
-    penalised = Firth(objective)
-    last: list[DenseCurvature] = []
-
-    def curvature(theta: FloatArray) -> DenseCurvature:
-        last[:] = [DenseCurvature.of(objective.hessian(theta))]
-        return last[0]
-
-    solution = descend(penalised.evaluate, start, curvature, memory=MEMORY, tol=tol, max_iter=max_iter, watch=watch)
-    return SolverResult(solution, flat_columns(objective) if last[0].flat.shape[1] else ())
+    return descend_by_hessian(
+        objective, start, Firth(objective).evaluate, memory=MEMORY, tol=tol, max_iter=max_iter, watch=watch
+    )

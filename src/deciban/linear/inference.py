@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
@@ -35,10 +35,10 @@ class Inference:
 
     def check_fields(self) -> None:
         shape = self.estimates.shape
-        require(len(shape) == 2, "estimates are no matrix")
+        require(len(shape) == 2, "estimates are not a matrix")
         size, covariance = self.estimates.size, self.covariance.shape
         require(covariance == (size, size), f"a covariance of shape {covariance} for {size} coefficients")
-        require(all(0 <= j < shape[1] for j in self.undetermined), "an undetermined place is not there")
+        require(all(0 <= j < shape[1] for j in self.undetermined), "an undetermined coefficient is unknown")
 
     @classmethod
     def of(cls, objective: Objective, theta: FloatArray) -> Inference:
@@ -49,9 +49,7 @@ class Inference:
         eta = objective.predictors(theta)
         deviance = _deviance(objective, eta)
         estimated = objective.response.estimates_dispersion
-        dispersion = 1.0
-        if estimated:
-            dispersion = deviance / (n - rank) if n > rank else np.inf
+        dispersion = 1.0 if not estimated else deviance / (n - rank) if n > rank else np.inf
         back = np.kron(np.eye(m), _to_columns(objective))
         # a coefficient is determined if it is constant along flat directions, which have length 1 in these units
         inverse = np.divide(1.0, information.unit, out=np.ones(m * width), where=information.unit > 0)
@@ -83,8 +81,7 @@ class Inference:
         """(m, 1 + p) z, or t: estimate/error."""
         errors = self.standard_errors
         certain = np.where(self.estimates == 0, 0.0, np.copysign(np.inf, self.estimates))  # for an error of 0
-        result: FloatArray = np.divide(self.estimates, errors, out=certain, where=errors > 0)
-        return result
+        return np.divide(self.estimates, errors, out=certain, where=errors > 0)
 
     @property
     def p_values(self) -> FloatArray:
@@ -118,13 +115,9 @@ def _deviance(objective: Objective, eta: FloatArray) -> float:
 
 def null_deviance(objective: Objective) -> float:
     """The deviance of the model with only an intercept."""
-    n = objective.rows.shape[0]
-    none = np.zeros((n, 0))
-    alone = Objective(
-        DenseRows.of(none, np.zeros(0)), objective.response, objective.y, objective.weights, objective.offset
-    )
-    solved = exact_newton(alone, alone.null_start(), tol=1e-14, max_iter=100)
-    return 2.0 * solved.solution.objective
+    none = DenseRows.of(np.zeros((objective.rows.shape[0], 0)), np.zeros(0))
+    alone = replace(objective, rows=none, l2=0.0, metric=None)
+    return 2.0 * exact_newton(alone, alone.null_start(), tol=1e-14, max_iter=100).solution.objective
 
 
 def _log_likelihood(objective: Objective, eta: FloatArray, deviance: float, n: float) -> float:
@@ -137,8 +130,7 @@ def _log_likelihood(objective: Objective, eta: FloatArray, deviance: float, n: f
 
 def _to_columns(objective: Objective) -> FloatArray:
     """(1 + p, p + 1) from θ of one predictor to intercept and coefficients."""
-    rows = objective.rows
-    p = rows.shape[1]
+    rows, p = objective.rows, objective.rows.shape[1]
     back = np.zeros((p + 1, p + 1))
     back[1:, :p] = np.diag(1.0 / rows.scale)
     back[0, :p] = -rows.origin / rows.scale

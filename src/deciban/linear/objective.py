@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from deciban.errors import DecibanError
 from deciban.families import MultivariateGaussian
-from deciban.linear.design_rows import DenseRows, SparseRows
+from deciban.linear.design_rows import DenseRows, DesignRows
 from deciban.linear.responses import Response
 from deciban.statistics import Scatter
 from deciban.types import FloatArray, Labels
@@ -25,7 +25,7 @@ TOO_WIDE = "init='generative' fits a covariance, which these sparse rows are too
 class Criterion(ABC):
     """J(θ) = loss + l2/2 Σ_ab M_ab w_a·w_b, as solvers see it: the loss is a sum over rows, local or distributed."""
 
-    rows: DenseRows | SparseRows  # the coordinates of θ; may be without rows
+    rows: DesignRows  # the coordinates of θ; may be without rows
     response: Response
     l2: float
     metric: FloatArray | None  # (m, m) M; the identity unless given
@@ -163,7 +163,7 @@ class Objective(Criterion):
     the deviance: minus the log-likelihood, measured from the saturated model.
     """
 
-    rows: DenseRows | SparseRows
+    rows: DesignRows
     response: Response
     y: FloatArray  # (n)
     weights: FloatArray | None = None  # (n)
@@ -186,8 +186,7 @@ class Objective(Criterion):
 
     @property
     def mean_statistic(self) -> FloatArray:
-        result: FloatArray = self.weight @ self.statistic / self.total
-        return result
+        return self.weight @ self.statistic / self.total
 
     def null_start(self) -> FloatArray:
         start = super().null_start()

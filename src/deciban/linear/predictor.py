@@ -14,7 +14,7 @@ from deciban.data.batch import Frame
 from deciban.data.schema import Schema
 from deciban.families.family import padded_table
 from deciban.linear.design import Design
-from deciban.linear.design_rows import DenseRows, SparseRows
+from deciban.linear.design_rows import DesignRows, SparseRows
 from deciban.statistics.statistic import require_numbers
 from deciban.types import FloatArray
 
@@ -41,13 +41,13 @@ class Predictor:
         require_numbers("origin", self.origin, (p,))
 
     @classmethod
-    def of(cls, design: Design, rows: DenseRows | SparseRows, theta: FloatArray) -> Predictor:
+    def of(cls, design: Design, rows: DesignRows, theta: FloatArray) -> Predictor:
         """From the solution of a solver, with the features' means as origin."""
         w = theta[:, :-1] / rows.scale
         origin = np.zeros(w.shape[1]) if isinstance(rows, SparseRows) else design.origin
         return cls(design, w, theta[:, -1] + w @ (origin - rows.origin), origin)
 
-    def theta(self, rows: DenseRows | SparseRows) -> FloatArray:
+    def theta(self, rows: DesignRows) -> FloatArray:
         """The same in the coordinates of a solver."""
         at_origin = self.constant + self.coefficients @ (rows.origin - self.origin)
         return np.hstack([self.coefficients * rows.scale, at_origin[:, np.newaxis]])
@@ -59,8 +59,7 @@ class Predictor:
     @property
     def intercept(self) -> FloatArray:
         """(k) η where every feature is 0."""
-        result: FloatArray = self.constant - self.coefficients @ self.origin
-        return result
+        return self.constant - self.coefficients @ self.origin
 
     @property
     def log_prior(self) -> FloatArray:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from deciban.errors import DecibanError
 from deciban.linear.curvature import DenseCurvature, Diagonal, Kronecker
-from deciban.linear.descent import Curvature, Solution, descend
+from deciban.linear.descent import Curvature, Evaluate, Solution, descend
 from deciban.linear.objective import Criterion, Objective
 from deciban.types import FloatArray
 
@@ -42,20 +43,18 @@ def newton(
       softmax, V ⊗ G is the Hessian itself; Böhning's bound is a multiple of it).
     - More columns: the diagonal.
     """
-    solved = _newton(objective, start, tol=tol, max_iter=max_iter, watch=watch)
+    solved = _newton(objective, start, tol, max_iter, watch)
     if solved.solution.converged or solved.solution.stopped or len(solved.solution.path) > max_iter:
         return solved
     null = objective.null_start()
     if np.array_equal(start, null):
         return solved
     # stuck without curvature: the start is so far out that every p is 0 or 1
-    retried = _newton(objective, null, tol=tol, max_iter=max_iter, watch=watch)
+    retried = _newton(objective, null, tol, max_iter, watch)
     return retried if retried.solution.objective < solved.solution.objective else solved
 
 
-def _newton(
-    objective: Criterion, start: FloatArray, *, tol: float, max_iter: int, watch: SeparationWatch
-) -> SolverResult:
+def _newton(objective: Criterion, start: FloatArray, tol: float, max_iter: int, watch: SeparationWatch) -> SolverResult:
     n, m, width = objective.rows.shape[0], *objective.shape
     if m * width <= MAX_HESSIAN:
         sample = objective.sampled(_sample_rows(n, m, width), 4)
@@ -71,17 +70,15 @@ def _newton(
             return exact_newton(objective, theta, tol=tol, max_iter=max_iter, watch=watch)
         solved = _lbfgs(objective, theta, full, tol=tol, max_iter=2 * max_iter, watch=watch, initial=initial)
         return replace(solved, flat=flat_columns(objective) if flat else ())
-    if width - 1 <= MAX_GRAM:
-        sample = objective.sampled(max(MIN_SAMPLE_ROWS, 10 * width), 2)
-        metric = kronecker_curvature(objective if sample is None else sample, start)
-        if sample is not None and metric.over_columns.flat.shape[1]:
-            metric = kronecker_curvature(objective, start)
-        solved = _lbfgs(objective, start, metric, tol=tol, max_iter=10 * max_iter, watch=watch)
-        return replace(
-            solved, flat=flat_columns(objective) if metric.over_columns.flat.shape[1] and not objective.l2 else ()
-        )
-    diagonal = Diagonal(objective.diagonal(start))
-    return _lbfgs(objective, start, diagonal, tol=tol, max_iter=10 * max_iter, watch=watch)
+    if width - 1 > MAX_GRAM:
+        diagonal = Diagonal(objective.diagonal(start))
+        return _lbfgs(objective, start, diagonal, tol=tol, max_iter=10 * max_iter, watch=watch)
+    sample = objective.sampled(max(MIN_SAMPLE_ROWS, 10 * width), 2)
+    metric = kronecker_curvature(objective if sample is None else sample, start)
+    if sample is not None and metric.over_columns.flat.shape[1]:
+        metric = kronecker_curvature(objective, start)
+    solved = _lbfgs(objective, start, metric, tol=tol, max_iter=10 * max_iter, watch=watch)
+    return replace(solved, flat=flat_columns(objective) if metric.over_columns.flat.shape[1] else ())
 
 
 def _is_representative(sample: Objective) -> bool:
@@ -108,13 +105,18 @@ def exact_newton(
     watch: SeparationWatch = lambda iteration, theta: False,
 ) -> SolverResult:
     """Newton's method with a Hessian at every step."""
+    return descend_by_hessian(objective, start, objective.evaluate, memory=0, tol=tol, max_iter=max_iter, watch=watch)
+
+
+def descend_by_hessian(objective: Criterion, start: FloatArray, evaluate: Evaluate, **options: Any) -> SolverResult:
+    """Descends on what `evaluate` gives, with the Hessian of the objective as curvature."""
     last: list[DenseCurvature] = []
 
     def curvature(theta: FloatArray) -> DenseCurvature:
         last[:] = [DenseCurvature.of(objective.hessian(theta))]
         return last[0]
 
-    solution = descend(objective.evaluate, start, curvature, memory=0, tol=tol, max_iter=max_iter, watch=watch)
+    solution = descend(evaluate, start, curvature, **options)
     return SolverResult(solution, flat_columns(objective) if last[0].flat.shape[1] else ())
 
 
@@ -124,27 +126,8 @@ def _sample_rows(n: int, m: int, width: int) -> int:
     return max(MIN_SAMPLE_ROWS, useful, min(6 * n // (width * (m + 1)), 16 * useful))
 
 
-def _lbfgs(
-    objective: Criterion,
-    start: FloatArray,
-    metric: Curvature,
-    *,
-    tol: float,
-    max_iter: int,
-    watch: SeparationWatch,
-    initial: tuple[float, FloatArray] | None = None,
-) -> SolverResult:
-    solution = descend(
-        objective.evaluate,
-        start,
-        lambda theta: metric,
-        memory=MEMORY,
-        tol=tol,
-        max_iter=max_iter,
-        watch=watch,
-        initial=initial,
-    )
-    return SolverResult(solution)
+def _lbfgs(objective: Criterion, start: FloatArray, metric: Curvature, **options: Any) -> SolverResult:
+    return SolverResult(descend(objective.evaluate, start, lambda theta: metric, memory=MEMORY, **options))
 
 
 def flat_columns(objective: Criterion) -> tuple[int, ...]:
@@ -172,13 +155,11 @@ def gradient_descent(
     if not np.isfinite(limit + objective.ridge.max(initial=0.0)):
         raise DecibanError("l2 is too large for the units of the columns")
     metric = Diagonal(np.broadcast_to(limit + objective.ridge, objective.shape))
-    solution = descend(
-        objective.evaluate, start, lambda theta: metric, memory=0, tol=tol, max_iter=max_iter, watch=watch
-    )
+    options: Any = {"memory": 0, "tol": tol, "max_iter": max_iter, "watch": watch}
+    solution = descend(objective.evaluate, start, lambda theta: metric, **options)
     path = tuple(replace(step, step=step.step / limit) for step in solution.path)  # the factor of the gradient
-    return SolverResult(
-        replace(solution, path=path), flat_columns(objective) if objective.rows.shape[1] <= MAX_GRAM else ()
-    )
+    flat = flat_columns(objective) if objective.rows.shape[1] <= MAX_GRAM else ()
+    return SolverResult(replace(solution, path=path), flat)
 
 
 def largest_eigenvalue(objective: Criterion) -> float:

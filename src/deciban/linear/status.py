@@ -9,7 +9,7 @@ import numpy as np
 from deciban.errors import DecibanError, warn
 from deciban.linear.curvature import DenseCurvature
 from deciban.linear.design import Design
-from deciban.linear.design_rows import DenseRows, SparseRows
+from deciban.linear.design_rows import DesignRows
 from deciban.linear.objective import Criterion
 from deciban.linear.separation import Separation, find_separation
 from deciban.linear.solvers import MAX_HESSIAN, SolverResult, rank_deficiency
@@ -80,12 +80,11 @@ def _is_near_minimum(objective: Criterion, theta: FloatArray) -> bool:
 
 
 def status_of(solved: SolverResult, watch: SeparationWatch, objective: Criterion, design: Design) -> str:
-    """ "ok", or what is wrong, which is also warned of, except constant columns, which do no harm.
+    """What is wrong, which is also warned of, except constant columns, which do no harm; or "ok".
 
     Sufficient statistics are often redundant by construction (the indicators of a category sum to 1): no warning.
     """
-    problems = []
-    names = display_names(design)
+    problems, names = [], display_names(design)
     if watch.separation is not None:
         how = "separable" if watch.separation.complete else "partly separable"
         problems.append(f"{how} by: columns {_listed(watch.separation.columns, names)}")
@@ -100,10 +99,8 @@ def status_of(solved: SolverResult, watch: SeparationWatch, objective: Criterion
         warn(problems[-1] + ": raise max_iter or tol, or set l2")
     flat = () if design.has_sufficient_statistics else solved.flat
     constant = set(objective.constant_columns(flat))
-    if (
-        not design.has_sufficient_statistics and objective.rows.varies is not None
-    ):  # with a penalty nothing is flat, but columns may be constant
-        constant |= set(np.flatnonzero(~objective.rows.varies).tolist())
+    if not design.has_sufficient_statistics and objective.rows.varies is not None:
+        constant |= set(np.flatnonzero(~objective.rows.varies).tolist())  # with a penalty nothing is flat
     collinear = [j for j in flat if j not in constant]
     if collinear:
         problems.append(f"collinear: columns {_listed(collinear, names)} are combinations of each other")
@@ -113,7 +110,7 @@ def status_of(solved: SolverResult, watch: SeparationWatch, objective: Criterion
     return "; ".join(problems) or "ok"
 
 
-def require_scales(rows: DenseRows | SparseRows, design: Design) -> None:
+def require_scales(rows: DesignRows, design: Design) -> None:
     """Raises an error for a column whose values cannot be squared and summed in floats."""
     extreme = np.flatnonzero((rows.scale < 1e-120) | (rows.scale > 1e120))
     if len(extreme):

@@ -27,7 +27,7 @@ from deciban.families.family import Family
 from deciban.generative.estimate import Estimate
 from deciban.generative.selection import FamilyComparison
 from deciban.lazy import issparse
-from deciban.linear.design import Indicators, Numbers, Sufficient
+from deciban.linear.encoders import Sufficient
 from deciban.linear.predictor import Predictor
 from deciban.plots.figures import Figures, counted, plain, rounded
 from deciban.report.report_input import ReportInput, weights_of
@@ -283,17 +283,8 @@ def _linear(model: FittedModel, predictor: Predictor, data: ReportInput) -> Trea
     treated: Treatments = {}
     for part in predictor.design.parts:
         for i, j in enumerate(part.columns):
-            text, why = "multiplied by a coefficient", WHY[kinds[j]]
-            if isinstance(part.encoder, Sufficient):
-                text = f"sufficient statistics of {type(part.encoder.plan.family).__name__}"
-                why = "the linear twin of a generative model"
-            elif isinstance(part.encoder, Indicators):
-                levels = part.encoder.levels[i]
-                first = "missing" if levels and levels[0] is None else str(levels[0]) if levels else ""
-                text = f"an indicator for each of {counted(len(levels), 'value')} except the first, {first!r}"
-            elif isinstance(part.encoder, Numbers) and i in part.encoder.marked:
-                text += "; a missing value becomes the mean, with an indicator"
-            treated[j] = text, why
+            twin = isinstance(part.encoder, Sufficient)
+            treated[j] = part.encoder.describe(i), "the linear twin of a generative model" if twin else WHY[kinds[j]]
     if model.task == "regression":
         return {j: treated.get(j, ("left out: it is empty", WHY[kinds[j]])) for j in range(len(kinds))}
     return treated

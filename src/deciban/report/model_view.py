@@ -18,7 +18,8 @@ from deciban.generative.block import Block
 from deciban.generative.estimate import Estimate
 from deciban.generative.plan import Plan
 from deciban.lazy import lazy
-from deciban.linear.design import Design, Indicators, Sufficient
+from deciban.linear.design import Design
+from deciban.linear.encoders import Sufficient
 from deciban.linear.predictor import Predictor
 from deciban.report.report_input import ReportInput
 from deciban.statistics import Counts, Histogram
@@ -117,7 +118,7 @@ class ModelView:
         for block, _ in self.blocks:
             levels |= dict(zip(block.columns, block.levels, strict=True)) if block.levels is not None else {}
         for part in self.design.parts if self.design is not None else ():
-            if isinstance(part.encoder, (Indicators, Sufficient)) and part.encoder.levels is not None:
+            if part.encoder.levels is not None:
                 levels |= dict(zip(part.columns, part.encoder.levels, strict=True))
         for plan, _, columns in self.plans:
             if isinstance(plan.family, Bernoulli) and not plan.presence and plan.family.threshold is None:

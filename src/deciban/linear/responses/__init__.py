@@ -1,12 +1,18 @@
-"""Responses of generalised linear models: what y may be, one file each. The import of a response registers it."""
+"""Responses of generalised linear models: what y may be, one file each."""
 
-from deciban.linear.responses.bernoulli import Bernoulli as Bernoulli
-from deciban.linear.responses.exponential import Exponential as Exponential
-from deciban.linear.responses.gaussian import Gaussian as Gaussian
-from deciban.linear.responses.multinomial import Multinomial as Multinomial
-from deciban.linear.responses.poisson import Poisson as Poisson
-from deciban.linear.responses.response import Response as Response
+from deciban.linear.responses.bernoulli import Bernoulli
+from deciban.linear.responses.exponential import Exponential
+from deciban.linear.responses.gaussian import Gaussian
+from deciban.linear.responses.multinomial import Multinomial
+from deciban.linear.responses.poisson import Poisson
+from deciban.linear.responses.response import Response
+
+__all__ = ["RESPONSES", "Bernoulli", "Exponential", "Gaussian", "Multinomial", "Poisson", "Response"]
 
 RESPONSES: dict[str, type[Response]] = {
-    each.name: each for each in tuple(globals().values()) if isinstance(each, type) and hasattr(each, "name")
+    "bernoulli": Bernoulli,
+    "exponential": Exponential,
+    "gaussian": Gaussian,
+    "multinomial": Multinomial,
+    "poisson": Poisson,
 }

@@ -28,8 +28,7 @@ class Bernoulli(Response):
         return np.zeros(len(y))
 
     def log_partition(self, eta: FloatArray) -> FloatArray:
-        result: FloatArray = np.logaddexp(0.0, eta[:, 0])
-        return result
+        return np.logaddexp(0.0, eta[:, 0])
 
     def natural(self, mean: FloatArray) -> FloatArray:
         result: FloatArray = logit(mean)
@@ -43,8 +42,7 @@ class Bernoulli(Response):
         return result
 
     def variance(self, mean: FloatArray, i: int, j: int) -> FloatArray:
-        result: FloatArray = (mean * (1.0 - mean))[:, 0]
-        return result
+        return (mean * (1.0 - mean))[:, 0]
 
     def check(self, y: NDArray[Any]) -> FloatArray:
         numbers = super().check(y)

@@ -36,20 +36,17 @@ class Exponential(Response):
         return result
 
     def natural(self, mean: FloatArray) -> FloatArray:
-        result: FloatArray = -1.0 / mean
-        return result
+        return -1.0 / mean
 
     def mean(self, eta: FloatArray) -> FloatArray:
         result: FloatArray = np.full_like(eta, np.inf)
         return np.divide(-1.0, eta, out=result, where=eta < 0)
 
     def variance(self, mean: FloatArray, i: int, j: int) -> FloatArray:
-        result: FloatArray = mean[:, 0] ** 2
-        return result
+        return mean[:, 0] ** 2
 
     def saturated(self, statistic: FloatArray) -> FloatArray:
-        result: FloatArray = -1.0 - np.log(statistic[:, 0])
-        return result
+        return -1.0 - np.log(statistic[:, 0])
 
     def check(self, y: NDArray[Any]) -> FloatArray:
         numbers = super().check(y)

@@ -30,8 +30,7 @@ class Gaussian(Response):
         return result
 
     def log_partition(self, eta: FloatArray) -> FloatArray:
-        result: FloatArray = 0.5 * eta[:, 0] ** 2
-        return result
+        return 0.5 * eta[:, 0] ** 2
 
     def natural(self, mean: FloatArray) -> FloatArray:
         return mean
@@ -43,9 +42,7 @@ class Gaussian(Response):
         return np.ones(len(mean))
 
     def saturated(self, statistic: FloatArray) -> FloatArray:
-        result: FloatArray = 0.5 * statistic[:, 0] ** 2
-        return result
+        return 0.5 * statistic[:, 0] ** 2
 
     def loss(self, statistic: FloatArray, eta: FloatArray) -> FloatArray:
-        result: FloatArray = 0.5 * (statistic - eta)[:, 0] ** 2  # without cancellation
-        return result
+        return 0.5 * (statistic - eta)[:, 0] ** 2  # without cancellation

@@ -61,8 +61,7 @@ class Multinomial(Response):
         return scores[:, 1:]
 
     def variance(self, mean: FloatArray, i: int, j: int) -> FloatArray:
-        result: FloatArray = mean[:, i] * (float(i == j) - mean[:, j])
-        return result
+        return mean[:, i] * (float(i == j) - mean[:, j])
 
     def check(self, y: NDArray[Any]) -> FloatArray:
         numbers = super().check(y)

@@ -36,8 +36,7 @@ class Poisson(Response):
         return result
 
     def natural(self, mean: FloatArray) -> FloatArray:
-        result: FloatArray = np.log(mean)
-        return result
+        return np.log(mean)
 
     def inside(self, mean: FloatArray, edge: float) -> FloatArray:
         return np.maximum(mean, edge)
