@@ -7,8 +7,6 @@ from math import log
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 
 from deciban.data.batch import MISSING, UNSEEN, Coded, Texts
 from deciban.errors import BadCell, DecibanError
@@ -29,14 +27,11 @@ from deciban.families import (
     Uniform,
 )
 from deciban.families.natural import FEW, origins
-from tests.laws import all_families, columns_of, context, family_subjects, flattened, rows, rows_of
+from tests.laws import all_families, assert_laws, context, family_subjects, flattened, rows_of
 
 SUBJECTS = family_subjects()
-NOT_EXPONENTIAL = {Uniform, Pairs, Forest, JointNormals}  # the last three are weighed, and have no twin
+NOT_EXPONENTIAL = {Uniform, Pairs, Forest, JointNormals}  # the last three are weighted evidence, without a linear form
 
-each_family = pytest.mark.parametrize(
-    "subject", [subject for subject in SUBJECTS if subject.kind not in NOT_EXPONENTIAL], ids=str
-)
 pytestmark = pytest.mark.filterwarnings("ignore:singular covariance")
 
 RNG = np.random.default_rng(0)
@@ -94,31 +89,23 @@ def finite(params):
     return all(not np.isneginf(a).any() for a in flattened(params).values() if a.dtype.kind == "f")
 
 
-@each_family
-@given(data=st.data())
-def test_the_density_is_linear_in_what_is_sufficient(subject, data):
-    drawn = data.draw(rows(subject))
+def estimated(subject, drawn):
     setting = context(drawn, **subject.settings)
-    params = subject.family.estimate(subject.of(drawn), setting)
-    width = drawn.values.shape[1]
-    new = columns_of(data.draw(subject.values(5, width)), list(range(width)))  # a wide subject draws more
-    if not finite(params):
-        return
-    for values in (drawn.values, new):
-        assert_twins(
-            subject.family, params, setting, in_range(subject.family, params, whole(subject, values), drawn.classes)
-        )
+    return subject.family.estimate(subject.of(drawn), setting), setting
 
 
-@each_family
-@given(data=st.data())
-def test_a_probability_of_zero_has_no_natural_parameter(subject, data):
-    drawn = data.draw(rows(subject))
-    setting = context(drawn, **subject.settings)
-    params = subject.family.estimate(subject.of(drawn), setting)
-    if not finite(params):
-        with pytest.raises(DecibanError, match=r"^column \d \(\w+\): a probability is 0, .* set smoothing above 0, in"):
-            subject.family.natural(params, setting)
+def density_is_linear_in_sufficient_statistics(subject, drawn, rng):
+    """Of training rows and of others; a probability of zero has no natural parameter."""
+    half = rng.permutation(len(drawn))[: max(len(drawn) // 2, subject.least)]
+    for learned in (drawn, drawn.take(half)):
+        params, setting = estimated(subject, learned)
+        if finite(params):
+            values = in_range(subject.family, params, whole(subject, drawn.values), drawn.classes)
+            assert_twins(subject.family, params, setting, values)
+        else:
+            message = r"^column \d \(\w+\): a probability is 0, .* set smoothing above 0, in"
+            with pytest.raises(DecibanError, match=message):
+                subject.family.natural(params, setting)
 
 
 def narrowed(values):
@@ -130,20 +117,13 @@ def narrowed(values):
     return np.where(np.isinf(single) | (single == 0) & (values != 0), np.float32(1), single)
 
 
-@pytest.mark.parametrize(
-    "subject",
-    [s for s in SUBJECTS if s.kind not in NOT_EXPONENTIAL and s.family.reads not in ("codes", "texts")],
-    ids=str,
-)
-@given(data=st.data())
-def test_single_precision_is_read_as_it_is(subject, data):
-    drawn = data.draw(rows(subject))
-    setting = context(drawn, **subject.settings)
-    values = narrowed(drawn.values)
-    params = subject.family.estimate(subject.of(replace(drawn, values=values.astype(np.float64))), setting)
-    if not finite(params):
+def single_precision_is_exact(subject, drawn, rng):
+    if subject.family.reads in ("codes", "texts"):
         return
-    assert_twins(subject.family, params, setting, whole(subject, values))
+    values = narrowed(drawn.values)
+    params, setting = estimated(subject, replace(drawn, values=values.astype(np.float64)))
+    if finite(params):
+        assert_twins(subject.family, params, setting, whole(subject, values))
 
 
 def emptied(values):
@@ -155,17 +135,12 @@ def emptied(values):
     return np.full((1, values.shape[1]), np.nan)
 
 
-@each_family
-@given(data=st.data())
-def test_a_missing_cell_is_nothing(subject, data):
-    """Its entries are 0; those of Bernoulli say so, and take back what it would have been worth."""
-    drawn = data.draw(rows(subject))
-    setting = context(drawn, **subject.settings)
-    params = subject.family.estimate(subject.of(drawn), setting)
-    values = emptied(drawn.values)
+def missing_value_adds_nothing(subject, drawn, rng):
+    """Its entries are 0; for Bernoulli one entry marks it, and takes back what the constant added."""
+    params, setting = estimated(subject, drawn)
     if not finite(params) or subject.kind is MultivariateGaussian:
         return
-    natural, t = subject.family.natural(params, setting), subject.family.sufficient(params, values)
+    natural, t = subject.family.natural(params, setting), subject.family.sufficient(params, emptied(drawn.values))
     if subject.kind is Bernoulli:
         assert t[0].tolist() == [float(name.endswith("is missing")) for name in natural.names]
         np.testing.assert_allclose(t @ natural.eta.T + natural.constant, 0.0, atol=1e-12)
@@ -174,12 +149,8 @@ def test_a_missing_cell_is_nothing(subject, data):
         assert not natural.constant.any()
 
 
-@each_family
-@given(data=st.data())
-def test_presence_is_one_where_nothing_is_missing(subject, data):
-    drawn = data.draw(rows(subject))
-    setting = context(drawn, **subject.settings)
-    params = subject.family.estimate(subject.of(drawn), setting)
+def presence_is_one_where_nothing_is_missing(subject, drawn, rng):
+    params, setting = estimated(subject, drawn)
     if not finite(params):
         return
     natural = subject.family.natural(params, setting)
@@ -187,6 +158,19 @@ def test_presence_is_one_where_nothing_is_missing(subject, data):
         full = drawn.values[~np.isnan(drawn.values).any(axis=1)]
         assert (subject.family.sufficient(params, full)[:, natural.presence] == 1).all()
     assert [name.endswith("is there") for name in natural.names] == natural.presence.tolist()
+
+
+LAWS = [
+    density_is_linear_in_sufficient_statistics,
+    single_precision_is_exact,
+    missing_value_adds_nothing,
+    presence_is_one_where_nothing_is_missing,
+]
+
+
+@pytest.mark.parametrize("subject", [s for s in SUBJECTS if s.kind not in NOT_EXPONENTIAL], ids=str)
+def test_laws(subject):
+    assert_laws(subject, LAWS, examples=4 if subject.least else 12)
 
 
 def test_families_without_natural_parameters_are_known():
