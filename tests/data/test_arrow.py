@@ -241,7 +241,7 @@ def test_columns_that_are_neither_numbers_nor_text_are_refused_by_name(column, k
 
 @pytest.mark.parametrize("series", [pd.Series([1.0, 2.0]), pl.Series([1.0, 2.0])], ids=["pandas", "polars"])
 def test_a_single_column_is_no_table(series):
-    with pytest.raises(db.DecibanError, match=r"a Series is one column of one: use X.to_frame"):
+    with pytest.raises(db.DecibanError, match=r"a Series is one column: use X.to_frame"):
         db.NaiveBayes().fit(series, [0, 1])
     assert db.NaiveBayes().fit(series.to_frame(), [0, 1]).n_features_in_ == 1
 

@@ -290,7 +290,7 @@ NO_ROWS = {
     "generator": ((row for row in [[1.0]]), "X is of type generator, which has no rows"),
     "1-d": (np.array(AGE), r"X must be a table or a matrix; it has the shape \(24,\)"),
     "3-d": (np.zeros((N, 2, 2)), r"X must be a table or a matrix; it has the shape \(24, 2, 2\)"),
-    "series": (pd.Series(AGE), "a Series is one column of one"),
+    "series": (pd.Series(AGE), "a Series is one column"),
     "nothing": ([], "X has no rows and no columns"),
     "ragged": ([[1.0, 2.0], [3.0]], "row 1 of X has 1 cells, and row 0 has 2"),
     "not rows": ([[1.0, 2.0], 3.0], "row 1 of X is 3.0, not a list of cells"),

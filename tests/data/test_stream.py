@@ -46,7 +46,7 @@ def test_a_reader_can_be_read_once():
     model = db.NaiveBayes().fit(once, "y")
     before = model.class_count_.tolist()
     for again in (lambda: db.NaiveBayes().fit(once, "y"), lambda: model.partial_fit(once, "y")):
-        with pytest.raises(db.DecibanError, match="a reader can be read once; make a new one for each pass"):
+        with pytest.raises(db.DecibanError, match="it can be read once, so make a new one for each pass"):
             again()
     assert model.class_count_.tolist() == before == [100, 100]
     scanner = ds.Scanner.from_batches(iter(TABLE.to_batches(max_chunksize=7)), schema=TABLE.schema)

@@ -288,8 +288,8 @@ def test_gaps_of_many_dates_are_those_of_neighbours():
     ("change", "message"),
     [
         (lambda schema: schema["derived"][0].update(part="century"), "part"),
-        (lambda schema: schema["derived"][0].update(columns=[2]), "derived from what is none"),
-        (lambda schema: schema["derived"][0].update(columns=[9]), "derived from what is none"),
+        (lambda schema: schema["derived"][0].update(columns=[2]), "derived from a column that is not a date"),
+        (lambda schema: schema["derived"][0].update(columns=[9]), "derived from a column that is not a date"),
         (lambda schema: schema["derived"][0].update(columns=[0, 1]), "columns"),
         (lambda schema: schema["derived"].append(dict(schema["derived"][0])), "twice"),
         (lambda schema: schema["notations"][0].update(style="formatted"), "is read as another"),

@@ -181,5 +181,5 @@ def test_half_a_character_is_no_text(place):
         "level": (pd.DataFrame({"a": [half, "b"]}, dtype=object), [0, 1]),
         "array": (np.array([[half, 1], ["b", 2]], dtype=object), [0, 1]),
     }
-    with pytest.raises(DecibanError, match="holds half a character: decode it again"):
+    with pytest.raises(DecibanError, match="holds a lone surrogate: decode it again"):
         db.NaiveBayes().fit(*given[place])

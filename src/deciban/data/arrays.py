@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.data.batch import MISSING, UNSEEN, Coded, ColumnRef, Kind, Texts, positions
-from deciban.errors import BadCell, DecibanError
+from deciban.errors import DecibanError
 from deciban.lazy import lazy
 from deciban.types import Levels, Names, level_of
 
 sp = lazy("scipy.sparse")
 futures = lazy("concurrent.futures")
 
-MANY_CELLS = 1 << 20  # to be taken by two threads
-
-WIDEST_RANGE = 1 << 16  # integers spread over no more than this are coded by a table, others by sorting
+MANY_CELLS = 1 << 20  # from which on two threads take rows
+WIDEST_RANGE = 1 << 16  # integers within such a range are coded by a table, others by sorting
 
 
 @dataclass(frozen=True)
@@ -67,27 +66,20 @@ class MatrixFrame:
 
     def coded(self, columns: Sequence[ColumnRef]) -> Coded:
         x = self._columns(columns)
-        if x.dtype == np.bool_:
-            x = x.view(np.uint8)
-        if x.dtype.kind in "iu" and len(x) and fits_signed(x):
-            coded = _coded_integers(x)
-            if coded is not None:
-                return coded
-        found = [_coded_column(x[:, j]) for j in range(x.shape[1])]
-        codes = np.stack([c for c, _ in found], axis=1) if found else np.zeros(x.shape, np.int32)
-        return without_infinite(Coded(codes, tuple(levels for _, levels in found)))
+        integers = as_signed(x)
+        if integers is not None and len(x) and (coded := coded_integers(integers, WIDEST_RANGE)) is not None:
+            return Coded(coded[0], tuple(map(tuple, coded[1])))
+        codes, levels = np.empty(x.shape, np.int32), list[Levels]()
+        for j, column in enumerate((x if integers is None else integers).T):
+            codes[:, j], values = _coded_column(column)
+            levels.append(values)
+        return Coded(codes, tuple(levels)).without_infinite()
 
     def codes(self, columns: Sequence[ColumnRef], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
-        x = self._columns(columns)
-        if x.dtype == np.bool_:
-            x = x.view(np.uint8)
-        if x.dtype.kind in "iu" and fits_signed(x):
-            table = _lookup(levels)
-            if table is not None:
-                low, ends, lut = table
-                return _kernels.encode_integers(signed(x), low, ends, lut, UNSEEN)
-        found = self.coded(columns)
-        return recode(found, levels)
+        integers = as_signed(self._columns(columns))
+        if integers is not None and (tables := _lookup_tables(levels)) is not None:
+            return _kernels.encode_integers(integers, *tables, UNSEEN)
+        return self.coded(columns).recode(levels)
 
     def texts(self, columns: Sequence[ColumnRef]) -> Texts:
         if not np.isnan(self.numbers(columns)).all():
@@ -103,7 +95,7 @@ class MatrixFrame:
 
 @dataclass(frozen=True)
 class SparseFrame:
-    """Compressed sparse rows: what is not stored is 0."""
+    """Compressed sparse rows: a cell that is not stored is 0."""
 
     x: Any  # scipy.sparse.csr_array of float64
 
@@ -113,8 +105,7 @@ class SparseFrame:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        kind: Kind = "number"
-        return (kind,) * int(self.x.shape[1])
+        return tuple("number" for _ in self.names)
 
     @property
     def rows(self) -> int:
@@ -157,14 +148,11 @@ def no_text(columns: Sequence[ColumnRef]) -> DecibanError:
 
 
 def sparse_frame(x: Any) -> SparseFrame:
-    rows = sp.csr_array(x)
-    if rows.dtype != np.float64:
-        rows = rows.astype(np.float64)
-    return SparseFrame(rows)
+    return SparseFrame(sp.csr_array(x).astype(np.float64, copy=False))
 
 
 def taken(x: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[Any]:
-    """x[rows]; many rows by two threads (np.take does not hold the lock), which is twice as fast or more."""
+    """x[rows]. Two threads take many rows, which is at least twice as fast: np.take releases the GIL."""
     if len(rows) * x.shape[1] < MANY_CELLS or x.dtype.hasobject:
         return np.take(x, rows, axis=0)
     out = np.empty((len(rows), x.shape[1]), x.dtype)
@@ -183,66 +171,40 @@ def as_floats(x: NDArray[Any]) -> NDArray[Any]:
     return x.astype(np.float64)
 
 
-def recode(found: Coded, levels: tuple[Levels, ...]) -> NDArray[np.int32]:
-    """Codes into other lists of values."""
-    codes = np.empty(found.codes.shape, dtype=np.int32)
-    for j, (mine, wanted) in enumerate(zip(found.levels, levels, strict=True)):
-        place = {level: i for i, level in enumerate(wanted)}
-        # two more entries: what the codes −2 and −1 index from the end
-        table = np.array([*(place.get(level, UNSEEN) for level in mine), UNSEEN, MISSING], dtype=np.int32)
-        codes[:, j] = table[found.codes[:, j]]
-    return codes
-
-
-def without_infinite(coded: Coded) -> Coded:
-    """The same; an infinite number is no category."""
-    for j, levels in enumerate(coded.levels):
-        for place, level in enumerate(levels):
-            if isinstance(level, float) and np.isinf(level):
-                row = int(np.argmax(coded.codes[:, j] == place))
-                raise BadCell(row, j, "is infinite: use NaN for a missing cell, or remove the row")
-    return coded
-
-
-def signed(x: NDArray[Any]) -> NDArray[Any]:
-    """Integers of a type that the kernels read."""
+def as_signed(x: NDArray[Any]) -> NDArray[Any] | None:
+    """Integers and booleans in a signed type, or uint8, that the kernels read; None for other numbers."""
+    if x.dtype == np.bool_:
+        return x.view(np.uint8)
+    if x.dtype.kind not in "iu" or (x.dtype.kind == "u" and x.dtype.itemsize == 8 and len(x) and x.max() >= 1 << 63):
+        return None
     known = (np.int64, np.int32, np.int16, np.int8, np.uint8)
     return x if x.dtype in known and x.dtype.isnative else x.astype(np.int64)
 
 
-def fits_signed(x: NDArray[Any]) -> bool:
-    """Whether int64 holds every number."""
-    return x.dtype.kind in "ib" or x.dtype.itemsize < 8 or not len(x) or bool(x.max() < 1 << 63)
-
-
-def _coded_integers(x: NDArray[Any]) -> Coded | None:
-    """Codes are distances from the column's smallest; None where a column is too spread out for that."""
-    x = signed(x)
+def coded_integers(x: NDArray[Any], widest: int) -> tuple[NDArray[np.int32], list[range]] | None:
+    """Integers as distances from the smallest of their column, and the range of each column; None if one is wider."""
     low, high = _kernels.integer_range(x)
-    if (high.astype(object) - low.astype(object) >= WIDEST_RANGE).any():
+    if (high.astype(object) - low.astype(object) >= widest).any():
         return None
     sizes = high - low + 1
     ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    lut = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])
-    codes = _kernels.encode_integers(x, low, ends, lut, UNSEEN)
-    return Coded(codes, tuple(tuple(range(a, b + 1)) for a, b in zip(low.tolist(), high.tolist(), strict=True)))
+    table = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])
+    ranges = [range(a, b + 1) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
+    return _kernels.encode_integers(x, low, ends, table, UNSEEN), ranges
 
 
-def _lookup(
+def _lookup_tables(
     levels: tuple[Levels, ...],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]] | None:
-    """Tables from integer to code, or None where the values are not integers or too spread out."""
+    """Tables from integer to code; None if a level is not an integer, or the range of a column is too wide."""
     low, tables = [], []
     for column in levels:
-        if not all(isinstance(v, int) for v in column):
-            return None
-        whole = [int(v) for v in column if isinstance(v, int)]
-        first, last = (min(whole), max(whole)) if whole else (0, -1)
-        if last - first >= WIDEST_RANGE:
+        integers = [int(level) for level in column if isinstance(level, int)]
+        first, last = (min(integers), max(integers)) if integers else (0, -1)
+        if len(integers) < len(column) or last - first >= WIDEST_RANGE:
             return None
         table = np.full(last - first + 1, UNSEEN, dtype=np.int32)
-        for i, value in enumerate(whole):
-            table[value - first] = i
+        table[np.array(integers, np.int64) - first] = np.arange(len(integers))
         low.append(first)
         tables.append(table)
     ends = np.cumsum([0, *map(len, tables)], dtype=np.int64)

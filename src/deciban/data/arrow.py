@@ -1,4 +1,4 @@
-"""Frames over tables: pandas, polars, pyarrow, duckdb, and whatever else exports the Arrow C stream."""
+"""Frames over tables: pandas, polars, pyarrow, duckdb, and all others that export the Arrow C stream."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.data.arrays import recode, without_infinite
 from deciban.data.batch import MISSING, Coded, ColumnRef, DerivedColumn, Kind, Notation, Texts
 from deciban.data.cell_types import KIND_OF, cell_type_of
 from deciban.data.columns import arrow_column, column_name, unsupported
@@ -31,7 +30,7 @@ class TableFrame:
     table: Any  # pyarrow.Table
     names: Names
     kinds: tuple[Kind, ...]
-    notations: tuple[Notation | None, ...] = ()  # of columns that were text; () is none
+    notations: tuple[Notation | None, ...] = ()  # of columns of text that were parsed; () for none
 
     @property
     def rows(self) -> int:
@@ -41,8 +40,8 @@ class TableFrame:
         return replace(self, table=self.table.slice(start, stop - start))
 
     def take(self, rows: NDArray[np.intp]) -> TableFrame:
-        chosen = pa.array(rows)
-        columns = [compact(self.array(j).take(chosen)) for j in range(len(self.names))]
+        indices = pa.array(rows)
+        columns = [_compact(self.array(j).take(indices)) for j in range(len(self.names))]
         return replace(self, table=pa.table(columns, names=self.table.column_names))
 
     def select(self, columns: Sequence[int]) -> TableFrame:
@@ -54,21 +53,17 @@ class TableFrame:
         return TableFrame(self.table.select(list(columns)), names, kinds, notations)
 
     def drop(self, column: int) -> TableFrame:
-        def without(items: Any) -> tuple[Any, ...]:
-            return (*items[:column], *items[column + 1 :])
-
-        notations = without(self.notations) if self.notations else ()
-        return TableFrame(self.table.remove_column(column), without(self.names), without(self.kinds), notations)
+        return self.select([j for j in range(len(self.names)) if j != column])
 
     def split(self, name: str, use: str) -> tuple[TableFrame, Any]:
         """The table without a column, and that column."""
         if name not in self.names:
             raise DecibanError(f"no column {name!r} to use as {use}; the table has {list(self.names)}")
-        at = list(self.names).index(name)
-        return self.drop(at), self.array(at)
+        position = list(self.names).index(name)
+        return self.drop(position), self.array(position)
 
     def array(self, column: int) -> Any:
-        """One column as a single Arrow array, decoded to plain strings where they are views."""
+        """One column as a single Arrow array: see `plain`."""
         return plain(self.table.column(column))
 
     def numbers(self, columns: Sequence[ColumnRef]) -> NDArray[Any]:
@@ -90,11 +85,10 @@ class TableFrame:
 
     def coded(self, columns: Sequence[ColumnRef]) -> Coded:
         codes = np.empty((self.rows, len(columns)), dtype=np.int32, order="F")
-        levels = []
+        levels: list[Levels] = [()] * len(columns)
         for j, column in enumerate(columns):
-            codes[:, j], found = self._coded(column)
-            levels.append(found)
-        return without_infinite(Coded(codes, tuple(levels)))
+            codes[:, j], levels[j] = self._coded(column)
+        return Coded(codes, tuple(levels)).without_infinite()
 
     def _coded(self, column: ColumnRef) -> tuple[NDArray[np.int32], Levels]:
         if isinstance(column, DerivedColumn):
@@ -105,31 +99,25 @@ class TableFrame:
         return encode(pa.array(elapsed(array), from_pandas=True) if is_temporal(array.type) else array)
 
     def codes(self, columns: Sequence[ColumnRef], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
-        return recode(self.coded(columns), levels)
+        return self.coded(columns).recode(levels)
 
     def texts(self, columns: Sequence[ColumnRef]) -> Texts:
-        found = [self._texts(column) for column in columns]
-        sizes = np.cumsum([0, *(len(buffers) for buffers, _ in found)])
-        moved = [place + np.array([first, 0, 0]) for (_, place), first in zip(found, sizes[:-1], strict=True)]
-        places = np.stack(moved, axis=1)
-        return Texts(tuple(buffer for buffers, _ in found for buffer in buffers), np.ascontiguousarray(places))
-
-    def _texts(self, column: ColumnRef) -> tuple[list[NDArray[np.uint8]], NDArray[np.int64]]:
-        """The buffers that documents of a column lie in, and (n, 3) their places."""
-        if isinstance(column, DerivedColumn):
-            return self._texts(column.columns[0])
-        if self.kinds[column] not in ("category", "text", "empty"):
-            held = "dates" if self.kinds[column] == "date" else "numbers"
-            raise DecibanError(
-                f"column {self.names[column]!r} holds {held}, but its family, Text, needs text: convert it; of files, "
-                "read it as text (types={...: 'text'}, or --category)"
-            )
-        buffers, places = list[NDArray[np.uint8]](), [np.empty((0, 3), np.int64)]
-        for chunk in self.table.column(column).chunks:
-            data, place = text_of(chunk)
-            places.append(place + np.array([len(buffers), 0, 0]))
-            buffers += data
-        return buffers, np.concatenate(places)
+        buffers: list[NDArray[np.uint8]] = []
+        places = np.empty((self.rows, len(columns), 3), np.int64)
+        for j, column in enumerate(columns):
+            position, row = column.columns[0] if isinstance(column, DerivedColumn) else column, 0
+            if self.kinds[position] not in ("category", "text", "empty"):
+                held = "dates" if self.kinds[position] == "date" else "numbers"
+                raise DecibanError(
+                    f"column {self.names[position]!r} holds {held}, but its family, Text, needs text: convert it; in "
+                    "files, read it as text (types={...: 'category'}, or --category)"
+                )
+            for chunk in self.table.column(position).chunks:
+                data, place = text_of(chunk)
+                places[row : row + len(chunk), j] = place + np.array([len(buffers), 0, 0])
+                buffers += data
+                row += len(chunk)
+        return Texts(tuple(buffers), places)
 
     def cell(self, row: int, column: ColumnRef) -> object:
         if isinstance(column, DerivedColumn):
@@ -149,9 +137,7 @@ class TableFrame:
 def table_frame(x: Any) -> TableFrame:
     """A frame over any table; a pandas index is not a column."""
     if len(getattr(x, "shape", (0, 0))) != 2:
-        raise DecibanError(
-            f"X must be a table or a matrix; a {type(x).__name__} is one column of one: use X.to_frame()"
-        )
+        raise DecibanError(f"X must be a table or a matrix; a {type(x).__name__} is one column: use X.to_frame()")
     if is_pandas(x):
         names = tuple(map(column_name, x.columns))
         require_unique(names)
@@ -162,13 +148,13 @@ def table_frame(x: Any) -> TableFrame:
 
 def object_frame(x: NDArray[Any]) -> TableFrame:
     """A frame over an array of Python objects or strings: each column is typed by what it holds."""
-    whole = x.dtype.kind in "Mm"  # a list of these would be one of integers
-    arrays = [arrow_column(j, x[:, j] if whole else x[:, j].tolist()) for j in range(x.shape[1])]
-    return _frame(pa.table(arrays, names=list(map(str, range(x.shape[1])))), range(x.shape[1]))
+    temporal = x.dtype.kind in "Mm"  # as lists they would be integers
+    arrays = [arrow_column(j, column if temporal else column.tolist()) for j, column in enumerate(x.T)]
+    return _frame(pa.table(arrays, names=list(map(str, range(len(arrays))))), range(len(arrays)))
 
 
 def frame_of_columns(columns: Mapping[Any, Any]) -> TableFrame:
-    """A frame over columns by their names: lists, arrays or series, all as long."""
+    """A frame over columns by their names: lists, arrays or series of the same length."""
     for name, values in columns.items():
         if not hasattr(values, "__len__") or isinstance(values, (str, bytes)):
             raise DecibanError(f"column {name!r} is {values!r}, not a list of cells: pass a list or an array")
@@ -177,7 +163,7 @@ def frame_of_columns(columns: Mapping[Any, Any]) -> TableFrame:
     for name, size in sizes.items():
         if size != sizes[longest]:
             raise DecibanError(
-                f"column {name!r} has {size} cells, and column {longest!r} has {sizes[longest]}: make them as long"
+                f"column {name!r} has {size} cells, and column {longest!r} has {sizes[longest]}: make them equally long"
             )
     names = tuple(map(column_name, columns))
     require_unique(names)
@@ -190,11 +176,11 @@ def _frame(table: Any, names: Names) -> TableFrame:
 
 
 def kind_of(name: Level, kind: Any) -> Kind:
-    """What a column of an Arrow type is taken for."""
-    cells = cell_type_of(kind)
-    if cells == "other":
+    """The kind of a column with an Arrow type."""
+    cell_type = cell_type_of(kind)
+    if cell_type == "other":
         raise unsupported(name, kind)
-    return KIND_OF[cells]
+    return KIND_OF[cell_type]
 
 
 def numbers_of(array: Any) -> NDArray[Any]:
@@ -203,19 +189,17 @@ def numbers_of(array: Any) -> NDArray[Any]:
         return np.full(len(array), np.nan)
     if is_temporal(array.type):
         return elapsed(array)
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.int8())
     if not pa.types.is_float64(array.type):
-        array = (
-            array.cast(pa.float64(), safe=False)  # integers beyond 2⁵³ are rounded, as numpy does
-            if not pa.types.is_boolean(array.type)
-            else array.cast(pa.int8()).cast(pa.float64())
-        )
+        array = array.cast(pa.float64(), safe=False)  # integers beyond 2⁵³ are rounded, as numpy does
     if array.null_count:
         array = array.fill_null(np.nan)
     return np.asarray(array.to_numpy(zero_copy_only=False))
 
 
-def compact(array: Any) -> Any:
-    """The same; of a dictionary that holds far more than the rows do, no more is kept."""
+def _compact(array: Any) -> Any:
+    """The same; a dictionary that is far larger than the array loses the values that do not occur in it."""
     if not pa.types.is_dictionary(array.type) or len(array.dictionary) <= 2 * len(array) + 16:
         return array
     return array.dictionary_decode().dictionary_encode().cast(array.type)
@@ -228,39 +212,36 @@ def text_of(array: Any) -> tuple[list[NDArray[np.uint8]], NDArray[np.int64]]:
     if pa.types.is_dictionary(kind):
         buffers, of_values = text_of(array.dictionary)
         codes = numbers_of(array.indices)
-        there = ~np.isnan(codes)
-        places[there] = of_values[codes[there].astype(np.intp)]
-        places[~there, 2] = -1
+        present = ~np.isnan(codes)
+        places[present] = of_values[codes[present].astype(np.intp)]
+        places[~present, 2] = -1
         return buffers, places
     if pa.types.is_null(kind):
         places[:, 2] = -1
         return [], places
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
         return text_of(array.cast(pa.large_string()))  # numbers that are categories
-    held = [None if b is None else np.frombuffer(b, np.uint8) for b in array.buffers()]
-    data = [np.zeros(0, np.uint8) if b is None else b for b in held[1:]]
+    data = [np.zeros(0, np.uint8) if b is None else np.frombuffer(b, np.uint8) for b in array.buffers()[1:]]
     if pa.types.is_string_view(kind):  # 16 bytes each: length, then the text, or its beginning, buffer and start
         views = data[0].view(np.int32).reshape(-1, 4)[array.offset : array.offset + n]
         short = views[:, 0] <= 12
-        here = 16 * (array.offset + np.arange(n)) + 4
+        inline = 16 * (array.offset + np.arange(n)) + 4
         places[:, 0] = np.where(short, 0, views[:, 2] + 1)
-        places[:, 1] = np.where(short, here, views[:, 3])
+        places[:, 1] = np.where(short, inline, views[:, 3])
         places[:, 2] = views[:, 0]
-        buffers = data
     else:
-        ends = data[0].view(np.int32 if pa.types.is_string(kind) else np.int64)[array.offset : array.offset + n + 1]
+        ends = data.pop(0).view(np.int32 if pa.types.is_string(kind) else np.int64)[array.offset :][: n + 1]
         places[:, 1], places[:, 2] = ends[:-1], np.diff(ends)
-        buffers = data[1:]
     if array.null_count:
         places[~np.asarray(array.is_valid()), 2] = -1
-    return buffers, places
+    return data, places
 
 
 def plain(array: Any) -> Any:
-    """A column as one Arrow array, strings that are views decoded."""
+    """A column as one Arrow array, with large strings for string views, and doubles for decimals."""
     if isinstance(array, pa.ChunkedArray):
         if pa.types.is_dictionary(array.type) and any(chunk.dictionary.null_count for chunk in array.chunks):
-            array = array.cast(array.type.value_type)  # dictionaries that hold null cannot be made one
+            array = array.cast(array.type.value_type)  # dictionaries that hold null cannot be combined
         array = pa.chunked_array([chunk for chunk in array.chunks if len(chunk)], type=array.type).combine_chunks()
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
@@ -274,7 +255,7 @@ def plain(array: Any) -> Any:
 
 
 def without_views(table: Any) -> Any:
-    """An Arrow table whose strings are no views, of which Arrow takes no rows."""
+    """An Arrow table without string views, for which Arrow lacks some functions."""
     for j, field in enumerate(table.schema):
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         if pa.types.is_string_view(kind):
@@ -283,6 +264,7 @@ def without_views(table: Any) -> Any:
 
 
 def encode(array: Any) -> tuple[NDArray[np.int32], Levels]:
+    """An Arrow array as indices into its values."""
     kind = array.type
     if pa.types.is_null(kind):
         return np.full(len(array), MISSING, dtype=np.int32), ()
@@ -294,14 +276,9 @@ def encode(array: Any) -> tuple[NDArray[np.int32], Levels]:
     if array.indices.null_count:
         indices = indices.fill_null(MISSING)
     codes = np.asarray(indices.to_numpy(zero_copy_only=False), dtype=np.int32)
-    return _distinct(codes, [None if v is None else level_of(v) for v in array.dictionary.to_pylist()])
-
-
-def _distinct(codes: NDArray[np.int32], levels: list[Level | None]) -> tuple[NDArray[np.int32], Levels]:
-    """A dictionary may hold null, or one value twice: merge them."""
-    unique = list(dict.fromkeys(level for level in levels if level is not None))
+    levels = [None if value is None else level_of(value) for value in array.dictionary.to_pylist()]
+    unique = tuple(dict.fromkeys(level for level in levels if level is not None))
     if len(unique) == len(levels):
-        return codes, tuple(unique)
-    place = {level: i for i, level in enumerate(unique)}
-    table = np.array([*(MISSING if v is None else place[v] for v in levels), MISSING], dtype=np.int32)
-    return table[codes], tuple(unique)
+        return codes, unique
+    code = {level: i for i, level in enumerate(unique)} | {None: MISSING}  # a dictionary may hold null, or duplicates
+    return np.array([*(code[level] for level in levels), MISSING], dtype=np.int32)[codes], unique

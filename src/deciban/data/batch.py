@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.errors import require
+from deciban.errors import INFINITE, BadCell, require
 from deciban.types import FloatArray, Level, Levels, Names
 
 Kind = Literal["number", "boolean", "category", "text", "empty", "date", "time"]
@@ -50,6 +50,10 @@ class DerivedColumn:
     def kind(self) -> Kind:
         return "number" if self.part == "gap" else "category"
 
+    def name(self, *sources: str) -> str:
+        """Its name, from those of its dates."""
+        return " − ".join(reversed(sources)) if self.part == "gap" else f"{sources[0]}[{self.part}]"
+
     def at(self, positions: Sequence[int]) -> DerivedColumn:
         """The same column, with its dates at other positions."""
         return DerivedColumn(self.part, tuple(positions[j] for j in self.columns))
@@ -68,6 +72,24 @@ class Coded:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.codes.shape
+
+    def recode(self, levels: tuple[Levels, ...]) -> NDArray[np.int32]:
+        """(n, d) indices into other lists of values."""
+        codes = np.empty(self.codes.shape, dtype=np.int32)
+        for j, (own, wanted) in enumerate(zip(self.levels, levels, strict=True)):
+            position = {level: i for i, level in enumerate(wanted)}
+            # the last two entries are those of the codes −2 and −1
+            table = np.array([*(position.get(level, UNSEEN) for level in own), UNSEEN, MISSING], dtype=np.int32)
+            codes[:, j] = table[self.codes[:, j]]
+        return codes
+
+    def without_infinite(self) -> Coded:
+        """The same; raises BadCell for an infinite number, which is not a category."""
+        for j, levels in enumerate(self.levels):
+            for i, level in enumerate(levels):
+                if isinstance(level, float) and np.isinf(level):
+                    raise BadCell(int(np.argmax(self.codes[:, j] == i)), j, INFINITE)
+        return self
 
 
 @dataclass(frozen=True)
@@ -94,11 +116,11 @@ class Texts:
             else:
                 cells = [cell.encode("utf-8", "surrogatepass") for cell in present]
                 data, sizes = b"".join(cells), np.fromiter(map(len, cells), np.int64, len(cells))
-            found = np.full((len(column), 3), -1, np.int64)
-            there = slice(None) if len(present) == len(column) else [cell is not None for cell in column]
-            found[there] = np.stack([np.full(len(sizes), j), np.cumsum(sizes) - sizes, sizes], axis=1)
+            place = np.full((len(column), 3), -1, np.int64)
+            documents = slice(None) if len(present) == len(column) else [cell is not None for cell in column]
+            place[documents] = np.stack([np.full(len(sizes), j), np.cumsum(sizes) - sizes, sizes], axis=1)
             buffers.append(np.frombuffer(data, np.uint8))
-            places.append(found)
+            places.append(place)
         return cls(tuple(buffers), np.ascontiguousarray(np.stack(places, axis=1)))
 
     @property
@@ -108,8 +130,7 @@ class Texts:
     @property
     def present(self) -> NDArray[np.bool_]:
         """(n) whether a row has a document in any column."""
-        there: NDArray[np.bool_] = np.any(self.places[:, :, 2] >= 0, axis=1)
-        return there
+        return np.asarray(np.any(self.places[:, :, 2] >= 0, axis=1))
 
     def __getitem__(self, rows: Any) -> Texts:
         return Texts(self.buffers, np.ascontiguousarray(self.places[rows]))
@@ -120,8 +141,7 @@ class Texts:
 
     def tobytes(self) -> bytes:
         """Bytes that differ where rows do."""
-        cells = [self.cell(i, j) for i, j in np.ndindex(*self.shape)]
-        return repr(cells).encode()
+        return repr([self.cell(i, j) for i, j in np.ndindex(*self.shape)]).encode()
 
 
 class Frame(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Literal, get_args
 
@@ -14,58 +14,37 @@ from deciban.types import Level, Levels
 pa = lazy("pyarrow")
 pc = lazy("pyarrow.compute")
 
-# "coded" are numbers that are categories: of a dictionary, or in the training rows of a model
+# "coded" are numbers that are categories: those of a dictionary, or of a categorical feature of a model
 # "other" cannot be a feature, such as a list
 # "formatted" are numbers with currencies, percent signs or thousands separators; "formatted_comma" have a decimal comma
 CellType = Literal[
     "empty", "boolean", "integer", "number", "coded", "date", "time", "formatted", "formatted_comma", "text", "other"
 ]
 
-TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
-CELL_WORDS: dict[CellType, str] = {
-    "empty": "missing",
-    "boolean": "true or false",
-    "integer": "whole numbers",
-    "number": "numbers",
-    "coded": "numbers",
-    "date": "dates",
-    "time": "times of day",
-    "formatted": "numbers",
-    "formatted_comma": "numbers with a decimal comma",
-    "text": "text",
-    "other": "neither numbers nor text",
+BOOLEANS = ("true", "True", "TRUE"), ("false", "False", "FALSE")
+_TYPES: dict[CellType, tuple[str, Kind | None, Callable[[], Any] | None]] = {  # words, kind of column, Arrow type
+    "empty": ("missing", "empty", lambda: pa.null()),
+    "boolean": ("true or false", "boolean", lambda: pa.bool_()),
+    "integer": ("whole numbers", "number", lambda: pa.int64()),
+    "number": ("numbers", "number", lambda: pa.float64()),
+    "coded": ("numbers", "category", lambda: pa.float64()),
+    "date": ("dates", "date", lambda: pa.timestamp("us")),
+    "time": ("times of day", "time", lambda: pa.time64("us")),
+    "formatted": ("numbers", "number", lambda: pa.float64()),
+    "formatted_comma": ("numbers with a decimal comma", "number", lambda: pa.float64()),
+    "text": ("text", "category", lambda: pa.dictionary(pa.int32(), pa.string())),
+    "other": ("neither numbers nor text", None, None),
 }
+CELL_WORDS: dict[str, str] = {cell_type: words for cell_type, (words, _, _) in _TYPES.items()}  # for messages
+KIND_OF: dict[CellType, Kind] = {cell_type: kind for cell_type, (_, kind, _) in _TYPES.items() if kind}
 FORMATTED: tuple[CellType, ...] = ("formatted", "formatted_comma")
 STYLES: tuple[Style, ...] = get_args(Style)  # of text that is parsed
-KIND_OF: dict[CellType, Kind] = {
-    "empty": "empty",
-    "boolean": "boolean",
-    "integer": "number",
-    "number": "number",
-    "coded": "category",
-    "date": "date",
-    "time": "time",
-    "formatted": "number",
-    "formatted_comma": "number",
-    "text": "category",
-}
 
 
 @cache
 def arrow_types() -> dict[CellType, Any]:
     """The Arrow type of each cell type."""
-    return {
-        "empty": pa.null(),
-        "boolean": pa.bool_(),
-        "integer": pa.int64(),
-        "number": pa.float64(),
-        "coded": pa.float64(),
-        "date": pa.timestamp("us"),
-        "time": pa.time64("us"),
-        "formatted": pa.float64(),
-        "formatted_comma": pa.float64(),
-        "text": pa.dictionary(pa.int32(), pa.string()),
-    }
+    return {cell_type: arrow() for cell_type, (_, _, arrow) in _TYPES.items() if arrow}
 
 
 def common_type(a: CellType, b: CellType) -> CellType:
@@ -102,11 +81,10 @@ def infer_cell_type(text: Any) -> CellType:
     values = text.drop_null().unique()
     if not len(values):
         return "empty"
-    if pc.all(pc.is_in(values, pa.array([*TRUE, *FALSE]))).as_py():
+    if pc.all(pc.is_in(values, pa.array(sum(BOOLEANS, ())))).as_py():
         return "boolean"
-    if not _castable(values, "number"):  # first, since 0x10 can be cast to an integer only
-        return "text"
-    if pc.any(pc.match_substring_regex(values, r"^0\d+$")).as_py():
+    leading_zeros = pc.any(pc.match_substring_regex(values, r"^0\d+$")).as_py()
+    if leading_zeros or not _castable(values, "number"):  # 0x10 can be cast to an integer only
         return "text"
     return "integer" if _castable(values, "integer") else "number"
 

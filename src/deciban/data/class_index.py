@@ -12,8 +12,8 @@ import numpy as np
 from deciban.errors import require
 from deciban.types import IntArray, Labels, Level, Levels, is_sorted
 
-UNKNOWN = -1  # the position of a label that is none of the classes
-MOST_CHARACTERS = 1 << 28  # of an array of text, whose cells are all as wide as the widest
+UNKNOWN = -1  # the position of a label that is not among the classes
+MOST_CHARACTERS = 1 << 28  # of an array of text, in which all cells are as wide as the widest
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class ClassIndex:
 def require_classes(classes: Levels) -> None:
     """Classes are text or integers, all different and sorted."""
     require(all(isinstance(label, (str, int)) for label in classes), "a class is neither text nor a whole number")
-    require(is_sorted(classes), "classes are not in order, or twice there")
+    require(is_sorted(classes), "classes are not in order, or one occurs twice")
     require_narrow(classes)
 
 
 def require_narrow(words: Sequence[Any]) -> None:
-    """Words fit into an array of text of a bearable size."""
+    """Raises an error if an array of these words would be too large."""
     widest = max((len(word) for word in words if isinstance(word, str)), default=0)
     require(widest * len(words) <= MOST_CHARACTERS, "one of many words is too long")

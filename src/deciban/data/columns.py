@@ -1,4 +1,4 @@
-"""Columns: the cells of one column, however they come → an Arrow array, or an error that names the column."""
+"""Columns: the cells of one column, in any container → an Arrow array, or an error that names the column."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from deciban.types import Level
 pa = lazy("pyarrow")
 
 CONVERT = "convert it to numbers or text, or drop it"
+NUMBERS = (bool, int, float, np.number, Decimal)
 
 
 def column_name(name: Any) -> str:
-    """The name of a column as text; an integer, or a tuple of a MultiIndex, is written as Python writes it.
+    """The name of a column as text; for an integer, or a tuple of a MultiIndex, its Python notation.
 
     >>> column_name(7), column_name(("price", np.int64(2020)))
     ('7', "('price', 2020)")
     """
     if isinstance(name, tuple):
         return str(tuple(part.item() if isinstance(part, np.generic) else part for part in name))
-    return name if isinstance(name, str) else str(name)
+    return str(name)
 
 
 def arrow_column(name: Level, values: Any) -> Any:
-    """An Arrow array of a list, an array of numpy or a series; NaN and None are missing."""
+    """A list, an array of numpy or a series as an Arrow array; NaN and None are missing values."""
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise DecibanError(f"column {name!r} has cells of shape {values.shape[1:]}: {remedy('array')}")
     if isinstance(values, np.ndarray) and values.dtype.kind == "V":
@@ -37,7 +38,7 @@ def arrow_column(name: Level, values: Any) -> Any:
     if hasattr(values, "to_arrow"):  # polars
         try:
             return values.to_arrow()
-        except (pa.ArrowException, TypeError, ValueError):  # integers of 128 bits
+        except (pa.ArrowException, TypeError, ValueError):  # 128-bit integers
             values = values.to_list()
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
@@ -50,9 +51,9 @@ def arrow_column(name: Level, values: Any) -> Any:
 
 
 def _as_numbers(name: Level, values: list[Any]) -> Any:
-    """Numbers of several types, or beyond 64 bits, as doubles; an error if some cells are no numbers."""
+    """Numbers of several types, or beyond 64 bits, as doubles; raises if a cell is not a number."""
     present = [value for value in values if not _is_missing(value)]
-    if not present or not all(isinstance(value, (bool, int, float, np.number, Decimal)) for value in present):
+    if not present or not all(isinstance(value, NUMBERS) for value in present):
         raise mixed_types(name, values)
     if any(isinstance(value, (complex, np.complexfloating)) for value in present):
         raise _complex(name)
@@ -66,30 +67,29 @@ def _as_numbers(name: Level, values: list[Any]) -> Any:
 
 
 def _is_missing(value: Any) -> bool:
-    return (
-        value is None or type(value).__name__ in ("NAType", "NaTType") or bool(np.ndim(value) == 0 and value != value)
-    )
+    pandas_missing = type(value).__name__ in ("NAType", "NaTType")
+    return value is None or pandas_missing or bool(np.ndim(value) == 0 and value != value)
 
 
 def _complex(name: Level) -> DecibanError:
     return DecibanError(
-        f"column {name!r} holds complex numbers. Complex data not supported: make two columns of it, its real and its "
-        "imaginary part"
+        f"column {name!r} holds complex numbers. Complex data not supported: pass real and imaginary parts as two "
+        "columns"
     )
 
 
 def mixed_types(name: Level, values: Iterable[Any]) -> DecibanError:
-    """An error about the first cell that cannot be read, or whose type is not that of the cells before it."""
+    """An error about the first cell that cannot be read, or that has another type than the cells before it."""
     before = None
     for row, value in enumerate(values):
         if _is_missing(value):
             continue
         if isinstance(value, str) and not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
-            return cell_error(name, row, value, "holds half a character: decode it again, with errors='replace'")
+            return cell_error(name, row, value, "holds a lone surrogate: decode it again, with errors='replace'")
         if isinstance(value, (complex, np.complexfloating)):
             return _complex(name)
-        kind = "text" if isinstance(value, str) else type(value).__name__
-        kind = "a number" if isinstance(value, (bool, int, float, np.number, Decimal)) else kind
+        is_number = isinstance(value, NUMBERS)
+        kind = "a number" if is_number else "text" if isinstance(value, str) else type(value).__name__
         if kind != (before := before or kind):
             return cell_error(name, row, value, f"is not {before}, as the cells before it: convert it to one type")
     if before in (None, "text", "a number"):
@@ -98,13 +98,12 @@ def mixed_types(name: Level, values: Iterable[Any]) -> DecibanError:
 
 
 def unsupported(name: Level, kind: Any) -> DecibanError:
-    """An error about a column of an Arrow type that nothing can be learned from."""
-    shown = type_name(kind)
-    return DecibanError(f"column {name!r} is of type {shown}: {remedy(shown)}")
+    """An error about a column of an Arrow type that cannot be a feature."""
+    return DecibanError(f"column {name!r} is of type {type_name(kind)}: {remedy(type_name(kind))}")
 
 
 def type_name(kind: Any) -> str:
-    """An Arrow type in words."""
+    """The name of an Arrow type in messages."""
     if pa.types.is_dictionary(kind):
         return f"category of {type_name(kind.value_type)}"
     return str(getattr(kind, "extension_name", kind)).removeprefix("arrow.")

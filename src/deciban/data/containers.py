@@ -1,4 +1,4 @@
-"""Containers: whatever a user passes as rows → one of the few forms that frames are made from."""
+"""Containers: rows as a user passes them → one of the few forms that frames are made from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deciban.errors import DecibanError
 from deciban.lazy import issparse
 
 IN_MEMORY = {"pandas", "polars", "deciban"}
-ENGINES = {"dask": "dask", "pyspark": "spark"}  # libraries whose tables lie elsewhere
+ENGINES = {"dask": "dask", "pyspark": "spark"}  # libraries with distributed tables, and the engines for them
 PASS = "pass a table, a matrix with a row for each example, or a list of texts"
 
 
@@ -32,33 +32,39 @@ def is_stream(x: Any) -> bool:
         return True
     if type(x).__module__.startswith("pyarrow"):
         return type(x).__name__ == "RecordBatchReader" or type(x).__module__ == "pyarrow._dataset"
-    return hasattr(x, "__arrow_c_stream__") and not _homes(x) & IN_MEMORY
+    libraries = {base.__module__.partition(".")[0] for base in type(x).__mro__}
+    return hasattr(x, "__arrow_c_stream__") and not libraries & IN_MEMORY
 
 
 def supported(x: Any) -> Any:
     """Rows in a form that frames are made from: a table, a stream, documents, sparse rows, or a matrix.
 
-    Tables that are none yet become one: a lazy frame of polars is collected; records (a list of dicts), columns (a dict
-    of lists or arrays) and structured arrays of numpy are tables whose columns have names.
+    Other containers become tables: a LazyFrame of polars is collected; records (a list of dicts), a dict of columns and
+    structured arrays of numpy are converted.
 
     >>> supported([{"age": 39, "sex": "m"}, {"age": 50}]).table.to_pydict()
     {'age': [39, 50], 'sex': ['m', None]}
     """
     if isinstance(x, (TableFrame, Stream)) or is_documents(x):
         return x
-    if x is None or isinstance(x, (str, bytes, os.PathLike)):
-        raise _single(x)
-    home = type(x).__module__.partition(".")[0]
-    if home in ENGINES:
+    if x is None:
+        raise DecibanError(f"X is None: {PASS}")
+    if isinstance(x, os.PathLike):
+        raise DecibanError(f"X is a path: use deciban.scan({os.fspath(x)!r}) to read the file")
+    if isinstance(x, (str, bytes)):
+        remedy = "pass a list of texts; to read a file, use deciban.scan(path)"
+        raise DecibanError(f"X is a single text, {x[:40]!r}: {remedy}")
+    library = type(x).__module__.partition(".")[0]
+    if library in ENGINES:
         raise DecibanError(
-            f"X is a {type(x).__name__} of {home}: use fit, predict, evaluate or cross_validate of "
-            f"deciban.engines.{ENGINES[home]}"
+            f"X is a {type(x).__name__} of {library}: use fit, predict, evaluate or cross_validate of "
+            f"deciban.engines.{ENGINES[library]}"
         )
     if is_table(x):
         return x
     if issparse(x):
         return _real(x)
-    if home == "polars" and hasattr(x, "collect"):
+    if library == "polars" and hasattr(x, "collect"):
         return x.collect()
     if isinstance(x, Mapping):
         return frame_of_columns(x)
@@ -70,45 +76,25 @@ def supported(x: Any) -> Any:
 
 
 def column_or_values(x: Any, given: Any, *, scalars: bool = True) -> Any:
-    """The name of a column of x as text, if that was given in place of values; else the values.
+    """The name of a column of x as text, if one was passed in place of values; else the values.
 
-    Any scalar is a name, such as the 7 of `fit(table, 7)`; a tuple is one if a column has that name. Where a number may
-    be meant as a value, `scalars` is False.
+    Any scalar is a name, such as the 7 of `fit(table, 7)`; a tuple is one if a column has that name. Where a number can
+    be a value, `scalars` is False.
     """
     if given is None or isinstance(given, str):
         return given
     if isinstance(given, tuple):
-        name = column_name(given)
-        return name if name in _names(x) else given
+        names: Any = getattr(x, "columns", ()) if is_pandas(x) else ()
+        names = x.names if isinstance(x, (TableFrame, Stream)) else map(column_name, names)
+        return column_name(given) if column_name(given) in tuple(names) else given
     scalar = isinstance(given, np.generic) or not (
         hasattr(given, "__len__") or hasattr(given, "__iter__") or hasattr(given, "__array__")
     )
     return column_name(given) if scalars and scalar and isinstance(given, Hashable) else given
 
 
-def _names(x: Any) -> tuple[Any, ...]:
-    """The names of the columns of a table in memory; none of anything else."""
-    if is_pandas(x):
-        return tuple(map(column_name, getattr(x, "columns", ())))
-    return tuple(x.names) if isinstance(x, (TableFrame, Stream)) else ()
-
-
-def _homes(x: Any) -> set[str]:
-    return {base.__module__.partition(".")[0] for base in type(x).__mro__}
-
-
-def _single(x: Any) -> DecibanError:
-    """What to say of what has no rows."""
-    if x is None:
-        return DecibanError(f"X is None: {PASS}")
-    if isinstance(x, os.PathLike):
-        return DecibanError(f"X is a path: use deciban.scan({os.fspath(x)!r}) to read the file")
-    shown = repr(x if len(x) <= 40 else x[:40])
-    return DecibanError(f"X is a single text, {shown}: pass a list of texts; to read a file, use deciban.scan(path)")
-
-
 def _columns_of_records(rows: Sequence[Any]) -> dict[Any, list[Any]]:
-    """The cells of each key, in order of first appearance; a record that lacks it has a missing cell."""
+    """The cells of each key, in order of first appearance; None where a record lacks the key."""
     names: dict[Any, None] = {}
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
@@ -151,11 +137,11 @@ def _real(x: Any) -> Any:
 
 
 def _ragged(x: Any) -> DecibanError:
-    """What to say of rows that do not make a matrix."""
+    """An error about rows that do not form a matrix."""
     sizes = [len(row) if hasattr(row, "__len__") and not isinstance(row, str) else None for row in x]
     for i, size in enumerate(sizes):
         if size is None:
             return DecibanError(f"row {i} of X is {x[i]!r}, not a list of cells: pass a list for each row")
         if size != sizes[0]:
-            return DecibanError(f"row {i} of X has {size} cells, and row 0 has {sizes[0]}: make all rows as long")
+            return DecibanError(f"row {i} of X has {size} cells, and row 0 has {sizes[0]}: make all rows equally long")
     return DecibanError("the cells of X differ in shape: pass a number or a text in each cell")

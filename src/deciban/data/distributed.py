@@ -1,4 +1,4 @@
-"""DistributedRows: rows in parts that lie elsewhere. Work is sent to the parts, and what comes back is added up."""
+"""DistributedRows: rows in partitions of a cluster. Work is sent to the partitions, and its results are summed."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from deciban.types import IntArray
 
 T = TypeVar("T")
 
-LOOKED_AT = 200_000  # rows that choices are made by, at most
+SAMPLED_ROWS = 200_000  # the most rows from which structure is selected
 
 
 class DistributedRows(Labelled):
-    """Rows in parts, on other machines or in other processes; an engine knows how to reach them."""
+    """Rows in partitions, in other processes or on other machines; an engine implements `total`."""
 
-    label: str | None  # the name of the column of classes, if it has one
-    label_dtype: Any = None  # numpy's, of classes that come as an array
+    label: str | None  # the name of the label column, if labels are a column
+    label_dtype: Any = None  # the numpy type of labels that are an array
 
     @abstractmethod
     def total(self, work: Callable[[Labelled], T | None]) -> T | None:
-        """Σ work(part) over all parts, in a fixed order; None where there is nothing to add."""
+        """Σ work(partition) over all partitions, in a fixed order; None if all results are None."""
 
     def _no_rows(self) -> str:
         return "there are no rows to learn from or to judge by: partitions are empty, or all weights are zero"
@@ -41,31 +41,30 @@ class DistributedRows(Labelled):
         return self.total(partial(_summed, work, needs_small_batches))
 
     def error_context(self) -> AbstractContextManager[None]:
-        """Parts say by themselves where a row is."""
+        """Work on a partition names the partition and row itself."""
         return nullcontext()
 
     def batches(self, *, needs_small_batches: bool) -> NoReturn:
-        raise DecibanError("these rows are in parts elsewhere, and this needs them in one place: read them into memory")
+        raise DecibanError("these rows are distributed, and this needs them in one place: read them into memory")
 
-    def sample(self, schema: Schema, most: int = LOOKED_AT, seed: int = 0) -> Sample:
-        """Some of the rows, or all if they are few, in memory: which ones depends on what they hold."""
-        return self.summed(
-            partial(RowSample.of, schema=schema, most=most, seed=seed), needs_small_batches=True
-        ).sample()
-
-
-def _summed(work: Callable[[Batch], T], needs_small_batches: bool, part: Labelled) -> T | None:
-    return part.summed_or_none(work, needs_small_batches=needs_small_batches)
+    def sample(self, schema: Schema, most: int = SAMPLED_ROWS, seed: int = 0) -> Sample:
+        """Up to about `most` of the rows, in memory, selected by their values."""
+        work = partial(RowSample.of, schema=schema, most=most, seed=seed)
+        return self.summed(work, needs_small_batches=True).sample()
 
 
-# Some of the rows ----------------------------------------------------------------------------------------------------
+def _summed(work: Callable[[Batch], T], needs_small_batches: bool, partition: Labelled) -> T | None:
+    return partition.summed_or_none(work, needs_small_batches=needs_small_batches)
+
+
+# Folds ---------------------------------------------------------------------------------------------------------------
 
 Folds = Callable[[Batch], IntArray]  # the fold of each row
 
 
 @dataclass(frozen=True)
-class Chosen(Labelled):
-    """The rows of one fold, or of all others."""
+class _FoldRows(Labelled):
+    """The rows of one fold, or of all others, in a partition."""
 
     rows: Labelled
     fold: Folds
@@ -88,13 +87,13 @@ class Chosen(Labelled):
 
 @dataclass(frozen=True)
 class DistributedFold(DistributedRows):
-    """The same of rows elsewhere."""
+    """The rows of one fold, or of all others."""
 
     rows: DistributedRows
     fold: Folds
     number: int
     others: bool
-    hidden: str | None = None  # a column that names the fold, which is none to learn from
+    hidden: str | None = None  # a column that holds the fold of each row, and is not a feature
 
     @property
     def label(self) -> str | None:  # type: ignore[override]
@@ -109,5 +108,7 @@ class DistributedFold(DistributedRows):
         return self.rows.total(partial(_of_fold, work, self.fold, self.number, self.others))
 
 
-def _of_fold(work: Callable[[Labelled], T | None], fold: Folds, number: int, others: bool, part: Labelled) -> T | None:
-    return work(Chosen(part, fold, number, others))
+def _of_fold(
+    work: Callable[[Labelled], T | None], fold: Folds, number: int, others: bool, partition: Labelled
+) -> T | None:
+    return work(_FoldRows(partition, fold, number, others))

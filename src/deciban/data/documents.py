@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.data.arrays import recode
 from deciban.data.batch import MISSING, Coded, ColumnRef, Frame, Kind, Texts, positions
 from deciban.errors import DecibanError
 from deciban.types import Levels, Names
@@ -56,7 +55,7 @@ class TextFrame:
         return Coded(codes, tuple(levels))
 
     def codes(self, columns: Sequence[ColumnRef], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
-        return recode(self.coded(columns), levels)
+        return self.coded(columns).recode(levels)
 
     def texts(self, columns: Sequence[ColumnRef]) -> Texts:
         return Texts.of(*(self.columns[column] for column in positions(columns)))
@@ -94,19 +93,17 @@ def documents_frame(x: Any) -> Frame:
         return column_frame(x)
     if all(cell is None or isinstance(cell, str) for cell in x):
         return TextFrame(range(1), (x,))
-    cells = [None if _is_missing(cell) else cell for cell in x]
-    for row, cell in enumerate(cells):
-        if not (cell is None or isinstance(cell, str)):
+    for row, cell in enumerate(x):
+        if not (isinstance(cell, str) or _is_missing(cell)):
             raise DecibanError(f"row {row} is {cell!r}: documents must be text, or None if missing")
-    return TextFrame(range(1), (cells,))
+    return TextFrame(range(1), ([cell if isinstance(cell, str) else None for cell in x],))
 
 
 def objects_of(x: Any) -> NDArray[Any]:
-    """Documents as an array of text and None, which models of other libraries read, too."""
+    """Documents as an array of text and None, which models of other libraries read as well."""
     frame = documents_frame(x)
-    cells = frame.columns[0] if isinstance(frame, TextFrame) else frame.table.column(0).to_pylist()  # type: ignore[attr-defined]
-    out = np.empty(len(cells), dtype=object)
-    out[:] = cells
+    out = np.empty(frame.rows, dtype=object)
+    out[:] = frame.cells(0)
     return out
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.data.arrays import fits_signed, signed
+from deciban.data.arrays import as_signed, coded_integers
 from deciban.data.arrow import encode, plain
 from deciban.data.columns import mixed_types, type_name
 from deciban.data.dataframes import without_wide_integers
@@ -20,40 +20,46 @@ from deciban.types import FloatArray, Labels, Level, level_of, sorted_levels
 pa = lazy("pyarrow")
 
 
+WIDEST_RANGE = 1 << 20  # integers within such a range are coded by a table
+
+
 @dataclass(frozen=True)
 class Encoded:
-    codes: Labels  # (n) places in classes
+    """Labels as positions among the classes."""
+
+    codes: Labels  # (n)
     classes: tuple[Level, ...]  # sorted
 
 
 def encode_labels(y: Any, first_row: int = 0) -> Encoded:
-    """The classes that occur, sorted, and the place of each label among them. Messages count from the first row.
+    """The classes that occur, sorted, and the position of each label among them; errors number rows from `first_row`.
 
     >>> encode_labels(["spam", "ham", "spam"])
     Encoded(codes=array([1, 0, 1], dtype=int32), classes=('ham', 'spam'))
     """
-    array = y if isinstance(y, (pa.Array, pa.ChunkedArray)) else _plain(y)
+    array = y if isinstance(y, (pa.Array, pa.ChunkedArray)) else _as_array(y)
     if isinstance(array, np.ndarray):
         if array.ndim != 1:
             raise DecibanError(f"y should be a 1d array, got an array of shape {array.shape} instead.")
-        fast = _small_integers(array) if array.dtype.kind in "iub" else None
-        if fast is not None:
-            return fast
+        if (encoded := _encode_integers(array)) is not None:
+            return encoded
         array = _to_arrow(array)
     array = plain(array)
-    if not _label_type(array.type):
+    if not _is_label_type(array.type):
         raise DecibanError(f"labels of type {type_name(array.type)} cannot be classes: use text, integers or booleans")
     codes, levels = encode(array)
-    _require_present(codes, first_row)
+    if (codes < 0).any():
+        row = first_row + int(np.argmax(codes < 0))
+        raise RowError("label", row, "the label is missing (NaN or null): drop the row or give it a class")
     if any(isinstance(level, float) for level in levels):
         raise DecibanError(
             "Unknown label type: continuous. Classes are text, integers or booleans; bin the numbers first"
         )
-    return _in_order(codes, levels)
+    return _sort_classes(codes, levels)
 
 
 def check_weights(weights: Any, rows: int) -> FloatArray | None:
-    """One number of 0 or more for each row, not all of them 0; or None."""
+    """One number of 0 or more for each row, not all of them 0; None for None."""
     if weights is None:
         return None
     w = weights_of(weights, rows)
@@ -75,11 +81,11 @@ def require_weight(total: float) -> None:
 
 
 def weights_of(weights: Any, rows: int, first_row: int = 0) -> FloatArray:
-    """One number of 0 or more for each row. Messages count from the first row."""
+    """One number of 0 or more for each row; errors number rows from `first_row`."""
     try:
-        given = np.asarray(without_wide_integers(weights))
-        w = given.astype(np.float64, casting="same_kind" if given.dtype.kind in "cf" else "unsafe", copy=False)
-    except (TypeError, ValueError, OverflowError):  # a complex number is no weight, nor is text
+        values = np.asarray(without_wide_integers(weights))
+        w = values.astype(np.float64, casting="same_kind" if values.dtype.kind in "cf" else "unsafe", copy=False)
+    except (TypeError, ValueError, OverflowError):  # complex numbers, or text
         raise DecibanError("sample_weight must be numbers: pass one of 0 or more for each row") from None
     if w.ndim == 0:
         w = np.full(rows, float(w))
@@ -90,12 +96,12 @@ def weights_of(weights: Any, rows: int, first_row: int = 0) -> FloatArray:
     bad = ~(w >= 0) | np.isinf(w)
     if bad.any():
         row = int(np.argmax(bad))
-        problem = f"{w[row]:g} is not a weight: it must be finite, 0 or more"
-        raise RowError("sample_weight", first_row + row, problem)
+        raise RowError("sample_weight", first_row + row, f"{w[row]:g} is not a weight: it must be finite, 0 or more")
     return np.ascontiguousarray(w)
 
 
-def _plain(y: Any) -> Any:
+def _as_array(y: Any) -> Any:
+    """Labels as an array of numpy or Arrow."""
     if hasattr(y, "__arrow_c_array__") or hasattr(y, "__arrow_c_stream__"):
         try:
             return pa.chunked_array(y) if hasattr(y, "__arrow_c_stream__") else pa.array(y)
@@ -113,19 +119,11 @@ def _plain(y: Any) -> Any:
     return array
 
 
-def _label_type(kind: Any) -> bool:
+def _is_label_type(kind: Any) -> bool:
     types = pa.types
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    checks = (
-        types.is_string,
-        types.is_large_string,
-        types.is_integer,
-        types.is_floating,
-        types.is_boolean,
-        types.is_null,
-    )
-    return any(check(kind) for check in checks)
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+    return bool(is_number or types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind))
 
 
 def _to_arrow(y: NDArray[Any]) -> Any:
@@ -140,35 +138,26 @@ def _to_arrow(y: NDArray[Any]) -> Any:
         raise mixed_types("label", y.tolist()) from None
 
 
-def _small_integers(y: NDArray[Any]) -> Encoded | None:
-    if not len(y) or not fits_signed(y):
+def _encode_integers(y: NDArray[Any]) -> Encoded | None:
+    """Labels that are integers within a small range, or booleans; None for others."""
+    column = as_signed(y[:, np.newaxis])
+    coded = coded_integers(column, WIDEST_RANGE) if column is not None and len(y) else None
+    if coded is None:
         return None
-    column = signed((y.view(np.uint8) if y.dtype == np.bool_ else y)[:, np.newaxis])
-    low, high = (int(v[0]) for v in _kernels.integer_range(column))
-    size = high - low + 1
-    if size > 1 << 20:
-        return None
-    ends = np.array([0, size], dtype=np.int64)
-    lut = np.arange(size, dtype=np.int32)
-    codes = _kernels.encode_integers(column, np.array([low]), ends, lut, -1)[:, 0]
-    present = np.flatnonzero(_kernels.count_labels(codes, size))
-    if len(present) < size:
-        lut[present] = np.arange(len(present), dtype=np.int32)
-        codes = lut[codes]
-    values = (present + low).tolist()
-    return Encoded(codes, tuple(map(bool, values)) if y.dtype == np.bool_ else tuple(values))
+    codes, values = coded[0][:, 0], coded[1][0]
+    present = np.flatnonzero(_kernels.count_labels(codes, len(values)))
+    if len(present) < len(values):
+        table = np.zeros(len(values), np.int32)
+        table[present] = np.arange(len(present))
+        codes = table[codes]
+    classes = (present + values.start).tolist()
+    return Encoded(codes, tuple(map(bool, classes) if y.dtype == np.bool_ else classes))
 
 
-def _require_present(codes: NDArray[np.int32], first_row: int) -> None:
-    if (codes < 0).any():
-        row = first_row + int(np.argmax(codes < 0))
-        raise RowError("label", row, "the label is missing (NaN or null): drop the row or give it a class")
-
-
-def _in_order(codes: NDArray[np.int32], levels: tuple[Level, ...]) -> Encoded:
-    counted = np.bincount(codes, minlength=len(levels))
-    present = [level_of(level) for level, n in zip(levels, counted, strict=True) if n]
-    classes = sorted_levels(present)
-    place = {level: i for i, level in enumerate(classes)}
-    table = np.array([place.get(level_of(level), 0) for level in levels], dtype=np.int32)
+def _sort_classes(codes: NDArray[np.int32], levels: tuple[Level, ...]) -> Encoded:
+    """The levels that occur, sorted, as classes."""
+    present = np.bincount(codes, minlength=len(levels)) > 0
+    classes = sorted_levels(level_of(level) for level, occurs in zip(levels, present, strict=True) if occurs)
+    index = {level: i for i, level in enumerate(classes)}
+    table = np.array([index.get(level_of(level), 0) for level in levels], dtype=np.int32)
     return Encoded(table[codes] if len(table) else codes, classes)

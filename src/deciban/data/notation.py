@@ -1,9 +1,9 @@
 """Notation: dates, times of day and numbers in columns of text, and how they are recognised.
 
 A column of text is read as numbers (or dates, or times) if all of its cells are written in one style, except markers
-of missing values ("n/a", "-") and a few others: at most 3 different texts, in at most 1 % of the cells. Three is what
-people type where they have no number ("unknown", "none yet", a stray total); a column with more different words is
-categorical, whatever their share. So a fourth word decides, in any row, and ordinary words cost a look at a few cells.
+of missing values ("n/a", "-") and a few others: at most 3 different texts, in at most 1 % of the cells. These are what
+people type where they have no number ("unknown", "none yet", a stray total). A fourth makes the column categorical,
+so ordinary words are recognised after a few cells.
 
 Identifiers are never numbers: digits with leading zeros; and, where a table could have held numbers but holds text,
 nothing but digits (`astype(str)` makes categories), or digits of one width (postal codes) beside a few words.
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.data.batch import Notation, Style
-from deciban.data.schema import STYLES
+from deciban.data.cell_types import CELL_WORDS, FORMATTED
 from deciban.lazy import lazy
 
 pa = lazy("pyarrow")
@@ -57,7 +57,6 @@ OTHER_DATES = re.compile(
 )
 DIGITS = r"^\d+$"
 CANDIDATE = r"^[^a-df-y]*\d[^a-df-y]*$"  # every style has a digit, and no lower-case letters other than e and z
-NUMBERS: tuple[Style, ...] = ("formatted", "formatted_comma")
 
 
 @dataclass(frozen=True)
@@ -87,41 +86,36 @@ def parse_text(text: Any, style: Style) -> Any:
     """
     if pa.types.is_dictionary(text.type):
         return parse_text(text.dictionary, style).take(text.indices)
-    fields = _fields(text, style)
+    text = pc.utf8_trim_whitespace(text if pa.types.is_string(text.type) else text.cast(pa.string()))
+    fields = pc.extract_regex(text, PATTERNS[style])  # the groups of the pattern; null where a cell does not match
     if style == "date":
         return _timestamps(fields)
     return _times(fields) if style == "time" else _doubles(text, fields)
 
 
-def _fields(text: Any, style: Style) -> Any:
-    """The groups of a style's pattern, as a struct; null where a cell does not match."""
-    text = pc.utf8_trim_whitespace(text if pa.types.is_string(text.type) else text.cast(pa.string()))
-    return pc.extract_regex(text, PATTERNS[style])
-
-
 def _doubles(text: Any, fields: Any) -> Any:
-    text = pc.utf8_trim_whitespace(text if pa.types.is_string(text.type) else text.cast(pa.string()))
     whole = pc.replace_substring_regex(fields.field("whole"), r"\D", "")
     fraction, exponent = fields.field("fraction"), fields.field("exponent")
     has_digits = pc.greater(pc.utf8_length(pc.binary_join_element_wise(whole, fraction, "")), 0)
     opened, closed = pc.starts_with(text, "("), pc.ends_with(text, ")")
     minus = pc.count_substring_regex(pc.replace_substring_regex(text, r"[eE]-", ""), r"[\-−]")
+    negative = pc.add(minus, opened.cast(pa.int32()))  # the number of signs
     valid = pc.and_(pc.and_(fields.is_valid(), has_digits), pc.equal(opened, closed))
-    valid = pc.and_(valid, pc.less_equal(pc.add(minus, opened.cast(pa.int32())), 1))
+    valid = pc.and_(valid, pc.less_equal(negative, 1))
     valid = pc.and_(valid, pc.invert(pc.match_substring_regex(whole, r"^0\d")))
-    digits = pc.binary_join_element_wise(pc.binary_join_element_wise("0", whole, ""), fraction, ".")
-    digits = pc.binary_join_element_wise(digits, "0", "")  # 5. has no fraction
-    digits = pc.if_else(valid.fill_null(False), pc.binary_join_element_wise(digits, exponent, ""), None)
-    values = digits.cast(pa.float64())
+    digits = pc.binary_join_element_wise("0", whole, ".", fraction, "0", exponent, "")  # 5. has no fraction
+    values = pc.if_else(valid.fill_null(False), digits, None).cast(pa.float64())
     values = pc.if_else(pc.is_finite(values), values, None)  # 1e999
-    return pc.if_else(pc.greater(pc.add(minus, opened.cast(pa.int32())), 0), pc.negate(values), values)
+    return pc.if_else(pc.greater(negative, 0), pc.negate(values), values)
 
 
 def _timestamps(fields: Any) -> Any:
-    year, month, day = (_whole(fields, name) for name in ("year", "month", "day"))
-    month, day = (np.maximum(a, _whole(fields, b)) for a, b in ((month, "month2"), (day, "day2")))
+    year, month, day, month2, day2 = (
+        _integers(fields.field(name)) for name in ("year", "month", "day", "month2", "day2")
+    )
+    month, day = np.maximum(month, month2), np.maximum(day, day2)
     clock, valid = _clock(fields)
-    valid &= (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1) & _valid(fields)
+    valid &= (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1)
     first = (np.where(valid, year, 1970) - 1970).astype("M8[Y]").astype("M8[M]") + (np.where(valid, month, 1) - 1)
     date = first.astype("M8[D]") + (day - 1)
     valid &= date.astype("M8[M]") == first  # no 30th of February
@@ -131,29 +125,21 @@ def _timestamps(fields: Any) -> Any:
 
 def _times(fields: Any) -> Any:
     clock, valid = _clock(fields)
-    return pa.array(np.where(valid, clock, 0), pa.int64(), mask=~(valid & _valid(fields))).cast(pa.time64("us"))
+    return pa.array(np.where(valid, clock, 0), pa.int64(), mask=~valid).cast(pa.time64("us"))
 
 
 def _clock(fields: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """(n) microseconds since midnight, and whether there is such a time."""
-    hour, minute, second = (_whole(fields, name) for name in ("hour", "minute", "second"))
+    """(n) microseconds since midnight, and whether the cell matches and there is such a time."""
+    hour, minute, second = (_integers(fields.field(name)) for name in ("hour", "minute", "second"))
     fraction = pc.utf8_slice_codeunits(pc.utf8_rpad(fields.field("fraction"), 6, "0"), 0, 6)
     clock = 1_000_000 * ((hour * 60 + minute) * 60 + second) + _integers(fraction)
-    return clock, (hour < 24) & (minute < 60) & (second < 60)
-
-
-def _whole(fields: Any, name: str) -> NDArray[np.int64]:
-    return _integers(fields.field(name))
+    return clock, (hour < 24) & (minute < 60) & (second < 60) & _array(fields.is_valid())
 
 
 def _integers(digits: Any) -> NDArray[np.int64]:
     """0 where there are no digits."""
     digits = pc.if_else(pc.equal(digits, "").fill_null(True), "0", digits)
     return np.asarray(digits.cast(pa.int64()).to_numpy(zero_copy_only=False))
-
-
-def _valid(fields: Any) -> NDArray[np.bool_]:
-    return np.asarray(fields.is_valid().to_numpy(zero_copy_only=False))
 
 
 # All styles ----------------------------------------------------------------------------------------------------------
@@ -193,7 +179,7 @@ class TextProfile:
     @classmethod
     def of(cls, text: Any, counts: NDArray[np.int64], options: NotationOptions) -> TextProfile:
         """The profile of different texts and their counts."""
-        candidate = _array(pc.match_substring_regex(text, CANDIDATE))  # in most columns of words none
+        candidate = _array(pc.match_substring_regex(text, CANDIDATE))  # few cells of most columns of words
         rest = text.filter(pa.array(~candidate))
         marker = ~candidate
         marker[marker] = [word.strip().lower() in options.markers for word in rest.to_pylist()]
@@ -241,18 +227,18 @@ class TextProfile:
 
     def exceptions(self) -> tuple[Style, tuple[str, ...]] | None:
         """The style of most cells, and texts that are not in it, if these are why there is no notation."""
-        style, tally = max(self.tallies, key=lambda item: item[1].parsed, default=(None, None))
-        if style is None or tally is None or self.notation() is not None or not tally.unparsed:
+        if not self.tallies or self.notation() is not None:
             return None
+        style, tally = max(self.tallies, key=lambda item: item[1].parsed)
         most = tally.parsed >= AMBIGUOUS_SHARE * (self.cells - self.marked_missing)
-        most = most and len(tally.values) == AMBIGUOUS_VALUES
-        if not most or not self._consistent(style, tally) or self._are_codes(tally):
+        ambiguous = tally.unparsed and most and len(tally.values) == AMBIGUOUS_VALUES
+        if not ambiguous or not self._consistent(style, tally) or self._are_codes(tally):
             return None
         return style, tuple(sorted(tally.unparsed))[:MAX_UNPARSED]
 
     def unsupported_date(self) -> str | None:
         """A date in a notation that is not supported, if the first texts are such dates."""
-        unparsed = sorted(dict(self.tallies)["date"].unparsed) if "date" in dict(self.tallies) else []
+        unparsed = next((sorted(tally.unparsed) for style, tally in self.tallies if style == "date"), [])
         if len(unparsed) <= MAX_UNPARSED or self.notation() is not None:
             return None
         return unparsed[0] if all(OTHER_DATES.fullmatch(text.strip()) for text in unparsed) else None
@@ -268,7 +254,7 @@ class TextProfile:
 
     def _consistent(self, style: Style, tally: StyleTally) -> bool:
         """Whether numbers are not identifiers, and have one unit."""
-        if style not in NUMBERS:
+        if style not in FORMATTED:
             return True
         units = tally.units - {""}
         return not self.leading_zeros and len(units) <= 1 and not ("%" in units and "" in tally.units)
@@ -277,17 +263,17 @@ class TextProfile:
 def _tally(
     text: Any, counts: NDArray[np.int64], style: Style, words: frozenset[str], options: NotationOptions
 ) -> StyleTally:
-    """Of texts that may be in some style, and of words that are in none."""
-    digits_only = style in NUMBERS and not options.digits_are_numbers
+    """The tally of texts that may be in some style, and of words that are in none."""
+    digits_only = style in FORMATTED and not options.digits_are_numbers
     if not len(text):
         return StyleTally(0, words, frozenset(), frozenset(), digits_only)
     valid = _array(parse_text(text, style).is_valid())
     parsed = text.filter(pa.array(valid))
     unparsed = _first([*words, *text.filter(pa.array(~valid)).to_pylist()])
     units = frozenset[str]()
-    if style in NUMBERS and len(parsed):
+    if style in FORMATTED and len(parsed):
         digits_only = digits_only and pc.all(pc.match_substring_regex(parsed, DIGITS)).as_py()
-        fields = _fields(parsed, style)
+        fields = pc.extract_regex(pc.utf8_trim_whitespace(parsed), PATTERNS[style])
         joined = pc.binary_join_element_wise(fields.field("before"), fields.field("after"), "")
         units = frozenset(pc.unique(joined).to_pylist())
     values = _first(parsed.to_pylist(), AMBIGUOUS_VALUES)
@@ -298,24 +284,21 @@ def _array(booleans: Any) -> NDArray[np.bool_]:
     return np.array(booleans.to_numpy(zero_copy_only=False), np.bool_)
 
 
-def _require_parsed(text: Any, values: Any, options: NotationOptions) -> None:
-    """Raises pa.ArrowInvalid if a text was not parsed and does not mark a missing value."""
-    lost = text.filter(pc.and_(text.is_valid(), values.is_null()))
-    lower = pc.utf8_lower(pc.utf8_trim_whitespace(lost))
-    marker = pc.is_in(lower, pa.array(sorted(options.markers), pa.string()))
-    if not pc.all(marker, min_count=0).as_py():
-        raise pa.ArrowInvalid("a cell is written in another style")
+def parse_column(column: Any, style: Style, markers: Collection[str] | None = None) -> Any:
+    """A chunked column of text as values; null where a cell is not in the style.
 
-
-def parse_column(column: Any, style: Style, *, strict: bool, options: NotationOptions = DEFAULT) -> Any:
-    """A chunked column of text as values; if `strict`, every cell must be in the style."""
+    Raises pa.ArrowInvalid for such a cell unless it is one of the markers of missing values; None allows all.
+    """
     chunks = []
     for chunk in column.chunks:
         coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
         words = coded.dictionary.cast(pa.string())
         values = parse_text(words, style)
-        if strict:
-            _require_parsed(words, values, options)
+        if markers is not None:
+            unparsed = words.filter(pc.and_(words.is_valid(), values.is_null()))
+            lower = pc.utf8_lower(pc.utf8_trim_whitespace(unparsed))
+            if not pc.all(pc.is_in(lower, pa.array(sorted(markers), pa.string())), min_count=0).as_py():
+                raise pa.ArrowInvalid("a cell is written in another style")
         chunks.append(values.take(coded.indices))
     return pa.chunked_array(chunks, parse_text(pa.array([], pa.string()), style).type)
 
@@ -367,13 +350,11 @@ def ambiguity_warnings(profiles: Mapping[Any, TextProfile]) -> list[str]:
                 f"column {name!r} is read as categories: {date!r} looks like a date, but only dates such as "
                 "2026-12-31 are recognised; convert the column, for instance with pandas.to_datetime"
             )
-            continue
-        exceptions = profile.exceptions()
-        if exceptions is not None:
+        elif (exceptions := profile.exceptions()) is not None:
             style, texts = exceptions
             others = ", ".join(map(repr, texts)) + (" and others" if len(texts) == MAX_UNPARSED else "")
             messages.append(
-                f"column {name!r} is read as categories: most of its cells are {STYLES[style]}, but not {others}; "
+                f"column {name!r} is read as categories: most of its cells are {CELL_WORDS[style]}, but not {others}; "
                 "replace these by missing values, or make it a column of categories"
             )
     return messages

@@ -9,16 +9,11 @@ from itertools import combinations, pairwise
 from typing import get_args
 
 from deciban.data.batch import ColumnRef, DatePart, DerivedColumn, Frame, Kind, Notation
+from deciban.data.cell_types import CELL_WORDS
 from deciban.errors import DecibanError, require
 from deciban.types import Level, Names
 
-STYLES = {  # values that text is parsed to
-    "date": "dates",
-    "time": "times of day",
-    "formatted": "numbers",
-    "formatted_comma": "numbers with a decimal comma",
-}
-MAX_DATES = 6  # with gaps between all pairs; of more, only between neighbours
+MAX_DATES = 6  # up to which gaps are taken between all pairs of dates; beyond, only between neighbours
 
 
 @dataclass(frozen=True)
@@ -40,14 +35,14 @@ class Schema:
         for kind, notation in zip(kinds, notations, strict=False):
             require(notation is None or notation.kind == kind, f"a column of kind {kind} is read as another")
         dates = {j for j, kind in enumerate(kinds) if kind == "date"}
-        sound = all(dates >= {*derived.columns} for derived in self.derived)
-        require(sound, "a part of a date is derived from what is none")
-        require(len({*self.derived}) == len(self.derived), "a part of a date is there twice")
+        of_dates = all(dates >= {*derived.columns} for derived in self.derived)
+        require(of_dates, "a part of a date is derived from a column that is not a date")
+        require(len({*self.derived}) == len(self.derived), "a part of a date occurs twice")
         require(len(names) == len(kinds), f"{len(names)} columns of {len(kinds)} kinds")
         if isinstance(names, range):
-            require(names == range(len(kinds)), "columns do not count from 0")
+            require(names == range(len(kinds)), "columns are not numbered from 0")
         else:
-            require(len(set(names)) == len(names), "two columns have one name")
+            require(len(set(names)) == len(names), "two columns have the same name")
 
     @classmethod
     def of(cls, frame: Frame) -> Schema:
@@ -66,11 +61,8 @@ class Schema:
         """With derived columns, such as `signup[weekday]` and `returned − signup`."""
         if not self.derived:
             return self.names
-        return (*self.names, *map(self._derived_name, self.derived))
-
-    def _derived_name(self, derived: DerivedColumn) -> str:
-        names = [str(self.names[j]) for j in derived.columns]
-        return " − ".join(reversed(names)) if derived.part == "gap" else f"{names[0]}[{derived.part}]"
+        sources = [[str(self.names[j]) for j in derived.columns] for derived in self.derived]
+        return (*self.names, *(derived.name(*names) for derived, names in zip(self.derived, sources, strict=True)))
 
     @property
     def all_kinds(self) -> tuple[Kind, ...]:
@@ -100,7 +92,7 @@ class Schema:
             if notation is not None:
                 missing = ", ".join(map(repr, notation.missing))
                 also = f"; {missing} {'is a missing value' if len(notation.missing) == 1 else 'are missing values'}"
-                notes.append(f"{name!r} is text that is read as {STYLES[notation.style]}{also if missing else ''}")
+                notes.append(f"{name!r} is text that is read as {CELL_WORDS[notation.style]}{also if missing else ''}")
         return notes
 
     def column_refs(self, frame: Frame) -> list[ColumnRef]:
@@ -125,16 +117,14 @@ class Schema:
 
     def merge_frame(self, frame: Frame) -> Schema:
         """This schema after reading a frame, which must have all columns, of compatible kinds."""
-        kinds = frame.kinds
-        return self.merge(replace(self, kinds=tuple(kinds[j] for j in self.positions(frame))))
+        return self.merge(replace(self, kinds=tuple(frame.kinds[j] for j in self.positions(frame))))
 
     def reorder_like(self, other: Schema) -> Schema:
         """The same columns in the order of another schema."""
         if len(self.names) != len(other.names) or set(self.names) != set(other.names):
             raise DecibanError(f"the columns differ: {columns_named(other.names)} and {columns_named(self.names)}")
-        position = {name: j for j, name in enumerate(self.names)}
-        order = [position[name] for name in other.names]
-        moved = [order.index(j) for j in range(len(order))] if self.derived else []
+        position, new = ({name: j for j, name in enumerate(each.names)} for each in (self, other))
+        order, moved = [position[name] for name in other.names], [new[name] for name in self.names]
         return Schema(
             other.names,
             tuple(self.kinds[j] for j in order),
@@ -161,11 +151,10 @@ def compatible_kinds(a: Kind, b: Kind) -> bool:
 def _merge_kinds(name: Level, a: Kind, b: Kind) -> Kind:
     if compatible_kinds(a, b):
         return b if a == "empty" else a
-    words = {"category": "text", "text": "text", "number": "numbers", "boolean": "true or false", "date": "dates"}
-    words["time"] = "times of day"
+    before, now = (CELL_WORDS.get(kind, "text") for kind in (a, b))
     raise DecibanError(
-        f"column {name!r} held {words[a]} so far and holds {words[b]} now: convert it to one type; in files, read it "
-        "as text (types={...: 'category'}, or --category)"
+        f"column {name!r} held {before} so far and holds {now} now: convert it to one type; in files, read it as text "
+        "(types={...: 'category'}, or --category)"
     )
 
 

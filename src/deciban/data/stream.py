@@ -120,11 +120,8 @@ class ArrowStream(Stream):
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        kinds = [kind_of(field.name, field.type) for field in self.schema]
-        return tuple(
-            KIND_OF[self.given_types[name]] if j in self._parsed_columns else kinds[j]
-            for j, name in enumerate(self.names)
-        )
+        parsed = {j: KIND_OF[self.given_types[self.names[j]]] for j in self._parsed_columns}
+        return tuple(parsed.get(j) or kind_of(field.name, field.type) for j, field in enumerate(self.schema))
 
     def with_types(self, types: Mapping[str, CellType]) -> Stream:
         return replace(self, given_types={**self.given_types, **types})
@@ -143,14 +140,14 @@ class ArrowStream(Stream):
                 table = pa.Table.from_batches([batch])
                 for j in parsed:
                     style: Any = self.given_types[self.names[j]]
-                    values = parse_column(pa.chunked_array([plain(table.column(j))]), style, strict=False)
+                    values = parse_column(pa.chunked_array([plain(table.column(j))]), style)
                     table = table.set_column(j, self.names[j], values)
                 if batch.num_rows:
                     yield TableFrame(table, self.names, kinds)
         except pa.ArrowInvalid as error:
             raise DecibanError(f"{self.title} cannot be read: {str(error).partition(chr(10))[0]}") from error
         if not rows and self.single_pass:
-            raise DecibanError("the reader has no rows (left): a reader can be read once; make a new one for each pass")
+            raise DecibanError("the reader has no rows left: it can be read once, so make a new one for each pass")
 
 
 def _reader(source: Any) -> Any:
@@ -161,29 +158,19 @@ def _reader(source: Any) -> Any:
 
 def read_table(stream: Stream) -> TableFrame:
     """All rows in memory."""
-
-    def read() -> TableFrame:
-        tables = [frame.table for frame in stream.frames()]
-        return replace(stream.empty, table=pa.concat_tables(_with_common_types(tables))) if tables else stream.empty
-
-    return retry_with_wider_types(read)
+    frames = retry_with_wider_types(lambda: [*stream.frames()])
+    return replace(stream.empty, table=concat_frames(frames).table) if frames else stream.empty
 
 
 def concat_frames(frames: Sequence[TableFrame]) -> TableFrame:
-    """The rows of frames with the same columns."""
-    return replace(frames[0], table=pa.concat_tables(_with_common_types([frame.table for frame in frames])))
-
-
-def _with_common_types(tables: list[Any]) -> list[Any]:
-    """The tables, cast to types that hold the cells of all: some files may have narrower types."""
+    """The rows of frames with the same columns, cast to types that hold all cells: files may have narrower types."""
+    tables = [frame.table for frame in frames]
     schemas = list({str(table.schema): table.schema for table in tables}.values())
-    if len(schemas) == 1:
-        return tables
-    fields = [
-        (name, _common_arrow_type({schema.field(j).type for schema in schemas}))
-        for j, name in enumerate(schemas[0].names)
-    ]
-    return [table.cast(pa.schema(fields), safe=False) for table in tables]  # integers beyond 2⁵³ are rounded
+    if len(schemas) > 1:
+        types = ({schema.field(j).type for schema in schemas} for j in range(len(schemas[0])))
+        schema = pa.schema(zip(schemas[0].names, map(_common_arrow_type, types), strict=True))
+        tables = [table.cast(schema, safe=False) for table in tables]  # integers beyond 2⁵³ are rounded
+    return replace(frames[0], table=pa.concat_tables(tables))
 
 
 def _common_arrow_type(kinds: set[Any]) -> Any:
@@ -196,7 +183,7 @@ def _common_arrow_type(kinds: set[Any]) -> Any:
 
 
 def retry_with_wider_types(work: Callable[[], T]) -> T:
-    """Runs work(), again if the columns that it reads have wider types than their first rows."""
+    """The result of work(), which runs again if columns turn out to have wider types than their first rows."""
     for _ in range(2):
         try:
             return work()

@@ -8,9 +8,9 @@ from typing import Any
 
 from deciban.data.arrow import TableFrame
 from deciban.data.batch import Frame, Notation
-from deciban.data.cell_types import cell_type_of
+from deciban.data.cell_types import CELL_WORDS, cell_type_of
 from deciban.data.notation import TextProfile, ambiguity_warnings, parse_text, profile_text
-from deciban.data.schema import STYLES, Schema, compatible_kinds
+from deciban.data.schema import Schema, compatible_kinds
 from deciban.errors import warn
 from deciban.lazy import lazy
 
@@ -96,5 +96,6 @@ def parse_notation(column: Any, notation: Notation, title: str) -> Any:
     if len(column) and values.null_count == len(values) and column.null_count < len(column):
         unparsed = [text for text in column.unique().drop_null().to_pylist() if text not in notation.missing]
         if unparsed:
-            warn(f"{title} is read as {STYLES[notation.style]}, and no cell here is one: {unparsed[0]!r} is missing")
+            words = CELL_WORDS[notation.style]
+            warn(f"{title} is read as {words}, and no cell here is one: {unparsed[0]!r} is read as a missing value")
     return values

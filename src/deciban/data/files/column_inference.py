@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import reduce
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial, reduce
+from typing import TypeVar
 
 from deciban.data.batch import Notation
 from deciban.data.cell_types import CellType, common_types
@@ -12,6 +13,8 @@ from deciban.data.notation import TextProfile
 from deciban.data.prefetch import parallel_map
 from deciban.data.schema import columns_named
 from deciban.errors import DecibanError, warn
+
+T = TypeVar("T")
 
 SAMPLED_FILES = 16  # whose first rows are read at once; those of the others are read with their rows
 
@@ -40,18 +43,15 @@ class ColumnInference:
         if self._types is None:
             sampled = self._fragments[:SAMPLED_FILES]
             types = self._types = self._common(fragment.columns for fragment in sampled)
-            names = self._unsettled(types)
-            if names:
-                self._profile(names, parallel_map(lambda fragment: fragment.sample_profiles(names), sampled))
+            names = self._undecided(types)
+            self._profile(names, (partial(fragment.sample_profiles, names) for fragment in sampled))
         return self._types
 
     def infer_from_all_rows(self) -> None:
         tasks = (task for fragment in self._fragments for task in fragment.type_tasks())
-        types = self._types = self._common(parallel_map(lambda task: task(), tasks))
-        names = self._unsettled(types)
-        if names:
-            profile_tasks = (task for fragment in self._fragments for task in fragment.profile_tasks(names))
-            self._profile(names, parallel_map(lambda task: task(), profile_tasks))
+        types = self._types = self._common(parallel_map(_run, tasks))
+        names = self._undecided(types)
+        self._profile(names, (task for fragment in self._fragments for task in fragment.profile_tasks(names)))
         self.complete = True
 
     def notations(self, excluded: Collection[str]) -> dict[str, Notation]:
@@ -71,31 +71,30 @@ class ColumnInference:
 
     def _common(self, columns: Iterable[Mapping[str, CellType]]) -> dict[str, CellType]:
         types: dict[str, CellType] = reduce(common_types, columns, {})
+        names = set(types)
         for fragment in self._fragments:
-            self._require_same_columns(fragment, set(types))
+            own = names if fragment.has_late_columns else set(fragment.names)
+            if names != own:
+                which = "lacks" if names - own else "has, beyond the others,"
+                different = columns_named(sorted(names - own) or sorted(own - names))
+                raise DecibanError(
+                    f"{fragment.title} {which} {different}: all files of a scan must have the same columns, as "
+                    f"{self._fragments[0].title} has"
+                )
         return types
 
-    def _require_same_columns(self, fragment: Fragment, names: set[str]) -> None:
-        if fragment.has_late_columns:
-            return
-        own = set(fragment.names)
-        if names != own:
-            which = "lacks" if names - own else "has, beyond the others,"
-            raise DecibanError(
-                f"{fragment.title} {which} {columns_named(sorted(names - own) or sorted(own - names))}: all files of a "
-                f"scan must have the same columns, as {self._fragments[0].title} has"
-            )
-
-    def _unsettled(self, types: Mapping[str, CellType]) -> set[str]:
+    def _undecided(self, types: Mapping[str, CellType]) -> set[str]:
         """Columns of text whose notation more rows may change."""
-        text = [name for name, cell_type in types.items() if cell_type == "text"]
-        known = self.profiles
-        return {
-            name for name in text if name not in known or known[name].may_have_notation() or known[name].exceptions()
-        }
+        known = {name: profile for name, profile in self.profiles.items() if not profile.may_have_notation()}
+        known = {name: profile for name, profile in known.items() if not profile.exceptions()}
+        return {name for name, cell_type in types.items() if cell_type == "text" and name not in known}
 
-    def _profile(self, names: Collection[str], profiles: Iterable[Mapping[str, TextProfile]]) -> None:
+    def _profile(self, names: Collection[str], tasks: Iterable[Callable[[], Mapping[str, TextProfile]]]) -> None:
         totals: dict[str, TextProfile] = dict.fromkeys(names, TextProfile())
-        for each in profiles:
-            totals |= {name: totals[name] + profile for name, profile in each.items()}
+        for profiles in parallel_map(_run, tasks) if names else ():
+            totals |= {name: totals[name] + profile for name, profile in profiles.items()}
         self.profiles |= totals
+
+
+def _run(task: Callable[[], T]) -> T:
+    return task()

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from deciban.data.arrow import without_views
 from deciban.data.batch import Kind
-from deciban.data.cell_types import CELL_WORDS, KIND_OF, STYLES, CellType, cell_type_of, common_type
+from deciban.data.cell_types import KIND_OF, STYLES, CellType, cell_type_of, common_type
 from deciban.data.files.fragment import Chunk, FileFormat, Fragment, ReadOptions, ReadTask, TypeMismatch
 from deciban.data.notation import TextProfile, parse_column, profile_table, require_undecided
 from deciban.errors import DecibanError
@@ -52,10 +52,10 @@ class Columnar(Fragment):
 
     def read_tasks(self, options: ReadOptions) -> Iterator[ReadTask]:
         self._require_types(options)
-        names, first = list(options.names), 0
+        first = 0
         with self._named_errors():
             size = os.path.getsize(self.path)
-            for table, share in self.tables(names):
+            for table, share in self.tables(list(options.names)):
                 chunk = Chunk(self._parsed(table, options), first, round(share * size))
                 yield lambda chunk=chunk: chunk  # type: ignore[misc]
                 first += table.num_rows
@@ -67,8 +67,7 @@ class Columnar(Fragment):
             for j, name in enumerate(table.column_names):
                 cell_type = options.types[name]
                 if cell_type in STYLES and self.columns[name] == "text":
-                    values = parse_column(table.column(j), cell_type, strict=name in options.inferred)
-                    table = table.set_column(j, name, values)
+                    table = table.set_column(j, name, parse_column(table.column(j), cell_type, options.markers(name)))
         except pa.ArrowInvalid:
             raise TypeMismatch from None
         return table
@@ -82,21 +81,13 @@ class Columnar(Fragment):
             if common_type(own, cell_type) != cell_type and name in options.inferred:
                 raise TypeMismatch
             if own != "empty" and cell_type != "other" and not compatible_types(own, cell_type):
-                problem = f"column {name!r} holds {CELL_WORDS[own]}, and {CELL_WORDS[cell_type]} elsewhere"
-                raise DecibanError(f"{self.title}: {problem}: convert it to one type")
-
-    def type_tasks(self) -> Iterator[Callable[[], Mapping[str, CellType]]]:
-        yield lambda: self.columns
+                raise self.mixed_types(name, own, cell_type)
 
     def profile_tasks(self, names: Collection[str]) -> Iterator[Callable[[], Mapping[str, TextProfile]]]:
         text = [name for name in self.names if name in names and self.columns[name] == "text"]
         with self._named_errors():
             for table, _ in self.tables(text) if text else ():
                 yield partial(profile_table, without_views(table))
-
-    def sample_profiles(self, names: Collection[str]) -> Mapping[str, TextProfile]:
-        task = next(self.profile_tasks(names), None)
-        return {} if task is None else task()
 
     def locate(self, offset: int, row: int) -> str:
         return f"{self.title}, row {offset + row}"
@@ -106,9 +97,8 @@ class Columnar(Fragment):
         try:
             yield
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-            raise DecibanError(
-                f"{self.title} cannot be read, it may be truncated or damaged: {_first_line(error)}"
-            ) from None
+            reason = str(error).partition("\n")[0]
+            raise DecibanError(f"{self.title} cannot be read, it may be truncated or damaged: {reason}") from None
 
 
 @dataclass(frozen=True)
@@ -161,15 +151,12 @@ def compatible_types(own: CellType, wanted: CellType) -> bool:
     return KIND_OF.get(own) in {KIND_OF[wanted], *COMPATIBLE_KINDS.get(wanted, ())}
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
-
-
-def _is_parquet(start: bytes) -> bool:
-    return start.startswith(b"PAR1") and start[4:5] < b" "  # the header of a csv file may begin with PAR1, too
-
-
-PARQUET = FileFormat("parquet", lambda file, options: Parquet(file), (".parquet", ".pq"), _is_parquet)
+PARQUET = FileFormat(
+    "parquet",
+    lambda file, options: Parquet(file),
+    (".parquet", ".pq"),
+    lambda start: start.startswith(b"PAR1") and start[4:5] < b" ",  # a csv header may begin with PAR1 as well
+)
 ARROW = FileFormat(
     "arrow",
     lambda file, options: ArrowFile(file),

@@ -1,12 +1,12 @@
-"""csv, tsv and other delimited files, in any dialect."""
+"""csv, tsv and other delimited files, of any dialect."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -15,37 +15,21 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from deciban import _kernels
-from deciban.data.cell_types import (
-    CELL_WORDS,
-    FALSE,
-    STYLES,
-    TRUE,
-    CellType,
-    arrow_types,
-    cell_type_of,
-    infer_cell_type,
-)
+from deciban.data.cell_types import BOOLEANS, CELL_WORDS, STYLES, CellType, arrow_types, cell_type_of, infer_cell_type
 from deciban.data.files.dialect import NA_VALUES, CsvOptions, Dialect, quoting, raised_field_limit, records_of, sniff
-from deciban.data.files.fragment import Chunk, FileFormat, Fragment, ReadOptions, ReadTask, TypeMismatch
+from deciban.data.files.fragment import Chunk, FileFormat, ReadOptions, TextFragment, TypeMismatch
 from deciban.data.files.text_files import SAMPLE, Block
-from deciban.data.notation import (
-    MARKERS,
-    NotationOptions,
-    TextProfile,
-    parse_column,
-    profile_table,
-    require_undecided,
-)
+from deciban.data.notation import MARKERS, NotationOptions, TextProfile, parse_column, profile_table, require_undecided
 from deciban.errors import DecibanError
 
 SPACES = " \t"  # stripped around numbers
-LINE_BREAKS = b"\r\n"
+GIVEN_BOOLEANS = (*BOOLEANS[0], "1"), (*BOOLEANS[1], "0")  # in columns whose type is given
 ARROW = arrow_types()
 READ_AS = ARROW | dict.fromkeys(("boolean", *STYLES), ARROW["text"])  # Arrow allows no spaces around true and false
 
 
 @dataclass(frozen=True)
-class Delimited(Fragment):
+class Delimited(TextFragment):
     """A csv file."""
 
     options: CsvOptions
@@ -64,17 +48,14 @@ class Delimited(Fragment):
             raise DecibanError(f"{self.title} is empty: it has no rows")
         self._require_utf8(block)
         self._require_closed(block)
-        first = [
-            cell.strip() for cell in records_of(block.text.decode(), self.dialect.delimiter, self.dialect.quote)[0]
-        ]
-        if self.options.names is not None:
-            if len(self.options.names) != len(first):
-                given = len(self.options.names)
-                raise self.file.error(start, f"{given} names are given for {len(first)} columns")
-            return tuple(self.options.names)
-        if not self.dialect.header:
-            return tuple(f"c{j + 1}" for j in range(len(first)))
-        return tuple(cell or f"c{j + 1}" for j, cell in enumerate(first))
+        first = records_of(block.text.decode(), self.dialect.delimiter, self.dialect.quote)[0]
+        names = self.options.names
+        if names is not None and len(names) != len(first):
+            raise self.file.error(start, f"{len(names)} names are given for {len(first)} columns")
+        if names is not None:
+            return tuple(names)
+        header = first if self.dialect.header else [""] * len(first)
+        return tuple(cell.strip() or f"c{j + 1}" for j, cell in enumerate(header))
 
     @cached_property
     def columns(self) -> dict[str, CellType]:
@@ -83,28 +64,15 @@ class Delimited(Fragment):
 
     @property
     def _first_block(self) -> Block:
-        """The first records."""
         sample = self.file.sample[self._start :]
         end = self._find_end(sample) if len(self.file.sample) >= SAMPLE else len(sample)
         return Block(sample[:end], self._start, 0)
-
-    def read_tasks(self, options: ReadOptions) -> Iterator[ReadTask]:
-        return (partial(self._read, block, options) for block in self._blocks())
-
-    def type_tasks(self) -> Iterator[Callable[[], dict[str, CellType]]]:
-        return (partial(self._block_types, block) for block in self._blocks())
-
-    def profile_tasks(self, names: Collection[str]) -> Iterator[Callable[[], dict[str, TextProfile]]]:
-        return (partial(self._profiles, names, block) for block in self._blocks())
-
-    def sample_profiles(self, names: Collection[str]) -> dict[str, TextProfile]:
-        return self._profiles(names, self._first_block)
 
     def _profiles(self, names: Collection[str], block: Block) -> dict[str, TextProfile]:
         own = [name for name in self.names if name in names]
         if not own or not block.text.strip():
             return {}
-        return profile_table(self._table(block, dict.fromkeys(own, "text")), self._notation_options)
+        return profile_table(self._table(block, ReadOptions.as_text(own)), self._notation_options)
 
     def with_trim(self, name: str, characters: str) -> Delimited:
         return replace(self, trim={**self.trim, name: characters})
@@ -125,95 +93,81 @@ class Delimited(Fragment):
         return self.columns
 
     def _blocks(self) -> Iterator[Block]:
-        """The records after the header."""
         for block in self.file.blocks(self._find_end, self._start):
             if not block.ends_with_newline:
                 self._require_closed(block)
             yield block
 
-    def locate(self, offset: int, row: int) -> str:
-        block = next((block for block in self._blocks() if block.offset == offset), None)
-        return self.title if block is None else self._locate(block, row)
-
-    def _locate(self, block: Block, row: int) -> str:
-        line, _ = next(islice(self._lines(block), row, None))
-        return f"{self.title}, line {line}"
+    def _line(self, block: Block, row: int) -> int:
+        return next(islice(self._records(block), row, None))[0]
 
     # Bytes → cells -------------------------------------------------------------------------------------------------
 
     def _read(self, block: Block, options: ReadOptions) -> Chunk:
-        """The selected columns of a block; TypeMismatch if an inferred type does not hold its cells."""
+        try:
+            table = self._table(block, options)
+            require_undecided(table, options.undecided, self._notation_options)
+        except pa.ArrowInvalid as error:
+            raise self._diagnosis(block, options, error) from None
+        return Chunk(table, block.offset, block.bytes_read)
+
+    def _table(self, block: Block, options: ReadOptions) -> Any:
         own = set(self.names)
         types = {name: options.types[name] for name in options.names if name in own}
         try:
-            table = self._table(block, types, options.inferred)
-            require_undecided(table, options.undecided, self._notation_options)
-        except pa.ArrowInvalid as error:
-            self._diagnose(block, options)
-            raise DecibanError(f"{self.title}: {error}") from None
-        return Chunk(table, block.offset, block.bytes_read)
-
-    def _table(self, block: Block, types: Mapping[str, CellType], inferred: Set[str] = frozenset()) -> Any:
-        try:
-            table = self._parsed(block, {name: self._read_as(name, cell_type) for name, cell_type in types.items()})
+            read_as = {name: READ_AS["text" if name in self.trim else t] for name, t in types.items()}
+            table = self._parsed(block, read_as)
         except pa.ArrowInvalid:
             if not self.dialect.spaced:
                 raise
             table = self._parsed(block, dict.fromkeys(types, ARROW["text"]))  # spaces beside missing values
-        columns = [
-            self._converted(column, name, cell_type, strict=name in inferred)
-            for column, (name, cell_type) in zip(table.columns, types.items(), strict=True)
-        ]
-        numbers = [name for name, cell_type in types.items() if cell_type in ("integer", "number") and name in inferred]
+        columns = [self._converted(column, name, options) for name, column in zip(types, table.columns, strict=True)]
+        numbers = [name for name in options.inferred if types.get(name) in ("integer", "number")]
         if numbers:
             self._forbid_codes(block, numbers)
         return pa.table(columns, names=list(types))
 
-    def _read_as(self, name: str, cell_type: CellType) -> Any:
-        return ARROW["text"] if name in self.trim else READ_AS[cell_type]
-
     def _parsed(self, block: Block, types: Mapping[str, Any]) -> Any:
+        missing = self.options.na_values
         return pacsv.read_csv(
             pa.BufferReader(block.data),
             read_options=pacsv.ReadOptions(column_names=self.names, use_threads=False, block_size=len(block.data) + 1),
             parse_options=pacsv.ParseOptions(
-                delimiter=self.dialect.delimiter,
-                quote_char=self.dialect.quote or False,
-                newlines_in_values=True,
+                delimiter=self.dialect.delimiter, quote_char=self.dialect.quote or False, newlines_in_values=True
             ),
             convert_options=pacsv.ConvertOptions(
                 column_types=types,
                 include_columns=list(types),
-                null_values=self._null_values,
+                null_values=[*missing, *(f" {word}" for word in missing if self.dialect.spaced)],
                 strings_can_be_null=True,
                 decimal_point=self.dialect.decimal,
             ),
         )
 
-    @cached_property
-    def _null_values(self) -> list[str]:
-        words = list(self.options.na_values)
-        return [*words, *(f" {word}" for word in words)] if self.dialect.spaced else words
-
-    def _converted(self, column: Any, name: str, cell_type: CellType, *, strict: bool) -> Any:
+    def _converted(self, column: Any, name: str, options: ReadOptions) -> Any:
         """A column that was read as text, trimmed and converted to its type."""
         if cell_type_of(column.type) != "text":
             return column
+        cell_type = options.types[name]
         if self.dialect.spaced or name in self.trim:
             column = pa.chunked_array([self._trimmed(chunk, name) for chunk in column.chunks], column.type)
         if cell_type == "text":
             return column
         if cell_type in STYLES:
-            return parse_column(column, cell_type, strict=strict, options=self._notation_options)
-        chunks = [self._parsed_text(c.dictionary, cell_type, strict=strict).take(c.indices) for c in column.chunks]
+            return parse_column(column, cell_type, options.markers(name, self._notation_options.markers))
+        booleans = BOOLEANS if name in options.inferred else GIVEN_BOOLEANS
+        chunks = [self._parsed_text(c.dictionary, cell_type, booleans).take(c.indices) for c in column.chunks]
         return pa.chunked_array(chunks, ARROW[cell_type])
 
-    def _parsed_text(self, words: Any, cell_type: CellType, *, strict: bool) -> Any:
-        """Text as values of a type. Unless strict, 1 and 0 are true and false."""
+    def _parsed_text(
+        self, words: Any, cell_type: CellType, booleans: tuple[tuple[str, ...], tuple[str, ...]] = GIVEN_BOOLEANS
+    ) -> Any:
+        """Text as values of a type; raises pa.ArrowInvalid if a word is not one."""
         words = self._with_decimal_points(words)
         if cell_type == "boolean":
-            truth = pc.is_in(words, pa.array(TRUE if strict else (*TRUE, "1")))
-            either = pc.or_(truth, pc.is_in(words, pa.array((None, *(FALSE if strict else (*FALSE, "0"))))))
+            true, false = booleans
+            truth = pc.is_in(words, pa.array(true))
+            either = pc.or_(truth, pc.is_in(words, pa.array((None, *false))))
             if not pc.all(either, min_count=0).as_py():
                 raise pa.ArrowInvalid("neither true nor false")
             return pc.if_else(words.is_null(), None, truth)
@@ -224,7 +178,7 @@ class Delimited(Fragment):
         return pc.cast(words, ARROW[cell_type])
 
     def _trimmed(self, array: Any, name: str) -> Any:
-        """Without spaces at both ends and `trim` at the end; null if what is left is one of `na_values`."""
+        """Without spaces at both ends and `trim` at the end; null if the rest is one of `na_values`."""
         if pa.types.is_dictionary(array.type):
             return pa.DictionaryArray.from_arrays(array.indices, self._trimmed(array.dictionary, name))
         if self.dialect.spaced:
@@ -237,10 +191,9 @@ class Delimited(Fragment):
         if not block.text.strip():
             return dict.fromkeys(self.names, "empty")
         try:
-            table = self._table(block, dict.fromkeys(self.names, "text"))
+            table = self._table(block, ReadOptions.as_text(self.names))
         except pa.ArrowInvalid as error:
-            self._diagnose(block, ReadOptions(self.names, dict.fromkeys(self.names, "text")))
-            raise DecibanError(f"{self.title}: {error}") from None
+            raise self._diagnosis(block, ReadOptions.as_text(self.names), error) from None
         return {name: self._infer_type(table.column(name)) for name in self.names}
 
     def _infer_type(self, column: Any) -> CellType:
@@ -260,7 +213,7 @@ class Delimited(Fragment):
         text = block.text
         hexadecimal = (b"x" in text or b"X" in text) and (b"0x" in text or b"0X" in text)
         if hexadecimal or _kernels.has_leading_zero(text, *self._marks):
-            table = self._table(block, dict.fromkeys(names, "text"))
+            table = self._table(block, ReadOptions.as_text(names))
             if any(self._infer_type(column) == "text" for column in table.columns):
                 raise pa.ArrowInvalid("hexadecimal numbers, and digits with leading zeros, are text")
 
@@ -269,7 +222,7 @@ class Delimited(Fragment):
     @cached_property
     def _first(self) -> tuple[int, int]:
         """Start and end of the first record, after skipped and blank lines."""
-        sample = self._sample.lstrip(LINE_BREAKS)
+        sample = self._sample.lstrip(b"\r\n")
         start = len(self.file.sample) - len(sample)
         return start, start + (_kernels.last_record_end(sample, *self._marks, 1) or len(sample))
 
@@ -295,7 +248,7 @@ class Delimited(Fragment):
     def _marks(self) -> tuple[int, int]:
         return ord(self.dialect.delimiter), ord(self.dialect.quote or "\0")
 
-    def _lines(self, block: Block) -> Iterator[tuple[int, list[str]]]:
+    def _records(self, block: Block) -> Iterator[tuple[int, list[str]]]:
         """Every record with the number of its first line: slow, for error messages."""
         text, line, before = io.StringIO(block.text.decode(), newline=""), self.file.line(block.offset), 0
         reader = csv.reader(text, delimiter=self.dialect.delimiter, **quoting(self.dialect.quote))
@@ -330,36 +283,35 @@ class Delimited(Fragment):
         if opened >= 0:
             raise self.file.error(block.offset + opened, "the quote that opens here is not closed")
 
-    def _diagnose(self, block: Block, options: ReadOptions) -> None:
-        """Raises an error that names what is wrong with a block."""
+    def _diagnosis(self, block: Block, options: ReadOptions, error: Exception) -> Exception:
+        """What is wrong with a block that Arrow cannot read: a TypeMismatch, or an error that names the line."""
         self._require_utf8(block)
         self._require_closed(block)
-        for line, record in self._lines(block):
+        for line, record in self._records(block):
             if len(record) != len(self.names):
                 shown = self.dialect.delimiter.join(record)[:60]
                 problem = f"{len(record)} cells, where there are {len(self.names)} columns: {shown!r}"
                 problem += "; is a quote not closed?" if any("\n" in cell for cell in record) else ""
-                raise DecibanError(f"{self.title}, line {line}: {problem}")
+                return DecibanError(f"{self.title}, line {line}: {problem}")
         for name in set(self.names).intersection(options.names) - options.inferred:
             self._require_type(block, name, options.types[name])
-        if options.inferred:
-            raise TypeMismatch
+        return TypeMismatch() if options.inferred else DecibanError(f"{self.title}: {error}")
 
     def _require_type(self, block: Block, name: str, cell_type: CellType) -> None:
-        column = self._table(block, {name: "text"}).column(0)
+        column = self._table(block, ReadOptions.as_text([name])).column(0)
         first, stop = 0, len(column)
         if cell_type in ("text", *STYLES) or self._fits(column, cell_type):
             return
         while stop - first > 1:  # the first cell that does not fit is among these
             middle = (first + stop) // 2
             first, stop = (middle, stop) if self._fits(column[first:middle], cell_type) else (first, middle)
-        place, cell = self._locate(block, first), column[first].as_py()
-        raise DecibanError(f"{place}: column {name!r} is read as {CELL_WORDS[cell_type]}, and {cell!r} is not")
+        problem = f"column {name!r} is read as {CELL_WORDS[cell_type]}, and {column[first].as_py()!r} is not"
+        raise DecibanError(f"{self.title}, line {self._line(block, first)}: {problem}")
 
     def _fits(self, column: Any, cell_type: CellType) -> bool:
         text = pa.chunked_array([column.cast(pa.string()).unique()])
         try:
-            self._parsed_text(text, cell_type, strict=False)
+            self._parsed_text(text, cell_type)
         except pa.ArrowInvalid:
             return False
         return True

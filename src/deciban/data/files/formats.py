@@ -1,4 +1,4 @@
-"""The registry of file formats, and how the format of a file is found."""
+"""The registry of file formats, and how the format of a file is recognised."""
 
 from __future__ import annotations
 
@@ -10,17 +10,8 @@ from deciban.data.files.fragment import FileFormat, Fragment, OpenOptions
 from deciban.data.files.text_files import TextFile
 from deciban.errors import DecibanError
 
-FORMATS: dict[str, FileFormat] = {
-    format.name: format
-    for format in (
-        delimited.CSV,
-        json_lines.JSON_LINES,
-        columnar.PARQUET,
-        columnar.ARROW,
-        mailboxes.MAIL,
-        mailboxes.TEXT,
-    )
-}
+_TABLES = delimited.CSV, json_lines.JSON_LINES, columnar.PARQUET, columnar.ARROW
+FORMATS: dict[str, FileFormat] = {format.name: format for format in (*_TABLES, mailboxes.MAIL, mailboxes.TEXT)}
 COMPRESSION_SUFFIXES = (".gz", ".zst", ".bz2", ".lz4")
 
 
@@ -37,29 +28,23 @@ def format_by_suffix(path: str) -> FileFormat | None:
 
 
 def open_fragment(file: TextFile, name: str | None, options: OpenOptions) -> Fragment:
-    """A file, or a folder of documents, in the format of this name; by default in the one that is found."""
+    """A file, or a folder of documents, in the format of this name; None recognises the format."""
     if name is not None and name not in FORMATS:
         raise DecibanError(f"format must be one of {', '.join(FORMATS)}, not {name!r}")
-    folder = os.path.isdir(file.path)
+    folder, pattern = os.path.isdir(file.path), os.path.join(file.path, "*.csv")
+    is_a_directory = DecibanError(f"{file.path} is a directory: name the files in it, for instance {pattern!r}")
     format = FORMATS[name] if name is not None else mailboxes.MAIL if folder else _format_of(file.path)
     if folder and not format.holds_documents:
-        raise _is_a_directory(file.path)
+        raise is_a_directory
     if options.labels is not None and not format.holds_documents:
         raise DecibanError(f"labels go with mail and texts, and {file.title} is {format.name}: name its label column")
     fragment = format.open(file, options)
-    if name is None and folder and all(map(_has_table_suffix, fragment.paths)):
-        raise _is_a_directory(file.path)
+    tables = {suffix for f in FORMATS.values() if not f.holds_documents for suffix in f.suffixes} - {
+        ".txt"
+    }  # often mail
+    if name is None and folder and all(PurePosixPath(path).suffix.lower() in tables for path in fragment.paths):
+        raise is_a_directory
     return fragment
-
-
-def _is_a_directory(path: str) -> DecibanError:
-    return DecibanError(f"{path} is a directory: name the files in it, for instance {os.path.join(path, '*.csv')!r}")
-
-
-def _has_table_suffix(path: str) -> bool:
-    """Mails are often called .txt."""
-    suffix = PurePosixPath(path).suffix.lower()
-    return suffix != ".txt" and any(suffix in f.suffixes for f in FORMATS.values() if not f.holds_documents)
 
 
 def _format_of(path: str) -> FileFormat:

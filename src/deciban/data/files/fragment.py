@@ -1,4 +1,4 @@
-"""Fragment: the rows of one file, in any format; FileFormat: everything that is known of a format."""
+"""Fragment: the rows of one file, in any format; FileFormat: how a format is recognised and opened."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
-from deciban.data.cell_types import CellType
+from deciban.data.cell_types import CELL_WORDS, CellType
 from deciban.data.files.dialect import CsvOptions
-from deciban.data.files.text_files import TextFile
-from deciban.data.notation import TextProfile
+from deciban.data.files.text_files import Block, TextFile
+from deciban.data.notation import MARKERS, TextProfile
 from deciban.errors import DecibanError
 
 MAX_REPORTED = 3  # skipped documents that a warning names
@@ -29,6 +30,14 @@ class ReadOptions:
     types: Mapping[str, CellType]
     inferred: Set[str] = frozenset()  # types from the first rows; in other columns a cell that does not fit is an error
     undecided: Set[str] = frozenset()  # columns of text that later rows may show to be dates or numbers
+
+    @classmethod
+    def as_text(cls, names: Sequence[str]) -> ReadOptions:
+        return cls(names, dict.fromkeys(names, "text"))
+
+    def markers(self, name: str, markers: frozenset[str] = MARKERS) -> frozenset[str] | None:
+        """Text that may differ from the style of a column; None for any, where the type was given."""
+        return markers if name in self.inferred else None
 
 
 @dataclass(frozen=True)
@@ -85,25 +94,74 @@ class Fragment(ABC):
     def read_tasks(self, options: ReadOptions) -> Iterator[ReadTask]:
         """Each reads some rows."""
 
-    @abstractmethod
     def type_tasks(self) -> Iterator[Callable[[], Mapping[str, CellType]]]:
         """Each infers the types that hold all cells of some rows."""
+        yield lambda: self.columns
 
-    @abstractmethod
     def profile_tasks(self, names: Collection[str]) -> Iterator[Callable[[], Mapping[str, TextProfile]]]:
         """Each profiles the text of some columns in some rows."""
+        return iter(())
 
-    @abstractmethod
     def sample_profiles(self, names: Collection[str]) -> Mapping[str, TextProfile]:
         """The profiles of the first rows."""
+        return next(self.profile_tasks(names), dict)()
 
     @abstractmethod
     def locate(self, offset: int, row: int) -> str:
         """Where a row of the chunk at an offset is: file and line, or row."""
 
+    def mixed_types(self, name: str, own: CellType, cell_type: CellType) -> DecibanError:
+        """An error about a column that has another type in other files."""
+        problem = f"column {name!r} holds {CELL_WORDS[own]}, and {CELL_WORDS[cell_type]} elsewhere"
+        return DecibanError(f"{self.title}: {problem}: convert it to one type")
+
     def with_trim(self, name: str, characters: str) -> Fragment:
         """The same file; these characters are stripped from the end of a column's cells."""
         raise DecibanError(f"{self.title} is not csv, and only csv can be trimmed: fix column {name!r} in the file")
+
+
+@dataclass(frozen=True)
+class TextFragment(Fragment):
+    """A text file, which is read in blocks of whole records."""
+
+    @property
+    @abstractmethod
+    def _first_block(self) -> Block:
+        """The first records."""
+
+    @abstractmethod
+    def _blocks(self) -> Iterator[Block]:
+        """All records."""
+
+    @abstractmethod
+    def _read(self, block: Block, options: ReadOptions) -> Chunk:
+        """The selected columns of a block; TypeMismatch if an inferred type does not hold its cells."""
+
+    @abstractmethod
+    def _block_types(self, block: Block) -> Mapping[str, CellType]: ...
+
+    @abstractmethod
+    def _profiles(self, names: Collection[str], block: Block) -> Mapping[str, TextProfile]: ...
+
+    @abstractmethod
+    def _line(self, block: Block, row: int) -> int:
+        """The number of the line of a row."""
+
+    def read_tasks(self, options: ReadOptions) -> Iterator[ReadTask]:
+        return (partial(self._read, block, options) for block in self._blocks())
+
+    def type_tasks(self) -> Iterator[Callable[[], Mapping[str, CellType]]]:
+        return (partial(self._block_types, block) for block in self._blocks())
+
+    def profile_tasks(self, names: Collection[str]) -> Iterator[Callable[[], Mapping[str, TextProfile]]]:
+        return (partial(self._profiles, names, block) for block in self._blocks())
+
+    def sample_profiles(self, names: Collection[str]) -> Mapping[str, TextProfile]:
+        return self._profiles(names, self._first_block)
+
+    def locate(self, offset: int, row: int) -> str:
+        block = next((block for block in self._blocks() if block.offset == offset), None)
+        return self.title if block is None else f"{self.title}, line {self._line(block, row)}"
 
 
 @dataclass
@@ -134,10 +192,6 @@ class OpenOptions:
     labels: str | os.PathLike[str] | None = None
 
 
-def _never(start: bytes) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class FileFormat:
     """A file format: how it is recognised and opened. `formats.FORMATS` lists them all."""
@@ -145,6 +199,6 @@ class FileFormat:
     name: str
     open: Callable[[TextFile, OpenOptions], Fragment]
     suffixes: tuple[str, ...] = ()
-    has_signature: Callable[[bytes], bool] = _never  # the first bytes prove the format, whatever the file's name
-    resembles: Callable[[bytes], bool] = _never  # the first bytes decide if the name does not
+    has_signature: Callable[[bytes], bool] = lambda start: False  # the first bytes decide, whatever the name
+    resembles: Callable[[bytes], bool] = lambda start: False  # the first bytes decide if the name does not
     holds_documents: bool = False  # folders can be opened, and labels are read from a file of their own

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import islice
 from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.json as pajson
 
 from deciban.data.cell_types import CELL_WORDS, STYLES, CellType, arrow_types, common_type
-from deciban.data.files.fragment import Chunk, FileFormat, Fragment, ReadOptions, ReadTask, TypeMismatch
+from deciban.data.files.fragment import Chunk, FileFormat, ReadOptions, TextFragment, TypeMismatch
 from deciban.data.files.text_files import SAMPLE, Block
 from deciban.data.notation import TextProfile, parse_column, profile_text, require_undecided
 from deciban.errors import DecibanError
@@ -21,7 +22,7 @@ ARROW = arrow_types() | dict.fromkeys(("text", *STYLES), pa.string())
 
 
 @dataclass(frozen=True)
-class JsonLines(Fragment):
+class JsonLines(TextFragment):
     """A file of objects; a key that an object lacks is a missing value."""
 
     has_late_columns: ClassVar[bool] = True
@@ -32,31 +33,18 @@ class JsonLines(Fragment):
 
     @cached_property
     def columns(self) -> dict[str, CellType]:
-        types = self._infer_types(self._first_block)
+        types = self._block_types(self._first_block)
         if not types:
             raise DecibanError(f"{self.title} is empty: it has no rows")
         return types
 
     @property
     def _first_block(self) -> Block:
-        """The first objects."""
         sample = self.file.sample
         return Block(sample[: _find_end(sample) if len(sample) >= SAMPLE else len(sample)], 0, 0)
 
     def _blocks(self) -> Iterator[Block]:
         return self.file.blocks(_find_end)
-
-    def read_tasks(self, options: ReadOptions) -> Iterator[ReadTask]:
-        return (partial(self._read, block, options) for block in self._blocks())
-
-    def type_tasks(self) -> Iterator[Callable[[], dict[str, CellType]]]:
-        return (partial(self._infer_types, block) for block in self._blocks())
-
-    def profile_tasks(self, names: Collection[str]) -> Iterator[Callable[[], dict[str, TextProfile]]]:
-        return (partial(self._profiles, names, block) for block in self._blocks())
-
-    def sample_profiles(self, names: Collection[str]) -> dict[str, TextProfile]:
-        return self._profiles(names, self._first_block)
 
     def _profiles(self, names: Collection[str], block: Block) -> dict[str, TextProfile]:
         texts: dict[str, list[str]] = {name: [] for name in names}
@@ -66,11 +54,8 @@ class JsonLines(Fragment):
                     cells.append(value.encode("utf-8", "replace").decode())
         return {name: profile_text(pa.array(cells, pa.string())) for name, cells in texts.items()}
 
-    def locate(self, offset: int, row: int) -> str:
-        for block in self._blocks():
-            if block.offset == offset:
-                return f"{self.title}, line {[line for line, _ in self._objects(block)][row]}"
-        return self.title
+    def _line(self, block: Block, row: int) -> int:
+        return next(islice(self._objects(block), row, None))[0]
 
     def _read(self, block: Block, options: ReadOptions) -> Chunk:
         types = self.columns | dict(options.types)
@@ -82,7 +67,7 @@ class JsonLines(Fragment):
         try:
             table = _parsed(block.data, parse_options)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            self._infer_types(block)  # names a line that is not an object
+            self._block_types(block)  # names a line that is not an object
             if options.inferred:
                 raise TypeMismatch from None
             for line, row in self._objects(block):
@@ -101,15 +86,11 @@ class JsonLines(Fragment):
         return Chunk(pa.table(columns, names=list(options.names)), block.offset, block.bytes_read)
 
     def _column(self, block: Block, table: Any, name: str, cell_type: CellType, options: ReadOptions) -> Any:
-        if cell_type == "other":
-            return self._as_text(block, name)
+        if cell_type == "other":  # lists and objects as JSON: not features, but `predict` can keep them
+            values = (row.get(name) for _, row in self._objects(block))
+            return pa.array([None if value is None else json.dumps(value) for value in values], pa.string())
         column = table.column(name)
-        return column if cell_type not in STYLES else parse_column(column, cell_type, strict=name in options.inferred)
-
-    def _as_text(self, block: Block, name: str) -> Any:
-        """Lists and objects as JSON: no features, but `predict` can keep them."""
-        values = (row.get(name) for _, row in self._objects(block))
-        return pa.array([None if value is None else json.dumps(value) for value in values], pa.string())
+        return parse_column(column, cell_type, options.markers(name)) if cell_type in STYLES else column
 
     def _first_unreadable(self, block: Block, options: Any) -> int:
         """The number of the first line that Arrow cannot parse."""
@@ -124,7 +105,7 @@ class JsonLines(Fragment):
                 first, lines = first + len(half), lines[len(half) :]
         return self.file.line(block.offset) + first
 
-    def _infer_types(self, block: Block) -> dict[str, CellType]:
+    def _block_types(self, block: Block) -> dict[str, CellType]:
         types: dict[str, CellType] = {}
         for _, row in self._objects(block):
             for name, value in row.items():
@@ -140,19 +121,18 @@ class JsonLines(Fragment):
             try:
                 row = json.loads(line, parse_constant=_refuse)
             except (ValueError, RecursionError) as error:
-                self._require_lines()
-                raise DecibanError(f"{self.title}, line {first + number}: this is not JSON: {error}") from None
+                raise self._line_error(first + number, f"this is not JSON: {error}") from None
             if not isinstance(row, dict):
-                self._require_lines()
-                raise DecibanError(f"{self.title}, line {first + number}: every line must be an object, {{…}}")
+                raise self._line_error(first + number, "every line must be an object, {…}")
             yield first + number, row
 
-    def _require_lines(self) -> None:
-        """A whole file that is one JSON document gets an error of its own."""
+    def _line_error(self, line: int, problem: str) -> DecibanError:
+        """An error about a line, or about a file that is one JSON document."""
         beginning = self.file.sample.lstrip()
         if beginning.startswith(b"[") or beginning.partition(b"\n")[0].strip() == b"{":
             problem = "one JSON document, not JSON lines: write one object on each line, for instance by jq -c '.[]'"
-            raise DecibanError(f"{self.title} is {problem}")
+            return DecibanError(f"{self.title} is {problem}")
+        return DecibanError(f"{self.title}, line {line}: {problem}")
 
 
 def _find_end(data: bytes) -> int:
@@ -179,26 +159,22 @@ def _refuse(constant: str) -> None:
 
 def _parsed(data: bytes | memoryview, options: Any) -> Any:
     """Text as dictionaries."""
-    table = pajson.read_json(
-        pa.BufferReader(data), pajson.ReadOptions(use_threads=False, block_size=len(data) + 1), options
-    )
-    return pa.table([_dictionary(column) for column in table.columns], names=table.column_names)
-
-
-def _dictionary(column: Any) -> Any:
-    if not pa.types.is_string(column.type):
-        return column
-    encoded = column.dictionary_encode()
-    for chunk in encoded.chunks:
-        chunk.dictionary.validate(full=True)  # the parser does not check that text is UTF-8
-    return encoded
+    read_options = pajson.ReadOptions(use_threads=False, block_size=len(data) + 1)
+    table = pajson.read_json(pa.BufferReader(data), read_options, options)
+    for j, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            encoded = table.column(j).dictionary_encode()
+            for chunk in encoded.chunks:
+                chunk.dictionary.validate(full=True)  # the parser does not check that text is UTF-8
+            table = table.set_column(j, field.name, encoded)
+    return table
 
 
 def _holds(column_type: CellType, cell_type: CellType) -> bool:
     """Unlike in csv, a number in JSON is not text."""
-    column_type = "text" if column_type in STYLES else column_type
-    common = common_type(column_type, cell_type)
-    return common == column_type and (column_type != "text" or cell_type in ("text", "empty"))
+    if column_type == "text" or column_type in STYLES:
+        return cell_type in ("text", "empty")
+    return common_type(column_type, cell_type) == column_type
 
 
 JSON_LINES = FileFormat(

@@ -6,26 +6,23 @@ import gzip
 import os
 import re
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
-from deciban.data.cell_types import CELL_WORDS, CellType
+from deciban.data.cell_types import CellType
 from deciban.data.files.document_labels import absolute_path, read_labels
 from deciban.data.files.fragment import Chunk, FileFormat, Fragment, ReadOptions, ReadTask
 from deciban.data.files.mail_message import COLUMNS, END, MAX_BYTES, TRUNCATED, NotMail, parse
-from deciban.data.files.text_files import TextFile
-from deciban.data.notation import TextProfile
+from deciban.data.files.text_files import TextFile, require_encoding
 from deciban.errors import DecibanError
 
 ROWS = 1 << 12  # per chunk
 MAX_BATCH = 1 << 26  # bytes per chunk, whatever the block size
 MBOX_READ = 1 << 20  # bytes of an mbox that are read at a time
-READ_ERRORS = (OSError, EOFError, zlib.error)
-GZIP = b"\x1f\x8b"
 # files that mail programs keep beside mail
 INDEX = re.compile(
     r"dovecot.*|courier.*|maildirsize|maildirfolder|subscriptions|.*\.(msf|cmeta|ibex\.index.*|index|lock)|"
@@ -106,20 +103,9 @@ class Mailboxes(Fragment):
     def read_tasks(self, options: ReadOptions) -> Iterator[ReadTask]:
         for name in options.names:
             if options.types[name] not in ("text", "empty", "other"):
-                problem = f"column {name!r} holds text, and {CELL_WORDS[options.types[name]]} elsewhere"
-                raise DecibanError(f"{self.title}: {problem}: convert it to one type")
+                raise self.mixed_types(name, "text", options.types[name])
         for batch in self._batches():
             yield partial(self._read, batch, options)
-
-    def type_tasks(self) -> Iterator[Callable[[], Mapping[str, CellType]]]:
-        yield lambda: self.columns
-
-    def profile_tasks(self, names: Collection[str]) -> Iterator[Callable[[], Mapping[str, TextProfile]]]:
-        """No column of documents is dates or numbers."""
-        yield from ()
-
-    def sample_profiles(self, names: Collection[str]) -> Mapping[str, TextProfile]:
-        return {}
 
     def locate(self, offset: int, row: int) -> str:
         for batch in self._batches():
@@ -149,10 +135,8 @@ class Mailboxes(Fragment):
         problem = TRUNCATED if len(document.data) > MAX_BYTES else None
         if self.contents == "text":
             text = document.data[:MAX_BYTES].decode(self.file.encoding, "replace").removeprefix("\ufeff")
-            return {
-                **context,
-                "text": text.encode("utf-8", "replace").decode(),
-            }, problem  # utf-7 may hold lone surrogates
+            text = text.encode("utf-8", "replace").decode()  # utf-7 may hold lone surrogates
+            return {**context, "text": text}, problem
         try:
             return {**context, **parse(document.data).texts}, problem
         except NotMail as error:
@@ -185,20 +169,16 @@ class Mailboxes(Fragment):
                     for number, data in _split(_decompressed(stream), self.contents):
                         yield Document(file, number, data, before + stream.tell())
                     before += stream.tell()
-            except READ_ERRORS as error:
-                after = None if number is None else number + 1
-                yield Document(
-                    file, after, b"", before, f"it cannot be read: {getattr(error, 'strerror', None) or error}"
-                )
+            except (OSError, EOFError, zlib.error) as error:
+                following = None if number is None else number + 1
+                problem = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
+                yield Document(file, following, b"", before, problem)
 
 
 def mailboxes(file: TextFile, contents: Contents, labels: str | os.PathLike[str] | None = None) -> Mailboxes:
     """The documents of a file or a folder."""
-    path, encoding, folder = file.path, file.encoding, os.path.isdir(file.path)
-    try:
-        b" ".decode(encoding, "ignore")
-    except (LookupError, ValueError):
-        raise DecibanError(f"there is no encoding called {encoding!r}: try utf-8, latin-1 or cp1252") from None
+    path, folder = file.path, os.path.isdir(file.path)
+    require_encoding(file.encoding)
     files = files_of(path, contents) if folder else [File(path, name=file.name)]
     if labels is not None:
         files = _labelled(files, os.path.expanduser(labels), path if folder else os.path.dirname(path))
@@ -216,10 +196,7 @@ def _labelled(files: list[File], labels: str, root: str) -> list[File]:
 
 
 MAIL = FileFormat(
-    "mail",
-    lambda file, options: mailboxes(file, "mail", options.labels),
-    (".eml", ".mbox"),
-    holds_documents=True,
+    "mail", lambda file, options: mailboxes(file, "mail", options.labels), (".eml", ".mbox"), holds_documents=True
 )
 TEXT = FileFormat("text", lambda file, options: mailboxes(file, "text", options.labels), holds_documents=True)
 
@@ -227,11 +204,11 @@ TEXT = FileFormat("text", lambda file, options: mailboxes(file, "text", options.
 # Files → documents ---------------------------------------------------------------------------------------------------
 
 
-def _decompressed(stream: Any) -> IO[bytes]:
-    return gzip.GzipFile(fileobj=stream) if stream.peek(2).startswith(GZIP) else stream  # type: ignore[return-value]
+def _decompressed(stream: Any) -> Any:
+    return gzip.GzipFile(fileobj=stream) if stream.peek(2).startswith(b"\x1f\x8b") else stream
 
 
-def _split(stream: IO[bytes], contents: Contents) -> Iterator[tuple[int | None, bytes]]:
+def _split(stream: Any, contents: Contents) -> Iterator[tuple[int | None, bytes]]:
     """The mails of an mbox with their numbers, or one document."""
     start = stream.read(1 << 12)
     if contents == "mail" and start.lstrip(b"\r\n").startswith(b"From "):
@@ -282,30 +259,21 @@ def files_of(folder: str, contents: Contents) -> list[File]:
         folders = {entry.name for entry in children if entry.is_dir(follow_symlinks=False)}
         maildir = {"cur", "new"} & folders if "tmp" in folders or {"cur", "new"} <= folders else set()
         for entry in children:
-            if entry.name in folders:
-                if (maildir and entry.name == "tmp") or not _is_visible(entry):
-                    continue
-                own = path == folder and entry.name not in maildir
-                pending.append((entry.path, _visible_name(entry.name) if own else column))
-            elif _is_read(entry, contents):
-                files.append(File(entry.path, column))
+            hidden = entry.name.startswith(".")
+            if entry.name not in folders:
+                if not hidden and _is_read(entry, contents):
+                    files.append(File(entry.path, column))
+                continue
+            if (maildir and entry.name == "tmp") or (hidden and not os.path.isdir(os.path.join(entry.path, "cur"))):
+                continue  # the folders of a Maildir have names of hidden ones
+            name = os.fsencode(entry.name.removeprefix(".")).decode("utf-8", "replace")
+            pending.append((entry.path, name if path == folder and entry.name not in maildir else column))
     return sorted(files, key=lambda file: file.path)
 
 
-def _is_visible(entry: os.DirEntry[str]) -> bool:
-    """Folders of a Maildir have names of hidden ones."""
-    return not entry.name.startswith(".") or os.path.isdir(os.path.join(entry.path, "cur"))
-
-
-def _visible_name(name: str) -> str:
-    return os.fsencode(name.removeprefix(".")).decode("utf-8", "replace")
-
-
 def _is_read(entry: os.DirEntry[str], contents: Contents) -> bool:
-    """Regular files and links to them: a pipe would never end."""
-    if entry.name.startswith(".") or (contents == "mail" and INDEX(entry.name)):
-        return False
+    """Whether it is a regular file, or a link to one (a pipe would never end), and not an index."""
     try:
-        return entry.is_file()
+        return entry.is_file() and not (contents == "mail" and INDEX(entry.name))
     except OSError:  # a cycle of links
         return False

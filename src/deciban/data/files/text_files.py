@@ -28,11 +28,7 @@ OTHER_FORMATS = {  # signature: what the file is, and what to do
     b"\xfd7zXZ": "compressed by xz: decompress it first",
     b"%PDF-": "a PDF document: save its table as csv",
     b"SQLite format 3": "a database: export its table as csv or parquet",
-    b"\x80\x02": "a Python pickle, which is never read",
-    b"\x80\x03": "a Python pickle, which is never read",
-    b"\x80\x04": "a Python pickle, which is never read",
-    b"\x80\x05": "a Python pickle, which is never read",
-}
+} | dict.fromkeys((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), "a Python pickle, which is never read")
 MARKUP_TAGS = (b"<!doctype html", b"<?xml", b"<html", b"<head", b"<body", b"<table")
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -90,9 +86,8 @@ class TextFile:
                 yield Block(memoryview(rest)[:end], offset, read)
                 rest, offset = rest[end:], offset + end
             elif len(rest) > MAX_RECORD:
-                raise self.error(
-                    offset, f"a record of more than {MAX_RECORD >> 20} MB begins here: is a quote not closed?"
-                )
+                problem = f"a record of more than {MAX_RECORD >> 20} MB begins here: is a quote not closed?"
+                raise self.error(offset, problem)
         if rest:
             yield Block(rest, offset, read, ends_with_newline=False)
 
@@ -134,19 +129,24 @@ class TextFile:
             decoded = error.object[: error.start].decode(self.encoding, "replace").encode()
             raise self.error(offset + len(decoded), f"this is not text in {self.encoding}: {error.reason}") from None
         except (OSError, pa.ArrowInvalid) as error:
-            raise DecibanError(f"{self.title} cannot be read: {_reason(error)}") from None
+            reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+            raise DecibanError(f"{self.title} cannot be read: {reason}") from None
 
     def _decoder(self, errors: str) -> Callable[[bytes, bool], bytes]:
         """From the file's encoding to UTF-8, incrementally."""
-        try:
-            codec = codecs.lookup(self.encoding)
-            b" ".decode(self.encoding, "ignore")  # base64 and the like are codecs, but not of text
-        except (LookupError, ValueError):
-            raise DecibanError(f"there is no encoding called {self.encoding!r}: try utf-8, latin-1 or cp1252") from None
+        require_encoding(self.encoding)
+        codec = codecs.lookup(self.encoding)
         if codec.name in ("utf-8", "utf-8-sig"):
             return lambda data, last: data
         decoder = codec.incrementaldecoder(errors)
         return lambda data, last: decoder.decode(data, last).encode()
+
+
+def require_encoding(encoding: str) -> None:
+    try:
+        b" ".decode(encoding, "ignore")  # raises for base64 and the like, which are codecs, but not of text
+    except (LookupError, ValueError):
+        raise DecibanError(f"there is no encoding called {encoding!r}: try utf-8, latin-1 or cp1252") from None
 
 
 def _decompressed(file: Any) -> Any:
@@ -159,17 +159,12 @@ def _decompressed(file: Any) -> Any:
 
 
 def count_line_breaks(text: bytes) -> int:
-    """Line count_line_breaks of all three kinds.
+    r"""Line breaks of all three kinds: \n, \r\n and \r.
 
-    >>> count_line_breaks(b"unix\\nwindows\\r\\nold mac\\r")
+    >>> count_line_breaks(b"unix\nwindows\r\nold mac\r")
     3
     """
     return text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n")
-
-
-def _reason(error: Exception) -> str:
-    strerror = getattr(error, "strerror", None)
-    return strerror or str(error).partition("\n")[0]
 
 
 def _require_text(title: str, start: bytes) -> None:
