@@ -1,7 +1,13 @@
 """Settings for all tests. Hypothesis tries the same examples on every run, so a failure can be run again."""
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Before NumPy is imported: matrices are small here, and workers share the processors, so that threads of linear
+# algebra would mostly wait for each other (on two busy cores, 12 ms for a 3×3 triangular solve).
+os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 settings.register_profile(
     "deciban",

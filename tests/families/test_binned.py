@@ -9,7 +9,8 @@ import pytest
 from deciban.errors import BadCell
 from deciban.families import Binned, Context
 from deciban.families.priors import Dirichlet, Laplace, Virtual
-from tests.families.refits import assert_left_out_is_refitted
+from tests.families.refits import assert_left_out_is_refitted, paired
+from tests.families.refits import fit as fit_family
 from tests.laws import family_subject, matrices, nans, wild
 from tests.statistics.test_histogram import at_level_of
 
@@ -23,11 +24,14 @@ SUBJECTS = [
 ]
 
 
-def fit(family, x, labels=None, classes=1, weights=None, smoothing=1.0):
+BINS = ("supervised", "equal-frequency", "equal-width")
+each_kind = pytest.mark.parametrize("bins", BINS)
+
+
+def fit(family, x, labels=None, weights=None, **settings):
+    """Of one column; without labels there is one class."""
     x = np.asarray(x, np.float64).reshape(-1, 1)
-    labels = np.zeros(len(x), np.int32) if labels is None else np.asarray(labels, np.int32)
-    context = Context(tuple(range(classes)), ("x",), smoothing)
-    return family.estimate(family.collect(x, labels, weights, classes), context)
+    return fit_family(family, x, np.zeros(len(x)) if labels is None else labels, weights, **settings)
 
 
 # ---- where the cuts are -----------------------------------------------------------------------------------------
@@ -57,15 +61,15 @@ def test_cuts_lie_half_way_between_values():
 def test_neighbouring_doubles_can_be_told_apart():
     low, high = 1e15, np.nextafter(1e15, 2e15)
     family = Binned("equal-frequency", count=2)
-    params = fit(family, [low, low, high, high], [0, 0, 1, 1], 2)
+    params = fit(family, [low, low, high, high], [0, 0, 1, 1])
     found = family.log_density(params, np.array([[low], [high]]), 2)
     np.testing.assert_allclose(np.exp(found), [[3 / 4, 1 / 4], [1 / 4, 3 / 4]], rtol=1e-14)
 
 
-@pytest.mark.parametrize("bins", ["supervised", "equal-frequency", "equal-width"])
+@each_kind
 def test_the_largest_doubles_can_be_cut(bins):
     family = Binned(bins, count=2)
-    params = fit(family, [-1.7e308] * 9 + [1.7e308] * 9, [0] * 9 + [1] * 9, 2)
+    params = fit(family, [-1.7e308] * 9 + [1.7e308] * 9, [0] * 9 + [1] * 9)
     assert params.cuts[0].tolist() == [0.0]
 
 
@@ -95,19 +99,19 @@ def fayyad_irani(x, labels):
     return [*fayyad_irani(x[x <= a], left), cut, *fayyad_irani(x[x > a], right)]
 
 
-@pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("classes", [2, 3, 5])
-def test_supervised_cuts_are_those_of_fayyad_and_irani(seed, classes):
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(0, classes, 150)
-    x = np.round(rng.normal(1.5 * labels, 1 + (labels == 1)), 1)
-    assert fit(Binned(), x, labels, classes).cuts[0].tolist() == pytest.approx(fayyad_irani(x, labels))
+def test_supervised_cuts_are_those_of_fayyad_and_irani(classes):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        labels = rng.integers(0, classes, 100)
+        x = np.round(rng.normal(1.5 * labels, 1 + (labels == 1)), 1)
+        assert fit(Binned(), x, labels).cuts[0].tolist() == pytest.approx(fayyad_irani(x, labels)), seed
 
 
 def test_supervised_cuts_of_noise_are_none():
     rng = np.random.default_rng(1)
     family = Binned()
-    params = fit(family, rng.normal(size=300), rng.integers(0, 2, 300), 2)
+    params = fit(family, rng.normal(size=300), rng.integers(0, 2, 300))
     assert params.cuts[0].tolist() == []
     assert list(family.silent(params)) == [0]
 
@@ -117,13 +121,13 @@ def test_weights_that_round_are_cut_like_whole_ones():
     rng = np.random.default_rng(2)
     labels = rng.integers(0, 3, 300)
     x = np.round(rng.normal(2.0 * labels), 1)
-    many = fit(Binned(), np.tile(x, 10), np.tile(labels, 10), 3, np.full(3000, 0.1))
-    assert many.cuts[0].tolist() == fit(Binned(), x, labels, 3).cuts[0].tolist()
+    many = fit(Binned(), np.tile(x, 10), np.tile(labels, 10), np.full(3000, 0.1))
+    assert many.cuts[0].tolist() == fit(Binned(), x, labels).cuts[0].tolist()
 
 
 def test_there_may_be_a_thousand_classes():
     labels = np.repeat(np.arange(1000), 3)
-    assert fit(Binned(), labels, labels, 1000).cuts[0].size > 0
+    assert fit(Binned(), labels, labels).cuts[0].size > 0
 
 
 # ---- what is in the bins ----------------------------------------------------------------------------------------
@@ -137,8 +141,8 @@ def test_the_estimate_is_smoothed_frequency_of_bins(alpha):
     """(k_b + α) / (n + αB)."""
     family, a = Binned("equal-width", count=3), Fraction(alpha)
     for params in (
-        fit(family, X, LABELS, 2, smoothing=alpha),
-        fit(Binned("equal-width", 3, Laplace(alpha)), X, LABELS, 2),
+        fit(family, X, LABELS, smoothing=alpha),
+        fit(Binned("equal-width", 3, Laplace(alpha)), X, LABELS),
     ):
         assert params.cuts[0] == pytest.approx([(1.5 + 1.6) / 2, (2.5 + 3.5) / 2])  # the edges are 1.57 and 2.63
         counts = [[2, 0, 1], [0, 2, 2]]
@@ -148,7 +152,7 @@ def test_the_estimate_is_smoothed_frequency_of_bins(alpha):
 
 def test_log_density_is_that_of_the_bin_and_a_cut_opens_the_upper_one():
     family = Binned("equal-frequency", count=2)
-    params = fit(family, [1.0, 2.0, 3.0, 9.0], [0, 0, 1, 1], 2)
+    params = fit(family, [1.0, 2.0, 3.0, 9.0], [0, 0, 1, 1])
     asked = np.array([[-1e300], [2.4999], [2.5], [1e300], [np.nan]])
     expected = np.log([[3 / 4, 1 / 4]] * 2 + [[1 / 4, 3 / 4]] * 2 + [[1, 1]])
     np.testing.assert_allclose(family.log_density(params, asked, 2), expected, rtol=1e-13)
@@ -159,17 +163,17 @@ def test_dirichlet_prior_on_bins():
     np.testing.assert_allclose(np.exp(params.log_p[0][0]), np.array([2 + 2, 2 + 0.5]) / (4 + 4.5 - 2), rtol=1e-14)
 
 
-@pytest.mark.parametrize("bins", ["supervised", "equal-frequency", "equal-width"])
+@each_kind
 @pytest.mark.parametrize("column", [[0.1] * 6, [np.nan] * 6])
 def test_a_column_constant_or_never_present_is_silent(bins, column):
     family = Binned(bins)
-    params = fit(family, column, [0, 1] * 3, 2)
+    params = fit(family, column, [0, 1] * 3)
     assert list(family.silent(params)) == [0]
     np.testing.assert_allclose(family.log_density(params, np.array([[5.0]]), 2), [[0, 0]], atol=1e-15)
 
 
 def test_a_class_with_no_cell_is_like_all_together_without_smoothing():
-    params = fit(Binned("equal-frequency", count=2), [1.0, 1.0, 1.0, 2.0, np.nan], [0, 0, 0, 0, 1], 2, smoothing=0.0)
+    params = fit(Binned("equal-frequency", count=2), [1.0, 1.0, 1.0, 2.0, np.nan], [0, 0, 0, 0, 1], smoothing=0.0)
     np.testing.assert_allclose(np.exp(params.log_p[0]), [[3 / 4, 1 / 4]] * 2, rtol=1e-14)
 
 
@@ -177,7 +181,7 @@ def test_bins_beyond_the_cap_are_nearly_the_same():
     rng = np.random.default_rng(3)
     labels = rng.integers(0, 2, 5000)
     x = rng.normal(3.0 * labels)
-    coarse, fine = (fit(Binned(cap=cap), x, labels, 2).cuts[0] for cap in (500, 10_000))
+    coarse, fine = (fit(Binned(cap=cap), x, labels).cuts[0] for cap in (500, 10_000))
     assert len(coarse) == len(fine)
     np.testing.assert_allclose(coarse, fine, atol=0.15)  # cells from 2 to 4 are 1/8 wide
 
@@ -187,7 +191,7 @@ def test_bins_can_be_chosen_again_from_the_same_evidence():
     evidence = Binned().collect(x, labels, None, 2)
     for family in (Binned("equal-width", 7), Binned("equal-frequency", 5)):
         later = family.estimate(evidence, Context((0, 1), ("x",)))
-        assert np.array_equal(later.cuts[0], fit(family, x, labels, 2).cuts[0])
+        assert np.array_equal(later.cuts[0], fit(family, x, labels).cuts[0])
 
 
 def test_an_infinite_cell_is_named():
@@ -203,12 +207,12 @@ def test_settings_that_make_no_sense_are_refused(make):
 
 
 def test_there_are_k_times_bins_less_one_parameters():
-    assert Binned("equal-width", 3).n_parameters(fit(Binned("equal-width", 3), X, LABELS, 2)) == 2 * 2
+    assert Binned("equal-width", 3).n_parameters(fit(Binned("equal-width", 3), X, LABELS)) == 2 * 2
 
 
 def test_the_table_shows_every_bin():
     family = Binned("equal-frequency", count=2)
-    params = fit(family, [1.0, 2.0, 3.0, 9.0], [0, 0, 1, 1], 2)
+    params = fit(family, [1.0, 2.0, 3.0, 9.0], [0, 0, 1, 1])
     table = family.describe(params, Context(("a", "b"), ("x",)))[0]
     assert table.header == ("class", "< 2.5", ">= 2.5")
     assert table.rows[1] == ("b", pytest.approx(1 / 4), pytest.approx(3 / 4))
@@ -217,28 +221,20 @@ def test_the_table_shows_every_bin():
 # ---- without a row ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("bins", ["supervised", "equal-frequency", "equal-width"])
-@pytest.mark.parametrize("prior", [None, Virtual(2.0), Laplace(0.0)], ids=str)
-@pytest.mark.parametrize("digits", [1, 15])
-@pytest.mark.parametrize("weighted", [None, [1.0, 2.0], [0.1, 0.3, 0.7]])
+@each_kind
 @pytest.mark.filterwarnings("ignore:divide by zero")
-def test_a_row_left_out_is_a_refit(bins, prior, digits, weighted):
-    """Cuts that hang on one row, values that ten rows share or one has alone, cells at the cap."""
+def test_a_row_left_out_is_a_refit(bins):
+    """Cuts that depend on one row, values that many rows share or one has alone, and a full histogram."""
     rng = np.random.default_rng(5)
-    labels = np.arange(90) % 3
-    x = np.round(rng.normal(1.2 * labels[:, np.newaxis], [1.0, 0.3], (90, 2)), digits)
+    labels = np.arange(45) % 3
+    x = rng.normal(1.2 * labels[:, np.newaxis], [1.0, 0.3], (45, 2))
     x[rng.random(x.shape) < 0.05] = np.nan
-    weights = None if weighted is None else rng.choice(weighted, 90)
-    for cap in (40, 2048):
-        family = Binned(bins, 4, prior, cap)
-        assert_left_out_is_refitted(family, x, labels, weights, after_subtraction=at_level_of)
-
-
-def test_weights_that_all_differ_are_left_out_too():
-    rng = np.random.default_rng(6)
-    labels = np.arange(80) % 2
-    x = np.round(rng.normal(2.0 * labels), 1)[:, np.newaxis]
-    assert_left_out_is_refitted(Binned(), x, labels, rng.random(80), after_subtraction=at_level_of)
+    weights = [None, rng.choice([1.0, 2.0], 45), rng.choice([0.1, 0.3, 0.7], 45), rng.random(45)]
+    for prior, (digits, cap), weight in paired(
+        [None, Virtual(2.0), Laplace(0.0)], [(1, 20), (1, 2048), (15, 20), (15, 2048)], weights
+    ):
+        rounded = np.round(x, digits)
+        assert_left_out_is_refitted(Binned(bins, 4, prior, cap), rounded, labels, weight, after_subtraction=at_level_of)
 
 
 class ByTheCounts:

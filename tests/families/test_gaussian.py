@@ -11,6 +11,7 @@ from deciban.errors import BadCell
 from deciban.families import Context, Gaussian
 from deciban.families.priors import InverseGamma, Normal
 from tests.exact import mean_and_squares
+from tests.families.refits import fit
 from tests.laws import family_subject, matrices, nans, tame, wild
 
 SUBJECTS = [
@@ -27,12 +28,6 @@ X[RNG.random(X.shape) < 0.1] = np.nan
 LABELS = (np.arange(40) % 3).astype(np.int32)
 
 
-def fit(family, x=X, labels=LABELS, weights=None, classes=3):
-    x = np.asarray(x, dtype=np.float64)
-    context = Context(tuple(range(classes)), tuple(range(x.shape[1])))
-    return family.estimate(family.collect(x, np.asarray(labels, np.int32), weights, classes), context)
-
-
 def present(c, j, x=X, labels=LABELS):
     cells = x[labels == c, j]
     return cells[~np.isnan(cells)]
@@ -40,7 +35,7 @@ def present(c, j, x=X, labels=LABELS):
 
 @pytest.mark.parametrize("ddof", [0, 1])
 def test_mean_and_variance_are_those_of_fractions(ddof):
-    params = fit(Gaussian(ddof=ddof))
+    params = fit(Gaussian(ddof=ddof), X, LABELS)
     for c in range(3):
         for j in range(3):
             cells = present(c, j)
@@ -51,21 +46,21 @@ def test_mean_and_variance_are_those_of_fractions(ddof):
 
 def test_evade_incomes_of_the_lectures():
     no, yes = [125, 100, 70, 120, 60, 220, 75], [95, 85, 90]
-    params = fit(Gaussian(), np.array([[*no, *yes]]).T, [0] * 7 + [1] * 3, classes=2)
+    params = fit(Gaussian(), np.array([[*no, *yes]]).T, [0] * 7 + [1] * 3)
     assert params.mean[:, 0].tolist() == [110.0, 90.0]
     assert params.variance[1, 0] == pytest.approx(50 / 3, rel=1e-15)
     assert params.variance[0, 0] == pytest.approx(float(Fraction(sum((x - 110) ** 2 for x in no), 7)), rel=1e-15)
 
 
 def test_log_density_is_that_of_scipy():
-    family, params = Gaussian(), fit(Gaussian())
+    family, params = Gaussian(), fit(Gaussian(), X, LABELS)
     asked = np.where(np.isnan(X), 0.25, X) + 0.1
     expected = stats.norm.logpdf(asked[:, np.newaxis], params.mean, np.sqrt(params.variance)).sum(axis=2)
     np.testing.assert_allclose(family.log_density(params, asked, 3), expected, rtol=1e-12)
 
 
 def test_a_missing_cell_adds_nothing():
-    family, params = Gaussian(), fit(Gaussian())
+    family, params = Gaussian(), fit(Gaussian(), X, LABELS)
     row = np.array([[np.nan, -1e6, np.nan]])
     expected = stats.norm.logpdf(-1e6, params.mean[:, 1], np.sqrt(params.variance[:, 1]))
     np.testing.assert_allclose(family.log_density(params, row, 3)[0], expected, rtol=1e-12)
@@ -76,21 +71,21 @@ def test_a_missing_cell_adds_nothing():
 def test_a_column_constant_or_never_present_is_silent(column):
     family = Gaussian()
     x = np.column_stack([np.arange(6.0), column])
-    params = fit(family, x, [0, 1] * 3, classes=2)
+    params = fit(family, x, [0, 1] * 3)
     assert list(family.silent(params)) == [1]
     asked = np.array([[1.0, 5.0]])
     assert np.array_equal(family.log_density(params, asked, 2), family.parts(params, asked, 2)[0])
 
 
 def test_weights_of_a_constant_column_make_no_evidence():
-    params = fit(Gaussian(), np.full((6, 1), 0.1), [0, 1] * 3, np.array([0.1, 0.2, 0.3, 0.7, 1.1, 1 / 3]), 2)
+    params = fit(Gaussian(), np.full((6, 1), 0.1), [0, 1] * 3, np.array([0.1, 0.2, 0.3, 0.7, 1.1, 1 / 3]))
     assert list(Gaussian().silent(params)) == [0]
 
 
 @pytest.mark.parametrize("ddof", [0, 1, 5])
 def test_a_class_with_one_row_has_the_floor_for_a_variance(ddof):
     x = [[1.0], [2.0], [4.0], [9.0]]
-    params = fit(Gaussian(ddof=ddof), x, [0, 0, 0, 1], classes=2)
+    params = fit(Gaussian(ddof=ddof), x, [0, 0, 0, 1])
     _, squares = mean_and_squares([1, 2, 4, 9])
     assert params.mean[1, 0] == 9.0
     assert params.variance[1, 0] == pytest.approx(1e-9 * float(squares / 4), rel=1e-12)
@@ -98,7 +93,7 @@ def test_a_class_with_one_row_has_the_floor_for_a_variance(ddof):
 
 
 def test_a_class_with_no_cell_is_like_all_together():
-    params = fit(Gaussian(), [[1.0], [2.0], [6.0], [np.nan]], [0, 0, 0, 1], classes=2)
+    params = fit(Gaussian(), [[1.0], [2.0], [6.0], [np.nan]], [0, 0, 0, 1])
     assert params.mean[1, 0] == 3.0
     assert params.variance[1, 0] == pytest.approx(14 / 3, rel=1e-15)
 
@@ -106,7 +101,7 @@ def test_a_class_with_no_cell_is_like_all_together():
 def test_normal_prior_on_the_mean():
     """(Σx/σ² + η/λ²) / (n/σ² + 1/λ²), σ² being the variance found."""
     eta, sd = 10.0, 0.5
-    params = fit(Gaussian(mean=Normal(eta, sd)))
+    params = fit(Gaussian(mean=Normal(eta, sd)), X, LABELS)
     for c in range(3):
         cells = [Fraction(v) for v in present(c, 0)]
         variance = mean_and_squares(cells)[1] / len(cells)
@@ -120,7 +115,7 @@ def test_normal_prior_on_the_mean():
 def test_inverse_gamma_prior_on_the_variance():
     """The posterior of σ² is InverseGamma(a + n/2, b + ½Σ(x − mean)²); its mode is where its density is largest."""
     a, b = 3.0, 2.0
-    params = fit(Gaussian(variance=InverseGamma(a, b)))
+    params = fit(Gaussian(variance=InverseGamma(a, b)), X, LABELS)
     for c in range(3):
         cells = present(c, 0)
         squares = float(mean_and_squares(cells)[1])
@@ -131,7 +126,7 @@ def test_inverse_gamma_prior_on_the_variance():
 
 
 def test_both_priors_take_the_variance_first():
-    params = fit(Gaussian(mean=Normal(1.0, 2.0), variance=InverseGamma(3.0, 2.0)))
+    params = fit(Gaussian(mean=Normal(1.0, 2.0), variance=InverseGamma(3.0, 2.0)), X, LABELS)
     cells = present(1, 2)
     mean, squares = (float(v) for v in mean_and_squares(cells))
     variance = (2.0 + squares / 2) / (3.0 + len(cells) / 2 + 1)
@@ -142,7 +137,7 @@ def test_both_priors_take_the_variance_first():
 @pytest.mark.parametrize(("bad", "problem"), [(np.inf, "infinite"), (-np.inf, "infinite"), (1e200, "too large")])
 def test_a_cell_that_has_no_square_is_named(bad, problem):
     with pytest.raises(BadCell, match=problem) as caught:
-        fit(Gaussian(), [[1.0, 2.0], [3.0, bad]], [0, 0], classes=1)
+        fit(Gaussian(), [[1.0, 2.0], [3.0, bad]], [0, 0])
     assert (caught.value.row, caught.value.column) == (1, 1)
 
 
@@ -150,17 +145,17 @@ def test_single_precision_is_read_as_the_doubles_it_equals():
     x = np.nan_to_num(X).astype(np.float32)
     context = Context((0, 1, 2), (0, 1, 2))
     single = Gaussian().estimate(Gaussian().collect(x, LABELS, None, 3), context)
-    double = fit(Gaussian(), x)
+    double = fit(Gaussian(), x, LABELS)
     assert np.array_equal(single.mean, double.mean)
     assert np.array_equal(Gaussian().log_density(single, x, 3), Gaussian().log_density(double, x.astype(np.float64), 3))
 
 
 def test_there_are_2kd_parameters():
-    assert Gaussian().n_parameters(fit(Gaussian())) == 2 * 3 * 3
+    assert Gaussian().n_parameters(fit(Gaussian(), X, LABELS)) == 2 * 3 * 3
 
 
 def test_the_table_shows_mean_and_sd():
-    table = Gaussian().describe(fit(Gaussian(), [[1.0], [3.0]], [0, 0], classes=1), Context(("all",), ("x",)))[0]
+    table = Gaussian().describe(fit(Gaussian(), [[1.0], [3.0]], [0, 0]), Context(("all",), ("x",)))[0]
     assert (table.header, table.rows) == (("class", "mean", "sd"), (("all", 2.0, 1.0),))
 
 

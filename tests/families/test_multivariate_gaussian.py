@@ -11,10 +11,9 @@ from sklearn.covariance import oas as sklearn_oas
 
 from deciban.errors import BadCell, DecibanWarning
 from deciban.families import Context, MultivariateGaussian
-from deciban.families.family import Fitted
-from deciban.families.labelled_values import LabelledValues
 from deciban.families.multivariate_gaussian import oas
 from deciban.families.priors import InverseWishart
+from tests.families.refits import left_out, paired, refitted
 from tests.laws import family_subject, matrices, nans, tame
 
 
@@ -33,35 +32,32 @@ def normals(n, d):
     return st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(seed).normal(size=(n, d)))
 
 
-SUBJECTS = (
-    [
-        family_subject(
-            MultivariateGaussian(kind, prior=InverseWishart(4.0, 1.0)),
-            matrices(tame | nans),
-            close=close,
-            joint=True,
-            independent_classes=kind != "shared",
-        )
-        for kind in ("shared", "per-class")
-    ]
-    + [
-        family_subject(
-            MultivariateGaussian(shrinkage=s, ddof=ddof),
-            normals,
-            close=close,
-            joint=True,
-            independent_classes=False,
-            least=9,
-        )
-        for s in (None, 0.3, "oas")
-        for ddof in (0, "unbiased")
-    ]
-    + [
-        family_subject(MultivariateGaussian("per-class", s, ddof), normals, close=close, joint=True, least=9)
-        for s in (0.3, "oas")
-        for ddof in (0, "unbiased")
-    ]
-)  # a class of few rows has a singular covariance of its own if nothing is mixed in; see "one row left out" below
+def subject(kind, shrinkage, ddof):
+    return family_subject(
+        MultivariateGaussian(kind, shrinkage, ddof),
+        normals,
+        close=close,
+        joint=True,
+        independent_classes=kind != "shared",
+        least=9,
+    )
+
+
+SUBJECTS = [
+    family_subject(
+        MultivariateGaussian(kind, prior=InverseWishart(4.0, 1.0)),
+        matrices(tame | nans),
+        close=close,
+        joint=True,
+        independent_classes=kind != "shared",
+    )
+    for kind in ("shared", "per-class")
+] + [
+    subject(kind, shrinkage, ddof)
+    for kind, shrinkages in (("shared", (None, 0.3, "oas")), ("per-class", (0.3, "oas")))
+    for shrinkage in shrinkages
+    for ddof in (0, "unbiased")
+]  # a class of few rows has a singular covariance of its own if nothing is mixed in; see "one row left out" below
 
 BOTH = pytest.mark.parametrize("kind", ["shared", "per-class"])
 RNG = np.random.default_rng(0)
@@ -238,24 +234,13 @@ def test_single_precision_is_read_as_the_doubles_it_equals():
 # ---- one row left out --------------------------------------------------------------------------------------------
 
 
-def refits(family, x, labels, weights, classes, rows):
-    """(rows, K) log p(x_i | class), each row from a family that never saw it."""
-    context = Context(tuple(range(classes)), tuple(range(x.shape[1])))
-    found = []
-    for i in rows:
-        rest = np.delete(np.arange(len(x)), i)
-        seen = family.collect(x[rest], labels[rest], None if weights is None else weights[rest], classes)
-        found.append(family.log_density(family.estimate(seen, context), x[i : i + 1], classes)[0])
-    return np.stack(found)
+def asked(family, x, labels, weights=None, classes=3):
+    return family, x, labels, weights, Context(tuple(range(classes)), tuple(range(x.shape[1])))
 
 
-def left_out(family, x, labels, weights, classes, rows=slice(None)):
-    context = Context(tuple(range(classes)), tuple(range(x.shape[1])))
-    seen = family.collect(x, labels, weights, classes)
-    fitted = Fitted(seen, family.estimate(seen, context), context)
-    out = np.ones((len(x[rows]), classes))  # what is there is added to
-    family.leave_one_out(fitted, LabelledValues(x, labels, weights).take(rows), out)
-    return out - 1
+def assert_left_out_is_refitted(*case, rows=slice(None), rtol=1e-10, atol=1e-10):
+    found, expected = left_out(*asked(*case), rows), refitted(*asked(*case), rows=rows)
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol, err_msg=str(case[0]))
 
 
 def refuse(self, fitted, rows, index, out):
@@ -263,13 +248,8 @@ def refuse(self, fitted, rows, index, out):
 
 
 WISHART = InverseWishart(9.0, 0.7)
-ALL = [
-    MultivariateGaussian(kind, s, ddof, prior)
-    for kind in ("shared", "per-class")
-    for s in (None, 0.3, "oas")
-    for ddof, prior in ((0, None), ("unbiased", None), (2.5, None), (0, WISHART))
-]
-EACH = pytest.mark.parametrize("family", ALL, ids=str)
+KINDS = [(kind, shrinkage) for kind in ("shared", "per-class") for shrinkage in (None, 0.3, "oas")]
+SETTINGS = [(0, None), ("unbiased", None), (2.5, None), (0, WISHART)]  # ddof and prior
 WEIGHTS = RNG.choice([0.3, 1.0, 2.0, 5.5], 30)
 FEW, OF_FEW = X[:30], LABELS[:30]
 SOME = [0, 3, 4, 8, 17, 19, 25]
@@ -299,68 +279,58 @@ TABLES = {  # values, labels, weights, classes
 
 
 @pytest.mark.filterwarnings("ignore:singular covariance. columns")
-@EACH
-@pytest.mark.parametrize("table", TABLES)
-def test_a_row_left_out_is_a_refit_in_closed_form(monkeypatch, family, table):
-    x, labels, weights, classes = TABLES[table]
-    expected = refits(family, x, labels, weights, classes, SOME)
-    if table != "far from its class":
-        monkeypatch.setattr(MultivariateGaussian, "estimate_without", refuse)
-    found = left_out(family, x, labels, weights, classes)
-    rounded = 1e-9 if table == "far from zero" else 1e-10  # a mean of 1e6 is known to 1e-10, also to a refit
-    np.testing.assert_allclose(found[SOME], expected, rtol=1e-10, atol=rounded)
+def test_a_row_left_out_is_a_refit_in_closed_form(monkeypatch):
+    for table, kind, settings in paired(TABLES, KINDS, SETTINGS):
+        with monkeypatch.context() as patch:
+            if table != "far from its class":
+                patch.setattr(MultivariateGaussian, "estimate_without", refuse)
+            rounded = 1e-9 if table == "far from zero" else 1e-10  # a mean of 1e6 is known to 1e-10, also to a refit
+            assert_left_out_is_refitted(MultivariateGaussian(*kind, *settings), *TABLES[table], rows=SOME, atol=rounded)
 
 
 @pytest.mark.parametrize("shrinkage", [0.0, 1e-9, 1e-3, 1.0])
 @BOTH
 def test_little_and_much_shrinkage_leave_columns_their_digits(monkeypatch, kind, shrinkage):
-    family, x = MultivariateGaussian(kind, shrinkage), X * [1e-4, 1.0, 1e4]
-    expected = refits(family, x, LABELS, None, 3, SOME)
     monkeypatch.setattr(MultivariateGaussian, "estimate_without", refuse)
-    np.testing.assert_allclose(left_out(family, x, LABELS, None, 3)[SOME], expected, rtol=1e-10, atol=1e-10)
+    assert_left_out_is_refitted(MultivariateGaussian(kind, shrinkage), X * [1e-4, 1.0, 1e4], LABELS, rows=SOME)
 
 
-@EACH
-def test_a_row_left_out_does_not_see_its_neighbours(family):
-    whole = left_out(family, FEW, OF_FEW, WEIGHTS, 3)
-    for rows in (np.arange(1), np.arange(7, 30), RNG.permutation(30)[:20]):
-        np.testing.assert_array_equal(left_out(family, FEW, OF_FEW, WEIGHTS, 3, rows), whole[rows])
+def test_a_row_left_out_does_not_see_its_neighbours():
+    for kind in KINDS:
+        for settings in SETTINGS:
+            case = asked(MultivariateGaussian(*kind, *settings), FEW, OF_FEW, WEIGHTS)
+            whole = left_out(*case)
+            for rows in (np.arange(1), RNG.permutation(30)[:20]):
+                np.testing.assert_array_equal(left_out(*case, rows), whole[rows], err_msg=str(case[0]))
 
 
-@pytest.mark.parametrize("kind", ["shared", "per-class"])
-@pytest.mark.parametrize(
-    "settings", [{"shrinkage": 0.3}, {"shrinkage": "oas"}, {"prior": InverseWishart(9.0, 0.7)}], ids=str
-)
+@BOTH
+@pytest.mark.parametrize("settings", [{"shrinkage": 0.3}, {"shrinkage": "oas"}, {"prior": WISHART}], ids=str)
 @pytest.mark.filterwarnings("ignore:singular covariance. columns")
 def test_a_column_that_only_one_row_varies_in_is_constant_without_it(kind, settings):
     x = np.column_stack([X, np.full(60, 0.1)])
     x[33, 3] = 0.7
-    family, rows = MultivariateGaussian(kind, **settings), [0, 1, 32, 33, 34, 36]
-    expected = refits(family, x, LABELS, None, 3, rows)
-    np.testing.assert_allclose(left_out(family, x, LABELS, None, 3)[rows], expected, rtol=1e-10, atol=1e-10)
+    assert_left_out_is_refitted(MultivariateGaussian(kind, **settings), x, LABELS, rows=[0, 1, 32, 33, 34, 36])
 
 
 @BOTH
 @pytest.mark.filterwarnings("ignore:singular covariance. columns")
 def test_more_columns_than_rows_are_left_out_in_closed_form_under_shrinkage(monkeypatch, kind):
-    x, labels = RNG.normal(size=(12, 20)), (np.arange(12) % 2).astype(np.int32)
-    family = MultivariateGaussian(kind, 0.3)
-    expected = refits(family, x, labels, None, 2, range(12))
     monkeypatch.setattr(MultivariateGaussian, "estimate_without", refuse)
-    np.testing.assert_allclose(left_out(family, x, labels, None, 2), expected, rtol=1e-10, atol=1e-10)
+    x, labels = RNG.normal(size=(12, 20)), (np.arange(12) % 2).astype(np.int32)
+    assert_left_out_is_refitted(MultivariateGaussian(kind, 0.3), x, labels, None, 2)
 
 
 @BOTH
 def test_a_singular_covariance_has_no_closed_form_and_says_so(kind):
     """Its widened direction is known to 1e-7 only: 1e-16 of rounding against 1e-9 of width."""
-    x = np.column_stack([X[:, 0], X[:, 1], X[:, 0] + X[:, 1]])
-    family = MultivariateGaussian(kind)
+    case = asked(MultivariateGaussian(kind), np.column_stack([X[:, 0], X[:, 1], X[:, 0] + X[:, 1]]), LABELS)
     with pytest.warns(DecibanWarning) as caught:
-        found = left_out(family, x, LABELS, None, 3)
+        found = left_out(*case)
     assert [("an estimate for each row" in str(w.message)) for w in caught] == [False, True]
     assert "shrinkage" in str(caught[1].message)
     with pytest.warns(DecibanWarning):
-        expected = refits(family, x, LABELS, None, 3, SOME)
+        expected = refitted(*case, rows=SOME)
     np.testing.assert_allclose(found[SOME], expected, rtol=1e-6, atol=1e-5)
 
 
@@ -368,12 +338,9 @@ def test_a_singular_covariance_has_no_closed_form_and_says_so(kind):
 @BOTH
 def test_the_row_that_leaves_its_class_with_one_row_or_none(kind):
     """Class 1 has two rows, class 2 one that is whole: without the other, the floor; without any, all together."""
-    labels = np.array([0] * 57 + [1, 1, 2], np.int32)
-    family = MultivariateGaussian(kind)
-    rows = np.array([0, 30, 57, 58, 59])
-    found, expected = left_out(family, X, labels, None, 3)[rows], refits(family, X, labels, None, 3, rows)
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
-    np.testing.assert_allclose(found[2:], expected[2:], rtol=1e-10)
+    case = MultivariateGaussian(kind), X, np.array([0] * 57 + [1, 1, 2], np.int32)
+    assert_left_out_is_refitted(*case, rows=np.array([0, 30]), rtol=1e-6, atol=0)
+    assert_left_out_is_refitted(*case, rows=np.array([57, 58, 59]), atol=0)
 
 
 # ---- little data, bad data --------------------------------------------------------------------------------------

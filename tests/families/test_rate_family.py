@@ -1,19 +1,107 @@
-"""Rates: Poisson and Exponential without a row."""
+"""Rates: what Poisson and Exponential have in common."""
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from deciban.families import Exponential, Poisson
+from deciban.errors import BadCell
+from deciban.families import Context, Exponential, Poisson
 from deciban.families.priors import Virtual
-from tests.families.refits import assert_left_out_is_refitted
+from tests.exact import exact
+from tests.families.refits import assert_left_out_is_refitted, fit
 
-FAMILIES = [Poisson(), Poisson(Virtual(1.5)), Exponential(), Exponential(Virtual(0.7))]
-each_family = pytest.mark.parametrize("family", FAMILIES, ids=str)
+RNG = np.random.default_rng(0)
+LABELS = np.arange(30) % 2
+DRAWN = {Poisson: RNG.poisson([0.7, 30.0], size=(30, 2)) + 0.0, Exponential: RNG.exponential([0.1, 5.0], size=(30, 2))}
+X = {kind: np.where(RNG.random(x.shape) < 0.1, np.nan, x) for kind, x in DRAWN.items()}
+LOG_DENSITY = {
+    Poisson: stats.poisson.logpmf,
+    Exponential: lambda x, rate: stats.expon.logpdf(x, scale=1 / rate),
+}
+OUTSIDE = {  # values outside the domain, and the problem that is named
+    Poisson: {-1.0: "not a count", 0.5: "whole number", np.inf: "infinite", 1e200: "too large"},
+    Exponential: {0.0: "not above 0", -1.0: "not above 0", np.inf: "infinite", 1e200: "too large"},
+}
+
+each_kind = pytest.mark.parametrize("kind", [Poisson, Exponential])
+each_family = pytest.mark.parametrize(
+    "family", [Poisson(), Poisson(Virtual(0.3)), Exponential(), Exponential(Virtual(0.7))], ids=str
+)
 
 
-def drawn(family, rng, n=60, classes=3):
+def mean_of(kind, params):
+    return params.rate if kind is Poisson else 1 / params.rate
+
+
+@each_kind
+def test_the_mean_of_each_class_is_exact(kind):
+    means = mean_of(kind, fit(kind(), X[kind], LABELS))
+    for c, j in np.ndindex(2, 2):
+        cells = X[kind][c == LABELS, j]
+        cells = cells[~np.isnan(cells)]
+        assert means[c, j] == pytest.approx(float(exact(cells) / len(cells)), rel=1e-15)
+
+
+@each_kind
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_log_density_is_that_of_scipy(kind, dtype):
+    params = fit(kind(), X[kind], LABELS)
+    asked = np.where(np.isnan(X[kind]), 1.0, X[kind]).astype(dtype)
+    expected = LOG_DENSITY[kind](asked.astype(np.float64)[:, np.newaxis], params.rate).sum(axis=2)
+    np.testing.assert_allclose(kind().log_density(params, asked, 2), expected, rtol=1e-12, atol=1e-12)
+    missing = kind().log_density(params, np.array([[np.nan, 2.0], [np.nan, np.nan]]), 2)
+    np.testing.assert_allclose(missing[0], LOG_DENSITY[kind](2.0, params.rate[:, 1]), rtol=1e-12)
+    assert missing[1].tolist() == [0, 0]
+
+
+@each_family
+@pytest.mark.parametrize("column", [[3.0] * 6, [0.3] * 6, [0.0] * 6, [np.nan] * 6])
+def test_a_column_constant_or_never_present_is_silent(column, family):
+    if column[0] == (0.3 if isinstance(family, Poisson) else 0.0):
+        return  # outside the domain
+    params = fit(family, np.column_stack([np.arange(1.0, 7.0), column]), [0, 1, 0, 1, 1, 1])
+    assert list(family.silent(params)) == [1]
+    difference = np.diff(family.log_density(params, np.array([[1.0, 5.0]]), 2))
+    assert np.array_equal(difference, np.diff(family.log_density(params, np.array([[1.0, np.nan]]), 2)))
+
+
+@each_kind
+def test_a_class_with_no_cell_is_like_all_together(kind):
+    params = fit(kind(), [[1.0], [2.0], [6.0], [np.nan]], [0, 0, 0, 1])
+    assert mean_of(kind, params)[:, 0].tolist() == [3.0, 3.0]
+
+
+@each_kind
+def test_virtual_rows_lie_at_the_mean_of_all(kind):
+    params = fit(kind(Virtual(2.0)), [[1.0], [2.0], [6.0], [7.0]], [0, 0, 1, 1])
+    np.testing.assert_allclose(mean_of(kind, params)[:, 0], [(3 + 2 * 4) / 4, (13 + 2 * 4) / 4], rtol=1e-15)
+
+
+@each_kind
+def test_a_cell_outside_the_domain_is_named(kind):
+    params = fit(kind(), X[kind], LABELS)
+    for bad, problem in OUTSIDE[kind].items():
+        with pytest.raises(BadCell, match=problem) as caught:
+            fit(kind(), [[1.0, 2.0], [3.0, bad]], [0, 0])
+        assert (caught.value.row, caught.value.column) == (1, 1)
+        if bad != 1e200:
+            with pytest.raises(BadCell):
+                kind().log_density(params, np.array([[1.0, bad]]), 2)
+
+
+@each_kind
+def test_a_rate_of_each_class_and_column_is_described(kind):
+    assert kind().n_parameters(fit(kind(), X[kind], LABELS)) == 4
+    table = kind().describe(fit(kind(), [[1.0], [3.0]], [0, 0]), Context(("all",), ("x",)))[0]
+    assert (table.header, table.rows) == (("class", "rate"), (("all", 2.0 if kind is Poisson else 0.5),))
+
+
+# ---- without a row ----------------------------------------------------------------------------------------------
+
+
+def drawn(family, seed, n=30, classes=3):
     """A plain column, one with a class that is nearly always 0, one with a class that is never there, a constant."""
-    labels = np.arange(n) % classes
+    rng, labels = np.random.default_rng(seed), np.arange(n) % classes
     x = rng.poisson([3.0, 30.0, 5.0, 0.0], (n, 4)).astype(np.float64)
     x[(labels == 1) & (rng.random(n) < 0.95), 1] = 0.0
     x[rng.random(x.shape) < 0.1] = np.nan
@@ -22,25 +110,11 @@ def drawn(family, rng, n=60, classes=3):
 
 
 @each_family
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("seed", range(3))
-def test_a_row_left_out_is_a_refit(family, seed, weighted):
-    rng = np.random.default_rng(seed)
-    x, labels = drawn(family, rng)
-    assert_left_out_is_refitted(family, x, labels, rng.random(len(x)) if weighted else None)
-
-
-@each_family
-def test_rows_are_left_out_in_chunks(family, monkeypatch):
+def test_a_row_left_out_is_a_refit(family, monkeypatch):
+    for seed in range(2):
+        assert_left_out_is_refitted(family, *drawn(family, seed), None if seed else RNG.random(30))
     monkeypatch.setattr("deciban.families.rate_family.CHUNK", 50)
-    assert_left_out_is_refitted(family, *drawn(family, np.random.default_rng(3), n=31))
-
-
-@pytest.mark.parametrize("prior", [None, Virtual(2.0)])
-def test_a_class_at_the_floor_follows_the_mean_of_all(prior):
-    """Class 1 is all zeros, so its rate is 1e-9 of the mean of all rows, which each row of class 0 moves."""
-    x = np.array([[5.0], [90.0], [3.0], [0.0], [0.0], [0.0]])
-    assert_left_out_is_refitted(Poisson(prior), x, [0, 0, 0, 1, 1, 1])
+    assert_left_out_is_refitted(family, *drawn(family, 3, n=31))
 
 
 @each_family
@@ -48,19 +122,3 @@ def test_a_class_at_the_floor_follows_the_mean_of_all(prior):
 def test_a_column_that_only_one_row_makes_vary(family, weights):
     x = np.array([[2.0, 2.0], [2.0, 3.0], [2.0, 4.0], [2.0, 5.0], [7.0, 6.0], [2.0, 8.0]])
     assert_left_out_is_refitted(family, x, [0, 1, 0, 1, 0, 1], weights)
-
-
-@pytest.mark.parametrize("far", [1e8, 1e15])
-@pytest.mark.parametrize("rows", [2, 5])
-def test_a_column_that_varies_by_the_last_bit(far, rows):
-    x = np.full((rows, 1), far)
-    x[-1] = np.nextafter(far, np.inf)
-    assert_left_out_is_refitted(Exponential(), x, np.zeros(rows))
-
-
-@pytest.mark.parametrize("prior", [None, Virtual(0.5)])
-@pytest.mark.parametrize("others", [[0.7, 2.9], [1e20, 3e20]])
-def test_a_row_that_is_nearly_the_whole_sum(prior, others):
-    """w·x of the first row is no double: what it leaves behind in its class is 1e20 times less."""
-    x, weights = np.array([[1.1e20], [1.3], *([x] for x in others)]), [0.1, 0.3, 0.7, 0.9]
-    assert_left_out_is_refitted(Exponential(prior), x, [0, 0, 1, 1], weights)
