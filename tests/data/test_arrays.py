@@ -133,7 +133,7 @@ def test_sparse_rows_read_as_their_dense_ones(form):
 
 @pytest.mark.parametrize("cells", [1, 5, 6, 100])
 def test_slices_cover_every_row_once(monkeypatch, cells):
-    monkeypatch.setattr("deciban.data.CELLS_PER_BATCH", cells)
+    monkeypatch.setattr("deciban.data.frames.CELLS_PER_BATCH", cells)
     x = np.arange(21).reshape(7, 3)
     parts = list(slices(frame_of(x), needs_small_batches=True))
     np.testing.assert_array_equal(np.concatenate([part.x for _, part in parts]), x)
@@ -141,13 +141,13 @@ def test_slices_cover_every_row_once(monkeypatch, cells):
 
 
 def test_sparse_rows_are_one_slice(monkeypatch):
-    monkeypatch.setattr("deciban.data.CELLS_PER_BATCH", 1)
+    monkeypatch.setattr("deciban.data.frames.CELLS_PER_BATCH", 1)
     rows = frame_of(sp.csr_array(np.eye(5)))
     assert len(list(slices(rows, needs_small_batches=False))) == 1
 
 
 def test_batches_leave_out_rows_of_weight_zero_and_remember_where_the_others_were(monkeypatch):
-    monkeypatch.setattr("deciban.data.CELLS_PER_BATCH", 6)
+    monkeypatch.setattr("deciban.data.frames.CELLS_PER_BATCH", 6)
     x = np.arange(10.0).reshape(5, 2)
     labels = encode_labels(list("abaab"))
     weights = np.array([1.0, 0.0, 2.0, 0.0, 3.0])

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import deciban as db
-from deciban.data import frame_of, split_label
+from deciban.data import frame_of, split_column
 from deciban.data.arrow import TableFrame
 from deciban.data.batch import MISSING
 
@@ -222,7 +222,7 @@ def test_arrays_of_objects_are_typed_by_column():
 
 
 def test_the_label_column_is_taken_out():
-    frame, labels = split_label(pa.table({"a": [1, 2], "y": ["u", "v"], "b": [3, 4]}), "y")
+    frame, labels = split_column(pa.table({"a": [1, 2], "y": ["u", "v"], "b": [3, 4]}), "y", "label")
     assert (frame.names, frame.kinds, labels.to_pylist()) == (("a", "b"), ("number", "number"), ["u", "v"])
 
 

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import deciban as db
-import deciban.data
+import deciban.data.frames
 from deciban import families as f
 from tests.laws import flattened
 
@@ -93,7 +93,7 @@ BAD_CELLS = [
 def test_a_cell_outside_the_domain_is_named_and_nothing_is_lost(
     make, family, value, words, rows_at_a_time, monkeypatch
 ):
-    monkeypatch.setattr(deciban.data, "CELLS_PER_BATCH", 2 * rows_at_a_time)
+    monkeypatch.setattr(deciban.data.frames, "CELLS_PER_BATCH", 2 * rows_at_a_time)
     good, bad = make({"a": A, "b": B}), make({"a": A, "b": with_cell(B, value)})
     model = db.NaiveBayes(families=family).fit(good, Y)
     named = rf"column ('b'|1), row {BAD_ROW}: {value!r} .*{words}"
@@ -273,7 +273,7 @@ def test_an_unseen_category_may_have_the_share_of_one_more(table):
 
 
 def test_an_unseen_category_may_be_refused(table, monkeypatch):
-    monkeypatch.setattr(deciban.data, "CELLS_PER_BATCH", 2)
+    monkeypatch.setattr(deciban.data.frames, "CELLS_PER_BATCH", 2)
     model = db.NaiveBayes(unseen="error").fit(table(COLOURS), Y)
     asked = table({"colour": ["red", "blue", "green"], "b": [1.0, 2.0, 3.0]})
     for predict in (model.predict_proba, model.explain):

@@ -16,7 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 
 import deciban as db
-import deciban.data
+import deciban.data.frames
 from deciban.contributions import DECIBANS
 from deciban.estimators.importances import ROWS
 from deciban.evidence.folds import MOST_ROWS
@@ -336,7 +336,7 @@ def test_columns_may_stand_in_another_order(learned, rows):
 def test_batches_do_not_matter(fitted, rows, monkeypatch):
     X, y = rows
     expected = fitted.predict_proba(X)
-    monkeypatch.setattr(deciban.data, "CELLS_PER_BATCH", 7 * 20)
+    monkeypatch.setattr(deciban.data.frames, "CELLS_PER_BATCH", 7 * 20)
     np.testing.assert_allclose(fitted.predict_proba(X), expected, rtol=0, atol=1e-12)
     np.testing.assert_allclose(model().fit(X, y).predict_proba(X), expected, rtol=0, atol=1e-8)
 

@@ -10,7 +10,7 @@ from sklearn.covariance import oas
 from sklearn.datasets import load_iris
 
 import deciban as db
-import deciban.data
+import deciban.data.frames
 
 COVARIANCES = ["shared", "per-class", "diagonal"]
 CLOSE = {"rtol": 1e-9, "atol": 1e-12}  # scatter is rounded: about 1e-13 between batches
@@ -200,7 +200,7 @@ def test_batch_boundaries_change_no_bit_of_a_prediction(monkeypatch, iris, covar
     x[::11, 2] = np.nan
     model = db.GaussianDiscriminant(covariance).fit(x, y)
     expected = model.predict_proba(x)
-    monkeypatch.setattr(deciban.data, "CELLS_PER_BATCH", 4 * 13)
+    monkeypatch.setattr(deciban.data.frames, "CELLS_PER_BATCH", 4 * 13)
     np.testing.assert_array_equal(model.predict_proba(x), expected)
     in_batches = db.GaussianDiscriminant(covariance).fit(x, y)
     np.testing.assert_allclose(in_batches.predict_proba(x), expected, **CLOSE)

@@ -12,7 +12,7 @@ from scipy.special import log_softmax, logsumexp
 from scipy.stats import bernoulli, expon, multivariate_normal, norm, poisson
 
 import deciban as db
-import deciban.data
+import deciban.data.frames
 from deciban import families as f
 from tests.laws import flattened
 
@@ -272,7 +272,7 @@ def test_rows_of_weight_zero_are_absent(mixed, people):
     ids=str,
 )
 def test_a_whole_batch_of_weight_zero_is_absent(monkeypatch, rng, family):
-    monkeypatch.setattr(deciban.data, "CELLS_PER_BATCH", 8)
+    monkeypatch.setattr(deciban.data.frames, "CELLS_PER_BATCH", 8)
     x, y, weights = rng.integers(1, 4, (12, 2)) * 1.0, np.arange(12) % K, np.repeat([1.0, 0.0, 1.0], 4)
     kept = weights > 0
     same_bits(db.NaiveBayes(family).fit(x, y, weights), db.NaiveBayes(family).fit(x[kept], y[kept]), x)
@@ -336,7 +336,7 @@ def test_batch_boundaries_change_no_bit(monkeypatch, mixed, people, cells):
     mixed.set_params(families=FAMILIES | {"spread": f.Uniform()}).fit(people, "label")
     expected = [mixed.predict_proba(people), mixed.predict_log_proba(people), mixed.predict_joint_log_proba(people)]
     labels = mixed.predict(people)
-    monkeypatch.setattr(deciban.data, "CELLS_PER_BATCH", cells)
+    monkeypatch.setattr(deciban.data.frames, "CELLS_PER_BATCH", cells)
     same_bits(db.NaiveBayes(mixed.families).fit(people, "label"), mixed, people)
     got = [mixed.predict_proba(people), mixed.predict_log_proba(people), mixed.predict_joint_log_proba(people)]
     np.testing.assert_array_equal(got, expected)
@@ -355,7 +355,7 @@ def test_batch_boundaries_change_no_bit_of_an_array(monkeypatch, rng, family, or
     y = rng.integers(0, 7, 333)
     model = db.NaiveBayes(family).fit(x, y)
     expected = model.predict_proba(x)
-    monkeypatch.setattr(deciban.data, "CELLS_PER_BATCH", 5 * 17)
+    monkeypatch.setattr(deciban.data.frames, "CELLS_PER_BATCH", 5 * 17)
     np.testing.assert_array_equal(model.predict_proba(x), expected)
     same_bits(db.NaiveBayes(family).fit(x, y), model, x)
 

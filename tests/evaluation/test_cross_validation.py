@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 import deciban as db
 from deciban import families as fam
 from deciban.evaluation.cross_validation import out_of_fold, stratified_folds
-from deciban.evaluation.evaluation_rows import labelled
+from deciban.evaluation.evaluation_rows import EvaluationRows
 
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
@@ -59,7 +59,7 @@ def by_refits(model, x, y, fold, weights=None):
 
 def by_folds(model, x, y, fold, weights=None):
     """(n, K) the same, predicted fold by fold; every row once."""
-    result = out_of_fold(model, labelled(x, y, weights), fold)
+    result = out_of_fold(model, EvaluationRows.of(x, y, weights), fold)
     assert [np.unique(fold[one.rows]).tolist() for one in result] == [[f] for f in range(fold.max() + 1)]
     rows = np.concatenate([one.rows for one in result])
     np.testing.assert_array_equal(np.sort(rows), np.arange(len(fold)))

@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 import deciban as db
-from deciban.data.intake import LabelledInput
+from deciban.data.intake import rows_in_memory
 from deciban.data.schema import Schema
 from deciban.evidence.leakage import LeftOutErrors, leaks
 from deciban.evidence.structure import first_plans
@@ -19,7 +19,7 @@ from deciban.generative.model import Generative
 
 
 def evidence(table, label, weights=None):
-    sample = LabelledInput.of(table, label, weights).sample()
+    sample = rows_in_memory(table, label, weights)
     schema = Schema.of(sample.frame)
     return Generative.collect(sample, schema, first_plans(schema, sparse=False), "category")
 

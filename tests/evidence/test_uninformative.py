@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import deciban as db
-from deciban.data.intake import LabelledInput
+from deciban.data.intake import rows_in_memory
 from deciban.data.schema import Schema
 from deciban.evidence.uninformative import ColumnFacts, notes, reasons
 
@@ -13,7 +13,7 @@ N = 300
 
 
 def facts(table, weights=None):
-    sample = LabelledInput.of(table, np.arange(len(table)) % 2, weights).sample()
+    sample = rows_in_memory(table, np.arange(len(table)) % 2, weights)
     return ColumnFacts.of(Schema.of(sample.frame), sample)
 
 

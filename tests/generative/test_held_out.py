@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse as sp
 
 import deciban as db
-from deciban import data as sources
 from deciban import families as fam
+from deciban.data import frames as sources
 from deciban.generative.held_out import leave_one_out, sums_of_others
 from tests.evaluation.test_cross_validation import by_folds
 from tests.laws import flattened

@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.linear_model import LogisticRegression as TheirRegression
 
 import deciban as db
-from deciban.data import Labelled, Sample, frame_of, split_label
+from deciban.data import Labelled, Sample, frame_of, split_column
 from deciban.data.distributed import DistributedRows
 from deciban.data.labels import check_weights, encode_labels
 from deciban.linear.design import Design
@@ -52,7 +52,7 @@ class Pieces(DistributedRows):
 
 def pieces_of(x, y, weights=None, cuts=(0.1, 0.1, 0.55), numbered=False):
     """Partitions of an array or a table, one of them empty; each has only its own classes."""
-    frame, labels = split_label(x, y) if isinstance(y, str) else (frame_of(x), y)
+    frame, labels = split_column(x, y, "label") if isinstance(y, str) else (frame_of(x), y)
     codes = encode_labels(labels)
     values = [codes.classes[i] for i in codes.codes]
     weights = check_weights(weights, frame.rows)

@@ -78,7 +78,7 @@ def resume_distributed(model: Any, files: EngineFiles, label: str, weight: str |
         raise DecibanError(f"{kind_of_model(model)} needs all rows in memory: drop --engine")
     named = [name for name in (label, weight) if name is not None]
     columns_for(model, files, named)  # raises if one is absent  # type: ignore[arg-type]
-    stream = model.stream_to_learn(files, named)
+    stream = model.columns_.to_learn().stream(files, named)
     known: EngineFiles = stream.with_types(label_cell_types(label, tuple(model.classes_.tolist())))
     return model.partial_fit(known.rows(label, weight))
 

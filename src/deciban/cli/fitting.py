@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deciban.cli.model_kinds import KINDS, cell_type, model_of, words_of
-from deciban.cli.model_rows import for_model, in_memory, label_for, prepared, require_able, require_writable
+from deciban.cli.model_rows import for_model, label_for, prepared, require_able, require_writable
 from deciban.cli.options import Reading, TargetOptions, columns_named, label_named, require_column
 from deciban.cli.progress import watched
 from deciban.data.cell_types import label_cell_types
 from deciban.data.files.mailboxes import Mailboxes
 from deciban.data.files.scan import Scan
+from deciban.data.stream import read_table
 from deciban.errors import DecibanError
 from deciban.estimators import load
 from deciban.evaluation import Evaluation, cross_validate
@@ -100,14 +101,14 @@ def _words(plan: ModelPlan, scan: Scan | EngineFiles, features: list[str]) -> di
 def _fit_in_memory(
     model: Any, scan: Scan, label: str, weight: str | None, *, folds: int | None, loo: bool
 ) -> dict[str, Evaluation]:
-    frame, weights = in_memory(scan, weight)
+    frame = read_table(scan)
     evaluations = {}
     with scan.error_context():
-        model.fit(frame, label, sample_weight=weights)
+        model.fit(frame, label, sample_weight=weight)
         if folds:
-            evaluations["folds"] = cross_validate(model, frame, label, folds, sample_weight=weights)
+            evaluations["folds"] = cross_validate(model, frame, label, folds, sample_weight=weight)
         if loo:
-            evaluations["leave_one_out"] = model.leave_one_out(frame, label, weights)
+            evaluations["leave_one_out"] = model.leave_one_out(frame, label, weight)
     return evaluations
 
 
@@ -137,6 +138,6 @@ def _fit_more(model: Any, known: Any, scan: Scan | EngineFiles, target: TargetOp
     if not model.calibrations_:
         return model.partial_fit(scan, label, sample_weight=weight)
     stream = for_model(model, scan, label, weight)
-    frame, weights = in_memory(stream, weight)
+    frame = read_table(stream)
     with stream.error_context():
-        return model.partial_fit(frame, label, sample_weight=weights)
+        return model.partial_fit(frame, label, sample_weight=weight)

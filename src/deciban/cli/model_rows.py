@@ -7,18 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deciban.cli.options import TargetOptions, label_named, require_column
-from deciban.data.arrow import TableFrame
 from deciban.data.cell_types import label_cell_types
 from deciban.data.files.scan import Scan
-from deciban.data.intake import split_weights
 from deciban.data.schema import columns_named
-from deciban.data.stream import read_table
 from deciban.errors import DecibanError
 from deciban.estimators.calibrated import CalibratedClassifier
 from deciban.evaluation.fitted_model import FittedModel
 from deciban.generative.block import Block
 from deciban.persist.storage import require_replaceable
-from deciban.types import FloatArray, Level
+from deciban.types import Level
 
 if TYPE_CHECKING:
     from deciban.engines.engine_files import EngineFiles
@@ -37,13 +34,6 @@ def prepared(scan: S, label: str, target: TargetOptions) -> S:
     return scan.with_types({target.weight: "number"})  # type: ignore[return-value]
 
 
-def in_memory(scan: Scan, weight: str | None) -> tuple[TableFrame, FloatArray | None]:
-    """All rows, and their weights."""
-    frame, weights = split_weights(read_table(scan), weight)
-    assert isinstance(frame, TableFrame)
-    return frame, weights
-
-
 # Models --------------------------------------------------------------------------------------------------------------
 
 
@@ -52,7 +42,7 @@ def columns_for(model: FittedModel, scan: S, also: Collection[str] = ()) -> S:
     schema = model.schema_
     if schema.positional:
         raise DecibanError("the model was fitted to an array, whose columns have no names: fit it to a table")
-    stream: S = model.base_model_.stream_to_predict(scan, also)  # type: ignore[assignment]
+    stream: S = model.base_model_.columns_.stream(scan, also)  # type: ignore[assignment]
     absent = [name for name in schema.names if name not in stream.names]
     if absent:
         raise DecibanError(f"the table lacks {columns_named(absent)}; it has {columns_named(scan.names)}")

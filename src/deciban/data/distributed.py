@@ -11,9 +11,9 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from deciban.data import Labelled, Sample
 from deciban.data.arrow import TableFrame
 from deciban.data.batch import Batch, Frame
+from deciban.data.labelled import Labelled, Sample
 from deciban.data.sampling import RowSample
 from deciban.data.schema import Schema
 from deciban.errors import DecibanError

@@ -1,48 +1,100 @@
-"""Intake: rows with their labels and weights, as a user passes them → rows to learn from or to judge by."""
+"""Intake: X, y and sample_weight as a user passes them → labelled rows. The only way in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from deciban.data import Sample, Stream, Streamed, column_or_values, frame_of, split_label, supported
 from deciban.data.arrow import TableFrame, numbers_of
 from deciban.data.batch import Frame
 from deciban.data.cell_types import CellType, label_cell_types
+from deciban.data.column_reader import INFERRED, ColumnReader
+from deciban.data.containers import column_or_values, is_stream, supported
+from deciban.data.distributed import DistributedRows
+from deciban.data.frames import frame_of, split_column
+from deciban.data.labelled import Labelled, Sample, Streamed
 from deciban.data.labels import Encoded, check_weights, encode_labels
+from deciban.data.stream import Stream, read_table
 from deciban.errors import DecibanError
 from deciban.lazy import lazy
-from deciban.types import Levels
 
 pa = lazy("pyarrow")
 
 
-def as_given(frame: Frame) -> Frame:
-    """Columns of text stay text."""
-    return frame
+class NoRows(DecibanError):
+    """There are no rows."""
 
 
-def _one_column(y: Any) -> Any:
-    """Labels of a table with one column, or of a matrix, as that column."""
-    if getattr(y, "shape", None) is None or len(y.shape) != 2 or y.shape[1] != 1:
-        return y
-    return y.column(0) if isinstance(y, pa.Table) else np.asarray(y)[:, 0]
+def labelled_rows(X: Any, y: Any, sample_weight: Any = None, columns: ColumnReader = INFERRED) -> Labelled:
+    """Labelled rows: in memory, a stream that is read batch by batch, or distributed. There may be none.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, table, list of documents, stream or distributed rows
+    y : array, or the name of a column of X
+    sample_weight : array, the name of a column of X, or None
+    columns : what the columns of X are read as: inferred, or as in the training of a model
+
+    >>> rows = labelled_rows([[1.0], [2.0], [3.0]], ["no", "yes", "no"])
+    >>> rows.labels
+    Encoded(codes=array([0, 1, 0], dtype=int32), classes=('no', 'yes'))
+    """
+    if isinstance(X, DistributedRows):
+        return X
+    given = _Input.of(X, y, sample_weight)
+    if not is_stream(given.x):
+        return given.read(columns).sample()
+    labels = given.y if isinstance(given.y, str) else encode_labels(given.y)
+    weights = given.weights
+    if not (weights is None or isinstance(weights, str)):
+        weights = check_weights(weights, np.size(weights))
+    return Streamed(given.stream(columns), labels, weights)
+
+
+def rows_in_memory(X: Any, y: Any, sample_weight: Any = None, columns: ColumnReader = INFERRED) -> Sample:
+    """The same, with a stream read into memory; raises `NoRows` if there are none."""
+    rows = input_columns(X, y, sample_weight, columns).sample()
+    require_rows(rows.frame)
+    return rows
+
+
+def input_columns(
+    X: Any, y: Any, sample_weight: Any = None, columns: ColumnReader = INFERRED, also: Collection[str] = ()
+) -> InputColumns:
+    """The same before labels are encoded, for responses that are no classes.
+
+    `also` names columns of a stream that are read though they are no features, such as an offset.
+    """
+    return _Input.of(X, y, sample_weight).read(columns, also)
 
 
 @dataclass(frozen=True)
-class LabelledInput:
-    """What was passed as X, y and sample_weight, each in one of few forms."""
+class InputColumns:
+    """Rows in memory, with their labels and weights as they were passed."""
+
+    frame: Frame  # the features
+    labels: Any  # an array, or a column of Arrow
+    weights: Any  # an array, or None
+
+    def sample(self, encode: Callable[[Any], Encoded] = encode_labels) -> Sample:
+        labels, n = encode(self.labels), self.frame.rows
+        require_as_many(n, len(labels.codes))
+        return Sample(self.frame, labels, check_weights(self.weights, n) if n else None)
+
+
+@dataclass(frozen=True)
+class _Input:
+    """X, y and sample_weight, each in one of a few forms."""
 
     x: Any  # a table, a stream, documents, sparse rows or a matrix
     y: Any  # labels, or the name of a column
-    weights: Any  # numbers, or the name of a column, or None
+    weights: Any  # numbers, the name of a column, or None
 
     @classmethod
-    def of(cls, X: Any, y: Any, sample_weight: Any = None) -> LabelledInput:
-        """y may be the name of a column of X, and so may sample_weight."""
+    def of(cls, X: Any, y: Any, sample_weight: Any) -> _Input:
         if y is None:
             raise DecibanError(
                 "this requires y to be passed, but the target y is None: pass the labels, or the name of a column of X"
@@ -50,65 +102,38 @@ class LabelledInput:
         x = supported(X)
         return cls(x, column_or_values(x, _one_column(y)), column_or_values(x, sample_weight, scalars=False))
 
-    @property
-    def named(self) -> list[str]:
-        """The columns that are labels or weights, and so are none to learn from."""
-        return [name for name in (self.y, self.weights) if isinstance(name, str)]
-
-    def frame_and_labels(
-        self, frame: Callable[[Any], Frame] = frame_of, typed: Callable[[Frame], Frame] = as_given
-    ) -> tuple[Frame, Any]:
-        """The columns to learn from (with the weights, if these are among them), and the labels.
-
-        `typed` reads columns of text as what is written in them.
-        """
-        rows, labels = split_label(self.x, self.y) if isinstance(self.y, str) else (frame(self.x), self.y)
-        rows = typed(rows)
-        if not len(rows.names):
-            raise DecibanError(
-                f"Found array with 0 feature(s) (shape=({rows.rows}, 0)) while a minimum of 1 is required. Pass a "
-                "table with a column to learn from"
-            )
-        return rows, labels
-
-    def sample(
-        self,
-        frame: Callable[[Any], Frame] = frame_of,
-        encode: Callable[[Any], Encoded] = encode_labels,
-        typed: Callable[[Frame], Frame] = as_given,
-    ) -> Sample:
-        """All rows, in memory; there must be some."""
-        return sample_of(*self.frame_and_labels(frame, typed), self.weights, encode)
-
-    def any_sample(
-        self, frame: Callable[[Any], Frame] = frame_of, typed: Callable[[Frame], Frame] = as_given
-    ) -> Sample:
-        """All rows, in memory; there may be none."""
-        return _sample(*self.frame_and_labels(frame, typed), self.weights, encode_labels)
-
-    def streamed(self, stream: Stream, classes: Levels = ()) -> Streamed:
-        """The rows of a stream, its labels read as the classes that are known, if any."""
-        types: dict[str, CellType] = label_cell_types(self.y, classes) if isinstance(self.y, str) else {}
+    def stream(self, columns: ColumnReader, also: Collection[str] = ()) -> Stream:
+        """A stream whose labels are read as the classes that are known, if any."""
+        named = [name for name in (self.y, self.weights) if isinstance(name, str)]
+        types: dict[str, CellType] = label_cell_types(self.y, columns.classes) if isinstance(self.y, str) else {}
         if isinstance(self.weights, str):
             types |= {self.weights: "number"}
-        labels = self.y if isinstance(self.y, str) else encode_labels(self.y)
-        weights = self.weights
-        if not (weights is None or isinstance(weights, str)):
-            weights = check_weights(weights, np.size(weights))
-        return Streamed(stream.with_types(types), labels, weights)
+        return columns.stream(self.x, [*named, *also]).with_types(types)
+
+    def read(self, columns: ColumnReader, also: Collection[str] = ()) -> InputColumns:
+        x, labels, weights = self.x, self.y, self.weights
+        if is_stream(x):
+            x = read_table(self.stream(columns, also))
+        frame, labels = split_column(x, labels, "label") if isinstance(labels, str) else (frame_of(x), labels)
+        frame = columns.typed(frame, self.x)
+        if isinstance(weights, str):
+            if not isinstance(frame, TableFrame):
+                raise DecibanError(f"sample_weight={weights!r} names a column, so X must be a table")
+            frame, column = frame.split(weights, "weight")
+            weights = numbers_of(column)
+        if not len(frame.names):
+            raise DecibanError(
+                f"Found array with 0 feature(s) (shape=({frame.rows}, 0)) while a minimum of 1 is required. Pass a "
+                "table with a column to learn from"
+            )
+        return InputColumns(frame, labels, weights)
 
 
-def sample_of(frame: Frame, labels: Any, weights: Any, encode: Callable[[Any], Encoded] = encode_labels) -> Sample:
-    """Rows in memory, as many labels, and weights: numbers, or the name of a column."""
-    require_rows(frame)
-    return _sample(frame, labels, weights, encode)
-
-
-def _sample(frame: Frame, labels: Any, weights: Any, encode: Callable[[Any], Encoded]) -> Sample:
-    encoded = encode(labels)
-    require_as_many(frame.rows, len(encoded.codes))
-    frame, weights = split_weights(frame, weights)
-    return Sample(frame, encoded, check_weights(weights, frame.rows) if frame.rows else None)
+def _one_column(y: Any) -> Any:
+    """Labels of a table with one column, or of a matrix, as that column."""
+    if getattr(y, "shape", None) is None or len(y.shape) != 2 or y.shape[1] != 1:
+        return y
+    return y.column(0) if isinstance(y, pa.Table) else np.asarray(y)[:, 0]
 
 
 def label_name(X: Any, y: Any) -> str | None:
@@ -119,17 +144,7 @@ def label_name(X: Any, y: Any) -> str | None:
 
 def require_rows(frame: Frame) -> None:
     if frame.rows == 0:
-        raise DecibanError("Found array with 0 sample(s): there are no rows to learn from")
-
-
-def split_weights(frame: Frame, weights: Any) -> tuple[Frame, Any]:
-    """Weights may be the name of a column, which then is none to learn from."""
-    if not isinstance(weights, str):
-        return frame, weights
-    if not isinstance(frame, TableFrame):
-        raise DecibanError(f"sample_weight={weights!r} names a column, so X must be a table")
-    frame, column = frame.split(weights, "weight")
-    return frame, numbers_of(column)
+        raise NoRows("Found array with 0 sample(s): there are no rows to learn from")
 
 
 def require_as_many(rows: int, labels: int) -> None:

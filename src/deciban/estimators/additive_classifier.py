@@ -9,14 +9,14 @@ from typing import Any, Self
 import numpy as np
 
 from deciban.contributions import ColumnEvidence
-from deciban.data import Labelled, Sample, Streamed, is_stream, retry_with_wider_types
+from deciban.data import Labelled, Sample, Streamed, retry_with_wider_types
 from deciban.data.distributed import DistributedRows
-from deciban.data.intake import LabelledInput, require_rows
+from deciban.data.intake import require_rows
 from deciban.data.sampling import RowSample
 from deciban.data.schema import Schema
 from deciban.display.summary import counted_word
 from deciban.errors import DecibanError
-from deciban.estimators.estimator import ProbabilityClassifier, class_array, one_dimensional
+from deciban.estimators.estimator import ProbabilityClassifier, class_array
 from deciban.estimators.first_pass import first_pass_or_none
 from deciban.estimators.importances import RanksFeatures
 from deciban.generative.estimate import ClassPrior
@@ -135,28 +135,12 @@ class AdditiveClassifier(RanksFeatures, ProbabilityClassifier):
                 setattr(other, name, getattr(self, name))
         return other
 
-    def _sample(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> Labelled:
-        """Labelled rows; those in memory are at least one."""
-        rows = self._rows(X, y, sample_weight, first=first)
-        if isinstance(rows, Sample):
-            require_rows(rows.frame)
-        return rows
-
-    def _rows(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> Labelled:
-        if isinstance(X, DistributedRows):
-            return X
-        given = LabelledInput.of(X, one_dimensional(y), sample_weight)
-        if not is_stream(given.x):
-            return given.any_sample(*self._frames(X, first=first))
-        stream = self._stream(given.x, first=first, also=given.named, learns=True)
-        return given.streamed(stream, () if first else self.generative_.classes)
-
     def _statistics_of(self, X: Any, y: Any, sample_weight: Any) -> tuple[Generative, RowSample] | None:
         """The statistics of more rows, and a sample of them; None if there are no rows."""
         known = self.generative_
 
         def collect() -> tuple[Generative, RowSample] | None:
-            rows = self._rows(X, y, sample_weight, first=False)
+            rows = self._more_rows(X, y, sample_weight)
             if isinstance(rows, Sample) and not rows.frame.rows:
                 known.schema.positions(rows.frame)  # checks names; without rows there are no kinds
                 return None
@@ -235,8 +219,8 @@ def in_memory(rows: Labelled, schema: Schema | None = None) -> Sample:
         return rows.sample(schema or Schema.of(rows.frame))
     if isinstance(rows, Streamed):
         rows = rows.read()
-        require_rows(rows.frame)
     assert isinstance(rows, Sample)
+    require_rows(rows.frame)
     return rows
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self, TypeVar
@@ -15,10 +15,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from deciban.contributions import By
-from deciban.data import Stream, is_stream, stream_of, supported
-from deciban.data.cell_types import label_cell_types
+from deciban.data import is_stream, supported
 from deciban.data.class_index import ClassIndex
-from deciban.data.intake import LabelledInput, label_name
+from deciban.data.column_reader import ColumnReader, GivenColumns
+from deciban.data.intake import NoRows, label_name
 from deciban.data.sampling import seed_of
 from deciban.data.schema import Schema
 from deciban.display.explanation import Explanation
@@ -31,7 +31,7 @@ from deciban.estimators.generative_classifier import GenerativeClassifier
 from deciban.estimators.naive_bayes import NaiveBayes
 from deciban.estimators.saving import Savable, kept_of
 from deciban.evaluation.cross_validation import out_of_fold, stratified_folds
-from deciban.evaluation.evaluation_rows import NoRows, classes_of, labelled, log_proba, require_model
+from deciban.evaluation.evaluation_rows import EvaluationRows, classes_of, log_proba, require_model
 from deciban.evaluation.fitted_model import Calibration, FittedModel, require_fitted_model
 from deciban.export.scorer import Scorer
 from deciban.linear.distributed_objective import forbid_distributed
@@ -127,10 +127,10 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
         X, y = supported(X), one_dimensional(y)
         name = label_name(X, y)
         if name is not None:
-            named = labelled(X, y, sample_weight)
+            named = EvaluationRows.of(X, y, sample_weight)
             X, y, sample_weight = named.x, named.labels, named.weights
         learn(model, X, y, **_weighing(sample_weight))  # first: its messages about bad input are the better ones
-        rows = labelled(X, y, sample_weight)
+        rows = EvaluationRows.of(X, y, sample_weight)
         folds = min(self._folds(), len(rows.codes))
         if folds < 2:
             raise DecibanError("calibration needs two rows at least, n_samples=1 is too few to hold one out")
@@ -159,10 +159,10 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
         if not isinstance(self.evidence_, self._kind()):
             raise DecibanError(f"method was changed to {self.method!r} after the fit: fit again")
         try:
+            rows = EvaluationRows.of(X, y, sample_weight, self.columns_)
             if is_stream(X):  # which is read once
-                X, y, sample_weight = self._read(X, y, sample_weight)
+                X, y, sample_weight = rows.x, rows.labels, rows.weights
             X = supported(X)
-            rows = labelled(X, y, sample_weight)
         except NoRows:
             if isinstance(self.model_, GenerativeClassifier):
                 self.model_.partial_fit(X, y, sample_weight=sample_weight)  # learns nothing, and checks the columns
@@ -312,10 +312,8 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy; y is an array, or the name of a column of X."""
         self._require_fitted()
-        if is_stream(X):
-            X, y, sample_weight = self._read(X, y, sample_weight)
-        elif label_name(X, y) is not None:
-            rows = labelled(X, y, sample_weight)
+        if is_stream(X) or label_name(X, y) is not None:
+            rows = EvaluationRows.of(X, y, sample_weight, self.columns_)
             X, y, sample_weight = rows.x, rows.labels, rows.weights
         return float(super().score(X, y, sample_weight))
 
@@ -329,21 +327,11 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
             raise ValueError(f"method must be {' or '.join(map(repr, KINDS))}, not {self.method!r}")
         return KINDS[self.method]
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-        """The rows of a stream, typed as in training, with their labels and weights."""
-        given = LabelledInput.of(X, y, sample_weight)
-        stream = self.stream_to_predict(given.x, given.named)
-        if isinstance(given.y, str):
-            stream = stream.with_types(label_cell_types(given.y, classes_of(self.model_)))
-        rows = labelled(stream, given.y, given.weights)
-        return rows.x, rows.labels, rows.weights
-
-    def stream_to_predict(self, X: Any, also: Collection[str] = ()) -> Stream:
-        """As the inner model reads streams."""
+    @property
+    def columns_(self) -> ColumnReader:
+        """As the model that is corrected reads them."""
         inner = self.model_
-        return (
-            inner.stream_to_predict(X, also) if isinstance(inner, FittedModel) else stream_of(X).resolve_columns(also)
-        )
+        return inner.columns_ if isinstance(inner, FittedModel) else GivenColumns(classes_of(inner))
 
     def _folds(self) -> int:
         if not isinstance(self.cv, (int, np.integer)) or self.cv < 2:

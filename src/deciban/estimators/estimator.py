@@ -6,8 +6,6 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,44 +16,21 @@ from sklearn.utils.validation import validate_data
 
 from deciban import _kernels
 from deciban.contributions import By
-from deciban.data import Sample, Stream, frame_of, is_documents, is_stream, is_table, slices, stream_of, supported
+from deciban.data import Labelled, Sample, frame_of, is_documents, is_stream, is_table, slices, supported
 from deciban.data.batch import Frame
-from deciban.data.cell_types import cell_type_for_kind, label_cell_types
+from deciban.data.column_reader import TrainedColumns
 from deciban.data.distributed import DistributedRows
-from deciban.data.intake import LabelledInput, label_name, split_weights
+from deciban.data.intake import label_name, labelled_rows, require_rows, rows_in_memory
 from deciban.data.labels import encode_labels
 from deciban.data.schema import Schema
 from deciban.data.stream import read_table
-from deciban.data.text_columns import apply_notations, infer_notations
+from deciban.data.text_columns import apply_notations
 from deciban.display.explanation import Explanation, require_by
 from deciban.errors import DecibanError, warn_of_impossible
 from deciban.estimators.displayed import Displayed
 from deciban.estimators.saving import Savable
 from deciban.evaluation.fitted_model import FittedModel
-from deciban.types import FloatArray, IntArray, Labels, Levels
-
-
-@dataclass(frozen=True)
-class Classified:
-    """Rows to learn classes from."""
-
-    frame: Frame
-    codes: Labels  # (n) places in classes
-    classes: Levels  # those that occur
-    weights: FloatArray | None  # (n) all above 0
-    rows: IntArray  # (n) their numbers among the rows that were passed
-
-    @classmethod
-    def of(cls, sample: Sample) -> Classified:
-        """Rows of weight 0 are left out, as if they were not there."""
-        frame, codes, known, weights = sample.frame, sample.labels.codes, sample.labels.classes, sample.weights
-        rows = np.arange(frame.rows) if weights is None else np.flatnonzero(weights)
-        if len(rows) < frame.rows and weights is not None:
-            frame, codes, weights = frame.take(rows), codes[rows], weights[rows]
-        kept = np.flatnonzero(np.bincount(codes, minlength=len(known)))
-        if len(kept) < len(known):
-            codes = np.searchsorted(kept, codes).astype(np.int32)
-        return cls(frame, codes, tuple(known[i] for i in kept), weights, rows)
+from deciban.types import FloatArray, IntArray, Levels
 
 
 class TableEstimator(Displayed, Savable, BaseEstimator, FittedModel):  # type: ignore[misc]
@@ -65,84 +40,51 @@ class TableEstimator(Displayed, Savable, BaseEstimator, FittedModel):  # type: i
 
     _kept: ClassVar[dict[str, Any]] = {"_label_dtype": np.dtype | None, "_label_name": str | None}
 
-    def _labelled(self, X: Any, y: Any, sample_weight: Any = None, *, first: bool) -> LabelledInput:
-        """Rows with their labels; those of a stream are read into memory, as the model reads columns."""
-        given = LabelledInput.of(X, one_dimensional(y), sample_weight)
-        if is_stream(given.x):
-            given = replace(given, x=read_table(self._stream(given.x, first=first, also=given.named)))
-        return given
+    def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
+        """Rows to fit; at least one of those in memory."""
+        rows = labelled_rows(X, one_dimensional(y), sample_weight)
+        if isinstance(rows, Sample):
+            require_rows(rows.frame)
+        return rows
 
-    def _frame_and_labels(self, X: Any, y: Any, *, first: bool, weight: Any = None) -> tuple[Frame, Any]:
-        given = self._labelled(X, y, weight, first=first)
-        return given.frame_and_labels(*self._frames(X, first=first))
+    def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
+        """Rows to learn or to evaluate after a fit, with the features of the model; there may be none."""
+        if not isinstance(X, DistributedRows):
+            self._check_features(X)
+        return labelled_rows(X, one_dimensional(y), sample_weight, self.columns_.to_learn())
 
-    def _classified(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> Classified:
-        as_given, typed = self._frames(X, first=first)
-        return Classified.of(self._labelled(X, y, sample_weight, first=first).sample(as_given, typed=typed))
-
-    def _frames(self, X: Any, *, first: bool) -> tuple[Callable[[Any], Frame], Callable[[Frame], Frame]]:
-        """What makes a frame of rows, and what reads its columns of text as dates or numbers."""
-        return partial(self._frame_as_given, first=first), partial(self._typed, X=X, first=first)
-
-    def _stream(self, X: Any, *, first: bool, also: Collection[str] = (), learns: bool = False) -> Stream:
-        if first:
-            return stream_of(X).resolve_columns(also).keep_text(also)
-        return self.stream_to_learn(X, also) if learns else self.stream_to_predict(X, also)
-
-    def stream_to_predict(self, X: Any, also: Collection[str] = ()) -> Stream:
-        """A stream with the features of the model, typed as in training, and the columns `also`."""
-        return self._typed_stream(X, also, ())
-
-    def stream_to_learn(self, X: Any, also: Collection[str] = ()) -> Stream:
-        """The same; features that were empty so far may be of any type."""
-        return self._typed_stream(X, also, ("empty",))
-
-    def _typed_stream(self, X: Any, also: Collection[str], untyped: Collection[str]) -> Stream:
-        schema = self.schema_
-        kinds = dict(zip(map(str, schema.names), schema.kinds, strict=True))
-        levels = self._levels()
-        types = {
-            name: cell_type_for_kind(kind, levels.get(j, ()), schema.notation(j))
-            for j, (name, kind) in enumerate(kinds.items())
-        }
-        known = {name: cells for name, cells in types.items() if kinds[name] not in untyped}
-        return stream_of(X).resolve_columns(also).with_types(known).project((*kinds, *also))
+    @property
+    def columns_(self) -> TrainedColumns:
+        """The features, and how they are read."""
+        classes = () if self.task == "regression" else tuple(self.classes_.tolist())
+        return TrainedColumns.of(self.schema_, self._levels(), classes)
 
     def _levels(self) -> Mapping[int, Levels]:
         """The values of the columns of categories, by their places, as far as they are known."""
         return {}
 
-    def _frame(self, X: Any, *, first: bool) -> Frame:
-        """Rows; text that is dates or numbers is read as such, later rows as the first ones were."""
-        return self._typed(self._frame_as_given(X, first=first), X, first=first)
-
-    def _typed(self, frame: Frame, X: Any, *, first: bool) -> Frame:
-        if not first:
-            return apply_notations(frame, self.schema_)
-        return frame if is_stream(X) else infer_notations(frame, X)
-
-    def _frame_as_given(self, X: Any, *, first: bool) -> Frame:
-        if isinstance(X, DistributedRows):
-            raise DecibanError("these rows are in parts elsewhere: use predict of deciban.engines, on the collection")
+    def _check_features(self, X: Any) -> None:
+        """As many features as in training, and a warning if those had names."""
         X = supported(X)
-        if is_stream(X):
-            return read_table(self._stream(X, first=first))
-        if not (first or is_documents(X) or is_table(X)):  # as many columns, and a warning if those had names
+        if not (is_documents(X) or is_table(X)):
             validate_data(self, X, reset=False, skip_check_array=True)
-        return frame_of(X)
 
-    def _frame_to_score(self, X: Any) -> Frame:
-        schema = self.schema_
-        frame = self._frame(X, first=False)
+    def _frame_to_score(self, X: Any, also: Collection[str] = ()) -> Frame:
+        """Rows to predict; `also` names columns of a stream that are read though they are no features."""
+        if isinstance(X, DistributedRows):
+            raise DecibanError("these rows are distributed: use predict of deciban.engines, on the collection")
+        self._check_features(X)
+        schema, X = self.schema_, supported(X)
+        frame = apply_notations(read_table(self.columns_.stream(X, also)) if is_stream(X) else frame_of(X), schema)
         schema.merge_frame(frame)
         return frame
 
     def _each_to_score(self, X: Any, score: Callable[[Frame, int], None]) -> None:
-        """score(frame, number of its first row): of all rows at once, or as a stream brings them."""
+        """score(frame, number of its first row): for all rows at once, or as a stream brings them."""
         if not is_stream(X):
             score(self._frame_to_score(X), 0)
             return
-        schema, stream, first = self.schema_, self._stream(X, first=False), 0
+        schema, stream, first = self.schema_, self.columns_.stream(X), 0
         schema.merge_frame(stream.empty)
         with stream.error_context():
             for frame in stream.frames():
@@ -218,22 +160,14 @@ class ScoringClassifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         labels: NDArray[Any] = self.classes_[np.concatenate(chosen)]
         return labels
 
-    def _labelled_stream(self, X: Any, label: str, also: Collection[str]) -> Stream:
-        """A stream with a column of labels, all read as they were learned."""
-        self._require_fitted()
-        types = label_cell_types(label, tuple(self.classes_.tolist()))
-        return self._stream(X, first=False, also=also).with_types(types)
-
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows classed rightly; y is an array, or the name of a column of X."""
-        if label_name(X, y) is not None:
-            given = LabelledInput.of(X, y, sample_weight)
-            if is_stream(given.x):
-                given = replace(given, x=self._labelled_stream(given.x, given.y, given.named))
-            frame, column = given.frame_and_labels()
-            X, sample_weight = split_weights(frame, given.weights)
-            y = column
-        labels = encode_labels(one_dimensional(y))  # as fit reads them: objects that are true or false, say
+        """The accuracy; y is an array, or the name of a column of X."""
+        if label_name(X, y) is None:
+            labels = encode_labels(one_dimensional(y))
+        else:
+            self._require_fitted()
+            rows = rows_in_memory(X, y, sample_weight, self.columns_)
+            X, labels, sample_weight = rows.frame, rows.labels, rows.weights
         return float(super().score(X, class_array(labels.classes, None)[labels.codes], sample_weight))
 
     def _scores(self, X: Any, finish: Callable[[FloatArray, FloatArray], int]) -> tuple[FloatArray, int]:

@@ -124,7 +124,7 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
         self._check_settings()
         self._seed = seed_of(self.random_state)
         fitter = self._fitter()
-        fitted = retry_with_wider_types(lambda: fitter.fit(self._sample(X, y, sample_weight, first=True)))
+        fitted = retry_with_wider_types(lambda: fitter.fit(self._training_rows(X, y, sample_weight)))
         self._weights, self._facts = fitted.weights, fitted.facts
         self._note_columns(fitted.schema)
         self._note_label(X, y)
@@ -191,7 +191,7 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
         self._require_fitted()
         self._require_rows()
         self._weights, sample = retry_with_wider_types(
-            lambda: self._refitted(self._sample(X, y, sample_weight, first=False), held_out=held_out)
+            lambda: self._refitted(self._more_rows(X, y, sample_weight), held_out=held_out)
         )
         self._keep_rows(sample)
         self._note_weights()
@@ -317,7 +317,7 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
         and the penalty were chosen by rows of the other folds; trees predict only rows that they were not grown from.
         What never looks at labels stays: where bins are cut, the average document. `cross_validate` fits again.
         """
-        rows = self._sample(X, y, sample_weight, first=False)
+        rows = self._more_rows(X, y, sample_weight)
         self.generative_.schema.merge_frame(rows.frame)
         if isinstance(rows, DistributedRows):
             raise DecibanError("an EvidenceClassifier leaves out rows in memory only: use cross_validate, or a sample")

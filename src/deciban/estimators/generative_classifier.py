@@ -82,7 +82,7 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
             A weight of 2 counts the row twice; rows of weight 0 are left out.
         """
         schema, fresh, sample, shrinkages = retry_with_wider_types(
-            lambda: self._learned(self._sample(X, y, sample_weight, first=True))
+            lambda: self._learned(self._training_rows(X, y, sample_weight))
         )
         self._note_columns(schema)
         self._note_label(X, y)
@@ -153,7 +153,7 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
                [ 0., 48.,  2.],
                [ 0.,  1., 49.]])
         """
-        rows = self._sample(X, y, sample_weight, first=False)
+        rows = self._more_rows(X, y, sample_weight)
         if not isinstance(rows, DistributedRows):
             rows = in_memory(rows)
         estimate = self.estimate_

@@ -12,14 +12,14 @@ from scipy.special import softmax
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 
-from deciban.data import slices
+from deciban.data import is_table, slices
 from deciban.data.arrow import TableFrame
 from deciban.data.batch import Frame
-from deciban.data.intake import label_name, require_as_many, require_rows, sample_of, split_weights
+from deciban.data.intake import InputColumns, input_columns, label_name, require_as_many, require_rows
 from deciban.data.labels import check_weights
 from deciban.display.summary import Summary, counted_word
 from deciban.errors import DecibanError, require, warn
-from deciban.estimators.estimator import Classified, class_array
+from deciban.estimators.estimator import class_array, one_dimensional
 from deciban.estimators.linear_estimator import LinearEstimator
 from deciban.evaluation.fitted_model import LinearFit
 from deciban.export.scorer import Scorer
@@ -117,12 +117,12 @@ class GeneralizedLinearModel(LinearEstimator):
         """
         self._check_settings()
         forbid_distributed(X, self)
-        frame, labels = self._frame_and_labels(X, y, first=True)
-        shift = self._offset(frame, offset, exposure)
-        for name in {name for name in (offset, exposure) if isinstance(name, str)}:
+        columns = input_columns(X, one_dimensional(y), sample_weight)
+        shift, frame = self._offset(columns.frame, offset, exposure), columns.frame
+        for name in {*_named(offset, exposure)}:
             assert isinstance(frame, TableFrame)  # or there would be no such name
             frame = frame.drop(list(frame.names).index(name))
-        sample = self._sample(frame, labels, sample_weight)
+        sample = self._sample(replace(columns, frame=frame))
         design = Design.of(sample.frame, sample.weights, sample.rows)
         features = rows_of(
             design.training_matrix(sample.frame, sample.rows), design.origin, sample.weights, design.spread
@@ -151,16 +151,17 @@ class GeneralizedLinearModel(LinearEstimator):
         self.status_ = status_of(solved, watch, objective, design)
         return self
 
-    def _sample(self, frame: Frame, labels: Any, sample_weight: Any) -> Sample:
-        if self._predicts_classes:
-            data = Classified.of(sample_of(frame, labels, sample_weight))
-            self._check_classes(data.classes)
-            response = RESPONSES[self.family].for_classes(len(data.classes))
-            return Sample(data.frame, response, data.codes.astype(np.float64), data.weights, data.rows, data.classes)
-        response = RESPONSES[self.family].for_classes(0)
+    def _sample(self, columns: InputColumns) -> Sample:
+        frame = columns.frame
         require_rows(frame)
-        frame, sample_weight = split_weights(frame, sample_weight)
-        numbers, weights = response.check(labels), check_weights(sample_weight, frame.rows)
+        if self._predicts_classes:
+            data = columns.sample().nonzero()
+            codes, classes = data.labels.codes, data.labels.classes
+            self._check_classes(classes)
+            response = RESPONSES[self.family].for_classes(len(classes))
+            return Sample(data.frame, response, codes.astype(np.float64), data.weights, data.row_numbers, classes)
+        response = RESPONSES[self.family].for_classes(0)
+        numbers, weights = response.check(columns.labels), check_weights(columns.weights, frame.rows)
         require_as_many(frame.rows, len(numbers))
         rows = np.arange(frame.rows) if weights is None else np.flatnonzero(weights)
         if len(rows) < frame.rows and weights is not None:
@@ -336,9 +337,12 @@ class GeneralizedLinearModel(LinearEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: PerRow = None, exposure: PerRow = None) -> float:
         """The share of the deviance explained (R² for gaussian); for classes the share of rows classed rightly."""
         self._require_fitted()
-        frame, labels = self._frame_and_labels(X, y, first=False)
-        y = labels.to_pylist() if hasattr(labels, "to_pylist") else labels
-        weights = check_weights(sample_weight, frame.rows)
+        self._check_features(X)
+        columns = input_columns(X, one_dimensional(y), sample_weight, self.columns_, _named(offset, exposure))
+        frame, y = columns.frame, columns.labels
+        X = frame if is_table(X) else X
+        y = y.to_pylist() if hasattr(y, "to_pylist") else y
+        weights = check_weights(columns.weights, frame.rows)
         w = np.ones(frame.rows) if weights is None else weights
         if self._predicts_classes:
             require_as_many(frame.rows, len(y))
@@ -350,10 +354,10 @@ class GeneralizedLinearModel(LinearEstimator):
         deviance, worst = 2.0 * float(w @ self.response_.loss(null.statistic, eta)), null_deviance(null)
         if worst > 0:
             return 1.0 - deviance / worst
-        return 1.0 if deviance <= 1e-20 * float(w @ numbers**2) else 0.0  # y is constant: foretold or not
+        return 1.0 if deviance <= 1e-20 * float(w @ numbers**2) else 0.0  # y is constant: predicted or not
 
     def _eta(self, X: Any, offset: PerRow, exposure: PerRow) -> FloatArray:
-        frame = self._frame_to_score(X)
+        frame = self._frame_to_score(X, _named(offset, exposure))
         eta = np.empty((frame.rows, len(self.predictor_.constant)))
         for first, part in slices(frame, needs_small_batches=self.predictor_.needs_small_batches(frame)):
             self.predictor_.joint(part, eta[first : first + part.rows], first)
@@ -397,6 +401,10 @@ def _probabilities(eta: FloatArray) -> FloatArray:
     """(n, K) softmax; the first class is the one that η compares with."""
     result: FloatArray = softmax(np.hstack([np.zeros((len(eta), 1)), eta]), axis=1)
     return result
+
+
+def _named(*values: PerRow) -> list[str]:
+    return [name for name in values if isinstance(name, str)]
 
 
 def _per_row(frame: Frame, values: PerRow, what: str) -> FloatArray:

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from deciban.data.intake import label_name
+from deciban.data.intake import label_name, rows_in_memory
 from deciban.errors import DecibanError, require
-from deciban.estimators.estimator import ScoringClassifier, class_array
+from deciban.estimators.estimator import ScoringClassifier, class_array, one_dimensional
 from deciban.estimators.linear_estimator import LinearEstimator
 from deciban.linear.design import Design
 from deciban.linear.distributed_objective import forbid_distributed
@@ -64,17 +64,18 @@ class Halfspace(LinearEstimator, ScoringClassifier):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows X and their two classes y: an array, or the name of a column of X."""
         forbid_distributed(X, self)
-        data = self._classified(X, y, sample_weight, first=True)
-        if len(data.classes) != 2:
-            count = "1 class" if len(data.classes) == 1 else f"{len(data.classes)} classes"
+        data = rows_in_memory(X, one_dimensional(y), sample_weight).nonzero()
+        classes, numbers = data.labels.classes, data.row_numbers
+        if len(classes) != 2:
+            count = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
             raise DecibanError(
-                f"a halfspace separates two classes; y holds {count}: {list(data.classes)[:10]}. "
+                f"a halfspace separates two classes; y holds {count}: {list(classes)[:10]}. "
                 "Only binary classification is supported."
             )
-        design = Design.of(data.frame, data.weights, data.rows)
-        x = design.matrix(data.frame, rows=data.rows)
+        design = Design.of(data.frame, data.weights, numbers)
+        x = design.matrix(data.frame, rows=numbers)
         x = x if x.dtype == np.float64 else x.astype(np.float64)
-        sign = np.where(data.codes == 1, 1.0, -1.0)
+        sign = np.where(data.labels.codes == 1, 1.0, -1.0)
         varies = _varying(x)  # a constant feature is not distinguishable from the offset
         solution = halfspace(x[:, varies], sign)
         plane = solution if isinstance(solution, Hyperplane) else least_slack(x[:, varies], sign)
@@ -83,9 +84,9 @@ class Halfspace(LinearEstimator, ScoringClassifier):
         plane = Hyperplane(weights, plane.offset)
         self._note_columns(design.schema)
         self._label_name = label_name(X, y)
-        self.classes_ = class_array(data.classes, getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None)
+        self.classes_ = class_array(classes, getattr(y, "dtype", None) if isinstance(y, np.ndarray) else None)
         self.separable_ = isinstance(solution, Hyperplane)
-        self.certificate_ = None if isinstance(solution, Hyperplane) else _numbered(solution, data.rows)
+        self.certificate_ = None if isinstance(solution, Hyperplane) else _numbered(solution, numbers)
         w = np.stack([np.zeros_like(plane.weights), plane.weights])
         self.predictor_ = Predictor(design, w, np.array([0.0, -plane.offset]), np.zeros(w.shape[1]))
         self.axis_intercepts_ = plane.axis_intercepts

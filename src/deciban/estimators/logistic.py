@@ -9,14 +9,13 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from deciban.contributions import DECIBANS, ColumnEvidence
-from deciban.data import Sample
 from deciban.data.class_index import ClassIndex
 from deciban.data.distributed import DistributedRows
-from deciban.data.labels import Encoded
+from deciban.data.intake import rows_in_memory
 from deciban.data.sampling import RowSample
 from deciban.display.summary import Summary, counted_word
 from deciban.errors import DecibanError, capture_warnings, require
-from deciban.estimators.estimator import Classified, ProbabilityClassifier, class_array
+from deciban.estimators.estimator import ProbabilityClassifier, class_array, one_dimensional
 from deciban.estimators.importances import RanksFeatures, distributed_row_sample, kept_rows
 from deciban.estimators.linear_estimator import LinearEstimator
 from deciban.evaluation.fitted_model import LinearFit
@@ -32,7 +31,7 @@ from deciban.linear.solvers import MAX_HESSIAN, gradient_descent, newton
 from deciban.linear.status import SeparationWatch, require_scales, status_of
 from deciban.persist.validation import labels
 from deciban.table import Table
-from deciban.types import FloatArray, Levels
+from deciban.types import FloatArray, Labels, Levels
 
 
 class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
@@ -128,15 +127,15 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
             objective = self._distributed_objective(distributed)
             kept = distributed_row_sample(X, design.schema)
         else:
-            data = self._classified(X, y, sample_weight, first=True)
-            classes = data.classes
-            share = np.bincount(data.codes, weights=data.weights, minlength=len(classes)).astype(np.float64)
+            data = rows_in_memory(X, one_dimensional(y), sample_weight).nonzero()
+            codes, classes = data.labels.codes, data.labels.classes
+            share = np.bincount(codes, weights=data.weights, minlength=len(classes)).astype(np.float64)
             self._require_two(classes)
-            design = Design.of(data.frame, data.weights, data.rows)
-            x = design.training_matrix(data.frame, data.rows)
+            design = Design.of(data.frame, data.weights, data.row_numbers)
+            x = design.training_matrix(data.frame, data.row_numbers)
             rows = rows_of(x, design.origin, data.weights, design.spread)
-            objective = self._objective(design, data, len(classes), rows)
-            kept = kept_rows(Sample(data.frame, Encoded(data.codes, classes), data.weights), design.schema)
+            objective = self._objective(design, rows, codes, data.weights, len(classes))
+            kept = kept_rows(data, design.schema)
         start = np.zeros(objective.shape)
         start[:, -1] = np.log(share[1:] / share[0])
         if self.init == "generative":
@@ -171,14 +170,15 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
             distributed = DistributedDesignRows.with_design(X, design)
             self._require_same(distributed.classes)
             return self._distributed_objective(distributed.reordered(self._classes)), distributed_row_sample(X, schema)
-        data = self._classified(X, y, sample_weight, first=False)
+        self._check_features(X)
+        data = rows_in_memory(X, one_dimensional(y), sample_weight, self.columns_).nonzero()
         schema.merge_frame(data.frame)
-        self._require_same(data.classes)
-        codes = ClassIndex(self._classes).recode(data.codes, data.classes)
-        design.forbid_infinite(data.frame, 0, data.rows)
-        rows = rows_of(design.matrix(data.frame, rows=data.rows), None, data.weights)
-        kept = kept_rows(Sample(data.frame, Encoded(data.codes, data.classes), data.weights), schema)
-        return self._objective(design, replace(data, codes=codes), len(self._classes), rows), kept
+        self._require_same(data.labels.classes)
+        codes = ClassIndex(self._classes).recode(data.labels.codes, data.labels.classes)
+        design.forbid_infinite(data.frame, 0, data.row_numbers)
+        rows = rows_of(design.matrix(data.frame, rows=data.row_numbers), None, data.weights)
+        objective = self._objective(design, rows, codes, data.weights, len(self._classes))
+        return objective, kept_rows(data, schema)
 
     def _require_two(self, classes: Levels) -> None:
         if len(classes) < 2:
@@ -209,10 +209,12 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
         if self.firth and (self.l2 or self.solver != "newton"):
             raise ValueError("firth=True is a penalty of its own: it goes with l2=0 and solver='newton'")
 
-    def _objective(self, design: Design, data: Classified, classes: int, rows: DesignRows) -> Objective:
+    def _objective(
+        self, design: Design, rows: DesignRows, codes: Labels, weights: FloatArray | None, classes: int
+    ) -> Objective:
         require_scales(rows, design)
         response, metric = self._response(classes)
-        return Objective(rows, response, data.codes.astype(np.float64), data.weights, None, float(self.l2), metric)
+        return Objective(rows, response, codes.astype(np.float64), weights, None, float(self.l2), metric)
 
     def _distributed_objective(self, distributed: DistributedDesignRows) -> DistributedObjective:
         require_scales(distributed.rows, distributed.design)

@@ -11,7 +11,8 @@ import numpy as np
 
 from deciban.data.batch import Frame
 from deciban.data.class_index import ClassIndex
-from deciban.data.intake import LabelledInput
+from deciban.data.column_reader import AS_GIVEN
+from deciban.data.intake import rows_in_memory
 from deciban.data.labels import Encoded
 from deciban.data.sampling import seed_of
 from deciban.data.schema import Schema
@@ -156,7 +157,7 @@ def _names(model: Any) -> tuple[str, ...]:
 
 
 def _sampled(model: Any, X: Any, y: Any, sample_weight: Any, most: int, seed: int) -> _Sample:
-    sample = LabelledInput.of(X, y, sample_weight).sample()
+    sample = rows_in_memory(X, y, sample_weight, AS_GIVEN)
     frame, encoded, weights = sample.frame, sample.labels, sample.weights
     positions = _positions(model, frame)
     cells = _cells(frame, positions)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deciban.data import Labelled, Sample, frame_of, is_stream, retry_with_wider_types, stream_of
+from deciban.data import Labelled, Sample, frame_of, is_stream, labelled_rows, retry_with_wider_types
+from deciban.data.column_reader import GivenColumns
 from deciban.data.distributed import DistributedRows
-from deciban.data.intake import LabelledInput
 from deciban.data.labels import Encoded, encode_labels
 from deciban.data.sampling import seed_of
 from deciban.data.text_columns import infer_notations
@@ -23,11 +23,9 @@ from deciban.evaluation.evaluation import Evaluation
 from deciban.evaluation.evaluation_rows import (
     EvaluationRows,
     classes_of,
-    labelled,
     log_proba,
     proba,
     require_model,
-    weights_given,
 )
 from deciban.evaluation.fitted_model import FittedModel
 from deciban.evaluation.keyword_hints import hint_keywords
@@ -62,8 +60,10 @@ def evaluate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Evaluatio
     if isinstance(X, DistributedRows):
         return _of_batches(model, X, classes_of(model))
     if is_stream(X):
-        return _of_stream(model, LabelledInput.of(X, y, sample_weight))
-    rows, known = labelled(X, y, sample_weight), classes_of(model)
+        columns = model.columns_ if isinstance(model, FittedModel) else GivenColumns(classes_of(model))
+        streamed = labelled_rows(X, y, sample_weight, columns)
+        return retry_with_wider_types(lambda: _of_batches(model, streamed, classes_of(model)))
+    rows, known = EvaluationRows.of(X, y, sample_weight), classes_of(model)
     _warn_of_unknown_labels(rows.classes, known)
     return Evaluation.of(rows.labels, proba(model, rows.x), classes=known, sample_weight=rows.weights)
 
@@ -71,14 +71,6 @@ def evaluate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Evaluatio
 def _warn_of_unknown_labels(classes: Collection[Level], known: Levels) -> None:
     if not {*known} & {*classes}:
         warn(f"no label is a class of the model: the labels are {tuple(classes)[:5]}, the classes {known[:5]}")
-
-
-def _of_stream(model: Any, rows_in: LabelledInput) -> Evaluation:
-    """The sum of the evaluations of all batches."""
-    own, x, named = isinstance(model, FittedModel), rows_in.x, rows_in.named
-    stream = model.stream_to_predict(x, named) if own else stream_of(x).resolve_columns(named)
-    rows, known = rows_in.streamed(stream, classes_of(model)), classes_of(model)
-    return retry_with_wider_types(lambda: _of_batches(model, rows, known))
 
 
 def _of_batches(model: Any, rows: Labelled, known: Levels) -> Evaluation:
@@ -114,8 +106,8 @@ def cross_validate(
     require_model(model, type(model).__name__)
     if isinstance(X, DistributedRows):
         return cross_validate_distributed(model, X, cv, seed_of(random_state))
-    rows = labelled(X, y, sample_weight)
-    fold = _folds(cv, seed_of(random_state), rows, weights_given(X, sample_weight))
+    rows = EvaluationRows.of(X, y, sample_weight)
+    fold = _folds(cv, seed_of(random_state), rows)
     parts = []
     for predicted in out_of_fold(model, rows, fold):
         weights = None if rows.weights is None else rows.weights[predicted.rows]
@@ -162,7 +154,7 @@ def stratified_folds(codes: Labels, folds: int, seed: int) -> IntArray:
     return fold
 
 
-def _folds(cv: int | ArrayLike, seed: int, rows: EvaluationRows, sample_weight: Any) -> IntArray:
+def _folds(cv: int | ArrayLike, seed: int, rows: EvaluationRows) -> IntArray:
     n = len(rows.codes)
     if np.ndim(cv) == 0:
         if not isinstance(cv, (int, np.integer)) or not 2 <= cv <= n:
@@ -177,8 +169,8 @@ def _folds(cv: int | ArrayLike, seed: int, rows: EvaluationRows, sample_weight: 
     except (DecibanError, ValueError) as error:
         raise DecibanError(f"cv must be a number of folds, or the fold of each row: {error}") from error
     fold = named.codes.astype(np.intp)
-    if sample_weight is not None and len(fold) == np.size(sample_weight):  # rows of weight 0 are left out
-        fold = np.unique(fold[np.asarray(sample_weight) != 0], return_inverse=True)[1]
+    if len(fold) == rows.passed > n:  # rows of weight 0 are left out
+        fold = np.unique(fold[rows.kept], return_inverse=True)[1]
     if len(fold) != n:
         raise DecibanError(f"cv has {len(fold)} rows: pass one fold for each of the {n} rows, or a number of folds")
     if fold.max() < 1:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from deciban.data import column_or_values, frame_of, is_documents, is_table, split_column, supported
-from deciban.data.arrow import TableFrame, numbers_of, without_views
+from deciban.data import is_documents, is_table, supported
+from deciban.data.arrow import TableFrame, without_views
+from deciban.data.batch import Frame
+from deciban.data.column_reader import AS_GIVEN, ColumnReader
 from deciban.data.columns import column_name
 from deciban.data.documents import objects_of
-from deciban.data.intake import LabelledInput, require_as_many
-from deciban.data.labels import check_weights, encode_labels
+from deciban.data.intake import rows_in_memory
 from deciban.errors import DecibanError
 from deciban.types import FloatArray, IntArray, Labels, Levels, level_of
-
-
-class NoRows(DecibanError):
-    """There are no rows."""
 
 
 @dataclass(frozen=True)
@@ -30,65 +27,43 @@ class EvaluationRows:
     x: Any  # a matrix, compressed sparse rows, a table of pandas or Arrow, or documents
     codes: Labels  # (n) positions in classes
     classes: Levels
-    weights: FloatArray | None
+    weights: FloatArray | None  # (n) all above 0
+    kept: IntArray  # (n) the positions of these rows among those passed
+    passed: int  # how many rows were passed
+
+    @classmethod
+    def of(cls, X: Any, y: Any, sample_weight: Any, columns: ColumnReader = AS_GIVEN) -> EvaluationRows:
+        """Rows as for `fit`, in memory. Rows of weight 0 are left out."""
+        every = rows_in_memory(X, y, sample_weight, columns)
+        rows = every.nonzero()
+        x = _readable(supported(X), every.frame)
+        if rows.numbers is not None:
+            x = _take(x, rows.numbers)
+        return cls(x, rows.labels.codes, rows.labels.classes, rows.weights, rows.row_numbers, every.frame.rows)
 
     @property
     def labels(self) -> NDArray[Any]:
         return np.array(self.classes)[self.codes]
 
     def take(self, rows: IntArray) -> EvaluationRows:
-        x = self.x.take(rows) if is_table(self.x) else self.x[rows]
         weights = None if self.weights is None else self.weights[rows]
-        return EvaluationRows(x, self.codes[rows], self.classes, weights)
-
-    def without_empty_classes(self) -> EvaluationRows:
-        present = np.flatnonzero(np.bincount(self.codes, minlength=len(self.classes)))
-        codes = np.searchsorted(present, self.codes).astype(np.int32)
-        return EvaluationRows(self.x, codes, tuple(self.classes[i] for i in present), self.weights)
+        return replace(self, x=_take(self.x, rows), codes=self.codes[rows], weights=weights, kept=self.kept[rows])
 
 
-def weights_given(X: Any, sample_weight: Any) -> Any:
-    """The weights of all rows; `sample_weight` may be the name of a column of X."""
-    name = column_or_values(X, sample_weight, scalars=False)
-    return numbers_of(_without(supported(X), name, "weight")[1]) if isinstance(name, str) else sample_weight
+def _take(x: Any, rows: IntArray) -> Any:
+    return x.take(rows) if is_table(x) else x[rows]
 
 
-def labelled(X: Any, y: Any, sample_weight: Any) -> EvaluationRows:
-    """Rows in memory, with y the labels or the name of a column of X. Rows of weight 0 are left out."""
-    rows_in = LabelledInput.of(X, y, sample_weight)
-    x, labels, weights = rows_in.x, rows_in.y, rows_in.weights
-    if isinstance(labels, str):
-        x, labels = _without(x, labels, "label")
-    if isinstance(weights, str):
-        x, column = _without(x, weights, "weight")
-        weights = numbers_of(column)
-    x = _readable(x)
-    n = x.shape[0]
-    encoded = encode_labels(labels)
-    require_as_many(n, len(encoded.codes))
-    if not n:
-        raise NoRows("Found array with 0 sample(s): there are no rows to learn from")
-    weights = check_weights(weights, n)
-    rows = EvaluationRows(x, encoded.codes, encoded.classes, weights)
-    return rows if weights is None or weights.all() else rows.take(np.flatnonzero(weights)).without_empty_classes()
-
-
-def _without(X: Any, name: str, use: str) -> tuple[Any, Any]:
-    """A table without a column, and that column."""
-    frame, column = split_column(X, name, use)
-    if hasattr(X, "iloc"):
-        return X.loc[:, [column_name(other) != name for other in X.columns]], column
-    return frame.table, column
-
-
-def _readable(X: Any) -> Any:
-    """A pandas table stays one, since many models read no other; all other tables become Arrow's."""
+def _readable(X: Any, frame: Frame) -> Any:
+    """The features of a frame made from X: a pandas table stays one, since many models read no other."""
     if is_documents(X):
         return objects_of(X)
-    if is_table(X):
-        frame = frame_of(X)
-        assert isinstance(frame, TableFrame)
-        return X if hasattr(X, "iloc") else without_views(frame.table)
+    if hasattr(X, "iloc"):
+        features = {*map(str, frame.names)}
+        columns = [column_name(name) in features for name in X.columns]
+        return X if all(columns) else X.loc[:, columns]
+    if isinstance(frame, TableFrame) and is_table(X):
+        return without_views(frame.table)
     return X.tocsr() if sp.issparse(X) else X
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from numpy.typing import NDArray
 
-from deciban.data import Labelled, Stream
+from deciban.data import Labelled
+from deciban.data.column_reader import ColumnReader
 from deciban.data.schema import Schema
 from deciban.errors import DecibanError
 from deciban.evaluation.keyword_hints import hint_keywords
@@ -167,12 +168,9 @@ class FittedModel:
         """How this model would fit rows by adding up; None where it takes more than a sum. Needs no fit before."""
         return None
 
-    def stream_to_predict(self, X: Any, also: Collection[str] = ()) -> Stream:
-        """A stream with the features of the model, typed as in training, and the columns `also`."""
-        raise NotImplementedError
-
-    def stream_to_learn(self, X: Any, also: Collection[str] = ()) -> Stream:
-        """The same; features that were empty so far may be of any type."""
+    @property
+    def columns_(self) -> ColumnReader:
+        """What the columns of rows to predict are read as."""
         raise NotImplementedError
 
     if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 from deciban.data.class_index import ClassIndex
 from deciban.data.sampling import seed_of
 from deciban.errors import DecibanError, capture_warnings
-from deciban.evaluation.evaluation_rows import EvaluationRows, classes_of, labelled, log_proba, require_model
+from deciban.evaluation.evaluation_rows import EvaluationRows, classes_of, log_proba, require_model
 from deciban.evaluation.keyword_hints import hint_keywords
 from deciban.table import Table, numbered
 from deciban.types import IntArray, Labels
@@ -69,7 +69,7 @@ def learning_curve(
       (on 45 held-out rows; loss in nats)
     """
     named = _named(models)
-    rows = labelled(X, y, sample_weight)
+    rows = EvaluationRows.of(X, y, sample_weight)
     parts = splits(rows.codes, repeats=repeats, test_size=test_size, seed=seed_of(random_state))
     steps = _sizes(sizes, len(parts[0].pool), len(np.unique(rows.codes)))
     table = []

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.data import Sample, is_stream, retry_with_wider_types, stream_of
+from deciban.data import Sample, is_stream, labelled_rows, retry_with_wider_types, stream_of
 from deciban.data.arrays import MatrixFrame, SparseFrame
 from deciban.data.arrow import TableFrame
 from deciban.data.batch import Batch, Frame
 from deciban.data.distributed import DistributedRows
 from deciban.data.documents import TextFrame
-from deciban.data.intake import LabelledInput
+from deciban.data.intake import input_columns, label_name, require_rows
 from deciban.data.labels import Encoded, encode_labels
 from deciban.data.sampling import RowSample, row_keys, sampled
 from deciban.data.schema import Schema
-from deciban.data.text_columns import apply_notations
 from deciban.errors import DecibanError
-from deciban.evaluation.evaluation_rows import classes_of
 from deciban.evaluation.fitted_model import FittedModel
 from deciban.linear.responses import Response
 from deciban.plots.figures import Figures, cell_of, counted, plain
@@ -69,12 +67,13 @@ def read_input(
     """Rows as for `fit`: arrays, tables, documents, a stream. `also` names columns that are no features."""
     if isinstance(X, DistributedRows):
         raise DecibanError("a report needs rows on this machine, and these are distributed: pass a sample of them")
-    passed, schema = LabelledInput.of(X, y, sample_weight), model.schema_
-    label = passed.y if isinstance(passed.y, str) else None
-    regression = model.task == "regression"
-    if is_stream(passed.x) and not regression and not stream_of(passed.x).single_pass:
-        return retry_with_wider_types(lambda: _streamed(model, schema, passed, seed))
-    whole = _in_memory(model, passed, also)
+    schema, label = model.schema_, label_name(X, y)
+    if is_stream(X) and model.task == "classification" and not stream_of(X).single_pass:
+        return retry_with_wider_types(lambda: _streamed(model, X, y, sample_weight, seed))
+    encode = encode_labels if model.response_ is None or model.task == "classification" else _encoder(model.response_)
+    whole = input_columns(X, y, sample_weight, model.columns_, also).sample(encode)
+    require_rows(whole.frame)
+    whole = whole if whole.weights is None or whole.weights.all() else whole.take(np.flatnonzero(whole.weights))
     schema.merge_frame(whole.frame)
     keys = row_keys(whole.frame, schema.column_refs(whole.frame), seed)
     weights = np.ones(whole.frame.rows) if whole.weights is None else whole.weights
@@ -90,31 +89,22 @@ def _first(sample: Sample) -> Sample:
     return sample if sample.frame.rows <= EXPLAINED else sample.take(np.arange(EXPLAINED))
 
 
-def _in_memory(model: FittedModel, passed: LabelledInput, also: Sequence[str]) -> Sample:
-    """All rows of weight above 0."""
-    if is_stream(passed.x):
-        passed = replace(passed, x=model.stream_to_predict(passed.x, [*passed.named, *also]))
-    numbers = model.response_ if model.task == "regression" else None
-    encode = encode_labels if numbers is None else partial(_encoded_numbers, numbers)
-    whole = passed.sample(encode=encode, typed=partial(apply_notations, schema=model.schema_))
-    return whole if whole.weights is None or whole.weights.all() else whole.take(np.flatnonzero(whole.weights))
+def _encoder(response: Response) -> Callable[[Any], Encoded]:
+    """Encodes each distinct number as a class."""
+
+    def encode(labels: Any) -> Encoded:
+        values, codes = np.unique(response.check(labels), return_inverse=True)
+        return Encoded(codes.astype(np.int32), tuple(values.tolist()))
+
+    return encode
 
 
-def _encoded_numbers(response: Response, labels: Any) -> Encoded:
-    """Each distinct number as a class."""
-    values, codes = np.unique(response.check(labels), return_inverse=True)
-    return Encoded(codes.astype(np.int32), tuple(values.tolist()))
-
-
-def _streamed(model: FittedModel, schema: Schema, passed: LabelledInput, seed: int) -> ReportInput:
+def _streamed(model: FittedModel, X: Any, y: Any, sample_weight: Any, seed: int) -> ReportInput:
     """A sample of a stream, in one pass."""
-    X, named = passed.x, passed.named
-    stream = model.stream_to_predict(X, named)
-    rows = passed.streamed(stream, classes_of(model))
+    schema, rows = model.schema_, labelled_rows(X, y, sample_weight, model.columns_)
     sums = rows.summed(partial(_SampleSums.of, schema=schema, seed=seed), needs_small_batches=True)
-    sample, label = _first(sums.rows.sample()), passed.y if isinstance(passed.y, str) else None
     totals = sums.rows.rows, sums.weight, sums.squares
-    return ReportInput(X, passed.y, passed.weights, schema, label, sample, None, *totals)
+    return ReportInput(X, y, sample_weight, schema, label_name(X, y), _first(sums.rows.sample()), None, *totals)
 
 
 @dataclass(frozen=True)
