@@ -401,7 +401,7 @@ def test_tables_show_log_odds_and_probabilities():
     np.testing.assert_allclose([odds[0], odds[-1]], [-5, 5], rtol=1e-12)
     reference = IsotonicRegression().fit(np.repeat(z, 100), codes)
     np.testing.assert_allclose(p, reference.predict(np.clip(odds, -5, 5)), atol=0.02)  # 4 virtual rows to 100
-    assert f"trusted by {evidence.curves[1].trust:.2f}" in table.note
+    assert f"weight {evidence.curves[1].trust:.2f}" in table.note
     three, codes = judged(np.random.default_rng(7), 90, 3)
     assert [t.title[-1] for t in Isotonic.of(three, codes, LETTERS[:3], None).tables()] == ["a", "b", "c"]
 

@@ -129,7 +129,7 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
         if name is not None:
             named = EvaluationRows.of(X, y, sample_weight)
             X, y, sample_weight = named.x, named.labels, named.weights
-        learn(model, X, y, **_weighing(sample_weight))  # first: its messages about bad input are the better ones
+        learn(model, X, y, **_weight_argument(sample_weight))  # first: its messages about bad input are the better ones
         rows = EvaluationRows.of(X, y, sample_weight)
         folds = min(self._folds(), len(rows.codes))
         if folds < 2:
@@ -169,13 +169,13 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
             return self
         known = classes_of(self.model_)
         codes = ClassIndex(known).recode(rows.codes, rows.classes)
-        met = rows.take(np.flatnonzero(codes >= 0))
+        known_rows = rows.take(np.flatnonzero(codes >= 0))
         evidence = self.evidence_
-        if len(met.codes):
+        if len(known_rows.codes):
             evidence = evidence + type(self.evidence_).of(
-                log_proba(self.model_, met.x), codes[codes >= 0], known, met.weights
+                log_proba(self.model_, known_rows.x), codes[codes >= 0], known, known_rows.weights
             )
-        self.model_.partial_fit(X, y, **_weighing(sample_weight))
+        self.model_.partial_fit(X, y, **_weight_argument(sample_weight))
         self.evidence_ = evidence
         self._note()
         return self
@@ -362,5 +362,5 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
         return tags
 
 
-def _weighing(sample_weight: Any) -> dict[str, Any]:
+def _weight_argument(sample_weight: Any) -> dict[str, Any]:
     return {} if sample_weight is None else {"sample_weight": sample_weight}

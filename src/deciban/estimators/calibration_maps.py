@@ -1,4 +1,4 @@
-"""How probabilities are corrected, and the evidence for it: what was said of rows not learned, and what was true."""
+"""Calibration maps: temperature scaling and isotonic regression, fitted to out-of-fold predictions."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from deciban.statistics.sums import Sum
 from deciban.table import Table
 from deciban.types import FloatArray, Labels, Levels, sorted_levels
 
-LEAST = float(np.log(np.finfo(np.float64).eps))  # of a log-probability; below it a model is simply sure
+LEAST = float(np.log(np.finfo(np.float64).eps))  # lower bound of log-probabilities
 BETAS = 2.0 ** (np.arange(-24, 17) / 4)  # from 1/64 to 16
-SURE = 1e4  # log-odds beyond which nothing is told apart
-VIRTUAL = 4.0  # rows
-CAP = 4096  # different scores that an isotonic map remembers; past them they are rounded
-CELLS = 1 << 21  # of rows, β and classes at a time
+MOST_ODDS = 1e4  # log-odds are clipped to ± this
+VIRTUAL = 4.0  # rows that shrink a block towards the temperature
+CAP = 4096  # distinct scores that an isotonic map keeps; beyond that they are rounded
+CELLS = 1 << 21  # rows × β × classes at a time
 
 
 class Evidence(Protocol):
-    """Additive, as all evidence: + is the evidence of the rows of both."""
+    """A calibration map, which adds like all evidence: + is that of the rows of both."""
 
     name: ClassVar[str]
 
@@ -39,26 +39,26 @@ class Evidence(Protocol):
     def __add__(self, other: Self) -> Self: ...
 
     def corrected(self, log_p: FloatArray, classes: Levels) -> FloatArray:
-        """(n, K) log-probabilities, corrected."""
+        """(n, K) calibrated log-probabilities."""
 
     def formula(self, classes: Levels) -> dict[str, Any]:
         """The correction of log-probabilities of these classes, as plain numbers and arrays."""
 
     def tables(self) -> list[Table]:
-        """The correction, for people."""
+        """The correction, to display."""
 
 
 @dataclass(frozen=True)
 class Temperature:
-    """p'(c|x) ∝ p(c|x)^β: with β = 1/T below 1 all evidence counts for less, and odds come nearer to even.
+    """p'(c|x) ∝ p(c|x)^β, β = 1/T: below 1, all evidence counts for less.
 
-    The log-loss is convex in β, and best where its slope Σw(E[log p] − log p_true), the expectation being under p', is
-    0. Slopes add, so those at 41 fixed β are the evidence; between them the slope is interpolated. One virtual row,
-    with the slope log β, and a look at the standard error hold β at 1 until there is evidence.
+    The log-loss is convex in β; its slope is Σw(E[log p] − log p_true), the expectation under p'. Slopes add, so those
+    at 41 fixed β are the evidence, and β is where their interpolation is 0. A virtual row with slope log β, and
+    shrinkage by the standard error, keep β at 1 until there is evidence.
 
-    >>> sure = np.log([[0.9, 0.1]] * 300)
-    >>> evidence = Temperature.of(sure, np.array([0, 0, 1] * 100, np.int32), ("no", "yes"), None)
-    >>> round((evidence + evidence).beta, 2)  # it says 0.9 where it should say 2/3, and 9^0.32 is about 2
+    >>> overconfident = np.log([[0.9, 0.1]] * 300)
+    >>> evidence = Temperature.of(overconfident, np.array([0, 0, 1] * 100, np.int32), ("no", "yes"), None)
+    >>> round((evidence + evidence).beta, 2)  # predicted 0.9, observed 2/3: 9^0.32 is about 2
     0.32
     """
 
@@ -79,8 +79,7 @@ class Temperature:
             share = np.exp(scaled - logsumexp(scaled, axis=2, keepdims=True))
             slope = (share * z[:, np.newaxis, :]).sum(axis=2) - z[np.arange(len(z)), codes[rows], np.newaxis]
             one = np.zeros(len(z), dtype=np.int32)
-            found = Moments.of(slope, one, None if weights is None else weights[rows], 1).sum_x
-            total = total + found.total()
+            total = total + Moments.of(slope, one, None if weights is None else weights[rows], 1).sum_x.total()
         return cls(total)
 
     def __add__(self, other: Self) -> Self:
@@ -88,17 +87,17 @@ class Temperature:
 
     @cached_property
     def beta(self) -> float:
-        """1/T: of what the data ask for the less, the less the loss falls by it (as James and Stein shrink)."""
+        """1/T, shrunk towards 1 as James and Stein do: the less it lowers the loss, the more."""
         grid = np.log(BETAS)
         slope = self.slopes.value + grid
         smooth = PchipInterpolator(grid, slope)
-        if slope[0] >= 0 or slope[-1] <= 0:  # the data ask for more than the grid has
-            asked = float(grid[0] if slope[0] >= 0 else grid[-1])
+        if slope[0] >= 0 or slope[-1] <= 0:  # the minimum is outside the grid
+            best = float(grid[0] if slope[0] >= 0 else grid[-1])
         else:
-            asked = float(brentq(smooth, grid[0], grid[-1], xtol=1e-12))
-        between = np.linspace(asked, 0.0, 1 + 2 * 64)
-        squared = 2.0 * float(simpson(smooth(between) * np.exp(between), x=between))  # twice what the loss falls by
-        return float(np.exp(asked * max(0.0, 1.0 - 1.0 / squared))) if squared > 1.0 else 1.0
+            best = float(brentq(smooth, grid[0], grid[-1], xtol=1e-12))
+        between = np.linspace(best, 0.0, 1 + 2 * 64)
+        squared = 2.0 * float(simpson(smooth(between) * np.exp(between), x=between))  # twice the fall of the loss
+        return float(np.exp(best * max(0.0, 1.0 - 1.0 / squared))) if squared > 1.0 else 1.0
 
     def corrected(self, log_p: FloatArray, classes: Levels) -> FloatArray:
         with np.errstate(invalid="ignore"):
@@ -116,13 +115,12 @@ class Temperature:
 
 @dataclass(frozen=True)
 class Isotonic:
-    """p'(c|x) = a rising curve of the log-odds of c, class by class, then divided by their sum.
+    """p'(c|x) = an increasing function of the log-odds of c, for each class, then normalised.
 
-    The curve runs through the blocks that isotonic regression (scikit-learn's) finds in the log-odds, in which the
-    sure and the very sure are still apart. Of a block's n rows k are of the class; it is at (k + 4t)/(n + 4), t being
-    what a temperature makes of its rows: 4 virtual rows keep small blocks from being taken to be certain. A curve of
-    B blocks, which gains G nats over the temperature on the rows it was made from, is trusted by 1 − B/G: about B of
-    them are no gain on other rows. The rest is the temperature's.
+    Isotonic regression on the log-odds gives blocks. A block of n rows, k of them of the class, has the probability
+    (k + 4t)/(n + 4), where t is its mean after temperature scaling: 4 virtual rows keep small blocks from certainty. A
+    curve of B blocks that gains G nats over the temperature on its own rows has the weight 1 − B/G, since about B nats
+    are no gain on other rows; the temperature has the rest.
 
     >>> z = np.array([-3.0, -1.0, 1.0, 3.0])
     >>> log_p = -np.log1p(np.exp(np.column_stack([z, -z])))
@@ -135,7 +133,7 @@ class Isotonic:
     name: ClassVar[str] = "isotonic"
     classes: Levels
     temperature: Temperature
-    odds: Histogram  # (K true classes) × K columns, log p(c|x) / (1 − p(c|x)); rounded past CAP different ones
+    odds: Histogram  # (K true classes) × K columns, log p(c|x) / (1 − p(c|x)); rounded beyond CAP distinct ones
 
     def check_fields(self) -> None:
         require_classes(self.classes)
@@ -148,23 +146,23 @@ class Isotonic:
 
     def __add__(self, other: Self) -> Self:
         classes = sorted_levels({*self.classes, *other.classes})
-        odds = self._on(classes).odds + other._on(classes).odds
+        odds = self._with_classes(classes).odds + other._with_classes(classes).odds
         return type(self)(classes, self.temperature + other.temperature, odds)
 
-    def _on(self, classes: Levels) -> Self:
-        """With more classes, each of which was impossible so far."""
+    def _with_classes(self, classes: Levels) -> Self:
+        """With more classes, which had probability 0 so far."""
         if classes == self.classes:
             return self
         place = ClassIndex(classes).positions(self.classes)
         rows = self.odds.table(0).group(np.zeros(len(self.odds.keys[0]), np.intp), 1)  # (K, 1) of each class
-        never = Histogram(CAP, np.zeros(1, np.int64), (keys_of(np.array([-SURE])),), (rows,))
+        never = Histogram(CAP, np.zeros(1, np.int64), (keys_of(np.array([-MOST_ODDS])),), (rows,))
         columns = [self.odds.columns([self.classes.index(c)]) if c in self.classes else never for c in classes]
         odds = Histogram.concat_columns(columns).reindex_classes(place, len(classes))
         return type(self)(classes, self.temperature, odds)
 
     @cached_property
     def curves(self) -> dict[int, Curve]:
-        """One for each class; of two classes, for the second."""
+        """One for each class; for two classes, that of the second."""
         count = len(self.classes)
         return {k: self._curve(k) for k in range(1 if count == 2 else 0, count)}
 
@@ -173,10 +171,10 @@ class Isotonic:
         rows, held = counts.sum(axis=0), counts[k]
         before = self.temperature.beta * z
         fitted = IsotonicRegression().fit_transform(z, held / rows, sample_weight=rows)
-        block = np.concatenate([[0], np.cumsum(np.diff(fitted) > 1e-12)])  # what rounding tells apart is one block
-        n, inside, said = (np.bincount(block, weights) for weights in (rows, held, rows * expit(before)))
-        level = np.maximum.accumulate((inside + VIRTUAL * said / n) / (n + VIRTUAL))
-        become = np.clip(logit(level), -SURE, SURE)
+        block = np.concatenate([[0], np.cumsum(np.diff(fitted) > 1e-12)])  # differences by rounding make no block
+        n, inside, predicted = (np.bincount(block, weights) for weights in (rows, held, rows * expit(before)))
+        level = np.maximum.accumulate((inside + VIRTUAL * predicted / n) / (n + VIRTUAL))
+        become = np.clip(logit(level), -MOST_ODDS, MOST_ODDS)
         gain = float((held * (become[block] - before) + rows * (log1pexp(before) - log1pexp(become[block]))).sum())
         ends = np.append(np.flatnonzero(np.diff(block)), len(z) - 1)
         starts = np.append(0, ends[:-1] + 1)
@@ -197,7 +195,7 @@ class Isotonic:
         return result
 
     def formula(self, classes: Levels) -> dict[str, Any]:
-        """β, the curve of each class that has one, and whether the first of two classes has what is left."""
+        """β, the curve of each class that has one, and whether the first of two classes is 1 minus the second."""
         curves = [
             {"place": classes.index(self.classes[k]), "odds": curve.odds, "become": curve.become, "trust": curve.trust}
             for k, curve in self.curves.items()
@@ -212,7 +210,7 @@ class Isotonic:
                 f"correction of {self.classes[k]}",
                 header,
                 tuple(zip(curve.odds.tolist(), expit(curve.become).tolist(), strict=True)),
-                f"trusted by {curve.trust:.2f}; the rest is the temperature's, with beta {self.temperature.beta:.4g}",
+                f"weight {curve.trust:.2f}; the rest is temperature scaling, with beta {self.temperature.beta:.4g}",
             )
             for k, curve in self.curves.items()
         ]
@@ -220,30 +218,30 @@ class Isotonic:
 
 @dataclass(frozen=True)
 class Curve:
-    """Log-odds and what they become: level within a block, straight between blocks."""
+    """A piecewise linear map of log-odds: constant within a block, linear between blocks."""
 
     odds: FloatArray  # (m) ascending
     become: FloatArray  # (m) log-odds too
-    trust: float  # from 0 to 1
+    trust: float  # its weight, from 0 to 1
 
     def corrected(self, z: FloatArray, beta: float) -> FloatArray:
-        """The curve as far as it is trusted, and what the temperature says for the rest."""
+        """The weighted mean of the curve and temperature scaling."""
         curve = np.interp(z, self.odds, self.become) if len(self.odds) else z
         result: FloatArray = self.trust * curve + (1.0 - self.trust) * beta * z
         return result
 
 
 def log1pexp(z: FloatArray) -> FloatArray:
-    """log(1 + e^z), of any z."""
+    """log(1 + e^z) for any z."""
     result: FloatArray = np.logaddexp(0.0, z)
     return result
 
 
 def log_odds(log_p: FloatArray) -> FloatArray:
-    """(n, K) log p/(1 − p) of each class, from all logs: it tells 1 − 1e-20 from 1 − 1e-30."""
+    """(n, K) log p/(1 − p) of each class, computed from logs: it distinguishes 1 − 1e-20 from 1 − 1e-30."""
     others = np.empty_like(log_p)
     for j in range(log_p.shape[1]):
         others[:, j] = logsumexp(np.delete(log_p, j, axis=1), axis=1) if log_p.shape[1] > 1 else -np.inf
     with np.errstate(invalid="ignore"):
         odds = log_p - others
-    return np.clip(np.nan_to_num(odds, nan=0.0), -SURE, SURE)
+    return np.clip(np.nan_to_num(odds, nan=0.0), -MOST_ODDS, MOST_ODDS)

@@ -151,8 +151,8 @@ class ScoringClassifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             for start, part in slices(frame, needs_small_batches=scorer.needs_small_batches(frame)):
                 joint = np.empty((part.rows, len(self.classes_)))
                 scorer.joint(part, joint, first + start)
-                found, none = _kernels.most_probable(joint, scorer.log_prior)
-                chosen.append(found)
+                best, none = _kernels.most_probable(joint, scorer.log_prior)
+                chosen.append(best)
                 impossible += none
 
         self._each_to_score(X, score)
@@ -189,7 +189,7 @@ class ScoringClassifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
 
 
 class ProbabilityClassifier(ScoringClassifier):
-    """Scores are log-probabilities, but for a term common to all classes."""
+    """Scores are log-probabilities, up to a term common to all classes."""
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """(n, K) log p(c|x), by log-sum-exp."""

@@ -22,7 +22,7 @@ from deciban.errors import DecibanError
 from deciban.estimators.additive_classifier import AdditiveClassifier, in_memory, same_prior
 from deciban.estimators.first_pass import first_pass
 from deciban.estimators.logistic import LogisticRegression
-from deciban.estimators.to_linear import twin_of
+from deciban.estimators.to_linear import linear_equivalent
 from deciban.evaluation.evaluation import Evaluation
 from deciban.evaluation.fitted_model import AdditiveFit
 from deciban.evidence.uninformative import notes as reason_notes
@@ -251,7 +251,7 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
             raise DecibanError("a model of one class has no equal linear model")
         if not np.isfinite(estimate.log_prior).all():
             raise DecibanError("a class with prior 0 has no finite intercept: use another class_prior")
-        return twin_of(estimate, getattr(self, "_label_dtype", None))
+        return linear_equivalent(estimate, getattr(self, "_label_dtype", None))
 
 
 def _evaluated_left_out(estimate: Estimate, batch: Batch) -> Evaluation:

@@ -110,7 +110,7 @@ class GeneralizedLinearModel(LinearEstimator):
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, offset: PerRow = None, exposure: PerRow = None
     ) -> Self:
-        """Learns from rows X and responses y: an array, or the name of a column of X.
+        """Fit to rows X and responses y: an array, or the name of a column of X.
 
         `offset` is added to η; `exposure` (poisson) is what rates are counted by, the same as an offset of its log.
         Both are arrays, or names of columns of X.
@@ -179,12 +179,12 @@ class GeneralizedLinearModel(LinearEstimator):
         return RESPONSES.get(self.family, Response).max_classes > 0
 
     def _check_classes(self, classes: Levels) -> None:
-        found = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
+        count = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
         if len(classes) == 1:
-            raise DecibanError(f"a {self.family} response needs two classes; y holds {found}: {list(classes)}")
+            raise DecibanError(f"a {self.family} response needs two classes; y holds {count}: {list(classes)}")
         if len(classes) > RESPONSES[self.family].max_classes:
             raise DecibanError(
-                f"a {self.family} response has two classes; y holds {found}: {list(classes)[:10]}. Only binary "
+                f"a {self.family} response has two classes; y holds {count}: {list(classes)[:10]}. Only binary "
                 "classification is supported; use family='multinomial'"
             )
 
@@ -241,7 +241,7 @@ class GeneralizedLinearModel(LinearEstimator):
 
     @property
     def linear_fit_(self) -> LinearFit:
-        """The coefficients, with their standard errors, and how they were found."""
+        """The coefficients, with their standard errors, and how they were inference."""
         return replace(super().linear_fit_, estimates=self.inference_.estimates, inference=self.inference_)
 
     @property
@@ -267,46 +267,46 @@ class GeneralizedLinearModel(LinearEstimator):
     def summary(self, level: float = 0.95) -> Summary:
         """Coefficients with errors, tests and intervals; deviance and what else judges the fit."""
         self._require_fitted()
-        found = self.inference_
+        inference = self.inference_
         owners = [""]
-        if len(found.estimates) > 1:
+        if len(inference.estimates) > 1:
             owners = [f" of {label} against {self._classes[0]}" for label in self._classes[1:]]
         tables = tuple(self._coefficients(k, owner, level) for k, owner in enumerate(owners))
         title = f"{type(self).__name__}: {self.family} response, {self.response_.link} link"
-        counted = f"{counted_word(found.n, 'row')}, {counted_word(self.n_parameters_, 'parameter')}"
+        counted = f"{counted_word(inference.n, 'row')}, {counted_word(self.n_parameters_, 'parameter')}"
         return Summary(f"{title}, {counted}", tables, tuple(self._notes()))
 
     def _coefficients(self, k: int, owner: str, level: float) -> Table:
-        found = self.inference_
-        columns: dict[str, FloatArray] = {"estimate": found.estimates[k]}
+        inference = self.inference_
+        columns: dict[str, FloatArray] = {"estimate": inference.estimates[k]}
         if not self.l2:  # a penalised fit has no such errors
-            columns["std. error"] = found.standard_errors[k]
-            columns["t" if found.by_t else "z"] = found.statistics[k]
-            columns["p"] = found.p_values[k]
-            columns[f"{50 * (1 - level):g} %"], columns[f"{50 * (1 + level):g} %"] = found.intervals(level)[k].T
+            columns["std. error"] = inference.standard_errors[k]
+            columns["t" if inference.by_t else "z"] = inference.statistics[k]
+            columns["p"] = inference.p_values[k]
+            columns[f"{50 * (1 - level):g} %"], columns[f"{50 * (1 + level):g} %"] = inference.intervals(level)[k].T
         names = ("(intercept)", *self.feature_names_)
         rows = zip(names, *(column.tolist() for column in columns.values()), strict=True)
         return Table(f"coefficients{owner}", ("", *columns), tuple(rows))
 
     def _coefficient_tables(self) -> list[tuple[str, list[str], FloatArray, FloatArray | None]]:
-        found, names = self.inference_, ["(intercept)", *self.feature_names_]
+        inference, names = self.inference_, ["(intercept)", *self.feature_names_]
         classes: Levels = getattr(self, "_classes", ())  # a response of numbers has none
         owners = [f" of {label} against {classes[0]}" for label in classes[1:]] or [""]
-        intervals = [None] * len(owners) if self.l2 else list(found.intervals(0.95))
-        parts = zip(owners, found.estimates, intervals, strict=True)
+        intervals = [None] * len(owners) if self.l2 else list(inference.intervals(0.95))
+        parts = zip(owners, inference.estimates, intervals, strict=True)
         return [(f"coefficients{owner}", names, row, interval) for owner, row, interval in parts]
 
     def _notes(self) -> list[str]:
-        found = self.inference_
-        freedom = f"{found.residual_df:.15g} degrees of freedom"
-        notes = [f"deviance {found.deviance:.6g} on {freedom}, null deviance {found.null_deviance:.6g}"]
+        inference = self.inference_
+        freedom = f"{inference.residual_df:.15g} degrees of freedom"
+        notes = [f"deviance {inference.deviance:.6g} on {freedom}, null deviance {inference.null_deviance:.6g}"]
         if self.l2:
             notes.append(f"penalised by l2 = {self.l2:g}: no standard errors")
         else:
-            notes.append(f"log-likelihood {found.log_likelihood:.6g}, AIC {found.aic:.6g}")
-        if found.by_t and found.residual_df > 0:
-            notes.append(f"dispersion {found.dispersion:.6g}, the residual variance")
-        elif found.by_t:
+            notes.append(f"log-likelihood {inference.log_likelihood:.6g}, AIC {inference.aic:.6g}")
+        if inference.by_t and inference.residual_df > 0:
+            notes.append(f"dispersion {inference.dispersion:.6g}, the residual variance")
+        elif inference.by_t:
             notes.append("as many coefficients as rows: the residual variance is unknown")
         notes += self.schema_.notes()
         return notes if self.status_ == "ok" else [*notes, self.status_]
@@ -335,7 +335,7 @@ class GeneralizedLinearModel(LinearEstimator):
         return _probabilities(self._eta(X, offset, None))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: PerRow = None, exposure: PerRow = None) -> float:
-        """The share of the deviance explained (R² for gaussian); for classes the share of rows classed rightly."""
+        """The share of the deviance that is explained (R² for gaussian); for classes the accuracy."""
         self._require_fitted()
         self._check_features(X)
         columns = input_columns(X, one_dimensional(y), sample_weight, self.columns_, _named(offset, exposure))

@@ -84,7 +84,7 @@ class LinearEstimator(TableEstimator):
 
     @property
     def linear_fit_(self) -> LinearFit:
-        """The coefficients, and how they were found."""
+        """The coefficients, and how the solver reached them."""
         estimates = np.column_stack([np.atleast_1d(self.intercept_), np.atleast_2d(self.coef_)])
         settings: dict[str, Any] = self.get_params(deep=False)
         status, path = getattr(self, "status_", "ok"), getattr(self, "path_", None)

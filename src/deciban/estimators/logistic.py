@@ -43,17 +43,18 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
     Parameters
     ----------
     solver : "newton" or "gradient"
-        Newton's method, w ← w − H⁻¹∇J, with a line search; where H is too large or the rows are many, its nearest
-        relative (L-BFGS, with the curvature of a sample or of the columns). Or batch gradient descent with a step that
-        is sure to be short enough, in standardised columns.
+        "newton": w ← w − H⁻¹∇J with a line search; where H is too large or rows are many, L-BFGS preconditioned with
+        the curvature of a sample or of the features. "gradient": batch gradient descent on standardised features,
+        with a step below the inverse of the largest curvature.
     l2 : float
         Penalty on the coefficients, not on the intercepts; what scikit-learn calls 1/C.
     init : "zero" or "generative"
-        Starts from nothing but the class shares, or from the twin of a GaussianDiscriminant with shared covariance.
+        Start from the class shares alone, or from the linear form of a GaussianDiscriminant with shared covariance.
     firth : bool
         Maximise the likelihood times √|information| (Firth 1993): finite on separable data, and less biased.
     tol : float or None
-        Stops when a step promises less than tol·J: 1e-10; for firth 1e-16, for "gradient" 1e-20: they close in slowly.
+        Stop when a step promises less than tol·J. None: 1e-10; 1e-16 for firth and 1e-20 for "gradient", which converge
+        linearly.
     max_iter : int or None
 
     Text is encoded by indicators of every value except the first. A missing number is the feature's mean, with an
@@ -296,7 +297,7 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
         return values
 
     def summary(self) -> Summary:
-        """Coefficients and how they were found."""
+        """Coefficients, and how the solver reached them."""
         self._require_fitted()
         names = ("(intercept)", *self.feature_names_)
         values = np.hstack([self.intercept_[:, np.newaxis], self.coef_])
@@ -342,7 +343,7 @@ class SoftmaxRegression(LogisticRegression):
 
 
 def _generative_start(objective: Criterion, otherwise: FloatArray) -> FloatArray:
-    """θ of the twin of a shared-covariance fit: Σ⁻¹(μ_c − μ_0), and the intercepts that go with it.
+    """θ of a discriminant with shared covariance: Σ⁻¹(μ_c − μ_0), and the intercepts that go with it.
 
     A singular covariance is no start: then it is `otherwise`.
     """

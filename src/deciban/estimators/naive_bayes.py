@@ -89,9 +89,9 @@ class NaiveBayes(NaiveBayesSettings, NaiveBayesState, GenerativeClassifier):  # 
                 f"families must be 'auto', a family or a dict of columns and families, not {self.families!r}"
             )
         self._contests = compare_families(schema, rows) if isinstance(rows, Sample) and not sparse else ()
-        chosen = {found.column: found.winner for found in self._contests}
+        chosen = {comparison.column: comparison.winner for comparison in self._contests}
         plans = make_plans(schema, chosen, self._missing(), sparse=sparse)
-        # these families were not asked for: a later value outside their support is missing, and no error
+        # nobody asked for these families: a later value outside their support is missing, not an error
         return tuple(plan if plan.presence else replace(plan, lenient=True) for plan in plans)
 
     def _chooses_families(self) -> bool:
@@ -108,8 +108,8 @@ class NaiveBayes(NaiveBayesSettings, NaiveBayesState, GenerativeClassifier):  # 
         """Chosen once for the same evidence, which is immutable."""
         last = self._last_choice
         if last is None or last[0] is not evidence or last[1] != self.unseen:
-            found = choose_smoothing(evidence, reserve=self._unseen() == "reserve")
-            last = self._last_choice = (evidence, self.unseen, found)
+            chosen = choose_smoothing(evidence, reserve=self._unseen() == "reserve")
+            last = self._last_choice = (evidence, self.unseen, chosen)
         return last[2]
 
     def _missing(self) -> Missing:
@@ -154,14 +154,14 @@ class NaiveBayes(NaiveBayesSettings, NaiveBayesState, GenerativeClassifier):  # 
             rows = (("smoothing", choice.value, choice.decibans, choice.other),)
             tables.append(Table("chosen by leave-one-out", ("", "value", "decibans a row", "over"), rows))
         if self._contests:
-            tables.append(Table("families chosen by leave-one-out", CONTEST, tuple(map(_outcome, self._contests))))
+            tables.append(Table("families chosen by leave-one-out", COMPARISON, tuple(map(_outcome, self._contests))))
         return tables
 
 
-CONTEST = ("column", "family", "decibans a row", "next best", "its decibans")
+COMPARISON = ("column", "family", "decibans a row", "next best", "its decibans")
 
 
-def _outcome(found: FamilyComparison) -> tuple[object, ...]:
-    order = sorted(found.decibans, key=lambda family: -found.decibans[family])
-    cells = [cell for family in order[:2] for cell in (type(family).__name__, found.decibans[family])]
-    return (found.column, *cells, *(["", None] if len(order) < 2 else []))
+def _outcome(comparison: FamilyComparison) -> tuple[object, ...]:
+    order = sorted(comparison.decibans, key=lambda family: -comparison.decibans[family])
+    cells = [cell for family in order[:2] for cell in (type(family).__name__, comparison.decibans[family])]
+    return (comparison.column, *cells, *(["", None] if len(order) < 2 else []))

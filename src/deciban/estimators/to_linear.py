@@ -1,4 +1,4 @@
-"""The twin of a generative model: the linear model that it equals."""
+"""The linear model that a generative model equals."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from deciban.linear.encoders import Sufficient
 from deciban.linear.predictor import Predictor
 
 
-def twin_of(estimate: Estimate, label_dtype: Any) -> LogisticRegression:
-    """The linear model that a generative one equals: T(x) as features, natural parameters as coefficients."""
+def linear_equivalent(estimate: Estimate, label_dtype: Any) -> LogisticRegression:
+    """A softmax with T(x) as features and the natural parameters as coefficients."""
     evidence = estimate.evidence
     parts, coefficients = [], []
     constant = estimate.log_prior.copy()
@@ -36,8 +36,7 @@ def twin_of(estimate: Estimate, label_dtype: Any) -> LogisticRegression:
         w, constant = w - w[0], constant - constant[0]
     else:
         w, constant = w - w.mean(axis=0), constant - constant.mean()
-    twin = LogisticRegression() if len(w) == 2 else SoftmaxRegression()
-    twin._label_dtype = label_dtype
-    origin = design.origin
-    twin._take(Predictor(design, w, constant, origin), evidence.classes)
-    return twin
+    model = LogisticRegression() if len(w) == 2 else SoftmaxRegression()
+    model._label_dtype = label_dtype
+    model._take(Predictor(design, w, constant, design.origin), evidence.classes)
+    return model
