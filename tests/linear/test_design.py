@@ -57,16 +57,17 @@ EXPECTED = {
 
 @tables
 def test_a_table_of_all_kinds_of_columns(table):
+    """In any order, among others, and any number of rows of it."""
     found = learned(table(COLUMNS))
     assert found.names == tuple(EXPECTED)  # numbers, missing indicators, then categories
     assert found.owners == (0, 2, 4, 0, 1, 1, 1, 3, 3)
     assert features(found, table(COLUMNS)) == EXPECTED
-
-
-@tables
-def test_the_origin_is_the_mean_of_the_features(table):
-    found = learned(table(COLUMNS))
+    assert features(found, pl.DataFrame(COLUMNS)) == EXPECTED
+    assert features(found, table({name: COLUMNS[name] for name in ("town", "debt", "age", "paid", "job")})) == EXPECTED
+    assert features(found, table({"more": [1, 2, 3, 4]} | COLUMNS)) == EXPECTED
     np.testing.assert_allclose(found.origin, [np.mean(values) for values in EXPECTED.values()], rtol=1e-15)
+    for rows in (0, 1, 4):
+        assert found.matrix(frame_of(table(COLUMNS)).slice(0, rows)).shape == (rows, len(EXPECTED))
 
 
 @tables
@@ -167,15 +168,9 @@ def test_categories_that_are_numbers_are_in_the_order_of_numbers():
 
 
 @tables
-def test_an_unseen_value_is_the_average_row(table):
+def test_an_unseen_value_and_unseen_missing_text_are_the_average_row(table):
     found = learned(table({"x": ["a", "b", "b", "c"]}))
-    assert features(found, table({"x": ["d", "c"]})) == {"x = b": [0.5, 0.0], "x = c": [0.25, 1.0]}
-
-
-@tables
-def test_missing_text_where_there_was_none_is_the_average_row(table):
-    found = learned(table({"x": ["a", "b", "b", "c"]}))
-    assert features(found, table({"x": ["b", None]})) == {"x = b": [1.0, 0.5], "x = c": [0.0, 0.25]}
+    assert features(found, table({"x": ["d", "c", None]})) == {"x = b": [0.5, 0.0, 0.5], "x = c": [0.25, 1.0, 0.25]}
 
 
 @tables
@@ -226,23 +221,6 @@ def test_a_table_of_empty_columns_has_no_features(table):
     found = learned(table({"nothing": [None, None]}))
     assert found.matrix(frame_of(table({"nothing": [None, None, None]}))).shape == (3, 0)
     assert found.origin.shape == (0,)
-
-
-@tables
-def test_columns_are_found_by_name(table):
-    found = learned(table(COLUMNS))
-    other = table({name: COLUMNS[name] for name in ("town", "debt", "age", "paid", "job")})
-    assert features(found, other) == EXPECTED
-
-
-@tables
-def test_columns_that_are_not_in_the_design_are_ignored(table):
-    found = learned(table(COLUMNS))
-    assert features(found, table({"more": [1, 2, 3, 4]} | COLUMNS)) == EXPECTED
-
-
-def test_columns_of_another_library_are_found_by_name_too():
-    assert features(learned(pd.DataFrame(COLUMNS)), pl.DataFrame(COLUMNS)) == EXPECTED
 
 
 def test_an_absent_column_is_named():
@@ -324,13 +302,6 @@ def test_categories_alone_become_sparse_rows_beyond_the_limit_as_it_is():
     assert new.toarray()[2].tolist() == [0.0] * 598 + [1.0]
 
 
-@pytest.mark.parametrize("rows", [0, 1, 4])
-@tables
-def test_any_number_of_rows_can_be_encoded(table, rows):
-    found = learned(table(COLUMNS))
-    assert found.matrix(frame_of(table(COLUMNS)).slice(0, rows)).shape == (rows, len(EXPECTED))
-
-
 def test_no_rows_have_no_shares():
     assert learned(np.zeros((0, 2))).origin.tolist() == [0.0, 0.0]
 
@@ -357,13 +328,13 @@ INFINITE = "is infinite: use NaN for a missing cell, or remove the row"
 
 
 @tables
-@pytest.mark.parametrize("value", [np.inf, -np.inf])
-@pytest.mark.parametrize("holes", [False, True])
-def test_an_infinite_cell_is_named_by_column_and_row(table, value, holes):
-    x = table({"job": ["a", "b", "c"], "age": [None if holes else 1.0, 2.0, 3.0], "debt": [1.0, 2.0, value]})
-    with pytest.raises(DecibanError) as error:
-        learned(x)
-    assert str(error.value) == f"column 'debt', row 2: {value!r} {INFINITE}"
+def test_an_infinite_cell_is_named_by_column_and_row(table):
+    for value in (np.inf, -np.inf):
+        for first in (None, 1.0):
+            x = table({"job": ["a", "b", "c"], "age": [first, 2.0, 3.0], "debt": [1.0, 2.0, value]})
+            with pytest.raises(DecibanError) as error:
+                learned(x)
+            assert str(error.value) == f"column 'debt', row 2: {value!r} {INFINITE}"
 
 
 def test_an_infinite_cell_of_an_array_is_named():

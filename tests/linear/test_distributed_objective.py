@@ -130,8 +130,8 @@ def tables():
     yield "floats", x.astype(np.float32), y, None
     yield "integers", np.round(10 * x).astype(int), y, None
     yield "sparse", sp.csr_array(np.where(x < 1.5, 0.0, x)), y, None
-    many = pd.DataFrame({"a": rng.integers(0, 600, 3000).astype(str), "b": rng.normal(2.0, 1.0, 3000)})
-    yield "many categories", many.assign(b=many["b"].where(many["b"] > 0)), rng.integers(0, 2, 3000), None
+    many = pd.DataFrame({"a": np.arange(1200) % 600, "b": rng.normal(2.0, 1.0, 1200)}).astype({"a": str})
+    yield "many categories", many.assign(b=many["b"].where(many["b"] > 0)), rng.integers(0, 2, 1200), None
 
 
 @pytest.mark.parametrize(("x", "y", "weights"), [pytest.param(*case, id=name) for name, *case in tables()])
@@ -204,7 +204,7 @@ def test_a_point_costs_one_pass_with_its_gradient_and_hessian():
 def test_only_what_a_step_needs_is_sent():
     """θ and the design are sent, and no rows: the size does not depend on their number."""
     sizes = []
-    for n in (300, 30_000):
+    for n in (300, 10_000):
         table = mixed(n)
         parts = pieces_of(table, "class")
         db.LogisticRegression(l2=1.0).fit(parts)
@@ -269,11 +269,11 @@ def test_a_class_that_only_one_part_has_and_empty_parts():
 def test_many_categories():
     """Sparse features, too wide for a full Hessian."""
     rng = np.random.default_rng(0)
-    city = rng.integers(0, 700, 8000)
-    effect, size = rng.normal(size=700), rng.normal(3.0, 1.0, 8000)
-    table = pd.DataFrame({"city": city.astype(str), "size": np.where(rng.random(8000) < 0.1, np.nan, size)})
-    y = rng.random(8000) < 1 / (1 + np.exp(-effect[city] - 0.5 * (size - 3)))
-    for classes in (y, y + 2 * (rng.random(8000) < 0.3)):
+    city = rng.integers(0, 700, 3000)
+    effect, size = rng.normal(size=700), rng.normal(3.0, 1.0, 3000)
+    table = pd.DataFrame({"city": city.astype(str), "size": np.where(rng.random(3000) < 0.1, np.nan, size)})
+    y = rng.random(3000) < 1 / (1 + np.exp(-effect[city] - 0.5 * (size - 3)))
+    for classes in (y, y + 2 * (rng.random(3000) < 0.3)):
         distributed, whole = both(db.LogisticRegression(l2=3.0, tol=1e-18), table, classes)
         assert sp.issparse(distributed.predictor_.design.matrix(frame_of(table)))
         same(distributed, whole, rtol=1e-6)
@@ -281,18 +281,19 @@ def test_many_categories():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_sparse_rows(kind):
-    x, y = load_digits(return_X_y=True)
-    distributed, whole = both(kind(l2=1.0), sp.csr_array(x[:, :40]), np.minimum(y, 2))
+    x, y = (a[:400] for a in load_digits(return_X_y=True))
+    x, y = x[:, :20], np.minimum(y, 2)
+    distributed, whole = both(kind(l2=1.0), sp.csr_array(x), y)
     same(distributed, whole)
-    assert distributed.status_ == "constant: columns 0, 32, 39"
-    few = sp.csr_array(x[:, [10, 20, 30]] / 16)
-    same(*both(kind(solver="gradient", l2=200.0, tol=1e-17), few, np.minimum(y, 2)), rtol=1e-6)
+    assert distributed.status_ == f"constant: columns {', '.join(map(str, np.flatnonzero(np.ptp(x, axis=0) == 0)))}"
+    few = sp.csr_array(x[:, [10]] / 16)
+    same(*both(kind(solver="gradient", l2=100.0, tol=1e-17), few, y), rtol=1e-6)
 
 
 @pytest.mark.parametrize("init", ["zero", "generative"])
 def test_gradient_descent(init):
-    table = mixed()[["rich", "city", "children", "class"]]
-    distributed, whole = both(db.LogisticRegression(solver="gradient", l2=2.0, init=init, tol=1e-9), table, "class")
+    table = mixed(150)[["rich", "children", "class"]]
+    distributed, whole = both(db.LogisticRegression(solver="gradient", l2=20.0, init=init, tol=1e-9), table, "class")
     same(distributed, whole, rtol=1e-7)
     assert distributed.status_ == "ok"
 
@@ -318,17 +319,18 @@ def test_columns_far_from_zero(shift):
 
 def test_more_parameters_than_newton_takes():
     """Ten classes: the curvature is V ⊗ G."""
-    x, y = load_digits(return_X_y=True)
+    x, y = (a[:500] for a in load_digits(return_X_y=True))
     x = np.hstack([x, np.sqrt(x)])
     distributed, whole = both(db.LogisticRegression(l2=30.0, tol=1e-14), x, y)
     same(distributed, whole, rtol=1e-4)  # both stop by tolerance
 
 
-def test_wider_than_a_gram_matrix():
+def test_wider_than_a_gram_matrix(monkeypatch):
     """The diagonal alone."""
+    monkeypatch.setattr("deciban.linear.solvers.MAX_GRAM", 1000)
     rng = np.random.default_rng(0)
-    x = sp.random_array((300, 4200), density=0.005, rng=rng, format="csr")
-    y = rng.integers(0, 2, 300)
+    x = sp.random_array((100, 1050), density=0.01, rng=rng, format="csr")
+    y = rng.integers(0, 2, 100)
     for solver in ("newton", "gradient"):
         distributed, whole = both(db.LogisticRegression(solver=solver, l2=5.0, tol=1e-13), x, y)
         same(distributed, whole, rtol=1e-5)
@@ -364,7 +366,7 @@ def test_a_general_optimiser_agrees_on_a_table_with_missing_values():
     np.testing.assert_allclose(mine.coef_[0], best.x[1:], rtol=1e-5, atol=1e-6)
 
 
-# A word where something is wrong -------------------------------------------------------------------------------------
+# Status and errors -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("solver", ["newton", "gradient"])
@@ -395,8 +397,8 @@ def test_partly_separable_classes_are_uncertain():
 def test_large_log_odds_during_the_descent_are_no_warning():
     """Log-odds beyond 8 but not beyond 15: a fit that converges."""
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(3000, 2))
-    y = (rng.random(3000) < 1 / (1 + np.exp(-4 * x[:, 0]))).astype(int)
+    x = rng.normal(size=(1000, 2))
+    y = (rng.random(1000) < 1 / (1 + np.exp(-4 * x[:, 0]))).astype(int)
     distributed, whole = both(db.LogisticRegression(solver="gradient"), x, y)
     assert np.abs(distributed.decision_function(x)).max() > 8
     same(distributed, whole, rtol=1e-7)

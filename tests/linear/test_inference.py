@@ -171,20 +171,13 @@ def told_apart(groups: Groups):
     return np.repeat([0.0, 1.0], [len(part) for part in groups.y])[:, np.newaxis]
 
 
-@pytest.mark.parametrize(("origin", "scale"), [(0.0, 1.0), (0.5, 0.25), (-3.0, 100.0)])
-def test_two_groups_agree_with_the_closed_form_in_any_coordinates(groups, origin, scale):
-    objective = over(told_apart(groups), groups.response, np.concatenate(groups.y), origin=origin, scale=scale)
-    agrees(Inference.of(objective, at_the_maximum(groups, origin, scale)), groups)
-
-
-def test_two_groups_are_fitted_from_the_null_start(groups):
-    x, y = told_apart(groups), np.concatenate(groups.y)
-    agrees(fitted(Objective(rows_of(x, x.mean(axis=0), None), groups.response, y.astype(float))), groups)
-
-
-def test_two_groups_of_sparse_rows(groups):
-    y = np.concatenate(groups.y).astype(float)
-    agrees(fitted(Objective(SparseRows.of(sp.csr_array(told_apart(groups))), groups.response, y)), groups)
+def test_two_groups_agree_with_the_closed_form_in_any_coordinates(groups):
+    x, y = told_apart(groups), np.concatenate(groups.y).astype(float)
+    for origin, scale in ((0.0, 1.0), (0.5, 0.25), (-3.0, 100.0)):
+        objective = over(x, groups.response, y, origin=origin, scale=scale)
+        agrees(Inference.of(objective, at_the_maximum(groups, origin, scale)), groups)
+    for rows in (rows_of(x, x.mean(axis=0), None), SparseRows.of(sp.csr_array(x))):
+        agrees(fitted(Objective(rows, groups.response, y)), groups)
 
 
 def test_a_weight_repeats_a_row(groups):
@@ -202,16 +195,19 @@ X, Z, T = np.arange(8.0), np.array([1, 0, 0, 1, 1, 0, 1, 0.0]), np.array([1, 2, 
 Y = np.array([2, 1, 4, 3, 6, 5, 9, 12.0])
 
 
+def table_of(found):
+    return np.stack([found.estimates[0], found.standard_errors[0], found.statistics[0], found.p_values[0]], axis=1)
+
+
 def test_gaussian_as_in_r():
     found = fitted(over(np.column_stack([X, Z]), Gaussian(), Y))
-    table = np.stack([found.estimates[0], found.standard_errors[0], found.statistics[0], found.p_values[0]], axis=1)
     # coef(summary(glm(y ~ x + z, gaussian, d)))
     expected = [
         [0.3042168674698815, 1.3437212527349300, 0.2263987913048905, 0.829855635697261285],
         [1.3855421686746985, 0.2718196186187584, 5.0972853825462670, 0.003778809897661485],
         [0.1927710843373490, 1.2456339776944887, 0.1547574069022619, 0.883065681858231644],
     ]
-    np.testing.assert_allclose(table, expected, rtol=1e-11)
+    np.testing.assert_allclose(table_of(found), expected, rtol=1e-11)
     judged = found.null_deviance, found.deviance, found.residual_df, found.aic
     np.testing.assert_allclose(judged, [95.5, 15.33132530120482, 5, 35.90666932286071], rtol=1e-12)
     # confint(lm(y ~ x + z, d), level = 0.9)
@@ -225,27 +221,25 @@ def test_gaussian_as_in_r():
 
 def test_bernoulli_with_an_offset_as_in_r():
     found = fitted(over(X[:, np.newaxis], Bernoulli(), [0, 0, 1, 0, 0, 1, 1, 1], offset=T / 4))
-    table = np.stack([found.estimates[0], found.standard_errors[0], found.statistics[0], found.p_values[0]], axis=1)
     # glm(c(0, 0, 1, 0, 0, 1, 1, 1) ~ x + offset(t / 4), binomial, d)
     expected = [
         [-3.2274077349344061, 2.1421381859629913, -1.506629103613843, 0.1319057531493555],
         [0.7818105520021578, 0.5523754750948411, 1.415360723370138, 0.1569627593066127],
     ]
-    np.testing.assert_allclose(table, expected, rtol=1e-10)
+    np.testing.assert_allclose(table_of(found), expected, rtol=1e-10)
     judged = found.null_deviance, found.deviance, found.residual_df, found.aic
     np.testing.assert_allclose(judged, [10.714550590027955, 7.252917619060506, 6, 11.252917619060506], rtol=1e-12)
 
 
 def test_poisson_with_an_offset_as_in_r():
     found = fitted(over(np.column_stack([X, Z]), Poisson(), Y, offset=np.log(T)))
-    table = np.stack([found.estimates[0], found.standard_errors[0], found.statistics[0], found.p_values[0]], axis=1)
     # glm(y ~ x + z + offset(log(t)), poisson, d)
     expected = [
         [0.3232647807724051, 0.44220683850005071, 0.731026190976393, 0.46476315542043251],
         [0.1815755140107681, 0.07714276175006814, 2.353759573698536, 0.01858462718338898],
         [-0.3297647660777448, 0.30980200987007506, -1.064437142341464, 0.28713071540279039],
     ]
-    np.testing.assert_allclose(table, expected, rtol=1e-10)
+    np.testing.assert_allclose(table_of(found), expected, rtol=1e-10)
     judged = found.null_deviance, found.deviance, found.residual_df, found.aic
     np.testing.assert_allclose(judged, [19.67284608526316, 12.33002966673730, 5, 44.72960840283101], rtol=1e-12)
 
@@ -253,13 +247,12 @@ def test_poisson_with_an_offset_as_in_r():
 def test_exponential_with_an_offset_as_in_r():
     """R's link is 1/μ, which is −η: so all signs are reversed."""
     found = fitted(over(X[:, np.newaxis], Exponential(), Y, offset=T / 100))
-    table = np.stack([found.estimates[0], found.standard_errors[0], found.statistics[0], found.p_values[0]], axis=1)
     # summary(glm(y ~ x + offset(-t / 100), Gamma, d), dispersion = 1)
     expected = [
         [-0.48064160831919051, 0.21689548779922321, -2.216005566534021, 0.02669112091360721],
         [0.05474351299886521, 0.03526359150955007, 1.552408891307614, 0.12056441733616027],
     ]
-    np.testing.assert_allclose(table, expected, rtol=1e-9)
+    np.testing.assert_allclose(table_of(found), expected, rtol=1e-9)
     judged = found.null_deviance, found.deviance, found.residual_df
     np.testing.assert_allclose(judged, [3.8515282805, 0.9997365580358117, 6], rtol=1e-10)
 
@@ -278,17 +271,17 @@ def test_multinomial_as_in_r():
 # Tests and intervals -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
-def test_tests_and_intervals_follow_their_distribution(groups, level):
+def test_tests_and_intervals_follow_their_distribution(groups):
     found = fitted(over(told_apart(groups), groups.response, np.concatenate(groups.y)))
     n = sum(map(len, groups.y))
     law = stats.t(n - 2) if groups.response.name == "gaussian" else stats.norm()
     estimates, covariance, *_ = expected_of(groups)
     errors = np.sqrt(np.diag(covariance)).reshape(estimates.shape)
     np.testing.assert_allclose(found.p_values, 2 * law.sf(np.abs(estimates / errors)), rtol=1e-9)
-    low, high = law.interval(level)
-    np.testing.assert_allclose(found.intervals(level)[..., 0], estimates + low * errors, **CLOSE)
-    np.testing.assert_allclose(found.intervals(level)[..., 1], estimates + high * errors, **CLOSE)
+    for level in (0.5, 0.9, 0.99):
+        low, high = law.interval(level)
+        np.testing.assert_allclose(found.intervals(level)[..., 0], estimates + low * errors, **CLOSE)
+        np.testing.assert_allclose(found.intervals(level)[..., 1], estimates + high * errors, **CLOSE)
 
 
 def test_an_exact_fit_has_certain_coefficients():
@@ -397,16 +390,10 @@ def test_a_column_twice_is_undetermined_and_its_sum_is_not(groups):
     np.testing.assert_allclose(of_sum, covariance.reshape(m, 2, m, 2)[:, 1, :, 1], rtol=1e-8)
 
 
-def test_only_a_column_of_zeros_is_undetermined(groups):
-    x = told_apart(groups)
-    found = fitted(over(np.hstack([x, 0 * x]), groups.response, np.concatenate(groups.y)))
-    assert_as_one_column(found, groups, (2,))
-
-
-def test_all_indicators_of_a_category_leave_the_intercept_undetermined(groups):
-    x = told_apart(groups)
-    found = fitted(over(np.hstack([x, 1 - x]), groups.response, np.concatenate(groups.y)))
-    assert_as_one_column(found, groups, (0, 1, 2))
+def test_a_column_of_zeros_and_an_intercept_beside_all_indicators_are_undetermined(groups):
+    x, y = told_apart(groups), np.concatenate(groups.y)
+    assert_as_one_column(fitted(over(np.hstack([x, 0 * x]), groups.response, y)), groups, (2,))
+    assert_as_one_column(fitted(over(np.hstack([x, 1 - x]), groups.response, y)), groups, (0, 1, 2))
 
 
 @pytest.mark.parametrize(("slope", "start"), [(1.8, 32.0), (3.3, 1.0), (1.0, 0.1), (2.0, 0.0)])
