@@ -22,10 +22,9 @@ from deciban.cli import mail
 from deciban.cli.mail_verdict import with_header
 from deciban.data.files.mail_message import parse
 from deciban.mail.filter import Filter, Verdict
-from tests.cli.runs import NAIVE_BAYES, command, run
+from tests.cli.runs import MAIN, NAIVE_BAYES, command, files_in, run
 from tests.laws import flattened
 
-MAIN = "from deciban.cli import main; main()"
 SPAM = b"From: win@spam.example\nTo: me@example.org\nSubject: claim your prize\n\nFree pills, cheap money: click!\n"
 HAM = b"From: ann@ham.example\nTo: me@example.org\nSubject: lunch\n\nThe report is done. Lunch tomorrow at noon?\n"
 UNKNOWN = b"From: someone@elsewhere.example\nSubject: hello\n\nqwertz\n"
@@ -45,8 +44,8 @@ def deliver(*args, data=b"", code=0):
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
         patch.setattr(sys, "stdout", out)
         patch.setattr(sys, "stderr", err)
-        found = mail.run(str(args[0]), [*map(str, args[1:])])
-    assert found == code, err.getvalue()
+        exit_code = mail.run(str(args[0]), [*map(str, args[1:])])
+    assert exit_code == code, err.getvalue()
     return out.buffer.getvalue(), err.getvalue()
 
 
@@ -62,10 +61,6 @@ def done(running, data=None, code=0):
     assert running.returncode == code, err
     assert b"Traceback" not in err
     return out, err
-
-
-def files_in(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +88,10 @@ def model(office, tmp_path):
 # Many at once --------------------------------------------------------------------------------------------------------
 
 
-def test_ten_that_learn_at_once_lose_nothing(tmp_path):
+def test_six_that_learn_at_once_lose_nothing(tmp_path):
     folder = tmp_path / "box"
     folder.mkdir()
-    taught = [(label, written(label, i)) for label in WORDS for i in range(5)]
+    taught = [(label, written(label, i)) for label in WORDS for i in range(3)]
     all_at_once = [process("mail", "learn", folder / "m.deciban", "--as", label) for label, _ in taught]
     for running, (_, data) in zip(all_at_once, taught, strict=True):  # all begin before the first has its mail
         running.stdin.write(data)
@@ -116,17 +111,16 @@ def test_all_who_change_a_model_at_once_lose_nothing(model, tmp_path):
         (tmp_path / name / label).mkdir(parents=True)
         (tmp_path / name / label / "1.eml").write_bytes(written(label, i))
     learned, forgotten = [("ham", 41), ("news", 42)], [("spam", 6)]
-    found = [process("fit", tmp_path / "more", "--resume", model, stdout=subprocess.DEVNULL)]
-    found += [process("forget", model, tmp_path / "less", stdout=subprocess.DEVNULL)]
-    found = [(running, None) for running in found]
+    changes = [(process("fit", tmp_path / "more", "--resume", model, stdout=subprocess.DEVNULL), None)]
     for words, mails in (("learn", learned), ("forget", forgotten)):
         for label, i in mails:
             data = written(label if label in WORDS else "ham", i)
-            found.append((process("mail", words, model, "--as", label), data))
-    judging = process("mail", "filter", model, stdout=subprocess.PIPE)
-    for running, data in found:
+            changes.append((process("mail", words, model, "--as", label), data))
+    classifying = process("mail", "filter", model, stdout=subprocess.PIPE)
+    run("forget", model, tmp_path / "less")
+    for running, data in changes:
         done(running, data)
-    assert done(judging, SPAM)[0].startswith(b"X-Deciban: spam p=")
+    assert done(classifying, SPAM)[0].startswith(b"X-Deciban: spam p=")
     texts = {(label, i): parse(written(label, i)).texts for label in WORDS for i in range(43)}
     expected = Filter.new().learn([texts["ham", i] for i in [*range(20), 41] if i != 3], "ham")
     expected = expected.learn([texts["spam", i] for i in [*range(20), 30] if i != 6], "spam")
@@ -136,7 +130,7 @@ def test_all_who_change_a_model_at_once_lose_nothing(model, tmp_path):
 
 
 def same_evidence(path, other):
-    """Whether two models have learned the same; what they know of importances depends on the rows that they met."""
+    """Whether two models have the same statistics; importances depend on the rows that they kept."""
     mine, theirs = (db.load(file).generative_ for file in (path, other))
     blocks = zip(mine.blocks, theirs.blocks, strict=True)
     return mine.counts.value.tolist() == theirs.counts.value.tolist() and all(
@@ -360,14 +354,13 @@ PASSED = {
 
 
 @pytest.mark.parametrize("kind", ["nb", "ev"])
-@pytest.mark.parametrize("name", PASSED)
-def test_mail_passes_through_byte_for_byte(name, kind, office):
-    out, said = deliver("filter", office / f"{kind}.deciban", "--exit-zero", data=PASSED[name])
-    assert said == ""
-    assert without(out) == PASSED[name]
-    line = re.search(rb"\r?\n", out)[0]
-    assert line == (b"\r\n" if name == "CRLF" else b"\n")
-    assert all(len(each) <= 78 for each in out[: len(out) - len(PASSED[name])].split(b"\n"))
+def test_mail_passes_through_byte_for_byte(kind, office):
+    for name, data in PASSED.items():
+        out, said = deliver("filter", office / f"{kind}.deciban", "--exit-zero", data=data)
+        assert said == "", name
+        assert without(out) == data, name
+        assert re.search(rb"\r?\n", out)[0] == (b"\r\n" if name == "CRLF" else b"\n"), name
+        assert all(len(each) <= 78 for each in out[: len(out) - len(data)].split(b"\n")), name
 
 
 def test_the_line_of_an_mbox_stays_first(office):
@@ -376,10 +369,10 @@ def test_the_line_of_an_mbox_stays_first(office):
     assert without(out, len(envelope)) == envelope + SPAM
 
 
-@pytest.mark.parametrize("before", [b"\n", b"\n\n\n", b"\r\n\r\n", b"\xef\xbb\xbf\n"])
-def test_empty_lines_before_a_mail_do_not_make_its_headers_text(before, office):
-    out, _ = deliver("filter", office / "nb.deciban", data=before + SPAM)
-    assert without(out, len(before)) == before + SPAM
+def test_empty_lines_before_a_mail_do_not_make_its_headers_text(office):
+    for before in (b"\n", b"\n\n\n", b"\r\n\r\n", b"\xef\xbb\xbf\n"):
+        out, _ = deliver("filter", office / "nb.deciban", data=before + SPAM)
+        assert without(out, len(before)) == before + SPAM
     out, _ = deliver("filter", office / "nb.deciban", data=b"\xef\xbb\xbf" + SPAM)
     assert without(out) == b"\xef\xbb\xbf" + SPAM
 
@@ -758,18 +751,11 @@ def bomb():
 
 RANDOM = bytes(zlib.crc32(i.to_bytes(4, "little")) & 255 for i in range(200_000))
 HOSTILE = {
-    "nested": lambda: nested(10_000),
-    "messages in messages": lambda: b"Subject: prize\n" + b"Content-Type: message/rfc822\n\n" * 10_000,
     "zip bomb": bomb,
     "a line of 100 MB": lambda: b"Subject: prize\n\n" + b"free " * (20 << 20),
     "a header of 100 MB": lambda: b"Subject: " + b"free " * (20 << 20),
     "a spoof of 20 MB": lambda: b"Subject: prize\nX-Deciban: " + b" ham\n" * (4 << 20) + b"\n",
     "HTML of 20 MB": lambda: b"Subject: prize\nContent-Type: text/html\n\n" + b"<a " * (7 << 20),
-    "random bytes": lambda: RANDOM,
-    "random bytes in a mail": lambda: b"Subject: prize\n\n" + RANDOM,
-    "NULs": lambda: b"Subject: prize\n\n" + bytes(10 << 20),
-    "emoji": lambda: b"Subject: prize\n\n" + "👍🏽👨‍👩‍👧".encode() * 100_000,
-    "right to left": lambda: "Subject: פרס\n\n".encode() + "שלום \u202eעולם مرحبا ".encode() * 100_000,
     "a million headers": lambda: b"".join(b"X-%d: prize\n" % i for i in range(1_000_000)) + b"\nfree",
     "a million spoofs": lambda: b"Subject: prize\n" + b"X-Deciban: ham\n" * 1_000_000 + b"\nfree",
 }
@@ -781,13 +767,27 @@ def test_hostile_mail_in_little_memory(name, model, tmp_path):
     (tmp_path / "in.eml").write_bytes(data)
     with (tmp_path / "in.eml").open("rb") as given, (tmp_path / "out.eml").open("wb") as out:
         running = process("mail", "filter", model, program=LIMITED, stdin=given, stdout=out)
-        is_mail = name != "random bytes"
         _, said = done(running, code=running.wait(timeout=60))
-    assert running.returncode in ((0, 1, 2) if is_mail else (3,))
-    assert (said == b"") == is_mail
-    passed = (tmp_path / "out.eml").read_bytes()
+    assert running.returncode in (0, 1, 2)
+    assert said == b""
     expected = b"Subject: prize\n" + data[data.index(b"\n\n") + 1 :] if "spoof" in name else data
-    assert (without(passed) if is_mail else passed) == expected
+    assert without((tmp_path / "out.eml").read_bytes()) == expected
+
+
+def test_odd_mail_passes_through(office):
+    for data in (
+        nested(10_000),
+        b"Subject: prize\n" + b"Content-Type: message/rfc822\n\n" * 10_000,
+        b"Subject: prize\n\n" + RANDOM,
+        b"Subject: prize\n\n" + bytes(10 << 20),
+        b"Subject: prize\n\n" + "👍🏽👨‍👩‍👧".encode() * 100_000,
+        "Subject: פרס\n\n".encode() + "שלום \u202eעולם مرحبا ".encode() * 100_000,
+    ):
+        out, said = deliver("filter", office / "nb.deciban", "--exit-zero", data=data)
+        assert (without(out) == data, said) == (True, "")
+    out, said = deliver("filter", office / "nb.deciban", data=RANDOM, code=3)
+    assert out == RANDOM
+    assert said
 
 
 def test_a_model_that_is_changed_all_the_time_is_always_whole(model):
