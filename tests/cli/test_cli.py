@@ -236,9 +236,10 @@ def test_a_signal_leaves_no_half_of_a_file(tmp_path):
 
 def test_a_signal_that_is_ignored_stays_so():
     code = (
-        "import signal; from deciban.cli.process_exit import exit_on_signals; "
-        "signal.signal(signal.SIGHUP, signal.SIG_IGN); exit_on_signals(); "
-        "print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN, signal.getsignal(signal.SIGTERM) != signal.SIG_DFL)"
+        "from signal import *; from deciban.cli.process_exit import exiting_on_signals\n"
+        "signal(SIGHUP, SIG_IGN)\n"
+        "with exiting_on_signals():\n"
+        "    print(getsignal(SIGHUP) == SIG_IGN, getsignal(SIGTERM) != SIG_DFL)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "True True\n"

@@ -240,7 +240,7 @@ def test_what_an_engine_does_not_do(files, here):
         ("nothere.csv", "there is no file 'nothere.csv'"),
         ("no*.parquet", "no file matches 'no*.parquet'"),
         ("people.csv people.csv", "given twice"),
-        ("people.csv people.parquet", "all files must have one format"),
+        ("people.csv people.parquet", "all files must have the same format"),
         ("people", "--input-format"),
         ("-", "standard input"),
         ("people.csv --skip 1", "--skip: drop --engine"),

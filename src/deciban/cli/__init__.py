@@ -16,10 +16,10 @@ def main() -> None:
             gc.disable()  # there is little to collect, and looking for it takes a twentieth of the time
             raise SystemExit(mail.run(sys.argv[2], sys.argv[3:]))
         from deciban.cli.commands import app
-        from deciban.cli.process_exit import exit_on_signals
+        from deciban.cli.process_exit import exiting_on_signals
 
-        exit_on_signals()
-        app(prog_name="deciban")
+        with exiting_on_signals():
+            app(prog_name="deciban")
     except KeyboardInterrupt:  # during imports; later, commands handle it
         raise SystemExit(130) from None
 

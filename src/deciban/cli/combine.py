@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deciban.cli.options import Json, Model, Quiet, Reading, TargetOptions, with_groups
+import deciban
+from deciban.cli import show
+from deciban.cli.options import Json, Model, OptionGroup, Quiet, Reading, TargetOptions, option, with_groups
 from deciban.cli.progress import watched
+from deciban.lazy import lazy
 
 if TYPE_CHECKING:
     from deciban.data.files.scan import Scan
 
-Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="The model file to write; by default MODEL is replaced.")
-]
+errors, model_rows, storage = map(lazy, ("deciban.errors", "deciban.cli.model_rows", "deciban.persist.storage"))
 
 
 def merge(
@@ -40,77 +41,85 @@ def merge(
       deciban merge january.deciban february.deciban -o both.deciban
       deciban merge january.deciban february.deciban march.deciban -o q1.deciban
     """
-    from deciban.cli.model_rows import label_known, require_able, require_writable, settings_of
-    from deciban.cli.show import print_fitted
-    from deciban.errors import DecibanError, warn
-    from deciban.estimators import load
-
     if len(models) < 2:
         raise typer.BadParameter("merging needs at least two models", param_hint="MODEL")
-    require_writable(output)
-    total = load(models[0])
-    require_able(total, "merge", "be merged: fit one model to all files")
-    label, lossy = label_known(total), False
+    model_rows.require_writable(output)
+    total = deciban.load(models[0])
+    model_rows.require_able(total, "merge", "be merged: fit one model to all files")
+    label, lossy = model_rows.label_known(total), False
     for path in models[1:]:
-        model = load(path)
+        model = deciban.load(path)
         try:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "blocks over several columns")  # warned of once, below
                 merged = total.merge(model)
             lossy = lossy or _drops_joint_blocks(merged, total, model)
-            _require_one_label(label, label_known(model))
-            _require_same_settings(settings_of(total), settings_of(model))
-        except DecibanError as error:
-            raise DecibanError(f"{path}: {error}") from None
-        total, label = merged, label or label_known(model)
+            _require_same(label, total, model)
+        except deciban.DecibanError as error:
+            raise deciban.DecibanError(f"{path}: {error}") from None
+        total, label = merged, label or model_rows.label_known(model)
     total.save(output)
     if lossy:
-        warn(
+        errors.warn(
             "joint blocks of columns that differ between the models were dropped. To keep them, fit the other files "
             "with fit --like and the first model, or add their rows with fit --resume; or refit the weights of the "
             "merged model with refit-weights"
         )
-    print_fitted(total, output, {}, json=json)
+    show.print_fitted(total, output, {}, json=json)
 
 
 def _drops_joint_blocks(merged: Any, *models: Any) -> bool:
-    from deciban.cli.model_rows import joint_blocks
-
-    most = max(len(joint_blocks(model)) for model in models)
-    return "refit_weights" in merged.base_model_.capabilities and len(joint_blocks(merged)) < most
+    most = max(len(model_rows.joint_blocks(model)) for model in models)
+    return "refit_weights" in merged.base_model_.capabilities and len(model_rows.joint_blocks(merged)) < most
 
 
-def _require_one_label(first: str | None, label: str | None) -> None:
-    from deciban.errors import DecibanError
-
-    if None not in (first, label) and first != label:
-        raise DecibanError(f"its label is {label!r}, that of the first model {first!r}: merge models of one label")
-
-
-def _require_same_settings(first: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    from deciban.errors import DecibanError
-
-    for name, value in settings.items():
-        if not _same(value, first[name]):
-            raise DecibanError(f"its {name} is {value!r}, that of the first model {first[name]!r}: fit both alike")
-
-
-def _same(a: Any, b: Any) -> bool:
+def _require_same(first_label: str | None, first: Any, model: Any) -> None:
+    """Raises an error if the label or a setting of a model is another than that of the first."""
     import numpy as np
 
-    return np.array_equal(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else bool(a == b)
+    label = model_rows.label_known(model)
+    if None not in (first_label, label) and first_label != label:
+        raise deciban.DecibanError(
+            f"its label is {label!r}, that of the first model {first_label!r}: merge models of one label"
+        )
+    known = model_rows.settings_of(first)
+    for name, value in model_rows.settings_of(model).items():
+        arrays = isinstance(value, np.ndarray) or isinstance(known[name], np.ndarray)
+        if not (np.array_equal(value, known[name]) if arrays else value == known[name]):
+            raise deciban.DecibanError(
+                f"its {name} is {value!r}, that of the first model {known[name]!r}: fit both alike"
+            )
+
+
+class Update(OptionGroup):
+    """A model file that is changed by labelled rows."""
+
+    model: Model
+    rows: Annotated[list[Path], typer.Argument(metavar="ROWS", help="Files of labelled rows, or -.")]
+    target: TargetOptions
+    reading: Reading
+    output: Path | None = option("--output", "-o", help="The model file to write; by default MODEL is replaced.")
+    json: Json = False
+    quiet: Quiet = False
+
+    @contextmanager
+    def opened(self, method: str, purpose: str) -> Iterator[tuple[Any, Scan, str]]:
+        """A model that has the method, rows for it, and their label; the model is saved at the end, and locked."""
+        path = self.output or self.model
+        model_rows.require_writable(path)
+        with storage.locked(path):
+            model, scan = deciban.load(self.model), self.reading.scan(self.rows)
+            model_rows.require_writable(path, [part.path for part in scan.fragments])
+            with watched(scan, quiet=self.quiet):
+                model_rows.require_able(model, method, purpose)
+                label = model_rows.label_for(model, scan, self.target.label)
+                yield model, model_rows.prepared(scan, label, self.target), label
+                model.save(path)
+        show.print_fitted(model, path, {}, json=self.json)
 
 
 @with_groups
-def forget(
-    model: Model,
-    rows: Annotated[list[Path], typer.Argument(metavar="ROWS", help="Files of the rows to forget, or -.")],
-    target: TargetOptions,
-    reading: Reading,
-    output: Output = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+def forget(update: Update) -> None:
     """Remove training rows from a model, exactly: its counts are as if it had never seen them.
 
     naive-bayes, lda and qda equal a fit without these rows.
@@ -126,45 +135,14 @@ def forget(
       deciban forget people.deciban leavers.csv
       deciban forget people.deciban leavers.csv --label evade -o without.deciban
     """
-    from deciban.cli.model_rows import label_for, prepared, require_able
-    from deciban.cli.show import print_fitted
-
-    path = output or model
-    with _updated(model, reading, rows, path, quiet=quiet) as (loaded, scan):
-        require_able(loaded, "forget", "forget: fit again, without these rows")
-        column = label_for(loaded, scan, target.label)
-        loaded.forget(prepared(scan, column, target), column, sample_weight=target.weight)
-    print_fitted(loaded, path, {}, json=json)
-
-
-@contextmanager
-def _updated(
-    model: Path, reading: Reading, rows: Sequence[Path], path: Path, *, quiet: bool
-) -> Iterator[tuple[Any, Scan]]:
-    """A model to change, and rows; it is saved at the end, and locked until then."""
-    from deciban.cli.model_rows import require_writable
-    from deciban.estimators import load
-    from deciban.persist.storage import locked
-
-    require_writable(path)
-    with locked(path):
-        loaded, scan = load(model), reading.scan(rows)
-        require_writable(path, [part.path for part in scan.fragments])
-        with watched(scan, quiet=quiet):
-            yield loaded, scan
-            loaded.save(path)
+    with update.opened("forget", "forget: fit again, without these rows") as (model, rows, label):
+        model.forget(rows, label, sample_weight=update.target.weight)
 
 
 @with_groups
 def refit_weights(
-    model: Model,
-    rows: Annotated[list[Path], typer.Argument(metavar="ROWS", help="Files of labelled rows, or -.")],
-    target: TargetOptions,
-    reading: Reading,
-    output: Output = None,
+    update: Update,
     held_out: Annotated[bool, typer.Option("--held-out", help="The model was not trained on these rows.")] = False,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Refit the weights of evidence, after a model was trained on more rows, merged, or made to forget rows.
 
@@ -175,20 +153,13 @@ def refit_weights(
       deciban refit-weights both.deciban january.csv february.csv
       deciban refit-weights both.deciban march.csv --held-out -o better.deciban
     """
-    from deciban.cli.model_rows import label_for, prepared, require_able, require_rows
-    from deciban.cli.show import print_fitted
-    from deciban.errors import DecibanError, NegativeEvidence
-
-    path = output or model
-    with _updated(model, reading, rows, path, quiet=quiet) as (loaded, scan):
-        only = "only an EvidenceClassifier that is not calibrated has weights"
-        require_able(loaded, "refit_weights", f"have its weights refitted: {only}")
-        require_rows(loaded, "refit weights for")
-        column = label_for(loaded, scan, target.label)
-        stream = prepared(scan, column, target)
+    purpose = "have its weights refitted: only an EvidenceClassifier that is not calibrated has weights"
+    with update.opened("refit_weights", purpose) as (model, rows, label):
+        model_rows.require_rows(model, "refit weights for")
         try:
-            loaded.refit_weights(stream, column, sample_weight=target.weight, held_out=held_out)
-        except NegativeEvidence as error:
+            model.refit_weights(rows, label, sample_weight=update.target.weight, held_out=held_out)
+        except deciban.NegativeEvidence as error:
             problem = str(error).partition(":")[0]
-            raise DecibanError(f"{problem}: give training rows of the model, or --held-out for others") from None
-    print_fitted(loaded, path, {}, json=json)
+            raise deciban.DecibanError(
+                f"{problem}: give training rows of the model, or --held-out for others"
+            ) from None

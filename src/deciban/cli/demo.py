@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import typer
+
+import deciban
 
 REFUND = ["Yes", "No", "No", "Yes", "No", "No", "Yes", "No", "No", "No"]
 STATUS = ["Single", "Married", "Single", "Married", "Divorced", "Married", "Divorced", "Single", "Married", "Single"]
@@ -20,43 +20,36 @@ def demo() -> None:
       deciban demo
       deciban demo | less
     """
-    show(typer.echo)
+    _mixed_table()
+    _iris()
 
 
-def show(write: Callable[[str], None]) -> None:
-    """Writes the demonstration, a paragraph at a time."""
-    for part in (_mixed_table, _iris):
-        part(write)
-
-
-def _mixed_table(write: Callable[[str], None]) -> None:
+def _mixed_table() -> None:
     import numpy as np
     import pyarrow as pa
 
-    from deciban.estimators import NaiveBayes
-
     people = pa.table({"Refund": REFUND, "Status": STATUS, "Income": INCOME, "Evade": EVADE})
-    write("TEN PEOPLE: text and numbers in one table. Who evades taxes?\n")
-    model = NaiveBayes(smoothing=0).fit(people, "Evade")
-    write(str(model.summary()))
+    typer.echo("TEN PEOPLE: text and numbers in one table. Who evades taxes?\n")
+    model = deciban.NaiveBayes(smoothing=0).fit(people, "Evade")
+    typer.echo(str(model.summary()))
     person = pa.table({"Refund": ["No"], "Status": ["Divorced"], "Income": [120]})
     joint = np.exp(model.predict_joint_log_proba(person)[0])
-    write("\nA new person: no refund, divorced, income 120. Joint probabilities, by maximum likelihood:")
-    for label, p in zip(model.classes_, joint, strict=True):
-        write(f"  {label:<4} {p:.10e}")
-    write(f"Predicted: {model.predict(person)[0]}\n")
-    write(str(model.explain(person)))
-    write("\nForget the last two people, exactly:")
+    typer.echo("\nA new person: no refund, divorced, income 120. Joint probabilities, by maximum likelihood:")
+    for label, likelihood in zip(model.classes_, joint, strict=True):
+        typer.echo(f"  {label:<4} {likelihood:.10e}")
+    typer.echo(f"Predicted: {model.predict(person)[0]}\n")
+    typer.echo(str(model.explain(person)))
+    typer.echo("\nForget the last two people, exactly:")
     model.forget(people.slice(8), "Evade")
-    write(f"  {model.class_count_.sum():g} rows left; P(Yes | that person) = {model.predict_proba(person)[0, 1]:.3g}\n")
+    typer.echo(
+        f"  {model.class_count_.sum():g} rows left; P(Yes | that person) = {model.predict_proba(person)[0, 1]:.3g}\n"
+    )
 
 
-def _iris(write: Callable[[str], None]) -> None:
+def _iris() -> None:
     import numpy as np
     import pyarrow as pa
     from sklearn.datasets import load_iris
-
-    from deciban.estimators import GaussianDiscriminant, NaiveBayes
 
     iris = load_iris()
     labels = np.array([str(name) for name in iris.target_names])[iris.target]
@@ -65,18 +58,18 @@ def _iris(write: Callable[[str], None]) -> None:
     rows = np.random.default_rng(2).permutation(len(labels))
     train, test = rows[:100], rows[100:]
     X_train, X_test = flowers.take(train), flowers.take(test)
-    write("IRIS: 100 flowers to train on, 50 to test on.\n")
-    naive = NaiveBayes().fit(X_train, labels[train])
-    write(str(naive.summary()))
-    write("")
+    typer.echo("IRIS: 100 flowers to train on, 50 to test on.\n")
+    naive = deciban.NaiveBayes().fit(X_train, labels[train])
+    typer.echo(str(naive.summary()))
+    typer.echo("")
     models = {
         "naive Bayes": naive,
-        "shared covariance": GaussianDiscriminant().fit(X_train, labels[train]),
-        "covariance per class": GaussianDiscriminant("per-class").fit(X_train, labels[train]),
+        "shared covariance": deciban.GaussianDiscriminant().fit(X_train, labels[train]),
+        "covariance per class": deciban.GaussianDiscriminant("per-class").fit(X_train, labels[train]),
     }
     for name, model in models.items():
         correct = model.predict(X_test) == labels[test]
-        write(f"{name:<21} {correct.sum()} of {len(test)} correct, {model.n_parameters_} parameters")
+        typer.echo(f"{name:<21} {correct.sum()} of {len(test)} correct, {model.n_parameters_} parameters")
     least_certain = int(np.argmin(naive.predict_proba(X_test).max(axis=1)))
-    write(f"\nThe flower that naive Bayes is least certain of is {labels[test][least_certain]}:")
-    write(str(naive.explain(X_test.slice(least_certain, 1))))
+    typer.echo(f"\nThe flower that naive Bayes is least certain of is {labels[test][least_certain]}:")
+    typer.echo(str(naive.explain(X_test.slice(least_certain, 1))))

@@ -28,11 +28,9 @@ def engine_files(engine: str, data: Sequence[str], reading: Reading, *, quiet: b
     from deciban.engines.engine_files import FORMATS as SUPPORTED
     from deciban.engines.engine_files import format_of
 
-    refuse({"--skip": reading.skip, "--labels": reading.labels})
-    if reading.input_format in FORMATS and reading.input_format not in SUPPORTED:
-        refuse({f"--input-format {reading.input_format}": True})
-    if "-" in data:
-        refuse({"- (standard input)": True})
+    unknown = reading.input_format in FORMATS and reading.input_format not in SUPPORTED
+    refuse({"--skip": reading.skip, "--labels": reading.labels, f"--input-format {reading.input_format}": unknown})
+    refuse({"- (standard input)": "-" in data})
     try:
         format = format_of(data, reading.input_format)
     except DecibanError as error:
@@ -41,7 +39,7 @@ def engine_files(engine: str, data: Sequence[str], reading: Reading, *, quiet: b
         cluster = import_module(f"deciban.engines.{engine}_cluster")
         shown = not quiet and sys.stderr.isatty()
         with cluster.session(dashboard=shown) as session, _watched(session, shown=shown):
-            files: EngineFiles = cluster.read_files(data, format, reading.asked, reading.encoding)
+            files: EngineFiles = cluster.read_files(data, format, reading.csv_options, reading.encoding)
             categories = columns_named(files.names, reading.category, "--category")
             yield files.with_types(dict.fromkeys(categories, "text"))
     except ImportError as error:

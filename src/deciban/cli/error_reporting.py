@@ -12,7 +12,8 @@ from typing import Any, NoReturn, ParamSpec
 
 import typer
 
-from deciban.cli.process_exit import discard_stdout, os_error_message
+import deciban
+from deciban.cli.process_exit import discard_stdout, os_error_message, say
 
 P = ParamSpec("P")
 
@@ -37,19 +38,13 @@ def reported(command: Callable[P, None]) -> Callable[P, None]:
             except MemoryError:
                 fail("out of memory")
             except ValueError as error:
-                from deciban.errors import DecibanError
-
-                if not isinstance(error, DecibanError):
+                if not isinstance(error, deciban.DecibanError):
                     raise
                 fail(str(error))
             finally:
                 printer.finish()
 
     return run
-
-
-def say(message: str) -> None:
-    typer.echo(f"deciban: {message}", err=True)
 
 
 def fail(message: str, code: int = 1) -> NoReturn:
@@ -61,17 +56,14 @@ class WarningPrinter:
     """Prints each kind of warning once: the batches of a long file often repeat one with other numbers."""
 
     def __init__(self) -> None:
-        from deciban.errors import DecibanWarning
-
-        self.kind = DecibanWarning
         self.first: dict[str, str] = {}
         self.repeats = Counter[str]()
         self.default = warnings.showwarning
-        warnings.simplefilter("always", DecibanWarning)
+        warnings.simplefilter("always", deciban.DecibanWarning)
         warnings.showwarning = self.show
 
     def show(self, message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        if not issubclass(category, self.kind):
+        if not issubclass(category, deciban.DecibanWarning):
             self.default(message, category, *where, **more)
             return
         pattern = re.sub(r"\d+ rows? (is|are)", "rows are", str(message))

@@ -6,8 +6,12 @@ import warnings
 
 import typer
 
+import deciban
 from deciban.cli.options import Data, Json, Model, Quiet, Reading, TargetOptions, with_groups
 from deciban.cli.progress import watched
+from deciban.lazy import lazy
+
+json_output, model_rows = map(lazy, ("deciban.cli.json_output", "deciban.cli.model_rows"))
 
 
 @with_groups
@@ -23,24 +27,20 @@ def evaluate(
       deciban evaluate people.deciban later.csv
       deciban evaluate people.deciban later.csv --label evade --json
     """
-    from deciban.cli.json_output import evaluation_object, print_object
-    from deciban.cli.model_rows import for_model, label_for, prepared, require_known, require_rows
-    from deciban.estimators import load
-    from deciban.evaluation.cross_validation import evaluate as evaluated
     from deciban.evaluation.evaluation_rows import require_model
 
-    loaded = load(model)
+    loaded = deciban.load(model)
     require_model(loaded, type(loaded).__name__)
-    require_rows(loaded, "predict from")
+    model_rows.require_rows(loaded, "predict from")
     scan = reading.scan(data)
     with watched(scan, quiet=quiet), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "no label is a class of the model")  # an error, below
-        column = label_for(loaded, scan, target.label)
-        stream = for_model(loaded, prepared(scan, column, target), column, target.weight)
-        result = evaluated(loaded, stream, column, target.weight)
+        column = model_rows.label_for(loaded, scan, target.label)
+        stream = model_rows.for_model(loaded, model_rows.prepared(scan, column, target), column, target.weight)
+        result = deciban.evaluate(loaded, stream, column, target.weight)
     labels = [level for level, count in zip(result.classes, result.count, strict=True) if count]
-    require_known(labels, loaded.classes_.tolist())
+    model_rows.require_known(labels, loaded.classes_.tolist())
     if json:
-        print_object(evaluation_object(result))
+        json_output.print_object(json_output.evaluation_object(result))
     else:
         typer.echo(str(result))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deciban.cli.options import Data, Json, Model, Reading, with_groups
+import deciban
+from deciban.cli.options import Data, Json, Model, Reading, choice, with_groups
+from deciban.lazy import lazy
 
 if TYPE_CHECKING:
     from deciban.data.arrow import TableFrame
@@ -17,12 +18,7 @@ if TYPE_CHECKING:
     from deciban.display.explanation import Explanation
     from deciban.types import Level
 
-
-class Lines(StrEnum):
-    """What each line of an explanation is about."""
-
-    column = "column"
-    pair = "pair"
+json_output, model_rows = map(lazy, ("deciban.cli.json_output", "deciban.cli.model_rows"))
 
 
 @with_groups
@@ -35,9 +31,10 @@ def explain(
         str | None, typer.Option("--pos-label", help="The class to explain (default: the predicted one).")
     ] = None,
     against: Annotated[str | None, typer.Option(help="The class to compare with (default: the runner-up).")] = None,
-    by: Annotated[Lines, typer.Option(help="Split evidence of pairs between both columns, or list pairs.")] = (
-        Lines.column
-    ),
+    by: Annotated[
+        str,
+        choice("--by", among=["column", "pair"], help="Split the evidence of pairs between columns, or list pairs."),
+    ] = "column",
     json: Json = False,
 ) -> None:
     """Explain predictions: the decibans that each feature adds for one class against another.
@@ -49,31 +46,31 @@ def explain(
       deciban explain people.deciban new.csv --row 0
       deciban explain people.deciban new.csv --row 0 --pos-label Yes --json
     """
-    from deciban.cli.json_output import print_object
-    from deciban.cli.model_rows import class_named, columns_for, require_able, require_rows
-    from deciban.estimators import load
-
-    loaded = load(model)
-    require_able(loaded, "explain", "be explained in decibans")
-    require_rows(loaded, "explain")
-    target, other = class_named(loaded, pos_label, "--pos-label"), class_named(loaded, against, "--against")
+    loaded = deciban.load(model)
+    model_rows.require_able(loaded, "explain", "be explained in decibans")
+    model_rows.require_rows(loaded, "explain")
+    target = model_rows.class_named(loaded, pos_label, "--pos-label")
+    other = model_rows.class_named(loaded, against, "--against")
     numbers = list(dict.fromkeys(row))
-    stream = columns_for(loaded, reading.scan(data))
-    frame = rows_numbered(stream, numbers)
-    explanation = _explained(loaded, stream, frame, numbers, by.value)
+    stream = model_rows.columns_for(loaded, reading.scan(data))
+    frame = _rows_numbered(stream, numbers)
+    with stream.error_context():
+        try:
+            explanation: Explanation = loaded.explain(frame, by=by)
+        except deciban.RowError as error:
+            raise deciban.RowError(error.where, numbers[error.row], error.problem) from None
     if json:
-        print_object([_object(explanation, i, n, target, other) for i, n in enumerate(numbers)])
+        json_output.print_object([_object(explanation, i, n, target, other) for i, n in enumerate(numbers)])
         return
     texts = (explanation.text(i, target, other).partition(":")[2] for i in range(len(numbers)))
     typer.echo("\n\n".join(f"row {n}:{text}" for n, text in zip(numbers, texts, strict=True)))
 
 
-def rows_numbered(stream: Scan, numbers: Sequence[int]) -> TableFrame:
-    """Rows by number, in the order given; nothing is read beyond the last of them."""
+def _rows_numbered(stream: Scan, numbers: Sequence[int]) -> TableFrame:
+    """Rows by number, in this order; nothing is read beyond the last of them."""
     import pyarrow as pa
 
     from deciban.data.stream import retry_with_wider_types
-    from deciban.errors import DecibanError
 
     def find() -> tuple[dict[int, Any], int]:
         rows: dict[int, Any] = {}
@@ -89,19 +86,8 @@ def rows_numbered(stream: Scan, numbers: Sequence[int]) -> TableFrame:
     rows, count = retry_with_wider_types(find)
     for n in numbers:
         if n not in rows:
-            raise DecibanError(f"--row {n}: there are only {count} rows, numbered from 0")
+            raise deciban.DecibanError(f"--row {n}: there are only {count} rows, numbered from 0")
     return replace(stream.empty, table=pa.concat_tables([rows[n] for n in numbers]))
-
-
-def _explained(model: Any, stream: Scan, frame: TableFrame, numbers: Sequence[int], by: str) -> Explanation:
-    from deciban.errors import RowError
-
-    with stream.error_context():
-        try:
-            explanation: Explanation = model.explain(frame, by=by)
-        except RowError as error:
-            raise RowError(error.where, numbers[error.row], error.problem) from None
-    return explanation
 
 
 def _object(explanation: Explanation, i: int, row: int, pos_label: Level, other: Level) -> dict[str, Any]:

@@ -3,22 +3,54 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deciban.cli.model_kinds import DEFAULT, KINDS, ModelSettings, family_words, model_choice, model_option, option_for
-from deciban.cli.options import Data, Json, Quiet, Reading, TargetOptions, choice, with_groups
+import deciban
+from deciban.cli.model_kinds import DEFAULT, KINDS, ModelSettings, family_words, model_option, option_for
+from deciban.cli.options import Data, Json, OptionGroup, Quiet, Reading, TargetOptions, choice, option, with_groups
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from deciban.evaluation import Evaluation
+evaluation_option = partial(option, rich_help_panel="Evaluation")
 
-quality_option = partial(typer.Option, rich_help_panel="Evaluation")
+
+class ModelPlan(OptionGroup):
+    """A new model: its kind and settings, its columns, and how it is evaluated."""
+
+    text: list[str] | None = option(metavar="COL,COL", help="Columns of documents (for mail: all columns). Repeatable.")
+    drop: list[str] | None = option(metavar="COL,COL", help="Columns to drop. Repeatable.")
+    model: str | None = model_option("--model", among=KINDS, help=f"The model (default {DEFAULT}).")
+    columns: list[str] | None = model_option(
+        metavar="COL=FAMILY",
+        help="How to read a column: a=category,b=number; for naive-bayes also its family: "
+        f"{', '.join(family_words())}. Repeatable.",
+    )
+    settings: ModelSettings
+    calibrate: str | None = model_option(
+        "--calibrate",
+        among=["temperature", "isotonic"],
+        help="Calibrate the probabilities by cross-validation; reads all rows into memory.",
+    )
+    folds: int | None = evaluation_option(
+        help="Cross-validate with this many folds; reads all rows into memory, unless --engine is given.", min=2
+    )
+    loo: bool = evaluation_option("--loo", default=False, help="Evaluate by leave-one-out; reads all rows into memory.")
+
+    @property
+    def kind(self) -> str:
+        return self.model or DEFAULT
+
+    @property
+    def given(self) -> list[str]:
+        """The options that were given."""
+        own = [f"--{each.name}" for each in fields(self) if each.name != "settings" and getattr(self, each.name)]
+        return own + [option_for(parameter) for parameter in self.settings.params]
 
 
 @with_groups
@@ -39,11 +71,6 @@ def fit(
     label_from_folder: Annotated[
         bool, typer.Option("--label-from-folder", help="For mail and texts: the label is the folder below DATA.")
     ] = False,
-    text: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COL,COL", help="Columns of documents (for mail: all columns). Repeatable."),
-    ] = None,
-    drop: Annotated[list[str] | None, typer.Option(metavar="COL,COL", help="Columns to drop. Repeatable.")] = None,
     engine: Annotated[
         str | None,
         choice(
@@ -52,33 +79,7 @@ def fit(
             help="Fit on a cluster, or on this machine's cores: DATA may be s3://..., hdfs://... and folders of files.",
         ),
     ] = None,
-    model: Annotated[str | None, model_choice("--model", among=KINDS, help=f"The model (default {DEFAULT}).")] = None,
-    columns: Annotated[
-        list[str] | None,
-        model_option(
-            metavar="COL=FAMILY",
-            help="How to read a column: a=category,b=number; for naive-bayes also its family: "
-            f"{', '.join(family_words())}. Repeatable.",
-        ),
-    ] = None,
-    settings: ModelSettings,
-    calibrate: Annotated[
-        str | None,
-        model_choice(
-            "--calibrate",
-            among=["temperature", "isotonic"],
-            help="Calibrate the probabilities by cross-validation; reads all rows into memory.",
-        ),
-    ] = None,
-    folds: Annotated[
-        int | None,
-        quality_option(
-            help="Cross-validate with this many folds; reads all rows into memory, unless --engine is given.", min=2
-        ),
-    ] = None,
-    loo: Annotated[
-        bool, quality_option("--loo", help="Evaluate by leave-one-out; reads all rows into memory.")
-    ] = False,
+    plan: ModelPlan,
     reading: Reading,
     json: Json = False,
     quiet: Quiet = False,
@@ -100,21 +101,24 @@ def fit(
       deciban fit people.csv --label evade -o people.deciban
       deciban fit more.csv --resume people.deciban
     """
-    from deciban.cli.fitting import ModelPlan, fit_like, fit_new, opened, resumed
+    from deciban.cli.fitting import fit_like, fit_new, opened, resumed
     from deciban.cli.show import print_fitted
     from deciban.persist.storage import locked
 
     if resume is not None and like is not None:
         raise typer.BadParameter("--resume adds rows to a model, --like fits another one: use only one of them")
-    if resume is not None or like is not None:
-        others = {"--model": model, "--columns": columns, "--drop": drop, "--calibrate": calibrate, "--folds": folds}
-        changed = [option for option, value in {**others, "--text": text, "--loo": loo}.items() if value]
-        _refuse_changes("--like" if resume is None else "--resume", [*changed, *map(option_for, settings.params)])
+    if (resume is not None or like is not None) and plan.given:
+        known = "--resume" if resume is not None else "--like"
+        does = "continues with a model as it is" if resume is not None else "reads columns as a model does"
+        raise deciban.DecibanError(f"{known} {does}: drop {', '.join(plan.given)}, or fit without {known}")
     if engine is not None:
         from deciban.cli.engine_runs import refuse
 
-        refuse({"--label-from-folder": label_from_folder, "--calibrate": calibrate, "--loo": loo})
-    target = replace(target, label=_label(target.label, reading, label_from_folder))
+        refuse({"--label-from-folder": label_from_folder, "--calibrate": plan.calibrate, "--loo": plan.loo})
+    if label_from_folder and target.label is not None:
+        raise typer.BadParameter("the label is the folder or a column: drop --label", param_hint="--label-from-folder")
+    default = "folder" if label_from_folder else None if reading.labels is None else "label"
+    target = replace(target, label=default if target.label is None else target.label)
     path = output or resume
     if path is None:
         raise typer.BadParameter("a new model needs a file to write to", param_hint="--output / -o")
@@ -122,7 +126,7 @@ def fit(
         raise typer.BadParameter(
             "a new model needs a label column; for mail, use --label-from-folder", param_hint="--label"
         )
-    evaluations: Mapping[str, Evaluation] = {}
+    evaluations: Mapping[str, deciban.Evaluation] = {}
     with ExitStack() as stack:
         with opened(data, reading, path, engine, quiet=quiet) as scan:
             if resume is not None:
@@ -131,23 +135,6 @@ def fit(
             elif like is not None:
                 fitted = fit_like(like, scan, target)
             else:
-                plan = ModelPlan(model or DEFAULT, settings.params, columns, text, drop, calibrate, folds, loo)
                 fitted, evaluations = fit_new(plan, scan, target)
         fitted.save(path)  # after the cluster is closed, which takes seconds: Ctrl-C until then writes nothing
     print_fitted(fitted, path, evaluations, json=json)
-
-
-def _label(label: str | None, reading: Reading, from_folder: bool) -> str | None:
-    if not from_folder:
-        return "label" if label is None and reading.labels is not None else label
-    if label is not None:
-        raise typer.BadParameter("the label is the folder or a column: drop --label", param_hint="--label-from-folder")
-    return "folder"
-
-
-def _refuse_changes(option: str, changes: list[str]) -> None:
-    from deciban.errors import DecibanError
-
-    if changes:
-        does = "continues with a model as it is" if option == "--resume" else "reads columns as a model does"
-        raise DecibanError(f"{option} {does}: drop {', '.join(changes)}, or fit without {option}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from deciban.cli.fit import ModelPlan
 from deciban.cli.model_kinds import KINDS, cell_type, model_of, words_of
 from deciban.cli.model_rows import for_model, label_for, prepared, require_able, require_writable
 from deciban.cli.options import Reading, TargetOptions, columns_named, label_named, require_column
@@ -22,20 +22,6 @@ from deciban.evaluation import Evaluation, cross_validate
 
 if TYPE_CHECKING:
     from deciban.engines.engine_files import EngineFiles
-
-
-@dataclass(frozen=True)
-class ModelPlan:
-    """A model to fit, from which columns, and how to evaluate it."""
-
-    kind: str
-    params: Mapping[str, str]
-    columns: Sequence[str] | None
-    text: Sequence[str] | None
-    drop: Sequence[str] | None
-    calibrate: str | None
-    folds: int | None
-    loo: bool
 
 
 @contextmanager
@@ -73,7 +59,7 @@ def fit_new(plan: ModelPlan, scan: Scan | EngineFiles, target: TargetOptions) ->
     words = _words(plan, scan, features)
     types = {column: cell_type(word) for column, word in words.items()}
     scan = scan.with_types({column: known for column, known in types.items() if known})
-    model = model_of(plan.kind, plan.params, words, plan.calibrate)
+    model = model_of(plan.kind, plan.settings.params, words, plan.calibrate)
     if not isinstance(scan, Scan):
         from deciban.cli.engine_runs import fit_distributed
 
@@ -84,7 +70,15 @@ def fit_new(plan: ModelPlan, scan: Scan | EngineFiles, target: TargetOptions) ->
         raise DecibanError(
             f"a model of kind {type(model).__name__} cannot leave rows out: use --folds instead of --loo"
         )
-    return model, _fit_in_memory(model, scan, label, weight, folds=plan.folds, loo=plan.loo)
+    frame = read_table(scan)
+    evaluations = {}
+    with scan.error_context():
+        model.fit(frame, label, sample_weight=weight)
+        if plan.folds:
+            evaluations["folds"] = cross_validate(model, frame, label, plan.folds, sample_weight=weight)
+        if plan.loo:
+            evaluations["leave_one_out"] = model.leave_one_out(frame, label, weight)
+    return model, evaluations
 
 
 def _words(plan: ModelPlan, scan: Scan | EngineFiles, features: list[str]) -> dict[str, str]:
@@ -96,20 +90,6 @@ def _words(plan: ModelPlan, scan: Scan | EngineFiles, features: list[str]) -> di
     if isinstance(scan, Scan) and any(isinstance(part, Mailboxes) for part in scan.fragments):
         return dict.fromkeys(features, "text") | words
     return words
-
-
-def _fit_in_memory(
-    model: Any, scan: Scan, label: str, weight: str | None, *, folds: int | None, loo: bool
-) -> dict[str, Evaluation]:
-    frame = read_table(scan)
-    evaluations = {}
-    with scan.error_context():
-        model.fit(frame, label, sample_weight=weight)
-        if folds:
-            evaluations["folds"] = cross_validate(model, frame, label, folds, sample_weight=weight)
-        if loo:
-            evaluations["leave_one_out"] = model.leave_one_out(frame, label, weight)
-    return evaluations
 
 
 def resumed(path: Path, scan: Scan | EngineFiles, target: TargetOptions) -> Any:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
-from deciban.cli.mail_input import say
+from deciban.cli.process_exit import discard_stdout, os_error_message, say
 
 COMMANDS = {
     "filter": "Classify mail: print a line per file, or pass the mail on with an X-Deciban header.",
@@ -45,7 +46,6 @@ def is_mail_command(arguments: Sequence[str]) -> bool:
 
 def run(command: str, arguments: Sequence[str]) -> int:
     """Runs a command and returns its exit code."""
-    from deciban.cli.process_exit import discard_stdout, os_error_message
     from deciban.errors import DecibanError
 
     options = parser_of(command).parse_intermixed_args(arguments)  # files may follow options
@@ -104,13 +104,8 @@ def parser_of(command: str) -> argparse.ArgumentParser:
     parser.add_argument("--bulk", "-b", action="store_true", help="read file names from standard input")
     parser.add_argument("--json", action="store_true", help="print a JSON object for each mail")
     parser.add_argument("--pos-label", metavar="CLASS", help="the class of exit code 0 (default spam)")
-    parser.add_argument(
-        "--sure",
-        type=_probability,
-        default=0.9,
-        metavar="P",
-        help="a class is unsure below this probability (default %(default)s)",
-    )
+    sure = "a class is unsure below this probability (default %(default)s)"
+    parser.add_argument("--sure", type=_probability, default=0.9, metavar="P", help=sure)
     parser.add_argument("--exit-zero", action="store_true", help="exit with 0 whatever the class; errors exit with 3")
     return parser
 
@@ -122,10 +117,7 @@ def _class_name(text: str) -> str:
 
 
 def _probability(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value <= 1.0:
-        raise argparse.ArgumentTypeError(f"must be a probability from 0 to 1, not {text!r}")
-    return value
+    with suppress(ValueError):
+        if 0.0 <= float(text) <= 1.0:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"must be a probability from 0 to 1, not {text!r}")

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from deciban.cli.mail import FAILED, OTHER, POSITIVE, UNSURE
-from deciban.cli.mail_input import batches, mails_of, names_from_stdin, read_stdin, say, split_mbox
+from deciban.cli.mail_input import batches, mails_of, names_from_stdin, read_stdin, split_mbox
 from deciban.cli.mail_verdict import as_header, as_json, as_line, with_header
+from deciban.cli.process_exit import say
 
 if TYPE_CHECKING:
     import argparse
@@ -28,8 +29,7 @@ def filter_mail(options: argparse.Namespace) -> int:
         return _filter_mbox(options, data)
     output = data
     try:
-        mail, verdict = _classified(_loaded(options), data)
-        output = _passed_on(options, data, mail, verdict)
+        output, verdict = _passed_on(options, _loaded(options), data)
         return _exit_code(verdict, options)
     finally:  # after any error: no mail is lost
         if not options.json or output is not data:
@@ -81,8 +81,7 @@ def _filter_mbox(options: argparse.Namespace, data: bytes) -> int:
         for number, (mail, separator) in enumerate(split_mbox(data), 1):
             output = b"" if options.json else mail + separator
             try:
-                parsed, verdict = _classified(model, mail)
-                output = _passed_on(options, mail, parsed, verdict) + (b"" if options.json else separator)
+                output = _passed_on(options, model, mail)[0] + (b"" if options.json else separator)
             except NotMail as error:
                 say(f"mail {number}: {error}")
                 failed = True
@@ -107,17 +106,15 @@ def _loaded(options: argparse.Namespace) -> Filter:
     return model
 
 
-def _classified(model: Filter, data: bytes) -> tuple[Mail, Verdict]:
+def _passed_on(options: argparse.Namespace, model: Filter, data: bytes) -> tuple[bytes, Verdict]:
+    """A mail with its header, or the JSON for it, and the verdict."""
     from deciban.data.files.mail_message import parse
 
     mail = parse(data)
-    return mail, model.classify([mail.texts])[0]
-
-
-def _passed_on(options: argparse.Namespace, data: bytes, mail: Mail, verdict: Verdict) -> bytes:
+    verdict = model.classify([mail.texts])[0]
     if options.json:
-        return as_json(verdict, options.sure, None, mail)
-    return with_header(data, as_header(verdict, options.sure))
+        return as_json(verdict, options.sure, None, mail), verdict
+    return with_header(data, as_header(verdict, options.sure)), verdict
 
 
 def _exit_code(verdict: Verdict, options: argparse.Namespace) -> int:

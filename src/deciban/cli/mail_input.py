@@ -61,8 +61,3 @@ def batches(mails: Iterable[tuple[str, Mail | None]]) -> Iterator[list[tuple[str
             yield batch
             batch, size = [], 0
     yield batch
-
-
-def say(message: str) -> None:
-    if sys.stderr is not None:  # print would take standard output instead
-        print(f"deciban: {message}", file=sys.stderr)

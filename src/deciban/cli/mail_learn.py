@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from deciban.cli.mail import FAILED
-from deciban.cli.mail_input import mails_of, say
-from deciban.cli.process_exit import exit_on_signals
+from deciban.cli.mail_input import mails_of
+from deciban.cli.process_exit import exiting_on_signals, say
 from deciban.data.files.mail_message import NotMail, parse
 from deciban.errors import DecibanError
 
@@ -35,7 +33,7 @@ def learn_or_forget(options: argparse.Namespace) -> int:
                 skipped += 1
     if not mails:
         raise DecibanError(f"there is no mail to {options.command}")
-    with _exiting_on_signals(), locked(options.model):
+    with exiting_on_signals(), locked(options.model):
         new = not forgets and not os.path.exists(options.model)
         model = Filter.new() if new else Filter.load(options.model)
         changed = model.forget(mails, options.label) if forgets else model.learn(mails, options.label)
@@ -43,15 +41,3 @@ def learn_or_forget(options: argparse.Namespace) -> int:
     if new:
         say(f"{options.model} is a new model: naive Bayes for mail")
     return FAILED if skipped else 0
-
-
-@contextmanager
-def _exiting_on_signals() -> Iterator[None]:
-    import signal
-
-    handled = exit_on_signals()
-    try:
-        yield
-    finally:
-        for number in handled:
-            signal.signal(number, signal.SIG_DFL)

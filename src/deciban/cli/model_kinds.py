@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
-from importlib import import_module
 from math import inf
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-import typer
-
-from deciban.cli.options import OptionGroup, choice, require_column
+import deciban
+from deciban.cli.options import OptionGroup, option, require_column
 from deciban.families import FAMILIES
 
-MODEL = "Model"  # the heading of these options in the help
 CELL_TYPES: dict[str, Literal["number", "text"]] = {"number": "number", "text": "text", "category": "text"}
 
 
@@ -36,8 +33,7 @@ def cell_type(word: str) -> Literal["number", "text"] | None:
 
 
 def _family(word: str) -> Any:
-    name = family_words()[word]
-    return getattr(import_module(FAMILIES[name].module), name)
+    return getattr(deciban.families, family_words()[word])
 
 
 @dataclass(frozen=True)
@@ -62,62 +58,61 @@ KINDS = {
 }
 DEFAULT = "evidence"
 
-model_option = partial(typer.Option, rich_help_panel=MODEL)
-model_choice = partial(choice, rich_help_panel=MODEL)
-
 
 @dataclass(frozen=True)
+class Number:
+    """The numbers that a parameter may be, and words in place of a number."""
+
+    least: int = 0
+    most: float = inf
+    whole: bool = False
+    words: tuple[str, ...] = ()
+
+
+model_option = partial(option, rich_help_panel="Model")
+
+
+def number_option(help: str, *words: str, **limits: Any) -> Any:
+    """An option for a number, or one of some words."""
+    made = model_option(metavar="|".join((*words, "NUMBER")), help=help)
+    return field(default=None, metadata={**made.metadata, "number": Number(words=words, **limits)})
+
+
 class ModelSettings(OptionGroup):
     """Parameters of models, by their names; None: the model's default."""
 
-    families: Annotated[
-        str | None,
-        model_choice("--families", among=["auto"], help="naive-bayes: select families of numbers by leave-one-out."),
-    ] = None
-    smoothing: Annotated[
-        str | None,
-        model_option(metavar="auto|NUMBER", help="naive-bayes: the Laplace pseudocount (default 1)."),
-    ] = None
-    missing: Annotated[
-        str | None,
-        model_choice(
-            "--missing",
-            among=["skip", "category"],
-            help="naive-bayes: whether a missing value is skipped, or a category of its own.",
-        ),
-    ] = None
-    class_prior: Annotated[
-        str | None,
-        model_choice("--prior", among=["empirical", "laplace", "uniform"], help="The prior probabilities of classes."),
-    ] = None
-    shrinkage: Annotated[
-        str | None,
-        model_option(metavar="auto|oas|NUMBER", help="lda, qda: shrinkage of the covariance, from 0 to 1."),
-    ] = None
-    l2: Annotated[str | None, model_option(metavar="NUMBER", help="logistic, softmax: the L2 penalty.")] = None
-    pairs: Annotated[
-        str | None,
-        model_option(metavar="auto|NUMBER", help="evidence: the most pairs of columns to model jointly."),
-    ] = None
-    trees: Annotated[
-        str | None,
-        model_option(metavar="NUMBER", help="evidence: the number of decision trees (default 128, 0 for none)."),
-    ] = None
-    max_weight_rows: Annotated[
-        str | None,
-        model_option(
-            metavar="NUMBER", help="evidence: the most rows to grow trees and fit weights on (default 200000)."
-        ),
-    ] = None
-    random_state: Annotated[
-        str | None,
-        model_option(metavar="NUMBER", help="evidence: the seed for growing trees and sampling rows (default 0)."),
-    ] = None
+    families: str | None = model_option(
+        "--families", among=["auto"], help="naive-bayes: select families of numbers by leave-one-out."
+    )
+    smoothing: str | None = number_option("naive-bayes: the Laplace pseudocount (default 1).", "auto")
+    missing: str | None = model_option(
+        "--missing",
+        among=["skip", "category"],
+        help="naive-bayes: whether a missing value is skipped, or a category of its own.",
+    )
+    class_prior: str | None = model_option(
+        "--prior", among=["empirical", "laplace", "uniform"], help="The prior probabilities of classes."
+    )
+    shrinkage: str | None = number_option(
+        "lda, qda: shrinkage of the covariance, from 0 to 1.", "auto", "oas", most=1.0
+    )
+    l2: str | None = number_option("logistic, softmax: the L2 penalty.")
+    pairs: str | None = number_option("evidence: the most pairs of columns to model jointly.", "auto", whole=True)
+    trees: str | None = number_option("evidence: the number of decision trees (default 128, 0 for none).", whole=True)
+    max_weight_rows: str | None = number_option(
+        "evidence: the most rows to grow trees and fit weights on (default 200000).", least=2, whole=True
+    )
+    random_state: str | None = number_option(
+        "evidence: the seed for growing trees and sampling rows (default 0).", whole=True
+    )
 
     @property
     def params(self) -> dict[str, str]:
         """The parameters that were given."""
         return {name: value for name, value in vars(self).items() if value is not None}
+
+
+NUMBERS: dict[str, Number] = {f.name: f.metadata["number"] for f in fields(ModelSettings) if "number" in f.metadata}
 
 
 def option_for(parameter: str) -> str:
@@ -130,27 +125,24 @@ def option_for(parameter: str) -> str:
 
 def model_of(name: str, values: Mapping[str, str], words: Mapping[str, str], calibrate: str | None) -> Any:
     """An unfitted model of a kind, from the values of options and the words (families, types) given for columns."""
-    import deciban
-    from deciban.errors import DecibanError
-
     kind, params = KINDS[name], {key: _parsed(key, value) for key, value in values.items()}
     families = {column: word for column, word in words.items() if word in family_words()}
     text = [column for column, word in words.items() if word == "text"]
     if text and "families" in kind.takes:
         families |= dict.fromkeys(text, "text")
     elif text and "text" not in kind.takes:
-        raise DecibanError(f"--text {text[0]}: {name} reads no documents; use --model {_takers('text')}")
+        raise deciban.DecibanError(f"--text {text[0]}: {name} reads no documents; use --model {_takers('text')}")
     if families and "families" in params:
-        raise DecibanError("--families auto selects the families: use only category and number in --columns")
+        raise deciban.DecibanError("--families auto selects the families: use only category and number in --columns")
     if families and "families" not in kind.takes:
         column, word = next(iter(families.items()))
-        raise DecibanError(
+        raise deciban.DecibanError(
             f"--columns {column}={word}: {name} takes no families, only text, category and number; "
             f"use --model {_takers('families')}"
         )
     for key in params:
         if key not in kind.takes:
-            raise DecibanError(f"{option_for(key)} is for --model {_takers(key)}, not for {name}")
+            raise deciban.DecibanError(f"{option_for(key)} is for --model {_takers(key)}, not for {name}")
     if families:
         params["families"] = _families(families)
     elif text:
@@ -173,60 +165,35 @@ def words_of(values: Sequence[str] | None, names: Sequence[str]) -> dict[str, st
     >>> words_of(["a=gaussian,b=category", "x,y=z=poisson"], ["a", "b", "x,y=z"])
     {'a': 'gaussian', 'b': 'category', 'x,y=z': 'poisson'}
     """
-    from deciban.errors import DecibanError
-
     words: dict[str, str] = {}
     for value in values or ():
         for pair in [value] if value.rpartition("=")[0] in names else value.split(","):
             name, equals, word = pair.rpartition("=")
             if not equals:
-                raise DecibanError(f"--columns: {pair!r} is not of the form COLUMN=FAMILY")
+                raise deciban.DecibanError(f"--columns: {pair!r} is not of the form COLUMN=FAMILY")
             require_column(names, name, "--columns")
             if word not in column_words():
-                raise DecibanError(f"--columns: there is no family {word!r}; there are {', '.join(column_words())}")
+                raise deciban.DecibanError(
+                    f"--columns: there is no family {word!r}; there are {', '.join(column_words())}"
+                )
             if name in words:
-                raise DecibanError(f"--columns: column {name!r} is given twice")
+                raise deciban.DecibanError(f"--columns: column {name!r} is given twice")
             words[name] = word
     return words
 
 
 def _families(words: Mapping[str, str]) -> dict[Any, Any]:
     """A family for each column; the columns of a joint family, such as a Multinomial, are one block."""
-    from deciban.families import Text
-
     families: dict[Any, Any] = {}
     for word in dict.fromkeys(words.values()):
-        kind = Text if word == "text" else _family(word)
+        kind = deciban.families.Text if word == "text" else _family(word)
         columns = tuple(column for column, other in words.items() if other == word)
         joint = kind.joint and word != "text"  # a document is a block of its own
         families |= {columns: kind()} if joint else {column: kind() for column in columns}
     return families
 
 
-@dataclass(frozen=True)
-class Number:
-    """The numbers that a parameter may be, and words in place of a number."""
-
-    least: int = 0
-    most: float = inf
-    whole: bool = False
-    words: tuple[str, ...] = ()
-
-
-NUMBERS = {
-    "smoothing": Number(words=("auto",)),
-    "shrinkage": Number(most=1.0, words=("auto", "oas")),
-    "l2": Number(),
-    "pairs": Number(whole=True, words=("auto",)),
-    "trees": Number(whole=True),
-    "max_weight_rows": Number(least=2, whole=True),
-    "random_state": Number(whole=True),
-}
-
-
 def _parsed(parameter: str, text: str) -> Any:
-    from deciban.errors import DecibanError
-
     allowed = NUMBERS.get(parameter)
     if allowed is None or text in allowed.words:
         return text
@@ -238,5 +205,5 @@ def _parsed(parameter: str, text: str) -> Any:
         words = "".join(f"{word}, or " for word in allowed.words)
         numbers = f"a {'whole ' * allowed.whole}number of at least {allowed.least}"
         numbers = numbers if allowed.most > 1 else "a number from 0 to 1"
-        raise DecibanError(f"{option_for(parameter)} must be {words}{numbers}, not {text!r}")
+        raise deciban.DecibanError(f"{option_for(parameter)} must be {words}{numbers}, not {text!r}")
     return value if not allowed.whole else int(text) if text.isdecimal() else int(value)

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, dataclass_transform, get_type_hints
 
 import typer
+
+import deciban
 
 if TYPE_CHECKING:
     from deciban.data.files.dialect import CsvOptions
     from deciban.data.files.scan import Scan
 
 FORMATS = ("csv", "jsonl", "parquet", "arrow", "mail", "text")
-file_option = partial(typer.Option, rich_help_panel="Reading files")
 
 
-def choice(*names: str, among: Iterable[str], help: str, **more: Any) -> Any:
+def choice(*names: str, among: Iterable[str], **settings: Any) -> Any:
     """An option whose value is one of several words."""
     words = tuple(among)
 
@@ -31,7 +32,7 @@ def choice(*names: str, among: Iterable[str], help: str, **more: Any) -> Any:
     def complete(incomplete: str) -> list[str]:
         return [word for word in words if word.startswith(incomplete)]
 
-    return typer.Option(*names, metavar="|".join(words), callback=check, autocompletion=complete, help=help, **more)
+    return typer.Option(*names, metavar="|".join(words), callback=check, autocompletion=complete, **settings)
 
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, written by `deciban fit`.")]
@@ -46,69 +47,65 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar (none is shown in pipes).")]
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 class OptionGroup:
-    """Options as the fields of a dataclass: `with_groups` turns a parameter of this type into one option per field."""
+    """A dataclass of options: `with_groups` turns a parameter of this type into one option per field."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
 
 
-@dataclass(frozen=True)
+def option(*names: str, default: Any = None, among: Iterable[str] | None = None, **settings: Any) -> Any:
+    """An option as a field of a group; if `among` lists words, its value is one of them."""
+    made = typer.Option(*names, **settings) if among is None else choice(*names, among=among, **settings)
+    return field(default=default, metadata={"option": made})
+
+
+file_option = partial(option, rich_help_panel="Reading files")
+
+
 class TargetOptions(OptionGroup):
-    """What is predicted: the label of each row, and how much the row counts."""
+    """The label to predict, and the weight of each row."""
 
-    label: Annotated[
-        str | None,
-        typer.Option(metavar="COL", help="The label column: its name, or its position (1 is the first, -1 the last)."),
-    ] = None
-    weight: Annotated[
-        str | None,
-        typer.Option(metavar="COL", help="A column of sample weights: 2 counts a row twice, 0 leaves it out."),
-    ] = None
-    trim_label: Annotated[str | None, typer.Option(help='Characters to strip from the end of labels, such as ".".')] = (
-        None
+    label: str | None = option(
+        metavar="COL", help="The label column: its name, or its position (1 is the first, -1 the last)."
     )
+    weight: str | None = option(
+        metavar="COL", help="A column of sample weights: 2 counts a row twice, 0 leaves it out."
+    )
+    trim_label: str | None = option(help='Characters to strip from the end of labels, such as ".".')
 
 
-@dataclass(frozen=True)
 class Reading(OptionGroup):
-    """How files are read, where the user says so; the rest is inferred from the first rows."""
+    """How files are read; what is not given is inferred from the first rows."""
 
-    delimiter: Annotated[str | None, file_option(help='The character that separates the fields of csv, or "tab".')] = (
-        None
+    delimiter: str | None = file_option(help='The character that separates the fields of csv, or "tab".')
+    header: bool | None = file_option("--header/--no-header", help="Whether the first line of csv holds column names.")
+    names: str | None = file_option(
+        metavar="COL,COL", help="Column names for csv; by default from its header, or c1, c2, ..."
     )
-    header: Annotated[
-        bool | None, file_option("--header/--no-header", help="Whether the first line of csv holds column names.")
-    ] = None
-    names: Annotated[
-        str | None,
-        file_option(metavar="COL,COL", help="Column names for csv; by default from its header, or c1, c2, ..."),
-    ] = None
-    na_values: Annotated[
-        list[str] | None,
-        file_option(metavar="WORD,WORD", help="Words that mean a missing value, beside an empty field. Repeatable."),
-    ] = None
-    quote: Annotated[str, file_option(help='The quotation mark of csv; "" for none.', show_default=False)] = '"'
-    decimal: Annotated[str | None, file_option(help="The decimal point of csv; inferred by default.")] = None
-    encoding: Annotated[str, file_option(help="The encoding of text files.")] = "utf-8"
-    skip: Annotated[int, file_option(help="Lines to skip at the top of each file.", min=0)] = 0
-    input_format: Annotated[
-        str | None,
-        choice(
-            "--input-format",
-            among=FORMATS,
-            help="The format of DATA, where file names do not tell.",
-            rich_help_panel="Reading files",
-        ),
-    ] = None
-    category: Annotated[
-        list[str] | None,
-        file_option(metavar="COL,COL", help="Columns to read as categories even if they hold numbers. Repeatable."),
-    ] = None
-    labels: Annotated[
-        Path | None, file_option(help="A file with the labels of mail: lines of LABEL PATH, or csv with path,label.")
-    ] = None
+    na_values: list[str] | None = file_option(
+        metavar="WORD,WORD", help="Words that mean a missing value, beside an empty field. Repeatable."
+    )
+    quote: str = file_option(default='"', help='The quotation mark of csv; "" for none.', show_default=False)
+    decimal: str | None = file_option(help="The decimal point of csv; inferred by default.")
+    encoding: str = file_option(default="utf-8", help="The encoding of text files.")
+    skip: int = file_option(default=0, help="Lines to skip at the top of each file.", min=0)
+    input_format: str | None = file_option(
+        "--input-format", among=FORMATS, help="The format of DATA, where file names do not show it."
+    )
+    category: list[str] | None = file_option(
+        metavar="COL,COL", help="Columns to read as categories even if they hold numbers. Repeatable."
+    )
+    labels: Path | None = file_option(
+        help="A file with the labels of mail: lines of LABEL PATH, or csv with path,label."
+    )
 
     @property
-    def asked(self) -> CsvOptions:
-        """The csv dialect, as far as options set it."""
+    def csv_options(self) -> CsvOptions:
+        """The dialect of csv that the options set."""
         from deciban.data.files.dialect import NA_VALUES, CsvOptions
 
         words = [word for value in self.na_values or () for word in value.split(",")]
@@ -127,11 +124,7 @@ class Reading(OptionGroup):
         from deciban.data.files.scan import scan
 
         rows = scan(
-            paths,
-            format=self.input_format,
-            encoding=self.encoding,
-            labels=self.labels,
-            **vars(self.asked),
+            paths, format=self.input_format, encoding=self.encoding, labels=self.labels, **vars(self.csv_options)
         )
         categories = columns_named(rows.names, self.category, "--category")
         return rows.with_types(dict.fromkeys(categories, "text")) if categories else rows
@@ -139,22 +132,18 @@ class Reading(OptionGroup):
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """The command, with each parameter that is an OptionGroup replaced by the options of the group."""
-    parameters: list[inspect.Parameter] = []
     groups: dict[str, type[Any]] = {}
+    parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        kind = parameter.annotation
-        if isinstance(kind, type) and issubclass(kind, OptionGroup):
-            groups[parameter.name] = kind
-            parameters += _options_of(kind)
+        if _is_group(parameter.annotation):
+            groups[parameter.name] = parameter.annotation
+            parameters += _options_of(parameter.annotation)
         else:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
     @wraps(command)
     def run(**options: Any) -> None:
-        values = {
-            name: group(**{field.name: options.pop(field.name) for field in fields(group)})
-            for name, group in groups.items()
-        }
+        values = {name: _group_of(group, options) for name, group in groups.items()}
         command(**options, **values)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -162,14 +151,29 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def _is_group(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, OptionGroup)
+
+
 def _options_of(group: type[Any]) -> list[inspect.Parameter]:
-    hints = get_type_hints(group, include_extras=True)
-    return [
-        inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
-        )
-        for field in fields(group)
-    ]
+    """The options of a group, and of the groups in it."""
+    options, hints = list[inspect.Parameter](), get_type_hints(group, include_extras=True)
+    for each in fields(group):
+        kind, made = hints[each.name], each.metadata.get("option")
+        if _is_group(kind):
+            options += _options_of(kind)
+            continue
+        default = inspect.Parameter.empty if each.default is MISSING else each.default
+        kind = kind if made is None else Annotated[kind, made]
+        options.append(inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+    return options
+
+
+def _group_of(group: type[Any], options: dict[str, Any]) -> Any:
+    """A group with the values of its options, which are taken out of `options`."""
+    kinds = {each.name: get_type_hints(group)[each.name] for each in fields(group)}
+    values = {name: _group_of(kind, options) if _is_group(kind) else options.pop(name) for name, kind in kinds.items()}
+    return group(**values)
 
 
 # Columns by name -----------------------------------------------------------------------------------------------------
@@ -188,10 +192,8 @@ def columns_named(names: Sequence[str], values: Sequence[str] | None, option: st
 
 
 def require_column(names: Sequence[str], name: str, option: str) -> None:
-    from deciban.errors import DecibanError
-
     if name not in names:
-        raise DecibanError(f"{option}: there is no column {name!r}; there are {', '.join(names)}")
+        raise deciban.DecibanError(f"{option}: there is no column {name!r}; there are {', '.join(names)}")
 
 
 def label_named(names: Sequence[str], label: str) -> str:
@@ -200,10 +202,8 @@ def label_named(names: Sequence[str], label: str) -> str:
     >>> label_named(["a", "b"], "b"), label_named(["a", "b"], "1"), label_named(["a", "b"], "-1")
     ('b', 'a', 'b')
     """
-    if label in names or not label.removeprefix("-").isdecimal():
-        require_column(names, label, "--label")
-        return label
-    position = int(label)
-    if not 1 <= abs(position) <= len(names):
-        require_column(names, label, "--label")
-    return names[position - 1 if position > 0 else position]
+    position = int(label) if label not in names and label.removeprefix("-").isdecimal() else 0
+    if 1 <= abs(position) <= len(names):
+        return names[position - 1 if position > 0 else position]
+    require_column(names, label, "--label")
+    return label

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+import deciban
 from deciban.cli.options import Data, Model, Quiet, Reading, choice, columns_named, with_groups
 from deciban.cli.progress import watched
 
@@ -63,11 +64,10 @@ def predict(
     from deciban.cli.prediction_tables import Predicting
     from deciban.cli.table_output import format_of, is_open_ended, output_of, require_holds, written
     from deciban.data.prefetch import consume_in_background
-    from deciban.estimators import load
 
     output = output_of(output)
     chosen = format_of(output, format)
-    loaded = load(model)
+    loaded = deciban.load(model)
     scan = reading.scan(data)
     if not is_open_ended(output):
         require_writable(output, [str(model), *(part.path for part in scan.fragments)])

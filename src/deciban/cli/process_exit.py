@@ -1,30 +1,39 @@
-"""How the process ends: signals, broken pipes and the messages of system errors. Imports nothing heavy."""
+"""Signals, broken pipes and messages on stderr. Imports nothing heavy."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 
-def exit_on_signals() -> list[int]:
+@contextmanager
+def exiting_on_signals() -> Iterator[None]:
     """Turns SIGTERM and SIGHUP into exits (143 and 129), so that temporary files are removed as after Ctrl-C.
 
-    A second signal ends the process at once. Returns the signals, without those that are ignored (as by nohup).
+    A second signal ends the process at once. Signals that are ignored, as by nohup, stay ignored.
     """
     import signal
 
     known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     handled = [number for number in known if signal.getsignal(number) == signal.SIG_DFL]
 
+    def restore() -> None:
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)
+
     def stop(number: int, frame: object) -> NoReturn:
-        for each in handled:
-            signal.signal(each, signal.SIG_DFL)
+        restore()
         raise SystemExit(128 + number)
 
     for number in handled:
         signal.signal(number, stop)
-    return handled
+    try:
+        yield
+    finally:
+        restore()
 
 
 def discard_stdout() -> None:
@@ -38,3 +47,9 @@ def discard_stdout() -> None:
 
 def os_error_message(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
+
+
+def say(message: str) -> None:
+    """Prints a message on stderr."""
+    if sys.stderr is not None:  # print would take standard output instead
+        print(f"deciban: {message}", file=sys.stderr)

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import deciban
 from deciban.cli.options import Data, Model, Quiet, Reading, TargetOptions, require_column, with_groups
 from deciban.cli.progress import watched
+from deciban.lazy import lazy
 
 if TYPE_CHECKING:
     from deciban.data.files.scan import Scan
+
+model_rows = lazy("deciban.cli.model_rows")
 
 PAGE = Path("report.html")
 
@@ -48,59 +52,41 @@ def report(
       deciban report people.deciban later.csv -o report.html
       deciban report people.deciban people.csv --learned
     """
-    from deciban.cli.model_rows import label_for, prepared, require_known, require_rows, require_writable
-    from deciban.estimators import load
     from deciban.report import report_of
     from deciban.report.page import require_libraries
 
-    loaded = load(model)
-    require_rows(loaded, "report")
+    loaded = deciban.load(model)
+    model_rows.require_rows(loaded, "report")
     scan = reading.scan(data)
     page = output or (None if json else PAGE)
     if page is not None:
-        _require_page(page)
+        if page.suffix.lower() not in (".html", ".htm", ".json"):
+            raise deciban.DecibanError(f"{page}: the name must end with .html, for a page, or .json, for its figures")
         if page.suffix != ".json":
             require_libraries()
-        require_writable(page, [str(model), *(part.path for part in scan.fragments)])
+        model_rows.require_writable(page, [str(model), *(part.path for part in scan.fragments)])
     with watched(scan, quiet=quiet), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "no label is a class of the model")  # an error, below
-        column = label_for(loaded, scan, target.label)
+        column, weight = model_rows.label_for(loaded, scan, target.label), target.weight
         shift = {"offset": offset, "exposure": exposure}
-        stream = _for_model(loaded, prepared(scan, column, target), column, target.weight, shift)
-        result = report_of(
-            loaded,
-            stream,
-            column,
-            sample_weight=target.weight,
-            learned=learned,
-            rows=rows,
-            random_state=random_state,
-            **shift,
-        )
+        stream = _for_model(loaded, model_rows.prepared(scan, column, target), column, weight, shift)
+        options: dict[str, Any] = {"learned": learned, "rows": rows, "random_state": random_state, **shift}
+        result = report_of(loaded, stream, column, sample_weight=weight, **options)
     quality = result.figures["quality"]
     if "confusion" in quality:
         present = [name for name, rows in zip(quality["classes"], quality["confusion"], strict=True) if any(rows)]
-        require_known(present, result.figures["classes"])
+        model_rows.require_known(present, result.figures["classes"])
     if page is not None:
         result.save(page)
     typer.echo(result.json() if json else f"{result}\n\nwritten: {page}")
 
 
-def _require_page(path: Path) -> None:
-    from deciban.errors import DecibanError
-
-    if path.suffix.lower() not in (".html", ".htm", ".json"):
-        raise DecibanError(f"{path}: the name must end with .html, for a page, or .json, for its figures")
-
-
 def _for_model(model: Any, scan: Scan, label: str, weight: str | None, shift: dict[str, str | None]) -> Scan:
     """The columns that the model reads, and the label typed as in training: a class, or a number with its offsets."""
-    from deciban.cli.model_rows import columns_for, for_model
-
     if model.task == "classification":
-        return for_model(model, scan, label, weight)
+        return model_rows.for_model(model, scan, label, weight)  # type: ignore[no-any-return]
     named = {option: name for option, name in shift.items() if name is not None}
     for option, name in named.items():
         require_column(scan.names, name, f"--{option}")
-    stream = columns_for(model, scan, [label, *named.values(), *([] if weight is None else [weight])])
-    return stream.with_types(dict.fromkeys([label, *named.values()], "number"))
+    stream = model_rows.columns_for(model, scan, [label, *named.values(), *([] if weight is None else [weight])])
+    return stream.with_types(dict.fromkeys([label, *named.values()], "number"))  # type: ignore[no-any-return]

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+import deciban
 from deciban.cli.options import Json, Model
+from deciban.lazy import lazy
 
 if TYPE_CHECKING:
     from deciban.evaluation import Evaluation
     from deciban.evaluation.fitted_model import FittedModel
-    from deciban.generative.plan import Plan
+
+json_output, model_rows = map(lazy, ("deciban.cli.json_output", "deciban.cli.model_rows"))
 
 
 def show(model: Model, json: Json = False) -> None:
@@ -24,16 +27,13 @@ def show(model: Model, json: Json = False) -> None:
       deciban show people.deciban
       deciban show people.deciban --json
     """
-    from deciban.cli.json_output import print_object, summary_object
-    from deciban.estimators import load
-
-    loaded = load(model)
+    loaded = deciban.load(model)
     about = described(loaded, model)
     empty = about["classes"] is not None and not len(about["classes"])  # all rows were forgotten
-    known = "summary" in loaded.capabilities and not empty
-    summary = loaded.summary() if known else None
+    summary = loaded.summary() if "summary" in loaded.capabilities and not empty else None
     if json:
-        print_object(about | {"summary": None if summary is None else summary_object(summary)})
+        summary_object = None if summary is None else json_output.summary_object(summary)
+        json_output.print_object(about | {"summary": summary_object})
         return
     typer.echo(_text(about))
     if summary is not None:
@@ -42,8 +42,6 @@ def show(model: Model, json: Json = False) -> None:
 
 def described(model: FittedModel, path: Path) -> dict[str, Any]:
     """A model and its file, as a JSON object."""
-    from deciban.cli.model_rows import kind_of_model
-
     base, schema = model.base_model_, model.schema_
     families = _families(base)
     columns = [
@@ -54,7 +52,7 @@ def described(model: FittedModel, path: Path) -> dict[str, Any]:
         "path": str(path),
         "bytes": path.stat().st_size,
         **_stamp(path),
-        "kind": kind_of_model(model),
+        "kind": model_rows.kind_of_model(model),
         "label": model.label_name_,
         "classes": model.classes_ if model.task == "classification" else None,
         "counts": base.class_count_,
@@ -80,24 +78,15 @@ def _families(model: FittedModel) -> dict[int, str]:
     """The families that model each column on its own; for a column without any, those that model it jointly."""
     evidence = model.generative_
     plans = [] if evidence is None else [plan for plan in evidence.plans if not plan.presence]
-    alone = _named([plan for plan in plans if not plan.family.joint])
-    return _named(plans) | alone
-
-
-def _named(plans: Sequence[Plan]) -> dict[int, str]:
-    names: dict[int, list[str]] = {}
-    for plan in plans:
-        for j in plan.columns:
-            names.setdefault(j, []).append(type(plan.family).__name__)
-    return {j: ", ".join(each) for j, each in names.items()}
+    columns = {j: [plan for plan in plans if j in plan.columns] for plan in plans for j in plan.columns}
+    alone = {j: [plan for plan in own if not plan.family.joint] for j, own in columns.items()}
+    return {j: ", ".join(type(plan.family).__name__ for plan in alone[j] or own) for j, own in columns.items()}
 
 
 def _joint(model: FittedModel) -> list[dict[str, Any]]:
     """The families that model several columns jointly, with the columns."""
-    from deciban.cli.model_rows import joint_blocks
-
     joint = []
-    for plan in (block.plan for block in joint_blocks(model)):
+    for plan in (block.plan for block in model_rows.joint_blocks(model)):
         names = [model.schema_.all_names[j] for j in plan.columns]
         sets = [[names[i] for i in pair] for pair in getattr(plan.family, "pairs", ())] or [names]
         joint += [{"family": type(plan.family).__name__, "columns": columns} for columns in sets]
@@ -137,22 +126,16 @@ def _joined(columns: Sequence[Any]) -> str:
 
 def print_fitted(model: FittedModel, path: Path, evaluations: Mapping[str, Evaluation], *, json: bool) -> None:
     """Prints a fitted model and its evaluations."""
-    from deciban.cli.json_output import evaluation_object, print_object
+    from deciban.display.summary import counted_word
 
     about = described(model, path)
     if json:
-        print_object(about | {how: evaluation_object(each) for how, each in evaluations.items()})
+        quality = {how: json_output.evaluation_object(each) for how, each in evaluations.items()}
+        json_output.print_object(about | quality)
         return
-    typer.echo(f"{path}: {about['kind']}, {_sizes(about)}, {about['bytes']:,} bytes")
+    sizes = [] if about["counts"] is None else [counted_word(float(about["counts"].sum()), "row")]
+    sizes += [counted_word(len(about["classes"]), "class"), counted_word(len(about["columns"]), "column")]
+    typer.echo(f"{path}: {about['kind']}, {', '.join(sizes)}, {about['bytes']:,} bytes")
     titles = {"folds": "cross-validation", "leave_one_out": "leave-one-out"}
     for how, evaluation in evaluations.items():
         typer.echo(f"\n{titles[how]}: {evaluation}")
-
-
-def _sizes(about: Mapping[str, Any]) -> str:
-    from deciban.display.summary import counted_word
-
-    rows = [] if about["counts"] is None else [counted_word(float(about["counts"].sum()), "row")]
-    return ", ".join(
-        [*rows, counted_word(len(about["classes"]), "class"), counted_word(len(about["columns"]), "column")]
-    )

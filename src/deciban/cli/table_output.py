@@ -74,15 +74,7 @@ def _holds(format: str, kind: Any) -> bool:
             write(missing)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return False
-    return format == "parquet" or not _is_bytes(kind)
-
-
-def _is_bytes(kind: Any) -> bool:
-    types = pa.types
-    return any(
-        is_kind(kind)
-        for is_kind in (types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary)
-    )
+    return format == "parquet" or not str(kind).startswith(("binary", "large_binary", "fixed_size_binary"))
 
 
 @contextmanager

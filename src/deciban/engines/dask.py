@@ -14,18 +14,20 @@ array([3., 3.])
 
 from __future__ import annotations
 
+import operator
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from deciban.data import Labelled, frame_of
+from deciban.data import frame_of
 from deciban.data.arrow import table_frame
+from deciban.data.batch import Kind
 from deciban.data.schema import Schema
-from deciban.engines.engine import Engine
+from deciban.engines.engine import cross_validate, evaluate, fit
 from deciban.engines.partitions import (
     ColumnRoles,
     EngineRows,
@@ -105,21 +107,8 @@ def rows(collection: Any, label: Any, sample_weight: Any = None) -> EngineRows:
     if isinstance(collection, da.Array):
         return _array_rows(collection, label, sample_weight)
     _require_frame(collection)
-    return _frame_rows(collection, label, sample_weight)
-
-
-_ENGINE = Engine(rows)
-fit = _ENGINE.fit
-"""`fit(model, collection, label, sample_weight=None)`: a model of a DataFrame or array, as from all rows at once."""
-
-evaluate = _ENGINE.evaluate
-"""`evaluate(model, collection, label, sample_weight=None)`: `deciban.evaluate`, partition by partition."""
-
-cross_validate = _ENGINE.cross_validate
-"""`cross_validate(model, collection, label, cv=10, *, random_state=0, sample_weight=None)`: `deciban.cross_validate`.
-
-`cv` is the number of folds, or the name of a column that holds the fold of each row.
-"""
+    columns = column_roles(_schema(collection), label, sample_weight)
+    return DaskRows(columns, columns.table, _partitions(collection))
 
 
 # Map and sum ---------------------------------------------------------------------------------------------------------
@@ -127,9 +116,9 @@ cross_validate = _ENGINE.cross_validate
 
 @dataclass(frozen=True)
 class DaskRows(EngineRows):
-    """Delayed partitions: each a table, or blocks of rows, labels and weights."""
+    """Partitions as tuples of delayed values: a table, or blocks of rows, labels and weights."""
 
-    partitions: tuple[Any, ...]
+    partitions: tuple[tuple[Any, ...], ...]
     label_dtype: Any = None
 
     def map_sum(self, work: Callable[[int, Any], PartitionResult[T]]) -> PartitionResult[T]:
@@ -142,13 +131,14 @@ class DaskRows(EngineRows):
         token = uuid.uuid4().hex
         collect_key, sum_key, work_key = (f"deciban-{step}-{token}" for step in ("collect", "add", "work"))
         graph: dict[Any, Any] = {work_key: (_identity, work)}
-        graphs = {id(delayed.dask): delayed.dask for delayed in _delayed(self.partitions)}
-        for partition_graph in graphs.values():
+        delayed = [cell for partition in self.partitions for cell in partition if isinstance(cell, Delayed)]
+        for partition_graph in {id(cell.dask): cell.dask for cell in delayed}.values():
             graph.update(partition_graph)
         layer: list[Any] = []
         for number, partition in enumerate(self.partitions):
             layer.append((collect_key, number))  # the dashboard shows deciban-collect
-            graph[layer[-1]] = (_call, work_key, number, _graph_keys(partition))
+            keys = [cell.key if isinstance(cell, Delayed) else cell for cell in partition]
+            graph[layer[-1]] = (operator.call, work_key, number, keys)
         depth = 0
         while len(layer) > 1:
             depth, below = depth + 1, layer
@@ -160,32 +150,6 @@ class DaskRows(EngineRows):
 
 def _identity(work: T) -> T:
     return work
-
-
-def _call(work: Callable[[int, Any], PartitionResult[T]], number: int, partition: Any) -> PartitionResult[T]:
-    return work(number, partition)
-
-
-def _delayed(partitions: Any) -> Iterator[Any]:
-    for partition in partitions:
-        if isinstance(partition, tuple):
-            yield from _delayed(partition)
-        elif isinstance(partition, Delayed):
-            yield partition
-
-
-def _graph_keys(partition: Any) -> Any:
-    if isinstance(partition, tuple):
-        return [_graph_keys(delayed) for delayed in partition]
-    return partition.key if isinstance(partition, Delayed) else partition
-
-
-def _table(columns: ColumnRoles, number: int, table: Any) -> Labelled:
-    return columns.table(number, [table])
-
-
-def _block(columns: ColumnRoles, number: int, arrays: Any) -> Labelled:
-    return columns.block(*arrays)
 
 
 # DataFrames ----------------------------------------------------------------------------------------------------------
@@ -200,9 +164,8 @@ def _require_frame(collection: Any) -> None:
         )
 
 
-def _frame_rows(frame: Any, label: Any, weight: Any) -> DaskRows:
-    columns = column_roles(_schema(frame), label, weight)
-    return DaskRows(columns, partial(_table, columns), tuple(frame.to_delayed()))
+def _partitions(frame: Any) -> tuple[tuple[Any, ...], ...]:
+    return tuple((table,) for table in frame.to_delayed())
 
 
 def _schema(frame: Any) -> Schema:
@@ -212,12 +175,10 @@ def _schema(frame: Any) -> Schema:
     if not unknown:
         return declared
     columns = ColumnRoles(declared, None, None)
-    partitions = tuple(frame.iloc[:, unknown].to_delayed())
-    total = DaskRows(columns, columns.table, partitions).map_sum(_partition_kinds).unwrap()
-    kinds = list(declared.kinds)
-    for j, kind in zip(unknown, total.schema.kinds if total else ["empty"] * len(unknown), strict=True):
-        kinds[j] = kind  # type: ignore[call-overload]
-    return Schema(declared.names, tuple(kinds))
+    rows = DaskRows(columns, columns.table, _partitions(frame.iloc[:, unknown]))
+    total = rows.map_sum(_partition_kinds).unwrap()
+    inferred: dict[int, Kind] = dict(zip(unknown, total.schema.kinds, strict=True)) if total else {}
+    return Schema(declared.names, tuple(inferred.get(j, kind) for j, kind in enumerate(declared.kinds)))
 
 
 def _unknown_categories(frame: Any, position: int) -> bool:
@@ -235,7 +196,8 @@ class _Kinds:
         return _Kinds(Schema(a.names, tuple("number" if x != y and "number" in (x, y) else x for x, y in kinds)))
 
 
-def _partition_kinds(number: int, table: Any) -> PartitionResult[_Kinds]:
+def _partition_kinds(number: int, tables: Any) -> PartitionResult[_Kinds]:
+    (table,) = tables
     return PartitionResult.of(number, lambda: _Kinds(Schema.of(table_frame(table))) if len(table) else None)
 
 
@@ -263,7 +225,7 @@ def _array_rows(x: Any, y: Any, weights: Any) -> DaskRows:
     labels, weights = _chunked_like(x, y, "y"), _chunked_like(x, weights, "sample_weight")
     partitions = tuple(zip(x.to_delayed().ravel(), labels, weights, strict=True))
     columns = ColumnRoles(Schema.of(like), None, None, like)
-    return DaskRows(columns, partial(_block, columns), partitions, getattr(y, "dtype", None))
+    return DaskRows(columns, columns.block, partitions, getattr(y, "dtype", None))
 
 
 def _chunked_like(x: Any, values: Any, name: str) -> list[Any]:

@@ -129,14 +129,16 @@ def _progress(dask_scheduler: Any) -> tuple[str, int, int] | None:
 def session(*, dashboard: bool = False) -> Iterator[DaskSession]:
     """The cluster of Dask's setting "scheduler-address", or one of local processes.
 
-    A local cluster has a dashboard if it is wanted and bokeh is installed. Failures of files and of the cluster are
-    errors of one line.
+    A local cluster has a dashboard if it is wanted and bokeh is installed. Failures of files and of the cluster raise
+    an error with a message of one line.
     """
     failures = OSError, ImportError, pa.ArrowException, distributed.KilledWorker
     dashboard = dashboard and find_spec("bokeh") is not None
     with ExitStack() as stack:
         try:
-            stack.enter_context(_unlogged("asyncio"))  # of tasks that an interrupt cancels
+            logger = logging.getLogger("asyncio")
+            stack.callback(logger.setLevel, logger.level)
+            logger.setLevel(logging.CRITICAL)  # an interrupt cancels tasks
             with deferred_interrupts(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a port that is in use, a dashboard that cannot start
                 address = dask.config.get("scheduler-address", None)
@@ -150,17 +152,6 @@ def session(*, dashboard: bool = False) -> Iterator[DaskSession]:
             raise
         except failures as error:
             raise DecibanError(f"dask: {_one_line(error)}") from error
-
-
-@contextmanager
-def _unlogged(name: str) -> Iterator[None]:
-    logger = logging.getLogger(name)
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
 
 
 def _one_line(error: BaseException) -> str:

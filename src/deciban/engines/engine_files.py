@@ -31,7 +31,8 @@ def format_of(paths: Sequence[str], format: str | None = None) -> str:
     >>> format_of(["s3://bucket/2026/*.csv.gz"]), format_of(["hdfs://host/people.parquet/"])
     ('csv', 'parquet')
     """
-    formats = {path: format or _format_by_suffix(path) for path in paths}
+    known = {path: format_by_suffix(path) for path in paths}
+    formats = {path: format or (known_format and known_format.name) for path, known_format in known.items()}
     for path, name in formats.items():
         if name is None:
             raise DecibanError(f"{path}: its name does not show the format: give one of {', '.join(FORMATS)}")
@@ -41,13 +42,8 @@ def format_of(paths: Sequence[str], format: str | None = None) -> str:
         raise DecibanError("no files to read: pass a path or a pattern")
     if len({*formats.values()}) != 1:
         several = ", ".join(f"{path} is {name}" for path, name in list(formats.items())[:5])
-        raise DecibanError(f"all files must have one format: {several}")
+        raise DecibanError(f"all files must have the same format: {several}")
     return str(next(iter(formats.values())))
-
-
-def _format_by_suffix(path: str) -> str | None:
-    format = format_by_suffix(path)
-    return None if format is None else format.name
 
 
 def require_unique_paths(paths: Sequence[str]) -> None:
@@ -93,7 +89,7 @@ class EngineFiles(Stream):
 
     def frames(self) -> NoReturn:
         raise DecibanError(
-            "these files are read by an engine, and this needs all rows in memory: scan them without an engine"
+            "an engine reads these files, and this needs all rows in memory: scan them without an engine"
         )
 
 

@@ -1,10 +1,11 @@
-"""What all engines share: the rows of a partition, the result of work on it, and the sum of such results.
+"""The part that all engines share: the rows of a partition, the result of work on it, and the sum of results.
 
 An engine subclasses `EngineRows`: it knows its columns, and how work is mapped over its partitions and summed.
 """
 
 from __future__ import annotations
 
+import operator
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -102,10 +103,13 @@ class ColumnRoles:
     like: Frame | None = None  # an array without rows
 
     def table(self, number: int, tables: Iterable[Any]) -> Labelled:
+        """The rows of a partition of tables."""
         assert self.label is not None
         return PartitionRows(PartitionTables(tables, self.schema, number), self.label, self.weight)
 
-    def block(self, x: Any, y: Any, weights: Any) -> Labelled:
+    def block(self, number: int, arrays: Any) -> Labelled:
+        """Rows of an array, with arrays of labels and weights."""
+        x, y, weights = arrays
         frame = frame_of(x)
         self.schema.merge_frame(frame)
         labels = encode_labels(y)
@@ -175,12 +179,17 @@ class PartitionResult(Generic[T]):
             return PartitionResult(error=min(errors, key=lambda error: error[0]))
         try:
             with error_context(other.number):  # where it does not match earlier partitions
-                value = _added(self.value, other.value)
+                values = [value for value in (self.value, other.value) if value is not None]
+                value = reduce(operator.add, values) if values else None
         except DecibanError as error:
             return PartitionResult(error=(other.number, error))
         number = min((result.number for result in (self, other) if not result.empty), default=0)
-        warnings = _merge_warnings(self.warnings + other.warnings)
-        return PartitionResult(value, None, warnings, self.impossible + other.impossible, number)
+        warnings: dict[str, tuple[str, int, int]] = {}
+        for message, partition, times in self.warnings + other.warnings:
+            _, first, count = warnings.get(message, (message, partition, 0))
+            warnings[message] = message, min(first, partition), count + times
+        kept = tuple(warnings.values())[:MAX_WARNINGS]
+        return PartitionResult(value, None, kept, self.impossible + other.impossible, number)
 
     def unwrap(self) -> T | None:
         """The value, after its warnings are issued; raises the error if there is one."""
@@ -193,23 +202,9 @@ class PartitionResult(Generic[T]):
         return self.value
 
 
-def _added(a: T | None, b: T | None) -> T | None:
-    if a is None or b is None:
-        return b if a is None else a
-    return a + b  # type: ignore[operator, no-any-return]
-
-
-def _merge_warnings(warnings: tuple[tuple[str, int, int], ...]) -> tuple[tuple[str, int, int], ...]:
-    merged: dict[str, tuple[str, int, int]] = {}
-    for message, number, times in warnings:
-        _, first, count = merged.get(message, (message, number, 0))
-        merged[message] = message, min(first, number), count + times
-    return tuple(merged.values())[:MAX_WARNINGS]
-
-
 def sum_results(results: Iterable[PartitionResult[T]]) -> PartitionResult[T]:
     """The sum, in this order."""
-    return reduce(lambda a, b: a + b, results, PartitionResult[T]())
+    return reduce(operator.add, results, PartitionResult[T]())
 
 
 # Rows of an engine --------------------------------------------------------------------------------------------------

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
 from deciban.data.arrow import kind_of, table_frame
 from deciban.data.schema import Schema
-from deciban.engines.engine import Engine
+from deciban.engines.engine import cross_validate, evaluate, fit
 from deciban.engines.partitions import EngineRows, PartitionResult, column_roles, error_context, sum_results
 from deciban.engines.spark_transfer import PackedColumns, read_row_groups, scanned_row_groups
 from deciban.errors import DecibanError
@@ -83,20 +84,6 @@ def rows(collection: Any, label: str, sample_weight: str | None = None) -> Engin
     return SparkRows(columns, partial(packed.read, columns), packed.pack(collection))
 
 
-_ENGINE = Engine(rows)
-fit = _ENGINE.fit
-"""`fit(model, collection, label, sample_weight=None)`: a model of a DataFrame, as from all rows at once."""
-
-evaluate = _ENGINE.evaluate
-"""`evaluate(model, collection, label, sample_weight=None)`: `deciban.evaluate`, partition by partition."""
-
-cross_validate = _ENGINE.cross_validate
-"""`cross_validate(model, collection, label, cv=10, *, random_state=0, sample_weight=None)`: `deciban.cross_validate`.
-
-`cv` is the number of folds, or the name of a column that holds the fold of each row.
-"""
-
-
 # Map and sum ---------------------------------------------------------------------------------------------------------
 
 
@@ -111,13 +98,15 @@ class SparkRows(EngineRows):
         results = self.collection.mapInArrow(partial(_run, work), RESULT_SCHEMA)
         for groups in GROUPS:
             grouped = results.withColumn("group", functions.col("number") % groups)
-            results = _sum_groups(grouped.repartition("group") if groups > 1 else grouped.repartition(1))
-        pieces = sorted(results.collect(), key=lambda row: row["piece"])
+            grouped = grouped.repartition("group") if groups > 1 else grouped.repartition(1)
+            in_order = grouped.sortWithinPartitions("group", "number", "piece")  # whichever result was ready first
+            results = in_order.mapInArrow(_sums, RESULT_SCHEMA)
+        pieces = sorted(results.collect(), key=itemgetter("piece"))
         return _unpickled([row["result"] for row in pieces]) if pieces else PartitionResult()
 
 
 def _run(work: Callable[[int, Any], PartitionResult[Any]], batches: Iterable[Any]) -> Iterator[Any]:
-    """One partition: its batches in, its result out, which is no rows if it is empty."""
+    """The result of work on the batches of a partition, as rows."""
     number = _partition_number()
     yield from _pickled(number, work(number, batches))
 
@@ -128,27 +117,17 @@ def _partition_number() -> int:
     return context.partitionId() if context is not None else 0
 
 
-def _sum_groups(grouped: Any) -> Any:
-    """The sum of each group of results, in the order of partitions, whichever was ready first."""
-    return grouped.sortWithinPartitions("group", "number", "piece").mapInArrow(_sums, RESULT_SCHEMA)
-
-
 def _sums(batches: Iterable[Any]) -> Iterator[Any]:
-    rows = (row for batch in batches for row in _rows_of(batch))
-    for group, members in groupby(rows, key=lambda row: row[0]):
-        results = (
-            _unpickled([piece for *_, piece in pieces]) for _, pieces in groupby(members, key=lambda row: row[1])
-        )
+    """The sum of each group of results."""
+    rows = (row for batch in batches for row in batch.select(["group", "number", "result"]).to_pylist())
+    for group, members in groupby(rows, key=itemgetter("group")):
+        pieces = ([row["result"] for row in own] for _, own in groupby(members, key=itemgetter("number")))
+        results = map(_unpickled, pieces)
         yield from _pickled(group, sum_results(results))
 
 
-def _rows_of(batch: Any) -> Iterator[tuple[int, int, bytes]]:
-    columns = [batch.column(batch.schema.get_field_index(name)).to_pylist() for name in ("group", "number", "result")]
-    yield from zip(*columns, strict=True)
-
-
 def _pickled(number: int, result: PartitionResult[Any]) -> Iterator[Any]:
-    """A result as rows, each of a size that a cell may have."""
+    """A result as rows, each small enough for a cell; an empty result has none."""
     if result.empty:
         return
     data = pickle.dumps(result, protocol=5)

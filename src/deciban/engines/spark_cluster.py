@@ -94,7 +94,7 @@ class SparkClusterSession(ClusterSession):
 def session(*, dashboard: bool = False) -> Iterator[SparkClusterSession]:
     """The session of spark-submit, SPARK_REMOTE or Spark's settings, or a local one; a new one is stopped at the end.
 
-    Failures of files and of the cluster are errors of one line.
+    Failures of files and of the cluster raise an error with a message of one line.
     """
     failures = PySparkException, Py4JError
     existing = SparkSession.getActiveSession() is not None

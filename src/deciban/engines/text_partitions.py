@@ -259,10 +259,9 @@ class _Keys:
 
 
 def _partition_keys(split_blocks: SplitBlocks, number: int, partition: Any) -> PartitionResult[_Keys]:
-    return PartitionResult.of(number, lambda: _keys(split_blocks(number, partition)))
+    def keys() -> _Keys | None:
+        blocks = (JsonLines(block) for block in split_blocks(number, partition) if block.data.strip())
+        of_blocks = [_Keys(task()) for block in blocks for task in block.type_tasks()]
+        return reduce(operator.add, of_blocks) if of_blocks else None
 
-
-def _keys(blocks: Iterable[TextBlock]) -> _Keys | None:
-    tasks = (task for block in blocks if block.data.strip() for task in JsonLines(block).type_tasks())
-    keys = [_Keys(task()) for task in tasks]
-    return reduce(operator.add, keys) if keys else None
+    return PartitionResult.of(number, keys)

@@ -123,14 +123,9 @@ class Filter:
         return Filter(self.stored._replace(state={**self.stored.state, "generative_": evidence}))
 
     def _observed(self, mails: Sequence[Texts], label: Level) -> Generative:
-        evidence = self.evidence
-        labels = np.zeros(len(mails), np.int32)
-        batch = Batch(self._frame(mails), labels, (self._known_label(label),), None, 0)
-        return Generative.observe(batch, evidence.schema, evidence.plans, evidence.missing)
-
-    def _known_label(self, label: Level) -> Level:
-        """The class with that text: classes of a model may be numbers."""
-        return next((known for known in self.classes if str(known) == str(label)), label)
+        known = next((known for known in self.classes if str(known) == str(label)), label)  # classes may be numbers
+        batch = Batch(self._frame(mails), np.zeros(len(mails), np.int32), (known,), None, 0)
+        return Generative.observe(batch, self.evidence.schema, self.evidence.plans, self.evidence.missing)
 
     # Classifying -----------------------------------------------------------------------------------------------------
 
@@ -175,13 +170,10 @@ class Filter:
     def _text_blocks(self) -> Iterator[tuple[Block, Any, FloatArray | None]]:
         """Blocks of text with their parameters and the weights (K) of their evidence; None is 1."""
         if self.stored.kind == NAIVE_BAYES:
-            for block, params in zip(self.evidence.blocks, self._scorer.params, strict=True):
-                if isinstance(block.family, Text):
-                    yield block, params, None
-            return
-        for block, source, weights in self._scorer.sources:
-            if isinstance(block.family, Text):
-                yield block, source.params, weights[0]
+            blocks = zip(self.evidence.blocks, self._scorer.params, strict=True)
+            return ((block, params, None) for block, params in blocks if isinstance(block.family, Text))
+        sources = (each for each in self._scorer.sources if isinstance(each[0].family, Text))
+        return ((block, source.params, weights[0]) for block, source, weights in sources)
 
     def _terms(self, frame: TextFrame, best: IntArray, runner_up: IntArray) -> list[tuple[tuple[str, float], ...]]:
         """The most informative terms of each mail between two classes."""
@@ -219,18 +211,17 @@ class Filter:
 
     @property
     def _reads_documents(self) -> bool:
-        """Whether its only column is none of mail."""
+        """Whether the only column of the model is not one of mail."""
         names = self.evidence.schema.names
         return len(names) == 1 and names[0] not in COLUMNS
 
 
 def _runner_up(scores: FloatArray, best: IntArray) -> IntArray:
-    """(n) the best class but one; the one after the best where no other is possible."""
+    """(n) the second best class; the one after the best where no other is possible."""
     others = scores.copy()
     others[np.arange(len(best)), best] = -np.inf
     second = others.argmax(axis=1)
-    runner_up: IntArray = np.where(second == best, (best + 1) % scores.shape[1], second)
-    return runner_up
+    return np.asarray(np.where(second == best, (best + 1) % scores.shape[1], second))
 
 
 def _require_kind(kind: Any) -> None:

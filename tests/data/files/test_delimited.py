@@ -231,7 +231,7 @@ def test_headers_and_rows_may_be_longer_than_blocks_and_samples(tmp_path):
 
 def test_dialects_are_guessed_from_the_first_rows():
     assert sniff(b"a;b\n1,5;2\n", CsvOptions(decimal=",")) == Dialect(";", '"', True, False, ",")
-    assert sniff(b"a\tb,c\n1\t2,3\n", tabs_first=True).delimiter == "\t"
+    assert sniff(b"a\tb,c\n1\t2,3\n", delimiters="\t,").delimiter == "\t"
     assert sniff(b"word\nmore words, here\n").delimiter in ",;|\t"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +14,7 @@ import pyarrow.csv as pacsv
 
 from deciban import _kernels
 from deciban.data.cell_types import BOOLEANS, CELL_WORDS, STYLES, CellType, arrow_types, cell_type_of, infer_cell_type
-from deciban.data.files.dialect import NA_VALUES, CsvOptions, Dialect, quoting, raised_field_limit, records_of, sniff
+from deciban.data.files.dialect import DELIMITERS, NA_VALUES, CsvOptions, Dialect, numbered_records, sniff
 from deciban.data.files.fragment import Chunk, FileFormat, ReadOptions, TextFragment, TypeMismatch
 from deciban.data.files.text_files import SAMPLE, Block
 from deciban.data.notation import MARKERS, NotationOptions, TextProfile, parse_column, profile_table, require_undecided
@@ -37,7 +35,8 @@ class Delimited(TextFragment):
 
     @cached_property
     def dialect(self) -> Dialect:
-        return sniff(self._sample, self.options, tabs_first=".tsv" in self.path or ".tab" in self.path)
+        tabs = ".tsv" in self.path or ".tab" in self.path
+        return sniff(self._sample, self.options, "\t" + DELIMITERS if tabs else DELIMITERS)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -48,7 +47,7 @@ class Delimited(TextFragment):
             raise DecibanError(f"{self.title} is empty: it has no rows")
         self._require_utf8(block)
         self._require_closed(block)
-        first = records_of(block.text.decode(), self.dialect.delimiter, self.dialect.quote)[0]
+        _, first = next(numbered_records(block.text.decode(), self.dialect.delimiter, self.dialect.quote))
         names = self.options.names
         if names is not None and len(names) != len(first):
             raise self.file.error(start, f"{len(names)} names are given for {len(first)} columns")
@@ -250,16 +249,9 @@ class Delimited(TextFragment):
 
     def _records(self, block: Block) -> Iterator[tuple[int, list[str]]]:
         """Every record with the number of its first line: slow, for error messages."""
-        text, line, before = io.StringIO(block.text.decode(), newline=""), self.file.line(block.offset), 0
-        reader = csv.reader(text, delimiter=self.dialect.delimiter, **quoting(self.dialect.quote))
-        while True:
-            with raised_field_limit():
-                record = next(reader, None)
-            if record is None:
-                return
-            if record:
-                yield line + before, record
-            before = reader.line_num
+        first = self.file.line(block.offset)
+        records = numbered_records(block.text.decode(), self.dialect.delimiter, self.dialect.quote)
+        return ((first + before, record) for before, record in records)
 
     def _require_utf8(self, block: Block) -> None:
         try:

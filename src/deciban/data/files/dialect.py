@@ -66,17 +66,18 @@ class CsvOptions:
             raise DecibanError(f"skip must be a whole number of 0 or more, not {self.skip!r}")
 
 
-def sniff(sample: bytes, options: CsvOptions | None = None, *, tabs_first: bool = False) -> Dialect:
-    """The dialect of a file that begins with the sample. `tabs_first` prefers tabs, as the suffix .tsv does."""
+def sniff(sample: bytes, options: CsvOptions | None = None, delimiters: str = DELIMITERS) -> Dialect:
+    """The dialect of a file that begins with the sample; the first of equally good delimiters is chosen."""
     options = CsvOptions() if options is None else options
     lines = sample.decode(errors="replace").splitlines(keepends=True)
     if len(lines) > 1 and len(lines) <= SAMPLED_RECORDS and not sample.endswith((b"\n", b"\r")):
         lines.pop()  # perhaps cut off
     text = "".join(lines[: SAMPLED_RECORDS * 2])
-    candidates = options.delimiter or ("\t" + DELIMITERS if tabs_first else DELIMITERS).replace(
-        options.decimal or ".", ""
-    )
-    parses = {d: records_of(text, d, options.quote) for d in candidates}
+    candidates = options.delimiter or delimiters.replace(options.decimal or ".", "")
+    parses = {
+        d: [record for _, record in islice(numbered_records(text, d, options.quote), SAMPLED_RECORDS)]
+        for d in candidates
+    }
     delimiter = max(parses, key=lambda d: _regularity(parses[d], options.decimal or ("." if d == "," else ",")))
     records = parses[delimiter]
     later_cells = [cell for record in records for cell in record[1:] if cell]
@@ -90,20 +91,22 @@ def sniff(sample: bytes, options: CsvOptions | None = None, *, tabs_first: bool 
     return Dialect(delimiter, options.quote, header, spaced, decimal)
 
 
-def quoting(quote: str) -> dict[str, Any]:
-    """The options of Python's csv module for a quote character."""
-    return {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
-
-
-def records_of(text: str, delimiter: str, quote: str) -> list[list[str]]:
-    """The first records."""
-    with raised_field_limit():
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, **quoting(quote))
-        return list(islice(filter(None, reader), SAMPLED_RECORDS))
+def numbered_records(text: str, delimiter: str, quote: str) -> Iterator[tuple[int, list[str]]]:
+    """Every record, with the number of lines before it."""
+    quoting: Any = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
+    reader, before = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, **quoting), 0
+    while True:
+        with _raised_field_limit():
+            record = next(reader, None)
+        if record is None:
+            return
+        if record:
+            yield before, record
+        before = reader.line_num
 
 
 @contextmanager
-def raised_field_limit() -> Iterator[None]:
+def _raised_field_limit() -> Iterator[None]:
     """Python's csv module reads cells as long as those that Arrow reads."""
     with FIELD_LIMIT:
         before = csv.field_size_limit()
@@ -165,9 +168,8 @@ def _has_numbers_for_names(first: list[str], columns: list[list[str]], decimal: 
         return False
     names, below = [int(first[j]) for j in numbered], [columns[j] for j in numbered]
     has_name = any(first[j][0].isalpha() and _all_numbers(columns[j], decimal) for j in words)
-    return _are_counted(names, below, has_name=has_name) or (
-        bool(words) and _are_years(names, below, has_name=has_name)
-    )
+    years = bool(words) and _are_years(names, below, has_name=has_name)
+    return years or _are_counted(names, below, has_name=has_name)
 
 
 def _are_counted(names: list[int], below: list[list[str]], *, has_name: bool) -> bool:

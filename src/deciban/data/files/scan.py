@@ -16,15 +16,7 @@ from deciban.data.cell_types import KIND_OF, CellType, arrow_types
 from deciban.data.files.column_inference import ColumnInference
 from deciban.data.files.dialect import NA_VALUES, CsvOptions
 from deciban.data.files.formats import open_fragment
-from deciban.data.files.fragment import (
-    Chunk,
-    Fragment,
-    OpenOptions,
-    ReadOptions,
-    ReadTask,
-    SkippedDocuments,
-    TypeMismatch,
-)
+from deciban.data.files.fragment import Chunk, Fragment, OpenOptions, ReadOptions, SkippedDocuments, TypeMismatch
 from deciban.data.files.source_paths import Paths, resolve_paths
 from deciban.data.files.text_files import BLOCK, TextFile
 from deciban.data.notation import ambiguity_warnings
@@ -34,7 +26,7 @@ from deciban.data.stream import Stream, TypesChanged, read_table
 from deciban.errors import DecibanError, warn
 
 ColumnType = Literal["category", "number", "boolean", "date"]  # types that a user may ask for
-Progress = Callable[[int, int, str], None]  # called with the rows read, and the bytes read of which file
+Progress = Callable[[int, int, str], None]  # called with the rows read, the bytes read of a file, and its path
 
 
 def scan(
@@ -130,23 +122,19 @@ def scan(
     names = None if names is None else tuple(names)
     csv = CsvOptions(delimiter, quote, header, names, tuple(na_values), decimal, skip)
     csv.check()
-    _check(block_size, types)
-    options = OpenOptions(csv, trim or {}, labels)
-    files = [TextFile(path, encoding, block_size, title) for path, title in resolve_paths(paths)]
-    given: dict[str, CellType] = {name: "text" if t == "category" else t for name, t in (types or {}).items()}
-    result = Scan([open_fragment(file, format, options) for file in files], given)
-    named = {**(types or {}), **(trim or {})}
-    if named and not any(fragment.has_late_columns for fragment in result.fragments):
-        result.select(named)
-    return result
-
-
-def _check(block_size: int, types: Mapping[str, ColumnType] | None) -> None:
+    types, trim = types or {}, trim or {}
     if not isinstance(block_size, int) or block_size < 1:
         raise DecibanError(f"block_size must be a whole number of 1 or more, not {block_size!r}")
-    for name, given in (types or {}).items():
-        if given not in get_args(ColumnType):
-            raise DecibanError(f"types[{name!r}] must be one of {', '.join(get_args(ColumnType))}, not {given!r}")
+    for name, kind in types.items():
+        if kind not in get_args(ColumnType):
+            raise DecibanError(f"types[{name!r}] must be one of {', '.join(get_args(ColumnType))}, not {kind!r}")
+    options = OpenOptions(csv, trim, labels)
+    files = [TextFile(path, encoding, block_size, title) for path, title in resolve_paths(paths)]
+    cell_types: dict[str, CellType] = {name: "text" if kind == "category" else kind for name, kind in types.items()}
+    result = Scan([open_fragment(file, format, options) for file in files], cell_types)
+    if (types or trim) and not any(fragment.has_late_columns for fragment in result.fragments):
+        result.select({**types, **trim})  # raises if a column is absent
+    return result
 
 
 @dataclass(frozen=True)
@@ -168,7 +156,7 @@ class Scan(Stream):
     fragments : tuple of Fragment
         The files.
     on_progress : callable or None
-        Called with the number of rows read, and the bytes read of which file.
+        Called with the number of rows read, the bytes read of a file, and its path.
     """
 
     def __init__(self, fragments: Sequence[Fragment], types: Mapping[str, CellType]) -> None:
@@ -311,7 +299,7 @@ class Scan(Stream):
 
     def _read(self, options: ReadOptions) -> Iterator[tuple[Fragment, Chunk]]:
         tasks = ((fragment, task) for fragment in self.fragments for task in fragment.read_tasks(options))
-        return parallel_map(_run, tasks)
+        return parallel_map(lambda item: (item[0], item[1]()), tasks)
 
     def _report(self, skipped: SkippedDocuments, rows: int) -> None:
         """Warns once of skipped documents and ambiguous columns; a folder without any document is an error."""
@@ -320,9 +308,8 @@ class Scan(Stream):
             raise DecibanError(f"there is no {' or '.join(sorted(kinds))} in {self.title}: {skipped}")
         columns = self.columns
         text = self._inference.text_profiles({*self._selection.text, *self._selection.types})
-        for message in ambiguity_warnings(
-            {name: profile for name, profile in text.items() if columns.get(name) == "text"}
-        ):
+        text = {name: profile for name, profile in text.items() if columns.get(name) == "text"}
+        for message in ambiguity_warnings(text):
             self._inference.warn_once(message)
         if skipped.count:
             self._inference.warn_once(f"{self.title}: {skipped.count} skipped, as a whole or in part: {skipped}")
@@ -363,8 +350,3 @@ class Scan(Stream):
     def __repr__(self) -> str:
         types = ((name, "category" if cell_type == "text" else cell_type) for name, cell_type in self.columns.items())
         return f"Scan of {self.title}: {', '.join(f'{name} ({cell_type})' for name, cell_type in types)}"
-
-
-def _run(item: tuple[Fragment, ReadTask]) -> tuple[Fragment, Chunk]:
-    fragment, task = item
-    return fragment, task()
