@@ -35,14 +35,9 @@ def _root(
 
 app.command()(reported(fit.fit))
 app.command(cls=predict.Predict)(reported(predict.predict))
-app.command()(reported(explain.explain))
-app.command()(reported(evaluate.evaluate))
-app.command()(reported(report.report))
-app.command()(reported(combine.merge))
-app.command()(reported(combine.forget))
-app.command()(reported(combine.refit_weights))
-app.command()(reported(show.show))
-app.command()(reported(demo.demo))
+_updates = combine.merge, combine.forget, combine.refit_weights
+for command in (explain.explain, evaluate.evaluate, report.report, *_updates, show.show, demo.demo):
+    app.command()(reported(command))
 
 
 def _mail(context: typer.Context) -> None:

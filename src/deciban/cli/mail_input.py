@@ -32,7 +32,7 @@ def mails_of(name: str, options: argparse.Namespace) -> Iterator[tuple[str, byte
 
 
 def split_mbox(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The mails of an mbox, each with the bytes between it and the next: together all bytes of it."""
+    """The mails of an mbox, each with the bytes between it and the next; together they are all bytes of the mbox."""
     from deciban.data.files.mail_message import END
 
     start = 0

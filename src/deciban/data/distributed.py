@@ -35,7 +35,7 @@ class DistributedRows(Labelled):
         """Σ work(partition) over all partitions, in a fixed order; None if all results are None."""
 
     def _no_rows(self) -> str:
-        return "there are no rows to learn from or to judge by: partitions are empty, or all weights are zero"
+        return "there are no rows to learn from or to evaluate: partitions are empty, or all weights are zero"
 
     def summed_or_none(self, work: Callable[[Batch], T], *, needs_small_batches: bool) -> T | None:
         return self.total(partial(_summed, work, needs_small_batches))

@@ -88,9 +88,9 @@ def _is_missing(cell: Any) -> bool:
 
 
 def documents_frame(x: Any) -> Frame:
-    """One column of text, without a name."""
+    """One column of text, without a name; arrays and series are not copied."""
     if not isinstance(x, (list, tuple)):
-        return column_frame(x)
+        return _column_frame(x)
     if all(cell is None or isinstance(cell, str) for cell in x):
         return TextFrame(range(1), (x,))
     for row, cell in enumerate(x):
@@ -107,8 +107,7 @@ def objects_of(x: Any) -> NDArray[Any]:
     return out
 
 
-def column_frame(x: Any) -> Frame:
-    """An array or series of text, not copied."""
+def _column_frame(x: Any) -> Frame:
     from deciban.data.arrow import TableFrame, pa
 
     if hasattr(x, "to_arrow"):  # polars

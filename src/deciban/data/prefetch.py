@@ -40,7 +40,7 @@ def parallel_map(function: Callable[[S], T], items: Iterable[S], workers: int | 
     >>> list(parallel_map(str.upper, "abc"))
     ['A', 'B', 'C']
     """
-    workers = WORKERS if workers is None else workers
+    workers = workers or WORKERS
     with futures.ThreadPoolExecutor(workers, "deciban-read") as pool:
         pending: deque[Future[T]] = deque()
         try:
@@ -64,10 +64,8 @@ def consume_in_background(consume: Callable[[T], object], items: Iterable[T]) ->
     ['a', 'b', 'c']
     """
     with futures.ThreadPoolExecutor(1, "deciban-consume") as pool:
-        last: Future[object] | None = None
+        last: Future[object] = pool.submit(lambda: None)
         for item in items:
-            if last is not None:
-                last.result()
-            last = pool.submit(consume, item)
-        if last is not None:
             last.result()
+            last = pool.submit(consume, item)
+        last.result()

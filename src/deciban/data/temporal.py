@@ -49,7 +49,9 @@ def elapsed(array: Any) -> FloatArray:
         array = pa.array(array.to_pandas().dt.to_timestamp())
     kind = array.type
     if pa.types.is_interval(kind):
-        return np.array([np.nan if cell is None else _days_of_interval(*cell) for cell in array.to_pylist()])
+        cells = [(np.nan, 0, 0) if cell is None else cell for cell in array.to_pylist()]
+        # a month of an interval of duckdb is a twelfth of a Gregorian year
+        return np.array([months * 365.2425 / 12 + days + ns / (1_000_000_000 * DAY) for months, days, ns in cells])
     if pa.types.is_date32(kind):
         whole, unit = array.cast(pa.int32()).cast(pa.int64()), 1
     else:
@@ -63,11 +65,6 @@ def elapsed(array: Any) -> FloatArray:
     if array.null_count:
         result[np.asarray(array.is_null().to_numpy(zero_copy_only=False))] = np.nan
     return result
-
-
-def _days_of_interval(months: int, days: int, nanoseconds: int) -> float:
-    """For duckdb's intervals; a month is a twelfth of a Gregorian year."""
-    return months * 365.2425 / 12 + days + nanoseconds / (1_000_000_000 * DAY)
 
 
 def calendar(days: NDArray[Any], part: DatePart) -> Coded:

@@ -70,7 +70,7 @@ def _with_empty_columns(frame: TableFrame, schema: Schema) -> TableFrame:
 
 def _is_empty(column: Any) -> bool:
     nan = pa.types.is_floating(column.type)
-    return len(column) == (pc.is_null(column, nan_is_null=True).sum().as_py() or 0 if nan else column.null_count)
+    return bool(pc.all(pc.is_null(column, nan_is_null=nan), min_count=0).as_py())
 
 
 def _is_text(frame: TableFrame, column: int) -> bool:

@@ -1,4 +1,4 @@
-"""A session with a cluster: what the command line needs of it."""
+"""A session with a cluster, as the command line uses it."""
 
 from __future__ import annotations
 

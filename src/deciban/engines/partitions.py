@@ -148,8 +148,8 @@ def error_context(number: int, first: int = 0) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class PartitionResult(Generic[T]):
-    """The result of work on some partitions. An error about rows is a result, too: engines retry tasks that fail, and
-    this would not help."""
+    """The result of work on some partitions. An error about rows is a result as well, since engines would retry the
+    task in vain."""
 
     value: T | None = None
     error: tuple[int, DecibanError] | None = None  # of the first partition that has one

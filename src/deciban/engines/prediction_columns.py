@@ -12,7 +12,7 @@ import pyarrow as pa
 from deciban.evaluation.fitted_model import FittedModel
 from deciban.types import FloatArray, IntArray
 
-# Models of other libraries predict, too: so these are protocols, and not estimators of this one
+# Protocols, since models of other libraries predict as well
 
 
 @runtime_checkable

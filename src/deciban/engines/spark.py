@@ -1,6 +1,6 @@
 """Spark: models of DataFrames, fitted where their partitions are; needs `pip install deciban[spark]`, and Java 17.
 
-Rows pass through mapInArrow, which Spark Connect has, too. The result of a partition is a binary column, and three
+Rows pass through mapInArrow, which Spark Connect has as well. The result of a partition is a binary column, and three
 shuffles sum the results, so the driver receives one statistic, whatever the number of partitions.
 """
 

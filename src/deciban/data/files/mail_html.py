@@ -24,7 +24,7 @@ MARKUP = re.compile(
     """
 )
 LINK = re.compile(r"""(?ia)[\s"'/](?:href|src|action|background)\s*+=\s*+(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
-LONG_NUMBER = re.compile(r"&#0*([0-9]{8})[0-9]*")  # is no character, and Python refuses to read very long numbers
+LONG_NUMBER = re.compile(r"&#0*([0-9]{8})[0-9]*")  # not a character, and Python refuses to read very long numbers
 
 
 def visible_text(html: str) -> tuple[str, list[str]]:

@@ -10,6 +10,7 @@ import binascii
 import codecs
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -18,19 +19,6 @@ from deciban.lazy import lazy
 
 mail_html = lazy("deciban.data.files.mail_html")  # its patterns are compiled for the first mail of HTML
 
-COLUMNS = (
-    "from",
-    "to",
-    "subject",
-    "reply_to",
-    "return_path",
-    "received",
-    "mailer",
-    "content_type",
-    "links",
-    "attachments",
-    "body",
-)
 MAX_BYTES = 1 << 22  # of a mail; the rest is not read
 MAX_LINES = 10_000  # of headers in one part
 MAX_PARTS = 1_000
@@ -49,6 +37,7 @@ HEADERS = {  # column: its headers
     "received": ("received",),
     "mailer": ("x-mailer", "user-agent"),
 }
+COLUMNS = (*HEADERS, "content_type", "links", "attachments", "body")
 TEXTS = ("text/plain", "text/html")
 ENVELOPE = (b"From ", b">From ")  # lines of a mailbox
 PART_HEADERS = frozenset({b"content-type", b"content-transfer-encoding", b"content-disposition"})
@@ -57,7 +46,7 @@ MAIL_HEADERS = PART_HEADERS | {name.encode() for names in HEADERS.values() for n
 # codecs of Python that are not charsets of mail: two take quadratic time, one warns
 NO_CHARSETS = frozenset({"punycode", "idna", "unicode_escape", "raw_unicode_escape", "unicode-escape", "undefined"})
 
-# A mail of an mbox ends at an empty line before "From …" if a header follows: a line of text may begin so, too
+# A mail of an mbox ends at an empty line before "From …" if a header follows: a line of text may begin like that as well
 END = re.compile(rb"\n\r?\n(?=From [^\n]{0,1000}\n(?:[A-Za-z][!-9;-~]{0,200}:|>From ))")
 FIELD = re.compile(rb"([!-9;-~]*):[ \t]*").match
 BEGINNING = re.compile(rb"(?:From [^\n]*\n)?(?:>From [^\n]*\n)*+[A-Za-z][A-Za-z0-9_.-]*:").match
@@ -98,7 +87,10 @@ def parse(data: bytes) -> Mail:
     data = data[:MAX_BYTES].removeprefix(BOM).lstrip(b"\r\n")
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    _require_mail(data)
+    if not data:
+        raise NotMail("it is empty")
+    if not BEGINNING(data):
+        raise NotMail("it does not begin with a header, such as 'From: …'")
     reader = _Reader(data)
     if length > MAX_BYTES:
         reader.problem(TRUNCATED)
@@ -114,13 +106,6 @@ def parse(data: bytes) -> Mail:
     texts["attachments"] = "\n".join(reader.attachments)
     texts["body"] = "\n".join(reader.bodies)
     return Mail(texts, reader.replaced, tuple(reader.problems))
-
-
-def _require_mail(data: bytes) -> None:
-    if not data:
-        raise NotMail("it is empty")
-    if not BEGINNING(data):
-        raise NotMail("it does not begin with a header, such as 'From: …'")
 
 
 @dataclass
@@ -189,7 +174,12 @@ class _Reader:
             self.attachments.append(f"{name} {kind}" if name else kind)
         if attached or kind not in TEXTS:
             return
-        text = self.decoded(_unwrapped(self.data[start:end], encoding), charset)
+        data = self.data[start:end]
+        if encoding == "quoted-printable":
+            data = binascii.a2b_qp(data)
+        elif encoding == "base64":
+            data = _from_base64(data.translate(None, b"\n"))
+        text = self.decoded(data, charset)
         if kind == "text/html":
             text, links = mail_html.visible_text(text)
             self.links += links
@@ -330,24 +320,13 @@ class _Reader:
         return text.replace("\r\n", "\n") if "\r" in text else text
 
 
-def _unwrapped(data: bytes, encoding: str) -> bytes:
-    """A body after its transfer encoding is undone."""
-    if encoding == "quoted-printable":
-        return binascii.a2b_qp(data)
-    return _from_base64(data.translate(None, b"\n")) if encoding == "base64" else data
-
-
 def _from_base64(data: bytes) -> bytes:
     """As much as can be decoded: padding may be missing, and other characters may be in between."""
-    try:
+    with suppress(binascii.Error):
         return binascii.a2b_base64(data + b"==="[: -len(data) % 4], strict_mode=True)
-    except binascii.Error:
-        pass
     for padding in (b"", b"=="):
-        try:
+        with suppress(binascii.Error):
             return binascii.a2b_base64(data + padding)
-        except binascii.Error:
-            continue
     return data
 
 

@@ -6,7 +6,7 @@ import gzip
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -65,12 +65,6 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Batch:
-    documents: list[Document]
-    offset: int  # index of the first document
-
-
-@dataclass(frozen=True)
 class Mailboxes(Fragment):
     """A folder or a file of mails, or of texts. All columns are text."""
 
@@ -104,20 +98,17 @@ class Mailboxes(Fragment):
         for name in options.names:
             if options.types[name] not in ("text", "empty", "other"):
                 raise self.mixed_types(name, "text", options.types[name])
-        for batch in self._batches():
-            yield partial(self._read, batch, options)
+        return (partial(self._read, first, documents, options) for first, documents in self._batches())
 
     def locate(self, offset: int, row: int) -> str:
-        for batch in self._batches():
-            if batch.offset == offset:
-                rows = [document for document in batch.documents if self._texts(document)[0] is not None]
-                return rows[row].title
-        return self.title
+        documents = next((documents for first, documents in self._batches() if first == offset), ())
+        rows = [document for document in documents if self._texts(document)[0] is not None]
+        return rows[row].title if rows else self.title
 
-    def _read(self, batch: Batch, options: ReadOptions) -> Chunk:
+    def _read(self, first: int, documents: Sequence[Document], options: ReadOptions) -> Chunk:
         columns: dict[str, list[str | None]] = {name: [] for name in options.names}
         skipped = []
-        for document in batch.documents:
+        for document in documents:
             texts, problem = self._texts(document)
             if problem is not None:
                 skipped.append(f"{document.title}: {problem}")
@@ -125,7 +116,7 @@ class Mailboxes(Fragment):
                 for name, column in columns.items():
                     column.append(texts[name])
         table = pa.table({name: pa.array(column, pa.string()) for name, column in columns.items()})
-        return Chunk(table, batch.offset, batch.documents[-1].bytes_read, tuple(skipped))
+        return Chunk(table, first, documents[-1].bytes_read, tuple(skipped))
 
     def _texts(self, document: Document) -> tuple[dict[str, str | None] | None, str | None]:
         """A row if the document can be read, and what is wrong with it."""
@@ -142,20 +133,20 @@ class Mailboxes(Fragment):
         except NotMail as error:
             return None, str(error)
 
-    def _batches(self) -> Iterator[Batch]:
-        """Runs of documents, which depend only on the files and the block size."""
+    def _batches(self) -> Iterator[tuple[int, list[Document]]]:
+        """Runs of documents with the index of the first; they depend only on the files and the block size."""
         max_size = min(self.file.block_size, MAX_BATCH)
         documents: list[Document] = []
-        offset = size = 0
+        first = size = 0
         for document in self._documents():
             documents.append(document)
             size += len(document.data)
             if size >= max_size or len(documents) == ROWS:
-                yield Batch(documents, offset)
-                offset += len(documents)
+                yield first, documents
+                first += len(documents)
                 documents, size = [], 0
         if documents:
-            yield Batch(documents, offset)
+            yield first, documents
 
     def _documents(self) -> Iterator[Document]:
         before = 0
