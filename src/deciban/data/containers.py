@@ -117,16 +117,10 @@ def _matrix(x: Any) -> NDArray[Any]:
         raise DecibanError(f"X is of type {type(x).__name__}, which has no rows: {PASS}")
     if array.shape == (0,):
         raise DecibanError(f"X has no rows and no columns: {PASS}")
-    if array.ndim == 1:  # scikit-learn's checks ask for the words "Reshape your data"
-        raise DecibanError(
-            f"X must be a table or a matrix; it has the shape {array.shape}. Reshape your data: X.reshape(-1, 1) is "
-            "one column, X.reshape(1, -1) is one row"
-        )
-    if array.ndim > 2:
-        raise DecibanError(
-            f"X must be a table or a matrix; it has the shape {array.shape}: flatten what belongs to one row, "
-            "X.reshape(len(X), -1)"
-        )
+    if array.ndim != 2:  # scikit-learn's checks ask for the words "Reshape your data"
+        remedy = ". Reshape your data: X.reshape(-1, 1) is one column, X.reshape(1, -1) is one row"
+        remedy = remedy if array.ndim == 1 else ": flatten the values of each row, X.reshape(len(X), -1)"
+        raise DecibanError(f"X must be a table or a matrix; it has the shape {array.shape}{remedy}")
     return array
 
 

@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from deciban.data.arrow import table_frame
 from deciban.data.files.dialect import CsvOptions
+from deciban.data.files.source_paths import require_unique_paths
 from deciban.data.files.text_files import SAMPLE
 from deciban.engines.cluster_session import ClusterSession, deferred_interrupts
 from deciban.engines.dask import DaskRows, rows  # raises if Dask is not installed
-from deciban.engines.engine_files import EngineFiles, require_unique_paths, table_files
+from deciban.engines.engine_files import EngineFiles, table_files
 from deciban.engines.text_partitions import TextBlock, require_line_breaks, text_files
 from deciban.errors import DecibanError
 

@@ -6,7 +6,6 @@ An engine splits text at line breaks, and `text_partitions` parses it as `scan` 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, Self
@@ -44,12 +43,6 @@ def format_of(paths: Sequence[str], format: str | None = None) -> str:
         several = ", ".join(f"{path} is {name}" for path, name in list(formats.items())[:5])
         raise DecibanError(f"all files must have the same format: {several}")
     return str(next(iter(formats.values())))
-
-
-def require_unique_paths(paths: Sequence[str]) -> None:
-    repeated = [path for path, times in Counter(paths).items() if times > 1]
-    if repeated:
-        raise DecibanError(f"{repeated[-1]!r} is given twice: its rows would count twice")
 
 
 @dataclass(frozen=True)

@@ -122,11 +122,8 @@ class ColumnRoles:
         """The features, without rows."""
         if self.like is not None:
             return self.like
-        empty: Any = PartitionTables((), self.schema, 0).empty
-        for name, use in ((self.label, "label"), (self.weight, "weight")):
-            if name is not None:
-                empty = empty.split(name, use)[0]
-        return empty  # type: ignore[no-any-return]
+        empty = PartitionTables((), self.schema, 0).empty
+        return empty.select([j for j, name in enumerate(empty.names) if name not in (self.label, self.weight)])
 
 
 @contextmanager

@@ -15,8 +15,9 @@ from itertools import groupby
 from typing import Any
 
 from deciban.data.files.dialect import CsvOptions
+from deciban.data.files.source_paths import require_unique_paths
 from deciban.engines.cluster_session import ClusterSession, deferred_interrupts
-from deciban.engines.engine_files import EngineFiles, require_unique_paths, table_files
+from deciban.engines.engine_files import EngineFiles, table_files
 from deciban.engines.spark import SparkRows, arrow_schema, rows  # raises if PySpark is not installed
 from deciban.engines.text_partitions import TextBlock, require_line_breaks, text_files
 from deciban.errors import DecibanError

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from types import NoneType
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from deciban.data.files.text_files import SAMPLE, Block
 from deciban.data.notation import TextProfile, parse_column, profile_text, require_undecided
 from deciban.errors import DecibanError
 
+TYPES: dict[type, CellType] = {NoneType: "empty", bool: "boolean", float: "number", str: "text"}
 ARROW = arrow_types() | dict.fromkeys(("text", *STYLES), pa.string())
 
 
@@ -140,17 +142,9 @@ def _find_end(data: bytes) -> int:
 
 
 def _cell_type(value: Any) -> CellType:
-    if value is None:
-        return "empty"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int):
+    if type(value) is int:
         return "integer" if -(1 << 63) <= value < 1 << 63 else "number"
-    if isinstance(value, float):
-        return "number"
-    if isinstance(value, str):
-        return "text"
-    return "other"
+    return TYPES.get(type(value), "other")
 
 
 def _refuse(constant: str) -> None:

@@ -46,7 +46,7 @@ MAIL_HEADERS = PART_HEADERS | {name.encode() for names in HEADERS.values() for n
 # codecs of Python that are not charsets of mail: two take quadratic time, one warns
 NO_CHARSETS = frozenset({"punycode", "idna", "unicode_escape", "raw_unicode_escape", "unicode-escape", "undefined"})
 
-# A mail of an mbox ends at an empty line before "From …" if a header follows: a line of text may begin like that as well
+# A mail of an mbox ends at an empty line before "From …" if a header follows: text may begin like that as well
 END = re.compile(rb"\n\r?\n(?=From [^\n]{0,1000}\n(?:[A-Za-z][!-9;-~]{0,200}:|>From ))")
 FIELD = re.compile(rb"([!-9;-~]*):[ \t]*").match
 BEGINNING = re.compile(rb"(?:From [^\n]*\n)?(?:>From [^\n]*\n)*+[A-Za-z][A-Za-z0-9_.-]*:").match

@@ -9,7 +9,7 @@ import stat
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from glob import glob, has_magic
 from typing import IO
 
@@ -25,11 +25,17 @@ def resolve_paths(paths: Paths) -> list[tuple[str, str | None]]:
     files = [file for path in paths for file in _files_at(os.path.expanduser(os.fspath(path)))]
     if not files:
         raise DecibanError("no files to scan: pass a path, a pattern, or a list of them")
-    times = Counter(os.path.realpath(path) for path, _ in files)
-    repeated = [path for path, _ in files if times[os.path.realpath(path)] > 1]
+    require_unique_paths([path for path, _ in files])
+    return files
+
+
+def require_unique_paths(paths: Sequence[str]) -> None:
+    """Raises an error if two paths lead to one file; URLs are compared as they are."""
+    files = [path if "://" in path else os.path.realpath(path) for path in paths]
+    times = Counter(files)
+    repeated = [path for path, file in zip(paths, files, strict=True) if times[file] > 1]
     if repeated:
         raise DecibanError(f"{repeated[-1]!r} is given twice: its rows would count twice")
-    return files
 
 
 def _files_at(path: str) -> list[tuple[str, str | None]]:
