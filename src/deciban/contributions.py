@@ -74,14 +74,12 @@ class ColumnEvidence:
     @property
     def mean_absolute(self) -> FloatArray:
         """(d) mean |decibans|: the importance of each column."""
-        mean: FloatArray = self.absolute / max(self.weight, 1e-300)
-        return mean
+        return self.absolute / max(self.weight, 1e-300)
 
     @property
     def mean(self) -> FloatArray:
         """(d) mean decibans for the true class."""
-        mean: FloatArray = self.signed / max(self.weight, 1e-300)
-        return mean
+        return self.signed / max(self.weight, 1e-300)
 
 
 def against_others(nats: FloatArray) -> FloatArray:

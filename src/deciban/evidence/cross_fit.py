@@ -89,8 +89,7 @@ class HeldOut:
 
     def of_true_class(self, log_p: FloatArray) -> FloatArray:
         """(n) log p of the true classes."""
-        result: FloatArray = log_p[np.arange(len(self.fold)), self.rows.labels]
-        return result
+        return log_p[np.arange(len(self.fold)), self.rows.labels]
 
     def scores(self, by_fold: Sequence[PieceWeights]) -> FloatArray:
         """(C, n) by the weights of the fold of each row."""

@@ -108,8 +108,7 @@ class GaussianEvidence(BlockEvidence):
 
     @staticmethod
     def _variance(count: FloatArray, squares: FloatArray, spread: FloatArray) -> FloatArray:
-        variance: FloatArray = (squares + spread) / (count + 1.0)
-        return variance
+        return (squares + spread) / (count + 1.0)
 
     def describe(self, piece: EvidencePiece) -> str:
         return "normal density in each class"

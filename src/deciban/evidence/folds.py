@@ -57,5 +57,4 @@ def _weight_before(keys: Keys, labels: Labels, weights: FloatArray | None) -> Fl
 def _assigned_until(weight: FloatArray) -> FloatArray:
     """(n, FOLDS) how much of a weight each fold has, if it is assigned one by one, in turn."""
     rounds, rest = np.divmod(weight, FOLDS)
-    result: FloatArray = rounds[:, np.newaxis] + np.clip(rest[:, np.newaxis] - np.arange(FOLDS), 0.0, 1.0)
-    return result
+    return rounds[:, np.newaxis] + np.clip(rest[:, np.newaxis] - np.arange(FOLDS), 0.0, 1.0)

@@ -117,8 +117,7 @@ def _binned(counts: FloatArray, total: FloatArray) -> FloatArray:
 
 def _summed(counts: FloatArray, after: IntArray) -> FloatArray:
     """The counts of bins that end after these cells."""
-    summed: FloatArray = np.add.reduceat(counts, [0, *(after + 1)], axis=1)
-    return summed
+    return np.add.reduceat(counts, [0, *(after + 1)], axis=1)
 
 
 def warn_of_leakage(evidence: Generative) -> None:

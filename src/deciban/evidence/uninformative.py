@@ -101,8 +101,7 @@ def _cells(frame: Frame, column: int) -> bytes:
     if frame.kinds[column] == "category":
         coded = frame.coded([column])
         return repr([None if c == MISSING else coded.levels[0][c] for c in coded.codes[:, 0].tolist()]).encode()
-    x: bytes = (frame.numbers([column])[:, 0].astype(np.float64) + 0.0).tobytes()
-    return x
+    return (frame.numbers([column])[:, 0].astype(np.float64) + 0.0).tobytes()
 
 
 def reasons(evidence: Generative, silent: Collection[Level], facts: ColumnFacts | None) -> dict[Level, str]:

@@ -197,8 +197,7 @@ class WeightedEvidence:
         self._limit(limited, self.log_prior)
         known = np.isfinite(scores)
         change = np.subtract(limited, scores, out=np.zeros_like(scores), where=known)
-        result: FloatArray = np.where(known, change - change.mean(axis=1, keepdims=True, where=known), 0.0)
-        return result
+        return np.where(known, change - change.mean(axis=1, keepdims=True, where=known), 0.0)
 
     def _read(self, frame: Frame, first_row: int | IntArray = 0) -> Iterator[ReadBlock]:
         rows = MatchedFrame(self.evidence.schema, frame, first_row)

@@ -197,8 +197,7 @@ class Bernoulli(Family[Moments, BernoulliParams]):
             return self._stored_truth(values)
         if self.threshold is not None:
             forbid_infinite(values)
-            truth: FloatArray = np.where(np.isnan(values), np.nan, values > self.threshold)
-            return truth
+            return np.where(np.isnan(values), np.nan, values > self.threshold)
         forbid((values != 0) & (values != 1) & ~np.isnan(values), NOT_BINARY)
         return values
 

@@ -129,8 +129,7 @@ class Gaussian(Family[Moments, GaussianParams]):
         pooled = statistic.pooled()
         spread = _spread(pooled.squares, pooled.count.value)
         enough = statistic.count.value >= max(3.0, 2.0 * (1.0 + self.ddof))
-        ordinary: NDArray[np.bool_] = (enough & (params.variance > 1e-4 * spread)).all(axis=0) & params.informative
-        return ordinary
+        return (enough & (params.variance > 1e-4 * spread)).all(axis=0) & params.informative
 
     def _leave_out_ordinary(
         self, fitted: Fitted[Moments, GaussianParams], rows: LabelledValues, out: FloatArray
@@ -229,8 +228,7 @@ class Gaussian(Family[Moments, GaussianParams]):
 
 def _spread(squares: FloatArray, count: FloatArray) -> FloatArray:
     """Σ(x − μ)²/n, 0 where there are no cells."""
-    spread: FloatArray = np.divide(squares, count, out=np.zeros_like(squares), where=count > 0)
-    return spread
+    return np.divide(squares, count, out=np.zeros_like(squares), where=count > 0)
 
 
 def _less(statistic: Moments, x: FloatArray, w: FloatArray, classes: Labels) -> tuple[Column, NDArray[np.bool_]]:

@@ -45,8 +45,7 @@ class Poisson(RateFamily):
         forbid((values != np.floor(values)) & ~np.isnan(values), "is not a whole number of events")
 
     def rate(self, mean: FloatArray, pooled: FloatArray) -> FloatArray:
-        rate: FloatArray = np.maximum(mean, FLOOR * pooled)
-        return rate
+        return np.maximum(mean, FLOOR * pooled)
 
     def line(self, rate: FloatArray) -> tuple[FloatArray, FloatArray]:
         return np.log(rate), -rate

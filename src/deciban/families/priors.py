@@ -190,8 +190,7 @@ class Normal:
     def mode(self, count: FloatArray, total: FloatArray, variance: FloatArray) -> FloatArray:
         """The mean, from n, Σx and σ²."""
         precision = 1.0 / self.sd**2
-        mode: FloatArray = (total / variance + self.mean * precision) / (count / variance + precision)
-        return mode
+        return (total / variance + self.mean * precision) / (count / variance + precision)
 
 
 @dataclass(frozen=True)
@@ -210,8 +209,7 @@ class InverseGamma:
 
     def mode(self, count: FloatArray, squares: FloatArray) -> FloatArray:
         """The variance, from n and Σ(x − mean)²."""
-        mode: FloatArray = (self.scale + 0.5 * squares) / (self.shape + 0.5 * count + 1.0)
-        return mode
+        return (self.scale + 0.5 * squares) / (self.shape + 0.5 * count + 1.0)
 
 
 @dataclass(frozen=True)

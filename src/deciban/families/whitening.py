@@ -24,8 +24,7 @@ def row_product(x: FloatArray, matrix: FloatArray) -> FloatArray:
         return x @ matrix
     padded = np.zeros((FEWEST, x.shape[1]))
     padded[: len(x)] = x
-    product: FloatArray = (padded @ matrix)[: len(x)]
-    return product
+    return (padded @ matrix)[: len(x)]
 
 
 @dataclass(frozen=True)

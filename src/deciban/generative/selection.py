@@ -164,8 +164,7 @@ def _log_p(family: AnyFamily, fitted: Fitted[Any, Any], rows: LabelledValues, pr
     out = prior.copy()
     family.leave_one_out(fitted, rows, out)
     _kernels.normalise(out, np.zeros(out.shape[1]), True)
-    own: FloatArray = np.maximum(out[np.arange(len(rows)), rows.labels], LEAST_LOG_P)
-    return own
+    return np.maximum(out[np.arange(len(rows)), rows.labels], LEAST_LOG_P)
 
 
 def _priors(counts: FloatArray, rows: LabelledValues) -> FloatArray:

@@ -58,8 +58,7 @@ class Scatter(Statistic):
     def mean(self) -> FloatArray:
         """(K, d); the origin where there are no rows."""
         count = self.count.value[:, np.newaxis]
-        mean: FloatArray = self.origin + np.divide(self.sum, count, out=np.zeros_like(self.sum), where=count > 0)
-        return mean
+        return self.origin + np.divide(self.sum, count, out=np.zeros_like(self.sum), where=count > 0)
 
     @property
     def within(self) -> FloatArray:
@@ -67,8 +66,7 @@ class Scatter(Statistic):
         count = self.count.value[:, np.newaxis]
         shift = np.divide(self.sum, np.sqrt(count), out=np.zeros_like(self.sum), where=count > 0)
         outer: FloatArray = shift.T @ shift if self.shared else shift[:, :, np.newaxis] * shift[:, np.newaxis, :]
-        within: FloatArray = self.products - outer
-        return within
+        return self.products - outer
 
     def about(self, origin: FloatArray) -> Self:
         """The same statistic about another origin (K, d)."""
