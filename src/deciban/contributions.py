@@ -114,3 +114,15 @@ def title(columns: Sequence[int], names: Names) -> str:
 def line_title(columns: Sequence[int], names: Names, line: str) -> str:
     """The name of a term in an explanation; a list of documents has no name of its own."""
     return line if isinstance(names, range) and len(names) == 1 else f"{title(columns, names)}: {line}"
+
+
+@dataclass(frozen=True)
+class TermLine:
+    """What a term of documents adds; or, if times is None, what all terms that a document lacks add together."""
+
+    name: str
+    nats: FloatArray  # (n, K)
+    times: IntArray | None = None  # (n) how often each document has the term
+
+    def line(self, columns: tuple[int, ...], names: Names) -> Line:
+        return Line(line_title(columns, names, self.name), columns, self.times, last=self.times is None)

@@ -291,8 +291,8 @@ def test_terms_of_the_document_come_first_and_absent_ones_last():
     labels = [label for label, _ in found.lines(0)]
     assert labels[0] == "prior"
     assert set(labels[1:-2]) == {"now (×2)", "call", "a number of 11 digits"}
-    assert labels[-2:] == ["words that are not there", "log-odds"]
-    assert [label for label, _ in found.lines(1)] == ["prior", "see", "words that are not there", "log-odds"]
+    assert labels[-2:] == ["absent words", "log-odds"]
+    assert [label for label, _ in found.lines(1)] == ["prior", "see", "absent words", "log-odds"]
     told = found.to_frame().to_pandas()
-    assert told[told["row"] == 1]["feature"].tolist() == ["prior", "see", "words that are not there"]
+    assert told[told["row"] == 1]["feature"].tolist() == ["prior", "see", "absent words"]
     assert told[told["feature"] == "now"]["value"].tolist() == [2]

@@ -327,11 +327,11 @@ def test_every_term_is_a_line(setting):
     model = bayes(**setting).fit(texts, y)
     told = assert_lines_are_the_log_odds(model, [*texts, "never heard words", ""])
     known = {term for text in texts if text for term in Text(**setting).terms(text)}
-    names = set(told.names) - {"prior", "words that are not there"}
+    names = set(told.names) - {"prior", "absent words"}
     assert names <= known | {"never", "heard", "words"}
     if not {"max_terms", "hash_bits"} & setting.keys():
         assert names == known
-    assert ("words that are not there" in told.names) == (setting.get("events") == "bernoulli")
+    assert ("absent words" in told.names) == (setting.get("events") == "bernoulli")
 
 
 def test_lines_by_example():
@@ -348,8 +348,8 @@ def test_lines_of_a_table_carry_the_name_of_their_column():
     table = pa.table({"subject": MAILS, "body": MAILS[::-1], "size": [1.0, 2.0, 4.0, 3.0, 5.0]})
     model = db.NaiveBayes(families={"subject": Text(), "body": Text("bernoulli")}).fit(table, LABELS)
     names = assert_lines_are_the_log_odds(model, table).names
-    assert {"prior", "size", "subject: buy", "body: buy", "body: words that are not there"} <= set(names)
-    assert "subject: words that are not there" not in names
+    assert {"prior", "size", "subject: buy", "body: buy", "body: absent words"} <= set(names)
+    assert "subject: absent words" not in names
     both = db.NaiveBayes(families={("subject", "body"): Text()}).fit(table, LABELS)
     assert "subject + body: buy" in assert_lines_are_the_log_odds(both, table).names
 
@@ -358,11 +358,11 @@ def test_lines_of_evidence_that_is_weighed():
     texts, y = made_texts(160, 3)
     model = weighed().fit(texts, y)
     told = assert_lines_are_the_log_odds(model, [*texts[:40], "never heard", ""])
-    assert {"prior", "words that are not there", "buy", "book"} <= set(told.names)
+    assert {"prior", "absent words", "buy", "book"} <= set(told.names)
     table = pa.table({"mail": texts, "size": np.random.default_rng(0).normal(y), "kind": [f"k{c % 2}" for c in y]})
     model = weighed().fit(table, y)
     told = assert_lines_are_the_log_odds(model, table.slice(0, 40))
-    assert {"prior", "size", "kind", "mail: buy", "mail: words that are not there"} <= set(told.names)
+    assert {"prior", "size", "kind", "mail: buy", "mail: absent words"} <= set(told.names)
 
 
 def test_without_smoothing_lines_can_be_certain():

@@ -11,7 +11,7 @@ from sklearn.covariance import oas as sklearn_oas
 
 from deciban.errors import BadCell, DecibanWarning
 from deciban.families import Context, MultivariateGaussian
-from deciban.families.multivariate_gaussian import oas
+from deciban.families.covariance import oas
 from deciban.families.priors import InverseWishart
 from tests.families.refits import left_out, paired, refitted
 from tests.laws import family_subject, matrices, nans, tame

@@ -359,12 +359,12 @@ def test_lines_know_how_often_a_term_is_there():
     family = Text("bernoulli")
     lines = family.lines(fit(family), Texts.of(["Buy book, buy!", "today"]), 2)
     times = {line.name: None if line.times is None else line.times.tolist() for line in lines}
-    assert times == {"book": [1, 0], "buy": [2, 0], "today": [0, 1], "words that are not there": None}
+    assert times == {"book": [1, 0], "buy": [2, 0], "today": [0, 1], "absent words": None}
 
 
-def test_shapes_are_called_by_words():
+def test_shapes_are_described():
     family = Text(words=(1, 2), characters=(3, 3), shapes=True)
-    called = {term: family.called(term) for term in family.terms("Call 0871246 £1,500 www.a.org me@b.net 4")}
+    called = {term: family.display_name(term) for term in family.terms("Call 0871246 £1,500 www.a.org me@b.net 4")}
     assert called["0000000"] == "a number of 7 digits"
     assert called["0"] == "a number of 1 digit"
     assert called["0,000"] == "a number like 0,000"
@@ -374,16 +374,16 @@ def test_shapes_are_called_by_words():
     assert called["call 0000000"] == "call [a number of 7 digits]"
     assert all(name == term for term, name in called.items() if term.startswith("~") or term.isalpha())
     assert len(set(called.values())) == len(called)
-    assert Text().called("0000") == "0000"  # a word of zeros
+    assert Text().display_name("0000") == "0000"  # a word of zeros
 
 
 def test_lines_are_of_terms():
     family = Text("bernoulli")
     params = fit(family)
     lines = nats_of(family, params, ["Buy book today", None])
-    assert list(lines) == ["book", "buy", "today", "words that are not there"]
+    assert list(lines) == ["book", "buy", "today", "absent words"]
     phi = np.array([[2, 2, 2, 1, 2, 2], [2, 3, 2, 3, 2, 3]]) / [[4], [5]]  # (documents with it + 1) / (documents + 2)
-    np.testing.assert_allclose(lines["words that are not there"][0], np.log(1 - phi).sum(axis=1), rtol=1e-14)
+    np.testing.assert_allclose(lines["absent words"][0], np.log(1 - phi).sum(axis=1), rtol=1e-14)
     np.testing.assert_allclose(lines["buy"][0], np.log(phi / (1 - phi))[:, 1], rtol=1e-13)
     assert not any(part[1].any() for part in lines.values())
 
@@ -415,10 +415,10 @@ def test_hashed_terms_that_share_a_number_are_one_line():
 
 
 @each_event
-def test_the_most_telling_terms_are_described(events):
+def test_the_most_informative_terms_are_described(events):
     family = Text(events)
     (table,) = family.describe(fit(family), Context(("ham", "spam"), ("mail",)))
-    assert table.title == "Text mail: 6 terms, the most telling"
+    assert table.title == "Text mail: 6 terms, the most informative"
     of = {label: [row[1] for row in table.rows if row[0] == label] for label in ("ham", "spam")}
     assert "drugs" in of["spam"]
     assert "math" in of["ham"]
@@ -487,18 +487,18 @@ def test_evidence_that_no_documents_have_is_refused():
         ({"words": (2, 1)}, "words must be from 1 to 32"),
         ({"words": (0, 1)}, "words must be from 1 to 32"),
         ({"words": (1, 33)}, "words must be from 1 to 32"),
-        ({"words": 2}, r"words is \(least, most\)"),
-        ({"words": (1, 2, 3)}, r"words is \(least, most\)"),
-        ({"words": ("a", "b")}, r"words is \(least, most\)"),
+        ({"words": 2}, r"words must be \(least, most\)"),
+        ({"words": (1, 2, 3)}, r"words must be \(least, most\)"),
+        ({"words": ("a", "b")}, r"words must be \(least, most\)"),
         ({"words": (1.5, 2)}, "words"),
         ({"characters": (3, 2)}, "characters must be from 1 to 32"),
         ({"characters": "35"}, "characters"),
         ({"words": None}, "there are no terms"),
-        ({"max_terms": 0}, "max_terms is a whole number"),
-        ({"max_terms": 1.5}, "max_terms is a whole number"),
-        ({"max_terms": True}, "max_terms is a whole number"),
-        ({"hash_bits": 0}, "hash_bits is a whole number"),
-        ({"hash_bits": 32}, "hash_bits is a whole number"),
+        ({"max_terms": 0}, "max_terms must be a whole number"),
+        ({"max_terms": 1.5}, "max_terms must be a whole number"),
+        ({"max_terms": True}, "max_terms must be a whole number"),
+        ({"hash_bits": 0}, "hash_bits must be a whole number"),
+        ({"hash_bits": 32}, "hash_bits must be a whole number"),
     ],
     ids=str,
 )

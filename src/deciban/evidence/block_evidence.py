@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.families.family import TermLine
+from deciban.contributions import TermLine
 from deciban.families.labelled_values import LabelledValues, rows_of
 from deciban.types import FloatArray, IntArray, Labels
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from deciban.contributions import TermLine
 from deciban.evidence.block_evidence import AddShares, BlockEvidence, EvidencePiece, Rows, UnknownCells, centred
-from deciban.families.family import Context, Fitted, TermLine
+from deciban.families.family import Context, Fitted
 from deciban.families.labelled_values import LabelledValues
 from deciban.families.multinomial import Multinomial
 from deciban.families.priors import Background

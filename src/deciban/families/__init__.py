@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Registered(NamedTuple):
-    """Where a family is; its class says all else about it."""
+    """Where a family is; all else is in its class."""
 
     module: str
     word: str | None = None  # in `deciban fit --columns COLUMN=WORD`; None: the command does not offer it

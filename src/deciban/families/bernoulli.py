@@ -10,21 +10,20 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import INFINITE, DecibanError, forbid, forbid_infinite, forbid_stored
-from deciban.families.family import Context, Family, Fitted, Natural, Reads, Shaped, Table, class_rows, padded_table
+from deciban.families.family import Context, Fitted, Natural, Reads, Shaped, SmoothedFamily, formulas, padded_table
 from deciban.families.labelled_values import LabelledValues
 from deciban.families.loo.tally import Tally, add_with_own, equal_weights
 from deciban.families.natural import Term, by_column, is_missing, number, plain, require_finite, side_by_side
-from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
+from deciban.families.priors import DiscretePrior, log_frequencies
 from deciban.lazy import issparse, lazy
 from deciban.statistics.moments import Moments
 from deciban.statistics.sums import Sum
 from deciban.statistics.totals import Totals
+from deciban.table import Table
 from deciban.types import Domain, FloatArray, Labels
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Code, Formula
-
-formulas = lazy("deciban.export.formulas")  # only a report asks for them
 
 sp = lazy("scipy.sparse")
 
@@ -34,15 +33,15 @@ NOT_BINARY = "is neither 0 nor 1: give Bernoulli a threshold"
 @dataclass(frozen=True)
 class BernoulliParams:
     log_p: FloatArray  # (K, d, 2) of false and true; 0 where not informative
-    informative: NDArray[np.bool_]  # (d) False where the column is constant or never present
+    informative: NDArray[np.bool_]  # (d) False where the column is constant or always missing
 
 
 @dataclass(frozen=True)
-class Bernoulli(Family[Moments, BernoulliParams]):
-    """p(x|c) = φ if x else 1 − φ, with φ = (k + α) / (n + 2α), k of the n cells present being true.
+class Bernoulli(SmoothedFamily[Moments, BernoulliParams]):
+    """p(x|c) = φ if x else 1 − φ, with φ = (k + α) / (n + 2α): k of the n known values are true.
 
-    Both outcomes count: an absent word multiplies by 1 − φ. Cells must be 0 or 1 (or bool); with `threshold` any
-    number will do, and is true above it. In sparse rows what is not stored is false.
+    Both outcomes count: an absent word multiplies by 1 − φ. Values must be 0, 1 or bool; with `threshold` a number is
+    true if it is above it. In sparse rows, values that are not stored are false.
 
     >>> import numpy as np
     >>> family = Bernoulli()
@@ -76,8 +75,7 @@ class Bernoulli(Family[Moments, BernoulliParams]):
         """(d, K, 2) counts and pseudo-counts of false and true."""
         true, all_cells = statistic.sum_x.value, statistic.count.value
         counts = np.stack([(all_cells - true).T, true.T], axis=2)
-        prior = self.prior or Laplace(context.smoothing)
-        return counts, prior.pseudo_counts(counts, (False, True), context.classes)
+        return counts, self.prior_in(context).pseudo_counts(counts, (False, True), context.classes)
 
     def add_log_density(self, params: BernoulliParams, values: Any, out: FloatArray) -> None:
         truth = self._truth(values)
@@ -95,7 +93,7 @@ class Bernoulli(Family[Moments, BernoulliParams]):
     def _add_sparse(self, params: BernoulliParams, truth: Any, out: FloatArray) -> None:
         """Σ log(1 − φ) over all columns, and log φ − log(1 − φ) for each true one."""
         false, true = params.log_p[:, :, 0], params.log_p[:, :, 1]
-        if not np.isfinite(params.log_p).all():  # a certain outcome: its logs have no difference
+        if not np.isfinite(params.log_p).all():  # an impossible outcome: −inf has no difference
             step = max(1, (1 << 22) // truth.shape[1])
             for start in range(0, truth.shape[0], step):
                 self._add_dense(params, truth[start : start + step].toarray(), out[start : start + step])
@@ -104,9 +102,9 @@ class Bernoulli(Family[Moments, BernoulliParams]):
         _kernels.add_sparse(truth.data, truth.indices, truth.indptr, padded_table(true - false), len(false), out)
 
     def leave_one_out(self, fitted: Fitted[Moments, BernoulliParams], rows: LabelledValues, out: FloatArray) -> None:
-        """Row i takes w from n of its class, and from k where it is true: two tables, its own class and the others.
+        """Without row i, n of its class is smaller by w, and k where it is true: a table for its class, one for others.
 
-        A column is silent for the only row in which it is true, or false. Rows whose weights all differ share no
+        A column is no evidence for the only row in which it is true, or false. Rows of many different weights share no
         table; they are made dense, some at a time.
         """
         tally = self._tally(fitted.statistic, fitted.context)
@@ -131,9 +129,8 @@ class Bernoulli(Family[Moments, BernoulliParams]):
 
     def _tally(self, statistic: Moments, context: Context) -> Tally | None:
         """False and true of each column; None if the prior has no `follows`."""
-        follows = getattr(self.prior or Laplace(), "follows", None)
         _, pseudo = self._counts(statistic, context)
-        if follows is None or (pseudo < 0).any():
+        if self.follows is None or (pseudo < 0).any():
             return None
         d = len(pseudo)
         false, true = statistic.count - statistic.sum_x, statistic.sum_x
@@ -142,16 +139,12 @@ class Bernoulli(Family[Moments, BernoulliParams]):
         present = Sum(np.repeat(statistic.count.words, 2, axis=2))
         a = pseudo.transpose(1, 0, 2).reshape(-1, 2 * d)
         all_pseudo = np.repeat(pseudo.sum(axis=2).T, 2, axis=1)
-        return Tally(counts, present, a, all_pseudo, 2, follows)
+        return Tally(counts, present, a, all_pseudo, 2, self.follows)
 
     def _silenced(self, params: BernoulliParams, log_p: FloatArray) -> BernoulliParams:
-        """0 where a column is not informative: constant, or present in no other row."""
+        """0 where a column is not informative: constant, or missing in all other rows."""
         log_p = log_p.reshape(params.log_p.shape)
         return replace(params, log_p=np.where(params.informative[:, np.newaxis] & ~np.isnan(log_p), log_p, 0.0))
-
-    @property
-    def smoothed(self) -> bool:
-        return self.prior is None
 
     def recall(self, statistic: Moments) -> LabelledValues:
         held = np.hstack([(statistic.count - statistic.sum_x).value, statistic.sum_x.value])  # (K, 2) false and true
@@ -163,7 +156,7 @@ class Bernoulli(Family[Moments, BernoulliParams]):
     def natural(self, params: BernoulliParams, context: Context) -> Natural:
         """log φ − log(1 − φ) of x, and b = Σ log(1 − φ), which is subtracted again where a value is missing.
 
-        That false is the usual case, and not an entry of its own, is what keeps T(x) of sparse rows sparse.
+        False has no entry of its own, so T(x) of sparse rows is sparse.
         """
         kept = params.informative
         d = len(kept)
@@ -207,22 +200,19 @@ class Bernoulli(Family[Moments, BernoulliParams]):
             forbid_stored(values, (values.data != 0) & (values.data != 1), NOT_BINARY)
             return values
         if self.threshold < 0:
-            raise DecibanError("a threshold below 0 makes every cell that sparse rows leave out true: use dense rows")
+            raise DecibanError("a threshold below 0 makes values that sparse rows do not store true: use dense rows")
         forbid_stored(values, np.isinf(values.data), INFINITE)
         truth = (values.data > self.threshold).astype(np.float64)
         return sp.csr_array((truth, values.indices, values.indptr), shape=values.shape)
 
     def param_shapes(self, params: BernoulliParams, classes: int, columns: int) -> dict[str, Shaped]:
-        return {
-            "log_p": (params.log_p, (classes, columns, 2)),
-            "informative": (params.informative, (columns,)),
-        }
+        return {"log_p": (params.log_p, (classes, columns, 2)), "informative": (params.informative, (columns,))}
 
     def n_parameters(self, params: BernoulliParams) -> int:
         return int(params.informative.size) * len(params.log_p)
 
     def formula(self, params: BernoulliParams) -> list[Formula]:
-        """A table of false and true for each column."""
+        """Tables of false and true."""
         return [formulas.Lookup((j,), (self._code(j),), params.log_p[:, j].T) for j in range(len(params.informative))]
 
     def linear_formula(self, params: BernoulliParams, weights: FloatArray) -> list[Formula]:
@@ -242,12 +232,5 @@ class Bernoulli(Family[Moments, BernoulliParams]):
         return code
 
     def describe(self, params: BernoulliParams, context: Context) -> list[Table]:
-        p = np.exp(params.log_p)
-        return [
-            Table(
-                f"{name} (Bernoulli)",
-                ("class", "false", "true"),
-                class_rows(context, [p[:, j, 0], p[:, j, 1]]),
-            )
-            for j, name in enumerate(context.columns)
-        ]
+        false, true = np.moveaxis(np.exp(params.log_p), 2, 0)
+        return self._tables(context, ("false", "true"), false, true)

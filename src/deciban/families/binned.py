@@ -23,21 +23,19 @@ from deciban.families.cuts import (
     supervised_cuts,
     supervised_cuts_without,
 )
-from deciban.families.family import Context, Family, Fitted, Natural, Shaped, Table, class_rows, padded_table
+from deciban.families.family import Context, Fitted, Natural, Shaped, SmoothedFamily, formulas, padded_table
 from deciban.families.labelled_values import LabelledValues
 from deciban.families.loo.tally import Cells, log_frequencies_without
 from deciban.families.natural import by_value, indicators, tables_of
-from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
-from deciban.lazy import lazy
+from deciban.families.priors import DiscretePrior, log_frequencies
 from deciban.statistics.histogram import Histogram, keys_of
+from deciban.table import Table
 from deciban.types import FloatArray, IntArray, Labels, Level
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Formula
 
-formulas = lazy("deciban.export.formulas")  # only a report asks for them
-
-# The last cuts of each histogram, with each of its cells left out; they live as long as the histogram.
+# The last cuts of each histogram without each of its cells, for as long as the histogram lives.
 _CUTTINGS: WeakKeyDictionary[Histogram, tuple[object, list[tuple[IntArray, IntArray]]]] = WeakKeyDictionary()
 
 
@@ -48,14 +46,13 @@ class BinnedParams:
 
 
 @dataclass(frozen=True)
-class Binned(Family[Histogram, BinnedParams]):
+class Binned(SmoothedFamily[Histogram, BinnedParams]):
     """p(x|c) = (k_b + α) / (n + αB) for x in bin b of B.
 
-    The bins are chosen when the model is estimated, from a histogram that adds and subtracts:
-    "equal-width" and "equal-frequency" make `count` bins (fewer where values tie); "supervised" cuts where the classes
-    differ, as long as a cut shortens the description of the labels (Fayyad & Irani 1993), at any number of bins.
-    Cuts lie half way between values. Beyond `cap` different values, or where these take more than `bits` bits, the
-    histogram is coarser, by whole mantissa bits.
+    The bins are selected when the model is estimated, from a histogram that adds and subtracts: "equal-width" and
+    "equal-frequency" make `count` bins (fewer if values tie); "supervised" cuts where the classes differ, as long as a
+    cut shortens the description of the labels (Fayyad & Irani 1993). Cuts lie half way between values. Beyond `cap`
+    different values, or if these take more than `bits` bits, the histogram is coarser, by whole mantissa bits.
 
     >>> import numpy as np
     >>> family = Binned("equal-frequency", count=2)
@@ -75,7 +72,7 @@ class Binned(Family[Histogram, BinnedParams]):
 
     def __post_init__(self) -> None:
         if self.bins not in ("supervised", "equal-frequency", "equal-width"):
-            raise ValueError(f"Binned: no bins called {self.bins!r}: supervised, equal-frequency or equal-width")
+            raise ValueError(f"Binned: bins must be supervised, equal-frequency or equal-width, not {self.bins!r}")
         if self.count < 1 or self.cap < 2:
             raise ValueError("Binned: count must be 1 or more, cap 2 or more")
         if self.bits is not None and self.bits < 2:
@@ -86,11 +83,11 @@ class Binned(Family[Histogram, BinnedParams]):
         return Histogram.of(values, labels, weights, classes, self.cap, self.bits)
 
     def estimate(self, statistic: Histogram, context: Context) -> BinnedParams:
-        prior = self.prior or Laplace(context.smoothing)
+        prior = self.prior_in(context)
         cuts, tables = [], []
         for j in range(len(statistic.keys)):
             lower, upper, table = statistic.lower(j), statistic.upper(j), statistic.table(j)
-            after = self._places(lower, upper, table.value)  # a cut stands behind each of these cells
+            after = self._places(lower, upper, table.value)  # the cells before each cut
             counts = table.group(bins_of(after, len(lower)), len(after) + 1).value
             cuts.append(cut_values(lower, upper, after))
             tables.append(log_frequencies(counts, _pseudo_counts(prior, counts, context)))
@@ -112,7 +109,7 @@ class Binned(Family[Histogram, BinnedParams]):
 
     def leave_one_out(self, fitted: Fitted[Histogram, BinnedParams], rows: LabelledValues, out: FloatArray) -> None:
         """Computed once for rows of equal class, cell and weight."""
-        prior = self.prior or Laplace(fitted.context.smoothing)
+        prior = self.prior_in(fitted.context)
         follows = getattr(prior, "follows", None)
         if follows is None:
             super().leave_one_out(fitted, rows, out)
@@ -135,7 +132,7 @@ class Binned(Family[Histogram, BinnedParams]):
         scores = np.full((len(cells.labels), len(context.classes)), np.nan)
         emptied = table.total().subtract(cells.weights, cells.index) == 0
         for after, which in self._known_cuttings(statistic, cells, emptied):
-            # without its cell a cut beside it moves, maybe to the other side of x
+            # a cut beside an emptied cell moves, maybe to the other side of x
             beside = np.isin(cells.index[which], [*after, *(after + 1)])
             kept = which[~(emptied[which] & beside)]
             bins = bins_of(after, table.shape[1])
@@ -148,7 +145,7 @@ class Binned(Family[Histogram, BinnedParams]):
     def _known_cuttings(
         self, statistic: Histogram, cells: Cells, emptied: NDArray[np.bool_]
     ) -> list[tuple[IntArray, IntArray]]:
-        """Cuts do not depend on the smoothing: while it is selected, they are computed once."""
+        """Cuts do not depend on smoothing: they are computed once while it is selected."""
         key = (self.bins, self.count, cells.labels.tobytes(), cells.index.tobytes(), cells.weights.tobytes())
         known = _CUTTINGS.get(statistic)
         if known is None or known[0] != key:
@@ -165,10 +162,6 @@ class Binned(Family[Histogram, BinnedParams]):
         else:  # only the ends matter
             end = (cells.index == 0) | (cells.index == counts.shape[1] - 1)
             yield self._places(statistic.lower(0), statistic.upper(0), counts), np.flatnonzero(~(emptied & end))
-
-    @property
-    def smoothed(self) -> bool:
-        return self.prior is None
 
     def recall(self, statistic: Histogram) -> LabelledValues:
         values, labels, times = statistic.occupied(0)
@@ -219,12 +212,12 @@ class Binned(Family[Histogram, BinnedParams]):
         for name, cuts, log_p in zip(context.columns, params.cuts, params.log_p, strict=True):
             edges = [f"{cut:.6g}" for cut in cuts]
             names = [f"< {edges[0]}", *(f"< {edge}" for edge in edges[1:]), f">= {edges[-1]}"] if edges else ["all"]
-            tables.append(Table(f"{name} (Binned)", ("class", *names), class_rows(context, list(np.exp(log_p).T))))
+            tables.append(self._table(context, name, names, list(np.exp(log_p).T)))
         return tables
 
 
 def _intervals(column: Level, cuts: FloatArray) -> list[str]:
-    """What the bins are called, with as many digits as tell the cuts apart.
+    """The names of the bins, with as many digits as distinguish the cuts.
 
     >>> _intervals("age", np.array([2.5, 7.0]))
     ['age < 2.5', '2.5 ≤ age < 7', 'age ≥ 7']
@@ -232,7 +225,7 @@ def _intervals(column: Level, cuts: FloatArray) -> list[str]:
     texts = ([f"{cut:.{digits}g}" for cut in cuts] for digits in range(6, 18))
     edges = next(text for text in texts if len(set(text)) == len(cuts))
     if not edges:
-        return []  # a single bin says nothing
+        return []  # a single bin is no evidence
     between = [f"{low} ≤ {column} < {high}" for low, high in pairwise(edges)]
     return [f"{column} < {edges[0]}", *between, f"{column} ≥ {edges[-1]}"]
 

@@ -11,19 +11,17 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.data.batch import MISSING, UNSEEN, Coded
-from deciban.families.family import Context, Family, Fitted, Natural, Reads, Shaped, Table, class_rows, padded_table
+from deciban.families.family import Context, Fitted, Natural, Reads, Shaped, SmoothedFamily, formulas, padded_table
 from deciban.families.labelled_values import LabelledValues, rows_of
 from deciban.families.loo.tally import Tally, add_with_own, equal_weights
 from deciban.families.natural import by_value, indicators, tables_of
-from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
-from deciban.lazy import lazy
+from deciban.families.priors import DiscretePrior, log_frequencies
 from deciban.statistics.counts import Counts
+from deciban.table import Table
 from deciban.types import FloatArray, Labels, Levels
 
 if TYPE_CHECKING:
-    from deciban.export.formulas import Code, Formula
-
-formulas = lazy("deciban.export.formulas")  # only a report asks for them
+    from deciban.export.formulas import Formula
 
 
 @dataclass(frozen=True)
@@ -34,11 +32,11 @@ class CategoricalParams:
 
 
 @dataclass(frozen=True)
-class Categorical(Family[Counts, CategoricalParams]):
-    """p(x = v|c) = (k_v + α) / (n + αV): of the n cells of class c present in the column, k_v hold v.
+class Categorical(SmoothedFamily[Counts, CategoricalParams]):
+    """p(x = v|c) = (k_v + α) / (n + αV): k_v of the n values of class c are v; missing ones are not counted.
 
-    Values are strings or numbers as they stand in the table. V is the number of values seen in any class; where the
-    model has unseen="reserve", one more. α is the model's smoothing, or `prior` says otherwise.
+    Values are strings or numbers as they are in the table. V is the number of values seen in any class, and one more
+    with unseen="reserve". α is the model's smoothing, unless there is a prior.
 
     >>> import numpy as np
     >>> family = Categorical()
@@ -66,8 +64,7 @@ class Categorical(Family[Counts, CategoricalParams]):
         levels = statistic.levels[j]
         if context.reserve:
             counts, levels = np.hstack([counts, np.zeros((len(counts), 1))]), (*levels, _Never())
-        prior = self.prior or Laplace(context.smoothing)
-        return counts, prior.pseudo_counts(counts, levels, context.classes)
+        return counts, self.prior_in(context).pseudo_counts(counts, levels, context.classes)
 
     def add_log_density(self, params: CategoricalParams, values: Coded, out: FloatArray) -> None:
         ends = np.cumsum([0, *(table.shape[1] for table in params.log_p)], dtype=np.int64)
@@ -75,7 +72,7 @@ class Categorical(Family[Counts, CategoricalParams]):
         _kernels.add_table(self._codes(params, values), ends, table, out.shape[1], out)
 
     def leave_one_out(self, fitted: Fitted[Counts, CategoricalParams], rows: LabelledValues, out: FloatArray) -> None:
-        """Row i takes w from k_v and n of its class. The rows are looked up in two tables: their own class, and others.
+        """Without row i, its class has w less of k_v and n: one table for the row's own class, one for the others.
 
         A value that only row i has is unseen when the row is left out.
         """
@@ -85,7 +82,7 @@ class Categorical(Family[Counts, CategoricalParams]):
         if len(known) < len(tallies):
             super().leave_one_out(fitted, rows, out)
             return
-        few = values.codes.size // max(1, fitted.statistic.table.shape[1])  # so many tables are less work than the rows
+        few = values.codes.size // max(1, fitted.statistic.table.shape[1])  # tables that cost less than the rows
         for weight, index in equal_weights(rows.weights, few, step=max(1, (1 << 18) // out.shape[1])):
             part, coded, labels = out[index], rows_of(values, index), rows.labels[index]
             if isinstance(weight, float):
@@ -102,21 +99,16 @@ class Categorical(Family[Counts, CategoricalParams]):
                 out[index] = part
 
     def _tally(self, statistic: Counts, j: int, context: Context) -> Tally | None:
-        """A column, from which cells can be left out; None if the prior has no `follows`."""
-        follows = getattr(self.prior or Laplace(), "follows", None)
+        """A column from which rows can be left out; None if the prior has no `follows`."""
         _, pseudo = self._counts(statistic, j, context)
-        if follows is None or (pseudo < 0).any():
+        if self.follows is None or (pseudo < 0).any():
             return None
         values = len(statistic.levels[j])
-        column = Tally.of(statistic.columns([j]).table, pseudo[:, :values], follows)
+        column = Tally.of(statistic.columns([j]).table, pseudo[:, :values], self.follows)
         if not context.reserve:
             return column
         all_pseudo = pseudo.sum(axis=1, keepdims=True)
         return replace(column, all_pseudo=all_pseudo, values=values + 1, reserved=pseudo[:, values:])
-
-    @property
-    def smoothed(self) -> bool:
-        return self.prior is None
 
     def recall(self, statistic: Counts) -> LabelledValues:
         labels, codes = np.nonzero(statistic.table.value)
@@ -161,11 +153,12 @@ class Categorical(Family[Counts, CategoricalParams]):
 
     def formula(self, params: CategoricalParams) -> list[Formula]:
         """A table for each column; an unseen value has the last entry, if one is reserved for it."""
-        pairs = enumerate(zip(params.levels, params.log_p, strict=True))
-        return [
-            formulas.Lookup((j,), (_code(j, levels, log_p.shape[1], reserve=params.reserve),), log_p.T)
-            for j, (levels, log_p) in pairs
-        ]
+        tables: list[Formula] = []
+        for j, (levels, log_p) in enumerate(zip(params.levels, params.log_p, strict=True)):
+            unseen = len(levels) if params.reserve else MISSING
+            code = formulas.Code(j, log_p.shape[1], levels=levels, unseen=unseen)
+            tables.append(formulas.Lookup((j,), (code,), log_p.T))
+        return tables
 
     def linear_formula(self, params: CategoricalParams, weights: FloatArray) -> list[Formula]:
         return self.formula(replace(params, log_p=tables_of(weights, params.log_p, self.silent(params))))
@@ -174,27 +167,18 @@ class Categorical(Family[Counts, CategoricalParams]):
         tables = []
         for name, levels, log_p in zip(context.columns, params.levels, params.log_p, strict=True):
             names = [("missing" if v is None else str(v)) for v in levels] + ["(unseen)"] * params.reserve
-            columns: list[Any] = list(np.exp(log_p).T)
-            tables.append(Table(f"{name} (Categorical)", ("class", *names), class_rows(context, columns)))
+            tables.append(self._table(context, name, names, list(np.exp(log_p).T)))
         return tables
 
 
 def _tables(tally: Tally, log_p: FloatArray, weight: float) -> list[FloatArray]:
-    """The column's two tables; with an entry for unseen values, which no row has.
-
-    Zero where nothing is known: unseen values give no evidence.
-    """
+    """The column's two tables (see Tally.leave_out), with the reserved entry; 0 for unseen values: no evidence."""
     reserve = log_p[:, tally.counts.shape[1] :]
     return [np.hstack([np.where(np.isnan(table), 0.0, table), reserve]) for table in tally.leave_out(weight)]
 
 
-def _code(column: int, levels: Levels, size: int, *, reserve: bool) -> Code:
-    code: Code = formulas.Code(column, size, levels=levels, unseen=len(levels) if reserve else MISSING)
-    return code
-
-
 class _Never:
-    """The value that stands for all that were never seen."""
+    """Stands for all unseen values."""
 
     def __repr__(self) -> str:
-        return "a value never seen, which unseen='reserve' reserves an entry for"
+        return "an unseen value, for which unseen='reserve' reserves an entry"

@@ -1,4 +1,4 @@
-"""Cuts: behind which cells of a histogram a column is cut, and where the cuts go when a row is left out."""
+"""Cuts: after which cells of a histogram a column is cut, with all rows and with a row left out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from deciban.families.loo.tally import Cells
 from deciban.types import FloatArray, IntArray, Labels
 
-Cutting = Iterator[tuple[IntArray, IntArray]]  # cells behind which to cut, and which of those left out lead to it
+Cutting = Iterator[tuple[IntArray, IntArray]]  # cells after which to cut, and the left-out cells that lead to it
 
 TINY = np.finfo(np.float64).tiny
 TOGETHER = 2**20  # candidates, times cells left out, that are compared at once
@@ -24,7 +24,7 @@ def equal_width(lower: FloatArray, upper: FloatArray, count: int) -> IntArray:
 
 
 def equal_frequency(sizes: FloatArray, count: int) -> IntArray:
-    """The cells (sizes: what each weighs) at which 1, 2, … of count equal shares are reached.
+    """The cells, of these weights, at which 1, 2, … of count equal shares are reached.
 
     >>> equal_frequency(np.array([1.0, 1.0, 1.0, 1.0]), 2)
     array([1])
@@ -34,7 +34,7 @@ def equal_frequency(sizes: FloatArray, count: int) -> IntArray:
 
 
 def equal_frequency_without(sizes: FloatArray, count: int, cells: Cells) -> Cutting:
-    """equal_frequency without each of the cells: a share is reached before the cell, or with less from there on."""
+    """equal_frequency without each of the cells."""
     reached = np.cumsum(sizes)
     for w in np.unique(cells.weights):
         chosen = np.flatnonzero(cells.weights == w)
@@ -52,27 +52,27 @@ def _shares(total: float, count: int) -> FloatArray:
 
 def _within(cuts: IntArray, cells: int) -> IntArray:
     kept = np.sort(cuts[(cuts >= 0) & (cuts < cells - 1)]).astype(np.intp)
-    return kept[np.diff(kept, prepend=-1) > 0]  # np.unique would import masked arrays, which takes a while
+    return kept[np.diff(kept, prepend=-1) > 0]  # np.unique imports masked arrays, which is slow
 
 
 def cut_values(lower: FloatArray, upper: FloatArray, after: IntArray) -> FloatArray:
-    """Half way between the cells (from lower to upper) behind which the cuts stand and the next ones.
+    """Half way between the cells (from lower to upper) before the cuts and the next ones.
 
     >>> cut_values(np.array([1.0, 2.0, 9.0]), np.array([1.0, 2.0, 9.0]), np.array([1]))
     array([5.5])
     """
     low, high = upper[after], lower[after + 1]
     cut: FloatArray = 0.5 * low + 0.5 * high
-    return np.where(cut > low, cut, high)  # neighbouring doubles: the upper one opens its bin
+    return np.where(cut > low, cut, high)  # neighbouring doubles: the cut is the upper one
 
 
 def bins_of(after: IntArray, cells: int) -> IntArray:
-    """The bin of each cell, when a cut stands behind each of some cells."""
+    """The bin of each cell, with cuts after these cells."""
     return np.searchsorted(after, np.arange(cells), side="left")
 
 
 def supervised_cuts(counts: FloatArray) -> set[int]:
-    """The cells (K, cells) behind which to cut, by recursive halving with the MDL criterion.
+    """The cells, of counts (K, cells), after which to cut: recursive halving by the MDL criterion.
 
     A set S of n rows is cut in two, S₁ and S₂, where the entropy of the labels falls most, if that
     gain > [log₂(n − 1) + log₂(3ᵏ − 2) − k·H(S) + k₁·H(S₁) + k₂·H(S₂)] / n,
@@ -100,11 +100,11 @@ def supervised_cuts(counts: FloatArray) -> set[int]:
 
 
 def supervised_cuts_without(counts: FloatArray, cells: Cells) -> Cutting:
-    """supervised_cuts without each of the cells; those too close to call are in no group.
+    """supervised_cuts without each of the cells; those that rounding could decide are in no group.
 
-    The half that a cell is not in is cut as ever; those that make the same cut go on into the other half together. A
-    place stays where nothing is left in it. That changes nothing: the cuts on both its sides are equal, the first of
-    them is taken, and one with nothing on one side gains nothing.
+    The half without the left-out cell is cut as with all rows; cells that lead to the same cut go on to the other half
+    together. An emptied cell stays, which changes nothing: the cuts on both its sides are equal, the first of them is
+    taken, and a cut with nothing on one side gains nothing.
     """
     halving = _Halving(counts, cells)
     waiting = [(0, counts.shape[1], np.arange(len(cells.labels)), frozenset[int]())]
@@ -125,17 +125,17 @@ def supervised_cuts_without(counts: FloatArray, cells: Cells) -> Cutting:
 
 
 class _Halving:
-    """Where to cut a stretch of cells in two, for many rows that are left out, one at a time."""
+    """Where to cut a range of cells in two, for many rows that are left out one at a time."""
 
     def __init__(self, counts: FloatArray, cells: Cells) -> None:
         self.counts, self.cells = counts, cells
         self.reached = _reached(counts)
         whole_numbers = all((a == np.rint(a)).all() for a in (counts, cells.weights))
-        self.exact = whole_numbers and counts.sum() < 2.0**53  # equal counts have equal bits then, so ties are ties
+        self.exact = whole_numbers and counts.sum() < 2.0**53  # then equal counts have equal bits, and ties are exact
         self.known: dict[tuple[int, int], frozenset[int] | None] = {}
 
     def as_ever(self, start: int, end: int) -> frozenset[int] | None:
-        """The cuts within a stretch that loses nothing; None where rounding could decide."""
+        """The cuts within a range of cells that loses no row; None if rounding could decide."""
         if (start, end) not in self.known:
             cuts = frozenset(start + cut for cut in supervised_cuts(self.counts[:, start:end]))
             self.known[start, end] = cuts if self.exact or self._clear(start, end, cuts) else None
@@ -147,7 +147,7 @@ class _Halving:
         return len(groups) == 1 and set((start + groups[0][0]).tolist()) == cuts
 
     def decide(self, start: int, end: int, which: IntArray) -> tuple[IntArray, NDArray[np.bool_]]:
-        """The cell behind which to cut without each of the cells (−1: no cut), and whether that is sure."""
+        """The cell after which to cut without each of the cells (−1: no cut), and whether that is sure."""
         best, sure = np.full(len(which), -1, np.intp), np.ones(len(which), np.bool_)
         if end - start < 2 or not len(which):
             return best, sure
@@ -177,25 +177,25 @@ class _Halving:
         sure = np.abs(gain - cost) > close
         if not self.exact:
             sure &= (bits <= lowest[:, np.newaxis] + close).sum(axis=1) == 1
-            sure |= gain + close < _cost(whole, nothing, nothing)  # too little for any cut
-            for part in (*parts, whole):  # a tiny count may be 0, except for rounding
+            sure |= gain + close < _cost(whole, nothing, nothing)  # too little gain for any cut
+            for part in (*parts, whole):  # a tiny count may be rounding of 0
                 sure &= ~((part > 0) & (part < 1e-9 * stretch.whole)).any(axis=0)
         return np.where(gain > cost, best, -1), sure
 
 
 @dataclass(frozen=True)
 class _Stretch:
-    """Cells to be cut in two, and those of the possible cuts that are best or could be without one of the rows."""
+    """Cells to be cut in two, and the cuts that are best, or could be without one of the rows."""
 
-    places: IntArray  # (cuts) the cells behind which they stand
+    places: IntArray  # (cuts) the cells before them
     whole: FloatArray  # (K, 1)
     left: FloatArray  # (K, cuts)
     right: FloatArray  # (K, cuts)
-    close: float  # bits that rounding may make
+    close: float  # bits that may be rounding
 
     @classmethod
     def of(cls, reached: FloatArray, start: int, end: int, most: float) -> _Stretch:
-        """`most`: what a row weighs at most."""
+        """`most`: the largest weight of a row."""
         whole, left, right = _sides(reached, start, end)
         bits = _bits(left) + _bits(right)
         n = whole.sum()
@@ -205,7 +205,7 @@ class _Stretch:
         return cls(start + near, whole, left[:, near], right[:, near], close)
 
     def bits_again(self, on_left: NDArray[np.bool_], labels: Labels, weights: FloatArray) -> FloatArray:
-        """(m, cuts) n₁H(S₁) + n₂H(S₂) without each of the rows, as supervised_cuts would have it to the last bit."""
+        """(m, cuts) n₁H(S₁) + n₂H(S₂) without each of the rows, with the same bits as in supervised_cuts."""
         bits = np.empty(on_left.shape)
         base = [_bits(side) for side in (self.left, self.right)]
         for (label, weight), chosen in _groups(np.column_stack([labels, weights])):
@@ -216,21 +216,21 @@ class _Stretch:
         return bits
 
     def bits_less(self, on_left: NDArray[np.bool_], labels: Labels, weights: FloatArray) -> FloatArray:
-        """The same except for rounding, for many distinct weights."""
+        """The same up to rounding, for many distinct weights."""
         n = np.where(on_left, self.left.sum(axis=0), self.right.sum(axis=0))
         k = np.where(on_left, self.left[labels], self.right[labels])
         return _bits(self.left) + _bits(self.right) - _drop(n, k, weights[:, np.newaxis])
 
 
 def _drop(n: FloatArray, k: FloatArray, w: FloatArray | float) -> FloatArray:
-    """n·H less what it is without w (or all) of a class that has k, in bits; elementwise."""
+    """n·H minus n·H without w (at most k) of a class that has k, in bits; elementwise."""
     w = np.minimum(w, k)
     drop: FloatArray = (_xlogx(n) - _xlogx(n - w) - _xlogx(k) + _xlogx(k - w)) / np.log(2)
     return drop
 
 
 def _groups(kinds: FloatArray) -> Iterator[tuple[FloatArray, IntArray]]:
-    """Each different row, and where it is."""
+    """Each distinct row, and its indices."""
     different, of_row = np.unique(kinds, axis=0, return_inverse=True)
     order = np.argsort(of_row.ravel(), kind="stable")
     ends = np.cumsum(np.bincount(of_row.ravel(), minlength=len(different)))
@@ -238,19 +238,19 @@ def _groups(kinds: FloatArray) -> Iterator[tuple[FloatArray, IntArray]]:
 
 
 def _reached(counts: FloatArray) -> FloatArray:
-    """(K, cells + 1) what lies before each cell, and all."""
+    """(K, cells + 1) cumulative counts, from 0."""
     return np.concatenate([np.zeros((len(counts), 1)), np.cumsum(counts, axis=1)], axis=1)
 
 
 def _sides(reached: FloatArray, start: int, end: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """A stretch of cells: all of it (K, 1), and what is left and right of each cut that it may have (K, cuts)."""
+    """Counts of a range of cells: all (K, 1), and those left and right of each possible cut (K, cuts)."""
     whole = reached[:, [end]] - reached[:, [start]]
     left = reached[:, start + 1 : end] - reached[:, [start]]
     return whole, left, whole - left
 
 
 def _cost(whole: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
-    """What a cut must gain, in bits, n times the formula's right side; of each column (K, cuts)."""
+    """(cuts) the gain that a cut needs, in bits: n times the right side of the formula."""
     n, k = whole.sum(axis=0), (whole > 0).sum(axis=0)
     subsets = k * np.log2(3) + np.log2(1 - 2 * 3.0**-k)  # log₂(3ᵏ − 2), for any k
     cost: FloatArray = np.log2(np.maximum(n - 1, 1)) + subsets - k * _bits(whole) / n

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.errors import forbid, forbid_infinite
-from deciban.families.family import Context, Natural
-from deciban.families.natural import Term, by_column, plain, there
-from deciban.families.rate_family import RateFamily, RateParams
+from deciban.families.rate_family import RateFamily
 from deciban.types import Domain, FloatArray
 
 
@@ -19,7 +17,7 @@ from deciban.types import Domain, FloatArray
 class Exponential(RateFamily):
     """log p(x|c) = log λ − λx for x > 0, with λ = n/Σx, the reciprocal of the mean.
 
-    With prior=Virtual(m) the class mean is drawn towards the mean of all classes by m virtual rows.
+    With prior=Virtual(m) the class mean is shrunk towards the mean of all classes by m virtual rows.
 
     >>> import numpy as np
     >>> family = Exponential()
@@ -42,8 +40,3 @@ class Exponential(RateFamily):
 
     def line(self, rate: FloatArray) -> tuple[FloatArray, FloatArray]:
         return -rate, np.log(rate)
-
-    def natural(self, params: RateParams, context: Context) -> Natural:
-        """log λ and −λ: of 1 and x."""
-        terms = [Term(there(context), np.log(params.rate), presence=True), Term(plain(context), -params.rate)]
-        return by_column(params.informative, terms)

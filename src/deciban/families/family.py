@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.contributions import Line, line_title
+from deciban.contributions import TermLine
 from deciban.errors import DecibanError, capture_warnings, forbid_infinite, require
 from deciban.families.labelled_values import LabelledValues, columns_of, contents
+from deciban.families.priors import DiscretePrior, Laplace
+from deciban.lazy import lazy
 from deciban.statistics.statistic import Statistic, require_numbers
 from deciban.table import Table as Table
-from deciban.types import FloatArray, Index, IntArray, Labels, Level, Names
+from deciban.types import FloatArray, Index, Labels, Level
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Formula
@@ -25,12 +27,14 @@ Reads = Literal["numbers", "counts", "codes", "texts", "mixed"]
 P = TypeVar("P")
 Shaped = tuple[NDArray[Any], tuple[int, ...]]  # an array, and the shape that it should have
 
-FLOOR = 1e-9  # of a column's pooled variance, mean or range: no class is taken to be narrower than this
+formulas = lazy("deciban.export.formulas")  # needed only by reports
+
+FLOOR = 1e-9  # of a column's pooled variance, mean or range: no class is narrower than this
 
 
 @dataclass(frozen=True)
 class Context:
-    """What an estimate may need beside the statistic."""
+    """What an estimate depends on beside the statistic."""
 
     classes: tuple[Level, ...]
     columns: tuple[Level, ...]
@@ -75,12 +79,11 @@ class Natural:
     names: tuple[str, ...]  # (m) what each entry of T(x) is called
     columns: tuple[int, ...]  # (m) the block's column that it belongs to; a product of two belongs to the first
     eta: FloatArray  # (K, m)
-    presence: NDArray[np.bool_]  # (m) 1 wherever the cell is there: part of the intercept when nothing is missing
-    constant: FloatArray  # (K) b: what does not depend on x at all
-    absence: NDArray[np.bool_] | None = None  # (m) entries that are 1 wherever the cell is missing, if there are such
+    presence: NDArray[np.bool_]  # (m) entries that are 1 unless the value is missing, and so part of an intercept
+    constant: FloatArray  # (K) b
+    absence: NDArray[np.bool_] | None = None  # (m) entries that are 1 if the value is missing
 
     def check_fields(self) -> None:
-        """Raise DecibanError unless the fields fit each other, as those of a file must."""
         m = len(self.names)
         require_numbers("constant", self.constant, (self.constant.size,))
         require_numbers("eta", self.eta, (len(self.constant), m))
@@ -90,58 +93,46 @@ class Natural:
         require(self.absence is None or self.absence.shape == (m,), f"absence is not of shape {(m,)}")
 
 
-@dataclass(frozen=True)
-class TermLine:
-    """What a term of documents adds, or (times is None) what all terms that a document does not have add together."""
-
-    name: str
-    nats: FloatArray  # (n, K)
-    times: IntArray | None = None  # (n) how often each document has the term
-
-    def line(self, columns: tuple[int, ...], names: Names) -> Line:
-        return Line(line_title(columns, names, self.name), columns, self.times, last=self.times is None)
-
-
 class Family(ABC, Generic[S, P]):
     """A density p(x | class) over one block of columns.
 
     A family is a frozen dataclass of hyper-parameters. A univariate family over d columns is d independent densities;
-    a joint one is a single density over all of them. `reads` is the form of its values: "numbers" (a float
-    matrix, NaN missing), "counts" (the same, or sparse rows), "codes" (a Coded block), "texts" (documents), or "mixed"
-    (what its own `reading` makes of numbers and categories side by side).
+    a joint one is a single density over all of them. `reads` is the form of its values: "numbers" (a float matrix, NaN
+    missing), "counts" (the same, or sparse rows), "codes" (Coded), "texts" (documents), or "mixed" (as its own
+    `reading` encodes numbers and categories).
     """
 
     reads: ClassVar[Reads] = "numbers"
     joint: ClassVar[bool] = False
     independent_classes: ClassVar[bool] = True  # rows of one class do not change the statistic of another
-    reads_numbers: ClassVar[bool] = True  # text files are parsed as numbers; else as what their cells look like
+    reads_numbers: ClassVar[bool] = True  # whether columns of text files are parsed as numbers; else types are inferred
 
     @abstractmethod
     def collect(self, values: Any, labels: Labels, weights: FloatArray | None, classes: int) -> S:
-        """The statistic of some rows. Raises BadCell where a cell is outside the family's domain."""
+        """The statistic of some rows; a value outside the family's domain raises BadCell."""
 
     def check(self, values: Any) -> None:
-        """Raises BadCell where a cell is outside the family's domain: by default, where it is infinite."""
+        """Raises BadCell for a value outside the family's domain: by default, for an infinite one."""
         if isinstance(values, np.ndarray):
             forbid_infinite(values)
 
     def allowed(self, values: Any) -> Any:
-        """The values, NaN where a number is outside the family's domain (except infinite ones, which are errors)."""
+        """The values, NaN where a number is outside the family's domain; infinite ones stay, as they are errors."""
         return values
 
     @abstractmethod
     def estimate(self, statistic: S, context: Context) -> P:
-        """Parameters from a statistic: smoothing, priors and floors enter here, and only here."""
+        """Parameters from a statistic. Smoothing, priors and floors enter only here."""
 
     @abstractmethod
     def add_log_density(self, params: P, values: Any, out: FloatArray) -> None:
-        """out (n, K) += log p(x | class); a missing cell adds nothing."""
+        """out (n, K) += log p(x | class); a missing value adds nothing."""
 
     def leave_one_out(self, fitted: Fitted[S, P], rows: LabelledValues, out: FloatArray) -> None:
         """out (n, K) += log p(x_i | class), estimated from all training rows except row i, for every row i.
 
-        The rows are training rows, with the weights that they were collected with; their classes have other rows too.
-        Exact. This default, for families without a closed form, estimates once for each distinct row.
+        The rows are training rows, with their training weights, of classes that have other rows too. Exact. This
+        default, for families without a closed form, estimates once for each distinct row.
         """
         if self.joint or rows.values.shape[1] == 1:
             self.estimate_without(fitted, rows, range(len(rows)), out)
@@ -167,43 +158,41 @@ class Family(ABC, Generic[S, P]):
             out[i] += known[key][0]
 
     def width(self, columns: int) -> int:
-        """How many columns its statistic has, for so many features."""
+        """The columns of the statistic of so many features."""
         return columns
 
     @property
     def smoothed(self) -> bool:
-        """Whether the model's smoothing is part of the estimate: for counts, unless there is a prior."""
+        """Whether estimates depend on the model's smoothing."""
         return False
 
     def recall(self, statistic: S) -> LabelledValues | None:
-        """The distinct rows, weighted by how often each was seen, if the statistic of one column (or of a joint
-        family) remembers them; most do not.
+        """The distinct training rows with their weights, if the statistic of one column (or a joint one) implies them.
 
-        With them leave-one-out needs no data. Words, in the counts of a Multinomial, are rows of their own.
+        Then leave-one-out needs no data. For a Multinomial each word is a row.
         """
         return None
 
     def coded_for(self, statistic: S, values: Any) -> Any:
-        """Values in the codes of a statistic that may have lost some of its levels. Only coded columns change."""
+        """Coded values in the codes of a statistic that may have lost levels; others as they are."""
         return values
 
     def natural(self, params: P, context: Context) -> Natural:
-        """The density in its natural parameters, which make the model linear. Not every family has them."""
+        """The density in its natural parameters, in which the model is linear; not every family has them."""
         raise DecibanError(
             f"{named(context.columns)} ({type(self).__name__}): this is not an exponential family, so the model has "
-            "no twin; read the columns with another family"
+            "no twin; use another family for these columns"
         )
 
     def sufficient(self, params: P, values: Any) -> Any:
-        """(n, m) T(x), float64 or CSR: log p(x|c) = h(x) + Σ_m η_cm T_m(x) + b_c, the rest being in natural().
+        """(n, m) T(x), float64 or CSR: log p(x|c) = h(x) + Σ_m η_cm T_m(x) + b_c, with η and b of `natural`.
 
-        A missing or unseen value has zeros in all of its entries. (Except Bernoulli's "is missing",
-        which lets sparse rows stay sparse.)
+        Entries of a missing or unseen value are 0, except Bernoulli's "is missing", which keeps sparse rows sparse.
         """
         raise DecibanError(f"{type(self).__name__} is not an exponential family: it has no T(x)")
 
     def parts(self, params: P, values: Any, classes: int) -> list[FloatArray]:
-        """The log-density, one (n, K) array for each column (or one for all, if it is not split); they sum to it."""
+        """(n, K) arrays that sum to the log-density: one for each column, or one for all if it cannot be split."""
         if self.joint:
             return [self.log_density(params, values, classes)]
         columns = range(values.shape[1])
@@ -214,37 +203,60 @@ class Family(ABC, Generic[S, P]):
         return None
 
     def silent(self, params: P) -> Sequence[int]:
-        """Columns that carry no evidence: constant, or never present. Most families note them as not informative."""
+        """Columns without evidence: constant, or always missing."""
         return np.flatnonzero(~np.asarray(getattr(params, "informative", True))).tolist()
 
     def param_shapes(self, params: P, classes: int, columns: int) -> dict[str, Shaped]:
-        """Arrays among the parameters, each with the shape that it should have: what a model file is checked by."""
+        """Arrays among the parameters, with the shapes that they must have in a model file."""
         return {}
 
     @abstractmethod
     def n_parameters(self, params: P) -> int:
-        """How many free parameters were estimated."""
+        """The number of free parameters."""
 
     @abstractmethod
     def describe(self, params: P, context: Context) -> list[Table]:
-        """The conditional tables of a summary."""
+        """The parameters as tables of a summary."""
+
+    def _tables(self, context: Context, header: Sequence[str], *values: FloatArray) -> list[Table]:
+        """A table for each column: values (K, d) by class."""
+        columns = enumerate(context.columns)
+        return [self._table(context, name, header, [array[:, j] for array in values]) for j, name in columns]
+
+    def _table(self, context: Context, column: Level, header: Sequence[str], values: Sequence[FloatArray]) -> Table:
+        return Table(f"{column} ({type(self).__name__})", ("class", *header), class_rows(context, values))
 
     def formula(self, params: P) -> list[Formula]:
-        """The log-density as formulas that need no library; their owners are the columns that `parts` are of."""
-        raise DecibanError(f"{type(self).__name__} has no formula: rows are scored in Python alone")
+        """The log-density as formulas that need no library; their owners are the columns of `parts`."""
+        raise DecibanError(f"{type(self).__name__} has no formula: rows can be scored in Python only")
 
     def linear_formula(self, params: P, weights: FloatArray) -> list[Formula]:
-        """Σ_m weights (K, m) · T_m(x), T(x) being `sufficient`, as formulas; a column owns what `natural` says it does.
-
-        A missing cell adds nothing (except Bernoulli's "is missing").
-        """
-        raise DecibanError(f"{type(self).__name__} has no linear formula: rows are scored in Python alone")
+        """Σ_m weights (K, m) · T_m(x) as formulas, with T(x) of `sufficient` and the owners that `natural` names."""
+        raise DecibanError(f"{type(self).__name__} has no linear formula: rows can be scored in Python only")
 
     def log_density(self, params: P, values: Any, classes: int) -> FloatArray:
         """(n, K) log p(x | class)."""
         out = np.zeros((values.shape[0], classes))
         self.add_log_density(params, values, out)
         return out
+
+
+class SmoothedFamily(Family[S, P]):
+    """A family of counts: its prior adds pseudo-counts or, if it has none, the model's smoothing does."""
+
+    prior: DiscretePrior | None
+
+    @property
+    def smoothed(self) -> bool:
+        return self.prior is None
+
+    def prior_in(self, context: Context) -> DiscretePrior:
+        return self.prior or Laplace(context.smoothing)
+
+    @property
+    def follows(self) -> float | None:
+        """How many pseudo-counts follow the counts (see DiscretePrior); None if the prior does not say."""
+        return getattr(self.prior or Laplace(), "follows", None)
 
 
 def named(columns: Sequence[Level]) -> str:
@@ -263,7 +275,7 @@ def class_rows(context: Context, values: Sequence[FloatArray]) -> tuple[tuple[An
 
 
 def padded_table(log_p: FloatArray) -> FloatArray:
-    """(K, V) as the kernels want it: (V, K), rows padded to whole vectors of four."""
+    """(K, V) in the layout of the kernels: (V, K), rows padded to multiples of four."""
     classes, values = log_p.shape
     table = np.zeros((values, -(-classes // 4) * 4))
     table[:, :classes] = log_p.T

@@ -9,25 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.families.family import FLOOR, Context, Family, Fitted, Natural, Shaped, Table, class_rows
+from deciban.families.family import FLOOR, Context, Family, Fitted, Natural, Shaped, formulas
 from deciban.families.labelled_values import LabelledValues
 from deciban.families.natural import Term, by_column, origins, plain, powers, shifted, squarable, squared, there
 from deciban.families.priors import InverseGamma, Normal
-from deciban.lazy import lazy
 from deciban.statistics.moments import Moments
+from deciban.table import Table
 from deciban.types import FloatArray, Labels
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Formula
 
-formulas = lazy("deciban.export.formulas")  # only a report asks for them
-
-HUGE = 1e150  # its square is about as large as a double can be
-LEAST = 1e-4  # of a class's squares or count: where leaving a cell out leaves less, too few digits are left as well
+HUGE = 1e150  # beyond, squares may overflow
+LEAST = 1e-4  # of a class's squares or count: if less remains without a row, it has too few digits
 
 
 class Column(NamedTuple):
-    """What is known of a class in a column; arrays that fit each other."""
+    """Moments of a class in a column; arrays that broadcast."""
 
     n: FloatArray  # Σw
     mean: FloatArray
@@ -38,16 +36,16 @@ class Column(NamedTuple):
 class GaussianParams:
     mean: FloatArray  # (K, d)
     variance: FloatArray  # (K, d)
-    informative: NDArray[np.bool_]  # (d) False where the column is constant or never present
+    informative: NDArray[np.bool_]  # (d) False where the column is constant or always missing
 
 
 @dataclass(frozen=True)
 class Gaussian(Family[Moments, GaussianParams]):
     """log p(x|c) = −½ log 2πσ² − (x − μ)²/2σ², with μ = Σx/n and σ² = Σ(x − μ)²/(n − ddof).
 
-    ddof=0 is maximum likelihood, ddof=1 the unbiased variance (what R's e1071 divides by). `mean` and `variance` take
-    priors, whose posterior modes then replace the estimates: the variance first, about the sample mean, then the mean
-    with that variance. No variance is taken below 1e-9 of the column's variance over all classes.
+    ddof=0 is maximum likelihood, ddof=1 the unbiased variance (as in R's e1071). With priors of `mean` and `variance`
+    posterior modes replace the estimates: first that of the variance, about the sample mean, then that of the mean with
+    this variance. No variance is below 1e-9 of the column's variance over all classes.
 
     >>> import numpy as np
     >>> family = Gaussian(ddof=1)
@@ -72,7 +70,7 @@ class Gaussian(Family[Moments, GaussianParams]):
         return GaussianParams(mean, variance, (spread > 0)[0])
 
     def _parameters(self, own: Column, pooled_mean: FloatArray, spread: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of a class, cell by cell, in a column that has this mean and variance over all classes."""
+        """Mean and variance of a class in a column with this mean and variance over all classes; elementwise."""
         count, mean, squares = own
         informative = spread > 0
         if self.variance is None:
@@ -83,7 +81,7 @@ class Gaussian(Family[Moments, GaussianParams]):
         variance = np.maximum(variance, np.where(informative, FLOOR * spread, 1.0))
         if self.mean is not None:
             mean = self.mean.mode(count, count * mean, variance)
-        empty = count == 0  # nothing known of this class here: it is taken to be like all together, unless a prior says
+        empty = count == 0  # unless there is a prior, a class without values is like all together
         if self.mean is None:
             mean = np.where(empty, pooled_mean, mean)
         if self.variance is None:
@@ -93,7 +91,7 @@ class Gaussian(Family[Moments, GaussianParams]):
     def add_log_density(self, params: GaussianParams, values: NDArray[Any], out: FloatArray) -> None:
         factor, constant = self._terms(params)
         silent = np.flatnonzero(~params.informative)
-        if (np.abs(values[:, silent], dtype=np.float64) > HUGE).any():  # 0·∞ is no number
+        if (np.abs(values[:, silent], dtype=np.float64) > HUGE).any():  # 0·∞ is NaN
             values = values.copy()
             values[:, silent] = 0.0
         _kernels.add_quadratic(values, np.ascontiguousarray(params.mean), factor, constant, out)
@@ -118,10 +116,10 @@ class Gaussian(Family[Moments, GaussianParams]):
                 leave_out(fitted.columns(index), rows.columns(index), out)
 
     def _ordinary(self, fitted: Fitted[Moments, GaussianParams]) -> NDArray[np.bool_]:
-        """(d) columns where no row of weight 1 can bring a prior, a floor or an empty class into play.
+        """(d) columns in which no row of weight 1 decides about a prior, a floor or an empty class.
 
-        A row that leaves less than 1e-4 of its class's squares is looked at apart, so no variance can fall from 1e-4
-        of the column's to the floor.
+        A row without which less than 1e-4 of its class's squares remain is treated apart, so no variance can fall from
+        1e-4 of the column's to the floor.
         """
         statistic, params = fitted.statistic, fitted.params
         if self.mean is not None or self.variance is not None:
@@ -134,7 +132,7 @@ class Gaussian(Family[Moments, GaussianParams]):
     def _leave_out_ordinary(
         self, fitted: Fitted[Moments, GaussianParams], rows: LabelledValues, out: FloatArray
     ) -> None:
-        """The other classes stay as they are; of its own class, v = 1 − (d²n/n')/Σ(x − μ)² of the squares is left."""
+        """Other classes do not change; in its own, v = 1 − (d²n/n')/Σ(x − μ)² of the squares remains."""
         count, squares = fitted.statistic.count.value, fitted.statistic.squares
         left = count - 1.0
         divisor = left - self.ddof
@@ -216,23 +214,16 @@ class Gaussian(Family[Moments, GaussianParams]):
         return [formulas.Curve(tuple(kept.tolist()), middle, constant, slope, square, domains=("squarable",))]
 
     def describe(self, params: GaussianParams, context: Context) -> list[Table]:
-        return [
-            Table(
-                f"{name} (Gaussian)",
-                ("class", "mean", "sd"),
-                class_rows(context, [params.mean[:, j], np.sqrt(params.variance[:, j])]),
-            )
-            for j, name in enumerate(context.columns)
-        ]
+        return self._tables(context, ("mean", "sd"), params.mean, np.sqrt(params.variance))
 
 
 def _spread(squares: FloatArray, count: FloatArray) -> FloatArray:
-    """Σ(x − μ)²/n, 0 where there are no cells."""
+    """Σ(x − μ)²/n; 0 without values."""
     return np.divide(squares, count, out=np.zeros_like(squares), where=count > 0)
 
 
 def _less(statistic: Moments, x: FloatArray, w: FloatArray, classes: Labels) -> tuple[Column, NDArray[np.bool_]]:
-    """(n, d) the moments of each row's class without its cell, and where enough digits of them are left."""
+    """(n, d) the moments of each row's class without its value, and where these have enough digits."""
     count, mean, squares = statistic.count.value[classes], statistic.mean[classes], statistic.squares[classes]
     left = statistic.count.subtract(w, classes)
     apart = np.where(w > 0, x - mean, 0.0)
@@ -243,7 +234,7 @@ def _less(statistic: Moments, x: FloatArray, w: FloatArray, classes: Labels) -> 
 
 
 def _origin(params: GaussianParams) -> FloatArray:
-    """(d) what x² is taken about; nearest to the narrow classes, which have most digits to lose."""
+    """(d) o of (x − o)²: near to the narrow classes, which would lose most digits."""
     mean, variance = np.where(params.informative, params.mean, 0.0), params.variance
     weight = variance.min(axis=0) / variance
     middle = mean[0] + (weight * (mean - mean[0])).sum(axis=0) / weight.sum(axis=0)

@@ -11,23 +11,22 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import forbid, forbid_stored
-from deciban.families.family import Context, Family, Fitted, Natural, Reads, Shaped, Table, padded_table
+from deciban.families.family import Context, Fitted, Natural, Reads, Shaped, SmoothedFamily, formulas, padded_table
 from deciban.families.labelled_values import LabelledValues
 from deciban.families.loo.tally import Tally
 from deciban.families.natural import Term, by_column, plain, require_finite
-from deciban.families.priors import DiscretePrior, Laplace, log_frequencies
+from deciban.families.priors import DiscretePrior, log_frequencies
 from deciban.lazy import issparse, lazy
 from deciban.statistics.totals import NOT_A_COUNT, Totals
+from deciban.table import Table
 from deciban.types import FloatArray, IntArray, Labels
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Formula
 
-formulas = lazy("deciban.export.formulas")  # only a report asks for them
-
 sp = lazy("scipy.sparse")
 
-FEW = 4  # counts up to here are so common that their logs are looked up
+FEW = 4  # the logs of counts up to here, which are common, are tabulated
 
 
 @dataclass(frozen=True)
@@ -36,12 +35,12 @@ class MultinomialParams:
 
 
 @dataclass(frozen=True)
-class Multinomial(Family[Totals, MultinomialParams]):
+class Multinomial(SmoothedFamily[Totals, MultinomialParams]):
     """log p(x|c) = Σ_v x_v log θ_v, with θ_v = (k_v + α) / (all words of class c + αV).
 
-    The event model: a document is a sequence of words drawn from the class's vocabulary, so its length may vary.
-    The number of orders in which the words could have come is the same for every class and is left out.
-    Takes a block of count columns, or sparse rows; fractions (tf-idf) are allowed, negative counts are not.
+    The event model: a document is a sequence of words drawn from the class's vocabulary, of any length. The multinomial
+    coefficient, which is common to all classes, is left out. Values are counts, or sparse rows of them; fractions
+    (tf-idf) are allowed, negative counts are not.
 
     >>> import numpy as np
     >>> family = Multinomial()
@@ -61,8 +60,7 @@ class Multinomial(Family[Totals, MultinomialParams]):
         return MultinomialParams(log_frequencies(statistic.sum_x.value, self._pseudo(statistic, context)))
 
     def _pseudo(self, statistic: Totals, context: Context) -> FloatArray:
-        prior = self.prior or Laplace(context.smoothing)
-        return prior.pseudo_counts(statistic.sum_x.value, context.columns, context.classes)
+        return self.prior_in(context).pseudo_counts(statistic.sum_x.value, context.columns, context.classes)
 
     def add_log_density(self, params: MultinomialParams, values: Any, out: FloatArray) -> None:
         self.check(values)
@@ -75,15 +73,15 @@ class Multinomial(Family[Totals, MultinomialParams]):
             _kernels.add_linear(values, log_p, np.zeros_like(log_p), out)
 
     def leave_one_out(self, fitted: Fitted[Totals, MultinomialParams], rows: LabelledValues, out: FloatArray) -> None:
-        """Σ_v x_v log(k_v − w·x_v + a_v) − Σx log(n − w·Σx + Σa) in the row's own class; the others stay as they are.
+        """Σ_v x_v log(k_v − w·x_v + a_v) − Σx log(n − w·Σx + Σa) in the row's own class; others do not change.
 
-        If the prior follows the counts, they change too. A row that has nearly all the words of its class is left to
-        estimate_without, since n − w·Σx would keep few digits.
+        If the prior follows the counts, they do. Parameters are estimated without a row that has nearly all words of
+        its class, since n − w·Σx would keep few digits.
         """
         statistic, values, labels = fitted.statistic, rows.values, rows.labels
         pseudo = self._pseudo(statistic, fitted.context)
-        tally = Tally.of(statistic.sum_x, pseudo, getattr(self.prior or Laplace(), "follows", np.nan))
-        if np.isnan(tally.follows) or (pseudo < 0).any() or (tally.present.value + tally.all_pseudo <= 0).any():
+        tally = Tally.of(statistic.sum_x, pseudo, self.follows or 0.0)
+        if self.follows is None or (pseudo < 0).any() or (tally.present.value + tally.all_pseudo <= 0).any():
             super().leave_one_out(fitted, rows, out)
             return
         before = out.copy()
@@ -102,12 +100,8 @@ class Multinomial(Family[Totals, MultinomialParams]):
             out[nearly_all] = before[nearly_all]
             self.estimate_without(fitted, rows, nearly_all, out)
 
-    @property
-    def smoothed(self) -> bool:
-        return self.prior is None
-
     def recall(self, statistic: Totals) -> LabelledValues:
-        """Every word as a document of its own: the counts know no others."""
+        """Every word as a document: counts of words imply no others."""
         held = statistic.sum_x.value
         labels, words = np.nonzero(held)
         ones = (np.ones(len(words)), words.astype(np.int32), np.arange(len(words) + 1, dtype=np.int32))
@@ -137,7 +131,7 @@ class Multinomial(Family[Totals, MultinomialParams]):
         present = np.where(np.isnan(dense), 0.0, dense)
         with np.errstate(invalid="ignore"):
             return [
-                np.where(present[:, [j]] == 0, 0.0, present[:, [j]] * params.log_p[:, j]) for j in range(dense.shape[1])
+                np.where(x == 0, 0.0, x * p) for x, p in zip(present.T[:, :, np.newaxis], params.log_p.T, strict=True)
             ]
 
     def param_shapes(self, params: MultinomialParams, classes: int, columns: int) -> dict[str, Shaped]:
@@ -160,14 +154,14 @@ class Multinomial(Family[Totals, MultinomialParams]):
 
 @dataclass(frozen=True)
 class _Words:
-    """The words of n rows that are left out one at a time: m cells that are not 0, and those looked up in a table."""
+    """The words of n rows that are left out one at a time: m cells, and the sum over those that a table has."""
 
     rows: IntArray  # (m)
     columns: IntArray  # (m)
     x: FloatArray  # (m)
     weight: FloatArray  # (m) w·x
-    rest: FloatArray  # (m) what w·x lost when it was rounded
-    looked_up: FloatArray  # (n) Σ x log(k − x + a) of all other cells
+    rest: FloatArray  # (m) the rounding error of w·x
+    looked_up: FloatArray  # (n) Σ x log(k − x + a) of the cells that the table has
     length: FloatArray  # (n) Σx
     weights: FloatArray  # (n)
     labels: Labels  # (n)
@@ -188,7 +182,7 @@ class _Words:
         return cls(rows, stored.indices[rare], x, weight, rest, looked_up, length, w, labels)
 
     def nearly_all(self, tally: Tally) -> IntArray:
-        """The rows that leave less than a thousandth of the words there are, virtual ones too."""
+        """The rows without which less than a thousandth of the words, and virtual words, remain."""
         taken, c = self.weights * self.length, self.labels
         if tally.follows:
             left, there = tally.present.total().subtract(taken, 0), tally.present.total().value
@@ -205,7 +199,7 @@ class _Words:
         return self._log_density(held, total)
 
     def add_followed(self, tally: Tally, out: FloatArray) -> None:
-        """out (n, K) += log p(x_i|c) without row i, the pseudo-counts being spread as all the words that are left."""
+        """out (n, K) += log p(x_i|c) without row i, with pseudo-counts that follow the remaining words."""
         taken, each = self.weights * self.length, tally.follows / len(out.T)
         everything = tally.present.total().subtract(taken, 0)
         left = tally.counts.total().subtract(self.weight, self.columns) - self.rest
@@ -226,7 +220,7 @@ class _Words:
 
 
 def _own_table(tally: Tally, values: Any) -> FloatArray | None:
-    """(V·FEW, K padded) log(k − x + a) for x = 1 … FEW of each word, if that is less work than the rows."""
+    """(V·FEW, K padded) log(k − x + a) for x = 1 … FEW of each word, if it costs less than the rows."""
     classes, words = tally.counts.shape
     if FEW * classes * words > (values.nnz if issparse(values) else values.size):
         return None
@@ -247,16 +241,14 @@ def _look_up(stored: Any, x: FloatArray, labels: Labels, table: FloatArray) -> t
 
 
 def _portions(values: Any) -> Iterator[slice]:
-    """Rows with so many cells (those stored, if they are sparse) that what is made of them stays in the cache."""
-    n = values.shape[0]
-    cells = values.nnz if issparse(values) else values.size
+    """Slices of rows whose stored cells stay in the cache."""
+    n, cells = values.shape[0], values.nnz if issparse(values) else values.size
     step = max(1, n * (1 << 18) // max(1, cells))
-    for start in range(0, n, step):
-        yield slice(start, min(n, start + step))
+    return (slice(start, min(n, start + step)) for start in range(0, n, step))
 
 
 def exact_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """a·b rounded, and what that lost (Dekker 1971).
+    """a·b rounded, and the rounding error (Dekker 1971).
 
     >>> exact_product(np.array([0.1]), np.array([3.0]))  # the double 0.1 is 0.1 + 5.55e-18
     (array([0.3]), array([-2.77555756e-17]))

@@ -12,28 +12,25 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import TOO_LARGE, forbid, forbid_infinite, warn
-from deciban.families.family import FLOOR, Context, Family, Fitted, Natural, Shaped, Table, class_rows
+from deciban.families.covariance import narrowest, oas, pooled_covariance, pooled_mean, whitening_triangles, widened
+from deciban.families.family import FLOOR, Context, Family, Fitted, Natural, Shaped, class_rows, formulas
 from deciban.families.labelled_values import LabelledValues
-from deciban.families.loo.downdate import LITTLE, Basis, Less, Removed, Rotated, Whitened, narrowest, oas_of
+from deciban.families.loo.downdate import LITTLE, Basis, Less, Removed, Rotated, Whitened
 from deciban.families.natural import LARGEST, origins, products, shifted, squarable
 from deciban.families.priors import InverseWishart
 from deciban.families.whitening import Whitening
-from deciban.lazy import lazy
 from deciban.statistics.scatter import Scatter
-from deciban.types import Domain, FloatArray, Labels
+from deciban.table import Table
+from deciban.types import Domain, FloatArray, IntArray, Labels
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Formula
 
-formulas = lazy("deciban.export.formulas")  # only a report asks for them
-
-linalg = lazy("scipy.linalg")
-
 SLOW = (
-    "singular covariance: leave-one-out has no closed form there and takes an estimate for each row; use shrinkage, or "
-    "leave out columns that are combinations of others"
+    "singular covariance: leave-one-out has no closed form and estimates once for each row; use shrinkage, or drop "
+    "columns that are combinations of others"
 )
-INCOMPLETE = "is missing: the twin of a joint density needs whole rows; fill the cell or leave the row out"
+INCOMPLETE = "is missing: the twin of a joint density needs complete rows; fill in the value or drop the row"
 
 
 @dataclass(frozen=True)
@@ -48,8 +45,11 @@ class MultivariateGaussianParams:
 
     @cached_property
     def whitening(self) -> Whitening:
-        """What takes the density apart by columns."""
+        """Splits the density by columns."""
         return Whitening.of(self.covariance)
+
+
+JointFitted = Fitted[Scatter, MultivariateGaussianParams]
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,10 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
     "per-class": each class its own (boundaries are quadratic). ddof=0 is maximum likelihood, "unbiased" divides by
     n − K (shared) or n_c − 1 (per-class). shrinkage s gives (1 − s)Σ + s·(tr Σ/d)·I; "oas" chooses s from n, d and Σ
     (Chen et al. 2010), "auto" leaves it to the model, which selects the s that predicts left-out rows best. With
-    prior=InverseWishart(...) Σ is the posterior mode. Rows with missing values are skipped by the fit, and counted; at
-    prediction such a row is scored by the marginal of what it has.
+    prior=InverseWishart(...) Σ is the posterior mode. The fit skips and counts rows with missing values; at prediction
+    such a row is scored by the marginal density of its known values.
     Where Σ is singular its small directions are widened to 1e-9 of the columns' variances; a column that is constant
-    over all rows has variance 0 and gives no evidence. `status` says so, and a warning names the columns.
+    over all rows has variance 0 and is no evidence. `status` says so, and a warning names the columns.
 
     >>> import numpy as np
     >>> family = MultivariateGaussian()
@@ -83,7 +83,7 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
 
     def __post_init__(self) -> None:
         if self.covariance not in ("shared", "per-class"):
-            raise ValueError(f"no covariance called {self.covariance!r}: shared or per-class")
+            raise ValueError(f"covariance must be 'shared' or 'per-class', not {self.covariance!r}")
         named = isinstance(self.shrinkage, str) and self.shrinkage in ("oas", "auto")
         if not named and (isinstance(self.shrinkage, str) or not 0 <= (self.shrinkage or 0) <= 1):
             raise ValueError(f"shrinkage must be a number from 0 to 1, 'oas', 'auto' or None, not {self.shrinkage!r}")
@@ -102,17 +102,17 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         if self.shrinkage == "auto":
             return replace(self, shrinkage=context.shrinkage).estimate(statistic, context)
         count = statistic.count.value
-        mean = np.where((count > 0)[:, np.newaxis], statistic.mean, _pooled_mean(statistic))
-        pooled = _pooled_covariance(statistic)
-        sound = [_widened(s, np.diagonal(pooled)) for s in self._covariances(statistic, pooled)]
+        mean = np.where((count > 0)[:, np.newaxis], statistic.mean, pooled_mean(statistic))
+        pooled = pooled_covariance(statistic)
+        sound = [widened(s, np.diagonal(pooled)) for s in self._covariances(statistic, pooled)]
         names = sorted({j for _, columns in sound for j in columns})
         status = "ok"
         if names:
             columns = ", ".join(repr(context.columns[j]) for j in names)
             status = f"singular covariance: columns {columns} are constant or combinations of each other"
-            warn(status + "; constants are left out, the directions of the others were widened")
+            warn(status + "; constants are left out, the directions of the others are widened")
         sigma = np.stack([s for s, _ in sound])
-        whiten, constant = _whitening(sigma)
+        whiten, constant = whitening_triangles(sigma)
         return MultivariateGaussianParams(mean, sigma, whiten, constant, statistic.skipped.value, status)
 
     def _covariances(self, statistic: Scatter, pooled: FloatArray) -> FloatArray:
@@ -126,7 +126,7 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
             sigma = np.divide(within, divisor, out=np.zeros_like(within), where=divisor > 0)
         sigma = np.stack([self._shrink(s, n) for s, n in zip(sigma, taken, strict=True)])
         if not statistic.shared and self.prior is None:
-            sigma[count == 0] = pooled  # nothing known of these classes: they are taken to be like all together
+            sigma[count == 0] = pooled  # a class without rows is like all together
         return sigma
 
     def _divisor(self, taken: FloatArray, statistic: Scatter) -> FloatArray:
@@ -140,48 +140,34 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         return divisor
 
     def _shrink(self, sigma: FloatArray, n: float) -> FloatArray:
-        if self.shrinkage is None:
-            return sigma
-        d = len(sigma)
-        s = self._shrinkage(sigma, n)
-        shrunk: FloatArray = (1 - s) * sigma + s * (np.trace(sigma) / d) * np.eye(d)
-        return shrunk
+        s, d = self._shrinkage(sigma, n), len(sigma)
+        return sigma if self.shrinkage is None else (1 - s) * sigma + s * (np.trace(sigma) / d) * np.eye(d)
 
     def _shrinkage(self, sigma: FloatArray, n: float) -> float:
         return oas(sigma, n) if self.shrinkage == "oas" else float(self.shrinkage or 0.0)
 
     def add_log_density(self, params: MultivariateGaussianParams, values: NDArray[Any], out: FloatArray) -> None:
-        for rows, there in _patterns(values):
-            if isinstance(rows, slice):
-                _add_complete(params, values, out)
-                continue
+        for rows, known, x in _patterns(values):
             part = out[rows]
-            _add_complete(_marginal(params, there), np.ascontiguousarray(values[np.ix_(rows, there)]), part)
-            out[rows] = part
+            _add_complete(_marginal(params, known), x, part)
+            if not isinstance(rows, slice):
+                out[rows] = part
 
     def parts(self, params: MultivariateGaussianParams, values: NDArray[Any], classes: int) -> list[FloatArray]:
-        """−½z_j² and its constant for each column j, as Whitening says; for a missing cell 0."""
+        """−½z_j² and its constant for each column j (see Whitening); 0 for a missing value."""
         out = np.zeros((*values.shape, classes))
-        for rows, there in _patterns(values):
-            whole = isinstance(rows, slice)
-            part = params if whole else _marginal(params, there)
-            x = values if whole else values[np.ix_(rows, there)]  # type: ignore[arg-type]
-            shares = part.whitening.shares(x.astype(np.float64), part.mean)
-            if whole:
-                out[:] = shares
-            else:
-                out[np.ix_(rows, np.flatnonzero(there))] = shares  # type: ignore[arg-type]
+        for rows, known, x in _patterns(values):
+            part = _marginal(params, known)
+            cells = (rows, known) if isinstance(rows, slice) else np.ix_(rows, known)
+            out[cells] = part.whitening.shares(x.astype(np.float64), part.mean)
         return list(out.transpose(1, 0, 2))
 
-    def leave_one_out(
-        self, fitted: Fitted[Scatter, MultivariateGaussianParams], rows: LabelledValues, out: FloatArray
-    ) -> None:
+    def leave_one_out(self, fitted: JointFitted, rows: LabelledValues, out: FloatArray) -> None:
         """With n′ = n − w, a = wn/n′ and δ = x − μ: μ′ = μ − wδ/n′, and the scatter loses aδδᵀ.
 
-        So x − μ′ = (n/n′)δ, and Σ′ has one outer product less, which has a closed form (see downdate.py): shared, for
-        the densities of all classes; per class, for that of the row's own. A row that leaves little of its class, of a
-        column or of a direction behind is estimated without, one by one; so is every row where a direction of Σ is
-        widened, as the widening changes with each.
+        So x − μ′ = (n/n′)δ, and Σ′ has one outer product less, which has a closed form (see downdate.py): with a shared
+        covariance for the densities of all classes, else for that of the row's own. Parameters are estimated without
+        the row where it is most of its class, of a column or of a direction, and where directions of Σ are widened.
         """
         if self.shrinkage == "auto":
             replace(self, shrinkage=fitted.context.shrinkage).leave_one_out(fitted, rows, out)
@@ -199,8 +185,7 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
     def natural(self, params: MultivariateGaussianParams, context: Context) -> Natural:
         """Shared: Σ⁻¹μ of x, and b = −½ μᵀΣ⁻¹μ. Per-class: Σ⁻¹m of x − o, −½Σ⁻¹ of its products, and b.
 
-        m = μ − o; o is 0 unless the means are far from it. Where they are, the shared form stays one of x: what o
-        changes there is common to all classes, up to rounding.
+        m = μ − o; o is 0 unless the means are far from it. The shared form stays one of x: o changes all classes alike.
         """
         kept, origin, precision, apart = self._about_origin(params)
         linear = (precision @ apart[:, :, np.newaxis])[:, :, 0]
@@ -226,9 +211,7 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         i, j = np.triu_indices(len(kept))
         return np.hstack([x, x[:, i] * x[:, j]])
 
-    def _about_origin(
-        self, params: MultivariateGaussianParams
-    ) -> tuple[NDArray[np.intp], FloatArray, FloatArray, FloatArray]:
+    def _about_origin(self, params: MultivariateGaussianParams) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
         """The columns that vary, o (d), Σ⁻¹ (K or 1, d, d) and μ − o (K, d) of them."""
         kept = np.flatnonzero(np.diagonal(params.covariance[0]))
         whiten, mean = params.whiten[:, kept][:, :, kept], params.mean[:, kept]
@@ -260,12 +243,12 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         return int(params.mean.size + matrices * d * (d + 1) // 2)
 
     def formula(self, params: MultivariateGaussianParams) -> list[Formula]:
-        """The whitening of whole rows, and Σ, of which a row with missing cells has a part."""
+        """The whitening of complete rows, and Σ, for rows with missing values."""
         whitened, sigma = params.whitening.formula(), formulas.rows_of_triangle(params.covariance)
         return [formulas.Joint(tuple(range(params.mean.shape[1])), params.mean, whitened, sigma)]
 
     def linear_formula(self, params: MultivariateGaussianParams, weights: FloatArray) -> list[Formula]:
-        """Lines of the columns and, where each class has its own covariance, products of any two."""
+        """Linear in the columns and, if each class has its own covariance, in their products."""
         kept, origin, *_ = self._about_origin(params)
         columns, d = tuple(kept.tolist()), len(kept)
         whole: tuple[Domain, ...] = ("squarable", "there")
@@ -279,7 +262,7 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         header = ("class", *map(str, context.columns))
         note = ""
         if params.skipped.any():
-            note = f"rows left out because of a missing cell: {params.skipped.sum():g}"
+            note = f"rows skipped because of a missing value: {params.skipped.sum():g}"
         tables = [Table("means (MultivariateGaussian)", header, class_rows(context, list(params.mean.T)), note)]
         owners = ["all classes"] if len(params.covariance) == 1 else context.classes
         for owner, matrix in zip(owners, params.covariance, strict=True):
@@ -291,29 +274,24 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
 class _LeftOut:
     """The densities that change when a row is left out, in closed form."""
 
-    def __init__(
-        self,
-        family: MultivariateGaussian,
-        fitted: Fitted[Scatter, MultivariateGaussianParams],
-        rows: LabelledValues,
-    ) -> None:
+    def __init__(self, family: MultivariateGaussian, fitted: JointFitted, rows: LabelledValues) -> None:
         statistic, labels = fitted.statistic, rows.labels
         weight = np.ones(len(rows)) if rows.weights is None else rows.weights
         self.family, self.statistic, self.params = family, statistic, fitted.params
         self.labels, self.weight = labels, weight
         self.count = statistic.count.value  # (K)
         self.left = statistic.count.subtract(weight, labels)  # (n) of the row's class
-        self.pooled = _pooled_covariance(statistic)
+        self.pooled = pooled_covariance(statistic)
         self.sigma = family._covariances(statistic, self.pooled)  # not widened
         self.kept = np.flatnonzero(np.diagonal(self.pooled))  # columns that vary
         self.mean = self.params.mean[:, self.kept]
-        middle, scatter = _pooled_mean(statistic)[self.kept], self.count.sum() * self._block(self.pooled)
+        middle, scatter = pooled_mean(statistic)[self.kept], self.count.sum() * self._block(self.pooled)
         self.removed = Removed(rows.values, self.kept, middle, scatter, float(self.count.sum()), weight)
 
     def replace(self, whole: NDArray[np.bool_], log_p: FloatArray) -> NDArray[np.bool_]:
-        """Puts them into log_p (n, K), for complete rows. True (n) where there is a closed form."""
+        """Writes them to log_p (n, K), for complete rows; (n) where there is a closed form."""
         if not len(self.kept):
-            return whole  # constants give no evidence, whoever is left
+            return whole  # constants are no evidence
         variances = np.diagonal(self._block(self.pooled))
         if min(narrowest(self._block(s), variances) for s in self.sigma) < 2 * FLOOR:
             if whole.any():
@@ -331,14 +309,14 @@ class _LeftOut:
             ordinary[rows] = self._replace_empty(empty, rows, log_p)
         return ordinary
 
-    def _replace_class(self, c: int, rows: NDArray[np.intp], basis: Basis, log_p: FloatArray) -> NDArray[np.bool_]:
+    def _replace_class(self, c: int, rows: IntArray, basis: Basis, log_p: FloatArray) -> NDArray[np.bool_]:
         """For rows of class c: the density of c, or with a shared covariance all."""
         left, others = self.left[rows], self.removed.others[rows]
         columns, taken = np.array([c]), left
         farther = (self.count[c] / left)[:, np.newaxis]
         if self.statistic.shared:
             columns, taken = np.arange(len(self.count)), others
-            # a class without rows has the mean of all together, which moves too
+            # a class without rows has the mean of all rows, which moves too
             elsewhere = np.where(self.count > 0, 1.0, (self.removed.count / others)[:, np.newaxis])
             farther = np.where(columns == c, farther, elsewhere)
         less = Less(self.weight[rows] * self.count[c] / left, taken, self.family._divisor(taken, self.statistic))
@@ -347,8 +325,8 @@ class _LeftOut:
         log_p[rows[:, np.newaxis], columns] = density
         return sound
 
-    def _replace_empty(self, classes: NDArray[np.intp], rows: NDArray[np.intp], log_p: FloatArray) -> NDArray[np.bool_]:
-        """Classes without rows have the mean of all rows together and, unless there is a prior, their covariance."""
+    def _replace_empty(self, classes: IntArray, rows: IntArray, log_p: FloatArray) -> NDArray[np.bool_]:
+        """Classes without rows have the mean of all rows and, unless there is a prior, their covariance."""
         removed = self.removed
         others = removed.others[rows]
         farther = removed.count / others
@@ -381,67 +359,6 @@ class _LeftOut:
         return matrix[np.ix_(self.kept, self.kept)]
 
 
-def oas(sigma: FloatArray, n: float) -> float:
-    """The oracle-approximating shrinkage of a covariance estimated from n rows (Chen et al. 2010).
-
-    s = (tr(Σ²)/d² + m²) / ((n + 1)(tr(Σ²)/d² − m²/d)), at most 1, with m = tr(Σ)/d: the form without the terms of
-    order 2/d, as scikit-learn has it.
-
-    >>> oas(np.diag([1.0, 4.0]), 9.0)
-    0.9333333333333333
-    """
-    d = len(sigma)
-    squares, middle, rows = np.array([[(sigma**2).mean()], [np.trace(sigma) / d], [n]])
-    return float(oas_of(squares, middle, rows, d)[0])
-
-
-def _pooled_mean(statistic: Scatter) -> FloatArray:
-    """(d) of all classes together, reckoned from that of the largest: what is equal in all of them stays as it is."""
-    count, mean = statistic.count.value, statistic.mean
-    base = mean[np.argmax(count)]
-    pooled: FloatArray = base + count @ (mean - base) / max(count.sum(), 1e-300)
-    return pooled
-
-
-def _pooled_covariance(statistic: Scatter) -> FloatArray:
-    """(d, d) over all classes together. Its diagonal is what the floor is relative to; 0 where a column is constant."""
-    count = statistic.count.value
-    apart = np.where((count > 0)[:, np.newaxis], statistic.mean - _pooled_mean(statistic), 0.0)
-    total = statistic.within.sum(axis=0) + (count[:, np.newaxis] * apart).T @ apart
-    covariance: FloatArray = total / max(count.sum(), 1e-300)
-    varies = np.diagonal(covariance) > 0  # rounding may leave a little below zero
-    return np.where(varies & varies[:, np.newaxis], covariance, 0.0)
-
-
-def _widened(sigma: FloatArray, scale: FloatArray) -> tuple[FloatArray, list[int]]:
-    """A covariance that is safely positive except for constant columns, and the columns that made it singular."""
-    varies = np.flatnonzero(scale > 0)
-    block = np.ix_(varies, varies)
-    unit = np.sqrt(scale[varies])
-    values, vectors = np.linalg.eigh(sigma[block] / unit / unit[:, np.newaxis])
-    narrow = values < FLOOR
-    columns = varies[(np.abs(vectors[:, narrow]) > 0.1).any(axis=1)]
-    sound = np.zeros_like(sigma)
-    sound[block] = sigma[block]
-    if narrow.any():
-        sound[block] = (vectors * np.maximum(values, FLOOR)) @ vectors.T * unit * unit[:, np.newaxis]
-    return sound, [*np.flatnonzero((scale == 0) & (np.diagonal(sigma) == 0)).tolist(), *columns.tolist()]
-
-
-def _whitening(sigma: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """T (…, d, d) with TᵀT = Σ⁻¹ and −½ log |2πΣ| (…), over the columns whose variance is not 0."""
-    triangles, constants = np.zeros_like(sigma), np.zeros(len(sigma))
-    for s, triangle, k in zip(sigma, triangles, range(len(sigma)), strict=True):
-        varies = np.flatnonzero(np.diagonal(s))
-        if len(varies):
-            block = np.ix_(varies, varies)
-            unit = np.sqrt(np.diagonal(s)[varies])
-            lower = np.linalg.cholesky(s[block] / unit / unit[:, np.newaxis])
-            triangle[block] = linalg.solve_triangular(lower, np.eye(len(varies)), lower=True) / unit
-            constants[k] = np.log(np.diagonal(triangle)[varies]).sum() - 0.5 * len(varies) * np.log(2 * np.pi)
-    return triangles, constants
-
-
 def _add_complete(params: MultivariateGaussianParams, values: NDArray[Any], out: FloatArray) -> None:
     if len(params.whiten) > 1 or len(params.mean) == 1:
         _kernels.add_whitened(values, params.whiten, params.mean, params.constant, out)
@@ -457,30 +374,29 @@ def _add_complete(params: MultivariateGaussianParams, values: NDArray[Any], out:
         _kernels.add_quadratic(z, means, np.full_like(means, -0.5), constant, out[start : start + step])
 
 
-def _patterns(values: NDArray[Any]) -> Iterator[tuple[slice | NDArray[np.intp], NDArray[np.bool_]]]:
-    """Rows that have the same cells, and which those are: all rows as a slice, if none is missing."""
+def _patterns(values: NDArray[Any]) -> Iterator[tuple[slice | IntArray, NDArray[np.bool_], NDArray[Any]]]:
+    """Rows with the same known columns, these columns, and their values; a slice of all rows if none is missing."""
     incomplete = _kernels.rows_with_nan(values)
     everything = np.ones(values.shape[1], np.bool_)
     if not incomplete.any():
-        yield slice(None), everything
+        yield slice(None), everything, values
         return
-    if not incomplete.all():
-        yield np.flatnonzero(~incomplete), everything
     rows = np.flatnonzero(incomplete)
     patterns, pattern_of = np.unique(np.isnan(values[rows]), axis=0, return_inverse=True)
-    for i, missing in enumerate(patterns):
-        if not missing.all():
-            yield rows[pattern_of.reshape(-1) == i], ~missing
+    groups = [(rows[pattern_of.reshape(-1) == i], ~missing) for i, missing in enumerate(patterns)]
+    for some, known in [(np.flatnonzero(~incomplete), everything), *groups]:
+        if len(some) and known.any():
+            yield some, known, np.ascontiguousarray(values[np.ix_(some, known)])
 
 
 def _marginal(params: MultivariateGaussianParams, kept: NDArray[np.bool_]) -> MultivariateGaussianParams:
-    """The density of some of the columns: their means, and their part of the covariance."""
+    """The density of some of the columns."""
     if kept.all():
         return params
     key = kept.tobytes()
     if key not in params.patterns:
         sigma = params.covariance[:, kept][:, :, kept]
-        whiten, constant = _whitening(sigma)
+        whiten, constant = whitening_triangles(sigma)
         mean = np.ascontiguousarray(params.mean[:, kept])
         params.patterns[key] = MultivariateGaussianParams(mean, sigma, whiten, constant, params.skipped)
     return params.patterns[key]

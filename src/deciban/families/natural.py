@@ -1,4 +1,4 @@
-"""What families share when they show their natural parameters: names, origins, entries column by column."""
+"""Natural parameters: what families share for names, origins and entries of T(x)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from deciban.types import FloatArray
 
 sp = lazy("scipy.sparse")
 
-FAR = 30.0  # times as far as need be, in standard deviations: from there on 0 is no good origin
-FEW = 100  # indicators in a block: up to here T(x) is dense, beyond it is sparse
+FAR = 30.0  # times as many standard deviations from the means as need be: then 0 is no good origin
+FEW = 100  # indicators in a block: with more, T(x) is sparse
 LARGEST = 2.0**500  # numbers whose squares can be added
 
 
@@ -53,7 +53,7 @@ def side_by_side(*parts: NDArray[Any]) -> FloatArray:
 
 
 def squarable(values: NDArray[Any]) -> FloatArray:
-    """The same in doubles, which a square cannot leave: forbids what is infinite or too large."""
+    """The same as doubles; forbids those that are infinite or whose squares may overflow."""
     x = np.asarray(values, dtype=np.float64)
     forbid_infinite(x)
     forbid(np.abs(x) > LARGEST, TOO_LARGE)
@@ -91,7 +91,7 @@ def by_value(
 
 
 def indicators(codes: NDArray[np.int32], log_p: Sequence[FloatArray], silent: Sequence[int]) -> Any:
-    """(n, m) whether x = v, for the entries of `by_value`; a code outside its table has zeros only."""
+    """(n, m) whether x = v, for the entries of `by_value`; 0 for a code outside its table."""
     sizes = np.array([table.shape[1] for table in log_p], dtype=np.int64)
     sizes[list(silent)] = 0
     first = np.cumsum(sizes) - sizes
@@ -103,7 +103,7 @@ def indicators(codes: NDArray[np.int32], log_p: Sequence[FloatArray], silent: Se
 
 
 def tables_of(weights: FloatArray, log_p: Sequence[FloatArray], silent: Sequence[int]) -> tuple[FloatArray, ...]:
-    """Weights (K, m) of the entries of `by_value`, as tables (K, V) of the columns; of silent ones 0."""
+    """Weights (K, m) of the entries of `by_value`, as tables (K, V) of the columns; 0 for silent ones."""
     quiet, tables, first = set(silent), [], 0
     for j, table in enumerate(log_p):
         size = 0 if j in quiet else table.shape[1]
@@ -113,12 +113,12 @@ def tables_of(weights: FloatArray, log_p: Sequence[FloatArray], silent: Sequence
 
 
 def require_finite(log_p: FloatArray, columns: Sequence[int] | NDArray[Any], context: Context, family: Any) -> None:
-    """log p (K, m), the entries belonging to `columns`: none may be that of a probability 0."""
+    """Requires that no log p (K, m), with entries that belong to `columns`, is −inf."""
     bad = np.isneginf(log_p).any(axis=0)
     if bad.any():
         name = context.columns[columns[int(np.argmax(bad))]]
         raise DecibanError(
-            f"column {name!r} ({type(family).__name__}): a probability is 0, so it has no finite natural parameter: "
+            f"column {name!r} ({type(family).__name__}): a probability is 0, which has no finite natural parameter: "
             "set smoothing above 0, in the model or in the family's prior"
         )
 
@@ -127,10 +127,10 @@ def require_finite(log_p: FloatArray, columns: Sequence[int] | NDArray[Any], con
 
 
 def origins(mean: FloatArray, narrowness: FloatArray, middle: FloatArray) -> FloatArray:
-    """(d) o for (x − o)²: 0, or the middle of the class means in few digits where that saves many.
+    """(d) o for (x − o)²: 0, or the middle of the class means in few digits if that saves many.
 
-    (x − μ)²/σ² is taken apart into terms as large as (μ − o)²/σ², of which the leading digits cancel. So what counts
-    is the distance of o from the means in standard deviations; narrowness (K or 1, d) is 1/σ.
+    The leading digits of the terms of (x − μ)²/σ², as large as (μ − o)²/σ², cancel. So o should be few standard
+    deviations from the means; narrowness (K or 1, d) is 1/σ.
 
     >>> origins(np.array([[1213.0, 3.0], [1198.0, 5.0]]), np.array([[0.1, 1.0]]), np.array([1205.5, 4.0]))
     array([1200.,    0.])
@@ -190,7 +190,7 @@ def squared(names: Sequence[str], origin: FloatArray) -> list[str]:
 
 
 def products(names: Sequence[str], origin: FloatArray) -> list[str]:
-    """(x − o)(y − p) of each column with itself and with those after it.
+    """(x − o)(y − p) of each column with itself and those after it.
 
     >>> products(["a", "b"], np.array([0.0, 1200.0]))
     ['a²', 'a·(b − 1200)', '(b − 1200)²']
@@ -205,7 +205,7 @@ def _factors(names: Sequence[str], origin: FloatArray) -> list[str]:
 
 
 def number(x: float) -> str:
-    """All digits of x, and none more.
+    """The shortest text that reads back as x.
 
     >>> number(1e6), number(0.3)
     ('1000000', '0.3')

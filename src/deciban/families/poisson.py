@@ -11,20 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.errors import forbid, forbid_infinite
-from deciban.families.family import FLOOR, Context, Natural
-from deciban.families.natural import Term, by_column, plain, there
-from deciban.families.rate_family import RateFamily, RateParams
+from deciban.families.family import FLOOR
+from deciban.families.rate_family import RateFamily
 from deciban.types import Domain, FloatArray
 
-FEW = 4096  # numbers whose factorials are looked up
+FEW = 4096  # below it, log-factorials are tabulated
 
 
 @dataclass(frozen=True)
 class Poisson(RateFamily):
     """log p(x|c) = x log λ − λ − log x!, with λ = Σx/n.
 
-    Cells are whole numbers, 0 or more. With prior=Virtual(m) the class mean is drawn towards the mean of all classes:
-    (Σx + m·mean) / (n + m). No rate is taken below 1e-9 of that mean.
+    Values are whole numbers, 0 or more. With prior=Virtual(m) the class mean is shrunk towards the mean of all classes:
+    (Σx + m·mean) / (n + m). No rate is below 1e-9 of that mean.
 
     >>> import numpy as np
     >>> family = Poisson()
@@ -54,11 +53,6 @@ class Poisson(RateFamily):
         """−log x!"""
         total: FloatArray = np.where(np.isnan(x), 0.0, -log_factorial(x)).sum(axis=1, keepdims=True)
         return total
-
-    def natural(self, params: RateParams, context: Context) -> Natural:
-        """−λ and log λ: of 1 and x. (log x! is common to all classes.)"""
-        terms = [Term(there(context), -params.rate, presence=True), Term(plain(context), np.log(params.rate))]
-        return by_column(params.informative, terms)
 
 
 def log_factorial(x: FloatArray) -> FloatArray:

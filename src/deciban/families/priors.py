@@ -9,16 +9,16 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deciban.errors import DecibanError
+from deciban.errors import require
 from deciban.types import FloatArray, Level, Levels
 
 
 class DiscretePrior(Protocol):
-    """A prior on the probabilities of V values: everything it does is add pseudo-counts.
+    """A prior on the probabilities of V values, by pseudo-counts.
 
-    A prior may say `follows`: how many of its virtual rows, over all classes, are spread as the rows of all classes
-    together are; 0 where its pseudo-counts depend on no counts at all. Leave-one-out has a closed form then, and
-    without it estimates once for every distinct row.
+    With an attribute `follows`, leave-one-out has a closed form; without it, it estimates once for each distinct row.
+    `follows` is the number of virtual rows, over all classes, that are spread as all rows together are: 0 for
+    pseudo-counts that do not depend on counts.
     """
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
@@ -26,14 +26,13 @@ class DiscretePrior(Protocol):
 
 
 def log_frequencies(counts: FloatArray, pseudo: FloatArray) -> FloatArray:
-    """log (k + a) / Σ(k + a) for each class of (…, K, V); a class without any evidence takes that of all together.
+    """log (k + a) / Σ(k + a) for each class of (…, K, V); a class without evidence has those of all together.
 
     >>> np.exp(log_frequencies(np.array([[3.0, 1.0]]), np.array([[1.0, 1.0]]))).round(3)
     array([[0.667, 0.333]])
     """
     weight = counts + pseudo
-    if (weight < 0).any():
-        raise DecibanError("the prior takes away more than was counted: its parameters must be 1 or more")
+    require((weight >= 0).all(), "the prior subtracts more than was counted: its parameters must be 1 or more")
     pooled = weight.sum(axis=-2, keepdims=True)
     pooled = np.where(pooled.sum(axis=-1, keepdims=True) > 0, pooled, 1.0)
     weight = np.where(weight.sum(axis=-1, keepdims=True) > 0, weight, pooled)
@@ -55,7 +54,7 @@ class Laplace:
     follows: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        _require(self.alpha >= 0, f"Laplace: alpha must be 0 or more, not {self.alpha}")
+        require(self.alpha >= 0, f"Laplace: alpha must be 0 or more, not {self.alpha}")
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
         """(…, K, V) what to add to the counts: α everywhere."""
@@ -75,14 +74,11 @@ class Beta:
     follows: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        _require(
-            self.heads >= 1 and self.tails >= 1,
-            "Beta: both parameters must be 1 or more, for a mode to exist",
-        )
+        require(self.heads >= 1 and self.tails >= 1, "Beta: both parameters must be 1 or more, for a mode to exist")
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
         """(…, K, 2) what to add to the counts: t − 1 to false, h − 1 to true."""
-        _require(len(levels) == 2, f"Beta is for two values; this column has {len(levels)}: use Dirichlet")
+        require(len(levels) == 2, f"Beta is for two values; this column has {len(levels)}: use Dirichlet")
         return np.broadcast_to([self.tails - 1.0, self.heads - 1.0], counts.shape).copy()
 
 
@@ -102,15 +98,15 @@ class Dirichlet:
         a = self.concentration
         if isinstance(a, Mapping):
             lacking = [v for v in levels if v not in a]
-            _require(not lacking, f"Dirichlet: no concentration given for {lacking}")
+            require(not lacking, f"Dirichlet: no concentration given for {lacking}")
             values = np.array([float(a[v]) for v in levels])
         else:
             values = np.asarray(a, dtype=np.float64)
-            _require(
+            require(
                 values.ndim == 0 or len(values) == len(levels),
                 f"Dirichlet: {values.size} concentrations for {len(levels)} values {list(levels)}",
             )
-        _require(bool((values >= 1).all()), "Dirichlet: concentrations must be 1 or more, for a mode to exist")
+        require((values >= 1).all(), "Dirichlet: concentrations must be 1 or more, for a mode to exist")
         return np.broadcast_to(values - 1.0, counts.shape).copy()
 
 
@@ -132,7 +128,7 @@ class Virtual:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "q", _as_tuples(self.q))
-        _require(self.m >= 0, f"Virtual: m must be 0 or more, not {self.m}")
+        require(self.m >= 0, f"Virtual: m must be 0 or more, not {self.m}")
 
     @property
     def follows(self) -> float:
@@ -148,8 +144,8 @@ class Virtual:
             share = pooled / pooled.sum(axis=-1, keepdims=True)
             return np.broadcast_to(self.m * share / classes_in, counts.shape).copy()
         q = np.asarray(self.q, dtype=np.float64)
-        _require(q.shape == counts.shape[-2:], f"Virtual: Q has shape {q.shape}, the counts {counts.shape}")
-        _require(bool((q >= 0).all()) and abs(q.sum() - 1) < 1e-9, "Virtual: Q must be probabilities that sum to 1")
+        require(q.shape == counts.shape[-2:], f"Virtual: Q has shape {q.shape}, the counts {counts.shape}")
+        require((q >= 0).all() and abs(q.sum() - 1) < 1e-9, "Virtual: Q must be probabilities that sum to 1")
         return np.broadcast_to(self.m * q, counts.shape).copy()
 
 
@@ -166,7 +162,7 @@ class Background:
     alpha: float
 
     def __post_init__(self) -> None:
-        _require(self.m >= 0 and self.alpha >= 0, f"Background: m and alpha must be 0 or more, not {self}")
+        require(self.m >= 0 and self.alpha >= 0, f"Background: m and alpha must be 0 or more, not {self}")
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
         """(…, K, V) what to add to the counts: α + m·Q(v)/K."""
@@ -185,7 +181,7 @@ class Normal:
     sd: float
 
     def __post_init__(self) -> None:
-        _require(self.sd > 0, f"Normal: sd must be above 0, not {self.sd}")
+        require(self.sd > 0, f"Normal: sd must be above 0, not {self.sd}")
 
     def mode(self, count: FloatArray, total: FloatArray, variance: FloatArray) -> FloatArray:
         """The mean, from n, Σx and σ²."""
@@ -205,7 +201,7 @@ class InverseGamma:
     scale: float
 
     def __post_init__(self) -> None:
-        _require(self.shape > 0 and self.scale > 0, "InverseGamma: shape and scale must be above 0")
+        require(self.shape > 0 and self.scale > 0, "InverseGamma: shape and scale must be above 0")
 
     def mode(self, count: FloatArray, squares: FloatArray) -> FloatArray:
         """The variance, from n and Σ(x − mean)²."""
@@ -232,10 +228,10 @@ class InverseWishart:
     def mode(self, count: FloatArray, scatter: FloatArray) -> FloatArray:
         """The covariance, from n and S."""
         d = scatter.shape[-1]
-        _require(self.dof > d - 1, f"InverseWishart: dof must be above {d - 1} for {d} columns")
+        require(self.dof > d - 1, f"InverseWishart: dof must be above {d - 1} for {d} columns")
         scale = np.asarray(self.scale, dtype=np.float64)
         psi = scale * np.eye(d) if scale.ndim == 0 else scale
-        _require(psi.shape == (d, d), f"InverseWishart: scale has shape {psi.shape}, the block has {d} columns")
+        require(psi.shape == (d, d), f"InverseWishart: scale has shape {psi.shape}, the block has {d} columns")
         mode: FloatArray = (psi + scatter) / (self.dof + np.asarray(count)[..., np.newaxis, np.newaxis] + d + 1.0)
         return mode.reshape(scatter.shape)
 
@@ -245,8 +241,3 @@ def _as_tuples(table: ArrayLike | None) -> ArrayLike | None:
     if table is None or np.ndim(table) == 0:
         return table
     return tuple(map(tuple, np.asarray(table, dtype=np.float64).tolist()))
-
-
-def _require(holds: bool, message: str) -> None:
-    if not holds:
-        raise DecibanError(message)

@@ -1,4 +1,4 @@
-"""Rates: what Poisson and Exponential share. Each column has one parameter, which is a function of its mean."""
+"""Rates: what Poisson and Exponential share. Each column has one parameter, a function of its mean."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.families.family import FLOOR, Context, Family, Fitted, Shaped, Table, class_rows
+from deciban.families.family import FLOOR, Context, Family, Fitted, Natural, Shaped, formulas
 from deciban.families.labelled_values import LabelledValues
-from deciban.families.natural import powers
+from deciban.families.natural import Term, by_column, plain, powers, there
 from deciban.families.priors import Virtual
-from deciban.lazy import lazy
 from deciban.statistics.moments import Moments
+from deciban.table import Table
 from deciban.types import Domain, FloatArray, IntArray, Labels
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Formula
 
-formulas = lazy("deciban.export.formulas")  # only a report asks for them
-
-CHUNK = 2**19  # cells, times classes, that are worked on together
+CHUNK = 2**19  # cells, times classes, at a time
 
 
 @dataclass(frozen=True)
@@ -40,10 +38,6 @@ class RateFamily(Family[Moments, RateParams]):
     prior: Virtual | None = None
     domain: ClassVar[Domain]
     factorial: ClassVar[bool] = False  # whether h(x) is −log x!, and not 0
-
-    @abstractmethod
-    def check(self, values: NDArray[Any]) -> None:
-        """Raises BadCell where a cell is outside the domain."""
 
     @abstractmethod
     def rate(self, mean: FloatArray, pooled: FloatArray) -> FloatArray:
@@ -63,7 +57,7 @@ class RateFamily(Family[Moments, RateParams]):
 
     def estimate(self, statistic: Moments, context: Context) -> RateParams:
         pooled = statistic.pooled()
-        mean = drawn(statistic.count.value, statistic.sum_x.value, statistic.mean, pooled.mean, self.prior)
+        mean = shrunk(statistic.count.value, statistic.sum_x.value, statistic.mean, pooled.mean, self.prior)
         informative = pooled.squares[0] > 0
         return RateParams(self.rate(*(np.where(informative, m, 1.0) for m in (mean, pooled.mean))), informative)
 
@@ -92,7 +86,7 @@ class RateFamily(Family[Moments, RateParams]):
                 self.estimate_without(fitted.columns(one), part.columns(one), again, out[chunk])
 
     def _others_move(self, statistic: Moments, weights: FloatArray | None) -> NDArray[np.bool_]:
-        """(d) whether a row may change the rates of other classes: those that follow the mean of all classes do."""
+        """(d) whether a row may change the rates of other classes, as where they follow the mean of all classes."""
         if self.prior is not None and self.prior.m > 0:
             return np.ones(statistic.count.shape[1], np.bool_)
         pooled = statistic.pooled()
@@ -105,17 +99,17 @@ class RateFamily(Family[Moments, RateParams]):
     def _add_left(
         self, statistic: Moments, rates: FloatArray, moving: NDArray[np.bool_], left: Left, out: FloatArray
     ) -> None:
-        """out (m, K) += log p, where each row's own class has lost the row, and in moving columns the others follow."""
+        """out (m, K) += log p without the row: of its own class, and in moving columns of the others too."""
         log_p = np.zeros_like(out)
         slope, constant = (np.where(moving, 0.0, part) for part in self.line(rates))
         _kernels.add_linear(left.x, slope, constant, log_p)
-        own = drawn(left.count, left.total, left.mean, left.pooled, self.prior)
+        own = shrunk(left.count, left.total, left.mean, left.pooled, self.prior)
         still = self._log_density(left.x, own, left.pooled)[:, ~moving].sum(axis=1)
         log_p[np.arange(len(out)), left.labels] = still
         if moving.any():
             count, total, mean, pooled = left.of_classes(statistic, np.flatnonzero(moving))
             x = left.x[:, moving, np.newaxis]
-            log_p += self._log_density(x, drawn(count, total, mean, pooled, self.prior), pooled).sum(axis=1)
+            log_p += self._log_density(x, shrunk(count, total, mean, pooled, self.prior), pooled).sum(axis=1)
         out += log_p + self.common(left.x)
 
     def _log_density(self, x: FloatArray, mean: FloatArray, pooled: FloatArray) -> FloatArray:
@@ -123,6 +117,12 @@ class RateFamily(Family[Moments, RateParams]):
         there = ~np.isnan(x)
         slope, constant = self.line(self.rate(np.where(there, mean, 1.0), np.where(there, pooled, 1.0)))
         return np.where(there, slope * x + constant, 0.0)
+
+    def natural(self, params: RateParams, context: Context) -> Natural:
+        """t(λ) and s(λ): of 1 and x. (h(x) is common to all classes.)"""
+        slope, constant = self.line(params.rate)
+        terms = [Term(there(context), constant, presence=True), Term(plain(context), slope)]
+        return by_column(params.informative, terms)
 
     def sufficient(self, params: RateParams, values: NDArray[Any]) -> FloatArray:
         self.check(values)
@@ -148,23 +148,19 @@ class RateFamily(Family[Moments, RateParams]):
         return [formulas.Curve(kept, constant=constant, slope=slope, domains=(self.domain,))]
 
     def describe(self, params: RateParams, context: Context) -> list[Table]:
-        kind = type(self).__name__
-        return [
-            Table(f"{name} ({kind})", ("class", "rate"), class_rows(context, [params.rate[:, j]]))
-            for j, name in enumerate(context.columns)
-        ]
+        return self._tables(context, ("rate",), params.rate)
 
 
 @dataclass(frozen=True)
 class Left:
-    """m rows of d columns, each left out: what is left of its own class, and of all classes together."""
+    """m rows of d columns, each left out: the sums of its own class, and the mean of all classes, without it."""
 
-    x: FloatArray  # (m, d) NaN where the cell is missing, or unsure
+    x: FloatArray  # (m, d) NaN where the value is missing, or unsure
     labels: Labels  # (m)
-    count: FloatArray  # (m, d) Σw of the row's class, without the row
-    total: FloatArray  # (m, d) Σwx of the row's class, without the row
-    mean: FloatArray  # (m, d) of the row's class, without the row; 0 where nothing is left
-    pooled: FloatArray  # (m, d) mean of all classes, without the row
+    count: FloatArray  # (m, d) Σw of the row's class
+    total: FloatArray  # (m, d) Σwx of the row's class
+    mean: FloatArray  # (m, d) of the row's class; 0 if it has no other row
+    pooled: FloatArray  # (m, d) mean of all classes
     unsure: NDArray[np.bool_]  # (m, d) where the column may be constant without the row, or digits are lost
 
     @classmethod
@@ -201,12 +197,12 @@ class Left:
         return count, total, mean, self.pooled[:, columns, np.newaxis]
 
 
-def drawn(
+def shrunk(
     count: FloatArray, total: FloatArray, mean: FloatArray, pooled: FloatArray, prior: Virtual | None
 ) -> FloatArray:
-    """(Σx + m·pooled) / (n + m): class means drawn towards that of all classes by m virtual rows; elementwise.
+    """(Σx + m·pooled) / (n + m): class means shrunk towards that of all classes by m virtual rows; elementwise.
 
-    >>> drawn(np.array([2.0, 0.0]), np.array([6.0, 0.0]), np.array([3.0, 0.0]), np.array([5.0]), Virtual(2.0))
+    >>> shrunk(np.array([2.0, 0.0]), np.array([6.0, 0.0]), np.array([3.0, 0.0]), np.array([5.0]), Virtual(2.0))
     array([4., 5.])
     """
     if prior is not None and prior.m > 0:
@@ -215,13 +211,12 @@ def drawn(
 
 
 def chunks(rows: int, columns: int, classes: int) -> Iterator[slice]:
-    """The rows, as many at a time as keep their arrays small."""
     size = max(1, CHUNK // max(1, columns * classes))
     return (slice(start, min(start + size, rows)) for start in range(0, rows, size))
 
 
 def _may_be_constant(pooled: Moments, x: FloatArray, w: FloatArray) -> NDArray[np.bool_]:
-    """(m, d) where Σ(x − mean)² without the row is not surely above 0: Σ(x − mean)² − w(x − mean)²·n/(n − w)."""
+    """(m, d) where rounding may hide that Σ(x − mean)² − w(x − mean)²·n/(n − w), without the row, is 0."""
     n, mean, squares = pooled.count.value, pooled.mean, pooled.squares
     away = np.abs(x - mean) + np.spacing(mean)  # the mean is rounded
     with np.errstate(all="ignore"):

@@ -11,33 +11,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
+from deciban.contributions import TermLine
 from deciban.data.batch import Texts
 from deciban.data.terms import Cut, Terms
 from deciban.errors import DecibanError
-from deciban.families.family import Context, Family, Fitted, Natural, Reads, Shaped, Table, TermLine, padded_table
+from deciban.families.family import Context, Fitted, Natural, Reads, Shaped, SmoothedFamily, formulas, padded_table
 from deciban.families.labelled_values import LabelledValues
 from deciban.families.loo.left_out_terms import LeftOut
 from deciban.families.natural import require_finite
 from deciban.families.priors import Background, DiscretePrior, Laplace, Virtual, log_frequencies
-from deciban.lazy import lazy
+from deciban.families.term_names import describe_shapes
 from deciban.statistics.tokens import TermRows, Tokens
+from deciban.table import Table
 from deciban.types import FloatArray, IntArray, Labels
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Formula
-
-formulas = lazy("deciban.export.formulas")  # only a report asks for them
 
 Events = Literal["multinomial", "bernoulli", "complement"]
 Range = tuple[int, int]
 
 MOST = 32  # words or characters of an n-gram
 SHOWN = 20  # terms in a summary, of each class
-MUCH = 1e6  # nats: more than any evidence that is finite
-MOST_CELLS = 1 << 26  # of lines that are explained at a time
-CELLS = 1 << 20  # of term rows, that are left out at a time
-ABSENT = "words that are not there"
-SHAPES = (("url:", "a link", "a link to"), ("address:", "a mail address", "a mail address at"))
+MUCH = 1e6  # nats: more than any finite evidence
+MOST_CELLS = 1 << 26  # of an explanation
+CELLS = 1 << 20  # of term rows that are left out at a time
+ABSENT = "absent words"
 
 
 @dataclass(frozen=True)
@@ -46,16 +45,16 @@ class TextParams:
     log_p: FloatArray  # (K, V) of a term that is present; minus that of an absent one, for "bernoulli"
     absent: FloatArray  # (K) of all terms being absent; 0 except for "bernoulli"
     table: FloatArray  # (V, K padded) log_p, as the kernel reads it
-    certain: NDArray[np.bool_]  # (K, V) of terms that all documents of a class have, if some may be so ("bernoulli")
+    certain: NDArray[np.bool_]  # (K, V) terms that all documents of a class have, or (K, 0) if there are none
 
 
 @dataclass(frozen=True)
-class Text(Family[Tokens, TextParams]):
+class Text(SmoothedFamily[Tokens, TextParams]):
     """log p(x|c) = Σ_t x_t log θ_t, with θ_t = (k_t + α) / (all terms of class c + αV), x_t how often term t occurs.
 
-    That is `events="multinomial"`. The lectures' other event model is "bernoulli": Σ_t log(φ_t if t occurs else
-    1 − φ_t), with φ_t = (documents with t + α) / (documents + 2α). "complement" is Rennie's (2003): −Σ_t x_t log θ̃_t,
-    with θ̃ estimated from all other classes.
+    That is events="multinomial". With "bernoulli" it is Σ_t log(φ_t if t occurs else 1 − φ_t), with
+    φ_t = (documents with t + α) / (documents + 2α); with "complement" (Rennie et al. 2003) −Σ_t x_t log θ̃_t, with θ̃
+    estimated from all other classes.
 
     Parameters
     ----------
@@ -63,22 +62,22 @@ class Text(Family[Tokens, TextParams]):
     words : (least, most) words of an n-gram; None: no words
         A word is a run of letters, marks and digits in any script, folded (Straße is strasse), accents kept; with an
         apostrophe between letters or a point between digits. Ideographs, emoji and currency signs are words by
-        themselves. What no reader sees (soft hyphens, zero-width characters) is left out. Words of more than 128 bytes
-        are no words. Bytes that are not UTF-8 separate words.
+        themselves. Invisible characters (soft hyphens, zero-width ones) are left out, and so are words of more than 128
+        bytes. Bytes that are not UTF-8 separate words.
     characters : (least, most) characters of an n-gram; None: none
         From the folded words, with a space around each; such a term begins with ~.
     shapes : bool
-        Numbers by their shapes (1,500 is 0,000), addresses by their hosts (url:example.com and url:; address:… of
-        mail).
+        Whether numbers become their shapes (1,500 is 0,000), and links and mail addresses their hosts (url:example.com
+        and url:; address:…).
     max_terms : number
-        Only so many terms count, those that all classes together have most often (of equal ones the first in order).
-        They are chosen when parameters are made: what is counted stays exact, so that no order of rows matters.
+        Only the most frequent terms of all classes together count; ties by the order of terms. All are counted, and
+        these are selected when parameters are estimated, so the order of rows does not matter.
     hash_bits : number up to 31
-        Terms become 2^hash_bits numbers, so that memory is bounded whatever comes; terms that share a number are one.
+        Terms are hashed to 2^hash_bits numbers, which bounds memory; terms with the same hash are one.
     prior : of the terms' probabilities; by default the model's smoothing
 
-    Several columns, given as one key, are one bag of terms; n-grams do not reach from one into another. A missing
-    document adds nothing, and neither does a term never seen.
+    Several columns, given as one key, are one bag of terms; n-grams do not cross columns. A missing document adds
+    nothing, and neither does an unseen term.
 
     >>> import deciban as db
     >>> mails = ["Do math today", "Buy", "Buy book", "Today do math drugs", "Buy drugs book today"]
@@ -100,23 +99,23 @@ class Text(Family[Tokens, TextParams]):
 
     def __post_init__(self) -> None:
         if self.events not in ("multinomial", "bernoulli", "complement"):
-            raise DecibanError(f"Text: events are multinomial, bernoulli or complement, not {self.events!r}")
+            raise DecibanError(f"Text: events must be multinomial, bernoulli or complement, not {self.events!r}")
         for name in ("words", "characters"):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, _range(name, value))
         if self.words is None and self.characters is None:
-            raise DecibanError("Text: words and characters are both None: there are no terms")
+            raise DecibanError("Text: words and characters are both None, so there are no terms: give one of them")
         _require_whole("max_terms", self.max_terms, 1, 1 << 31)
         _require_whole("hash_bits", self.hash_bits, 1, 31)
         if not isinstance(self.shapes, bool):
-            raise DecibanError(f"Text: shapes is True or False, not {self.shapes!r}")
+            raise DecibanError(f"Text: shapes must be True or False, not {self.shapes!r}")
         if self.prior is not None and not hasattr(self.prior, "pseudo_counts"):
-            raise DecibanError(f"Text: prior is one of deciban.priors, such as Laplace(1), not {self.prior!r}")
+            raise DecibanError(f"Text: prior must be one of deciban.priors, such as Laplace(1), not {self.prior!r}")
 
     @property
     def cut(self) -> Cut:
-        """How a text is cut into terms, as the kernel wants it."""
+        """How a text is cut into terms, as the kernels take it."""
         words, characters = self.words or (1, 0), self.characters or (1, 0)
         return (*words, *characters, self.shapes, self.hash_bits or 0)
 
@@ -130,12 +129,12 @@ class Text(Family[Tokens, TextParams]):
 
     @property
     def _plain(self) -> Cut:
-        """How a text is cut into terms that do not become numbers."""
+        """The same without hashing."""
         return (*self.cut[:-1], 0)
 
     @property
     def title(self) -> str:
-        """What it makes of texts, in a word or two."""
+        """What it counts, in a word or two."""
         of = "words" if self.characters is None else "characters" if self.words is None else "words and characters"
         return of if self.events == "multinomial" else f"{self.events} {of}"
 
@@ -154,7 +153,7 @@ class Text(Family[Tokens, TextParams]):
         absent, certain = np.zeros(len(counts)), np.zeros((len(counts), 0), np.bool_)
         if self._once:
             both = np.stack([statistic.documents.value[:, np.newaxis] - counts, counts], axis=2).transpose(1, 0, 2)
-            prior = self.prior or Laplace(context.smoothing)
+            prior = self.prior_in(context)
             of_both = log_frequencies(both, prior.pseudo_counts(both, (False, True), context.classes))
             false, true = np.ascontiguousarray(of_both.transpose(2, 1, 0))
             if np.isneginf(false).any():
@@ -164,18 +163,18 @@ class Text(Family[Tokens, TextParams]):
         elif self.events == "complement":
             log_p = -log_frequencies(counts.sum(axis=0) - counts, self._pseudo(counts, terms, context))
             if not np.isfinite(log_p).all():
-                raise DecibanError("Text: complement events need smoothing above 0, where one class alone has a term")
+                raise DecibanError("Text: complement events need smoothing above 0 where only one class has a term")
         else:
             log_p = log_frequencies(counts, self._pseudo(counts, terms, context))
         return TextParams(terms, log_p, absent, padded_table(log_p), certain)
 
     def _pseudo(self, counts: FloatArray, terms: Terms, context: Context) -> FloatArray:
-        prior = self.prior or Laplace(context.smoothing)
-        names = () if isinstance(prior, Laplace) else tuple(terms)  # a hundred thousand names are not made in vain
+        prior = self.prior_in(context)
+        names = () if isinstance(prior, Laplace) else tuple(terms)  # others do not need the names
         return prior.pseudo_counts(counts, names, context.classes)
 
     def used_terms(self, statistic: Tokens) -> IntArray:
-        """The terms that count."""
+        """The indices of the terms that count."""
         total = statistic.counts.value.sum(axis=0)
         if self.max_terms is None or len(total) <= self.max_terms:
             return np.arange(len(total))
@@ -189,7 +188,7 @@ class Text(Family[Tokens, TextParams]):
             out[self._lacks(params, values, out.shape[1])] = -np.inf
 
     def _lacks(self, params: TextParams, values: Texts, classes: int) -> NDArray[np.bool_]:
-        """(n, K) whether a document lacks a term that all documents of the class have, so that it is impossible."""
+        """(n, K) whether a document lacks a term that all documents of the class have, and so is impossible."""
         present = np.zeros((len(values.places), classes))
         self._add_terms(params.terms, padded_table(params.certain.astype(np.float64)), values, present)
         lacks: NDArray[np.bool_] = values.present[:, np.newaxis] & (present < params.certain.sum(axis=1))
@@ -209,13 +208,13 @@ class Text(Family[Tokens, TextParams]):
         out: FloatArray,
         middle: FloatArray | float = 0.0,
     ) -> None:
-        """Row i takes w·x_t from its own class's k_t, and terms that no other row has are unknown to all classes.
+        """Without row i, its class has w·x_t less of k_t, and terms that no other row has are unseen: V is smaller.
 
-        So V is smaller, and row i is scored without them. With max_terms, or a prior neither Laplace's nor Virtual,
-        every distinct row needs an estimate of its own. `middle` (K) is taken off every term (see `centred`).
+        With max_terms, or a prior that is neither Laplace nor Virtual nor Background, parameters are estimated for each
+        distinct row. `middle` (K) is subtracted from every term (see `centred`).
         """
         statistic, context, values = fitted.statistic, fitted.context, rows.values
-        prior = self.prior or Laplace(context.smoothing)
+        prior = self.prior_in(context)
         alpha = prior.alpha if isinstance(prior, (Laplace, Background)) else 0.0
         follows = prior.m if isinstance(prior, Background) or (isinstance(prior, Virtual) and prior.q is None) else 0.0
         each = follows / len(context.classes)
@@ -224,7 +223,7 @@ class Text(Family[Tokens, TextParams]):
             return
         terms = values if isinstance(values, TermRows) else TermRows.of(values, self.cut, statistic.terms)
         there = values.present if isinstance(values, Texts) else np.ones(len(rows), np.bool_)
-        w = np.where(there, 1.0 if rows.weights is None else rows.weights, 0.0)  # a missing document takes nothing away
+        w = np.where(there, 1.0 if rows.weights is None else rows.weights, 0.0)  # a missing document was not counted
         step = max(1, len(rows) * CELLS // max(1, len(terms.data)))
         left = LeftOut(statistic, alpha, each, self.events, np.broadcast_to(middle, len(context.classes)))
         for start in range(0, len(rows), step):
@@ -232,10 +231,10 @@ class Text(Family[Tokens, TextParams]):
             out[part][there[part]] += left.of(terms[part], rows.labels[part], w[part])[there[part]]
 
     def centred(self, statistic: Tokens, params: TextParams) -> tuple[TextParams, FloatArray]:
-        """Parameters that tell how a document differs from the average one, and (K) what is taken off for that.
+        """Parameters of how a document differs from the average one, and (K) what that subtracts.
 
-        Off every term the mean of log θ over all terms there are; off a document ("bernoulli") that over all documents.
-        Densities of classes with few documents are flat, so that all terms speak for them, the more the longer a text.
+        From every term the mean of log θ over all terms; from a document ("bernoulli") the mean over all documents.
+        Densities of classes with few documents are flat, so without this all terms of a long text would speak for them.
         The average is that of all rows, also for a row that is left out.
         """
         share = statistic.counts.value.sum(axis=0)
@@ -247,17 +246,13 @@ class Text(Family[Tokens, TextParams]):
         return replace(params, log_p=log_p, table=padded_table(log_p)), middle
 
     def recall(self, statistic: Tokens) -> LabelledValues | None:
-        """Every term as a document of its own: the counts do not know documents."""
+        """Every term as a document: counts of terms imply no others."""
         if self.events != "multinomial" or self.max_terms is not None:
             return None
         held = statistic.counts.value
         labels, terms = np.nonzero(held)
         rows = TermRows(np.ones(len(terms)), terms, np.arange(len(terms) + 1))
         return LabelledValues(rows, labels.astype(np.int32), held[labels, terms])
-
-    @property
-    def smoothed(self) -> bool:
-        return self.prior is None
 
     def parts(self, params: TextParams, values: Texts, classes: int) -> list[FloatArray]:
         return [self.log_density(params, values, classes)]
@@ -269,11 +264,11 @@ class Text(Family[Tokens, TextParams]):
         return rows, times[:, np.newaxis] * params.log_p[:, rows.indices].T
 
     def lines(self, params: TextParams, values: Texts, classes: int) -> Iterator[TermLine]:
-        """The log-density by terms: those that some row has, and last those that are absent, together."""
+        """The log-density by terms: those that some row has, and last all absent ones together."""
         rows, nats = self.cells(params, values)
         known, index = np.unique(rows.indices, return_inverse=True)
         if len(known) * len(rows) * classes > MOST_CELLS:
-            raise DecibanError(f"{len(rows)} documents have {len(known)} different terms: explain fewer at a time")
+            raise DecibanError(f"{len(rows)} documents have {len(known)} different terms: explain fewer documents")
         nats_of, times = np.zeros((len(known), len(rows), classes)), np.zeros((len(known), len(rows)), np.intp)
         nats_of[index, rows.rows], times[index, rows.rows] = nats, rows.data
         names = self.names(params.terms, known, values)
@@ -285,30 +280,20 @@ class Text(Family[Tokens, TextParams]):
             yield TermLine(ABSENT, absent)
 
     def names(self, terms: Terms, known: IntArray, values: Texts) -> list[str]:
-        """What terms are called: shapes in words; those that became numbers by the first term of the rows that did."""
+        """The display names of terms; a hashed term has that of the first term of these documents with its hash."""
+        names = [terms[i] for i in known.tolist()]
         if not self.hash_bits:
-            return [self.called(terms[i]) for i in known.tolist()]
-        called: dict[str, str] = {}
+            return [self.display_name(term) for term in names]
+        name_of: dict[str, str] = {}
         for i, j in np.ndindex(*values.shape):
             text = values.cell(i, j) or b""
-            for number, term in zip(_terms(text, self.cut), _terms(text, self._plain), strict=True):
-                called.setdefault(number, self.called(term))
-        return [called[terms[i]] for i in known.tolist()]
+            for hashed, term in zip(_terms(text, self.cut), _terms(text, self._plain), strict=True):
+                name_of.setdefault(hashed, self.display_name(term))
+        return [name_of[term] for term in names]
 
-    def called(self, term: str) -> str:
-        """A term in words, where it is the shape of a number or an address.
-
-        >>> text = Text(words=(1, 2), shapes=True)
-        >>> [text.called(term) for term in ("call", "00000000000", "£ 0,000", "url:example.com")]
-        ['call', 'a number of 11 digits', '£ [a number like 0,000]', 'a link to example.com']
-        """
-        if not self.shapes or term.startswith("~"):
-            return term
-        words = term.split(" ")
-        shapes = [_shape(word) for word in words]
-        if len(words) == 1:
-            return shapes[0] or term
-        return " ".join(word if shape is None else f"[{shape}]" for word, shape in zip(words, shapes, strict=True))
+    def display_name(self, term: str) -> str:
+        """A term for readers: shapes are described."""
+        return describe_shapes(term) if self.shapes else term
 
     def silent(self, params: TextParams) -> list[int]:
         return [] if len(params.terms) else [0]
@@ -343,13 +328,13 @@ class Text(Family[Tokens, TextParams]):
         rows = TermRows.of(values, self.cut, params.terms)
         if not self._once:
             return csr_array((rows.data, rows.indices, rows.indptr), shape=(len(rows), len(params.terms)))
-        there = values.present.astype(np.int64)  # before the terms, whether there is a document
+        there = values.present.astype(np.int64)  # an entry before the terms: whether there is a document
         starts = rows.indptr[:-1][there > 0]
         indices, indptr = np.insert(rows.indices + 1, starts, 0), rows.indptr + np.append(0, np.cumsum(there))
         return csr_array((np.ones(len(indices)), indices, indptr), shape=(len(rows), 1 + len(params.terms)))
 
     def formula(self, params: TextParams) -> list[Formula]:
-        """A table of terms, and the score of a document without any."""
+        """A table of terms, and the score of a document without terms."""
         certain = params.certain.T if params.certain.any() else None
         absent = params.absent if self._once else None
         return [formulas.Bag((), params.terms, self.cut, self._once, params.log_p.T, absent, certain)]
@@ -360,35 +345,24 @@ class Text(Family[Tokens, TextParams]):
         return [formulas.Bag((), params.terms, self.cut, self._once, table.T, absent, owner=(0,))]
 
     def describe(self, params: TextParams, context: Context) -> list[Table]:
-        """For each class the terms with most evidence for it, weighted by how often they occur."""
+        """For each class the terms with most evidence for it, weighted by their frequency."""
         log_p, classes = params.log_p, len(context.classes)
         title = f"Text {' + '.join(map(str, context.columns))}"
         if not len(params.terms) or classes < 2:
             return [Table(f"{title}: {len(params.terms)} terms", ("term", *map(str, context.classes)), ())]
-        log_p = np.clip(log_p, -MUCH, MUCH)  # what is impossible in a class is infinite
+        log_p = np.clip(log_p, -MUCH, MUCH)  # impossible terms have infinite evidence
         apart = log_p - (log_p.sum(axis=0) - log_p) / (classes - 1)
-        telling = apart if self.events == "complement" else np.exp(np.minimum(log_p, 0.0)) * apart
+        informative = apart if self.events == "complement" else np.exp(np.minimum(log_p, 0.0)) * apart
         decibans = np.where(np.abs(apart) > MUCH / classes, np.copysign(np.inf, apart), apart * 10.0 / np.log(10.0))
-        best = [np.argsort(-of_class, kind="stable")[: SHOWN // classes + 1].tolist() for of_class in telling]
+        best = [np.argsort(-of_class, kind="stable")[: SHOWN // classes + 1].tolist() for of_class in informative]
         rows = [
-            (label, self.called(params.terms[t]), float(decibans[c, t]))
+            (label, self.display_name(params.terms[t]), float(decibans[c, t]))
             for c, label in enumerate(context.classes)
             for t in best[c]
             if decibans[c, t] > 0
         ]
-        heads = ("class", "term", "decibans for it, each time" if not self._once else "decibans for it")
-        return [Table(f"{title}: {len(params.terms)} terms, the most telling", heads, tuple(rows))]
-
-
-def _shape(word: str) -> str | None:
-    """The shape of a number or an address in words; None for any other word."""
-    for mark, alone, at in SHAPES:
-        if word.startswith(mark):
-            return f"{at} {word[len(mark) :]}" if word != mark else alone
-    if "0" not in word or word.strip("0.,"):
-        return None
-    digits = len(word)
-    return f"a number of {digits} digit{'s' if digits > 1 else ''}" if word == "0" * digits else f"a number like {word}"
+        header = ("class", "term", "decibans for it" if self._once else "decibans for it, each time")
+        return [Table(f"{title}: {len(params.terms)} terms, the most informative", header, tuple(rows))]
 
 
 def _terms(document: bytes, cut: Cut) -> list[str]:
@@ -397,13 +371,13 @@ def _terms(document: bytes, cut: Cut) -> list[str]:
 
 def _range(name: str, value: Any) -> Range:
     if not isinstance(value, (tuple, list)) or len(value) != 2 or not all(isinstance(n, Integral) for n in value):
-        raise DecibanError(f"Text: {name} is (least, most) of an n-gram, such as (1, 2), not {value!r}")
+        raise DecibanError(f"Text: {name} must be (least, most) of an n-gram, such as (1, 2), not {value!r}")
     if not 1 <= value[0] <= value[1] <= MOST:
-        raise DecibanError(f"Text: {name} must be from 1 to {MOST}, the least first, not {value!r}")
+        raise DecibanError(f"Text: {name} must be from 1 to {MOST}, in ascending order, not {value!r}")
     return int(value[0]), int(value[1])
 
 
 def _require_whole(name: str, value: Any, least: int, most: int) -> None:
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if value is not None and not (whole and least <= value <= most):
-        raise DecibanError(f"Text: {name} is a whole number from {least} to {most}, not {value!r}")
+        raise DecibanError(f"Text: {name} must be a whole number from {least} to {most}, not {value!r}")

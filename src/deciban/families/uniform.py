@@ -9,17 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.errors import forbid_infinite
-from deciban.families.family import FLOOR, Context, Family, Fitted, Table, class_rows
+from deciban.families.family import FLOOR, Context, Family, Fitted, formulas
 from deciban.families.labelled_values import LabelledValues
 from deciban.families.priors import Laplace
-from deciban.lazy import lazy
 from deciban.statistics.extrema import Extrema, Least
+from deciban.table import Table
 from deciban.types import FloatArray, Labels
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Formula, Lookup
-
-formulas = lazy("deciban.export.formulas")  # only a report asks for them
 
 
 @dataclass(frozen=True)
@@ -33,10 +31,10 @@ class UniformParams:
 class Uniform(Family[Extrema, UniformParams]):
     """p(x|c) = 1/(b − a) on [a, b], with a = min x − αg and b = max x + αg, where g = (column's range)/(n + 1).
 
-    α = 0 is maximum likelihood: one step outside the rows seen is impossible, which makes it useless on new data. The
-    widening is the posterior mode under the conjugate (bilateral Pareto) prior whose virtual rows reach α gaps beyond
-    the extremes; g is the gap to expect between neighbours when n rows spread over the range that the column has in
-    all classes together. α is the model's smoothing, or `prior` says otherwise. Rows cannot be subtracted.
+    α = 0 is maximum likelihood, under which values beyond the training range are impossible. The widening is the
+    posterior mode under the conjugate (bilateral Pareto) prior whose virtual rows reach α gaps beyond the extremes; g
+    is the expected gap between neighbours of n rows that spread over the column's range in all classes together. α is
+    the model's smoothing, unless there is a prior. Rows cannot be subtracted.
 
     >>> import numpy as np
     >>> family = Uniform()
@@ -80,7 +78,7 @@ class Uniform(Family[Extrema, UniformParams]):
             low, high = widened(low, 0.0 - most, count, whole, self._alpha(column.context))
             log_p = log_density_within(params.low[:, 0], params.high[:, 0], x[:, np.newaxis])
             log_p[np.arange(len(rows)), labels] = log_density_within(low, high, x)
-            moved = lower | higher  # two rows at most: the range is another one then, for all classes
+            moved = lower | higher  # two rows at most, without which the range changes for all classes
             log_p[moved] = 0.0
             out += log_p
             self.estimate_without(column, cells, np.flatnonzero(moved), out)
@@ -89,29 +87,22 @@ class Uniform(Family[Extrema, UniformParams]):
         return 2 * params.low.size
 
     def formula(self, params: UniformParams) -> list[Formula]:
-        """A table for each column: between any two ends, be it of the same class or not, nothing changes."""
+        """A step function for each column, which changes at the ends of the classes' intervals."""
         tables: list[Formula] = []
         for j, (low, high) in enumerate(zip(params.low.T, params.high.T, strict=True)):
             tables.append(_steps(j, low, high) if params.informative[j] else formulas.Always((j,), np.zeros(len(low))))
         return tables
 
     def describe(self, params: UniformParams, context: Context) -> list[Table]:
-        return [
-            Table(
-                f"{name} (Uniform)",
-                ("class", "from", "to"),
-                class_rows(context, [params.low[:, j], params.high[:, j]]),
-            )
-            for j, name in enumerate(context.columns)
-        ]
+        return self._tables(context, ("from", "to"), params.low, params.high)
 
 
 @dataclass(frozen=True)
 class Range:
-    """From the least to the most of a column, in all classes together."""
+    """The range of a column in all classes together."""
 
-    least: FloatArray  # (d) or a number; +inf where no cell is present
-    most: FloatArray  # (d) or a number; −inf where no cell is present
+    least: FloatArray  # (d) or a number; +inf without values
+    most: FloatArray  # (d) or a number; −inf without values
 
     @property
     def span(self) -> FloatArray:
@@ -122,24 +113,24 @@ class Range:
 def widened(
     low: FloatArray, high: FloatArray, count: FloatArray, column: Range, alpha: float
 ) -> tuple[FloatArray, FloatArray]:
-    """min x − αg and max x + αg, elementwise; the column's range where a class has no cell, and never without width."""
+    """min x − αg and max x + αg, elementwise, and never equal; the column's range for a class without values."""
     span = column.span
     empty = low > high
     low, high = np.where(empty, column.least, low), np.where(empty, column.most, high)
     gap = np.maximum(alpha * span / (count + 1.0), np.where(low == high, 0.5 * FLOOR * span, 0.0))
     low, high = low - gap, high + gap
-    narrow = low == high  # the gap is too small for doubles of this size: one step to either side, then
+    narrow = low == high  # the gap is below the spacing of doubles: one step to either side
     return np.where(narrow, np.nextafter(low, -np.inf), low), np.where(narrow, np.nextafter(high, np.inf), high)
 
 
 def log_density_within(low: FloatArray, high: FloatArray, x: FloatArray) -> FloatArray:
-    """−log(high − low) where low <= x <= high, −inf beside it, and 0 where x is missing; elementwise."""
+    """−log(high − low) if low <= x <= high, else −inf; 0 where x is missing; elementwise."""
     inside = np.where((x >= low) & (x <= high), -np.log(high - low), -np.inf)
     return np.where(np.isnan(x), 0.0, inside)
 
 
 def _steps(column: int, low: FloatArray, high: FloatArray) -> Lookup:
-    """[low, high] of each class (K) as bins: one begins at each low, and one behind each high."""
+    """[low, high] of each class (K) as bins: one begins at each low, and one after each high."""
     cuts = np.unique(np.concatenate([low, np.nextafter(high, np.inf)]))
     firsts = np.append(np.nextafter(cuts[0], -np.inf), cuts)  # a number of each bin
     table = log_density_within(low, high, firsts[:, np.newaxis])

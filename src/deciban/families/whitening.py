@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deciban.lazy import lazy
+from deciban.families.family import formulas
 from deciban.types import FloatArray
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Whitened
 
-formulas = lazy("deciban.export.formulas")  # only a report asks for them
-
-FEWEST = 8  # rows of a product by BLAS, which takes other ways for one
+FEWEST = 8  # rows of a product by BLAS, which rounds differently for one
 
 
 def row_product(x: FloatArray, matrix: FloatArray) -> FloatArray:
-    """x @ matrix, each row with the same bits, however few rows stand beside it."""
+    """x @ matrix; each row has the same bits in a batch of any size."""
     if len(x) >= FEWEST:
         return x @ matrix
     padded = np.zeros((FEWEST, x.shape[1]))
@@ -31,10 +29,10 @@ def row_product(x: FloatArray, matrix: FloatArray) -> FloatArray:
 class Whitening:
     """log N(x; μ, Σ) = Σ_j logs_j − ½z_j², with z = R^(−½)·(x − μ)/σ, R the correlations and σ the standard deviations.
 
-    Of all whitenings this one (ZCA-cor: Kessy, Lewin and Strimmer 2018) has the entries z_j that are most correlated
-    with their own columns x_j. So a term belongs to its column, terms of a class are never of opposite signs that
-    cancel, and columns that repeat each other share. logs_j = −½ log(2πσ_j²) − ½ (log R)_jj, since log |R| is the trace
-    of log R. A column that is constant (σ = 0) adds nothing.
+    This whitening (ZCA-cor: Kessy, Lewin and Strimmer 2018) is the one whose entries z_j are most correlated with their
+    own columns x_j. So a term belongs to its column, terms of a class do not cancel each other, and columns that repeat
+    each other share. logs_j = −½ log(2πσ_j²) − ½ (log R)_jj, since log |R| is the trace of log R. A constant column
+    (σ = 0) adds nothing.
 
     >>> whitening = Whitening.of(np.array([[[4.0, 0.0], [0.0, 9.0]]]))
     >>> whitening.root[0], whitening.scale
@@ -64,7 +62,6 @@ class Whitening:
         return cls(root, scale, logs)
 
     def formula(self) -> Whitened:
-        """For a page that scores rows."""
         whitened: Whitened = formulas.Whitened(formulas.rows_of_triangle(self.root), self.scale, self.logs)
         return whitened
 

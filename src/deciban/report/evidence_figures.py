@@ -201,7 +201,7 @@ def _terms(
         shown = 1 if len(nats) == 2 else k  # evidence of two classes is shown for the second
         best = np.argsort(-rank[k], kind="stable")[:most]
         rows += [
-            (family.called(words[t]), view.names[shown], decibans[shown, t], total[t])
+            (family.display_name(words[t]), view.names[shown], decibans[shown, t], total[t])
             for t in best[rank[k, best] > 0].tolist()
         ]
     positional = view.schema.positional and len(view.schema.names) == 1

@@ -1,4 +1,4 @@
-"""A Gaussian less one row: in the right coordinates, its scatter is a diagonal less one outer product."""
+"""A Gaussian without one row: in suitable coordinates, its scatter is a diagonal minus one outer product."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
+from deciban.families.covariance import narrowest, oas_of, unit_cholesky
 from deciban.families.family import FLOOR
 from deciban.lazy import lazy
 from deciban.types import FloatArray
@@ -17,14 +18,14 @@ from deciban.types import FloatArray
 linalg = lazy("scipy.linalg")
 lapack = lazy("scipy.linalg.lapack")
 
-LITTLE = 1e-4  # of a class, a column or a direction: where a row leaves less behind there is no closed form
-CELLS = 1 << 16  # of rows that are left out in one go: they should stay in the cache
-RUN = 64  # ratios that are multiplied before a logarithm is taken of them
+LITTLE = 1e-4  # of a class, a column or a direction: if less remains without a row, there is no closed form
+CELLS = 1 << 16  # of rows that are left out at a time, so that they stay in the cache
+RUN = 64  # ratios that are multiplied before their logarithm is taken
 
 
 @dataclass(frozen=True)
 class Less:
-    """What goes with each of m rows when it is left out of its class."""
+    """What changes when each of m rows is left out of its class."""
 
     outer: FloatArray  # (m) a = w n/n′: the scatter M becomes M − aδδᵀ
     count: FloatArray  # (m) rows that the covariance is then estimated from
@@ -45,7 +46,7 @@ class Diagonal:
 
 
 class Whitened:
-    """v = T(x − μ) with TᵀT = M⁻¹. Nothing is mixed in: M is the identity, whichever row is left out.
+    """v = T(x − μ) with TᵀT = M⁻¹, without shrinkage: D is the identity, whichever row is left out.
 
     >>> whitened = Whitened(np.diag([4.0, 1.0]), np.array([4.0, 2.0]))
     >>> whitened.coordinates(np.array([[3.0, 3.0]]), np.array([1.0, 1.0]))
@@ -54,7 +55,7 @@ class Whitened:
 
     def __init__(self, scatter: FloatArray, total: FloatArray) -> None:
         """The scatter M (d, d), and the scatter (d) of each column over all classes."""
-        unit, lower = _factor(scatter)
+        unit, lower = unit_cholesky(scatter)
         self.turn: FloatArray = linalg.solve_triangular(lower, np.diag(1.0 / unit), lower=True)  # (d, d) T
         one = np.ones(1)
         log_det = 2 * np.log(unit * np.diagonal(lower)).sum()
@@ -74,10 +75,10 @@ class Whitened:
 
 
 class Rotated:
-    """v = Q(x − μ) with QMQᵀ = Λ: with the sphere s t I mixed in, D = (1 − s)Λ + s t, t = (tr M − a|δ|²)/d.
+    """v = Q(x − μ) with QMQᵀ = Λ: shrunk towards s t I, D = (1 − s)Λ + s t, with t = (tr M − a|δ|²)/d.
 
-    Λ is found as that of M + βI less β, β being less than is mixed in for any row: so D is a sum of numbers above 0,
-    and columns of very different size cost no digits.
+    Λ is computed as that of M + βI, minus β, with β below s t of any row: so D is a sum of positive numbers, and
+    columns of very different size cost no digits.
 
     >>> rotated = Rotated(np.diag([4.0, 1.0]), np.array([4.0, 2.0]), np.diag([4.0, 1.0]), 0.5, 0.5)
     >>> less = Less(np.array([1.0]), np.array([3.0]), np.array([3.0]))
@@ -93,19 +94,19 @@ class Rotated:
         shrinkage: float | Literal["oas"],
         present: float,
     ) -> None:
-        """M and the totals of the columns that vary, M of all columns, the shrinkage, and what it is for all rows."""
+        """M and the totals of columns that vary, M of all columns, the shrinkage, and its value for all rows."""
         self._shrinkage = shrinkage
         self._width = len(everywhere)
         self._trace = float(np.trace(everywhere))
         self._squares = float((everywhere**2).sum())
         middle, s = self._trace / self._width, min(present, 0.5)
         self._beta = middle * s / (1 - s) / 64
-        unit, lower = _factor(scatter + self._beta * np.eye(len(scatter)))
-        # one-sided Jacobi on the factor finds small values as exactly as large ones, which eigh does not
+        unit, lower = unit_cholesky(scatter + self._beta * np.eye(len(scatter)))
+        # one-sided Jacobi is as exact for small values as for large ones, which eigh is not
         svd = lapack.dgejsv((lower * unit[:, np.newaxis]).T, joba=0, jobu=3, jobv=0, jobt=0)
         values, _, vectors, work, *_, info = svd
         if info:
-            raise np.linalg.LinAlgError("no eigenvalues")
+            raise np.linalg.LinAlgError("the eigenvalues of a covariance did not converge")
         self.turn: FloatArray = np.ascontiguousarray(vectors.T)  # (d, d) Q
         self._values = (values * (work[0] / work[1])) ** 2  # (d) Λ + β
         self._reference = (1 - present) * (self._values - self._beta) + present * middle
@@ -120,7 +121,7 @@ class Rotated:
         s = self._mixed(v, length, middle, less)
         sphere = s * middle
         beyond = sphere - (1 - s) * self._beta
-        ratio = np.multiply.outer(1 - s, self._values / self._reference)  # D by what it is with all rows
+        ratio = np.multiply.outer(1 - s, self._values / self._reference)  # D, relative to that of all rows
         ratio += np.multiply.outer(beyond, 1.0 / self._reference)
         runs = np.multiply.reduceat(ratio, np.arange(0, ratio.shape[1], RUN), axis=1)
         log_det = np.log(runs).sum(axis=1) + np.log(self._reference).sum()
@@ -149,7 +150,7 @@ Basis = Whitened | Rotated
 
 @dataclass(frozen=True)
 class Removed:
-    """Training rows, each removed from all; measures are those of all classes together."""
+    """Training rows, each of which is removed; statistics are those of all classes together."""
 
     values: NDArray[Any]  # (n, columns)
     kept: NDArray[np.intp]  # (d) the columns that vary
@@ -160,17 +161,17 @@ class Removed:
 
     @cached_property
     def others(self) -> FloatArray:
-        """(n) the weight of all rows but this."""
+        """(n) the weight of all other rows."""
         return self.count - self.weight
 
     @property
     def total(self) -> FloatArray:
-        """(d) the scatter of each column, which says what is narrow."""
+        """(d) the scatter of each column, which narrowness is relative to."""
         return np.diagonal(self.scatter)
 
     @property
     def ordinary(self) -> NDArray[np.bool_]:
-        """(n) Not most of all rows together: no variance over all rows doubles without it, and so no floor does."""
+        """(n) whether a row is not most of all: without it no variance over all rows doubles, and so no floor."""
         return self.others > 0.6 * self.count
 
     def log_density(
@@ -182,16 +183,16 @@ class Removed:
         farther: FloatArray,
         less: Less,
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """(m, k) of some rows, as in log_density_without, and (m) whether it is safe that nothing is widened then."""
+        """(m, k) of some rows, as in log_density_without, and (m) whether no direction needs to be widened."""
         log_p, sound = np.empty(farther.shape), np.empty(len(rows), np.bool_)
         step = max(1, CELLS // len(self.kept))
         for start in range(0, len(rows), step):
             run = slice(start, start + step)
             x, part = self._read(rows[run]), less.part(run)
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # in rows that are not taken
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # in rows that are not sound
                 density, left, least = log_density_without(basis, basis.coordinates(x, mean), moves, farther[run], part)
                 narrow = left * least * self.others[rows[run]] / part.divisor
-                narrow[part.divisor <= FLOOR * part.count] = 0.0  # rounding, where nothing is left to divide by
+                narrow[part.divisor <= FLOOR * part.count] = 0.0  # a divisor of 0, up to rounding
                 sound[run] = (left > LITTLE) & (narrow > 2 * FLOOR) & self._vary(x, rows[run])
             log_p[run] = density
         return log_p, sound
@@ -201,24 +202,13 @@ class Removed:
         return x if len(self.kept) == x.shape[1] else x[:, self.kept]
 
     def _vary(self, x: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """(m) No column loses nearly all of its scatter with the row, as it would if the rest were constant."""
+        """(m) whether no column loses nearly all of its scatter with the row, as if the others were constant."""
         outer = self.weight[rows] * self.count / self.others[rows]
         most = (1 - LITTLE) * self.total
         reach = np.maximum(x.max(axis=0) - self.middle, self.middle - x.min(axis=0))
-        near = np.flatnonzero(outer.max() * reach**2 >= most)  # columns of which some row may be nearly all
+        near = np.flatnonzero(outer.max() * reach**2 >= most)  # columns where some row may be nearly all scatter
         lost = outer[:, np.newaxis] * (x[:, near] - self.middle[near]) ** 2
         return np.asarray((lost < most[near]).all(axis=1))
-
-
-def oas_of(squares: FloatArray, middle: FloatArray, n: FloatArray, width: int) -> FloatArray:
-    """s = (q + m²) / ((n + 1)(q − m²/d)), at most 1, with q = tr(Σ²)/d² and m = tr(Σ)/d.
-
-    >>> oas_of(np.array([4.25]), np.array([2.5]), np.array([9.0]), 2)
-    array([0.93333333])
-    """
-    below = (n + 1.0) * (squares - middle**2 / width)
-    ratio = np.divide(squares + middle**2, below, out=np.ones_like(below), where=below > 0)
-    return np.minimum(ratio, 1.0)
 
 
 def log_density_without(
@@ -229,8 +219,8 @@ def log_density_without(
     By Sherman and Morrison, uᵀΣ′⁻¹u = ν′(uᵀD⁻¹u + c(uᵀD⁻¹v)²/r), and |Σ′| = |D| r/ν′ᵈ, with r = 1 − c vᵀD⁻¹v. As
     D − c vvᵀ ≥ rD, no direction is narrower than r times the bound.
 
-    v (m, d) is the row about its class mean, moves (k, d) lead from there to other means, f (m, k) is how
-    many times farther off a mean is without the row.
+    v (m, d) is the row about its class mean, moves (k, d) lead from there to other means, and a mean is f (m, k) times
+    as far from the row without it.
 
     >>> basis = Whitened(np.array([[14.0]]), np.array([14.0]))  # 0, 1, 2, 5; less the 5 it is N(5; 1, 1)
     >>> v, less = basis.coordinates(np.array([[5.0]]), np.array([2.0])), Less(*np.array([[4 / 3], [3.0], [2.0]]))
@@ -253,23 +243,7 @@ def log_density_without(
     return constant[:, np.newaxis] - 0.5 * nu[:, np.newaxis] * farther**2 * far, r, diagonal.least
 
 
-def narrowest(scatter: FloatArray, total: FloatArray) -> float:
-    """The smallest eigenvalue of a scatter where each column is measured by the root of its total, or 0.
-
-    >>> narrowest(np.diag([1.0, 8.0]), np.array([4.0, 64.0]))
-    0.125
-    """
-    unit = np.sqrt(total)
-    return max(0.0, float(np.linalg.eigvalsh(scatter / unit / unit[:, np.newaxis])[0]))
-
-
-def _factor(scatter: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """u (d) and lower-triangular L with scatter = diag(u) L Lᵀ diag(u)."""
-    unit = np.sqrt(np.diagonal(scatter))
-    return unit, np.asarray(np.linalg.cholesky(scatter / unit / unit[:, np.newaxis]), np.float64)
-
-
 def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
-    """(m) row by row."""
+    """(m) the dot product of rows."""
     product: FloatArray = np.einsum("ij,ij->i", a, b)
     return product

@@ -14,11 +14,11 @@ from deciban.types import FloatArray, IntArray, Labels
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Log-densities of rows by counts without them, with pseudo-counts a: α, or `each` spread as all counts are."""
+    """Log-densities of rows by counts without them, with pseudo-counts α, or `each` that follow all counts."""
 
     statistic: Tokens
     alpha: float
-    each: float  # of a class, if pseudo-counts follow the counts of all classes; else 0
+    each: float  # pseudo-counts of a class that follow the counts of all classes
     events: str  # as in Text
     middle: FloatArray  # (K)
 
@@ -32,7 +32,7 @@ class LeftOut:
         return (self._bernoulli if self.events == "bernoulli" else self._multinomial)(cells, labels, weights)
 
     def _multinomial(self, cells: Cells, labels: Labels, weights: FloatArray) -> FloatArray:
-        """Σ x log(k + a) − Σx log(Σ(k + a)), over the terms that are left."""
+        """Σ x log(k + a) − Σx log(Σ(k + a)), over the terms that other rows have."""
         counts, row, taken = self.statistic.counts, cells.row, weights[cells.row] * cells.x
         n, v, all_terms = cells.n, counts.shape[1], counts.value.sum()
         length, known = cells.summed(cells.x), cells.summed(np.where(cells.kept, cells.x, 0.0))
@@ -44,7 +44,7 @@ class LeftOut:
         complement = self.events == "complement"
         everything = counts.total().value
         for c in range(out.shape[1]):
-            less = (labels == c) != complement  # rows whose leaving changes what is counted for the class
+            less = (labels == c) != complement  # rows that are counted for the class
             within = np.where(less[row], taken, 0.0)
             if complement:
                 k = (everything - counts.value[c])[cells.term] - within
@@ -58,7 +58,7 @@ class LeftOut:
         return (-out if complement else out) - known[:, np.newaxis] * self.middle
 
     def _bernoulli(self, cells: Cells, labels: Labels, weights: FloatArray) -> FloatArray:
-        """Σ log(k + a) of terms that are there, Σ log(n − k + a') of the others, less V log(n + a + a')."""
+        """Σ log(k + a) of present terms, plus Σ log(n − k + a') of absent ones, minus V log(n + a + a')."""
         counts, documents, row, term = self.statistic.counts, self.statistic.documents, cells.row, cells.term
         n, v = cells.n, counts.shape[1]
         seen = counts.total().value  # (V) documents that have the term
@@ -87,13 +87,11 @@ class LeftOut:
         return out - self.middle
 
     def _absent(self, missing: FloatArray, seen: FloatArray, total: Any) -> FloatArray:
-        """Documents of a class without a term, and pseudo-counts; exactly 0 where rounding alone leaves some."""
+        """Documents of a class without a term, plus pseudo-counts; 0 where they are mere rounding."""
         near = 1e-12 * self.statistic.documents.value.sum()
         share = np.where(seen >= total - near, 0.0, 1.0 - seen / total)
-        absent: FloatArray = (
-            np.where(missing > near, missing, np.minimum(missing, 0.0)) + self.alpha + self.each * share
-        )
-        return absent
+        documents = np.where(missing > near, missing, np.minimum(missing, 0.0))
+        return documents + self.alpha + self.each * share
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ class Cells:
     row: IntArray  # (m)
     term: IntArray  # (m)
     x: FloatArray  # (m)
-    left: FloatArray  # (m) of the term in all other rows
+    left: FloatArray  # (m) counts of the term in all other rows
     kept: NDArray[np.bool_]  # (m) whether other rows have it
     n: int
 

@@ -1,4 +1,4 @@
-"""Tally: counts from which a cell can be left out. What the discrete families share in leave-one-out."""
+"""Tally: counts from which a row can be left out, for the leave-one-out of discrete families."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ P = TypeVar("P", contravariant=True)
 
 @dataclass(frozen=True)
 class Tally:
-    """k of some values in each class, n of all cells of their columns, and what a prior adds to both.
+    """k of values in each class, n of their columns, and the pseudo-counts of a prior.
 
-    The values may be all those of one column, or those of many columns side by side, or one for each row.
+    The values are all those of one column, those of many columns side by side, or one for each row.
 
     >>> column = Tally.of(Sum.of([[3.0, 2.0], [4.0, 4.0]]), np.ones((2, 2)), follows=0.0)
     >>> others, own = column.leave_out(1.0)
@@ -58,23 +58,23 @@ class Tally:
         )
 
     def leave_out(self, weights: float | FloatArray) -> tuple[FloatArray, FloatArray]:
-        """log (k + a) / (n + Σa), twice (K, m): without a cell of this value and weight in another class, and in this.
+        """(K, m) log (k + a) / (n + Σa) without a row of this value and weight: of another class, and of this class.
 
-        A value that no other row has is unseen: it takes the reserved entry, or NaN if there is none. NaN too
-        where the class has no such cell.
+        A value that no other row has is unseen: it has the reserved entry, or NaN if there is none. NaN too where the
+        class has no such row.
         """
         left, everything = self.counts.total().subtract(weights), self.present.total().subtract(weights)
         lost = left <= 0
         values = self.values - (lost if self.reserved is not None else 0)
         a, all_a = self._pseudo_without(left, everything, lost, values)
-        some = everything + all_a.sum(axis=0) > 0  # else there is no evidence at all, and the values are even
+        some = everything + all_a.sum(axis=0) > 0  # else there is no evidence, and all values are equal
         pooled = np.where(some, left + a.sum(axis=0), 1.0)
         of_all = np.where(some, everything + all_a.sum(axis=0), values)
         unknown = lost & (self.reserved is None)
 
         def log_p(held: FloatArray, total: FloatArray) -> FloatArray:
             weight, whole = np.where(lost, 0.0, held) + a, total + all_a
-            empty = whole <= 0  # no evidence in this class: all classes together stand in
+            empty = whole <= 0  # no evidence in this class: that of all classes
             if empty.any():
                 weight, whole = np.where(empty, pooled, weight), np.where(empty, of_all, whole)
             return np.where(unknown, np.nan, np.log(weight) - np.log(whole))
@@ -87,7 +87,7 @@ class Tally:
     def _pseudo_without(
         self, left: FloatArray, everything: FloatArray, lost: NDArray[np.bool_], values: IntArray | int
     ) -> tuple[FloatArray, FloatArray]:
-        """(K, m) a and Σa, when `left` cells of the value and `everything` of its column remain."""
+        """(K, m) a and Σa, if `left` of the value and `everything` of its column remain."""
         if self.follows:
             each = self.follows / len(self.pseudo)
             some = everything > 0
@@ -99,7 +99,7 @@ class Tally:
         return np.where(lost, self.reserved, self.pseudo), remaining
 
     def of_rows(self, labels: Labels, weights: FloatArray) -> FloatArray:
-        """(m, K) the same when the i-th value is that of row i, which is left out."""
+        """(m, K) the same without row i, whose value is the i-th."""
         others, own = self.leave_out(weights)
         rows = np.arange(len(labels))
         others[labels, rows] = own[labels, rows]
@@ -108,7 +108,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Cells:
-    """m cells to be left out, each from all counts: the class of its row, the index of its value, and its weight."""
+    """m cells, each of which is left out: the class of its row, the index of its value, and its weight."""
 
     labels: Labels  # (m)
     index: IntArray  # (m)
@@ -116,10 +116,10 @@ class Cells:
 
 
 def log_frequencies_without(counts: Sum, pseudo: FloatArray, follows: float, cells: Cells) -> FloatArray:
-    """(m, K) log (k + a) / Σ(k + a) of a cell's value in each class, when the cell is left out of the counts (K, V).
+    """(m, K) log (k + a) / Σ(k + a) of a cell's value in each class, if the cell is left out of the counts (K, V).
 
-    `pseudo` (K, V) are the pseudo-counts with all cells in; those that follow the counts (Virtual without Q) are m
-    virtual rows, which follow what is left. NaN where no row is left that has the value.
+    `pseudo` (K, V) are the pseudo-counts of all cells; m virtual rows (Virtual without Q) follow the remaining counts.
+    NaN if no other row has the value.
 
     >>> counts = Sum.of([[3.0, 2.0]])
     >>> cells = Cells(np.zeros(2, np.int32), np.array([0, 1]), np.ones(2))
@@ -133,7 +133,7 @@ def log_frequencies_without(counts: Sum, pseudo: FloatArray, follows: float, cel
 def equal_weights(
     weights: FloatArray | None, most: int, step: int
 ) -> Iterator[tuple[float | FloatArray, slice | IntArray]]:
-    """Rows to be left out, those of equal weight together; if they make more than `most` groups, `step` rows at a time.
+    """Groups of rows of equal weight; if these are more than `most`, `step` rows at a time.
 
     >>> [(weight, rows.tolist()) for weight, rows in equal_weights(np.array([2.0, 1.0, 2.0]), 9, 9)]
     [(1.0, [1]), (2.0, [0, 2])]
@@ -144,16 +144,13 @@ def equal_weights(
     order = np.argsort(weights, kind="stable")
     distinct, first = np.unique(weights[order], return_index=True)
     if len(distinct) <= most:
-        for weight, start, end in zip(distinct.tolist(), first, np.append(first[1:], len(order)), strict=False):
-            yield weight, order[start:end]
-        return
-    for start in range(0, len(weights), step):
-        yield weights[start : start + step], slice(start, start + step)
+        yield from zip(distinct.tolist(), np.split(order, first[1:]), strict=False)
+    else:
+        for start in range(0, len(weights), step):
+            yield weights[start : start + step], slice(start, start + step)
 
 
 class _Density(Protocol[P]):
-    """As much of a family as is needed here."""
-
     def add_log_density(self, params: P, values: Any, out: FloatArray) -> None: ...
 
 

@@ -338,7 +338,7 @@ const Formulas = (() => {
     if (absent) {
       const lacks = (k) => certain && certain.some((of, place) => of[k] && !times.has(place));
       const nats = absent.map((v, k) => (!there ? 0 : lacks(k) ? -Infinity : v));
-      add("words that are not there", nats, 0);
+      add("absent words", nats, 0);
     }
   }
 
