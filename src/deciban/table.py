@@ -79,7 +79,6 @@ class Table:
         return self.to_frame().__arrow_c_stream__(requested_schema)
 
     def _shown(self) -> tuple[list[str], list[list[str]]]:
-        """The header and the cells that are printed, as text."""
         cut = ["…"] if len(self.header) > MOST_COLUMNS else []
         body = [[*map(_cell, row[:MOST_COLUMNS]), *cut] for row in self.rows[:MOST_ROWS]]
         return [*map(str, self.header[:MOST_COLUMNS]), *cut], body

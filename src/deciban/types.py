@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+BoolArray = NDArray[np.bool_]
 Labels = NDArray[np.int32]  # the index of each row's class
 Index = Sequence[int] | IntArray
 

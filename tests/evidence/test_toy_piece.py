@@ -57,7 +57,7 @@ class ParityTables(Tables):
         return "even or odd"
 
 
-LINE = Kind((__name__, "ParityTables"), "families.Parity", (__name__, "Parity"))
+LINE = Kind(f"{__name__}:ParityTables", "families.Parity", f"{__name__}:Parity")
 
 # ---------------------------------------------------------------------------------------------------------------------
 

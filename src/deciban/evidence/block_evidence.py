@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban.contributions import TermLine
 from deciban.families.labelled_values import LabelledValues, rows_of
-from deciban.types import FloatArray, IntArray, Labels
+from deciban.types import BoolArray, FloatArray, IntArray, Labels
 
 if TYPE_CHECKING:
     from deciban.evidence.structure import JointPlanning, SingleFeatures
@@ -43,7 +42,7 @@ class Rows:
     weights: FloatArray | None = None  # (n) how much of each row is left out; None is 1
     hidden: frozenset[int] = frozenset()  # features (indices in the schema) that are treated as unknown
 
-    def hides(self, columns: Any) -> NDArray[np.bool_]:
+    def hides(self, columns: Any) -> BoolArray:
         return np.isin(columns, list(self.hidden))
 
     def part(self, rows: slice) -> Rows:
@@ -65,8 +64,8 @@ class UnknownCells:
     """Cells that are missing, or hold a value that was never seen."""
 
     columns: tuple[int, ...]  # (m) indices in the schema
-    missing: NDArray[np.bool_]  # (n, m)
-    unseen: NDArray[np.bool_]  # (n, m)
+    missing: BoolArray  # (n, m)
+    unseen: BoolArray  # (n, m)
 
 
 class BlockEvidence(ABC):
@@ -109,7 +108,7 @@ class BlockEvidence(ABC):
     def evidence(self, rows: Rows) -> FloatArray:
         """(n, pieces, K)."""
 
-    def selected(self, rows: LabelledValues) -> NDArray[np.bool_]:
+    def selected(self, rows: LabelledValues) -> BoolArray:
         """(pieces) which of them these rows, with labels and full weights, would select, if labels select pieces."""
         return np.ones(len(self.pieces), np.bool_)
 

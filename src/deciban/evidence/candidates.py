@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban.evidence.block_evidence import EvidencePiece
 from deciban.evidence.weight_objective import Evidence, Solution
 from deciban.evidence.weight_solver import solve
-from deciban.types import FloatArray, IntArray
+from deciban.types import BoolArray, FloatArray, IntArray
 
 PENALTIES = (300.0, 30.0, 3.0, 0.3)
 LEAST = 1.0  # nats, over all rows, that a piece must gain by itself to have a weight at all
@@ -61,7 +60,7 @@ Path = Iterator[tuple[str, PieceWeights]]  # candidates by name; their loss fall
 def candidate_paths(
     evidence: Evidence,
     pieces: Sequence[EvidencePiece],
-    selected: NDArray[np.bool_],
+    selected: BoolArray,
     *,
     wide: bool,
     tol: float,
@@ -144,13 +143,13 @@ def _expand(solution: Solution | None, chosen: IntArray, shape: tuple[int, ...])
     return weights
 
 
-def informative(evidence: Evidence) -> NDArray[np.bool_]:
+def informative(evidence: Evidence) -> BoolArray:
     """(P) whether a piece is not 0 in all rows; that of an identifier is, for instance."""
-    result: NDArray[np.bool_] = (np.abs(evidence.values) > ROUNDING).any(axis=(0, 1))
+    result: BoolArray = (np.abs(evidence.values) > ROUNDING).any(axis=(0, 1))
     return result
 
 
-def repeated(evidence: Evidence, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def repeated(evidence: Evidence, among: BoolArray) -> BoolArray:
     """(P) whether a piece equals an earlier one of these in all rows, as that of a duplicated feature does."""
     known, duplicate = set[bytes](), np.zeros(len(among), np.bool_)
     for p in np.flatnonzero(among):

@@ -65,9 +65,8 @@ def make_coding(model: Generative, bins: int) -> tuple[tuple[int, ...], Coding]:
                 codes[j] = tuple(cut_values(statistic.lower(i), statistic.upper(i), after).tolist()), None
     if categories is not None:
         assert isinstance(categories.statistic, Counts)
-        for j, (levels, _) in zip(
-            categories.plan.columns, _frequent(categories.statistic, MOST_CODES - 2), strict=True
-        ):
+        frequent = _frequent(categories.statistic, MOST_CODES - 2)
+        for j, (levels, _) in zip(categories.plan.columns, frequent, strict=True):
             if levels:
                 codes[j] = None, levels
     columns = tuple(sorted(codes))
@@ -94,9 +93,8 @@ def make_encoding(model: Generative) -> tuple[tuple[int, ...], Encoding]:
     middle, spread = (tuple(numbers[j][i] if j in numbers else None for j in columns) for i in (0, 1))
     levels = tuple(categories[j][0] if j in categories else None for j in columns)
     baseline = tuple(categories[j][1] if j in categories else False for j in columns)
-    return columns, Encoding(
-        middle, spread, tuple(ranges[j] if j in numbers else None for j in columns), levels, baseline
-    )
+    range_of = tuple(ranges[j] if j in numbers else None for j in columns)
+    return columns, Encoding(middle, spread, range_of, levels, baseline)
 
 
 def _scales(model: Generative) -> tuple[dict[int, tuple[float, float]], dict[int, tuple[float, float]]]:

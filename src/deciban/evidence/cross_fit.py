@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban.data.class_index import ClassIndex
 from deciban.evidence.block_evidence import EvidencePiece
@@ -26,7 +25,7 @@ from deciban.evidence.evidence_by_block import EvidenceByBlock, subtract_rows
 from deciban.evidence.evidence_rows import EvidenceRows
 from deciban.evidence.folds import FOLDS, MOST_ROWS
 from deciban.evidence.weight_objective import Evidence
-from deciban.types import FloatArray, IntArray, Levels
+from deciban.types import BoolArray, FloatArray, IntArray, Levels
 
 MOST_CELLS = 1 << 24  # of evidence of the rows that are assigned to folds
 ROUGH = 1e-8  # tol of fits that are compared: then rounding in the sums does not change the shares
@@ -71,7 +70,6 @@ class HeldOut:
 
     @property
     def omega(self) -> FloatArray:
-        """(n) the weights of the rows."""
         weights = self.evidence.weights
         return np.ones(len(self.fold)) if weights is None else weights
 
@@ -118,9 +116,8 @@ def cross_fit(rows: EvidenceRows, sources: EvidenceByBlock) -> CrossFit:
     pieces = [piece for _, source in sources for piece in source.pieces]
     held = HeldOut.of(rows, sources, len(pieces))
     names, by_fold, scores, losses = zip(*_compare(held, sources, pieces), strict=True)
-    masses = np.array(
-        [1.0 / len(pieces) if name.endswith(STRONG) else held.for_size(MASSES.get(name)) for name in names]
-    )
+    strong = 1.0 / len(pieces) if pieces else 1.0
+    masses = np.array([strong if name.endswith(STRONG) else held.for_size(MASSES.get(name)) for name in names])
     tempered = held.for_size(TEMPER) * np.stack(losses)
     fold_shares = [_shares(masses, tempered[:, held.fold != f]) for f in range(FOLDS)]
     first = held.log_probabilities(np.einsum("nm,mcn->cn", np.stack(fold_shares)[held.fold], np.stack(scores)))
@@ -165,7 +162,7 @@ def _worth_a_fit(shares: dict[str, float], rows: float) -> dict[str, float]:
 
 
 def _without_fold(
-    rows: EvidenceRows, inside: NDArray[np.bool_], sources: EvidenceByBlock, pieces: Sequence[EvidencePiece]
+    rows: EvidenceRows, inside: BoolArray, sources: EvidenceByBlock, pieces: Sequence[EvidencePiece]
 ) -> list[Path]:
     """The candidates as the other folds fit them, as weights of all pieces and classes; none if one class remains."""
     model, others = rows.model, np.flatnonzero(~inside)
@@ -201,7 +198,7 @@ def _shares(masses: FloatArray, losses: FloatArray) -> FloatArray:
     return shares / float(shares.sum())
 
 
-def _trust(held: HeldOut, log_p: FloatArray, rows: NDArray[np.bool_]) -> float:
+def _trust(held: HeldOut, log_p: FloatArray, rows: BoolArray) -> float:
     """How far held-out rows show that evidence helps at all, from 0 to 1: by t of its gain over the class prior.
 
     The gain is in log-loss or in Brier score, whichever shows more: of few rows, one bad surprise hides the rest.

@@ -12,23 +12,19 @@ from numpy.typing import NDArray
 
 from deciban.evidence.block_evidence import AddShares, BlockEvidence, EvidencePiece, Rows, UnknownCells, bounded
 from deciban.evidence.codings import distinct, make_encoding
-from deciban.evidence.joint_normals import JointNormals, JointNormalsParams, virtual_rows
-from deciban.evidence.triangles import solve_lower
-from deciban.families.family import Context
+from deciban.evidence.joint_normals import JointNormals, JointNormalsParams, solve_lower, virtual_rows
+from deciban.families.family import Context, formulas
 from deciban.families.gaussian import Gaussian
 from deciban.families.whitening import Whitening, row_product
 from deciban.generative.plan import Plan
-from deciban.lazy import lazy
 from deciban.statistics import Histogram, Moments, Scatter
-from deciban.types import FloatArray, IntArray, Labels
+from deciban.types import BoolArray, FloatArray, IntArray, Labels
 
 if TYPE_CHECKING:
     from deciban.evidence.structure import JointPlanning, SingleFeatures
     from deciban.export.formulas import Formula
     from deciban.generative.block import Block
     from deciban.generative.model import Generative
-
-formulas = lazy("deciban.export.formulas")  # only a report needs them
 
 MOST = 30.0  # nats of joint evidence, however far from all classes a row is
 
@@ -115,7 +111,6 @@ class GaussianEvidence(BlockEvidence):
 
 
 def _ranges(model: Generative, columns: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
-    """The lowest and the highest training value of each feature."""
     low, high = np.full(len(columns), -np.inf), np.full(len(columns), np.inf)
     position = {j: i for i, j in enumerate(columns)}
     for block in model.blocks:
@@ -250,7 +245,7 @@ class JointGaussian(BlockEvidence):
 
         return add
 
-    def _whitenings_of(self, known: NDArray[np.bool_]) -> tuple[Whitening, ...]:
+    def _whitenings_of(self, known: BoolArray) -> tuple[Whitening, ...]:
         if known.all():
             return self._whitenings
         return tuple(Whitening.of(sigma[:, known][:, :, known]) for sigma in self._covariances)
@@ -295,7 +290,7 @@ def _projected(rows: FloatArray, q: FloatArray) -> FloatArray:
     return projected
 
 
-def by_known_entries(values: FloatArray) -> list[tuple[NDArray[np.bool_], IntArray | slice]]:
+def by_known_entries(values: FloatArray) -> list[tuple[BoolArray, IntArray | slice]]:
     """The indices of rows, by the entries (d) that are known in them."""
     unknown = np.isnan(values)
     if not unknown.any():

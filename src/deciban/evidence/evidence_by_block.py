@@ -27,9 +27,8 @@ def subtract_rows(model: Generative, sources: EvidenceByBlock, batch: Batch) -> 
 
     The blocks of the model that is returned are those of all rows: they say how values are read, and no more.
     """
-    counts = model.counts - class_counts(batch).scatter(
-        ClassIndex(model.classes).positions(batch.classes), len(model.classes)
-    )
+    index = ClassIndex(model.classes).positions(batch.classes)
+    counts = model.counts - class_counts(batch).scatter(index, len(model.classes))
     kept = np.flatnonzero(counts.value > 0)
     rest = replace(model, classes=tuple(model.classes[k] for k in kept), counts=counts.take(kept))
     rows, remaining = MatchedFrame.of(model.schema, batch), []

@@ -23,7 +23,7 @@ from deciban.families.labelled_values import LabelledValues
 from deciban.generative.block import Block
 from deciban.generative.held_out import require_learned
 from deciban.generative.model import Generative
-from deciban.types import FloatArray, IntArray, Labels
+from deciban.types import BoolArray, FloatArray, IntArray, Labels
 
 BATCH_CELLS = 1 << 22  # of evidence, that are computed at a time
 MOST_CELLS = 1 << 25  # of evidence, that weights are fitted to: 256 MB; beyond, fewer rows
@@ -40,7 +40,7 @@ class EvidenceRows:
     model: Generative
     sample: Sample
     labels: Labels  # (n) indices of the model's classes
-    alone: NDArray[np.bool_]  # (n) whether a row is the only training row of its class: without it nothing is known
+    alone: BoolArray  # (n) whether a row is the only training row of its class: without it nothing is known
     keys: NDArray[np.uint64]
     origin: Origin
 
@@ -122,11 +122,11 @@ class EvidenceRows:
         some = self.take(rows)
         return Batch(some.sample.frame, some.labels, self.model.classes, some.sample.weights, 0, some.sample.numbers)
 
-    def selected(self, sources: EvidenceByBlock) -> NDArray[np.bool_]:
+    def selected(self, sources: EvidenceByBlock) -> BoolArray:
         """(P) the pieces that these rows would select, where labels select pieces."""
         return np.concatenate([np.zeros(0, np.bool_), *(self._selected(*source) for source in sources)])
 
-    def _selected(self, block: Block, source: BlockEvidence) -> NDArray[np.bool_]:
+    def _selected(self, block: Block, source: BlockEvidence) -> BoolArray:
         if not source.selected_by_labels or not self.are_training:
             return np.ones(len(source.pieces), np.bool_)
         return source.selected(LabelledValues(self.values(block), self.labels, self.sample.weights))
@@ -161,9 +161,9 @@ class EvidenceRows:
             at += len(affected)
         return replace(evidence, values=values)
 
-    def missing(self, sources: EvidenceByBlock) -> dict[int, NDArray[np.bool_]]:
+    def missing(self, sources: EvidenceByBlock) -> dict[int, BoolArray]:
         """(n) for each feature, in which rows it is missing."""
-        schema, missing = self.model.schema, dict[int, NDArray[np.bool_]]()
+        schema, missing = self.model.schema, dict[int, BoolArray]()
         for block, source in sources:
             unknown = source.unknown_cells(self.values(block))
             for j, mask in zip(unknown.columns, unknown.missing.T, strict=True) if unknown else ():

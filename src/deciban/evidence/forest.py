@@ -13,7 +13,7 @@ from deciban import _kernels
 from deciban.errors import require
 from deciban.evidence.mixed_columns import Codes, Coding
 from deciban.evidence.partition_counts import PartitionCounts
-from deciban.types import FloatArray, IntArray, Labels
+from deciban.types import BoolArray, FloatArray, IntArray, Labels
 
 SHARE = 0.8  # of the rows that a tree is grown from; it scores the others out of bag
 LEAVES = 4096  # of a tree, at most about
@@ -63,7 +63,6 @@ class Forest(PartitionCounts):
         trees: int,
         seed: int,
     ) -> Forest:
-        """A forest grown from rows of codes."""
         rows = float(len(labels) if weights is None else weights.sum())
         tries = max(1, round(np.sqrt(codes.shape[1])))
         least = max(1.0, float(int(SHARE * rows / min(LEAVES, max(1, COUNTS // (trees * classes))))))
@@ -94,7 +93,7 @@ class Forest(PartitionCounts):
     def cells(self, codes: Codes) -> NDArray[np.int32]:
         return _kernels.find_leaves(codes, *self._nodes)
 
-    def seen(self, codes: Codes) -> NDArray[np.bool_]:
+    def seen(self, codes: Codes) -> BoolArray:
         """(n, trees) whether each tree was grown from a row with these codes."""
         return _kernels.in_bag(codes, len(self.starts) - 1, SHARE, self.seed)
 
@@ -127,16 +126,14 @@ class Forest(PartitionCounts):
         return np.concatenate([np.zeros(0, np.intp), *levels])
 
     @property
-    def _nodes(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+    def _nodes(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], BoolArray]:
         return self.starts, self.column, self.code, self.left, self.reading.ordered
 
     def shares(self, codes: Codes, node_scores: FloatArray) -> FloatArray:
         """(n, features, K) how much node scores (nodes, K) change at the splits of each feature."""
         return _kernels.tree_contributions(codes, *self._nodes, node_scores)
 
-    def pooled(
-        self, codes: Codes, unknown: NDArray[np.bool_], sums: FloatArray, skip: NDArray[np.bool_] | None = None
-    ) -> FloatArray:
+    def pooled(self, codes: Codes, unknown: BoolArray, sums: FloatArray, skip: BoolArray | None = None) -> FloatArray:
         """(trees, n, K) the counts of all leaves that a row may be in, given its known features.
 
         sums (nodes, K) are the counts of all nodes; trees to skip (n, trees) have the counts of the root.
@@ -144,7 +141,7 @@ class Forest(PartitionCounts):
         return _kernels.pooled_leaf_counts(codes, unknown, *self._nodes, sums, skip)
 
     def pooled_shares(
-        self, codes: Codes, unknown: NDArray[np.bool_], sums: FloatArray, prior: FloatArray, virtual: float
+        self, codes: Codes, unknown: BoolArray, sums: FloatArray, prior: FloatArray, virtual: float
     ) -> FloatArray:
         """(n, features, K) how much each feature changes log (N_c + sπ_c) − log π_c, centred, down to these leaves.
 

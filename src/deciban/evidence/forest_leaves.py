@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.evidence.block_evidence import AddScores, AddShares, BlockEvidence, EvidencePiece, Rows, centred
+from deciban.evidence.block_evidence import AddScores, AddShares, EvidencePiece, Rows
 from deciban.evidence.forest import Forest
 from deciban.evidence.mixed_columns import Codes
-from deciban.evidence.tables import formulas, subtract_counts
-from deciban.families.family import padded_table
+from deciban.evidence.tables import CountEvidence, subtract_counts
+from deciban.families.family import formulas, padded_table
 from deciban.generative.plan import Plan
 from deciban.statistics.cell_counts import Cells
-from deciban.types import FloatArray, IntArray
+from deciban.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from deciban.evidence.structure import JointPlanning
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 POOLED = 1 << 22  # numbers that are allocated at a time, for rows that have several leaves in a tree
 
 
-class ForestLeaves(BlockEvidence):
+class ForestLeaves(CountEvidence):
     """The mean over trees of log (N_c(leaf) + sπ_c) − log π_c, with s = ½.
 
     Where a tree splits on a feature that is unknown, the row goes both ways, and N_c counts all leaves that it may be
@@ -44,8 +42,7 @@ class ForestLeaves(BlockEvidence):
 
     def __init__(self, columns: Sequence[int], family: Forest, statistic: Cells, class_rows: FloatArray) -> None:
         self.columns, self.family = tuple(columns), family
-        self.rows, self.prior = class_rows, class_rows / class_rows.sum()
-        self.counts = np.ascontiguousarray(statistic.sum_x.value.T)
+        self.set_counts(statistic.sum_x.value.T, class_rows)
         self.pieces = (EvidencePiece("forest", self.columns),)
 
     @classmethod
@@ -89,9 +86,7 @@ class ForestLeaves(BlockEvidence):
             out[indices] = evidence
         return out[:, np.newaxis]
 
-    def _batches(
-        self, codes: Codes, hidden: NDArray[np.bool_] | None = None
-    ) -> list[tuple[IntArray, NDArray[np.bool_] | None]]:
+    def _batches(self, codes: Codes, hidden: BoolArray | None = None) -> list[tuple[IntArray, BoolArray | None]]:
         """Indices of fully known rows, with None, and of the others, a part at a time, with a mask (m, d) of unknown
         features."""
         unknown = self.family.reading.unknown(codes)
@@ -101,14 +96,13 @@ class ForestLeaves(BlockEvidence):
         step = max(1, POOLED // (self._trees * len(self.prior)))
         indices = np.flatnonzero(partly)
         parts = [indices[at : at + step] for at in range(0, len(indices), step)]
-        batches: list[tuple[IntArray, NDArray[np.bool_] | None]] = [(part, unknown[part]) for part in parts]
+        batches: list[tuple[IntArray, BoolArray | None]] = [(part, unknown[part]) for part in parts]
         return [(np.flatnonzero(~partly), None), *batches] if len(indices) < len(codes) else batches
 
     def subtract(self, rows: LabelledValues, kept: IntArray) -> Self:
-        rest, codes = copy(self), self.family.cells(rows.values)
+        cells, offsets = self.family.cells(rows.values), self.family.offsets
+        rest = self.with_counts(*subtract_counts(self.counts, self.rows, cells, offsets, rows, kept))
         rest.__dict__.pop("_sums", None)
-        rest.counts, rest.rows = subtract_counts(self.counts, self.rows, codes, self.family.offsets, rows, kept)
-        rest.prior = rest.rows / rest.rows.sum()
         return rest
 
     @property
@@ -117,8 +111,7 @@ class ForestLeaves(BlockEvidence):
 
     def _logs(self, counts: FloatArray) -> FloatArray:
         """(nodes, K) the evidence of each, divided by the number of trees."""
-        logs = centred(np.log(counts + self.virtual_rows * self.prior) - np.log(self.prior))
-        return logs / self._trees
+        return self.log_ratio(counts) / self._trees
 
     @property
     def numbers_per_row(self) -> int:
@@ -142,7 +135,6 @@ class ForestLeaves(BlockEvidence):
         return add
 
     def formulas(self) -> list[tuple[int, Formula]]:
-        """The trees, and the counts of their leaves."""
         reading, order = self.family.reading, self.family.by_level()
         column, code = self.family.column[order], self.family.code[order]
         leaf = np.cumsum(self.family.column < 0) - 1  # (nodes) the index of each in the counts

@@ -13,54 +13,40 @@ if TYPE_CHECKING:
     from deciban.generative.plan import Plan
 
 
-Home = tuple[str, str]  # a module and a class in it
-
-
 class Kind(NamedTuple):
     """A subclass of BlockEvidence, and the family that only it uses, by its name in model files."""
 
-    home: Home
+    home: str  # "module:class"
     stored_as: str = ""
-    family: Home = ("", "")
+    family: str = ""  # "module:class"
 
 
 # A block is offered to one kind after another, so those that come first are imported most.
 KINDS = [
-    Kind(("deciban.evidence.tables", "BinTables")),
-    Kind(("deciban.evidence.tables", "LevelTables")),
-    Kind(("deciban.evidence.tables", "MissingnessTable")),
-    Kind(("deciban.evidence.term_evidence", "TermEvidence")),
-    Kind(("deciban.evidence.densities", "GaussianEvidence")),
-    Kind(
-        ("deciban.evidence.densities", "JointGaussian"),
-        "families.Normals",
-        ("deciban.evidence.joint_normals", "JointNormals"),
-    ),
-    Kind(
-        ("deciban.evidence.pair_tables", "PairTables"),
-        "families.Pairs",
-        ("deciban.evidence.partition_counts", "Pairs"),
-    ),
-    Kind(
-        ("deciban.evidence.forest_leaves", "ForestLeaves"),
-        "families.Forest",
-        ("deciban.evidence.forest", "Forest"),
-    ),
+    Kind("deciban.evidence.tables:BinTables"),
+    Kind("deciban.evidence.tables:LevelTables"),
+    Kind("deciban.evidence.tables:MissingnessTable"),
+    Kind("deciban.evidence.term_evidence:TermEvidence"),
+    Kind("deciban.evidence.densities:GaussianEvidence"),
+    Kind("deciban.evidence.densities:JointGaussian", "families.Normals", "deciban.evidence.joint_normals:JointNormals"),
+    Kind("deciban.evidence.pair_tables:PairTables", "families.Pairs", "deciban.evidence.partition_counts:Pairs"),
+    Kind("deciban.evidence.forest_leaves:ForestLeaves", "families.Forest", "deciban.evidence.forest:Forest"),
 ]
 
 
 def all_kinds() -> Iterator[type[BlockEvidence]]:
-    return (getattr(import_module(module), name) for (module, name), *_ in KINDS)
+    homes = (kind.home.split(":") for kind in KINDS)
+    return (getattr(import_module(module), name) for module, name in homes)
 
 
 def kind_for(plan: Plan) -> type[BlockEvidence]:
-    """The kind of evidence of blocks with this plan."""
     for kind in all_kinds():
         if kind.accepts(plan):
             return kind
     raise DecibanError(f"EvidenceClassifier has no evidence for a block of {type(plan.family).__name__}")
 
 
-def stored_families() -> dict[str, Home]:
-    """The families that only evidence uses: their names in model files, and where they are."""
-    return {kind.stored_as: kind.family for kind in KINDS if kind.stored_as}
+def stored_families() -> dict[str, tuple[str, str]]:
+    """The families that only evidence uses: their names in model files, and their modules and classes."""
+    families = ((kind.stored_as, kind.family.partition(":")) for kind in KINDS if kind.stored_as)
+    return {stored: (module, name) for stored, (module, _, name) in families}

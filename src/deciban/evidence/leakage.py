@@ -116,12 +116,10 @@ def _binned(counts: FloatArray, total: FloatArray) -> FloatArray:
 
 
 def _summed(counts: FloatArray, after: IntArray) -> FloatArray:
-    """The counts of bins that end after these cells."""
     return np.add.reduceat(counts, [0, *(after + 1)], axis=1)
 
 
 def warn_of_leakage(evidence: Generative) -> None:
-    """Warns of features that predict the class almost perfectly by themselves."""
     leaking = leaks(evidence)
     if not leaking:
         return

@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 
 from deciban.data.batch import MISSING, UNSEEN, ColumnRef, Frame
 from deciban.errors import require
-from deciban.lazy import lazy
-from deciban.types import FloatArray, IntArray, Levels
+from deciban.families.family import formulas
+from deciban.types import BoolArray, FloatArray, IntArray, Levels
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Code, Listed, Scaled
-
-formulas = lazy("deciban.export.formulas")  # only a report needs them
 
 Codes = NDArray[np.uint8]
 MOST_CODES = 256  # of a feature, with those of missing and of unlisted values
@@ -60,14 +58,14 @@ class Coding:
         return np.array([2 + len(levels if cuts is None else cuts) for cuts, levels in pairs], np.int32)  # type: ignore[arg-type]
 
     @cached_property
-    def ordered(self) -> NDArray[np.bool_]:
+    def ordered(self) -> BoolArray:
         """(d) whether codes are ordered, as those of numbers are."""
         return np.array([cuts is not None for cuts in self.cuts], np.bool_)
 
-    def unknown(self, codes: Codes) -> NDArray[np.bool_]:
+    def unknown(self, codes: Codes) -> BoolArray:
         """(n, d) whether values are missing or unlisted."""
         unlisted = np.where(self.ordered, 0, self.sizes - 1)  # no number is unlisted
-        result: NDArray[np.bool_] = (codes == 0) | (codes == unlisted)
+        result: BoolArray = (codes == 0) | (codes == unlisted)
         return result
 
     def formula(self) -> tuple[Code, ...]:
@@ -80,7 +78,6 @@ class Coding:
         return tuple(codes)
 
     def take(self, columns: Sequence[int]) -> Coding:
-        """The coding of some of the features."""
         return Coding(tuple(self.cuts[j] for j in columns), tuple(self.levels[j] for j in columns))
 
     def of(self, frame: Frame, columns: Sequence[ColumnRef]) -> Codes:
@@ -160,7 +157,6 @@ class Encoding:
         return tuple(entries)
 
     def take(self, columns: Sequence[int]) -> Encoding:
-        """The encoding of some of the features."""
         parts = (self.middle, self.spread, self.range, self.levels, self.baseline)
         return Encoding(*(tuple(part[j] for j in columns) if part else () for part in parts))  # type: ignore[arg-type]
 
@@ -171,9 +167,7 @@ class Encoding:
         others = np.array([j for j, levels in enumerate(self.levels) if levels is not None], np.intp)
         if len(numbers):
             x = frame.numbers([columns[j] for j in numbers]).astype(np.float64)
-            middle, spread = (
-                np.array([of_column[j] for j in numbers], np.float64) for of_column in (self.middle, self.spread)
-            )
+            middle, spread = (np.array([part[j] for j in numbers], np.float64) for part in (self.middle, self.spread))
             low, high = np.array([self.range[j] for j in numbers], np.float64).T
             z = np.clip((np.clip(x, low, high) - middle) / spread, -FARTHEST, FARTHEST)
             out[:, np.searchsorted(self.owner, numbers)] = z
@@ -191,6 +185,5 @@ class Encoding:
 def _level_codes(
     frame: Frame, columns: Sequence[ColumnRef], others: IntArray, levels: tuple[Levels | None, ...]
 ) -> NDArray[np.int32]:
-    """(n, m) the indices of values in lists of levels."""
     lists = tuple(levels[j] or () for j in others)
     return frame.codes([columns[j] for j in others], lists)

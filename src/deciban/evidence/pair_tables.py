@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from copy import copy
 from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Self
@@ -19,10 +18,11 @@ from deciban.evidence.codings import COARSE, make_coding
 from deciban.evidence.folds import FOLDS, MOST_ROWS, assign_folds
 from deciban.evidence.mixed_columns import Codes, Coding
 from deciban.evidence.partition_counts import Pairs
-from deciban.evidence.tables import VIRTUAL_ROWS, Tables, formulas, subtract_counts
+from deciban.evidence.tables import VIRTUAL_ROWS, Tables, subtract_counts
+from deciban.families.family import formulas
 from deciban.generative.plan import Plan
 from deciban.statistics.cell_counts import Cells
-from deciban.types import FloatArray, IntArray
+from deciban.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from deciban.data import Sample
@@ -100,7 +100,7 @@ class PairTables(Tables):
     def codes_with_hidden(self, rows: Rows) -> NDArray[np.int32]:
         return self._cells(rows.values, self.family.reading.unknown(rows.values) | rows.hides(self.columns))
 
-    def _cells(self, values: Codes, unknown: NDArray[np.bool_]) -> NDArray[np.int32]:
+    def _cells(self, values: Codes, unknown: BoolArray) -> NDArray[np.int32]:
         cells, sizes = self.family.cells(values), self.family.reading.sizes
         for p, (a, b) in enumerate(self.family.pairs):
             for one, other, first in ((a, b, sizes[a] * sizes[b]), (b, a, sizes[a] * sizes[b] + sizes[b])):
@@ -110,18 +110,16 @@ class PairTables(Tables):
         return cells
 
     def subtract(self, rows: LabelledValues, kept: IntArray) -> Self:
-        rest, cells = copy(self), self.family.cells(rows.values)
         counts = np.concatenate([_flat(table) for table in self.tables(self.counts)])
-        counts, rest.rows = subtract_counts(counts, self.rows, cells, self.family.offsets, rows, kept)
-        rest.counts = np.ascontiguousarray(np.concatenate(self._with_sums(counts)))
-        rest.prior = rest.rows / rest.rows.sum()
-        return rest
+        cells, offsets = self.family.cells(rows.values), self.family.offsets
+        counts, class_rows = subtract_counts(counts, self.rows, cells, offsets, rows, kept)
+        return self.with_counts(np.concatenate(self._with_sums(np.ascontiguousarray(counts))), class_rows)
 
     @property
     def n_parameters(self) -> int:
         return (int(self.family.offsets[-1]) - len(self.pieces)) * len(self.prior)
 
-    def selected(self, rows: LabelledValues) -> NDArray[np.bool_]:
+    def selected(self, rows: LabelledValues) -> BoolArray:
         pairs = np.array(self.family.pairs, np.int32)
         gains = pair_gains(self.family.reading, rows.values, rows.labels, rows.weights, len(self.prior), pairs)
         weight = len(rows.labels) if rows.weights is None else float(rows.weights.sum())
@@ -144,7 +142,7 @@ class PairTables(Tables):
     def shares(self) -> tuple[FloatArray, FloatArray]:
         logs, first = self.logs(), np.empty_like(self.counts)
         for p, (counts, evidence) in enumerate(zip(self.tables(self.counts), self.tables(logs), strict=True)):
-            of_a, of_b = self._log_ratio(counts.sum(axis=1)), self._log_ratio(counts.sum(axis=0))
+            of_a, of_b = self.log_ratio(counts.sum(axis=1)), self.log_ratio(counts.sum(axis=0))
             both = 0.5 * (evidence + of_a[:, np.newaxis] - of_b)
             first[self.offsets[p] : self.offsets[p + 1]] = np.concatenate([_flat(both), np.zeros_like(of_b), of_a])
         return first, logs - first

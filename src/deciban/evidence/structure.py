@@ -72,9 +72,8 @@ class JointPlanning:
     @cached_property
     def fine(self) -> CodedFeatures | None:
         """Finely coded features, if two of them and two classes are there."""
-        columns, coding = make_coding(
-            self.single, min(FINE, max(2 * COARSE, MOST_CUTS // len(self.single.schema.names)))
-        )
+        cuts = min(FINE, max(2 * COARSE, MOST_CUTS // len(self.single.schema.names)))
+        columns, coding = make_coding(self.single, cuts)
         codes = coding.of(self.sample.frame, [self.places[j] for j in columns])
         kept = distinct(list(codes.T))
         if len(kept) < 2 or len(self.sample.labels.classes) < 2:

@@ -23,9 +23,8 @@ from deciban.evidence.block_evidence import (
 from deciban.families.binned import Binned
 from deciban.families.categorical import Categorical
 from deciban.families.cuts import bins_of, cut_values, equal_frequency
-from deciban.families.family import padded_table
+from deciban.families.family import formulas, padded_table
 from deciban.generative.plan import Plan
-from deciban.lazy import lazy
 from deciban.statistics import Counts, Histogram
 from deciban.statistics.moments import Moments
 from deciban.types import FloatArray, IntArray
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from deciban.families.labelled_values import LabelledValues
     from deciban.generative.block import Block
     from deciban.generative.model import Generative
-
-formulas = lazy("deciban.export.formulas")  # only a report needs them
 
 VIRTUAL_ROWS = 2.0  # added to every cell, spread over the classes as all rows are
 RARE = 5.0  # rows: values with fewer are pooled, if there are enough rows
@@ -50,20 +47,38 @@ LEAST_BITS = 1 << 10  # of one feature; up to 320 features take as many as they 
 Cuts = FloatArray
 
 
-class Tables(BlockEvidence):
+class CountEvidence(BlockEvidence):
     """log (N_c(v) + sπ_c) − log π_c, with π_c the share of a class: each cell has s virtual rows, of all classes alike.
 
-    So a value that only the left-out row has says nothing. A value that was never seen says nothing either, nor does a
-    missing one if none was missing in training.
+    So a value that only the left-out row has is no evidence.
     """
 
     virtual_rows = VIRTUAL_ROWS
 
+    def set_counts(self, counts: FloatArray, class_rows: FloatArray) -> None:
+        """counts: (cells, K); class_rows: (K)."""
+        self.counts, self.rows, self.prior = np.ascontiguousarray(counts), class_rows, class_rows / class_rows.sum()
+
+    def with_counts(self, counts: FloatArray, class_rows: FloatArray) -> Self:
+        changed = copy(self)
+        changed.set_counts(counts, class_rows)
+        return changed
+
+    def log_ratio(self, counts: FloatArray) -> FloatArray:
+        """(…, K) the evidence of cells with these counts of each class."""
+        return centred(np.log(counts + self.virtual_rows * self.prior) - np.log(self.prior))
+
+
+class Tables(CountEvidence):
+    """Tables of counts, one for each piece.
+
+    An unseen value is no evidence, nor is a missing one if none was missing in training.
+    """
+
     def __init__(self, pieces: Sequence[EvidencePiece], tables: Sequence[FloatArray], class_rows: FloatArray) -> None:
         """tables: (values, K) counts, one for each piece; class_rows: (K)."""
-        self.pieces, self.rows, self.prior = tuple(pieces), class_rows, class_rows / class_rows.sum()
-        self.offsets = np.cumsum([0, *map(len, tables)], dtype=np.int64)
-        self.counts = np.ascontiguousarray(np.concatenate([np.zeros((0, len(class_rows))), *tables]))
+        self.pieces, self.offsets = tuple(pieces), np.cumsum([0, *map(len, tables)], dtype=np.int64)
+        self.set_counts(np.concatenate([np.zeros((0, len(class_rows))), *tables]), class_rows)
 
     @classmethod
     def from_block(cls, block: Block, model: Generative) -> Self:
@@ -82,25 +97,20 @@ class Tables(BlockEvidence):
         raise NotImplementedError
 
     def formulas(self) -> list[tuple[int, Formula]]:
-        logs, ends = self.logs(), self.offsets
         codes = [self.code_formula(p) for p in range(len(self.pieces))]
-        return [
-            (p, formulas.Lookup((code.column,), (code,), logs[ends[p] : ends[p + 1]])) for p, code in enumerate(codes)
-        ]
+        tables = zip(codes, np.split(self.logs(), self.offsets[1:-1]), strict=False)
+        return [(p, formulas.Lookup((code.column,), (code,), logs)) for p, (code, logs) in enumerate(tables)]
 
     def evidence(self, rows: Rows) -> FloatArray:
         codes = self.codes_with_hidden(rows)
         out = np.empty((len(codes), len(self.pieces), len(self.prior)))
-        _kernels.cell_evidence(
-            codes, self.offsets, self.counts, self.rows, self.virtual_rows, rows.labels, rows.weights, out
-        )
+        cells = codes, self.offsets, self.counts
+        _kernels.cell_evidence(*cells, self.rows, self.virtual_rows, rows.labels, rows.weights, out)
         return out
 
     def subtract(self, rows: LabelledValues, kept: IntArray) -> Self:
-        rest, codes = copy(self), self.codes(rows.values)
-        rest.counts, rest.rows = subtract_counts(self.counts, self.rows, codes, self.offsets, rows, kept)
-        rest.prior = rest.rows / rest.rows.sum()
-        return rest
+        codes = self.codes(rows.values)
+        return self.with_counts(*subtract_counts(self.counts, self.rows, codes, self.offsets, rows, kept))
 
     def scorer(self, weights: FloatArray) -> AddScores:
         owner = np.repeat(np.arange(len(self.pieces)), np.diff(self.offsets))
@@ -135,11 +145,7 @@ class Tables(BlockEvidence):
 
     def logs(self) -> FloatArray:
         """(cells, K) the evidence of each cell."""
-        return self._log_ratio(self.counts)
-
-    def _log_ratio(self, counts: FloatArray) -> FloatArray:
-        """(…, K) the evidence of cells with these counts of each class."""
-        return centred(np.log(counts + self.virtual_rows * self.prior) - np.log(self.prior))
+        return self.log_ratio(self.counts)
 
 
 def subtract_counts(
@@ -154,7 +160,7 @@ def subtract_counts(
     classes = len(class_rows)
     removed = _kernels.count_codes(codes, offsets, rows.labels, rows.weights, classes).sum(axis=0).T
     removed_rows = np.bincount(rows.labels, rows.weights, minlength=classes)
-    return np.ascontiguousarray(np.maximum(counts - removed, 0.0)[:, kept]), (class_rows - removed_rows)[kept]
+    return np.maximum(counts - removed, 0.0)[:, kept], (class_rows - removed_rows)[kept]
 
 
 class LevelTables(Tables):

@@ -41,12 +41,9 @@ class ColumnFacts:
 
     @classmethod
     def of(cls, schema: Schema, sample: Sample) -> ColumnFacts:
-        """The facts of training rows, or a sample of them."""
         rows, names = sample.frame.rows, schema.names
-        weights = sample.weights
-        count = (
-            rows if weights is None or not rows else float(weights.sum() / weights.min())
-        )  # duplicates may be one row
+        weights = sample.weights  # duplicates may be one row
+        count = rows if weights is None or not rows else float(weights.sum() / weights.min())
         first: dict[bytes, int] = {}
         repeats, identifiers = [], []
         for j, place in enumerate(schema.positions(sample.frame)):
@@ -160,7 +157,6 @@ def _of_statistic(block: Block, i: int) -> str | None:
 
 
 def _varies(scatter: Scatter, i: int) -> bool:
-    """Whether a feature varies within a class, or between two."""
     count = scatter.count.value
     present = count > 0
     sums, products = scatter.sum[present, i], scatter.products[:, i, i]
@@ -170,7 +166,6 @@ def _varies(scatter: Scatter, i: int) -> bool:
 
 
 def notes(reason_of: Mapping[Level, str]) -> list[str]:
-    """A note for each reason, with its features."""
     by_reason = dict[str, list[Level]]()
     for name, reason in reason_of.items():
         by_reason.setdefault(reason, []).append(name)

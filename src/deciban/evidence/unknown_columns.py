@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban.evidence.block_evidence import EvidencePiece
 from deciban.evidence.candidates import WIDE, PieceWeights, candidate_paths, mean_weights, piece_gains
@@ -19,7 +18,7 @@ from deciban.evidence.evidence_by_block import EvidenceByBlock
 from deciban.evidence.evidence_rows import EvidenceRows
 from deciban.evidence.folds import FOLDS
 from deciban.evidence.weight_objective import Evidence, surprise
-from deciban.types import FloatArray
+from deciban.types import BoolArray, FloatArray
 
 FEWEST_ROWS, MOST_ROWS = 1_000, 2_500  # that changes are fitted to
 MOST_CELLS = 1 << 20  # of evidence of these rows, if they are more than the fewest
@@ -73,9 +72,7 @@ def column_changes(rows: EvidenceRows, sources: EvidenceByBlock, shares: dict[st
             gain = _losses(weights, without)[mask].sum() - _losses(base, whole)[mask].sum()
             informative = bool(gain > CHANCE)
             if not informative:
-                folds = tuple(
-                    fit(without.take(p)) - base_fold for p, base_fold in zip(parts, base_of_folds, strict=True)
-                )
+                folds = tuple(fit(without.take(p)) - fold for p, fold in zip(parts, base_of_folds, strict=True))
         changes.append(ColumnChanges(column, informative, weights - base, folds))
     return changes
 
@@ -83,7 +80,7 @@ def column_changes(rows: EvidenceRows, sources: EvidenceByBlock, shares: dict[st
 class _Fit:
     """Fits the mean of the candidates by their shares; later fits start where the first ended."""
 
-    def __init__(self, pieces: Sequence[EvidencePiece], selected: NDArray[np.bool_], shares: dict[str, float]) -> None:
+    def __init__(self, pieces: Sequence[EvidencePiece], selected: BoolArray, shares: dict[str, float]) -> None:
         self.pieces, self.selected, self.shares = pieces, selected, shares
         self.start: dict[str, PieceWeights] = {}
 

@@ -20,16 +20,13 @@ class Evidence:
     """The evidence of P pieces for n rows, in C score columns: one for each class, or 1 for two classes."""
 
     values: NDArray[Any]  # (C, n, P) float32 or float64, centred over the classes; C = 1: class 1 minus class 0
-    offset: FloatArray  # (n, C) log prior, and anything else that has no weight
+    offset: FloatArray  # (n, C) log prior, and other terms without a weight
     labels: Labels  # (n)
     weights: FloatArray | None  # (n)
     groups: IntArray  # (P) the group of each piece, 0 … G−1
     tried: int = 0  # pieces that these were chosen from, if there are more
 
-    def take(self, rows: NDArray[Any]) -> Evidence:
-        """The rows at these indices, or of a mask."""
-        if rows.dtype == np.bool_:
-            rows = np.flatnonzero(rows)
+    def take(self, rows: IntArray) -> Evidence:
         weights = None if self.weights is None else self.weights[rows]
         values = np.take(self.values, rows, axis=1)  # contiguous, as values[:, rows] is not
         return replace(self, values=values, offset=self.offset[rows], labels=self.labels[rows], weights=weights)
@@ -45,23 +42,6 @@ class Solution:
     objective: float
     steps: int  # Newton steps
     converged: bool
-
-
-def scores(evidence: Evidence, solution: Solution) -> FloatArray:
-    """(n, C) z_ic = offset_ic + b_c + Σ_p w_pc e_ipc."""
-    theta = np.column_stack([solution.weights.T, solution.bias])
-    return evidence.offset + forward(evidence.values, theta).T
-
-
-def log_loss(evidence: Evidence, solution: Solution) -> float:
-    """Σ_i ω_i·(−log p_{i,y_i}) / Σ_i ω_i; 0 where no row has weight."""
-    return mean_loss(scores(evidence, solution), evidence.labels, evidence.weights)
-
-
-def mean_loss(z: FloatArray, labels: Labels, weights: FloatArray | None) -> float:
-    weight = np.ones(len(labels)) if weights is None else weights
-    total = float(weight.sum())
-    return float(weight @ surprise(z.T, labels)) / total if total else 0.0
 
 
 # θ is (C, P + 1): a row for each score column, its weights and then its bias.
@@ -149,7 +129,7 @@ class Problem:
         return float(self.weights @ surprise(z, self.labels))
 
     def ridge(self, theta: FloatArray) -> float:
-        """All of J but the loss."""
+        """J without the loss."""
         weights, levels = theta[:, :-1], self.levels(theta)
         mean = weights.mean(axis=0)
         apart = ((weights - mean) ** 2).sum() + ((mean - levels[self.groups]) ** 2).sum()

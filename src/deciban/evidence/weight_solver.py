@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban.evidence.weight_objective import Evidence, Problem, Solution, forward, probabilities
-from deciban.types import FloatArray
+from deciban.types import BoolArray, FloatArray
 
 STEPS = 200  # Newton steps at most; five are usual
 ROUNDS = 12  # of clipping weights that would become negative, within a step
@@ -117,10 +116,10 @@ class _Preconditioner:
         self._blocks = problem.blocks(p) if len(problem.groups) <= WIDE else None
         self.diagonal = problem.diagonal(p) if self._blocks is None else np.einsum("cpp->cp", self._blocks)
         self.stretch = 1.0  # the largest ratio of its curvature to ∇²J that was seen
-        self._free: NDArray[np.bool_] = np.zeros(self.diagonal.shape, np.bool_)
+        self._free: BoolArray = np.zeros(self.diagonal.shape, np.bool_)
         self._inverse = np.zeros_like(self.diagonal if self._blocks is None else self._blocks)
 
-    def restrict(self, free: NDArray[np.bool_]) -> None:
+    def restrict(self, free: BoolArray) -> None:
         """To the free weights; the others do not move."""
         if self._blocks is None:
             self._inverse = free / self.diagonal
@@ -217,7 +216,7 @@ class _Model:
         return self._value(moved, bent), unbounded, _Move(moved, passes, metric.stretch * remaining)
 
     def _conjugate_gradients(
-        self, free: NDArray[np.bool_], slope: FloatArray, relative: float, goal: float
+        self, free: BoolArray, slope: FloatArray, relative: float, goal: float
     ) -> tuple[FloatArray, FloatArray, int]:
         """The step of the free weights to where the gradient vanishes, ∇²J times it, and the passes it took."""
         step, bent = np.zeros_like(slope), np.zeros_like(slope)

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.contributions import By, Contributions, Line, title
@@ -24,7 +23,7 @@ from deciban.generative.estimate import ClassPrior, log_prior
 from deciban.generative.model import Generative
 from deciban.generative.plan import needs_small_batches
 from deciban.lazy import lazy
-from deciban.types import FloatArray, IntArray, Levels
+from deciban.types import BoolArray, FloatArray, IntArray, Levels
 
 if TYPE_CHECKING:
     from deciban.evidence.evidence_rows import EvidenceRows
@@ -63,7 +62,6 @@ class WeightedEvidence:
 
     @cached_property
     def log_prior(self) -> FloatArray:
-        """(K) log p(c)."""
         return log_prior(self.evidence.counts.value, self.evidence.classes, self.class_prior)
 
     @cached_property
@@ -97,15 +95,14 @@ class WeightedEvidence:
         return single and not self._changing.keys().isdisjoint(block.plan.columns)
 
     @cached_property
-    def changes(self) -> tuple[tuple[FloatArray, NDArray[np.bool_]], ...]:
+    def changes(self) -> tuple[tuple[FloatArray, BoolArray], ...]:
         """For each of the sources: how its weights change for each feature that may be unknown, (C, pieces, K), and
         which pieces are about the values of that feature alone, (C, pieces): they are no evidence then. A missing value
         may still be evidence, where another feature that repeats it is unknown, too."""
-        return tuple(
-            (self._weights_of(source, self.weights)[1], self._about_one(source)) for _, source, _ in self.sources
-        )
+        sources = [source for _, source, _ in self.sources]
+        return tuple((self._weights_of(source, self.weights)[1], self._about_one(source)) for source in sources)
 
-    def _about_one(self, source: BlockEvidence) -> NDArray[np.bool_]:
+    def _about_one(self, source: BlockEvidence) -> BoolArray:
         """(C, pieces) which pieces are no evidence without a feature that changes weights: those of its values alone,
         and of a gap between two dates."""
         schema, names = self.evidence.schema, self.weights.unknown.names
@@ -118,7 +115,7 @@ class WeightedEvidence:
                 alone[c, p] = index.get(name, -1) in owners and (len(owners) == 1 or gap)
         return alone
 
-    def unknown(self, blocks: Iterable[ReadBlock], rows: int) -> NDArray[np.bool_] | None:
+    def unknown(self, blocks: Iterable[ReadBlock], rows: int) -> BoolArray | None:
         """(n, C) which of the features that change weights are unknown in rows; None if none is."""
         mask = np.zeros((rows, len(self.weights.unknown.names)), np.bool_)
         for source, values, _ in blocks if self._changing else ():
@@ -130,12 +127,12 @@ class WeightedEvidence:
                     mask[:, c] |= cells.unseen[:, i] | (missing & cells.missing[:, i])
         return mask if mask.any() else None
 
-    def row_weights(self, source: int, unknown: NDArray[np.bool_]) -> FloatArray:
+    def row_weights(self, source: int, unknown: BoolArray) -> FloatArray:
         """(n, pieces, K) the weights of the pieces of a source (its index), where features (n, C) are unknown."""
         changes, alone = self.changes[source]
         return changed_weights(self.sources[source][2], changes, alone, unknown)
 
-    def row_bias(self, unknown: NDArray[np.bool_]) -> FloatArray:
+    def row_bias(self, unknown: BoolArray) -> FloatArray:
         """(n, K) the bias, where features (n, C) are unknown."""
         return changed_bias(self.weights, self.evidence.classes, unknown)
 
@@ -168,13 +165,12 @@ class WeightedEvidence:
         return (slice(at, at + step) for at in range(0, rows, step))
 
     def _score_known(self, blocks: Sequence[ReadBlock], out: FloatArray) -> None:
-        """The scores of rows in which no feature is unknown."""
         out[:] = self.log_prior + self.bias
         for add, (source, values, weights) in zip(self._scorers, blocks, strict=True):
             for batch in self._batches(source, len(out)) if weights.any() else ():
                 add(rows_of(values, batch), out[batch])
 
-    def _score_unknown(self, blocks: Sequence[ReadBlock], out: FloatArray, unknown: NDArray[np.bool_]) -> None:
+    def _score_unknown(self, blocks: Sequence[ReadBlock], out: FloatArray, unknown: BoolArray) -> None:
         """The scores of rows in which features are unknown: each has weights of its own."""
         out[:] = self.log_prior + self.row_bias(unknown)
         for i, (source, values, _) in enumerate(blocks):
@@ -259,7 +255,7 @@ class WeightedEvidence:
     def has_intercept(self) -> bool:
         return bool(self.bias.any() or self.weights.unknown.bias.any())
 
-    def _with_row_weights(self, blocks: Sequence[ReadBlock], unknown: NDArray[np.bool_] | None) -> Iterator[ReadBlock]:
+    def _with_row_weights(self, blocks: Sequence[ReadBlock], unknown: BoolArray | None) -> Iterator[ReadBlock]:
         """Blocks with weights (pieces, K), or (n, pieces, K) if features are unknown."""
         if unknown is None:
             return iter(blocks)
@@ -267,7 +263,6 @@ class WeightedEvidence:
 
     @property
     def limit_name(self) -> str:
-        """The name of the contribution that bounds the evidence."""
         return f"limit of {self.weights.rows} rows"
 
     @cached_property
@@ -331,7 +326,7 @@ class WeightedEvidence:
         predictions: HeldOutPredictions = held_out.HeldOutPredictions(rows.labels, z, rows.sample.weights)
         return predictions
 
-    def _fold_bias(self, folds: Sequence[Weights], fold: IntArray, unknown: NDArray[np.bool_] | None) -> FloatArray:
+    def _fold_bias(self, folds: Sequence[Weights], fold: IntArray, unknown: BoolArray | None) -> FloatArray:
         """(n, K) the bias of each row by the weights of its fold."""
         classes = self.evidence.classes
         if unknown is None:
@@ -340,9 +335,7 @@ class WeightedEvidence:
         return np.select(inside, [changed_bias(weights, classes, unknown) for weights in folds])
 
 
-def changed_weights(
-    weights: FloatArray, changes: FloatArray, alone: NDArray[np.bool_], unknown: NDArray[np.bool_]
-) -> FloatArray:
+def changed_weights(weights: FloatArray, changes: FloatArray, alone: BoolArray, unknown: BoolArray) -> FloatArray:
     """(n, pieces, K) weights (pieces, K) with the changes (C, pieces, K) of the features that are unknown (n, C)."""
     mask = unknown.astype(np.float64)
     changed: FloatArray = np.maximum(weights + np.einsum("nc,cpk->npk", mask, changes), 0.0)
@@ -350,7 +343,7 @@ def changed_weights(
     return changed
 
 
-def changed_bias(weights: Weights, classes: Levels, unknown: NDArray[np.bool_]) -> FloatArray:
+def changed_bias(weights: Weights, classes: Levels, unknown: BoolArray) -> FloatArray:
     """(n, K) the bias with the changes of the features that are unknown (n, C)."""
     changes = np.einsum("nc,ck->nk", unknown.astype(np.float64), weights.bias_changes_of(classes))
     bias = weights.bias_of(classes) + changes

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban.data.class_index import ClassIndex
 from deciban.errors import require
 from deciban.lazy import lazy
 from deciban.statistics.statistic import require_numbers
-from deciban.types import FloatArray, IntArray, Level, Levels
+from deciban.types import BoolArray, FloatArray, IntArray, Level, Levels
 
 if TYPE_CHECKING:
     from deciban.evidence.block_evidence import EvidencePiece
@@ -85,7 +84,7 @@ class UnknownColumns:
     def of_pieces(self, kept: Sequence[int]) -> UnknownColumns:
         return replace(self, values=self.values[:, kept], fold_values=self.fold_values[:, :, kept])
 
-    def bias_share(self, unknown: NDArray[np.bool_]) -> FloatArray:
+    def bias_share(self, unknown: BoolArray) -> FloatArray:
         """(n) the share of the bias that remains, where features (n, C) are unknown."""
         count, total = unknown.sum(axis=1), len(self.names)
         share: FloatArray = (total - count) / max(1, total - 1)
@@ -173,7 +172,6 @@ class Weights:
         return replace(self, values=self.fold_values[fold], bias=self.fold_bias[fold], unknown=unknown)
 
     def drop_pieces(self, dropped: Collection[tuple[str, frozenset[Level]]]) -> Weights:
-        """Without the weights of some pieces (kinds and features)."""
         kept = [p for p, key in enumerate(self.keys) if key not in dropped]
         kinds, columns = tuple(self.kinds[p] for p in kept), tuple(self.columns[p] for p in kept)
         values, folds = self.values[kept], self.fold_values[:, kept]
@@ -200,12 +198,11 @@ class Weights:
 
     def bias_of(self, classes: Levels) -> FloatArray:
         """(K) b of these classes."""
-        return np.append(self.bias, 0.0)[self._classes(classes)]
+        return _with_zero(self.bias)[self._classes(classes)]
 
     def bias_changes_of(self, classes: Levels) -> FloatArray:
         """(C, K) how b changes for each feature that may be unknown."""
-        bias = self.unknown.bias
-        return np.hstack([bias, np.zeros((len(bias), 1))])[:, self._classes(classes)]
+        return _with_zero(self.unknown.bias)[:, self._classes(classes)]
 
     @property
     def keys(self) -> list[tuple[str, frozenset[Level]]]:
@@ -223,9 +220,13 @@ class Weights:
         index = {key: p for p, key in enumerate(keys)}
         names = {**dict(zip(other.keys, other.columns, strict=True)), **dict(zip(self.keys, self.columns, strict=True))}
         share = np.stack([_shares(classes, rows, *rows_of_both) for rows in rows_of_both])
-        values, bias = _mean_of((self, other), index, classes, share)
         n_folds = max(len(self.fold_bias), len(other.fold_bias))
-        folds = [_mean_of((self.of_fold(f), other.of_fold(f)), index, classes, share) for f in range(n_folds)]
+        values, bias = np.zeros((2, 1 + n_folds, len(index), len(classes))), np.zeros((2, 1 + n_folds, len(classes)))
+        for i, weights in enumerate((self, other)):
+            pieces, columns = [index[key] for key in weights.keys], weights._classes(classes)
+            values[i][:, pieces] = with_mean(_with_folds(weights.values, weights.fold_values, n_folds))[..., columns]
+            bias[i] = _with_zero(_with_folds(weights.bias, weights.fold_bias, n_folds))[:, columns]
+        values, bias = _mean(values, share[:, np.newaxis, np.newaxis]), _mean(bias, share[:, np.newaxis])
         sizes = [sum(rows.values()) for rows in rows_of_both]
         of_all = [size / sum(sizes) if sum(sizes) else 0.5 for size in sizes]
         shares = dict[str, float]()
@@ -236,27 +237,15 @@ class Weights:
             classes,
             tuple(kind for kind, _ in keys),
             tuple(names[key] for key in keys),
-            values,
-            bias,
-            np.stack([v for v, _ in folds]) if folds else np.zeros((0, *values.shape)),
-            np.stack([b for _, b in folds]) if folds else np.zeros((0, *bias.shape)),
+            values[0],
+            bias[0],
+            values[1:],
+            bias[1:],
             of_all[0] * self.prior_share + of_all[1] * other.prior_share,
             {name: min(total, 1.0) for name, total in shares.items()},
             self.rows + other.rows,
             _merged_unknown((self, other), index, classes, share),
         )
-
-
-def _mean_of(
-    both: tuple[Weights, Weights], index: Mapping[tuple[str, frozenset[Level]], int], classes: Levels, share: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """(P, K) and (K) the mean of the weights of two models."""
-    values, bias = np.zeros((2, len(index), len(classes))), np.zeros((2, len(classes)))
-    for i, weights in enumerate(both):
-        pieces = [index[key] for key in weights.keys]
-        values[i, pieces] = with_mean(weights.values)[:, weights._classes(classes)]
-        bias[i] = weights.bias_of(classes)
-    return _mean(values, share[:, np.newaxis]), _mean(bias, share)
 
 
 def _merged_unknown(
@@ -265,23 +254,30 @@ def _merged_unknown(
     """The mean of the changes of two models; a feature that one lacks changes nothing there."""
     names = tuple(dict.fromkeys((*both[0].unknown.names, *both[1].unknown.names)))
     flags = [dict(zip(weights.unknown.names, weights.unknown.informative, strict=True)) for weights in both]
-
-    def mean(unknowns: Sequence[UnknownColumns]) -> tuple[FloatArray, FloatArray]:
-        values, bias = np.zeros((2, len(names), len(index), len(classes))), np.zeros((2, len(names), len(classes)))
-        for i, (weights, unknown) in enumerate(zip(both, unknowns, strict=True)):
-            pieces, columns = [index[key] for key in weights.keys], weights._classes(classes)
-            rows = [names.index(name) for name in unknown.names]
-            values[i][np.ix_(rows, pieces)] = with_mean(unknown.values)[..., columns]
-            bias[i, rows] = np.hstack([unknown.bias, np.zeros((len(rows), 1))])[:, columns]
-        return _mean(values, share[:, np.newaxis, np.newaxis]), _mean(bias, share[:, np.newaxis])
-
-    values, bias = mean([w.unknown for w in both])
-    n_folds = max(len(w.unknown.fold_bias) for w in both)
-    folds = [mean([w.unknown.of_fold(f) for w in both]) for f in range(n_folds)]
-    fold_values = np.stack([v for v, _ in folds]) if folds else np.zeros((0, *values.shape))
-    fold_bias = np.stack([b for _, b in folds]) if folds else np.zeros((0, *bias.shape))
+    n_folds = max(len(weights.unknown.fold_bias) for weights in both)
+    values = np.zeros((2, 1 + n_folds, len(names), len(index), len(classes)))
+    bias = np.zeros((2, 1 + n_folds, len(names), len(classes)))
+    for i, weights in enumerate(both):
+        unknown, columns = weights.unknown, weights._classes(classes)
+        rows, pieces = [names.index(name) for name in unknown.names], [index[key] for key in weights.keys]
+        changes = with_mean(_with_folds(unknown.values, unknown.fold_values, n_folds))[..., columns]
+        values[i][np.ix_(range(1 + n_folds), rows, pieces)] = changes
+        bias[i][:, rows] = _with_zero(_with_folds(unknown.bias, unknown.fold_bias, n_folds))[..., columns]
+    share = share[:, np.newaxis, np.newaxis]
+    values, bias = _mean(values, share[:, np.newaxis]), _mean(bias, share)
     informative = tuple(any(model.get(name) for model in flags) for name in names)
-    return UnknownColumns(names, informative, values, bias, fold_values, fold_bias)
+    return UnknownColumns(names, informative, values[0], bias[0], values[1:], bias[1:])
+
+
+def _with_folds(values: FloatArray, fold_values: FloatArray, folds: int) -> FloatArray:
+    """(1 + folds, …) weights by all rows, and by the rows of the other folds; if there are none, by all rows again."""
+    whole = values[np.newaxis]
+    return np.concatenate([whole, fold_values if len(fold_values) else np.repeat(whole, folds, axis=0)])
+
+
+def _with_zero(bias: FloatArray) -> FloatArray:
+    """(…, K + 1) biases, and 0, for classes that have none."""
+    return np.concatenate([bias, np.zeros((*bias.shape[:-1], 1))], axis=-1)
 
 
 def with_mean(values: FloatArray) -> FloatArray:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import INFINITE, DecibanError, forbid, forbid_infinite, forbid_stored
@@ -20,7 +19,7 @@ from deciban.statistics.moments import Moments
 from deciban.statistics.sums import Sum
 from deciban.statistics.totals import Totals
 from deciban.table import Table
-from deciban.types import Domain, FloatArray, Labels
+from deciban.types import BoolArray, Domain, FloatArray, Labels
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Code, Formula
@@ -33,7 +32,7 @@ NOT_BINARY = "is neither 0 nor 1: give Bernoulli a threshold"
 @dataclass(frozen=True)
 class BernoulliParams:
     log_p: FloatArray  # (K, d, 2) of false and true; 0 where not informative
-    informative: NDArray[np.bool_]  # (d) False where the column is constant or always missing
+    informative: BoolArray  # (d) False where the column is constant or always missing
 
 
 @dataclass(frozen=True)
@@ -212,7 +211,6 @@ class Bernoulli(SmoothedFamily[Moments, BernoulliParams]):
         return int(params.informative.size) * len(params.log_p)
 
     def formula(self, params: BernoulliParams) -> list[Formula]:
-        """Tables of false and true."""
         return [formulas.Lookup((j,), (self._code(j),), params.log_p[:, j].T) for j in range(len(params.informative))]
 
     def linear_formula(self, params: BernoulliParams, weights: FloatArray) -> list[Formula]:

@@ -30,7 +30,7 @@ from deciban.families.natural import by_value, indicators, tables_of
 from deciban.families.priors import DiscretePrior, log_frequencies
 from deciban.statistics.histogram import Histogram, keys_of
 from deciban.table import Table
-from deciban.types import FloatArray, IntArray, Labels, Level
+from deciban.types import BoolArray, FloatArray, IntArray, Labels, Level
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Formula
@@ -143,7 +143,7 @@ class Binned(SmoothedFamily[Histogram, BinnedParams]):
         return scores
 
     def _known_cuttings(
-        self, statistic: Histogram, cells: Cells, emptied: NDArray[np.bool_]
+        self, statistic: Histogram, cells: Cells, emptied: BoolArray
     ) -> list[tuple[IntArray, IntArray]]:
         """Cuts do not depend on smoothing: they are computed once while it is selected."""
         key = (self.bins, self.count, cells.labels.tobytes(), cells.index.tobytes(), cells.weights.tobytes())
@@ -152,7 +152,7 @@ class Binned(SmoothedFamily[Histogram, BinnedParams]):
             known = _CUTTINGS[statistic] = (key, list(self._cuttings(statistic, cells, emptied)))
         return known[1]
 
-    def _cuttings(self, statistic: Histogram, cells: Cells, emptied: NDArray[np.bool_]) -> Cutting:
+    def _cuttings(self, statistic: Histogram, cells: Cells, emptied: BoolArray) -> Cutting:
         """The cuts without each of the cells, where rounding cannot change them."""
         counts = statistic.table(0).value
         if self.bins == "supervised":
@@ -189,20 +189,15 @@ class Binned(SmoothedFamily[Histogram, BinnedParams]):
 
     def param_shapes(self, params: BinnedParams, classes: int, columns: int) -> dict[str, Shaped]:
         cuts: dict[str, Shaped] = {f"cuts {j}": (cut, (cut.size,)) for j, cut in enumerate(params.cuts)}
-        tables: dict[str, Shaped] = {
-            f"log_p {j}": (p, (classes, 1 + params.cuts[j].size)) for j, p in enumerate(params.log_p)
-        }
-        return cuts | tables
+        sizes = [1 + cut.size for cut in params.cuts]
+        return cuts | {f"log_p {j}": (p, (classes, sizes[j])) for j, p in enumerate(params.log_p)}
 
     def n_parameters(self, params: BinnedParams) -> int:
         return sum(log_p.shape[0] * len(cuts) for cuts, log_p in zip(params.cuts, params.log_p, strict=True))
 
     def formula(self, params: BinnedParams) -> list[Formula]:
-        """A table of the bins of each column."""
-        pairs = enumerate(zip(params.cuts, params.log_p, strict=True))
-        return [
-            formulas.Lookup((j,), (formulas.Code(j, len(cuts) + 1, cuts=cuts),), log_p.T) for j, (cuts, log_p) in pairs
-        ]
+        codes = [formulas.Code(j, len(cuts) + 1, cuts=cuts) for j, cuts in enumerate(params.cuts)]
+        return [formulas.Lookup((j,), (code,), params.log_p[j].T) for j, code in enumerate(codes)]
 
     def linear_formula(self, params: BinnedParams, weights: FloatArray) -> list[Formula]:
         return self.formula(replace(params, log_p=tables_of(weights, params.log_p, self.silent(params))))

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban.families.loo.tally import Cells
-from deciban.types import FloatArray, IntArray, Labels
+from deciban.types import BoolArray, FloatArray, IntArray, Labels
 
 Cutting = Iterator[tuple[IntArray, IntArray]]  # cells after which to cut, and the left-out cells that lead to it
 
@@ -146,7 +145,7 @@ class _Halving:
         groups = list(supervised_cuts_without(self.counts[:, start:end], nothing))
         return len(groups) == 1 and set((start + groups[0][0]).tolist()) == cuts
 
-    def decide(self, start: int, end: int, which: IntArray) -> tuple[IntArray, NDArray[np.bool_]]:
+    def decide(self, start: int, end: int, which: IntArray) -> tuple[IntArray, BoolArray]:
         """The cell after which to cut without each of the cells (−1: no cut), and whether that is sure."""
         best, sure = np.full(len(which), -1, np.intp), np.ones(len(which), np.bool_)
         if end - start < 2 or not len(which):
@@ -158,7 +157,7 @@ class _Halving:
             best[some], sure[some] = self._best(stretch, which[some])
         return best, sure
 
-    def _best(self, stretch: _Stretch, which: IntArray) -> tuple[IntArray, NDArray[np.bool_]]:
+    def _best(self, stretch: _Stretch, which: IntArray) -> tuple[IntArray, BoolArray]:
         labels, places, weights = self.cells.labels[which], self.cells.index[which], self.cells.weights[which]
         on_left = stretch.places >= places[:, np.newaxis]
         bits = (stretch.bits_again if self.exact else stretch.bits_less)(on_left, labels, weights)
@@ -195,7 +194,6 @@ class _Stretch:
 
     @classmethod
     def of(cls, reached: FloatArray, start: int, end: int, most: float) -> _Stretch:
-        """`most`: the largest weight of a row."""
         whole, left, right = _sides(reached, start, end)
         bits = _bits(left) + _bits(right)
         n = whole.sum()
@@ -204,7 +202,7 @@ class _Stretch:
         near = np.flatnonzero(bits <= bits.min() + drop + close)
         return cls(start + near, whole, left[:, near], right[:, near], close)
 
-    def bits_again(self, on_left: NDArray[np.bool_], labels: Labels, weights: FloatArray) -> FloatArray:
+    def bits_again(self, on_left: BoolArray, labels: Labels, weights: FloatArray) -> FloatArray:
         """(m, cuts) n₁H(S₁) + n₂H(S₂) without each of the rows, with the same bits as in supervised_cuts."""
         bits = np.empty(on_left.shape)
         base = [_bits(side) for side in (self.left, self.right)]
@@ -215,7 +213,7 @@ class _Stretch:
             bits[chosen] = np.where(on_left[chosen], left + base[1], base[0] + right)
         return bits
 
-    def bits_less(self, on_left: NDArray[np.bool_], labels: Labels, weights: FloatArray) -> FloatArray:
+    def bits_less(self, on_left: BoolArray, labels: Labels, weights: FloatArray) -> FloatArray:
         """The same up to rounding, for many distinct weights."""
         n = np.where(on_left, self.left.sum(axis=0), self.right.sum(axis=0))
         k = np.where(on_left, self.left[labels], self.right[labels])

@@ -17,7 +17,7 @@ from deciban.families.priors import DiscretePrior, Laplace
 from deciban.lazy import lazy
 from deciban.statistics.statistic import Statistic, require_numbers
 from deciban.table import Table as Table
-from deciban.types import FloatArray, Index, Labels, Level
+from deciban.types import BoolArray, FloatArray, Index, Labels, Level
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Formula
@@ -79,9 +79,9 @@ class Natural:
     names: tuple[str, ...]  # (m) what each entry of T(x) is called
     columns: tuple[int, ...]  # (m) the block's column that it belongs to; a product of two belongs to the first
     eta: FloatArray  # (K, m)
-    presence: NDArray[np.bool_]  # (m) entries that are 1 unless the value is missing, and so part of an intercept
+    presence: BoolArray  # (m) entries that are 1 unless the value is missing, and so part of an intercept
     constant: FloatArray  # (K) b
-    absence: NDArray[np.bool_] | None = None  # (m) entries that are 1 if the value is missing
+    absence: BoolArray | None = None  # (m) entries that are 1 if the value is missing
 
     def check_fields(self) -> None:
         m = len(self.names)
@@ -149,9 +149,8 @@ class Family(ABC, Generic[S, P]):
             row = rows.take(slice(i, i + 1))
             key = (row.labels.item(), None if row.weights is None else row.weights.item(), contents(row.values))
             if key not in known:
-                rest = fitted.statistic.subtract_row(
-                    self.collect(row.values, row.labels, row.weights, len(context.classes))
-                )
+                counted = self.collect(row.values, row.labels, row.weights, len(context.classes))
+                rest = fitted.statistic.subtract_row(counted)
                 with capture_warnings():  # the estimate from all rows has already warned
                     params = self.estimate(rest, context)
                 known[key] = self.log_density(params, self.coded_for(rest, row.values), len(context.classes))

@@ -15,7 +15,7 @@ from deciban.families.natural import Term, by_column, origins, plain, powers, sh
 from deciban.families.priors import InverseGamma, Normal
 from deciban.statistics.moments import Moments
 from deciban.table import Table
-from deciban.types import FloatArray, Labels
+from deciban.types import BoolArray, FloatArray, Labels
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Formula
@@ -36,7 +36,7 @@ class Column(NamedTuple):
 class GaussianParams:
     mean: FloatArray  # (K, d)
     variance: FloatArray  # (K, d)
-    informative: NDArray[np.bool_]  # (d) False where the column is constant or always missing
+    informative: BoolArray  # (d) False where the column is constant or always missing
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Gaussian(Family[Moments, GaussianParams]):
             if len(index):
                 leave_out(fitted.columns(index), rows.columns(index), out)
 
-    def _ordinary(self, fitted: Fitted[Moments, GaussianParams]) -> NDArray[np.bool_]:
+    def _ordinary(self, fitted: Fitted[Moments, GaussianParams]) -> BoolArray:
         """(d) columns in which no row of weight 1 decides about a prior, a floor or an empty class.
 
         A row without which less than 1e-4 of its class's squares remain is treated apart, so no variance can fall from
@@ -222,7 +222,7 @@ def _spread(squares: FloatArray, count: FloatArray) -> FloatArray:
     return np.divide(squares, count, out=np.zeros_like(squares), where=count > 0)
 
 
-def _less(statistic: Moments, x: FloatArray, w: FloatArray, classes: Labels) -> tuple[Column, NDArray[np.bool_]]:
+def _less(statistic: Moments, x: FloatArray, w: FloatArray, classes: Labels) -> tuple[Column, BoolArray]:
     """(n, d) the moments of each row's class without its value, and where these have enough digits."""
     count, mean, squares = statistic.count.value[classes], statistic.mean[classes], statistic.squares[classes]
     left = statistic.count.subtract(w, classes)

@@ -39,7 +39,6 @@ class LabelledValues:
 
 
 def rows_of(values: Any, index: Any) -> Any:
-    """Some rows of an array, of sparse rows, of coded columns or of documents."""
     return Coded(values.codes[index], values.levels) if isinstance(values, Coded) else values[index]
 
 

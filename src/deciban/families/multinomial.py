@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import forbid, forbid_stored
@@ -19,7 +18,7 @@ from deciban.families.priors import DiscretePrior, log_frequencies
 from deciban.lazy import issparse, lazy
 from deciban.statistics.totals import NOT_A_COUNT, Totals
 from deciban.table import Table
-from deciban.types import FloatArray, IntArray, Labels
+from deciban.types import BoolArray, FloatArray, IntArray, Labels
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Formula
@@ -65,9 +64,8 @@ class Multinomial(SmoothedFamily[Totals, MultinomialParams]):
     def add_log_density(self, params: MultinomialParams, values: Any, out: FloatArray) -> None:
         self.check(values)
         if issparse(values):
-            _kernels.add_sparse(
-                values.data, values.indices, values.indptr, padded_table(params.log_p), len(params.log_p), out
-            )
+            table = padded_table(params.log_p)
+            _kernels.add_sparse(values.data, values.indices, values.indptr, table, len(params.log_p), out)
         else:
             log_p = np.ascontiguousarray(params.log_p)
             _kernels.add_linear(values, log_p, np.zeros_like(log_p), out)
@@ -128,11 +126,9 @@ class Multinomial(SmoothedFamily[Totals, MultinomialParams]):
 
     def parts(self, params: MultinomialParams, values: Any, classes: int) -> list[FloatArray]:
         dense = values.toarray() if issparse(values) else values
-        present = np.where(np.isnan(dense), 0.0, dense)
+        counts = np.where(np.isnan(dense), 0.0, dense).T[:, :, np.newaxis]
         with np.errstate(invalid="ignore"):
-            return [
-                np.where(x == 0, 0.0, x * p) for x, p in zip(present.T[:, :, np.newaxis], params.log_p.T, strict=True)
-            ]
+            return [np.where(x == 0, 0.0, x * log_p) for x, log_p in zip(counts, params.log_p.T, strict=True)]
 
     def param_shapes(self, params: MultinomialParams, classes: int, columns: int) -> dict[str, Shaped]:
         return {"log_p": (params.log_p, (classes, columns))}
@@ -229,7 +225,7 @@ def _own_table(tally: Tally, values: Any) -> FloatArray | None:
     return padded_table(np.stack(logs, axis=2).reshape(classes, words * FEW))
 
 
-def _look_up(stored: Any, x: FloatArray, labels: Labels, table: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+def _look_up(stored: Any, x: FloatArray, labels: Labels, table: FloatArray) -> tuple[FloatArray, BoolArray]:
     """(n) Σ x log(k − x + a) in the row's own class over the cells that the table has, and which these are."""
     step = np.minimum(x, FEW + 1).astype(stored.indices.dtype)
     small = (step == x) & (step > 0) & (step <= FEW)

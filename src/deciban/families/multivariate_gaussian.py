@@ -21,7 +21,7 @@ from deciban.families.priors import InverseWishart
 from deciban.families.whitening import Whitening
 from deciban.statistics.scatter import Scatter
 from deciban.table import Table
-from deciban.types import Domain, FloatArray, IntArray, Labels
+from deciban.types import BoolArray, Domain, FloatArray, IntArray, Labels
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Formula
@@ -45,7 +45,6 @@ class MultivariateGaussianParams:
 
     @cached_property
     def whitening(self) -> Whitening:
-        """Splits the density by columns."""
         return Whitening.of(self.covariance)
 
 
@@ -288,7 +287,7 @@ class _LeftOut:
         middle, scatter = pooled_mean(statistic)[self.kept], self.count.sum() * self._block(self.pooled)
         self.removed = Removed(rows.values, self.kept, middle, scatter, float(self.count.sum()), weight)
 
-    def replace(self, whole: NDArray[np.bool_], log_p: FloatArray) -> NDArray[np.bool_]:
+    def replace(self, whole: BoolArray, log_p: FloatArray) -> BoolArray:
         """Writes them to log_p (n, K), for complete rows; (n) where there is a closed form."""
         if not len(self.kept):
             return whole  # constants are no evidence
@@ -298,7 +297,7 @@ class _LeftOut:
                 warn(SLOW)
             return np.zeros_like(whole)
         shared = self._basis(0) if self.statistic.shared else None
-        ordinary: NDArray[np.bool_] = whole & self.removed.ordinary & (self.left > LITTLE * self.count[self.labels])
+        ordinary: BoolArray = whole & self.removed.ordinary & (self.left > LITTLE * self.count[self.labels])
         for c in np.flatnonzero(self.count).tolist():
             rows = np.flatnonzero(ordinary & (self.labels == c))
             if len(rows):
@@ -309,7 +308,7 @@ class _LeftOut:
             ordinary[rows] = self._replace_empty(empty, rows, log_p)
         return ordinary
 
-    def _replace_class(self, c: int, rows: IntArray, basis: Basis, log_p: FloatArray) -> NDArray[np.bool_]:
+    def _replace_class(self, c: int, rows: IntArray, basis: Basis, log_p: FloatArray) -> BoolArray:
         """For rows of class c: the density of c, or with a shared covariance all."""
         left, others = self.left[rows], self.removed.others[rows]
         columns, taken = np.array([c]), left
@@ -325,7 +324,7 @@ class _LeftOut:
         log_p[rows[:, np.newaxis], columns] = density
         return sound
 
-    def _replace_empty(self, classes: IntArray, rows: IntArray, log_p: FloatArray) -> NDArray[np.bool_]:
+    def _replace_empty(self, classes: IntArray, rows: IntArray, log_p: FloatArray) -> BoolArray:
         """Classes without rows have the mean of all rows and, unless there is a prior, their covariance."""
         removed = self.removed
         others = removed.others[rows]
@@ -343,7 +342,6 @@ class _LeftOut:
         return sound
 
     def _basis(self, which: int) -> Basis:
-        """Coordinates for one of the covariances."""
         family, within = self.family, self.statistic.within[which]
         taken = float(self.count.sum() if self.statistic.shared else self.count[which])
         if family.prior is not None:
@@ -374,7 +372,7 @@ def _add_complete(params: MultivariateGaussianParams, values: NDArray[Any], out:
         _kernels.add_quadratic(z, means, np.full_like(means, -0.5), constant, out[start : start + step])
 
 
-def _patterns(values: NDArray[Any]) -> Iterator[tuple[slice | IntArray, NDArray[np.bool_], NDArray[Any]]]:
+def _patterns(values: NDArray[Any]) -> Iterator[tuple[slice | IntArray, BoolArray, NDArray[Any]]]:
     """Rows with the same known columns, these columns, and their values; a slice of all rows if none is missing."""
     incomplete = _kernels.rows_with_nan(values)
     everything = np.ones(values.shape[1], np.bool_)
@@ -389,8 +387,7 @@ def _patterns(values: NDArray[Any]) -> Iterator[tuple[slice | IntArray, NDArray[
             yield some, known, np.ascontiguousarray(values[np.ix_(some, known)])
 
 
-def _marginal(params: MultivariateGaussianParams, kept: NDArray[np.bool_]) -> MultivariateGaussianParams:
-    """The density of some of the columns."""
+def _marginal(params: MultivariateGaussianParams, kept: BoolArray) -> MultivariateGaussianParams:
     if kept.all():
         return params
     key = kept.tobytes()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deciban.errors import TOO_LARGE, DecibanError, forbid, forbid_infinite
 from deciban.families.family import Context, Family, Natural
 from deciban.lazy import lazy
-from deciban.types import FloatArray
+from deciban.types import BoolArray, FloatArray
 
 sp = lazy("scipy.sparse")
 
@@ -32,7 +32,7 @@ class Term:
     presence: bool = False
 
 
-def by_column(informative: NDArray[np.bool_], terms: Sequence[Term], constant: FloatArray | None = None) -> Natural:
+def by_column(informative: BoolArray, terms: Sequence[Term], constant: FloatArray | None = None) -> Natural:
     """Univariate densities: the terms of each informative column side by side."""
     kept = np.flatnonzero(informative)
     names = tuple(term.names[j] for j in kept for term in terms)
@@ -69,9 +69,6 @@ def powers(values: NDArray[Any], degree: int, origin: FloatArray | float = 0.0) 
     missing = np.isnan(values)
     x = np.where(missing, 0.0, values.astype(np.float64) - origin)
     return side_by_side(~missing, *(x**k for k in range(1, degree + 1)))
-
-
-# ---- values and bins --------------------------------------------------------------------------------------------
 
 
 def by_value(
@@ -123,9 +120,6 @@ def require_finite(log_p: FloatArray, columns: Sequence[int] | NDArray[Any], con
         )
 
 
-# ---- origins ----------------------------------------------------------------------------------------------------
-
-
 def origins(mean: FloatArray, narrowness: FloatArray, middle: FloatArray) -> FloatArray:
     """(d) o for (x − o)²: 0, or the middle of the class means in few digits if that saves many.
 
@@ -151,9 +145,6 @@ def _in_few_digits(x: float, sd: float) -> float:
         return 0.0
     digits = ceil(floor(log10(abs(x))) - log10(sd))
     return float(f"{x:.{min(max(digits, 1), 17)}g}")
-
-
-# ---- names ------------------------------------------------------------------------------------------------------
 
 
 def plain(context: Context) -> list[str]:

@@ -17,7 +17,7 @@ from deciban.families.natural import Term, by_column, plain, powers, there
 from deciban.families.priors import Virtual
 from deciban.statistics.moments import Moments
 from deciban.table import Table
-from deciban.types import Domain, FloatArray, IntArray, Labels
+from deciban.types import BoolArray, Domain, FloatArray, IntArray, Labels
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Formula
@@ -28,7 +28,7 @@ CHUNK = 2**19  # cells, times classes, at a time
 @dataclass(frozen=True)
 class RateParams:
     rate: FloatArray  # (K, d)
-    informative: NDArray[np.bool_]  # (d)
+    informative: BoolArray  # (d)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class RateFamily(Family[Moments, RateParams]):
                 again = np.flatnonzero(left.unsure[:, j])
                 self.estimate_without(fitted.columns(one), part.columns(one), again, out[chunk])
 
-    def _others_move(self, statistic: Moments, weights: FloatArray | None) -> NDArray[np.bool_]:
+    def _others_move(self, statistic: Moments, weights: FloatArray | None) -> BoolArray:
         """(d) whether a row may change the rates of other classes, as where they follow the mean of all classes."""
         if self.prior is not None and self.prior.m > 0:
             return np.ones(statistic.count.shape[1], np.bool_)
@@ -93,12 +93,10 @@ class RateFamily(Family[Moments, RateParams]):
         count = pooled.count.value - (1.0 if weights is None else weights.max(initial=0.0))
         most = np.divide(pooled.sum_x.value, count, out=np.full_like(count, np.inf), where=count > 0)
         low = statistic.mean.min(axis=0)  # 0 where a class has no cell
-        moves: NDArray[np.bool_] = np.less(low, 2 * FLOOR * most[0])
+        moves: BoolArray = np.less(low, 2 * FLOOR * most[0])
         return moves
 
-    def _add_left(
-        self, statistic: Moments, rates: FloatArray, moving: NDArray[np.bool_], left: Left, out: FloatArray
-    ) -> None:
+    def _add_left(self, statistic: Moments, rates: FloatArray, moving: BoolArray, left: Left, out: FloatArray) -> None:
         """out (m, K) += log p without the row: of its own class, and in moving columns of the others too."""
         log_p = np.zeros_like(out)
         slope, constant = (np.where(moving, 0.0, part) for part in self.line(rates))
@@ -161,7 +159,7 @@ class Left:
     total: FloatArray  # (m, d) Σwx of the row's class
     mean: FloatArray  # (m, d) of the row's class; 0 if it has no other row
     pooled: FloatArray  # (m, d) mean of all classes
-    unsure: NDArray[np.bool_]  # (m, d) where the column may be constant without the row, or digits are lost
+    unsure: BoolArray  # (m, d) where the column may be constant without the row, or digits are lost
 
     @classmethod
     def of(cls, statistic: Moments, rows: LabelledValues) -> Left:
@@ -215,13 +213,13 @@ def chunks(rows: int, columns: int, classes: int) -> Iterator[slice]:
     return (slice(start, min(start + size, rows)) for start in range(0, rows, size))
 
 
-def _may_be_constant(pooled: Moments, x: FloatArray, w: FloatArray) -> NDArray[np.bool_]:
+def _may_be_constant(pooled: Moments, x: FloatArray, w: FloatArray) -> BoolArray:
     """(m, d) where rounding may hide that Σ(x − mean)² − w(x − mean)²·n/(n − w), without the row, is 0."""
     n, mean, squares = pooled.count.value, pooled.mean, pooled.squares
     away = np.abs(x - mean) + np.spacing(mean)  # the mean is rounded
     with np.errstate(all="ignore"):
         left = squares - w * away**2 * (n / (n - w))
-    surely: NDArray[np.bool_] = left > 1e-4 * squares
+    surely: BoolArray = left > 1e-4 * squares
     return ~surely
 
 

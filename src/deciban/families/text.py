@@ -8,7 +8,6 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.contributions import TermLine
@@ -23,7 +22,7 @@ from deciban.families.priors import Background, DiscretePrior, Laplace, Virtual,
 from deciban.families.term_names import describe_shapes
 from deciban.statistics.tokens import TermRows, Tokens
 from deciban.table import Table
-from deciban.types import FloatArray, IntArray, Labels
+from deciban.types import BoolArray, FloatArray, IntArray, Labels
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Formula
@@ -45,7 +44,7 @@ class TextParams:
     log_p: FloatArray  # (K, V) of a term that is present; minus that of an absent one, for "bernoulli"
     absent: FloatArray  # (K) of all terms being absent; 0 except for "bernoulli"
     table: FloatArray  # (V, K padded) log_p, as the kernel reads it
-    certain: NDArray[np.bool_]  # (K, V) terms that all documents of a class have, or (K, 0) if there are none
+    certain: BoolArray  # (K, V) terms that all documents of a class have, or (K, 0) if there are none
 
 
 @dataclass(frozen=True)
@@ -187,11 +186,11 @@ class Text(SmoothedFamily[Tokens, TextParams]):
         if params.certain.any():
             out[self._lacks(params, values, out.shape[1])] = -np.inf
 
-    def _lacks(self, params: TextParams, values: Texts, classes: int) -> NDArray[np.bool_]:
+    def _lacks(self, params: TextParams, values: Texts, classes: int) -> BoolArray:
         """(n, K) whether a document lacks a term that all documents of the class have, and so is impossible."""
         present = np.zeros((len(values.places), classes))
         self._add_terms(params.terms, padded_table(params.certain.astype(np.float64)), values, present)
-        lacks: NDArray[np.bool_] = values.present[:, np.newaxis] & (present < params.certain.sum(axis=1))
+        lacks: BoolArray = values.present[:, np.newaxis] & (present < params.certain.sum(axis=1))
         return lacks
 
     def _add_terms(self, terms: Terms, table: FloatArray, values: Texts, out: FloatArray) -> None:

@@ -14,7 +14,7 @@ from deciban.families.labelled_values import LabelledValues
 from deciban.families.priors import Laplace
 from deciban.statistics.extrema import Extrema, Least
 from deciban.table import Table
-from deciban.types import FloatArray, Labels
+from deciban.types import BoolArray, FloatArray, Labels
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Formula, Lookup
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class UniformParams:
     low: FloatArray  # (K, d)
     high: FloatArray  # (K, d)
-    informative: NDArray[np.bool_]  # (d)
+    informative: BoolArray  # (d)
 
 
 @dataclass(frozen=True)
@@ -138,9 +138,7 @@ def _steps(column: int, low: FloatArray, high: FloatArray) -> Lookup:
     return steps
 
 
-def _without(
-    least: Least, x: FloatArray, labels: Labels, w: FloatArray | float
-) -> tuple[FloatArray, NDArray[np.bool_]]:
+def _without(least: Least, x: FloatArray, labels: Labels, w: FloatArray | float) -> tuple[FloatArray, BoolArray]:
     """(n) the smallest of each row's class without the row, and whether the smallest of all classes goes with it."""
     smallest = least.value[labels, 0]
     lost = (x == smallest) & (least.weight.subtract(w, labels, 0) == 0)

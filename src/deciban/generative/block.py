@@ -43,13 +43,11 @@ class Block:
                 require(value == expected, f"a histogram with a {name} of {value} instead of {expected}")
 
     def bind(self, schema: Schema, missing: Missing) -> Block:
-        """The same block, as one of a model."""
         if self.schema is schema and self.missing == missing:
             return self
         return replace(self, schema=schema, missing=missing)
 
     def with_statistic(self, statistic: Statistic) -> Block:
-        """The same features, with other evidence."""
         return replace(self, statistic=statistic)
 
     @property
@@ -63,7 +61,6 @@ class Block:
 
     @property
     def names(self) -> Levels:
-        """The names of its features."""
         assert self.schema is not None
         names = self.schema.all_names
         return tuple(names[j] for j in self.columns)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.data import Sample
@@ -24,7 +23,7 @@ from deciban.generative.estimate import ClassPrior, Estimate, Settings, log_prio
 from deciban.generative.model import Generative
 from deciban.generative.plan import Missing, Plan, is_sparse
 from deciban.statistics import Counts, Histogram, Scatter
-from deciban.types import FloatArray, IntArray, Labels, Level, Levels
+from deciban.types import BoolArray, FloatArray, IntArray, Labels, Levels
 
 MOST_CELLS = 1 << 22  # of a fold that are scored at a time
 
@@ -96,27 +95,22 @@ def _add_blocks(estimate: Estimate, batch: Batch, labels: Labels, out: FloatArra
 
 
 def require_learned(block: Block, values: Any, labels: Labels, batch: Batch) -> None:
-    """Rows were learned, as far as counts of every value can say; sums cannot."""
+    """Requires training rows, as far as counts of each value show it; sums do not."""
     statistic = block.statistic
-    if isinstance(statistic, Counts):
-        for j, column in enumerate(values.codes.T):
-            if (column == UNSEEN).any():
-                raise _not_a_training_row(batch, int(np.argmax(column == UNSEEN)))
+    if not isinstance(statistic, (Counts, Histogram)):
+        return
+    for j, column in enumerate((values.codes if isinstance(statistic, Counts) else values).T):
+        if isinstance(statistic, Counts):
             rows = np.flatnonzero(column != MISSING)
-            weight = 1.0 if batch.weights is None else batch.weights[rows]
-            bad = statistic.table.subtract(weight, labels[rows], statistic.offsets[j] + column[rows]) < 0
-            if bad.any():
-                raise _not_a_training_row(batch, int(rows[np.argmax(bad)]))
-    elif isinstance(statistic, Histogram):
-        for j, column in enumerate(values.T):
+            table, cells, known = statistic.table, statistic.offsets[j] + column[rows], column[rows] != UNSEEN
+        else:
             rows = np.flatnonzero(~np.isnan(column))
-            position, known = statistic.cells_of(j, column[rows].astype(np.float64))
-            weight = 1.0 if batch.weights is None else batch.weights[rows]
-            if not known.all():
-                raise _not_a_training_row(batch, int(rows[np.argmin(known)]))
-            bad = statistic.table(j).subtract(weight, labels[rows], position) < 0
-            if bad.any():
-                raise _not_a_training_row(batch, int(rows[np.argmax(bad)]))
+            table, (cells, known) = statistic.table(j), statistic.cells_of(j, column[rows].astype(np.float64))
+        if not known.all():
+            raise _not_a_training_row(batch, int(rows[np.argmin(known)]))
+        negative = table.subtract(1.0 if batch.weights is None else batch.weights[rows], labels[rows], cells) < 0
+        if negative.any():
+            raise _not_a_training_row(batch, int(rows[np.argmax(negative)]))
 
 
 def _forbid_single_levels(block: Block, values: Any, weights: FloatArray | None, matched: MatchedFrame) -> None:
@@ -139,13 +133,13 @@ def _without_class(estimate: Estimate, batch: Batch, i: int) -> tuple[FloatArray
     row = batch.take(np.array([i]))
     rest = evidence.without(Generative.observe(row, evidence.schema, evidence.plans, evidence.missing))
     if not rest.classes:
-        raise DecibanError("leave-one-out needs two rows at least: without its only row the model knows nothing")
+        raise DecibanError("leave-one-out needs at least two rows: without its only row nothing is left of the model")
     positions = ClassIndex(evidence.classes).positions(rest.classes)
     settings = estimate.settings
     if not isinstance(settings.class_prior, str):  # probabilities of all classes: scaled to those of the others
         p = np.exp(estimate.log_prior)[positions]
         settings = replace(settings, class_prior=(p / p.sum()).tolist())
-    with capture_warnings():  # the fit has given them already
+    with capture_warnings():  # the fit has already warned
         refit = rest.estimate(settings)
     scores = np.empty((1, len(positions)))
     refit.joint(row.frame, scores, batch.row_number(i))
@@ -165,12 +159,9 @@ def _training_labels(batch: Batch, evidence: Generative) -> Labels:
 def _not_a_training_row(batch: Batch, i: int) -> NegativeEvidence:
     label = batch.classes[batch.labels[i]]
     return NegativeEvidence(
-        f"row {batch.row_number(i)} of class {label!r} was never learned: give rows of the fit, with their weights; "
-        "to judge other rows use evaluate; to fit weights by others, refit_weights(X, y, held_out=True)"
+        f"row {batch.row_number(i)} of class {label!r} was never learned: give training rows, with their weights; for "
+        "other rows use evaluate, or refit_weights(X, y, held_out=True) to fit weights to them"
     )
-
-
-# Folds ---------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -179,7 +170,7 @@ class OutOfFoldPredictions:
 
     rows: IntArray  # (m) their positions
     log_p: FloatArray  # (m, K) log p(c|x)
-    known: NDArray[np.bool_]  # (K) the classes that have rows in the others
+    known: BoolArray  # (K) the classes that have rows in the others
 
     @classmethod
     def of(cls, rows: IntArray, log_p: FloatArray, known: Levels, classes: Levels) -> OutOfFoldPredictions:
@@ -213,7 +204,7 @@ def out_of_fold(
 ) -> list[OutOfFoldPredictions] | None:
     """Every fold predicted from the others. Each row is collected once; then the folds are added up.
 
-    None where a joint block has no complete row outside some fold: a fit looks at its rows then.
+    None if a joint block has no complete row outside some fold: then a fit needs its rows.
     """
     folds = rows_of_folds(fold)
     others = list(sums_of_others(_by_fold(sample, fold, folds, schema, plans, missing)))
@@ -242,7 +233,6 @@ def lacks_complete_rows(evidence: Generative) -> bool:
 def _by_fold(
     sample: Sample, fold: IntArray, folds: list[IntArray], schema: Schema, plans: tuple[Plan, ...], missing: Missing
 ) -> list[Generative]:
-    """The evidence of each fold."""
     if not all(plan.family.independent_classes for plan in plans):
         return [Generative.collect(sample.take(rows), schema, plans, missing) for rows in folds]
     # as if each class of each fold were a class of its own: one pass, and no row is moved
@@ -254,18 +244,9 @@ def _by_fold(
 
 def _split(evidence: Generative, folds: int, classes: Levels) -> list[Generative]:
     """Evidence of classes 0 … folds·K − 1 as the evidence of each fold: class i is class i mod K of fold i // K."""
-    codes = [_integer(code) for code in evidence.classes]
-    parts = []
-    for fold in range(folds):
-        positions = [i for i, code in enumerate(codes) if code // len(classes) == fold]
-        labels = tuple(classes[codes[i] % len(classes)] for i in positions)
-        parts.append(evidence.take_classes(positions, labels))
-    return parts
-
-
-def _integer(code: Level) -> int:
-    assert isinstance(code, int)
-    return code
+    fold_of, index = np.divmod(np.array(evidence.classes, np.intp), len(classes))
+    positions = [np.flatnonzero(fold_of == fold) for fold in range(folds)]
+    return [evidence.take_classes(part, tuple(classes[k] for k in index[part])) for part in positions]
 
 
 def sums_of_others(parts: Sequence[Generative]) -> Iterator[Generative]:

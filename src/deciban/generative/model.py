@@ -20,16 +20,7 @@ from deciban.errors import DecibanError, NegativeEvidence, require
 from deciban.families.family import Context
 from deciban.generative.block import Block
 from deciban.generative.estimate import Estimate, Settings, log_prior
-from deciban.generative.plan import (
-    AnyFamily,
-    Missing,
-    Plan,
-    alike,
-    by_kind,
-    needs_small_batches,
-    replaced,
-    wider,
-)
+from deciban.generative.plan import AnyFamily, Missing, Plan, alike, by_kind, needs_small_batches, replaced, wider
 from deciban.lazy import lazy
 from deciban.statistics.moments import Moments
 from deciban.statistics.statistic import Statistic, require_not_negative, require_weights
@@ -74,7 +65,6 @@ class Generative:
 
     @classmethod
     def observe(cls, batch: Batch, schema: Schema, plans: Sequence[Plan], missing: Missing) -> Generative:
-        """The evidence of one batch."""
         rows, classes, blocks = MatchedFrame.of(schema, batch), len(batch.classes), []
         for plan in plans:
             with rows.naming(plan.columns):
@@ -214,7 +204,6 @@ class Generative:
         return statistic
 
     def _reindexed(self, classes: Levels) -> Self:
-        """With more classes."""
         if classes == self.classes:
             return self
         index, size = ClassIndex(classes).positions(self.classes), len(classes)

@@ -68,7 +68,6 @@ class Plan:
 
 @cache
 def by_kind() -> dict[Kind, AnyFamily]:
-    """The default families."""
     return {
         "boolean": densities.Bernoulli(),
         "category": densities.Categorical(),
@@ -106,14 +105,12 @@ def without_absent(plans: Sequence[Plan], rows: Labelled) -> tuple[Plan, ...]:
 
 
 def _never_present(rows: Labelled) -> set[int]:
-    """Numeric features without a value."""
     numbers = [j for j, kind in enumerate(rows.frame.kinds) if kind != "category"]
     seen = rows.summed(partial(_present, numbers), needs_small_batches=True)
     return {j for j, present in zip(numbers, seen, strict=True) if not present}
 
 
 def _present(numbers: list[int], batch: Batch) -> IntArray:
-    """How many values each feature has."""
     count: IntArray = (~np.isnan(batch.frame.numbers(numbers))).sum(axis=0)
     return count
 
@@ -125,9 +122,7 @@ def _given(schema: Schema, families: Families) -> list[Plan]:
     plans: list[Plan] = []
     for key, family in (families or {}).items():
         if not isinstance(family, Family):
-            raise DecibanError(
-                f"families[{key!r}] must be a family such as deciban.families.Gaussian(), not {family!r}"
-            )
+            raise DecibanError(f"families[{key!r}] must be a family such as families.Gaussian(), not {family!r}")
         columns = columns_of_key(key, schema, "families")
         for plan in plans:
             for j in set(columns) & set(plan.columns):
@@ -154,7 +149,6 @@ def grouped(plans: Sequence[Plan]) -> list[Plan]:
 
 
 def rank(plan: Plan) -> tuple[bool, bool, str, int]:
-    """The sort key of plans."""
     return plan.presence, not plan.family.joint, type(plan.family).__name__, min(plan.columns)
 
 

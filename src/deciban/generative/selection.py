@@ -58,9 +58,6 @@ class FamilyComparison:
         return max(self.decibans, key=lambda family: self.decibans[family])
 
 
-# Smoothing -----------------------------------------------------------------------------------------------------------
-
-
 def choose_smoothing(evidence: Generative, *, reserve: bool, default: float = 1.0) -> Selection:
     """The α that maximises Σ log p(x_i|c_i), every row (for a Multinomial, every word) left out of its own.
 
@@ -107,9 +104,6 @@ def _held_out(family: AnyFamily, statistic: Statistic, context: Context, recalle
     family.leave_one_out(Fitted(statistic, family.estimate(statistic, context), context), rows, out)
     own = out[np.arange(len(out)), recalled.labels]
     return float((times * np.maximum(own, LEAST_LOG_P)).sum())
-
-
-# Shrinkage -----------------------------------------------------------------------------------------------------------
 
 
 def choose_shrinkages(evidence: Generative, sample: Sample) -> dict[frozenset[Level], Selection]:
@@ -176,11 +170,7 @@ def _priors(counts: FloatArray, rows: LabelledValues) -> FloatArray:
     return np.where(rest.sum(axis=1, keepdims=True) > 0, prior, 0.0)  # uniform without the only row
 
 
-# Families ------------------------------------------------------------------------------------------------------------
-
-
 def compare_families(schema: Schema, sample: Sample) -> tuple[FamilyComparison, ...]:
-    """One comparison for each numeric feature."""
     matched = MatchedFrame(schema, sample.frame)
     rows = np.arange(sample.frame.rows) if sample.weights is None else np.flatnonzero(sample.weights)
     labels = sample.labels.codes[rows]

@@ -13,7 +13,7 @@ from deciban.errors import NotInvertible, require
 from deciban.statistics.moments import Moments
 from deciban.statistics.statistic import SumStatistic, drop_zero_weights, require_not_negative, require_weights
 from deciban.statistics.sums import Sum
-from deciban.types import FloatArray, Index, Labels
+from deciban.types import BoolArray, FloatArray, Index, Labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +75,7 @@ class Least:
         for x in (self.value, self.second):
             require(x.shape == count.shape, f"extremes of shape {x.shape} instead of {count.shape}")
             require((x > -np.inf).all(), "an extreme is no number")
-        require(
-            (np.isfinite(self.value) == (count > 0)).all(),
-            "an extreme without values, or values without one",
-        )
+        require((np.isfinite(self.value) == (count > 0)).all(), "an extreme without values, or values without one")
         require_weights("weight", self.weight, count.shape)
 
 
@@ -140,6 +137,6 @@ def _minima(x: NDArray[Any], codes: Labels, classes: int) -> FloatArray:
     return least + 0.0
 
 
-def _weight(chosen: NDArray[np.bool_], codes: Labels, weights: FloatArray | None, classes: int) -> Sum:
+def _weight(chosen: BoolArray, codes: Labels, weights: FloatArray | None, classes: int) -> Sum:
     """(K, d) Σ w of the chosen cells."""
     return Moments.of(np.where(chosen, 1.0, np.nan), codes, weights, classes).count

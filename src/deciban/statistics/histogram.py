@@ -15,7 +15,7 @@ from deciban import _kernels
 from deciban.errors import require
 from deciban.statistics.statistic import Arrays, Statistic, drop_zero_weights, require_not_negative, require_weights
 from deciban.statistics.sums import Sum
-from deciban.types import FloatArray, Index, Labels
+from deciban.types import BoolArray, FloatArray, Index, Labels
 
 Keys = NDArray[np.int64]
 
@@ -27,7 +27,6 @@ def keys_of(x: FloatArray) -> Keys:
 
 
 def values_of(keys: Keys) -> FloatArray:
-    """The doubles whose keys these are."""
     bits: Keys = keys ^ ((keys >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))
     return bits.view(np.float64)
 
@@ -51,7 +50,7 @@ def level_within(keys: Keys, cap: int, bits: int | None = None, level: int = 0) 
     return bisect_left(range(64), True, key=fits)
 
 
-def _begins(ascending: Keys) -> NDArray[np.bool_]:
+def _begins(ascending: Keys) -> BoolArray:
     """Whether each key differs from the one before. (np.unique hashes integers: minutes for millions of keys.)"""
     new = np.ones(len(ascending), np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
@@ -131,7 +130,7 @@ class Histogram(Statistic):
         last = np.minimum((self.keys[j] << self.levels[j]) | ~(np.int64(-1) << self.levels[j]), MOST)
         return values_of(np.where(last == -1, -2, last))  # −1 is the key of −0.0, which is counted as 0.0
 
-    def cells_of(self, j: int, x: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    def cells_of(self, j: int, x: FloatArray) -> tuple[NDArray[np.intp], BoolArray]:
         """The cells of values in column j, and whether each value has one; without one the cell is arbitrary."""
         keys, known = keys_of(x) >> self.levels[j], self.keys[j]
         cells = np.minimum(np.searchsorted(known, keys), max(len(known) - 1, 0))

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.errors import INFINITE, TOO_LARGE, BadCell, NegativeEvidence
-from deciban.statistics.statistic import SumStatistic, require_not_negative, require_weights
+from deciban.errors import INFINITE, TOO_LARGE, BadCell
+from deciban.statistics.statistic import SumStatistic, never_learned, require_not_negative, require_weights
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray
 
@@ -68,14 +68,9 @@ class Moments(SumStatistic):
         require_not_negative(rest.count, rest.sum_xx)
         empty = rest.count.value == 0
         underflow = 2.0**-1060 * self.count.value  # that squares of numbers below 1e-154 may have
-        if (
-            (rest.squares < -underflow).any()
-            or (rest.sum_x.value[empty] != 0).any()
-            or (rest.sum_xx.value[empty] != 0).any()
-        ):
-            raise NegativeEvidence(
-                "these rows were never learned (no rows have the sums that would remain); the model is unchanged"
-            )
+        left_over = rest.sum_x.value[empty].any() or rest.sum_xx.value[empty].any()
+        if (rest.squares < -underflow).any() or left_over:
+            raise never_learned("no rows have the sums that would remain")
         return rest
 
     def check(self, classes: int, columns: int) -> None:

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.errors import NegativeEvidence
 from deciban.statistics.statistic import (
     Statistic,
     drop_zero_weights,
+    never_learned,
     require_not_negative,
     require_numbers,
     require_weights,
 )
 from deciban.statistics.sums import Sum
-from deciban.types import FloatArray, Index, Labels
+from deciban.types import BoolArray, FloatArray, Index, Labels
 
 ROUNDING = 1e-13  # of products: what a sum of them may be off by
 ORIGIN_ROWS = 256  # rows of a class that determine its origin; any point near the data will do
@@ -98,9 +98,7 @@ class Scatter(Statistic):
         diagonal = np.diagonal(products, axis1=1, axis2=2)
         # rounding leaves about as much below zero as was subtracted
         if (diagonal < -1e-9 * np.diagonal(a.products, axis1=1, axis2=2)).any():
-            raise NegativeEvidence(
-                "these rows were never learned (a variance would fall below zero); the model is unchanged"
-            )
+            raise never_learned("a variance would fall below zero")
         return type(self)(count, skipped, origin, total, products, self.shared)
 
     def subtract_row(self, row: Self) -> Self:
@@ -162,7 +160,7 @@ class Scatter(Statistic):
         require_numbers("products", self.products, (1 if self.shared else classes, columns, columns))
 
 
-def _merged(mean: FloatArray, near: FloatArray, seen: NDArray[np.bool_]) -> FloatArray:
+def _merged(mean: FloatArray, near: FloatArray, seen: BoolArray) -> FloatArray:
     """Means (K, d); those within `near` of an earlier class's mean become equal to it."""
     merged = mean.copy()
     for c in np.flatnonzero(seen):

@@ -88,11 +88,12 @@ class SumStatistic(Statistic):
 
 
 def require_not_negative(*sums: Sum) -> None:
-    for s in sums:
-        if (s.value < 0).any():
-            raise NegativeEvidence(
-                "these rows were never learned (a count would fall below zero); the model is unchanged"
-            )
+    if any((s.value < 0).any() for s in sums):
+        raise never_learned("a count would fall below zero")
+
+
+def never_learned(reason: str) -> NegativeEvidence:
+    return NegativeEvidence(f"these rows were never learned ({reason}); the model is unchanged")
 
 
 def require_weights(name: str, weights: Sum, shape: tuple[int, ...]) -> None:
@@ -102,7 +103,6 @@ def require_weights(name: str, weights: Sum, shape: tuple[int, ...]) -> None:
 
 
 def require_numbers(name: str, numbers: FloatArray, shape: tuple[int, ...]) -> None:
-    """Requires finite numbers of that shape."""
     require(numbers.shape == shape, f"{name} has shape {numbers.shape} instead of {shape}")
     require(np.isfinite(numbers).all(), f"{name} is not finite")
 

@@ -10,8 +10,8 @@ import numpy as np
 from deciban import _kernels
 from deciban.data.batch import Texts
 from deciban.data.terms import Cut, Terms
-from deciban.errors import NegativeEvidence, require
-from deciban.statistics.statistic import Statistic, require_not_negative, require_weights
+from deciban.errors import require
+from deciban.statistics.statistic import Statistic, never_learned, require_not_negative, require_weights
 from deciban.statistics.sums import Sum
 from deciban.types import FloatArray, Index, IntArray, Labels
 
@@ -37,7 +37,6 @@ class TermRows:
 
     @property
     def rows(self) -> IntArray:
-        """The row of each cell."""
         return np.repeat(np.arange(len(self)), np.diff(self.indptr))
 
     def __getitem__(self, rows: slice) -> TermRows:
@@ -93,7 +92,7 @@ class Tokens(Statistic):
         documents = self.documents - other.documents
         terms, _, right = self.terms.union(other.terms)
         if len(terms) > len(self.terms):
-            raise NegativeEvidence("these rows were never learned (some terms are new); the model is unchanged")
+            raise never_learned("some terms are new")
         counts = self.counts - other.counts.scatter(right, len(terms), axis=1)
         require_not_negative(documents, counts)
         return type(self)(self.terms, counts, documents)._seen()

@@ -13,7 +13,7 @@ from deciban import _kernels
 from deciban.families.covariance import narrowest, oas_of, unit_cholesky
 from deciban.families.family import FLOOR
 from deciban.lazy import lazy
-from deciban.types import FloatArray
+from deciban.types import BoolArray, FloatArray
 
 linalg = lazy("scipy.linalg")
 lapack = lazy("scipy.linalg.lapack")
@@ -170,19 +170,13 @@ class Removed:
         return np.diagonal(self.scatter)
 
     @property
-    def ordinary(self) -> NDArray[np.bool_]:
+    def ordinary(self) -> BoolArray:
         """(n) whether a row is not most of all: without it no variance over all rows doubles, and so no floor."""
         return self.others > 0.6 * self.count
 
     def log_density(
-        self,
-        rows: NDArray[np.intp],
-        basis: Basis,
-        mean: FloatArray,
-        moves: FloatArray,
-        farther: FloatArray,
-        less: Less,
-    ) -> tuple[FloatArray, NDArray[np.bool_]]:
+        self, rows: NDArray[np.intp], basis: Basis, mean: FloatArray, moves: FloatArray, farther: FloatArray, less: Less
+    ) -> tuple[FloatArray, BoolArray]:
         """(m, k) of some rows, as in log_density_without, and (m) whether no direction needs to be widened."""
         log_p, sound = np.empty(farther.shape), np.empty(len(rows), np.bool_)
         step = max(1, CELLS // len(self.kept))
@@ -201,7 +195,7 @@ class Removed:
         x = self.values[rows]
         return x if len(self.kept) == x.shape[1] else x[:, self.kept]
 
-    def _vary(self, x: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def _vary(self, x: NDArray[Any], rows: NDArray[np.intp]) -> BoolArray:
         """(m) whether no column loses nearly all of its scatter with the row, as if the others were constant."""
         outer = self.weight[rows] * self.count / self.others[rows]
         most = (1 - LITTLE) * self.total

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban.statistics.tokens import TermRows, Tokens
-from deciban.types import FloatArray, IntArray, Labels
+from deciban.types import BoolArray, FloatArray, IntArray, Labels
 
 
 @dataclass(frozen=True)
@@ -25,10 +24,9 @@ class LeftOut:
     def of(self, rows: TermRows, labels: Labels, weights: FloatArray) -> FloatArray:
         """(n, K)."""
         x = np.ones_like(rows.data) if self.events == "bernoulli" else rows.data
-        left = self.statistic.counts.total().subtract(weights[rows.rows] * x, rows.indices)
-        cells = Cells(
-            rows.rows, rows.indices, x, np.maximum(left, 0.0), left > 1e-12 * weights[rows.rows] * x, len(rows)
-        )
+        row, own = rows.rows, weights[rows.rows] * x
+        left = self.statistic.counts.total().subtract(own, rows.indices)
+        cells = Cells(row, rows.indices, x, np.maximum(left, 0.0), left > 1e-12 * own, len(rows))
         return (self._bernoulli if self.events == "bernoulli" else self._multinomial)(cells, labels, weights)
 
     def _multinomial(self, cells: Cells, labels: Labels, weights: FloatArray) -> FloatArray:
@@ -102,7 +100,7 @@ class Cells:
     term: IntArray  # (m)
     x: FloatArray  # (m)
     left: FloatArray  # (m) counts of the term in all other rows
-    kept: NDArray[np.bool_]  # (m) whether other rows have it
+    kept: BoolArray  # (m) whether other rows have it
     n: int
 
     def summed(self, values: Any) -> FloatArray:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban.statistics.sums import Sum
-from deciban.types import FloatArray, IntArray, Labels
+from deciban.types import BoolArray, FloatArray, IntArray, Labels
 
 P = TypeVar("P", contravariant=True)
 
@@ -39,7 +38,6 @@ class Tally:
 
     @classmethod
     def of(cls, counts: Sum, pseudo: FloatArray, follows: float) -> Tally:
-        """All values of one column."""
         classes, values = counts.shape
         by_value = Sum(np.ascontiguousarray(counts.words.transpose(0, 2, 1)))
         present = by_value.total() if values else Sum.zeros((classes,))
@@ -85,7 +83,7 @@ class Tally:
             return log_p(self.counts.value, self.present.value), own
 
     def _pseudo_without(
-        self, left: FloatArray, everything: FloatArray, lost: NDArray[np.bool_], values: IntArray | int
+        self, left: FloatArray, everything: FloatArray, lost: BoolArray, values: IntArray | int
     ) -> tuple[FloatArray, FloatArray]:
         """(K, m) a and Σa, if `left` of the value and `everything` of its column remain."""
         if self.follows:

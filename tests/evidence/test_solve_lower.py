@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_triangular
 
-from deciban.evidence.triangles import BLOCK, solve_lower
+from deciban.evidence.joint_normals import BLOCK, solve_lower
 
 RNG = np.random.default_rng(5)
 
