@@ -125,8 +125,8 @@ def test_weights_that_round_are_cut_like_whole_ones():
     assert many.cuts[0].tolist() == fit(Binned(), x, labels).cuts[0].tolist()
 
 
-def test_there_may_be_a_thousand_classes():
-    labels = np.repeat(np.arange(1000), 3)
+def test_there_may_be_hundreds_of_classes():
+    labels = np.repeat(np.arange(300), 3)
     assert fit(Binned(), labels, labels).cuts[0].size > 0
 
 
@@ -226,12 +226,12 @@ def test_the_table_shows_every_bin():
 def test_a_row_left_out_is_a_refit(bins):
     """Cuts that depend on one row, values that many rows share or one has alone, and a full histogram."""
     rng = np.random.default_rng(5)
-    labels = np.arange(45) % 3
-    x = rng.normal(1.2 * labels[:, np.newaxis], [1.0, 0.3], (45, 2))
+    labels = np.arange(30) % 3
+    x = rng.normal(1.2 * labels[:, np.newaxis], [1.0, 0.3], (30, 2))
     x[rng.random(x.shape) < 0.05] = np.nan
-    weights = [None, rng.choice([1.0, 2.0], 45), rng.choice([0.1, 0.3, 0.7], 45), rng.random(45)]
+    weights = [None, rng.choice([1.0, 2.0], 30), rng.choice([0.1, 0.3, 0.7], 30), rng.random(30)]
     for prior, (digits, cap), weight in paired(
-        [None, Virtual(2.0), Laplace(0.0)], [(1, 20), (1, 2048), (15, 20), (15, 2048)], weights
+        [None, Virtual(2.0), Laplace(0.0)], [(1, 15), (1, 2048), (15, 15), (15, 2048)], weights
     ):
         rounded = np.round(x, digits)
         assert_left_out_is_refitted(Binned(bins, 4, prior, cap), rounded, labels, weight, after_subtraction=at_level_of)

@@ -1,5 +1,7 @@
 """Rows and columns of labelled values, whatever form the values have."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,11 +14,11 @@ CODED = Coded(np.array([[0, 1], [1, 0], [0, 0]], np.int32), (("a", "b"), ("c", "
 LABELS = np.array([0, 1, 0], np.int32)
 
 
-@pytest.mark.parametrize("weights", [None, np.array([1.0, 2.0, 3.0])])
 @pytest.mark.parametrize("values", [NUMBERS, sp.csr_array(NUMBERS), CODED, Texts.of(["a", "b c", "d"])], ids=type)
-def test_rows_keep_their_labels_and_weights(values, weights):
-    rows = LabelledValues(values, LABELS, weights)
-    for index in (slice(1, 3), np.array([1, 2]), np.array([False, True, True])):
+def test_rows_keep_their_labels_and_weights(values):
+    indices = (slice(1, 3), np.array([1, 2]), np.array([False, True, True]))
+    for weights, index in product((None, np.array([1.0, 2.0, 3.0])), indices):
+        rows = LabelledValues(values, LABELS, weights)
         taken = rows.take(index)
         assert len(rows) == 3
         assert len(taken) == 2

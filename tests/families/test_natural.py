@@ -170,7 +170,7 @@ LAWS = [
 
 @pytest.mark.parametrize("subject", [s for s in SUBJECTS if s.kind not in NOT_EXPONENTIAL], ids=str)
 def test_laws(subject):
-    assert_laws(subject, LAWS, examples=4 if subject.least else 12)
+    assert_laws(subject, LAWS, examples=4 if subject.least else 10)
 
 
 def test_families_without_natural_parameters_are_known():

@@ -111,12 +111,15 @@ def plain_log_density(family, all_rows, asked, alpha):
     return -out if family.events == "complement" else out
 
 
-@pytest.mark.parametrize("alpha", [1, Fraction(1, 10)])
-@pytest.mark.parametrize(
-    "family", [f for e in EVENTS for f in (Text(e), Text(e, words=(1, 2)), Text(e, max_terms=3))], ids=str
+@each_event
+@settings(max_examples=20)
+@given(
+    more=st.sampled_from([{}, {"words": (1, 2)}, {"max_terms": 3}]),
+    alpha=st.sampled_from([1, Fraction(1, 10)]),
+    data=st.data(),
 )
-@given(data=st.data())
-def test_the_density_is_that_of_the_formula(family, alpha, data):
+def test_the_density_is_that_of_the_formula(events, more, alpha, data):
+    family = Text(events, **more)
     learned = data.draw(rows(SUBJECTS[0]))
     asked = data.draw(documents(4, learned.values.shape[1]))
     statistic = family.collect(learned.values, learned.labels, learned.weights, learned.classes)
@@ -246,36 +249,32 @@ MANY = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "rare1", "rare2", "rar
 @st.composite
 def learned_texts(draw):
     """Rows of two classes, two of each at least; some documents are missing or have no term."""
-    n = draw(st.integers(4, 14))
+    n = draw(st.integers(4, 10))
     cells = [draw(st.none() | MANY.map(" ".join)) for _ in range(n)]
     labels = [0, 1, 0, 1, *(draw(st.integers(0, 1)) for _ in range(n - 4))]
     weights = draw(st.none() | st.lists(st.sampled_from([0.25, 1.0, 2.0, 3.7, 1e-3, 1e3]), min_size=n, max_size=n))
     return Texts.of(cells), labels, weights
 
 
-@pytest.mark.parametrize("alpha", [1.0, 0.01])
+@each_event
 @pytest.mark.parametrize(
-    "family",
+    "more",
     [
-        Text(events, **more)
-        for events in EVENTS
-        for more in (
-            {},
-            {"hash_bits": 2},
-            {"words": (1, 2)},
-            {"max_terms": 4},
-            {"prior": Virtual(2.0)},
-            {"prior": Virtual(0.01), "words": (1, 2)},
-            {"prior": Laplace(0.3)},
-        )
+        {},
+        {"hash_bits": 2},
+        {"words": (1, 2)},
+        {"max_terms": 4},
+        {"prior": Virtual(2.0)},
+        {"prior": Virtual(0.01), "words": (1, 2)},
+        {"prior": Laplace(0.3)},
     ],
     ids=str,
 )
-@settings(max_examples=12)
-@given(learned=learned_texts())
-def test_leaving_a_row_out_is_a_refit_without_it(family, alpha, learned):
+@settings(max_examples=5)
+@given(learned=learned_texts(), alpha=st.sampled_from([1.0, 0.01]))
+def test_leaving_a_row_out_is_a_refit_without_it(events, more, learned, alpha):
     values, labels, weights = learned
-    assert_left_out_is_refitted(family, values, labels, weights, smoothing=alpha)
+    assert_left_out_is_refitted(Text(events, **more), values, labels, weights, smoothing=alpha)
 
 
 @each_event
@@ -332,13 +331,11 @@ def test_every_term_is_recalled_as_a_document():
 # Lines ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "family",
-    [Text(e, **more) for e in EVENTS for more in ({}, {"hash_bits": 3}, {"words": (1, 2), "max_terms": 4})],
-    ids=str,
-)
-@given(data=st.data())
-def test_lines_sum_to_the_log_density(family, data):
+@each_event
+@settings(max_examples=15)
+@given(more=st.sampled_from([{}, {"hash_bits": 3}, {"words": (1, 2), "max_terms": 4}]), data=st.data())
+def test_lines_sum_to_the_log_density(events, more, data):
+    family = Text(events, **more)
     learned = data.draw(rows(SUBJECTS[0]))
     asked = data.draw(documents(3, learned.values.shape[1]))
     statistic = family.collect(learned.values, learned.labels, learned.weights, learned.classes)

@@ -63,9 +63,9 @@ class Rayleigh(Family[Moments, RayleighParams]):
 @pytest.fixture(scope="module")
 def rows():
     rng = np.random.default_rng(0)
-    sea = np.repeat(["calm", "rough"], 60)
+    sea = np.repeat(["calm", "rough"], 20)
     height = rng.rayleigh(np.where(sea == "calm", 1.0, 2.0))
-    return pd.DataFrame({"height": height, "wind": rng.normal(size=120), "sea": sea})
+    return pd.DataFrame({"height": height, "wind": rng.normal(size=40), "sea": sea})
 
 
 @pytest.fixture
