@@ -21,6 +21,7 @@ from deciban.data.arrow import text_of
 from deciban.data.batch import Texts
 from deciban.data.terms import Terms
 from deciban.families import Text
+from tests.cases import cases
 from tests.kernels.test_kernels import threads
 
 __all__ = ["threads"]
@@ -199,7 +200,7 @@ texts = st.text(characters) | st.text(telling, max_size=40) | st.lists(pieces, m
 
 
 @each_cut
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(text=texts)
 @example(text="don'\u00adt 1,\u200b000 a\u00ad'b")
 @example(text="a\ud800b")
@@ -216,7 +217,7 @@ shapely = st.sampled_from(
 
 
 @each_shaped
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(text=st.lists(shapely, max_size=12).map("".join) | ascii_text)
 @example(text="a" * 129 + "www.example.com")
 @example(text="é" * 65 + "me@example.com")
@@ -244,7 +245,7 @@ def test_words_by_example():
 # ---- long texts -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("piece", ["don't", "1,000.5", "$5$", "a.b", "é", "中a", "x'", "'x", "Straße", "..", "’s"])
+@cases("piece", ["don't", "1,000.5", "$5$", "a.b", "é", "中a", "x'", "'x", "Straße", "..", "’s"])
 def test_words_across_the_edge_of_a_window(piece):
     """After long words, so that the reference is fast; the other cuts read the same characters."""
     for start in range(WINDOW - len(piece.encode()) - 2, WINDOW + 2):
@@ -258,7 +259,7 @@ def test_words_across_the_edge_of_a_window(piece):
     assert Text(**cut).terms(text) == terms_of(text, **cut)
 
 
-@pytest.mark.parametrize("unit", ["x", "é", "x.", "9.", "a'", "ß", "中", "\u0301", "€", "\u200d"])
+@cases("unit", ["x", "é", "x.", "9.", "a'", "ß", "中", "\u0301", "€", "\u200d"])
 def test_runs_of_any_length(unit):
     for size in (127, 128, 129, 255, 256, 257, WINDOW - 1, WINDOW, WINDOW + 1, 2 * WINDOW + 5):
         run = (unit * size)[:size]
@@ -277,7 +278,7 @@ def test_long_texts_of_any_pieces(parts):
         assert Text(**cut).terms(text) == terms_of(text, **cut)
 
 
-@pytest.mark.parametrize(
+@cases(
     "cut",
     [
         {"words": (1, 5)},
@@ -285,7 +286,6 @@ def test_long_texts_of_any_pieces(parts):
         {"words": None, "characters": (32, 32)},
         {"characters": (3, 3), "shapes": True},
     ],
-    ids=str,
 )
 def test_ngrams_continue_when_the_buffer_is_full(cut):
     rng = np.random.default_rng(0)
@@ -332,7 +332,7 @@ broken_utf8 = st.sampled_from([*BROKEN.split(b","), b"\xf4\x90\x80\x80", b"\xe0\
 byte_strings = st.binary(max_size=60) | st.lists(broken_utf8, max_size=20).map(b"".join)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(documents=st.lists(byte_strings, max_size=6), binary=st.booleans())
 def test_bytes_that_are_not_text_separate_words(documents, binary):
     labels = np.arange(len(documents), dtype=np.int32) % 2
@@ -404,7 +404,7 @@ def many(column, cut=PLAIN, classes=3, once=False):
     return _kernels.count_terms(buffers, places, cut, labels, classes, once)
 
 
-@pytest.mark.parametrize("once", [False, True], ids=["counts", "binary"])
+@cases("once", [False, True])
 def test_counts_do_not_depend_on_the_number_of_threads(threads, once):
     documents, _ = made_documents(600, words=60)
     cut = Text(words=(1, 2)).cut
@@ -421,7 +421,7 @@ def test_counts_do_not_depend_on_the_number_of_threads(threads, once):
     assert dict(zip(names, expected[2][0].T.tolist(), strict=True)) == reference
 
 
-@pytest.mark.parametrize(("classes", "once"), [(1, False), (2, True), (4, True), (5, False)])
+@cases("classes, once", [(1, False), (2, True), (4, True), (5, False)])
 def test_evidence_of_terms_is_added_to_the_output(threads, classes, once):
     documents, rng = made_documents(400)
     known = Terms.of(VOCABULARY[::2])
@@ -539,11 +539,11 @@ CALLS = {
     ),
     "term_rows": lambda places, cut: _kernels.term_rows(BUFFERS, places, cut, KNOWN.index),
 }
-each_call = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+each_call = cases("call", CALLS)
 
 
 @each_call
-@pytest.mark.parametrize("bad", BAD_PLACES.values(), ids=BAD_PLACES)
+@cases("bad", BAD_PLACES)
 def test_places_outside_of_buffers_are_refused(call, bad):
     places = PLACES.copy()
     call(places, PLAIN)
@@ -570,7 +570,7 @@ def test_places_are_three_numbers(call):
 
 
 @each_call
-@pytest.mark.parametrize("cut", BAD_CUTS.values(), ids=BAD_CUTS)
+@cases("cut", BAD_CUTS)
 def test_cuts_that_cannot_be_made_are_refused(call, cut):
     with pytest.raises(ValueError, match="options:"):
         call(PLACES, cut)
@@ -578,26 +578,26 @@ def test_cuts_that_cannot_be_made_are_refused(call, cut):
         _kernels.tokenize(BUFFERS[0], cut)
 
 
-@pytest.mark.parametrize("cut", [(1, 1), (-1, 1, 1, 0, False, 0), ("1", 1, 1, 0, False, 0), None])
+@cases("cut", [(1, 1), (-1, 1, 1, 0, False, 0), ("1", 1, 1, 0, False, 0), None])
 def test_what_is_no_cut_is_refused(cut):
     for call in CALLS.values():
         with pytest.raises(TypeError):
             call(PLACES, cut)
 
 
-@pytest.mark.parametrize("labels", [[0], [0, 0, 0], [0, 2], [-1, 0]])
+@cases("labels", [[0], [0, 0, 0], [0, 2], [-1, 0]])
 def test_labels_that_are_no_classes_are_refused(labels):
     with pytest.raises(ValueError):
         _kernels.count_terms(BUFFERS, PLACES, PLAIN, np.array(labels, np.int32), 2, False)
 
 
-@pytest.mark.parametrize("classes", [0, 2**31, 2**62, 2**64 - 1])
+@cases("classes", [0, 2**31, 2**62, 2**64 - 1])
 def test_numbers_of_classes_that_nobody_has_are_refused(classes):
     with pytest.raises(ValueError):
         _kernels.count_terms(BUFFERS, PLACES, PLAIN, np.array([-1, 0], np.int32), classes, False)
 
 
-@pytest.mark.parametrize("ends", [[1, 0, 3], [-1, 1, 3], [1, 2, 4], [1, 2, 2], [1, 2], [2**62, 2, 3], [4, 2, 3]])
+@cases("ends", [[1, 0, 3], [-1, 1, 3], [1, 2, 4], [1, 2, 2], [1, 2], [2**62, 2, 3], [4, 2, 3]])
 def test_ends_that_are_not_those_of_the_text_are_refused(ends):
     text, ends = np.frombuffer(b"abc", np.uint8), np.array(ends, np.int64)
     for call in (
@@ -617,13 +617,13 @@ def test_a_vocabulary_that_is_none_is_refused():
         _kernels.Vocabulary(np.zeros(1 << 15, np.uint8), np.array([1 << 15]))
 
 
-@pytest.mark.parametrize("shape", [(3, 2), (3, 8), (2, 4), (4, 4), (0, 4)])
+@cases("shape", [(3, 2), (3, 8), (2, 4), (4, 4), (0, 4)])
 def test_evidence_that_is_not_of_the_terms_is_refused(shape):
     with pytest.raises(ValueError):
         _kernels.add_terms(BUFFERS, PLACES, PLAIN, KNOWN.index, np.zeros(shape), False, np.zeros((2, 2)))
 
 
-@pytest.mark.parametrize("out", [np.zeros((2, 2), order="F"), np.zeros((2, 4))[:, ::2], np.zeros((2, 2), np.float32)])
+@cases("out", [np.zeros((2, 2), order="F"), np.zeros((2, 4))[:, ::2], np.zeros((2, 2), np.float32)])
 def test_an_output_that_cannot_be_written_in_place_is_refused(out):
     with pytest.raises(TypeError):
         _kernels.add_terms(BUFFERS, PLACES, PLAIN, KNOWN.index, np.zeros((3, 4)), False, out)
