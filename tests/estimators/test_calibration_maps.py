@@ -19,7 +19,7 @@ def normalised(z):
     return z - logsumexp(z, axis=1, keepdims=True)
 
 
-def judged(rng, n, k, scale=3.0, beta=0.5):
+def scored(rng, n, k, scale=3.0, beta=0.5):
     """Log-probabilities (n, K), and classes that follow their power β."""
     log_p = normalised(scale * rng.normal(size=(n, k)))
     p = np.exp(normalised(beta * log_p))
@@ -69,11 +69,11 @@ def same_bits(a, b):
 )
 def test_beta_makes_the_loss_least_and_is_shrunk(seed, n, k, scale, beta, weighted):
     rng = np.random.default_rng(seed)
-    log_p, codes = judged(rng, n, k, scale, beta)
+    log_p, codes = scored(rng, n, k, scale, beta)
     weights = rng.choice([0.5, 1.0, 3.0], n) if weighted else np.ones(n)
-    found = Temperature.of(log_p, codes, LETTERS[:k], weights if weighted else None).beta
+    actual = Temperature.of(log_p, codes, LETTERS[:k], weights if weighted else None).beta
     # slopes are known at 41 β, each 19 % above the last; between them they and their rise are interpolated
-    assert found == pytest.approx(shrunk_beta(log_p, codes, weights), rel=0.01)
+    assert actual == pytest.approx(shrunk_beta(log_p, codes, weights), rel=0.01)
 
 
 @pytest.mark.parametrize("wrong", [2, 20, 25, 40])
@@ -124,7 +124,7 @@ def test_less_than_one_standard_error_is_no_evidence():
 
 def test_beta_comes_back_from_many_rows():
     for beta in (0.2, 0.7, 1.0, 1.6):
-        log_p, codes = judged(np.random.default_rng(0), 10_000, 3, scale=2.0, beta=beta)
+        log_p, codes = scored(np.random.default_rng(0), 10_000, 3, scale=2.0, beta=beta)
         assert Temperature.of(log_p, codes, LETTERS[:3], None).beta == pytest.approx(beta, rel=0.05)
 
 
@@ -157,7 +157,7 @@ def test_a_class_given_0_counts_as_nearly_0():
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 4))
 def test_evidence_adds_in_any_order(seed, k):
     rng = np.random.default_rng(seed)
-    log_p, codes = judged(rng, 30, k)
+    log_p, codes = scored(rng, 30, k)
     weights = rng.choice([0.25, 1.0, 3.0], 30)
     whole = Temperature.of(log_p, codes, LETTERS[:k], weights)
     order = rng.permutation(30)
@@ -169,7 +169,7 @@ def test_evidence_adds_in_any_order(seed, k):
 
 
 def test_a_weight_is_a_repetition():
-    log_p, codes = judged(np.random.default_rng(1), 20, 3)
+    log_p, codes = scored(np.random.default_rng(1), 20, 3)
     times = np.arange(20) % 3
     repeated = Temperature.of(np.repeat(log_p, times, axis=0), np.repeat(codes, times), LETTERS[:3], None)
     kept = times > 0
@@ -179,7 +179,7 @@ def test_a_weight_is_a_repetition():
 
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_temperature_is_a_power(seed):
-    log_p, codes = judged(np.random.default_rng(seed), 50, 3)
+    log_p, codes = scored(np.random.default_rng(seed), 50, 3)
     evidence = Temperature.of(log_p, codes, LETTERS[:3], None)
     power = np.exp(log_p) ** evidence.beta
     np.testing.assert_allclose(
@@ -235,7 +235,7 @@ def probabilities(evidence, log_p, classes):
 )
 def test_curves_rise_and_probabilities_are_probabilities(seed, n, k, scale, zeros):
     rng = np.random.default_rng(seed)
-    log_p, codes = judged(rng, n, k, scale)
+    log_p, codes = scored(rng, n, k, scale)
     if zeros and k > 1:  # a class that a model thinks impossible
         log_p[rng.random(n) < 0.3, 0] = -np.inf
         log_p = normalised(log_p)
@@ -245,7 +245,7 @@ def test_curves_rise_and_probabilities_are_probabilities(seed, n, k, scale, zero
         assert (np.diff(curve.become) >= 0).all()
         assert np.isfinite(curve.become).all()
         assert 0 <= curve.trust <= 1
-    new, _ = judged(rng, 50, k, scale)
+    new, _ = scored(rng, 50, k, scale)
     for x in (log_p, new):
         p = probabilities(evidence, x, LETTERS[:k])
         if k == 2:
@@ -262,7 +262,7 @@ def test_curves_are_trusted_by_what_they_gain(seed, n, k, power):
     codes = (rng.random((n, 1)) > p.cumsum(axis=1)[:, :-1]).sum(axis=1).astype(np.int32)
     weights = rng.random(n) + 0.1  # so that no two blocks have the same level
     evidence = Isotonic.of(log_p, codes, LETTERS[:k], weights)
-    z, new = log_odds(log_p), judged(rng, 50, k)[0]
+    z, new = log_odds(log_p), scored(rng, 50, k)[0]
     expected = np.empty((50, k))
     for c in evidence.curves:
         curve, trust = curve_by_hand(z[:, c], codes == c, weights, evidence.temperature.beta)
@@ -298,8 +298,8 @@ def test_many_rows_make_the_curve_of_scikit_learn():
     codes = np.repeat([1, 0], 97).astype(np.int32)
     evidence = Isotonic.of(binary(np.tile(z, 2)), codes, ("no", "yes"), counts)
     reference = IsotonicRegression().fit_transform(z, yes / 3000)
-    found = probabilities(evidence, binary(z), ("no", "yes"))[:, 1]
-    np.testing.assert_allclose(found, reference, atol=5e-3)
+    proba = probabilities(evidence, binary(z), ("no", "yes"))[:, 1]
+    np.testing.assert_allclose(proba, reference, atol=5e-3)
     at_curve = np.interp(z, evidence.curves[1].odds, evidence.curves[1].become)
     np.testing.assert_allclose(expit(at_curve), reference, atol=1e-3)
     assert evidence.curves[1].trust > 0.95
@@ -338,7 +338,7 @@ def test_few_rows_are_left_to_the_temperature():
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 4))
 def test_curves_of_added_evidence_are_those_of_all_rows(seed, k):
     rng = np.random.default_rng(seed)
-    log_p, codes = judged(rng, 60, k)
+    log_p, codes = scored(rng, 60, k)
     whole = Isotonic.of(log_p, codes, LETTERS[:k], None)
     parts = [Isotonic.of(log_p[r], codes[r], LETTERS[:k], None) for r in np.array_split(rng.permutation(60), 3)]
     a, b, c = parts
@@ -356,18 +356,18 @@ def test_evidence_of_different_classes(first, second):
     union = tuple(sorted({*first, *second}))
     sides = {}
     for names in dict.fromkeys((first, second)):
-        log_p, codes = judged(rng, 40, len(names))
+        log_p, codes = scored(rng, 40, len(names))
         place = [union.index(c) for c in names]
         wide = np.full((40, len(union)), -np.inf)
         wide[:, place] = log_p
         evidence = Isotonic.of(log_p, codes, tuple(names), None)
         sides[names] = evidence, Isotonic.of(wide, np.array(place, np.int32)[codes], union, None)
     (a, wide_a), (b, wide_b) = sides[first], sides[second]
-    new, _ = judged(rng, 30, len(union))
-    found, expected = (probabilities(e, new, union) for e in (a + b, wide_a + wide_b))
-    np.testing.assert_allclose(found, probabilities(b + a, new, union), rtol=1e-12)
+    new, _ = scored(rng, 30, len(union))
+    proba, expected = (probabilities(e, new, union) for e in (a + b, wide_a + wide_b))
+    np.testing.assert_allclose(proba, probabilities(b + a, new, union), rtol=1e-12)
     # β differs a little: a class of probability 0 counts as 2e-16
-    np.testing.assert_allclose(found, expected, atol=0.02)
+    np.testing.assert_allclose(proba, expected, atol=0.02)
 
 
 def test_what_is_certain_stays_finite():
@@ -380,13 +380,13 @@ def test_what_is_certain_stays_finite():
 
 def test_more_scores_than_are_remembered():
     rng = np.random.default_rng(6)
-    log_p, codes = judged(rng, 30_000, 2)
+    log_p, codes = scored(rng, 30_000, 2)
     evidence = Isotonic.of(log_p, codes, ("a", "b"), None)
     z = log_odds(log_p)[:, 1]
     expected = IsotonicRegression().fit_transform(z, codes)
-    found = expit(np.interp(z, evidence.curves[1].odds, evidence.curves[1].become))
-    assert np.abs(found - expected).mean() < 2e-3
-    np.testing.assert_allclose(found, expected, atol=0.06)  # scores of one cell share what two blocks had
+    actual = expit(np.interp(z, evidence.curves[1].odds, evidence.curves[1].become))
+    assert np.abs(actual - expected).mean() < 2e-3
+    np.testing.assert_allclose(actual, expected, atol=0.06)  # scores of one cell share what two blocks had
 
 
 def test_tables_show_log_odds_and_probabilities():
@@ -402,12 +402,12 @@ def test_tables_show_log_odds_and_probabilities():
     reference = IsotonicRegression().fit(np.repeat(z, 100), codes)
     np.testing.assert_allclose(p, reference.predict(np.clip(odds, -5, 5)), atol=0.02)  # 4 virtual rows to 100
     assert f"weight {evidence.curves[1].trust:.2f}" in table.note
-    three, codes = judged(np.random.default_rng(7), 90, 3)
+    three, codes = scored(np.random.default_rng(7), 90, 3)
     assert [t.title[-1] for t in Isotonic.of(three, codes, LETTERS[:3], None).tables()] == ["a", "b", "c"]
 
 
 def test_the_table_of_a_temperature():
-    log_p, codes = judged(np.random.default_rng(7), 500, 2)
+    log_p, codes = scored(np.random.default_rng(7), 500, 2)
     evidence = Temperature.of(log_p, codes, ("a", "b"), None)
     ((beta, temperature),) = evidence.tables()[0].rows
     assert beta == evidence.beta

@@ -15,9 +15,9 @@ from deciban.data.batch import DerivedColumn, Notation
 from deciban.data.schema import Schema
 from tests.data.files.written import as_parquet
 
-N = 400
+N = 200
 MAKE = {
-    "evidence": lambda: db.EvidenceClassifier(trees=8),
+    "evidence": lambda: db.EvidenceClassifier(pairs=1, trees=2),
     "naive bayes": db.NaiveBayes,
     "logistic": lambda: db.LogisticRegression(l2=1.0),
 }
@@ -27,7 +27,7 @@ MAKE = {
 def shop():
     """Orders: late after weekends, and where they took long. Returns the table, classes and their true log-odds."""
     rng = np.random.default_rng(0)
-    n = 3000
+    n = 2400
     ordered = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 700 * 24 * 60, n), unit="min")
     sent = ordered + pd.to_timedelta((rng.exponential(30, n) * 1440).astype(int), unit="min")
     log_odds = 2.0 * (ordered.day_of_week >= 5) + 1.5 * ((sent - ordered) > pd.Timedelta("30D")) - 1.5
@@ -39,8 +39,8 @@ def shop():
 
 def as_text(table):
     """The same table with dates and numbers as people write them."""
-    found = table.assign(ordered=table["ordered"].astype(str), sent=table["sent"].dt.strftime("%Y/%m/%dT%H:%M"))
-    return found.assign(price=[f"${price:,.2f}" for price in table["price"]])
+    written = table.assign(ordered=table["ordered"].astype(str), sent=table["sent"].dt.strftime("%Y/%m/%dT%H:%M"))
+    return written.assign(price=[f"${price:,.2f}" for price in table["price"]])
 
 
 def log_loss(log_odds, y):
@@ -50,29 +50,33 @@ def log_loss(log_odds, y):
 # What is learned -----------------------------------------------------------------------------------------------------
 
 
+def evidence_classifier():
+    return db.EvidenceClassifier(pairs=2, trees=10)
+
+
 @cache
 def learned():
     table, y, _ = shop()
-    return db.EvidenceClassifier().fit(table[:2000], y[:2000])
+    return evidence_classifier().fit(table[:1200], y[:1200])
 
 
 def test_weekdays_and_gaps_are_learned():
     table, y, log_odds = shop()
     model = learned()
-    bayes = log_loss(log_odds[2000:], y[2000:])
-    assert db.evaluate(model, table[2000:], y[2000:]).log_loss < bayes + 0.03
-    assert db.evaluate(db.NaiveBayes().fit(table[:2000], y[:2000]), table[2000:], y[2000:]).log_loss > bayes + 0.05
-    weighed = {name for columns in model.weights_.columns for name in columns}
-    assert {"ordered[weekday]", "sent − ordered"} <= weighed
+    bayes = log_loss(log_odds[1200:], y[1200:])
+    assert db.evaluate(model, table[1200:], y[1200:]).log_loss < bayes + 0.03
+    assert db.evaluate(db.NaiveBayes().fit(table[:1200], y[:1200]), table[1200:], y[1200:]).log_loss > bayes + 0.05
+    weighted = {name for columns in model.weights_.columns for name in columns}
+    assert {"ordered[weekday]", "sent − ordered"} <= weighted
     assert model.feature_names_in_.tolist() == ["ordered", "sent", "price", "kind"]
 
 
 def test_parts_are_grouped_under_their_column():
     table, _, _ = shop()
-    told = learned().explain(table[2000:2010])
-    assert {line.name for line in told.parts if line.columns} == {*table.columns}
-    proba = np.exp(told.joint - np.logaddexp.reduce(told.joint, axis=1)[:, np.newaxis])
-    np.testing.assert_allclose(proba, learned().predict_proba(table[2000:2010]), atol=1e-12)
+    explanation = learned().explain(table[1200:1210])
+    assert {line.name for line in explanation.parts if line.columns} == {*table.columns}
+    proba = np.exp(explanation.joint - np.logaddexp.reduce(explanation.joint, axis=1)[:, np.newaxis])
+    np.testing.assert_allclose(proba, learned().predict_proba(table[1200:1210]), atol=1e-12)
     assert "'ordered[" not in str(learned().summary()).partition("note:")[2]
 
 
@@ -88,28 +92,28 @@ def test_a_gap_belongs_to_both_of_its_dates():
     )
     np.testing.assert_allclose(one.feature_importances_, other.feature_importances_[::-1], rtol=0.1)
     assert one.feature_importances_.min() > 0.4 * one.feature_importances_.max()
-    told = one.explain(table[:20])
+    explanation = one.explain(table[:20])
     log_odds = np.diff(one.predict_log_proba(table[:20]), axis=1)[:, 0]
-    np.testing.assert_allclose(np.diff(told.nats.sum(axis=1), axis=1)[:, 0], log_odds, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(np.diff(explanation.nats.sum(axis=1), axis=1)[:, 0], log_odds, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("column", ["ordered", "sent"])
 def test_either_date_of_a_gap_may_be_unknown(column):
     table, y, _ = shop()
     whole = learned()
-    without = db.EvidenceClassifier().fit(table[:2000].drop(columns=column), y[:2000])
-    blank = table[2000:].assign(**{column: pd.NaT})
-    expected = db.evaluate(without, table[2000:].drop(columns=column), y[2000:]).log_loss
-    assert db.evaluate(whole, blank, y[2000:]).log_loss < 1.03 * expected
+    without = evidence_classifier().fit(table[:1200].drop(columns=column), y[:1200])
+    blank = table[1200:].assign(**{column: pd.NaT})
+    expected = db.evaluate(without, table[1200:].drop(columns=column), y[1200:]).log_loss
+    assert db.evaluate(whole, blank, y[1200:]).log_loss < 1.03 * expected
 
 
 def test_dates_that_are_noise_say_nothing():
     rng = np.random.default_rng(1)
     table, _, _ = shop()
     y = rng.random(600) < 0.5
-    model = db.EvidenceClassifier().fit(table[["ordered", "sent"]][:600], y)
+    model = evidence_classifier().fit(table[["ordered", "sent"]][:600], y)
     proba = model.predict_proba(table[["ordered", "sent"]][600:])
-    assert -np.log(np.where(rng.random(2400) < 0.5, *proba.T)).mean() < np.log(2) * 1.02
+    assert -np.log(np.where(rng.random(1800) < 0.5, *proba.T)).mean() < np.log(2) * 1.02
 
 
 # Containers ----------------------------------------------------------------------------------------------------------
@@ -135,29 +139,30 @@ TYPES = {  # a column, and the same as numbers
 Y = np.where((DATES.month < 7) ^ (np.arange(N) % 5 == 0), "a", "b")
 
 
-@pytest.mark.parametrize("way", WAYS)
+NOT_KEPT = {("zone", "duckdb"), ("period", "polars"), ("period", "duckdb"), ("period", "parquet")}
+
+
 @pytest.mark.parametrize("kind", TYPES)
-def test_every_container_of_every_type_gives_the_same_model(kind, way, tmp_path):
+def test_every_container_of_every_type_gives_the_same_model(kind, tmp_path):
     column, moments = TYPES[kind]
-    if (kind, way) in (("zone", "duckdb"), *(("period", way) for way in ("polars", "duckdb", "parquet"))):
-        pytest.skip("is not kept there")
     days = (pd.Series(pd.DatetimeIndex(moments)) - pd.Timestamp("1970-01-01")) / pd.Timedelta("1D")
     expected = db.NaiveBayes().fit(pd.DataFrame({"when": days}), Y).predict_proba(pd.DataFrame({"when": days}))
     table = pd.DataFrame({"when": column, "y": Y})
-    found = db.NaiveBayes().fit(WAYS[way](table, tmp_path), "y")
-    assert found.generative_.schema.kinds == ("date",)
-    np.testing.assert_allclose(found.predict_proba(WAYS[way](table, tmp_path)), expected, rtol=1e-12)
+    for way in (way for way in WAYS if (kind, way) not in NOT_KEPT):
+        model = db.NaiveBayes().fit(WAYS[way](table, tmp_path), "y")
+        assert model.generative_.schema.kinds == ("date",), way
+        np.testing.assert_allclose(model.predict_proba(WAYS[way](table, tmp_path)), expected, rtol=1e-12, err_msg=way)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_times_and_durations_are_hours_and_days(way, tmp_path):
+def test_times_and_durations_are_hours_and_days(tmp_path):
     table = pd.DataFrame({"time": DATES.time, "span": DATES - DATES[0], "y": Y})
     hours = DATES.hour + DATES.minute / 60
     plain = pd.DataFrame({"time": hours, "span": (DATES - DATES[0]) / pd.Timedelta("1D")})
-    found = db.NaiveBayes().fit(WAYS[way](table, tmp_path), "y")
-    assert found.generative_.schema.kinds == ("time", "number")
     expected = db.NaiveBayes().fit(plain, Y).predict_proba(plain)
-    np.testing.assert_allclose(found.predict_proba(WAYS[way](table, tmp_path)), expected, rtol=1e-9)
+    for way in WAYS:
+        model = db.NaiveBayes().fit(WAYS[way](table, tmp_path), "y")
+        assert model.generative_.schema.kinds == ("time", "number"), way
+        np.testing.assert_allclose(model.predict_proba(WAYS[way](table, tmp_path)), expected, rtol=1e-9, err_msg=way)
 
 
 def test_arrays_of_dates():
@@ -187,11 +192,10 @@ def test_text_is_read_as_the_types_are(name, tmp_path):
     assert db.load(tmp_path / "m.deciban").predict_proba(text).tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-@pytest.mark.parametrize("size", [2000, 1 << 22])
+@pytest.mark.parametrize(("form", "size"), [("csv", 2000), ("csv", 1 << 22), ("jsonl", 2000), ("parquet", 1 << 22)])
 def test_files_are_read_as_tables_in_memory(form, size, tmp_path):
     table, y = as_text(shop()[0][:N]).assign(y=shop()[1][:N]), shop()[1][:N]
-    table.loc[[3, 300], "price"] = ["call us", None]
+    table.loc[[3, 150], "price"] = ["call us", None]
     path = tmp_path / f"t.{form}"
     if form == "csv":
         table.to_csv(path, index=False)
@@ -202,11 +206,11 @@ def test_files_are_read_as_tables_in_memory(form, size, tmp_path):
     scan = db.scan(path, block_size=size)
     rows = table.drop(columns="y")
     for name, make in MAKE.items():
-        expected = make().fit(rows, y).predict_proba(rows)
-        found = make().fit(scan, "y")
-        assert found.schema_ == make().fit(rows, y).schema_
-        for asked in (rows, scan):
-            np.testing.assert_allclose(found.predict_proba(asked), expected, rtol=1e-9, err_msg=name)
+        in_memory, of_file = make().fit(rows, y), make().fit(scan, "y")
+        assert of_file.schema_ == in_memory.schema_
+        for each in (rows, scan):
+            proba = of_file.predict_proba(each)
+            np.testing.assert_allclose(proba, in_memory.predict_proba(rows), rtol=1e-9, err_msg=name)
     assert scan.columns == {"ordered": "date", "sent": "date", "price": "formatted", "kind": "text", "y": "text"}
 
 
@@ -263,8 +267,8 @@ def test_parts_merge_and_are_forgotten():
     text = as_text(table)
     whole = MAKE["evidence"]().fit(table, y)
     parts = [
-        whole.empty_copy().partial_fit(table[:150], y[:150]),
-        whole.empty_copy().partial_fit(text.assign(price=table["price"])[150:], y[150:]),
+        whole.empty_copy().partial_fit(table[:80], y[:80]),
+        whole.empty_copy().partial_fit(text.assign(price=table["price"])[80:], y[80:]),
     ]
     for merged in (parts[0] + parts[1], parts[1] + parts[0]):
         np.testing.assert_allclose(merged.predict_proba(table), whole.predict_proba(table), rtol=1e-9)

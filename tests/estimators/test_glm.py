@@ -4,10 +4,8 @@ Maxima are known by their score equations: a fit without penalty is right if Σ 
 and the intercept, the likelihood being concave. Figures of R on real tables are in test_linear_references.py.
 """
 
-import pickle
-import subprocess
-import sys
 import warnings
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +15,6 @@ import pytest
 import scipy.sparse as sp
 from scipy import stats
 from scipy.special import expit, softmax
-from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
@@ -43,6 +40,12 @@ def family(request):
 @pytest.fixture(params=NUMBERS)
 def number_family(request):
     return request.param
+
+
+@cache
+def fitted(family):
+    """A model of the sample, not to be changed."""
+    return glm(family).fit(*sample(family))
 
 
 def sample(family, n=80, columns=3, seed=0):
@@ -92,22 +95,22 @@ def assert_score_equations(model, family, x, y, weights=None, offset=0.0, l2=0.0
 
 def test_a_fit_satisfies_the_score_equations(family):
     x, y = sample(family)
-    model = glm(family).fit(x, y)
-    assert model.status_ == "ok"
-    assert_score_equations(model, family, x, y)
+    assert fitted(family).status_ == "ok"
+    assert_score_equations(fitted(family), family, x, y)
+    x, y = sample(family, columns=1)
+    assert_score_equations(glm(family).fit(x, y), family, x, y)
 
 
 def test_many_rows_satisfy_them_too(family):
     """Beyond some thousand rows a sample gives the start and the curvature."""
-    x, y = sample(family, n=30_000, columns=4)
+    x, y = sample(family, n=20_000, columns=2)
     model = glm(family).fit(x, y)
     assert model.status_ == "ok"
     assert_score_equations(model, family, x, y, close=1e-6)
 
 
 def test_predict_mean_is_the_inverse_link(family):
-    x, y = sample(family)
-    model = glm(family).fit(x, y)
+    model = fitted(family)
     asked = np.linspace(-0.9, 0.9, 15).reshape(5, 3)
     eta = asked @ np.atleast_2d(model.coef_).T + np.atleast_1d(model.intercept_)
     expected = textbook_mean(family, eta)
@@ -132,29 +135,26 @@ def test_predict_is_the_mean_or_the_most_probable_class(family):
 
 @pytest.mark.parametrize("one", CLASSES)
 def test_predict_proba_has_all_classes(one):
-    x, y = sample(one)
-    model = glm(one).fit(x, y)
+    x, _ = sample(one)
+    model = fitted(one)
     asked = np.vstack([x, 100 * x])  # far out the first class has next to nothing left
     eta = asked @ np.atleast_2d(model.coef_).T + np.atleast_1d(model.intercept_)
     expected = softmax(np.column_stack([np.zeros(len(asked)), eta]), axis=1)
-    found = model.predict_proba(asked)
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-15)
-    assert (found >= 0).all()
-    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
-    np.testing.assert_array_equal(found[:, 1:], model.predict_mean(asked).reshape(len(asked), -1))
+    proba = model.predict_proba(asked)
+    np.testing.assert_allclose(proba, expected, rtol=1e-9, atol=1e-15)
+    assert (proba >= 0).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_array_equal(proba[:, 1:], model.predict_mean(asked).reshape(len(asked), -1))
     if one == "bernoulli":
         shifted = model.predict_proba(x, offset=0.5)[:, 1]
         np.testing.assert_array_equal(shifted, model.predict_mean(x, offset=0.5))
 
 
-def test_numbers_have_no_classes_to_be_probable(number_family):
-    assert not hasattr(glm(number_family).fit(*sample(number_family)), "predict_proba")
-
-
 def test_shapes(family):
-    x, y = sample(family)
-    model = glm(family).fit(x, y)
+    x, _ = sample(family)
+    model = fitted(family)
     several = family == "multinomial"
+    assert hasattr(model, "predict_proba") == (family in CLASSES)
     assert model.coef_.shape == ((2, 3) if several else (3,))
     assert np.shape(model.intercept_) == ((2,) if several else ())
     assert isinstance(model.intercept_, np.ndarray if several else float)
@@ -167,47 +167,37 @@ def test_shapes(family):
     np.testing.assert_allclose(model.inference_.estimates[:, 1:], np.atleast_2d(model.coef_), rtol=1e-13)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_score_is_that_of_scikit_learn(family, weighted):
+def test_score_is_that_of_scikit_learn(family):
     x, y = sample(family)
-    weights = np.random.default_rng(1).uniform(0, 2, 80) if weighted else None
+    weights = np.random.default_rng(1).uniform(0, 2, 80)
     model = glm(family).fit(x[:60], y[:60])
     measure = {
         "gaussian": r2_score,
         "poisson": lambda y, mean, **kw: d2_tweedie_score(y, mean, power=1, **kw),
         "exponential": lambda y, mean, **kw: d2_tweedie_score(y, mean, power=2, **kw),
     }.get(family, accuracy_score)
-    for rows in (slice(60), slice(60, 80), slice(None)):
-        some = None if weights is None else weights[rows]
+    for rows, some in ((slice(60), None), (slice(60, 80), weights[60:]), (slice(None), weights)):
         expected = measure(y[rows], model.predict(x[rows]), sample_weight=some)
         assert model.score(x[rows], y[rows], sample_weight=some) == pytest.approx(expected, rel=1e-10)
-
-
-def test_score_of_the_training_rows_is_the_share_of_the_deviance(number_family):
-    x, y = sample(number_family)
-    model = glm(number_family).fit(x, y)
-    found = model.inference_
-    assert model.score(x, y) == pytest.approx(1 - found.deviance / found.null_deviance, rel=1e-10)
+    for few in (1, 79):
+        with pytest.raises(db.DecibanError, match=f"80 rows, {few} labels"):
+            model.score(x, y[:few])
+    if family in NUMBERS:
+        inference = fitted(family).inference_
+        share = 1 - inference.deviance / inference.null_deviance
+        assert fitted(family).score(x, y) == pytest.approx(share, rel=1e-10)
 
 
 def test_score_takes_offsets_and_exposures(claims):
     x, y, years = claims
     model = glm("poisson").fit(x, y, exposure=years)
-    found = model.inference_
-    share = 1 - found.deviance / found.null_deviance
+    share = 1 - model.inference_.deviance / model.inference_.null_deviance
     assert model.score(x, y, exposure=years) == pytest.approx(share, rel=1e-10)
     assert model.score(x, y, offset=np.log(years)) == pytest.approx(share, rel=1e-10)
     table = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "years": years, "y": y})
     by_name = glm("poisson").fit(table, "y", exposure="years")
     assert by_name.score(table, "y", exposure="years") == pytest.approx(share, rel=1e-10)
     assert model.score(x, y) != pytest.approx(share, rel=0.01)
-
-
-def test_score_takes_the_name_of_a_column(family):
-    x, y = sample(family)
-    table = pd.DataFrame(x, columns=list("abc")).assign(y=y)
-    model = glm(family).fit(table, "y")
-    assert model.score(table, "y") == pytest.approx(glm(family).fit(x, y).score(x, y), rel=1e-12)
 
 
 def test_score_of_a_constant_y_is_that_of_scikit_learn():
@@ -218,16 +208,7 @@ def test_score_of_a_constant_y_is_that_of_scikit_learn():
 
 
 def test_score_of_counts_that_are_all_0_is_a_number():
-    x, y = sample("poisson")
-    assert np.isfinite(glm("poisson").fit(x, y).score(x, np.zeros(80)))
-
-
-@pytest.mark.parametrize("rows", [1, 79])
-def test_score_wants_as_many_y_as_rows(family, rows):
-    x, y = sample(family)
-    model = glm(family).fit(x, y)
-    with pytest.raises(db.DecibanError, match=f"80 rows, {rows} labels"):
-        model.score(x, y[:rows])
+    assert np.isfinite(fitted("poisson").score(sample("poisson")[0], np.zeros(80)))
 
 
 @pytest.mark.parametrize("l2", [0.0, 0.7])
@@ -254,19 +235,16 @@ def claims():
     return x, rng.poisson(years * np.exp(0.4 * x[:, 0])), years
 
 
-@pytest.mark.parametrize(
-    "form",
-    [np.asarray, list, tuple, pd.Series, pl.Series, lambda v: pd.Series(v, index=range(60, 0, -1))],
-    ids=["array", "list", "tuple", "pandas", "polars", "pandas with an index"],
-)
-def test_an_exposure_is_an_offset_of_its_logarithm(claims, form):
+def test_an_exposure_is_an_offset_of_its_logarithm(claims):
     x, y, years = claims
-    model = glm("poisson").fit(x, y, exposure=form(years))
-    assert_score_equations(model, "poisson", x, y, offset=np.log(years))
-    same = glm("poisson").fit(x, y, offset=form(np.log(years)))
-    np.testing.assert_array_equal(model.coef_, same.coef_)
-    np.testing.assert_array_equal(model.predict(x, exposure=form(years)), same.predict(x, offset=form(np.log(years))))
-    np.testing.assert_allclose(model.predict(x, exposure=form(years)), years * model.predict(x), rtol=1e-12)
+    for form in (np.asarray, list, tuple, pl.Series, lambda v: pd.Series(v, index=range(60, 0, -1))):
+        model = glm("poisson").fit(x, y, exposure=form(years))
+        assert_score_equations(model, "poisson", x, y, offset=np.log(years))
+        same = glm("poisson").fit(x, y, offset=form(np.log(years)))
+        np.testing.assert_array_equal(model.coef_, same.coef_)
+        expected = same.predict(x, offset=form(np.log(years)))
+        np.testing.assert_array_equal(model.predict(x, exposure=form(years)), expected)
+        np.testing.assert_allclose(model.predict(x, exposure=form(years)), years * model.predict(x), rtol=1e-12)
 
 
 def test_offset_and_exposure_add_up(claims):
@@ -278,7 +256,7 @@ def test_offset_and_exposure_add_up(claims):
     np.testing.assert_allclose(model.predict(x, offset=offset, exposure=years), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("number", [0.01, 1, 250.0])
+@pytest.mark.parametrize("number", [0.01, 250])
 def test_a_scalar_exposure_moves_the_intercept(claims, number):
     x, y, _ = claims
     plain, model = glm("poisson").fit(x, y), glm("poisson").fit(x, y, exposure=number)
@@ -297,9 +275,9 @@ def test_a_scalar_offset_moves_the_intercept():
         np.testing.assert_allclose(model.predict_mean(x, offset=-0.75), plain.predict_mean(x), rtol=1e-9)
 
 
-@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
-@pytest.mark.parametrize("what", ["offset", "exposure"])
-@pytest.mark.parametrize("y_by_name", [False, True])
+@pytest.mark.parametrize(
+    ("table", "what", "y_by_name"), [(pd.DataFrame, "offset", False), (pl.DataFrame, "exposure", True)]
+)
 def test_a_column_may_be_named_and_is_then_no_feature(claims, table, what, y_by_name):
     x, y, years = claims
     values = years if what == "exposure" else np.log(years)
@@ -374,9 +352,8 @@ def nan_in_row_4(n=60):
     return np.where(np.arange(n) == 4, np.nan, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("family", "wrong", "words"),
-    [
+def test_wrong_offsets_and_exposures_are_named():
+    for family, wrong, words in [
         ("poisson", {"exposure": -np.ones(60)}, "exposure, row 0: -1 must be above 0"),
         ("poisson", {"exposure": np.where(np.arange(60) == 7, 0.0, 1.0)}, "exposure, row 7: 0 must be above 0"),
         ("poisson", {"exposure": 0}, "exposure, row 0: 0 must be above 0"),
@@ -395,18 +372,15 @@ def nan_in_row_4(n=60):
         ("gaussian", {"offset": np.ones(61)}, r"offset has shape \(61,\); it needs one number for each of 60 rows"),
         ("gaussian", {"offset": "zero"}, "offset='zero' names no column of X"),
         ("gaussian", {"offset": ["zero"] * 60}, "offset"),
-    ],
-)
-def test_wrong_offsets_and_exposures_are_named(family, wrong, words):
-    x, y = sample(family, n=60)
-    with pytest.raises(db.DecibanError, match=words):
-        glm(family).fit(x, y, **wrong)
-    model = glm(family).fit(x, y)
-    with pytest.raises(db.DecibanError, match=words):
-        model.predict(x, **wrong)
-    if "names" in words:
+    ]:
+        x, y = sample(family, n=60)
         with pytest.raises(db.DecibanError, match=words):
-            glm(family).fit(pd.DataFrame(x, columns=list("abc")), y, **wrong)
+            glm(family).fit(x, y, **wrong)
+        with pytest.raises(db.DecibanError, match=words):
+            fitted(family).predict(x, **wrong)
+        if "names" in words:
+            with pytest.raises(db.DecibanError, match=words):
+                glm(family).fit(pd.DataFrame(x, columns=list("abc")), y, **wrong)
 
 
 def test_a_named_column_of_text_is_refused_by_name(claims):
@@ -416,7 +390,7 @@ def test_a_named_column_of_text_is_refused_by_name(claims):
         glm("poisson").fit(table, y, offset="s")
 
 
-def test_a_hole_in_a_named_column_is_refused_by_its_row(claims):
+def test_a_missing_value_in_a_named_column_is_refused_by_its_row(claims):
     x, y, _ = claims
     table = pd.DataFrame(x, columns=list("ab")).assign(t=nan_in_row_4())
     with pytest.raises(db.DecibanError, match="exposure, row 4: nan"):
@@ -434,9 +408,9 @@ def assert_same_inference(one, other, **close):
         assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-9), name
 
 
-@pytest.mark.parametrize("l2", [0.0, 2.0])
-def test_a_weight_of_2_is_the_row_twice(family, l2):
+def test_a_weight_of_2_is_the_row_twice(family):
     x, y = sample(family)
+    l2 = 2.0 if family in ("poisson", "multinomial") else 0.0
     times = 1 + np.arange(80) % 3
     weighted = glm(family, l2=l2).fit(x, y, sample_weight=times)
     repeated = glm(family, l2=l2).fit(x.repeat(times, axis=0), y.repeat(times))
@@ -455,7 +429,7 @@ def test_a_weight_of_0_is_no_row(family):
     assert_same_inference(weighted.inference_, alone.inference_)
 
 
-def test_a_weight_of_0_takes_levels_holes_and_classes_along():
+def test_a_weight_of_0_takes_levels_missing_values_and_classes_along():
     table = pd.DataFrame({"a": [1.0, 2.0, np.nan, 4.0, 3.0, 5.0], "g": list("uvwuvv")})
     y = ["no", "yes", "perhaps", "no", "no", "yes"]
     weights = [1, 1, 0, 1, 1, 1]
@@ -486,26 +460,22 @@ def test_the_unit_of_weights_changes_errors_only(family):
     np.testing.assert_allclose(many.standard_errors, ratio * one.standard_errors, rtol=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("weights", "words"),
-    [
+def test_wrong_weights_are_named(family):
+    x, y = sample(family)
+    for weights, words in [
         (np.where(np.arange(80) == 3, -1.0, 1.0), "sample_weight, row 3: -1"),
         (np.where(np.arange(80) == 5, np.nan, 1.0), "sample_weight, row 5: nan"),
         (np.zeros(80), "every sample weight is zero"),
         (np.ones(79), r"sample_weight.shape == \(79,\)"),
-    ],
-)
-def test_wrong_weights_are_named(family, weights, words):
-    x, y = sample(family)
-    with pytest.raises(db.DecibanError, match=words):
-        glm(family).fit(x, y, sample_weight=weights)
+    ]:
+        with pytest.raises(db.DecibanError, match=words):
+            glm(family).fit(x, y, sample_weight=weights)
 
 
 # Penalty -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("l2", [1e-6, 0.5, 30.0, 1e6])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("l2", "weighted"), [(1e-6, True), (0.5, False), (30.0, True), (1e6, False)])
 def test_gaussian_with_a_penalty_is_ridge_regression(l2, weighted):
     """w = (X̃ᵀWX̃ + l2)⁻¹ X̃ᵀWỹ of centred X and y; the intercept is not penalised."""
     x, y = sample("gaussian")
@@ -530,10 +500,10 @@ def test_a_penalty_on_classes_is_that_of_scikit_learn(one):
     """The same for every class, so that it does not matter which one is compared with."""
     x, y = sample(one)
     expected = LogisticRegression(C=0.5, tol=1e-10, max_iter=10_000).fit(x, y).predict_proba(x)[:, 1:]
-    found = glm(one, l2=2.0).fit(x, y).predict_mean(x).reshape(80, -1)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    actual = glm(one, l2=2.0).fit(x, y).predict_mean(x).reshape(80, -1)
+    np.testing.assert_allclose(actual, expected, atol=1e-6)
     other = glm(one, l2=2.0).fit(x, y.max() - y).predict_mean(x).reshape(80, -1)
-    shares = np.column_stack([1 - found.sum(axis=1), found])
+    shares = np.column_stack([1 - actual.sum(axis=1), actual])
     np.testing.assert_allclose(other, shares[:, ::-1][:, 1:], atol=1e-9)
 
 
@@ -561,8 +531,7 @@ def test_a_penalty_makes_hard_problems_easy():
 
 @pytest.mark.parametrize("level", [0.9, 0.95, 0.999])
 def test_summary_has_wald_intervals_of_the_level(family, level):
-    x, y = sample(family)
-    model = glm(family).fit(x, y)
+    model = fitted(family)
     tables = (model.summary() if level == 0.95 else model.summary(level=level)).tables
     assert len(tables) == (2 if family == "multinomial" else 1)
     law = stats.t(80 - 4) if family == "gaussian" else stats.norm()
@@ -580,17 +549,16 @@ def test_summary_has_wald_intervals_of_the_level(family, level):
         np.testing.assert_allclose(numbers[:, 5], estimate + law.ppf(0.5 + level / 2) * error, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("level", [95, 1.5, -0.5, np.nan])
-def test_a_level_is_a_share(level):
-    model = glm("poisson").fit(*sample("poisson"))
-    with pytest.raises(ValueError, match="level"):
-        model.summary(level=level)
+def test_a_level_is_a_share():
+    for level in (95, 1.5, -0.5, np.nan):
+        with pytest.raises(ValueError, match="level"):
+            fitted("poisson").summary(level=level)
 
 
 def test_errors_are_those_of_the_information(family):
     """Cov = φ (Zᵀ W Z)⁻¹, by numpy, with a″ as textbooks have it."""
     x, y = sample(family)
-    model = glm(family).fit(x, y)
+    model = fitted(family)
     z = np.column_stack([np.ones(80), x])
     mean = np.asarray(model.predict_mean(x)).reshape(80, -1)
     if family in CLASSES:
@@ -643,8 +611,7 @@ def test_summary_of_classes_says_what_is_compared():
 
 
 def test_path_goes_down(family):
-    x, y = sample(family)
-    model = glm(family).fit(x, y)
+    model = fitted(family)
     values = [row[1] for row in model.path_.rows]
     assert all(after <= before + 1e-14 * values[0] for before, after in pairwise(values))  # within rounding
     assert model.inference_.deviance <= 2 * values[-1] * (1 + 1e-12)
@@ -655,7 +622,7 @@ def test_path_goes_down(family):
 
 @pytest.fixture(scope="module")
 def mixed():
-    """Numbers, text and booleans, with holes."""
+    """Numbers, text and booleans, with missing values."""
     rng = np.random.default_rng(5)
     n = 90
     table = pd.DataFrame({"a": rng.uniform(-1, 1, n), "g": rng.choice(list("uvw"), n), "b": rng.random(n) < 0.5})
@@ -670,9 +637,9 @@ def features_by_hand(table):
     return np.column_stack([filled, table["b"], np.isnan(a), g == "v", g == "w", g.isna()]).astype(float)
 
 
-@pytest.mark.parametrize("form", [lambda t: t, pl.from_pandas], ids=["pandas", "polars"])
-def test_text_and_holes_are_indicators(family, mixed, form):
+def test_text_and_missing_values_are_indicators(family, mixed):
     _, y = sample(family, n=90)
+    form = pl.from_pandas if family in CLASSES else pd.DataFrame
     model = glm(family).fit(form(mixed), y)
     assert model.feature_names_ == ("a", "b", "a missing", "g = v", "g = w", "g = missing")
     by_hand = features_by_hand(mixed)
@@ -699,48 +666,34 @@ def test_columns_are_matched_by_name(family, mixed):
         model.predict(mixed[["a", "b"]])
 
 
-@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
-def test_y_may_be_the_name_of_a_column(family, table):
+def test_y_may_be_the_name_of_a_column(family):
     x, y = sample(family)
-    whole = table({"a": x[:, 0], "y": y, "b": x[:, 1], "c": x[:, 2]})
-    model, plain = glm(family).fit(whole, "y"), glm(family).fit(x, y)
-    assert model.feature_names_ == ("a", "b", "c")
-    np.testing.assert_array_equal(model.coef_, plain.coef_)
-    np.testing.assert_array_equal(model.predict(whole), plain.predict(x))
+    for table in (pd.DataFrame, pl.DataFrame):
+        whole = table({"a": x[:, 0], "y": y, "b": x[:, 1], "c": x[:, 2]})
+        model = glm(family).fit(whole, "y")
+        assert model.feature_names_ == ("a", "b", "c")
+        np.testing.assert_array_equal(model.coef_, fitted(family).coef_)
+        np.testing.assert_array_equal(model.predict(whole), fitted(family).predict(x))
+        assert model.score(whole, "y") == pytest.approx(fitted(family).score(x, y), rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        np.asfortranarray,
-        lambda x: np.repeat(x, 2, axis=1)[:, ::2],
-        lambda x: x.astype(np.float32),
-        lambda x: x.tolist(),
-        sp.csr_array,
-        lambda x: pl.DataFrame(x, schema=list("abc")),
-    ],
-    ids=["Fortran", "strided", "float32", "list", "sparse", "polars"],
-)
-def test_the_form_of_the_rows_does_not_matter(family, form):
+def test_the_form_of_the_rows_does_not_matter(family):
     x, y = sample(family)
     x = np.round(x * 256) / 256  # which float32 holds
-    plain, model = glm(family).fit(x, y), glm(family).fit(form(x), y)
-    assert_same_inference(model.inference_, plain.inference_)
-    np.testing.assert_allclose(model.predict_mean(form(x)), plain.predict_mean(x), rtol=1e-9)
+    plain = glm(family).fit(x, y)
+    strided, named = np.repeat(x, 2, axis=1)[:, ::2], pl.DataFrame(x, schema=list("abc"))
+    for form in (np.asfortranarray(x), strided, x.astype(np.float32), x.tolist(), sp.csr_array(x), named):
+        model = glm(family).fit(form, y)
+        assert_same_inference(model.inference_, plain.inference_)
+        np.testing.assert_allclose(model.predict_mean(form), plain.predict_mean(x), rtol=1e-9)
 
 
-@pytest.mark.parametrize("form", [list, tuple, pd.Series, pl.Series])
-def test_the_form_of_y_does_not_matter(family, form):
+def test_the_form_of_y_does_not_matter(family):
     x, y = sample(family)
-    plain, model = glm(family).fit(x, y), glm(family).fit(x, form(y.tolist()))
-    np.testing.assert_array_equal(model.coef_, plain.coef_)
-    assert model.score(x, form(y.tolist())) == plain.score(x, y)
-
-
-def test_a_single_column(family):
-    x, y = sample(family, columns=1)
-    model = glm(family).fit(x, y)
-    assert_score_equations(model, family, x, y)
+    for form in (list, tuple, pd.Series, pl.Series):
+        model = glm(family).fit(x, form(y.tolist()))
+        np.testing.assert_array_equal(model.coef_, fitted(family).coef_)
+        assert model.score(x, form(y.tolist())) == fitted(family).score(x, y)
 
 
 def test_a_table_without_evidence_is_the_intercept_alone(family):
@@ -754,20 +707,8 @@ def test_a_table_without_evidence_is_the_intercept_alone(family):
     overall = np.mean(y[:, np.newaxis] == [1, 2], axis=0) if family == "multinomial" else np.array([np.mean(y)])
     eta = np.atleast_1d(model.intercept_)[np.newaxis]
     np.testing.assert_allclose(textbook_mean(family, eta)[0], overall, rtol=1e-9)
+    np.testing.assert_allclose(model.predict_mean(table).reshape(80, -1), np.tile(overall, (80, 1)), rtol=1e-9)
     assert [row[0] for row in model.summary().tables[0].rows] == ["(intercept)"]
-
-
-def test_rows_without_features_can_be_predicted():
-    """In a process of its own, which must not die of it."""
-    program = """
-import deciban as db, pandas as pd
-table = pd.DataFrame({"hollow": [None] * 4})
-model = db.GeneralizedLinearModel("poisson").fit(table, [1, 2, 3, 6])
-assert [round(v, 9) for v in model.predict(table).tolist()] == [3.0] * 4
-assert abs(model.score(table, [1, 2, 3, 6])) < 1e-9
-"""
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr or f"ended by signal {-ended.returncode}"
 
 
 # Columns that say nothing new ----------------------------------------------------------------------------------------
@@ -780,14 +721,13 @@ def test_a_redundant_column_changes_no_prediction(family):
         model = glm(family).fit(more, y)
     assert model.status_ == "collinear: columns 'a', 'b', 'sum' are combinations of each other"
     assert model.status_ in model.summary().notes
-    less = glm(family).fit(x, y)
-    np.testing.assert_allclose(model.predict_mean(more), less.predict_mean(x), rtol=1e-8)
-    found, plain = model.inference_, less.inference_
-    assert found.undetermined == (1, 2, 3)
-    assert np.isinf(found.standard_errors[:, 1:4]).all()
-    np.testing.assert_allclose(found.standard_errors[:, [0, 4]], plain.standard_errors[:, [0, 3]], rtol=1e-7)
+    np.testing.assert_allclose(model.predict_mean(more), fitted(family).predict_mean(x), rtol=1e-8)
+    inference, plain = model.inference_, fitted(family).inference_
+    assert inference.undetermined == (1, 2, 3)
+    assert np.isinf(inference.standard_errors[:, 1:4]).all()
+    np.testing.assert_allclose(inference.standard_errors[:, [0, 4]], plain.standard_errors[:, [0, 3]], rtol=1e-7)
     for name in ("rank", "deviance", "null_deviance", "dispersion", "residual_df", "aic"):
-        assert getattr(found, name) == pytest.approx(getattr(plain, name), rel=1e-9), name
+        assert getattr(inference, name) == pytest.approx(getattr(plain, name), rel=1e-9), name
     rows = {row[0]: row[1:] for row in model.summary().tables[0].rows}
     assert rows["sum"][1:] == (np.inf, 0.0, 1.0, -np.inf, np.inf)
     assert np.isfinite(rows["c"]).all()
@@ -798,14 +738,14 @@ def test_equal_columns_share_what_one_would_get(family):
     with pytest.warns(db.DecibanWarning, match="collinear"):
         model = glm(family).fit(x[:, [0, 1, 0]], y)
     less = np.atleast_2d(glm(family).fit(x, y).coef_)
-    found = np.atleast_2d(model.coef_)
-    np.testing.assert_allclose(found, np.column_stack([less[:, 0] / 2, less[:, 1], less[:, 0] / 2]), **CLOSE)
+    actual = np.atleast_2d(model.coef_)
+    np.testing.assert_allclose(actual, np.column_stack([less[:, 0] / 2, less[:, 1], less[:, 0] / 2]), **CLOSE)
 
 
 def test_a_constant_column_is_noted_without_a_warning(family):
     x, y = sample(family)
     more = pd.DataFrame({"a": x[:, 0], "same": 5.0, "b": x[:, 1], "c": x[:, 2]})
-    model, less = glm(family).fit(more, y), glm(family).fit(x, y)
+    model, less = glm(family).fit(more, y), fitted(family)
     assert model.status_ == "constant: columns 'same'"
     assert model.status_ in model.summary().notes
     np.testing.assert_allclose(model.predict_mean(more), less.predict_mean(x), rtol=1e-9)
@@ -837,11 +777,17 @@ def test_separable_classes_are_said_and_stay_finite(one):
     assert model.status_ == "separable by: columns 'tell'"
     assert model.status_ in model.summary().notes
     assert model.score(x, y) == 1
-    found = model.inference_
-    for values in (model.coef_, model.intercept_, found.standard_errors, found.p_values, found.intervals(0.9)):
+    inference = model.inference_
+    for values in (
+        model.coef_,
+        model.intercept_,
+        inference.standard_errors,
+        inference.p_values,
+        inference.intervals(0.9),
+    ):
         assert np.isfinite(values).all()
-    assert np.isfinite([found.deviance, found.aic]).all()
-    assert found.deviance < 0.01 * found.null_deviance
+    assert np.isfinite([inference.deviance, inference.aic]).all()
+    assert inference.deviance < 0.01 * inference.null_deviance
 
 
 def test_partly_separable_classes_are_said():
@@ -862,16 +808,8 @@ def test_a_penalty_ends_the_search():
 # y that is no response -----------------------------------------------------------------------------------------------
 
 
-def with_row(y, row, value):
-    y = y.astype(float)
-    y[row] = value
-    return y
-
-
-@pytest.mark.parametrize("by_name", [False, True])
-@pytest.mark.parametrize(
-    ("family", "value", "words"),
-    [
+def test_y_outside_of_the_domain_is_named_by_its_row():
+    for family, value, words in [
         ("poisson", -1, "y, row 7: -1 is not a count"),
         ("exponential", 0, "y, row 7: 0 must be above 0"),
         ("exponential", -2.5, "y, row 7: -2.5 must be above 0"),
@@ -879,14 +817,12 @@ def with_row(y, row, value):
         ("poisson", np.nan, "y, row 7: nan is missing"),
         ("exponential", np.nan, "y, row 7: nan is missing"),
         ("gaussian", np.inf, "y, row 7: inf is missing or infinite"),
-    ],
-)
-def test_y_outside_of_the_domain_is_named_by_its_row(family, value, words, by_name):
-    x, y = sample(family)
-    y = with_row(y, 7, value)
-    table = pd.DataFrame(x, columns=list("abc")).assign(y=y)
-    with pytest.raises(db.DecibanError, match=words):
-        glm(family).fit(*((table, "y") if by_name else (x, y)))
+    ]:
+        x, y = sample(family)
+        y = np.where(np.arange(80) == 7, value, y.astype(float))
+        for rows, target in ((x, y), (pd.DataFrame(x, columns=list("abc")).assign(y=y), "y")):
+            with pytest.raises(db.DecibanError, match=words):
+                glm(family).fit(rows, target)
 
 
 @pytest.mark.parametrize("one", CLASSES)
@@ -895,7 +831,7 @@ def test_a_missing_class_is_named_by_its_row(one):
         glm(one).fit([[0], [1], [2], [3]], ["a", "b", None, "c" if one == "multinomial" else "a"])
 
 
-def test_a_hole_in_y_is_named_by_its_row(number_family):
+def test_a_missing_y_is_named_by_its_row(number_family):
     for y in ([1, 2, None, 3], pd.Series([1, 2, None, 3], dtype="Int64"), pl.Series([1, 2, None, 3])):
         with pytest.raises(db.DecibanError, match="y, row 2"):
             glm(number_family).fit([[0], [1], [2], [3]], y)
@@ -928,20 +864,12 @@ def test_numbers_of_rows_must_agree(family):
         glm(family).fit(x, y[:79])
     with pytest.raises(ValueError, match="requires y"):
         glm(family).fit(x)
-
-
-@pytest.mark.parametrize("form", [np.array, list], ids=["array", "list"])
-def test_y_has_one_column(family, form):
-    x, y = sample(family)
-    with pytest.raises(db.DecibanError, match="y should be a 1d array"):
-        glm(family).fit(x, form(np.column_stack([y, y]).tolist()))
-
-
-def test_no_rows_are_no_evidence(family):
-    with pytest.raises(ValueError, match=r"0 sample|no rows"):
-        glm(family).fit(np.empty((0, 2)), [])
-    with pytest.raises(ValueError, match=r"0 sample|no rows"):
-        glm(family).fit(pd.DataFrame({"a": np.empty(0)}), [])
+    for two in (np.column_stack([y, y]), np.column_stack([y, y]).tolist()):
+        with pytest.raises(db.DecibanError, match="y should be a 1d array"):
+            glm(family).fit(x, two)
+    for nothing in (np.empty((0, 2)), pd.DataFrame({"a": np.empty(0)})):
+        with pytest.raises(ValueError, match=r"0 sample|no rows"):
+            glm(family).fit(nothing, [])
 
 
 def test_settings_are_checked():
@@ -974,8 +902,8 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(family):
     np.testing.assert_array_equal(model.predict(x), before)
 
 
-def test_asking_before_the_fit_is_an_error(family):
-    model, (x, y) = glm(family), sample(family)
+def test_asking_before_the_fit_is_an_error():
+    model, (x, y) = glm("poisson"), sample("poisson")
     for ask in (
         lambda: model.predict(x),
         lambda: model.predict_mean(x),
@@ -1010,8 +938,15 @@ def test_a_group_without_events_has_a_rate_near_0():
     """Its coefficient has no end; everything stays finite, and the other groups are fitted."""
     table = pd.DataFrame({"g": list("uuuvvvwww")})
     model = quiet("poisson", table, [2, 4, 3, 0, 0, 0, 1, 0, 1])
-    found = model.inference_
-    for values in (found.estimates, found.covariance, found.p_values, found.deviance, found.null_deviance, found.aic):
+    inference = model.inference_
+    for values in (
+        inference.estimates,
+        inference.covariance,
+        inference.p_values,
+        inference.deviance,
+        inference.null_deviance,
+        inference.aic,
+    ):
         assert np.isfinite(values).all()
     rates = model.predict(table)[::3]
     np.testing.assert_allclose(rates[[0, 2]], [3, 2 / 3], rtol=1e-6)
@@ -1070,20 +1005,19 @@ def test_a_prediction_outside_of_the_domain_is_infinite_with_a_warning():
     model = glm("exponential").fit([[0.0], [1.0], [2.0], [3.0]], [4.0, 1.0, 0.5, 0.4])
     edge = -model.intercept_ / model.coef_[0]  # η = 0
     with pytest.warns(db.DecibanWarning, match="outside the response's domain"):
-        found = model.predict([[edge - 1.0], [edge - 1e6], [1.0]])
-    assert np.isposinf(found[:2]).all()
-    assert found[2] == pytest.approx(-1 / (model.coef_[0] + model.intercept_), rel=1e-12)
+        predicted = model.predict([[edge - 1.0], [edge - 1e6], [1.0]])
+    assert np.isposinf(predicted[:2]).all()
+    assert predicted[2] == pytest.approx(-1 / (model.coef_[0] + model.intercept_), rel=1e-12)
     with pytest.warns(db.DecibanWarning, match="outside the response's domain"):
         assert np.isposinf(model.predict_mean([[edge - 1.0]])).all()
     assert np.isfinite(model.predict([[1.0]])).all()
 
 
 def test_a_prediction_beyond_all_numbers_is_infinite_with_a_warning():
-    x, y = sample("poisson")
-    model = glm("poisson").fit(x, y)
+    model = fitted("poisson")
     with pytest.warns(db.DecibanWarning) as caught:
-        found = model.predict([1e6 * np.sign(model.coef_), -1e6 * np.sign(model.coef_)])
-    assert found.tolist() == [np.inf, 0.0]
+        predicted = model.predict([1e6 * np.sign(model.coef_), -1e6 * np.sign(model.coef_)])
+    assert predicted.tolist() == [np.inf, 0.0]
     assert all(w.category is db.DecibanWarning for w in caught)
 
 
@@ -1091,10 +1025,9 @@ def test_a_prediction_beyond_all_numbers_is_infinite_with_a_warning():
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-13, 1e-10])
-@pytest.mark.parametrize("seed", range(3))
-def test_a_gaussian_fit_without_error_is_ok(seed, noise):
+def test_a_gaussian_fit_without_error_is_ok(noise):
     """What is left is rounding, or next to it: nothing to warn of."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     x = rng.normal(size=(30, 2))
     y = 2.0 + x @ [1.0, 3.0] + noise * rng.normal(size=30)
     model = glm("gaussian").fit(x, y)
@@ -1155,16 +1088,16 @@ def test_one_row_is_its_own_mean(number_family):
 # Units and distances -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("units", [(1e12, 1e-12, 1.0), (1e-12, 1e12, 1e12), (1e-100, 1e100, 1e-12)], ids=str)
-def test_units_of_columns_scale_their_coefficients(family, units):
+def test_units_of_columns_scale_their_coefficients(family):
     x, y = sample(family)
-    units = np.array(units)
-    plain, model = glm(family).fit(x, y), glm(family).fit(x * units, y)
-    assert model.status_ == "ok"
-    np.testing.assert_allclose(model.coef_ * units, plain.coef_, rtol=1e-8)
-    errors = model.inference_.standard_errors * np.append(1.0, units)
-    np.testing.assert_allclose(errors, plain.inference_.standard_errors, rtol=1e-8)
-    np.testing.assert_allclose(model.predict_mean(x * units), plain.predict_mean(x), rtol=1e-8)
+    plain = fitted(family)
+    for units in np.array([(1e12, 1e-12, 1.0), (1e-12, 1e12, 1e12), (1e-100, 1e100, 1e-12)]):
+        model = glm(family).fit(x * units, y)
+        assert model.status_ == "ok"
+        np.testing.assert_allclose(model.coef_ * units, plain.coef_, rtol=1e-8)
+        errors = model.inference_.standard_errors * np.append(1.0, units)
+        np.testing.assert_allclose(errors, plain.inference_.standard_errors, rtol=1e-8)
+        np.testing.assert_allclose(model.predict_mean(x * units), plain.predict_mean(x), rtol=1e-8)
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1e200])
@@ -1238,27 +1171,6 @@ def test_every_response_bears_columns_far_from_zero(family):
 
 
 # scikit-learn --------------------------------------------------------------------------------------------------------
-
-
-def test_it_is_what_it_predicts(family):
-    assert is_classifier(glm(family)) == (family in CLASSES)
-    assert is_regressor(glm(family)) == (family in NUMBERS)
-
-
-def test_clone_keeps_the_settings_and_not_the_fit(family):
-    model = glm(family, l2=0.5, tol=1e-9, max_iter=50).fit(*sample(family))
-    copy = clone(model)
-    assert copy.get_params() == {"family": family, "l2": 0.5, "tol": 1e-9, "max_iter": 50} == model.get_params()
-    assert not hasattr(copy, "predictor_")
-
-
-def test_pickle_keeps_every_bit(family, mixed):
-    _, y = sample(family, n=90)
-    model = glm(family).fit(mixed, y)
-    copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(copy.predict_mean(mixed), model.predict_mean(mixed))
-    np.testing.assert_array_equal(copy.predict(mixed), model.predict(mixed))
-    assert str(copy.summary()) == str(model.summary())
 
 
 def test_a_new_fit_forgets_the_old_one():

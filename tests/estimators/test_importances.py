@@ -44,15 +44,15 @@ FITTED = {name: model.fit(X, Y) for name, model in MODELS.items()}
 
 def expected(model, X, y, weights=None):
     """Mean |decibans| for the true class against the mean of the others, from explain()."""
-    found = model.explain(X)
+    explanation = model.explain(X)
     label = np.searchsorted(model.classes_, y)
-    told = []
+    listed = []
     for name in X.columns:
-        nats = found.nats[:, found.names.index(name)]
+        nats = explanation.nats[:, explanation.names.index(name)]
         own = nats[np.arange(len(y)), label]
         others = (nats.sum(axis=1) - own) / (nats.shape[1] - 1)
-        told.append(np.average(np.abs(own - others), weights=weights) * DECIBANS)
-    return told
+        listed.append(np.average(np.abs(own - others), weights=weights) * DECIBANS)
+    return listed
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -69,7 +69,7 @@ def test_summary_and_report_rank_columns_alike(name):
     ranked = model.column_evidence_
     assert [row[0] for row in ranked.rows] == order
     assert [row[1] for row in ranked.rows] == sorted(model.feature_importances_, reverse=True)
-    assert any(found == ranked for found in model.summary().tables)
+    assert any(actual == ranked for actual in model.summary().tables)
     report = model.report(X[:60], Y[:60])
     assert [part["name"] for part in report.figures["evidence"]["ranking"]] == order
     np.testing.assert_allclose(
@@ -183,20 +183,20 @@ def test_scikit_learn_selects_features_by_them():
 def test_documents_are_one_feature():
     texts = ["buy pills", "see you", "buy now", "you and me"] * 5
     for model in (db.NaiveBayes(db.families.Text()), db.EvidenceClassifier()):
-        found = model.fit(texts, [1, 0, 1, 0] * 5)
-        told = np.abs(found.explain(texts).decibans(1, 0)[:, 1:])
-        assert found.feature_importances_.shape == (1,)
-        assert 0 < found.feature_importances_[0] <= told.sum(axis=1).mean() + 1e-9
+        fitted = model.fit(texts, [1, 0, 1, 0] * 5)
+        listed = np.abs(fitted.explain(texts).decibans(1, 0)[:, 1:])
+        assert fitted.feature_importances_.shape == (1,)
+        assert 0 < fitted.feature_importances_[0] <= listed.sum(axis=1).mean() + 1e-9
 
 
 def test_sparse_rows_have_an_importance_for_each_word():
     counts = sp.csr_array(np.random.default_rng(3).poisson(0.4 + (np.arange(30) % 3 == 0), (60, 30)))
     y = np.arange(60) % 2
     for model in (db.NaiveBayes(), db.EvidenceClassifier()):
-        found = model.fit(counts, y)
-        nats = found.explain(counts).nats[:, 1:31]
-        told = np.abs(nats[:, :, 1] - nats[:, :, 0]).mean(axis=0) * DECIBANS
-        np.testing.assert_allclose(found.feature_importances_, told, rtol=1e-9, atol=1e-12)
+        fitted = model.fit(counts, y)
+        nats = fitted.explain(counts).nats[:, 1:31]
+        listed = np.abs(nats[:, :, 1] - nats[:, :, 0]).mean(axis=0) * DECIBANS
+        np.testing.assert_allclose(fitted.feature_importances_, listed, rtol=1e-9, atol=1e-12)
 
 
 def test_models_that_saw_no_rows_have_none():

@@ -78,11 +78,11 @@ def assert_left_out_is_refitted(model, x, y, weights=None):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", db.DecibanWarning)
         model.fit(x, y, weights)
-        found = left_out(model, x, y, weights)
+        left_out_proba = left_out(model, x, y, weights)
     if weights is not None and not weights.all():
         kept = np.flatnonzero(weights)
         x, y, weights = (x.iloc if hasattr(x, "iloc") else x)[kept], y[kept], weights[kept]
-    np.testing.assert_allclose(found, refits(model, x, y, weights), rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(left_out_proba, refits(model, x, y, weights), rtol=1e-9, atol=1e-10)
 
 
 def prior_of(draw, y, w=None):
@@ -94,7 +94,7 @@ def prior_of(draw, y, w=None):
 @st.composite
 def labels(draw, rng):
     """Two or three classes of two rows or more, and maybe one of a single row."""
-    sizes = draw(st.lists(st.integers(2, 5), min_size=2, max_size=3))
+    sizes = draw(st.lists(st.integers(2, 4), min_size=2, max_size=3))
     y = [c for c, n in zip("abc", sizes, strict=False) for _ in range(n)] + ["z"] * draw(st.booleans())
     return rng.permutation(np.array(y))
 
@@ -105,10 +105,10 @@ def cases(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     y = draw(labels(rng))
     n = len(y)
-    holes = draw(st.sampled_from([0.0, 0.2]))
+    share = draw(st.sampled_from([0.0, 0.2]))
 
     def missing():
-        return rng.random(n) < holes
+        return rng.random(n) < share
 
     text = np.where(missing(), None, rng.choice(["red", "blue", "green", "grey"], n).astype(object))
     flag = np.where(missing(), None, (rng.random(n) < 0.5).astype(object))
@@ -148,14 +148,14 @@ def cases(draw):
     return model, table, y, w
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(case=cases())
 def test_leaving_a_row_out_of_a_mixed_table_is_a_refit_without_it(case):
     assert_left_out_is_refitted(*case)
 
 
 @pytest.mark.parametrize("family", [*OF_NUMBERS, *OF_COUNTS, fam.Bernoulli(), *OF_PAIRS], ids=str)
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_one_family_reads_all_columns(family, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
@@ -170,7 +170,7 @@ def test_one_family_reads_all_columns(family, data):
 
 
 @pytest.mark.parametrize("family", [fam.Multinomial(), fam.Bernoulli(), fam.Poisson()], ids=str)
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_sparse_rows(family, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
@@ -221,14 +221,16 @@ def test_columns_are_found_by_name():
 
 
 def test_the_evaluation_is_that_of_the_refits():
-    found = db.NaiveBayes().fit(X, Y, W).leave_one_out(X, Y, W)
+    evaluation = db.NaiveBayes().fit(X, Y, W).leave_one_out(X, Y, W)
     kept = np.flatnonzero(W)
     proba = refits(db.NaiveBayes(), X.iloc[kept], Y[kept], W[kept])
-    assert found.classes == ("no", "perhaps", "yes")
-    assert found.rows == W.sum()
-    assert found.log_loss == pytest.approx(log_loss(Y[kept], proba, sample_weight=W[kept]), rel=1e-10)
+    assert evaluation.classes == ("no", "perhaps", "yes")
+    assert evaluation.rows == W.sum()
+    assert evaluation.log_loss == pytest.approx(log_loss(Y[kept], proba, sample_weight=W[kept]), rel=1e-10)
     guesses = np.unique(Y)[proba.argmax(axis=1)]
-    np.testing.assert_allclose(found.confusion, confusion_matrix(Y[kept], guesses, sample_weight=W[kept]), rtol=1e-12)
+    np.testing.assert_allclose(
+        evaluation.confusion, confusion_matrix(Y[kept], guesses, sample_weight=W[kept]), rtol=1e-12
+    )
 
 
 def test_some_of_the_rows_are_judged_as_among_all():
@@ -329,9 +331,10 @@ def test_not_fitted_or_forgotten():
         db.NaiveBayes().fit(X[:1], Y[:1]).leave_one_out(X[:1], Y[:1])
 
 
-@pytest.mark.parametrize(
-    ("x", "y", "w", "message"),
-    [
+def test_mistakes_are_explained():
+    model = db.NaiveBayes().fit(X, Y)
+    infinite = X.assign(size=np.where(np.arange(N) == 4, np.inf, X["size"]))
+    for x, y, w, message in [
         (X, Y[:3], None, "inconsistent numbers of samples"),
         (X[:0], Y[:0], None, "no rows"),
         (X, Y, np.ones(3), "Sample weights must be 1D"),
@@ -339,39 +342,26 @@ def test_not_fitted_or_forgotten():
         (X.drop(columns="size"), Y, None, "size"),
         (TABLE, "species", None, "no column 'species'"),
         (X, None, None, "requires y"),
-    ],
-    ids=["labels", "no rows", "weights", "negative", "columns", "label name", "no labels"],
-)
-def test_mistakes_are_explained(x, y, w, message):
-    with pytest.raises(ValueError, match=message):
-        db.NaiveBayes().fit(X, Y).leave_one_out(x, y, w)
+        (infinite, Y, None, "column 'size', row 4: inf is infinite"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.leave_one_out(x, y, w)
 
 
-def test_an_infinite_cell_is_named():
-    model = db.NaiveBayes().fit(X, Y)
-    bad = X.copy()
-    bad.loc[4, "size"] = np.inf
-    with pytest.raises(db.DecibanError, match="column 'size', row 4: inf is infinite"):
-        model.leave_one_out(bad, Y)
-
-
-@pytest.mark.parametrize(
-    "family", [fam.Gaussian(), fam.Exponential(), fam.Poisson(), fam.Uniform(), fam.Binned(), OF_PAIRS[0]], ids=str
-)
 @pytest.mark.parametrize("weights", [None, np.ones(8)], ids=["plain", "weighted"])
-def test_an_infinite_cell_is_named_by_every_family(family, weights):
+def test_an_infinite_cell_is_named_by_every_family(weights):
     x = np.array([[1.0, 2.0], [np.nan, 3.0], [4.0, 5.0], [2.0, 1.0], [3.0, 3.0], [1.0, 6.0], [2.0, 2.0], [5.0, 1.0]])
     y = [0, 1] * 4
-    model = db.NaiveBayes(family).fit(x, y, weights)
     bad = x.copy()
     bad[4, 1] = np.inf
-    with pytest.raises(db.DecibanError, match="column 1, row 4: inf"):
-        model.leave_one_out(bad, y, weights)
+    for family in (fam.Gaussian(), fam.Exponential(), fam.Poisson(), fam.Uniform(), fam.Binned(), OF_PAIRS[0]):
+        model = db.NaiveBayes(family).fit(x, y, weights)
+        with pytest.raises(db.DecibanError, match="column 1, row 4: inf"):
+            model.leave_one_out(bad, y, weights)
 
 
-@pytest.mark.parametrize("family", [fam.Gaussian(), fam.Categorical(), fam.Binned()], ids=str)
-def test_a_value_never_learned_cannot_be_left_out(family):
-    x = np.array([[1.0], [2.0], [4.0], [3.0], [2.0], [1.0]])
-    model = db.NaiveBayes(family).fit(x, [0, 1, 0, 1, 0, 1])
-    with pytest.raises(db.NegativeEvidence):
-        model.leave_one_out([[-500.0]], [0])
+def test_a_value_never_learned_cannot_be_left_out():
+    for family in (fam.Gaussian(), fam.Categorical(), fam.Binned()):
+        model = db.NaiveBayes(family).fit([[1.0], [2.0], [4.0], [3.0], [2.0], [1.0]], [0, 1, 0, 1, 0, 1])
+        with pytest.raises(db.NegativeEvidence):
+            model.leave_one_out([[-500.0]], [0])

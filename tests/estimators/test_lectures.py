@@ -118,8 +118,8 @@ def evade_joint(label):
 
 def cells(model, title):
     """{class: {column of the table: number}} of one table of the summary."""
-    found = next(t for t in model.summary().tables if t.title.startswith(title))
-    return {row[0]: dict(zip(found.header[1:], row[1:], strict=True)) for row in found.rows}
+    actual = next(t for t in model.summary().tables if t.title.startswith(title))
+    return {row[0]: dict(zip(actual.header[1:], row[1:], strict=True)) for row in actual.rows}
 
 
 def test_evade_joints_are_those_of_30_digit_arithmetic(evade, table):

@@ -1,6 +1,6 @@
 """Linear models equal those of R's glm, nnet and brglm2, whose numbers are in tests/references/linear.json.
 
-Tables go in as they are: text, holes and all.
+Tables go in as they are: text, missing values and all.
 """
 
 import json
@@ -71,24 +71,24 @@ def whole_table(name):
 
 
 class Reference:
-    """What R found, its table, and the place of each of its coefficients among ours."""
+    """What R actual, its table, and the place of each of its coefficients among ours."""
 
     def __init__(self, kind, name):
         self.kind, self.name = kind, name
-        self.found = REFERENCES[kind][name]
+        self.expected = REFERENCES[kind][name]
         self.response = RESPONSE[name]
         whole = whole_table(name)
-        used = {column for column, _ in self.found["terms"]}
+        used = {column for column, _ in self.expected["terms"]}
         self.table = whole[[column for column in whole.columns if column in used | {self.response}]]
         self.weights = whole["Freq"].to_numpy() if name == "housing" else None
         self.exposure = whole["Holders"].to_numpy() if name == "insurance" else None
-        self.several = len(self.found.get("classes", ())) > 2
+        self.several = len(self.expected.get("classes", ())) > 2
         self.sign = -1.0 if kind == "exponential" else 1.0  # R's η is 1/μ there, the natural parameter is −1/μ
 
     @property
     def features(self):
         """What we call R's columns, the intercept apart."""
-        return [f"{column} = {level}" if level else column for column, level in self.found["terms"][1:]]
+        return [f"{column} = {level}" if level else column for column, level in self.expected["terms"][1:]]
 
     def places(self, names):
         """Of R's coefficients in (intercept, *names); every one of ours is among them."""
@@ -98,7 +98,7 @@ class Reference:
 
     def of(self, key):
         """(m, 1 + p)."""
-        return np.atleast_2d(np.array(self.found[key], dtype=float))
+        return np.atleast_2d(np.array(self.expected[key], dtype=float))
 
 
 def each(*kinds):
@@ -109,28 +109,28 @@ def each(*kinds):
 def fitted_classes(model, reference):
     """(m, 1 + p) coefficients in R's order, of every class against the first."""
     model.fit(reference.table, reference.response, sample_weight=reference.weights)
-    assert model.classes_.tolist() == reference.found["classes"]
-    found = np.hstack([model.intercept_[:, np.newaxis], model.coef_])
-    if len(found) > 1:
-        found = found[1:] - found[0]
-    return found[:, reference.places(model.feature_names_)]
+    assert model.classes_.tolist() == reference.expected["classes"]
+    actual = np.hstack([model.intercept_[:, np.newaxis], model.coef_])
+    if len(actual) > 1:
+        actual = actual[1:] - actual[0]
+    return actual[:, reference.places(model.feature_names_)]
 
 
 def same_inference(model, reference):
-    found = model.inference_
+    actual = model.inference_
     places = reference.places(model.feature_names_)
     for ours, theirs, sign in [
-        (found.estimates, "coefficients", reference.sign),
-        (found.standard_errors, "standard_errors", 1.0),
-        (found.statistics, "statistics", reference.sign),
-        (found.p_values, "p_values", 1.0),
+        (actual.estimates, "coefficients", reference.sign),
+        (actual.standard_errors, "standard_errors", 1.0),
+        (actual.statistics, "statistics", reference.sign),
+        (actual.p_values, "p_values", 1.0),
     ]:
         np.testing.assert_allclose(sign * ours[:, places], reference.of(theirs), rtol=CLOSE, err_msg=theirs)
     for key in ("deviance", "null_deviance", "log_likelihood", "aic", "residual_df"):
-        assert getattr(found, key) == pytest.approx(reference.found[key], rel=CLOSE), key
-    assert found.dispersion == pytest.approx(reference.found.get("dispersion", 1.0), rel=CLOSE)
-    assert found.n == reference.found["observations"]
-    assert found.by_t == (reference.kind == "gaussian")
+        assert getattr(actual, key) == pytest.approx(reference.expected[key], rel=CLOSE), key
+    assert actual.dispersion == pytest.approx(reference.expected.get("dispersion", 1.0), rel=CLOSE)
+    assert actual.n == reference.expected["observations"]
+    assert actual.by_t == (reference.kind == "gaussian")
     assert model.status_ == "ok"
 
 
@@ -160,7 +160,7 @@ def test_intervals_are_estimates_and_quantiles_times_errors(kind, name):
     model = db.GeneralizedLinearModel(KINDS[kind])
     model.fit(reference.table, reference.response, sample_weight=reference.weights, **exposure)
     low, high = np.moveaxis(model.inference_.intervals(0.95)[:, reference.places(model.feature_names_)], 2, 0)
-    law = stats.t(reference.found["residual_df"]) if kind == "gaussian" else stats.norm
+    law = stats.t(reference.expected["residual_df"]) if kind == "gaussian" else stats.norm
     half = law.ppf(0.975) * reference.of("standard_errors")
     middle = reference.sign * reference.of("coefficients")
     np.testing.assert_allclose(low, middle - half, rtol=1e-5, atol=1e-5 * half.min())
@@ -208,9 +208,9 @@ def test_table_of_any_library_gives_the_same(name):
 @pytest.mark.parametrize("model", [db.LogisticRegression(), db.SoftmaxRegression()], ids=str)
 def test_classifier_is_that_of_r(kind, name, model):
     reference = Reference(kind, name)
-    found = fitted_classes(model, reference)
-    np.testing.assert_allclose(found, reference.of("coefficients"), rtol=CLOSE)
-    assert model.objective_ == pytest.approx(-reference.found["log_likelihood"], rel=1e-9)
+    actual = fitted_classes(model, reference)
+    np.testing.assert_allclose(actual, reference.of("coefficients"), rtol=CLOSE)
+    assert model.objective_ == pytest.approx(-reference.expected["log_likelihood"], rel=1e-9)
     assert model.status_ == "ok"
     assert model.n_parameters_ == reference.of("coefficients").size
 
@@ -218,15 +218,15 @@ def test_classifier_is_that_of_r(kind, name, model):
 @each("binomial", "multinomial")
 def test_classifier_gets_there_from_the_twin_of_a_gaussian_too(kind, name):
     reference = Reference(kind, name)
-    found = fitted_classes(db.LogisticRegression(init="generative"), reference)
-    np.testing.assert_allclose(found, reference.of("coefficients"), rtol=CLOSE)
+    actual = fitted_classes(db.LogisticRegression(init="generative"), reference)
+    np.testing.assert_allclose(actual, reference.of("coefficients"), rtol=CLOSE)
 
 
 @pytest.mark.parametrize(("kind", "name"), [("binomial", "pima"), ("binomial", "heart_c"), ("multinomial", "wine")])
 def test_gradient_descent_gets_there_too(kind, name):
     reference = Reference(kind, name)
-    found = fitted_classes(db.LogisticRegression(solver="gradient", max_iter=100_000), reference)
-    np.testing.assert_allclose(found, reference.of("coefficients"), rtol=CLOSE)
+    actual = fitted_classes(db.LogisticRegression(solver="gradient", max_iter=100_000), reference)
+    np.testing.assert_allclose(actual, reference.of("coefficients"), rtol=CLOSE)
 
 
 @each("firth", "firth_multinomial")
@@ -234,13 +234,13 @@ def test_gradient_descent_gets_there_too(kind, name):
 def test_firths_estimates_are_those_of_brglm2(kind, name, kind_of_model):
     reference = Reference(kind, name)
     model = kind_of_model(firth=True)
-    found = fitted_classes(model, reference)
-    np.testing.assert_allclose(found, reference.of("coefficients"), rtol=CLOSE)
+    actual = fitted_classes(model, reference)
+    np.testing.assert_allclose(actual, reference.of("coefficients"), rtol=CLOSE)
     assert model.status_ == "ok"
     rows, labels = reference.table.drop(columns=reference.response), reference.table[reference.response]
     of_label = np.searchsorted(model.classes_, labels.to_numpy().astype(str))
     likelihood = model.predict_log_proba(rows)[np.arange(len(rows)), of_label].sum()
-    assert likelihood == pytest.approx(reference.found["log_likelihood"], rel=CLOSE)
+    assert likelihood == pytest.approx(reference.expected["log_likelihood"], rel=CLOSE)
 
 
 def test_holes_have_the_names_that_r_gave_them():
@@ -258,7 +258,7 @@ def test_holes_have_the_names_that_r_gave_them():
 def indicators(reference):
     """R's columns by hand, for who takes no text."""
     table = reference.table
-    columns = [table[c] == level if level else table[c] for c, level in reference.found["terms"][1:]]
+    columns = [table[c] == level if level else table[c] for c, level in reference.expected["terms"][1:]]
     return np.column_stack(columns).astype(float)
 
 

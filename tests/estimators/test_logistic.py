@@ -1,7 +1,8 @@
 """LogisticRegression and SoftmaxRegression: the maximum, whatever way the rows come, and a word where there is none."""
 
 import warnings
-from itertools import pairwise
+from functools import cache
+from itertools import cycle, pairwise
 
 import numpy as np
 import pandas as pd
@@ -23,12 +24,25 @@ KINDS = [db.LogisticRegression, db.SoftmaxRegression]
 TABLES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 
 
-def drawn(n=300, p=3, classes=2, seed=0, strength=1.5):
-    """Classes from a softmax, which no plane separates."""
+@cache
+def drawn(n=200, p=3, classes=2, seed=0, strength=1.5):
+    """Classes from a softmax, which no plane separates; not to be changed."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, p))
     w = rng.normal(size=(classes, p)) * strength
     return x, np.argmax(x @ w.T + rng.gumbel(size=(n, classes)), axis=1)
+
+
+@cache
+def penalised(classes):
+    """A fit of the drawn rows, not to be changed."""
+    return db.LogisticRegression(l2=1.0).fit(*drawn(classes=classes))
+
+
+@cache
+def plain(classes):
+    """The same without a penalty."""
+    return db.LogisticRegression().fit(*drawn(classes=classes))
 
 
 def theirs(x, y, l2=1.0, weights=None):
@@ -60,18 +74,9 @@ def classes(request):
 # The same as scikit-learn ------------------------------------------------------------------------------------------
 
 
-SETS = {
-    "iris": load_iris,
-    "wine": load_wine,
-    "breast_cancer": load_breast_cancer,
-    "digits": load_digits,
-}
-
-
-@pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer"])
-@pytest.mark.parametrize("l2", [0.01, 1.0, 100.0])
-def test_penalised_fit_is_that_of_scikit_learn(name, l2):
-    x, y = SETS[name](return_X_y=True)
+@pytest.mark.parametrize(("load", "l2"), [(load_iris, 0.01), (load_wine, 100.0), (load_breast_cancer, 1.0)])
+def test_penalised_fit_is_that_of_scikit_learn(load, l2):
+    x, y = load(return_X_y=True)
     model = db.LogisticRegression(l2=l2).fit(x, y)
     same_coefficients(model, theirs(x, y, l2), share=1e-7)
     assert model.objective_ == pytest.approx(objective(model, x, y, l2), rel=1e-12)
@@ -119,27 +124,21 @@ LAYOUTS = {
     "coo": sp.coo_array,
     "csr of float32": lambda x: sp.csr_array(x.astype(np.float32)),
     "lists": lambda x: x.tolist(),
-    "read only": lambda x: _read_only(x),
+    "read only": lambda x: np.frombuffer(x.tobytes()).reshape(x.shape),
 }
 
 
-def _read_only(x):
-    x = x.copy()
-    x.flags.writeable = False
-    return x
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("weighted", [False, True])
-def test_layout_of_the_rows_does_not_matter(layout, weighted, classes):
+def test_layout_of_the_rows_does_not_matter(classes):
     x, y = drawn(classes=classes)
     x = np.round(3 * x)  # whole numbers, which every type holds
-    weights = np.random.default_rng(1).uniform(0.1, 3.0, len(y)) if weighted else None
-    model = db.LogisticRegression(l2=1.0).fit(LAYOUTS[layout](x), y, sample_weight=weights)
-    other = theirs(x, y, weights=weights)
-    same_coefficients(model, other)
-    for form in (layout, "dense"):
-        np.testing.assert_allclose(model.predict_proba(LAYOUTS[form](x)), other.predict_proba(x), rtol=1e-6)
+    some = np.random.default_rng(1).uniform(0.1, 3.0, len(y))
+    others = [(weights, theirs(x, y, weights=weights)) for weights in (None, some)]
+    for (layout, form), (weights, other) in zip(LAYOUTS.items(), cycle(others), strict=False):
+        model = db.LogisticRegression(l2=1.0).fit(form(x), y, sample_weight=weights)
+        same_coefficients(model, other)
+        for rows in (form(x), x):
+            proba = model.predict_proba(rows)
+            np.testing.assert_allclose(proba, other.predict_proba(x), rtol=1e-6, err_msg=layout)
 
 
 @pytest.mark.parametrize("form", [lambda x: x, sp.csr_array], ids=["dense", "sparse"])
@@ -209,8 +208,7 @@ def test_gradient_descent_converges_linearly(classes):
     assert (np.diff(values) <= 1e-12 * values[0]).all()
 
 
-@pytest.mark.parametrize("l2", [0.0, 1.0])
-@pytest.mark.parametrize("form", [lambda x: x, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize(("l2", "form"), [(0.0, np.asarray), (1.0, sp.csr_array)], ids=["dense", "sparse"])
 def test_every_way_down_ends_at_the_same_place(classes, l2, form):
     x, y = drawn(classes=classes)
     x = x * [1.0, 100.0, 0.01] + [0.0, 5.0, -0.02]
@@ -226,12 +224,12 @@ def test_every_way_down_ends_at_the_same_place(classes, l2, form):
 
 @pytest.mark.parametrize("solver", ["newton", "gradient"])
 def test_the_generative_start_saves_steps_on_gaussian_data(classes, solver):
-    """There the twin is already near: in every one of ten samples."""
-    for seed in range(10):
+    """There the twin is already near: in every one of four samples."""
+    for seed in range(4):
         rng = np.random.default_rng(seed)
-        y = np.arange(900) % classes
+        y = np.arange(600) % classes
         root = np.eye(4) + 0.15 * rng.normal(size=(4, 4))
-        x = (rng.normal(size=(900, 4)) + 0.8 * rng.normal(size=(classes, 4))[y]) @ root
+        x = (rng.normal(size=(600, 4)) + 0.8 * rng.normal(size=(classes, 4))[y]) @ root
         settings = {"solver": solver, "max_iter": 100_000, "tol": 1e-16 if solver == "newton" else 1e-20}
         zero, generative = (db.LogisticRegression(init=init, **settings).fit(x, y) for init in ("zero", "generative"))
         assert generative.n_iter_ < zero.n_iter_
@@ -255,8 +253,8 @@ def test_a_start_that_does_not_exist_is_none(classes):
     with pytest.warns(db.DecibanWarning, match="collinear"):
         model = db.LogisticRegression(init="generative").fit(x, y)
     with pytest.warns(db.DecibanWarning, match="collinear"):
-        plain = db.LogisticRegression().fit(x, y)
-    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=CLOSE)
+        other = db.LogisticRegression().fit(x, y)
+    np.testing.assert_allclose(model.coef_, other.coef_, rtol=CLOSE)
 
 
 def test_a_fit_cut_short_says_so(classes):
@@ -275,9 +273,9 @@ def test_tol_says_how_close(classes):
     best = db.LogisticRegression(tol=1e-18).fit(x, y).objective_
     for tol in (1e-2, 1e-4, 1e-8):
         for solver in ("newton", "gradient"):
-            found = db.LogisticRegression(tol=tol, solver=solver).fit(x, y)
-            assert found.objective_ - best < (tol if solver == "newton" else 1e3 * tol) * best
-            assert found.status_ == "ok"
+            fitted = db.LogisticRegression(tol=tol, solver=solver).fit(x, y)
+            assert fitted.objective_ - best < (tol if solver == "newton" else 1e3 * tol) * best
+            assert fitted.status_ == "ok"
 
 
 # No maximum --------------------------------------------------------------------------------------------------------
@@ -299,9 +297,18 @@ def separable(classes, n=200, seed=0):
     )
 
 
-@pytest.mark.parametrize("settings", [{}, {"init": "generative"}, {"solver": "gradient"}], ids=str)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("form", [lambda x: x, sp.csr_array, lambda x: x.astype(np.float32)], ids=["f8", "csr", "f4"])
+@pytest.mark.parametrize(
+    ("settings", "kind", "form"),
+    [
+        ({}, db.LogisticRegression, np.asarray),
+        ({}, db.SoftmaxRegression, sp.csr_array),
+        ({"init": "generative"}, db.SoftmaxRegression, np.float32),
+        ({"init": "generative"}, db.LogisticRegression, sp.csr_array),
+        ({"solver": "gradient"}, db.LogisticRegression, np.float32),
+        ({"solver": "gradient"}, db.SoftmaxRegression, np.asarray),
+    ],
+    ids=str,
+)
 def test_separable_classes_are_said_and_stay_finite(classes, settings, kind, form):
     x, y = separable(classes)
     x = x.astype(np.float32).astype(float)
@@ -395,9 +402,15 @@ def test_a_penalty_needs_no_warning(classes, solver):
 # Columns that say nothing new --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", [lambda x: x, sp.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("firth", [False, True])
+@pytest.mark.parametrize(
+    ("form", "kind", "firth"),
+    [
+        (np.asarray, db.LogisticRegression, False),
+        (np.asarray, db.SoftmaxRegression, True),
+        (sp.csr_array, db.SoftmaxRegression, False),
+        (sp.csr_array, db.LogisticRegression, True),
+    ],
+)
 def test_equal_columns_share_the_coefficient(classes, form, kind, firth):
     x, y = drawn(classes=classes)
     twice = np.column_stack([x, x[:, 0]])
@@ -417,8 +430,7 @@ def test_combinations_of_columns_change_no_prediction(classes, unit):
     with pytest.warns(db.DecibanWarning, match=r"^collinear: columns '?0'?, '?1'?, '?3'? are combinations"):
         model = db.LogisticRegression().fit(more, y)
     finite(model, more)
-    once = db.LogisticRegression().fit(x, y)
-    np.testing.assert_allclose(model.predict_proba(more), once.predict_proba(x), rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(model.predict_proba(more), plain(classes).predict_proba(x), rtol=1e-5, atol=1e-9)
 
 
 def test_all_indicators_of_a_column_and_an_intercept_are_one_too_many(classes):
@@ -431,19 +443,23 @@ def test_all_indicators_of_a_column_and_an_intercept_are_one_too_many(classes):
         np.testing.assert_allclose(model.predict_proba(groups)[k], share, rtol=CLOSE)
 
 
-@pytest.mark.parametrize("n", [300, 40_000], ids=["few rows", "many rows"])
-@pytest.mark.parametrize("value", [0.0, 3.3, -1e8 / 3, 1e-300], ids=str)
-@pytest.mark.parametrize("solver", ["newton", "gradient"])
+@pytest.mark.parametrize(
+    ("n", "value", "solver"),
+    [
+        *((200, value, "newton") for value in (0.0, 3.3, -1e8 / 3, 1e-300)),
+        *((200, value, "gradient") for value in (0.0, -1e8 / 3)),
+        (20_000, -1e8 / 3, "newton"),
+        (20_000, 3.3, "gradient"),
+    ],
+)
 def test_a_constant_column_has_no_say(classes, n, value, solver):
-    if n > 300 and solver == "gradient" and value != 3.3:
-        pytest.skip("enough")
     x, y = drawn(n, classes=classes)
     constant = np.column_stack([x[:, :2], np.full(n, value), x[:, 2]])
     model = db.LogisticRegression(solver=solver).fit(constant, y)  # and no warning
     assert model.status_ in (
         ["constant: columns '2'", "constant: columns 2"] if solver == "newton" else [model.status_]
     )
-    once = db.LogisticRegression(solver=solver).fit(x, y)
+    once = plain(classes) if (n, solver) == (200, "newton") else db.LogisticRegression(solver=solver).fit(x, y)
     np.testing.assert_allclose(model.coef_[:, [0, 1, 3]], once.coef_, rtol=1e-5)
     np.testing.assert_allclose(model.coef_[:, 2], 0, atol=1e-9)
     other = constant + np.array([0, 0, abs(value) + 1, 0])
@@ -453,8 +469,7 @@ def test_a_constant_column_has_no_say(classes, n, value, solver):
 def test_a_constant_column_is_not_taken_for_the_intercept_of_sparse_rows(classes):
     x, y = drawn(classes=classes)
     model = db.LogisticRegression().fit(sp.csr_array(np.column_stack([x, np.full(len(x), 7.5)])), y)
-    once = db.LogisticRegression().fit(x, y)
-    np.testing.assert_allclose(model.coef_[:, :3], once.coef_, rtol=CLOSE)
+    np.testing.assert_allclose(model.coef_[:, :3], plain(classes).coef_, rtol=CLOSE)
     assert model.status_ in ("constant: columns '3'", "constant: columns 3")
 
 
@@ -469,39 +484,38 @@ def test_no_column_with_evidence_leaves_the_shares(classes):
 # Units -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [300, 40_000], ids=["few rows", "many rows"])
-@pytest.mark.parametrize("settings", [{}, {"solver": "gradient"}, {"init": "generative"}, {"firth": True}], ids=str)
+WAYS = [{}, {"solver": "gradient"}, {"init": "generative"}, {"firth": True}]
+
+
+@pytest.mark.parametrize(("n", "settings"), [*((200, settings) for settings in WAYS), (20_000, {})])
 def test_units_of_columns_scale_their_coefficients(classes, n, settings):
-    if n > 300 and settings:
-        pytest.skip("enough")
     x, y = drawn(n, classes=classes)
     units = np.array([1e12, 1.0, 1e-12])
-    plain = db.LogisticRegression(**settings).fit(x, y)
+    expected = db.LogisticRegression(**settings).fit(x, y)
     model = db.LogisticRegression(**settings).fit(x * units, y)
-    np.testing.assert_allclose(model.coef_ * units, plain.coef_, rtol=CLOSE)
-    np.testing.assert_allclose(model.intercept_, plain.intercept_, rtol=CLOSE)
-    np.testing.assert_allclose(model.predict_proba(x * units), plain.predict_proba(x), rtol=CLOSE)
+    np.testing.assert_allclose(model.coef_ * units, expected.coef_, rtol=CLOSE)
+    np.testing.assert_allclose(model.intercept_, expected.intercept_, rtol=CLOSE)
+    np.testing.assert_allclose(model.predict_proba(x * units), expected.predict_proba(x), rtol=CLOSE)
     assert model.status_ == "ok"
 
 
-@pytest.mark.parametrize("far", [1e4, 1e8, -1e8])
-@pytest.mark.parametrize("settings", [{}, {"solver": "gradient"}, {"init": "generative"}, {"firth": True}], ids=str)
+@pytest.mark.parametrize(("far", "settings"), [(1e4, {}), *zip((-1e8, 1e8, 1e8, -1e8), WAYS, strict=True)])
 def test_columns_far_from_zero(classes, far, settings):
     x, y = drawn(classes=classes)
     shift = np.array([far, 0.0, far / 7])
     moved = x + shift
     exact = moved - shift  # what is left of the digits
-    plain = db.LogisticRegression(**settings).fit(exact, y)
+    expected = db.LogisticRegression(**settings).fit(exact, y)
     model = db.LogisticRegression(**settings).fit(moved, y)
-    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=CLOSE)
-    np.testing.assert_allclose(model.predict_proba(moved), plain.predict_proba(exact), rtol=CLOSE)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=CLOSE)
+    np.testing.assert_allclose(model.predict_proba(moved), expected.predict_proba(exact), rtol=CLOSE)
     assert model.status_ == "ok"
 
 
 @pytest.mark.parametrize("unit", [1e6, 1e12])
 @pytest.mark.parametrize("solver", ["newton", "gradient"])
 def test_badly_scaled_columns_under_a_penalty(classes, solver, unit):
-    """Found, or said not to be: a column in units of 1e6 feels hardly any penalty, one in 1e-6 nothing else."""
+    """The optimum, or a warning: a column in units of 1e6 feels hardly any penalty, one in 1e-6 nothing else."""
     x, y = drawn(classes=classes)
     other = theirs(x[:, 1:2], y)  # the last column is as good as not there; the first one costs nothing
     free = db.LogisticRegression(l2=1.0).fit(x[:, :2] * [unit, 1.0], y)
@@ -528,7 +542,7 @@ def test_units_whose_squares_are_no_numbers_are_refused_by_name(classes):
 MANY = 40_000
 
 
-@pytest.fixture(scope="module", params=[2, 3], ids=["two classes", "three classes"])
+@pytest.fixture(params=[2, 3], ids=["two classes", "three classes"])
 def many(request):
     return drawn(MANY, classes=request.param)
 
@@ -544,8 +558,9 @@ def rarely(y):
     return mark, y
 
 
-@pytest.mark.parametrize("l2", [0.1, 1.0])
-@pytest.mark.parametrize("form", [lambda x: x, sp.csr_array, np.asfortranarray], ids=["dense", "sparse", "F"])
+@pytest.mark.parametrize(
+    ("l2", "form"), [(0.1, np.asarray), (1.0, sp.csr_array), (1.0, np.asfortranarray)], ids=["dense", "sparse", "F"]
+)
 def test_many_rows_as_scikit_learn_has_them(many, l2, form):
     x, y = many
     model = db.LogisticRegression(l2=l2).fit(form(x), y)
@@ -561,28 +576,23 @@ def test_many_weighted_rows(many):
     same_coefficients(db.LogisticRegression(l2=1.0).fit(x, y, weights), theirs(x, y, weights=weights), share=CLOSE)
 
 
-@pytest.mark.parametrize("form", [lambda x: x, sp.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize(
-    "column",
+    ("form", "column"),
     [
-        lambda x, mark: mark,
-        lambda x, mark: -1e6 * mark,
-        lambda x, mark: 4 * mark + 1e5,
-        lambda x, mark: x[:, 0] + mark,
-        lambda x, mark: 1e-3 * mark,
+        (sp.csr_array, lambda x, mark: mark),
+        (np.asarray, lambda x, mark: -1e6 * mark),
+        (np.asarray, lambda x, mark: 4 * mark + 1e5),  # sparse rows are not centred: it would be the intercept there
+        (np.asarray, lambda x, mark: x[:, 0] + mark),
+        (sp.csr_array, lambda x, mark: 1e-3 * mark),
     ],
-    ids=["rare", "rare and large", "rare, far from 0", "equal but for few rows", "rare and small"],
+    ids=["rare", "rare and large", "rare, far from 0", "equal except in few rows", "rare and small"],
 )
-def test_what_only_a_few_rows_show_is_found(many, form, column):
+def test_what_only_a_few_rows_show_is_fitted(many, form, column):
     """Rows that no sample of a few thousand holds."""
-    if form is sp.csr_array and column(np.zeros((1, 3)), np.zeros(1))[0] > 1:
-        pytest.skip("sparse rows are not centred: a column of 100,000 ± 4 is the intercept, within rounding")
     x, y = many
     mark, y = rarely(y)
     rows = np.column_stack([x, column(x, mark)])
     shift = 1e5 * (rows[:, 3].min() >= 1e5) * (np.arange(4) == 3)  # scikit-learn needs help there
-    if shift.any() and form is sp.csr_array:
-        pytest.skip("sparse rows are not centred")
     other = theirs(rows - shift, y)
     theirs_ = other.coef_ if len(other.coef_) == 1 else other.coef_ - other.coef_.mean(axis=0)  # they sum to 0
     same = db.LogisticRegression(l2=1.0, tol=1e-18, max_iter=1000).fit(form(rows), y)
@@ -643,8 +653,8 @@ def test_rows_sorted_by_class(many):
 # Tables ------------------------------------------------------------------------------------------------------------
 
 
-def people(n=400, classes=2, seed=5):
-    """Numbers, text and truth, with holes; columns for a table, and the same features by hand."""
+def people(n=200, classes=2, seed=5):
+    """Numbers, text and booleans, with missing values; columns for a table, and the same features by hand."""
     rng = np.random.default_rng(seed)
     age, job, member = rng.normal(40, 10, n), rng.choice(["cook", "smith", "tailor"], n), rng.random(n) < 0.4
     town = np.where(rng.random(n) < 0.15, None, rng.choice(["A", "B"], n))
@@ -667,9 +677,11 @@ def people(n=400, classes=2, seed=5):
     return columns, pd.DataFrame(by_hand).astype(float), np.array(["never", "often", "rarely"])[y]
 
 
-@pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
-@pytest.mark.parametrize("kind", KINDS)
-def test_table_is_taken_as_it_is(classes, make, kind):
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [(pd.DataFrame, db.LogisticRegression), (pl.DataFrame, db.SoftmaxRegression), (pa.table, db.SoftmaxRegression)],
+)
+def test_table_is_read_as_it_is(classes, make, kind):
     columns, by_hand, y = people(classes=classes)
     model = kind(l2=1.0).fit(make(columns), y)
     assert model.feature_names_ == tuple(by_hand.columns)
@@ -684,20 +696,14 @@ def test_table_is_taken_as_it_is(classes, make, kind):
 
 
 @pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
-def test_label_may_be_the_name_of_a_column(make):
-    columns, _, y = people()
-    apart = db.LogisticRegression(l2=1.0).fit(make(columns), y)
-    inside = db.LogisticRegression(l2=1.0).fit(make(columns | {"how often": y.tolist()}), "how often")
-    np.testing.assert_array_equal(inside.coef_, apart.coef_)
-    table = make(columns | {"how often": y.tolist()})
-    assert inside.score(table, "how often") == apart.score(make(columns), y)
-    np.testing.assert_array_equal(inside.predict_proba(table), apart.predict_proba(make(columns)))
-
-
-@pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
-def test_columns_are_found_by_name(make):
+def test_labels_and_columns_are_matched_by_name(make):
     columns, _, y = people()
     model = db.LogisticRegression(l2=1.0).fit(make(columns), y)
+    table = make(columns | {"how often": y.tolist()})
+    inside = db.LogisticRegression(l2=1.0).fit(table, "how often")
+    np.testing.assert_array_equal(inside.coef_, model.coef_)
+    assert inside.score(table, "how often") == model.score(make(columns), y)
+    np.testing.assert_array_equal(inside.predict_proba(table), model.predict_proba(make(columns)))
     turned = {name: columns[name] for name in reversed(columns)} | {"more": list(range(len(y)))}
     np.testing.assert_array_equal(model.predict_proba(make(turned)), model.predict_proba(make(columns)))
     lacking = {name: cells for name, cells in columns.items() if name != "town"}
@@ -719,37 +725,33 @@ def test_a_value_never_seen_is_the_average_row_of_its_column(classes):
     np.testing.assert_allclose(alone.decibans()[0, alone.names.index("job")], 0, atol=1e-9)
 
 
-def test_a_hole_where_there_was_none_is_the_average(classes):
-    x, y = drawn(classes=classes)
-    model = db.LogisticRegression(l2=1.0).fit(x, y)
-    holed = x.copy()
-    holed[:, 1] = np.nan
-    filled = x.copy()
-    filled[:, 1] = x[:, 1].mean()
-    np.testing.assert_allclose(model.predict_proba(holed), model.predict_proba(filled), rtol=1e-9)
+def test_a_missing_value_where_there_was_none_is_the_average(classes):
+    x, _ = drawn(classes=classes)
+    proba = penalised(classes).predict_proba(np.where(np.arange(3) == 1, np.nan, x))
+    filled = np.where(np.arange(3) == 1, x.mean(axis=0), x)
+    np.testing.assert_allclose(proba, penalised(classes).predict_proba(filled), rtol=1e-9)
 
 
-def test_holes_of_an_array_have_indicators(classes):
+def test_missing_values_of_an_array_have_indicators(classes):
     x, y = drawn(classes=classes)
-    holes = np.random.default_rng(0).random(x.shape) < [0.0, 0.2, 0.3]
-    model = db.LogisticRegression(l2=1.0).fit(np.where(holes, np.nan, x), y)
+    missing = np.random.default_rng(0).random(x.shape) < [0.0, 0.2, 0.3]
+    model = db.LogisticRegression(l2=1.0).fit(np.where(missing, np.nan, x), y)
     assert model.feature_names_ == ("0", "1", "2", "1 missing", "2 missing")
-    mean = [x[~holes[:, j], j].mean() for j in range(3)]
-    by_hand = np.hstack([np.where(holes, mean, x), holes[:, 1:]])
-    same_coefficients(model, theirs(by_hand, y))
-    np.testing.assert_allclose(
-        model.predict_proba(np.where(holes, np.nan, x)), theirs(by_hand, y).predict_proba(by_hand), rtol=1e-6
-    )
+    mean = [x[~missing[:, j], j].mean() for j in range(3)]
+    by_hand = np.hstack([np.where(missing, mean, x), missing[:, 1:]])
+    other = theirs(by_hand, y)
+    same_coefficients(model, other)
+    proba = model.predict_proba(np.where(missing, np.nan, x))
+    np.testing.assert_allclose(proba, other.predict_proba(by_hand), rtol=1e-6)
 
 
 def test_a_column_without_a_cell_is_nothing(classes):
     x, y = drawn(classes=classes)
-    holed = np.column_stack([x, np.full(len(x), np.nan)])
-    once = db.LogisticRegression().fit(x, y)
-    model = db.LogisticRegression().fit(holed, y)
-    np.testing.assert_allclose(model.predict_proba(holed), once.predict_proba(x), rtol=1e-9)
+    more = np.column_stack([x, np.full(len(x), np.nan)])
+    model = db.LogisticRegression().fit(more, y)
+    np.testing.assert_allclose(model.predict_proba(more), plain(classes).predict_proba(x), rtol=1e-9)
     empty = pd.DataFrame(x, columns=list("abc")).assign(d=None)
-    np.testing.assert_allclose(db.LogisticRegression().fit(empty, y).coef_, once.coef_, rtol=1e-9)
+    np.testing.assert_allclose(db.LogisticRegression().fit(empty, y).coef_, plain(classes).coef_, rtol=1e-9)
 
 
 def test_text_in_an_array_of_objects():
@@ -763,7 +765,7 @@ def test_text_in_an_array_of_objects():
 
 def test_labels_of_any_type(classes):
     x, y = drawn(classes=classes)
-    reference = db.LogisticRegression(l2=1.0).fit(x, y)
+    reference = penalised(classes)
     forms = [y.astype(np.int8), y.astype(np.uint64), y.tolist(), pd.Series(y), pl.Series(y), pa.array(y), y * 10 - 5]
     forms += [np.array(["a", "b", "c"])[y], np.array(["a", "b", "c"], dtype=object)[y], y[:, np.newaxis][:, 0]]
     for labels in forms + ([y == 1] if classes == 2 else []):
@@ -775,8 +777,8 @@ def test_labels_of_any_type(classes):
 
 
 def test_predictions_are_consistent(classes):
-    x, y = drawn(classes=classes)
-    model = db.LogisticRegression(l2=1.0).fit(x, y)
+    x, _ = drawn(classes=classes)
+    model = penalised(classes)
     logs, scores = model.predict_log_proba(x), model.decision_function(x)
     expected = x @ model.coef_.T + model.intercept_
     np.testing.assert_allclose(scores, expected[:, 0] if classes == 2 else expected, rtol=1e-9, atol=1e-12)
@@ -790,34 +792,40 @@ def test_predictions_are_consistent(classes):
 
 
 def test_far_rows_do_not_overflow(classes):
-    x, y = drawn(classes=classes)
-    model = db.LogisticRegression(l2=1.0).fit(x, y)
-    finite(model, x * 1e300)
-    assert np.isfinite(model.predict_log_proba(x * 1e6)).all()
+    x, _ = drawn(classes=classes)
+    finite(penalised(classes), x * 1e300)
+    assert np.isfinite(penalised(classes).predict_log_proba(x * 1e6)).all()
 
 
 # Weights -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "settings", [{"l2": 1.0}, {}, {"firth": True}, {"solver": "gradient"}, {"init": "generative"}], ids=str
+    ("settings", "form"),
+    [
+        ({"l2": 1.0}, sp.csr_array),
+        ({}, np.asarray),
+        ({"firth": True}, sp.csr_array),
+        ({"solver": "gradient"}, np.asarray),
+        ({"init": "generative"}, np.asarray),
+    ],
+    ids=str,
 )
-@pytest.mark.parametrize("form", [lambda x: x, sp.csr_array], ids=["dense", "sparse"])
 def test_a_weight_of_two_is_the_row_twice(classes, settings, form):
     x, y = drawn(classes=classes)
     weights = np.random.default_rng(0).integers(0, 4, len(y))
     settings = {"tol": 1e-18, **settings} if "solver" not in settings else settings
-    weighed = db.LogisticRegression(**settings).fit(form(x), y, sample_weight=weights)
+    weighted = db.LogisticRegression(**settings).fit(form(x), y, sample_weight=weights)
     twice = np.repeat(np.arange(len(y)), weights)
     repeated = db.LogisticRegression(**settings).fit(form(x[twice]), y[twice])
     close = 1e-8 if "solver" not in settings else 1e-6
-    np.testing.assert_allclose(weighed.coef_, repeated.coef_, rtol=close)
-    np.testing.assert_allclose(weighed.intercept_, repeated.intercept_, rtol=close, atol=close)
-    assert weighed.objective_ == pytest.approx(repeated.objective_, rel=1e-9)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=close)
+    np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, rtol=close, atol=close)
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-9)
 
 
 def test_a_weight_of_zero_is_no_row():
-    """Neither its class, nor its values, nor its holes."""
+    """Neither its class, nor its values, nor its missing values."""
     columns, _, y = people()
     table = pd.DataFrame(columns)
     odd = table.iloc[:3].assign(job=["priest", "cook", None], age=[np.nan, 1e9, -1e9], town="Z")
@@ -844,10 +852,10 @@ def test_weights_of_any_size(classes):
     """Without a penalty only their ratios count."""
     x, y = drawn(classes=classes)
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
-    plain = db.LogisticRegression().fit(x, y, weights)
+    expected = db.LogisticRegression().fit(x, y, weights).coef_
     for factor in (1e-12, 1e12):
         model = db.LogisticRegression().fit(x, y, factor * weights)
-        np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-6)
+        np.testing.assert_allclose(model.coef_, expected, rtol=1e-6)
         assert model.status_ == "ok"
 
 
@@ -861,7 +869,7 @@ def test_explanation_sums_to_the_log_odds(classes, kind):
     model = kind(l2=1.0).fit(table, y)
     explained = model.explain(table)
     assert explained.names[0] == "average row"
-    assert set(explained.names[1:]) == set(table.columns)  # a hole counts for its column
+    assert set(explained.names[1:]) == set(table.columns)  # a missing value counts for its column
     logs = model.predict_log_proba(table)
     for i, target in enumerate(model.classes_.tolist()):
         for j, against in enumerate(model.classes_.tolist()):
@@ -952,27 +960,19 @@ A, B, Y = [1.0, 2.0, 1.5, 2.5, 3.0, 0.5], [2.0, 1.0, 1.0, 2.0, 1.0, 3.0], ["n", 
 
 
 @pytest.mark.parametrize("make", [lambda c: np.column_stack([*c.values()]), *TABLES.values()], ids=["array", *TABLES])
-@pytest.mark.parametrize("value", [np.inf, -np.inf])
-def test_an_infinite_cell_is_named(make, value):
-    good, bad = make({"a": A, "b": B}), make({"a": A, "b": [*B[:3], value, *B[4:]]})
-    model = db.LogisticRegression(l2=1.0).fit(good, Y)
-    before = model.coef_.copy()
-    named = rf"column ('b'|1), row 3: {value!r} is infinite"
-    with pytest.raises(db.DecibanError, match=named):
-        model.fit(bad, Y)
-    np.testing.assert_array_equal(model.coef_, before)
-    for ask in (model.predict, model.predict_proba, model.decision_function, model.explain):
-        with pytest.raises(db.DecibanError, match=named):
-            ask(bad)
-
-
-@pytest.mark.parametrize("make", [lambda c: np.column_stack([*c.values()]), *TABLES.values()], ids=["array", *TABLES])
-def test_an_infinite_cell_to_refine_with_is_named(make):
+def test_an_infinite_cell_is_named(make):
     model = db.LogisticRegression(l2=1.0).fit(make({"a": A, "b": B}), Y)
     before = model.coef_.copy()
-    with pytest.raises(db.DecibanError, match=r"column ('b'|1), row 3: inf is infinite"):
-        model.refine(make({"a": A, "b": [*B[:3], np.inf, *B[4:]]}), Y)
-    np.testing.assert_array_equal(model.coef_, before)
+    for value in (np.inf, -np.inf):
+        bad = make({"a": A, "b": [*B[:3], value, *B[4:]]})
+        named = rf"column ('b'|1), row 3: {value!r} is infinite"
+        for learn in (model.fit, model.refine):
+            with pytest.raises(db.DecibanError, match=named):
+                learn(bad, Y)
+        np.testing.assert_array_equal(model.coef_, before)
+        for ask in (model.predict, model.predict_proba, model.decision_function, model.explain):
+            with pytest.raises(db.DecibanError, match=named):
+                ask(bad)
 
 
 def test_row_numbers_count_rows_of_weight_zero():
@@ -981,14 +981,13 @@ def test_row_numbers_count_rows_of_weight_zero():
         db.LogisticRegression(l2=1.0).fit(bad, Y, [0, 0, 1, 1, 1, 1])
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_cells_of_sparse_rows_are_there_and_finite(value):
-    good = sp.csr_array(np.column_stack([A, B]))
-    bad = sp.csr_array(np.column_stack([A, [*B[:3], value, *B[4:]]]))
-    model = db.LogisticRegression(l2=1.0).fit(good, Y)
-    for call in (lambda: model.fit(bad, Y), lambda: model.refine(bad, Y), lambda: model.predict(bad)):
-        with pytest.raises(db.DecibanError, match=rf"column 1, row 3: {value!r} is missing or infinite"):
-            call()
+def test_cells_of_sparse_rows_are_there_and_finite():
+    model = db.LogisticRegression(l2=1.0).fit(sp.csr_array(np.column_stack([A, B])), Y)
+    for value in (np.nan, np.inf):
+        bad = sp.csr_array(np.column_stack([A, [*B[:3], value, *B[4:]]]))
+        for call in (model.fit, model.refine, lambda bad, _: model.predict(bad)):
+            with pytest.raises(db.DecibanError, match=rf"column 1, row 3: {value!r} is missing or infinite"):
+                call(bad, Y)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -998,9 +997,11 @@ def test_one_class_is_not_enough(kind):
             kind().fit(np.column_stack([A, B]), y)
 
 
-@pytest.mark.parametrize(
-    ("labels", "words"),
-    [
+def test_labels_that_are_no_classes_are_refused():
+    x = np.column_stack([A, B])
+    model = db.LogisticRegression(l2=1.0).fit(x, Y)
+    before = model.coef_.copy(), model.classes_.tolist()
+    for labels, words in [
         ([*Y[:3], None, *Y[4:]], "label, row 3: the label is missing"),
         (np.array([0.0, 1.0, 0.0, np.nan, 0.0, 1.0]), "label, row 3: the label is missing"),
         ([0.5, 1.0] * 3, "continuous"),
@@ -1008,22 +1009,17 @@ def test_one_class_is_not_enough(kind):
         ([[0], [1]] * 3, "1d array"),
         (None, "requires y to be passed"),
         ("kind", "names a column, so X must be a table"),
-    ],
-    ids=str,
-)
-def test_labels_that_are_no_classes_are_refused(labels, words):
+    ]:
+        with pytest.raises(ValueError, match=words):
+            model.fit(x, labels)
+        np.testing.assert_array_equal(model.coef_, before[0])
+        assert model.classes_.tolist() == before[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_settings_are_checked(kind):
     x = np.column_stack([A, B])
-    model = db.LogisticRegression(l2=1.0).fit(x, Y)
-    before = model.coef_.copy(), model.classes_.tolist()
-    with pytest.raises(ValueError, match=words):
-        model.fit(x, labels)
-    np.testing.assert_array_equal(model.coef_, before[0])
-    assert model.classes_.tolist() == before[1]
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
+    for settings, words in [
         ({"solver": "sgd"}, "solver must be 'newton' or 'gradient', not 'sgd'"),
         ({"init": "random"}, "init must be 'zero' or 'generative', not 'random'"),
         ({"l2": -1.0}, "l2 must be a number of 0 or more, not -1.0"),
@@ -1031,32 +1027,23 @@ def test_labels_that_are_no_classes_are_refused(labels, words):
         ({"l2": np.inf}, "l2 must be a number of 0 or more"),
         ({"firth": True, "l2": 1.0}, "firth=True is a penalty of its own"),
         ({"firth": True, "solver": "gradient"}, "firth=True is a penalty of its own"),
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("kind", KINDS)
-def test_settings_are_checked(kind, settings, words):
-    x = np.column_stack([A, B])
-    with pytest.raises(ValueError, match=words):
-        kind(**settings).fit(x, Y)
-    model = kind(l2=1.0).fit(x, Y)
-    with pytest.raises(ValueError, match=words):
-        model.set_params(**{"l2": 0.0, **settings}).refine(x, Y)
+    ]:
+        with pytest.raises(ValueError, match=words):
+            kind(**settings).fit(x, Y)
+        model = kind(l2=1.0).fit(x, Y)
+        with pytest.raises(ValueError, match=words):
+            model.set_params(**{"l2": 0.0, **settings}).refine(x, Y)
 
 
-@pytest.mark.parametrize(
-    ("weights", "words"),
-    [
+def test_weights_that_are_none_are_refused():
+    for weights, words in [
         ([1.0, 1.0, 1.0, -1.0, 1.0, 1.0], "sample_weight, row 3: -1 is not a weight"),
         ([1.0, 1.0, 1.0, np.nan, 1.0, 1.0], "sample_weight, row 3: nan is not a weight"),
         ([1.0] * 5, r"sample_weight.shape == \(5,\)"),
         ([0.0] * 6, "every sample weight is zero"),
-    ],
-    ids=str,
-)
-def test_weights_that_are_none_are_refused(weights, words):
-    with pytest.raises(db.DecibanError, match=words):
-        db.LogisticRegression(l2=1.0).fit(np.column_stack([A, B]), Y, sample_weight=weights)
+    ]:
+        with pytest.raises(db.DecibanError, match=words):
+            db.LogisticRegression(l2=1.0).fit(np.column_stack([A, B]), Y, sample_weight=weights)
 
 
 def test_other_columns_are_refused():

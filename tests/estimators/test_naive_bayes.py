@@ -27,7 +27,7 @@ def rng():
 
 @pytest.fixture
 def people(rng):
-    """Every kind of column, with holes."""
+    """Every kind of column, with missing values."""
     labels = np.repeat(["ham", "spam", "eggs"], N // 3)
     shift = np.repeat([0.0, 1.5, 3.0], N // 3)
     table = pd.DataFrame(
@@ -212,7 +212,6 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     "family",
     [
@@ -227,23 +226,21 @@ FORMS = {
     ],
     ids=str,
 )
-def test_the_form_of_the_array_does_not_matter(rng, family, form):
+def test_the_form_of_the_array_does_not_matter(rng, family):
     x = rng.integers(0, 6, (30, 4)).astype(float)
     y = np.arange(30) % K
     expected = db.NaiveBayes(family).fit(x, y).predict_proba(x)
-    other = FORMS[form](x)
-    posterior = db.NaiveBayes(family).fit(other, y).predict_proba(other)
-    np.testing.assert_allclose(posterior, expected, rtol=1e-10, atol=1e-13)
+    for name, form in FORMS.items():
+        posterior = db.NaiveBayes(family).fit(form(x), y).predict_proba(form(x))
+        np.testing.assert_allclose(posterior, expected, rtol=1e-10, atol=1e-13, err_msg=name)
 
 
-@pytest.mark.parametrize("family", [f.Gaussian(), f.Categorical(), f.MultivariateGaussian()], ids=str)
-def test_float32_is_read_as_the_doubles_it_holds(rng, family):
+def test_float32_is_read_as_the_doubles_it_holds(rng):
     x = rng.normal(size=(50, 3)).astype(np.float32)
-    y = np.arange(50) % K
-    as_double = db.NaiveBayes(family).fit(x.astype(np.float64), y)
-    np.testing.assert_allclose(
-        db.NaiveBayes(family).fit(x, y).predict_proba(x), as_double.predict_proba(x.astype(np.float64)), rtol=1e-12
-    )
+    y, doubles = np.arange(50) % K, x.astype(np.float64)
+    for family in (f.Gaussian(), f.Categorical(), f.MultivariateGaussian()):
+        expected = db.NaiveBayes(family).fit(doubles, y).predict_proba(doubles)
+        np.testing.assert_allclose(db.NaiveBayes(family).fit(x, y).predict_proba(x), expected, rtol=1e-12)
 
 
 # Weights, batches, merging, forgetting -------------------------------------------------------------------------------
@@ -261,21 +258,12 @@ def test_rows_of_weight_zero_are_absent(mixed, people):
     same_bits(mixed.fit(people, "label", sample_weight=weights), present, people)
 
 
-@pytest.mark.parametrize(
-    "family",
-    [
-        f.Gaussian(),
-        f.Categorical(),
-        f.Binned(),
-        f.Uniform(),
-    ],
-    ids=str,
-)
-def test_a_whole_batch_of_weight_zero_is_absent(monkeypatch, rng, family):
+def test_a_whole_batch_of_weight_zero_is_absent(monkeypatch, rng):
     monkeypatch.setattr(deciban.data.frames, "CELLS_PER_BATCH", 8)
     x, y, weights = rng.integers(1, 4, (12, 2)) * 1.0, np.arange(12) % K, np.repeat([1.0, 0.0, 1.0], 4)
     kept = weights > 0
-    same_bits(db.NaiveBayes(family).fit(x, y, weights), db.NaiveBayes(family).fit(x[kept], y[kept]), x)
+    for family in (f.Gaussian(), f.Categorical(), f.Binned(), f.Uniform()):
+        same_bits(db.NaiveBayes(family).fit(x, y, weights), db.NaiveBayes(family).fit(x[kept], y[kept]), x)
 
 
 @pytest.mark.parametrize("size", [1, 7, 59])
@@ -331,7 +319,7 @@ def test_weighted_rows_are_forgotten_with_their_weights(mixed, people, rng):
     same_bits(mixed, db.NaiveBayes(FAMILIES).fit(people[20:], "label", sample_weight=weights[20:]), people)
 
 
-@pytest.mark.parametrize("cells", [1, 9, 64, 100])
+@pytest.mark.parametrize("cells", [9, 100])
 def test_batch_boundaries_change_no_bit(monkeypatch, mixed, people, cells):
     mixed.set_params(families=FAMILIES | {"spread": f.Uniform()}).fit(people, "label")
     expected = [mixed.predict_proba(people), mixed.predict_log_proba(people), mixed.predict_joint_log_proba(people)]
@@ -344,20 +332,17 @@ def test_batch_boundaries_change_no_bit(monkeypatch, mixed, people, cells):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize(
-    "family",
-    [f.Gaussian(), f.Categorical(), f.Bernoulli(threshold=2), f.Poisson(), f.Binned(), f.Multinomial()],
-    ids=str,
-)
-def test_batch_boundaries_change_no_bit_of_an_array(monkeypatch, rng, family, order):
-    x = np.asarray(rng.integers(0, 9, (333, 5)) * 1.0, order=order)
+def test_batch_boundaries_change_no_bit_of_an_array(monkeypatch, rng, order):
+    x = np.asarray(rng.integers(0, 9, (120, 5)) * 1.0, order=order)
     x[rng.random(x.shape) < 0.05] = np.nan
-    y = rng.integers(0, 7, 333)
-    model = db.NaiveBayes(family).fit(x, y)
-    expected = model.predict_proba(x)
+    y = rng.integers(0, 7, 120)
+    families = [f.Gaussian(), f.Categorical(), f.Bernoulli(threshold=2), f.Poisson(), f.Binned(), f.Multinomial()]
+    models = [db.NaiveBayes(family).fit(x, y) for family in families]
+    expected = [model.predict_proba(x) for model in models]
     monkeypatch.setattr(deciban.data.frames, "CELLS_PER_BATCH", 5 * 17)
-    np.testing.assert_array_equal(model.predict_proba(x), expected)
-    same_bits(db.NaiveBayes(family).fit(x, y), model, x)
+    for family, model, proba in zip(families, models, expected, strict=True):
+        np.testing.assert_array_equal(model.predict_proba(x), proba)
+        same_bits(db.NaiveBayes(family).fit(x, y), model, x)
 
 
 # Settings that may change after the fit ------------------------------------------------------------------------------
@@ -424,9 +409,9 @@ def test_absence_as_a_value_adds_up_over_batches(make):
 
 
 @pytest.mark.parametrize("family", [f.Gaussian(), f.Bernoulli()], ids=str)
-def test_65536_columns_and_10_classes_stay_finite(rng, family):
+def test_8192_columns_and_10_classes_stay_finite(rng, family):
     y = np.arange(40) % 10
-    x = (rng.random((40, 65_536)) < 0.02 + 0.01 * y[:, np.newaxis]).astype(np.float32)
+    x = (rng.random((40, 8_192)) < 0.02 + 0.01 * y[:, np.newaxis]).astype(np.float32)
     model = db.NaiveBayes(family).fit(x, y)
     for logs in (model.predict_log_proba(x), model.predict_joint_log_proba(x)):
         assert np.isfinite(logs).all()
@@ -471,10 +456,10 @@ def block(people):
 
 
 def test_a_joint_block_learns_from_complete_rows_and_reports_the_others(block, people):
-    holes = int(people["weight"].isna().sum())
-    assert holes > 0
+    missing = int(people["weight"].isna().sum())
+    assert missing > 0
     means = next(t for t in block.summary().tables if t.title == "means (MultivariateGaussian)")
-    assert re.search(rf"\b{holes}\b", means.note)
+    assert re.search(rf"\b{missing}\b", means.note)
     assert "missing cell" in means.note
     complete = people.dropna(subset=["height", "weight"])
     expected = complete.groupby("label")[["height", "weight"]].mean()

@@ -10,6 +10,7 @@ import sys
 import warnings
 from contextlib import suppress
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression as TheirRegression
 
@@ -44,38 +46,40 @@ LABELS = np.array(["ham", "spam", "egg"])[CLASSES]
 NUMBERS = RNG.normal(CLASSES[:, None], [1.0, 2.0, 1e-3], (N, 3))
 COUNTS = RNG.poisson(1.0 + CLASSES[:, None], (N, 4)).astype(float)
 WEIGHTS = RNG.choice([0.0, 0.5, 1.0, 1 / 3], N)
-HOLED = np.where(RNG.random((N, 3)) < 0.1, np.nan, NUMBERS)
+WITH_MISSING = np.where(RNG.random((N, 3)) < 0.1, np.nan, NUMBERS)
 MIXED = pd.DataFrame(
     {
-        "size": HOLED[:, 0],
+        "size": WITH_MISSING[:, 0],
         "colour": np.where(RNG.random(N) < 0.1, None, RNG.choice(["red", "blue", "green"], N)),
         "flag": RNG.random(N) < 0.3 + 0.2 * CLASSES,
         "visits": COUNTS[:, 0],
         "nothing": [None] * N,
     }
 )
-TOGETHER = MIXED.assign(flag=(MIXED["colour"] == "red") ^ (CLASSES == 0) ^ (COUNTS[:, 0] > 3))  # tells with others only
+TOGETHER = MIXED.assign(
+    flag=(MIXED["colour"] == "red") ^ (CLASSES == 0) ^ (COUNTS[:, 0] > 3)
+)  # informative only together
 MAILS = [" ".join(RNG.choice(["buy", "a", "book", "don't", f"only{i}", "été"], 4)) for i in range(N)]
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _without_waiting_for_the_disk():
-    """That files are synced is tested where it is done; here are thousands of them."""
+    """That files are synced is tested in test_storage; here are thousands of them."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(os, "fsync", lambda descriptor: None)
         yield
 
 
-def loaded(model, tmp_path):
+def saved_and_loaded(model, tmp_path):
     """The model from a file that, saved again, is the same file."""
     first, second = tmp_path / "first.deciban", tmp_path / "second.deciban"
     model.save(first)
-    found = db.load(first)
-    found.save(second)
+    loaded = db.load(first)
+    loaded.save(second)
     assert first.read_bytes() == second.read_bytes()
-    assert type(found) is type(model)
+    assert type(loaded) is type(model)
     assert sorted(os.listdir(tmp_path)) == ["first.deciban", "second.deciban"]
-    return found
+    return loaded
 
 
 def bits(value):
@@ -166,10 +170,10 @@ def learn_alike(a, b, X, y):
 # Every family, statistic and setting ---------------------------------------------------------------------------------
 
 GENERATIVE = {
-    "gaussian": (db.NaiveBayes(), HOLED),
+    "gaussian": (db.NaiveBayes(), WITH_MISSING),
     "gaussian unbiased, with priors": (
         db.NaiveBayes(f.Gaussian(np.int64(1), priors.Normal(0.0, 2), priors.InverseGamma(2.0, 1.0))),
-        HOLED,
+        WITH_MISSING,
     ),
     "poisson": (db.NaiveBayes(f.Poisson()), COUNTS),
     "poisson, virtual": (db.NaiveBayes(f.Poisson(priors.Virtual(2.0))), COUNTS),
@@ -189,11 +193,11 @@ GENERATIVE = {
         MIXED[["colour"]],
     ),
     "categorical, text in an array": (db.NaiveBayes(unseen="error"), MIXED[["colour"]].to_numpy(dtype=object)),
-    "binned": (db.NaiveBayes(f.Binned()), HOLED),
-    "binned, coarse": (db.NaiveBayes(f.Binned("equal-frequency", count=4, cap=8)), HOLED),
-    "binned, equal width": (db.NaiveBayes(f.Binned("equal-width", prior=priors.Laplace(2.0))), HOLED),
-    "uniform": (db.NaiveBayes(f.Uniform()), HOLED),
-    "joint gaussian": (db.NaiveBayes({(0, 2): f.MultivariateGaussian("per-class", 0.1)}), HOLED),
+    "binned": (db.NaiveBayes(f.Binned()), WITH_MISSING),
+    "binned, coarse": (db.NaiveBayes(f.Binned("equal-frequency", count=4, cap=8)), WITH_MISSING),
+    "binned, equal width": (db.NaiveBayes(f.Binned("equal-width", prior=priors.Laplace(2.0))), WITH_MISSING),
+    "uniform": (db.NaiveBayes(f.Uniform()), WITH_MISSING),
+    "joint gaussian": (db.NaiveBayes({(0, 2): f.MultivariateGaussian("per-class", 0.1)}), WITH_MISSING),
     "text": (db.NaiveBayes(), MAILS),
     "text, complement, hashed": (
         db.NaiveBayes(f.Text("complement", words=[1, 2], hash_bits=np.int64(9).item())),
@@ -215,9 +219,9 @@ GENERATIVE = {
         db.NaiveBayes({"size": f.Binned(), ("visits",): f.Poisson(), "flag": f.Bernoulli()}, class_prior="laplace"),
         MIXED,
     ),
-    "discriminant": (db.GaussianDiscriminant(class_prior=np.array([0.25, 0.25, 0.5])), HOLED),
-    "discriminant, per class": (db.GaussianDiscriminant("per-class", "oas", "unbiased"), HOLED),
-    "discriminant, diagonal": (db.GaussianDiscriminant("diagonal", ddof="unbiased"), HOLED),
+    "discriminant": (db.GaussianDiscriminant(class_prior=np.array([0.25, 0.25, 0.5])), WITH_MISSING),
+    "discriminant, per class": (db.GaussianDiscriminant("per-class", "oas", "unbiased"), WITH_MISSING),
+    "discriminant, diagonal": (db.GaussianDiscriminant("diagonal", ddof="unbiased"), WITH_MISSING),
     "discriminant, auto": (db.GaussianDiscriminant(shrinkage="auto", class_prior="uniform"), NUMBERS),
     "discriminant, auto per class, named": (
         db.GaussianDiscriminant("per-class", "auto"),
@@ -226,58 +230,54 @@ GENERATIVE = {
     "discriminant, wishart": (db.GaussianDiscriminant(prior=priors.InverseWishart(5.0, np.eye(3))), NUMBERS),
     "discriminant, wishart of one number": (db.GaussianDiscriminant(prior=priors.InverseWishart(5.0, 2)), NUMBERS),
     "evidence": (db.EvidenceClassifier(pairs=3, trees=3), TOGETHER),
-    "evidence of numbers": (db.EvidenceClassifier(0, np.int64(2), [0.2, 0.3, 0.5], random_state=7), HOLED),
+    "evidence of numbers": (db.EvidenceClassifier(0, np.int64(2), [0.2, 0.3, 0.5], random_state=7), WITH_MISSING),
     "evidence of text": (db.EvidenceClassifier(trees=3, text=["mail"]), MIXED.assign(mail=MAILS)),
     "evidence of words": (db.EvidenceClassifier(max_weight_rows=50, class_prior="laplace"), sp.csr_array(COUNTS)),
 }
 WITHOUT_TWIN = {"uniform", *(name for name, (model, _) in GENERATIVE.items() if type(model) is db.EvidenceClassifier)}
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["", "weighted"])
 @pytest.mark.parametrize("name", GENERATIVE)
-def test_a_generative_model_is_loaded_as_it_was(name, weights, tmp_path):
-    model, X = copy.deepcopy(GENERATIVE[name])
-    model.fit(X, LABELS, sample_weight=weights)
-    found = loaded(model, tmp_path)
-    same_contents(model, found)
-    answer_alike(model, found, X)
-    learn_alike(model, found, X, LABELS)
+def test_a_generative_model_is_loaded_as_it_was(name, tmp_path):
+    model, X = copy.deepcopy(fitted(name))
+    loaded = saved_and_loaded(model, tmp_path)
+    same_contents(model, loaded)
+    answer_alike(model, loaded, X)
+    learn_alike(model, loaded, X, LABELS)
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=str)
+@settings(max_examples=5)
 @given(data=st.data())
 def test_nothing_that_was_collected_is_called_damaged(subject, data):
     """Sums and differences of any rows, of any size, weight and class, pass all checks."""
     rows = data.draw(laws.rows(subject))
     a, b, _ = (subject.of(part) for part in laws.split_in_three(data, subject, rows))
-    found = [a, a + b, subject.of(rows), *([(a + b) - b] if subject.subtracts else [])]
-    for statistic in found:
+    for statistic in [a, a + b, subject.of(rows), *([(a + b) - b] if subject.subtracts else [])]:
         statistic.check(rows.classes, subject.width(rows.values.shape[1]))
 
 
 def test_every_family_and_statistic_is_saved():
     kinds = set()
-    for model, X in GENERATIVE.values():
-        fitted = copy.deepcopy(model).fit(X, LABELS)
-        kinds |= {type(part) for block in fitted.generative_.blocks for part in (block.plan.family, block.statistic)}
+    for name in GENERATIVE:
+        blocks = fitted(name)[0].generative_.blocks
+        kinds |= {type(part) for block in blocks for part in (block.plan.family, block.statistic)}
     assert kinds >= {*laws.members(f, f.Family), *laws.members(statistics, statistics.Statistic)}
 
 
-@pytest.mark.parametrize("name", GENERATIVE)
+@pytest.mark.parametrize("name", [name for name in GENERATIVE if name not in WITHOUT_TWIN])
 def test_a_twin_is_loaded_as_it_was(name, tmp_path):
     model, X = copy.deepcopy(GENERATIVE[name])
-    if name in WITHOUT_TWIN:
-        pytest.skip("has no twin")
     whole = (X.dropna(axis=1, how="all").dropna() if isinstance(X, pd.DataFrame) else X).copy()
     labels = LABELS[whole.index] if isinstance(X, pd.DataFrame) else LABELS
     if isinstance(whole, np.ndarray) and whole.dtype == float:
         whole = np.nan_to_num(whole)
     twin = quietly(model.fit(whole, labels).to_linear)
-    found = loaded(twin, tmp_path)
-    same_contents(twin, found)
-    answer_alike(twin, found, whole)
-    refined = [quietly(lambda m=m: m.refine(whole, labels)) for m in (twin, found)]
-    same_contents(*refined)
+    loaded = saved_and_loaded(twin, tmp_path)
+    same_contents(twin, loaded)
+    answer_alike(twin, loaded, whole)
+    if len(twin.feature_names_) < 20:
+        same_contents(*(quietly(lambda m=m: m.refine(whole, labels)) for m in (twin, loaded)))
 
 
 LINEAR = {
@@ -305,20 +305,19 @@ LINEAR = {
 }
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["", "weighted"])
 @pytest.mark.parametrize("name", LINEAR)
-def test_a_linear_model_is_loaded_as_it_was(name, weights, tmp_path):
-    model, X, y = copy.deepcopy(LINEAR[name])
-    quietly(lambda: model.fit(X, y, sample_weight=weights))
-    found = loaded(model, tmp_path)
-    same_contents(model, found)
-    answer_alike(model, found, X)
-    assert model.score(X, y) == found.score(X, y)
+def test_a_linear_model_is_loaded_as_it_was(name, tmp_path):
+    model, X = copy.deepcopy(fitted(name))
+    y = LINEAR[name][2]
+    loaded = saved_and_loaded(model, tmp_path)
+    same_contents(model, loaded)
+    answer_alike(model, loaded, X)
+    assert model.score(X, y) == loaded.score(X, y)
     if hasattr(model, "refine"):
-        same_contents(*(quietly(lambda m=m: m.refine(X, y)) for m in (model, found)))
+        same_contents(*(quietly(lambda m=m: m.refine(X, y)) for m in (model, loaded)))
     if hasattr(model, "certificate_") and model.certificate_ is not None:
-        same_bits(model.certificate_.rows, found.certificate_.rows)
-        same_bits(model.certificate_.multipliers, found.certificate_.multipliers)
+        same_bits(model.certificate_.rows, loaded.certificate_.rows)
+        same_bits(model.certificate_.multipliers, loaded.certificate_.multipliers)
 
 
 CALIBRATED = {
@@ -335,21 +334,21 @@ CALIBRATED = {
 @pytest.mark.parametrize("name", CALIBRATED)
 def test_a_calibrated_model_is_loaded_as_it_was(name, method, tmp_path):
     inner = copy.deepcopy(CALIBRATED[name])
-    model = db.CalibratedClassifier(inner, method, cv=np.int64(5), random_state=3)
+    model = db.CalibratedClassifier(inner, method, cv=np.int64(3), random_state=3)
     quietly(lambda: model.fit(NUMBERS, LABELS, sample_weight=WEIGHTS))
-    found = loaded(model, tmp_path)
-    same_contents(model, found)
-    answer_alike(model, found, NUMBERS)
+    loaded = saved_and_loaded(model, tmp_path)
+    same_contents(model, loaded)
+    answer_alike(model, loaded, NUMBERS)
     if hasattr(model, "partial_fit"):
-        for m in (model, found):
+        for m in (model, loaded):
             m.partial_fit(NUMBERS[:10], LABELS[:10]).forget(NUMBERS[:5], LABELS[:5])
-        same_contents(model, found)
-        same_bits(model.merge(model).predict_proba(NUMBERS), found.merge(found).predict_proba(NUMBERS))
+        same_contents(model, loaded)
+        same_bits(model.merge(model).predict_proba(NUMBERS), loaded.merge(loaded).predict_proba(NUMBERS))
 
 
 def test_every_estimator_is_saved():
     cases = [*GENERATIVE.values(), *LINEAR.values(), [db.CalibratedClassifier()]]
-    public = {found for name in db.__all__ if hasattr(found := getattr(db, name), "save")}
+    public = {kind for name in db.__all__ if hasattr(kind := getattr(db, name), "save")}
     assert {type(case[0]) for case in cases} == public == set(ESTIMATORS)
 
 
@@ -370,140 +369,130 @@ LABELLED = {
 }
 
 
-@pytest.mark.parametrize("kind", [db.NaiveBayes, db.LogisticRegression, db.SoftmaxRegression])
-@pytest.mark.parametrize("name", LABELLED)
-def test_labels_are_typed_as_they_were(name, kind, tmp_path):
-    model = kind(l2=1.0) if kind is not db.NaiveBayes else kind()
-    quietly(lambda: model.fit(NUMBERS, LABELLED[name]))
-    found = loaded(model, tmp_path)
-    same_bits(model.classes_, found.classes_)
-    answer_alike(model, found, NUMBERS)
-
-
-@pytest.mark.parametrize("model", [db.Halfspace(), db.GeneralizedLinearModel("bernoulli")])
-@pytest.mark.parametrize("y", [CLASSES.astype(np.int8) > 0, (CLASSES > 0).astype(np.int16), LABELS == "ham"])
-def test_labels_of_other_models_are_typed_as_they_were(model, y, tmp_path):
-    model = quietly(lambda: copy.deepcopy(model).fit(NUMBERS, y))
-    found = loaded(model, tmp_path)
-    same_bits(model.classes_, found.classes_)
-    same_bits(model.predict(NUMBERS), found.predict(NUMBERS))
+def test_labels_are_typed_as_they_were(tmp_path):
+    two = {"int8": CLASSES.astype(np.int8) > 0, "int16": (CLASSES > 0).astype(np.int16), "bool": LABELS == "ham"}
+    models = [(kind, LABELLED) for kind in (db.NaiveBayes(), db.SoftmaxRegression(l2=1.0))]
+    models += [
+        (kind, two) for kind in (db.LogisticRegression(), db.Halfspace(), db.GeneralizedLinearModel("bernoulli"))
+    ]
+    for unfitted, labels in models:
+        for name, y in labels.items():
+            model = quietly(lambda unfitted=unfitted, y=y: clone(unfitted).fit(NUMBERS[:, :2], y))
+            loaded = saved_and_loaded(model, tmp_path)
+            assert bits(model.classes_) == bits(loaded.classes_), (unfitted, name)
+            assert bits(model.predict(NUMBERS[:, :2])) == bits(loaded.predict(NUMBERS[:, :2])), (unfitted, name)
 
 
 @pytest.mark.parametrize("model", [db.NaiveBayes(), db.CalibratedClassifier(), db.LogisticRegression(l2=1.0)])
 def test_a_label_column_is_remembered(model, tmp_path):
     table = MIXED.assign(kind=LABELS)
-    found = loaded(copy.deepcopy(model).fit(table, "kind"), tmp_path)
-    assert found._label_name == "kind"
-    assert found.feature_names_in_.tolist() == MIXED.columns.tolist()
+    loaded = saved_and_loaded(copy.deepcopy(model).fit(table, "kind"), tmp_path)
+    assert loaded._label_name == "kind"
+    assert loaded.feature_names_in_.tolist() == MIXED.columns.tolist()
 
 
 def test_many_values_are_kept_in_order(tmp_path):
-    words = [f"wörd {i % 200} \ud800 ''\"\\" if i % 50 else None for i in range(1000)]
+    words = [f"wörd {i % 70} \ud800 ''\"\\" if i % 50 else None for i in range(300)]
     words = [None if word is None else word.replace("\ud800", "\x00\n") for word in words]
-    table = pd.DataFrame({"word": words, **{f"column {j}": np.arange(1000.0) % (j + 2) for j in range(70)}})
+    table = pd.DataFrame({"word": words, **{f"column {j}": np.arange(300.0) % (j + 2) for j in range(70)}})
     model = db.NaiveBayes({f"column {j}": f.Categorical() for j in range(70)}, missing="category")
-    model.fit(table, np.arange(1000) % 2)
-    found = loaded(model, tmp_path)
-    answer_alike(model, found, table)
+    model.fit(table, np.arange(300) % 2)
+    answer_alike(model, saved_and_loaded(model, tmp_path), table)
     assert "model.state.generative_.blocks.0.plan.columns" in read(tmp_path / "first.deciban")[1]
 
 
 def test_a_model_that_forgot_everything_can_learn_again(tmp_path):
     model = db.NaiveBayes().fit(MIXED, LABELS).forget(MIXED, LABELS)
-    found = loaded(model, tmp_path)
+    loaded = saved_and_loaded(model, tmp_path)
     with pytest.raises(db.DecibanError, match="every row was forgotten"):
-        found.predict(MIXED)
-    same_contents(model.partial_fit(MIXED, LABELS), found.partial_fit(MIXED, LABELS))
+        loaded.predict(MIXED)
+    same_contents(model.partial_fit(MIXED, LABELS), loaded.partial_fit(MIXED, LABELS))
 
 
 def test_settings_may_be_changed_after_loading(tmp_path):
     model = db.NaiveBayes(f.Categorical()).fit(COUNTS, LABELS)
-    found = loaded(model, tmp_path)
-    for m in (model, found):
+    loaded = saved_and_loaded(model, tmp_path)
+    for m in (model, loaded):
         m.set_params(smoothing=3.0, class_prior="uniform", unseen="reserve")
-    same_bits(model.predict_proba(COUNTS), found.predict_proba(COUNTS))
+    same_bits(model.predict_proba(COUNTS), loaded.predict_proba(COUNTS))
 
 
 def test_of_two_models_merged_each_may_come_from_a_file(tmp_path):
     halves = [db.NaiveBayes().fit(MIXED[i::2], LABELS[i::2]) for i in range(2)]
     whole = db.NaiveBayes().fit(MIXED, LABELS)
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    merged = loaded(halves[0], tmp_path / "a") + loaded(halves[1], tmp_path / "b")
+    merged = saved_and_loaded(halves[0], tmp_path) + saved_and_loaded(halves[1], tmp_path)
     same_bits(merged.predict_proba(MIXED), whole.predict_proba(MIXED))
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        None,
-        True,
-        -(10**30),
-        0.1,
-        -0.0,
-        float("inf"),
-        "é\ud800",
-        (),
-        (1, ("a", None)),
-        [1, [2.5]],
-        {"a": 1, (1, 2): [None], 3: {}},
-        range(2, 9, 3),
-        frozenset({"a"}),
-        tuple(range(100)),
-        tuple(map(str, range(100))),
-        (*map(str, range(100)), None, 3.5),
-        (*range(100), 2**70),
-        tuple(i / 7 for i in range(100)),
-        tuple(range(i % 3) if i % 3 == 1 else None for i in range(100)),
-        tuple((i / 7,) * (i % 3) if i % 5 else None for i in range(100)),
-        tuple((f"{i}", None, (2.5, i)) for i in range(100)),
-        (None,) * 100,
-        tuple(priors.Dirichlet((1.0 + i, 2.0)) for i in range(100)),
-        (*(priors.Dirichlet((1.0, 2.0)) for i in range(100)), priors.Laplace(0.5)),
-        (f.Poisson(),) * 100,
-        np.float32(0.1),
-        np.int8(-3),
-        np.bool_(True),
-        np.str_("text"),
-        np.float64("nan"),
-        np.dtype(np.int16),
-        f.Gaussian(ddof=1),
-        priors.Dirichlet((1.0, 2.0)),
-    ],
-    ids=repr,
-)
-def test_values_come_back_as_they_were(value):
-    arrays: dict[str, Any] = {}
-    tree = json.loads(json.dumps(encode(value, "x", arrays), allow_nan=False))
-    back = decode(tree, "x", arrays)
-    assert type(back) is type(value)
-    assert repr(back) == repr(value)
-    assert not arrays
+VALUES = [
+    None,
+    True,
+    -(10**30),
+    0.1,
+    -0.0,
+    float("inf"),
+    "é\ud800",
+    (),
+    (1, ("a", None)),
+    [1, [2.5]],
+    {"a": 1, (1, 2): [None], 3: {}},
+    range(2, 9, 3),
+    frozenset({"a"}),
+    tuple(range(100)),
+    tuple(map(str, range(100))),
+    (*map(str, range(100)), None, 3.5),
+    (*range(100), 2**70),
+    tuple(i / 7 for i in range(100)),
+    tuple(range(i % 3) if i % 3 == 1 else None for i in range(100)),
+    tuple((i / 7,) * (i % 3) if i % 5 else None for i in range(100)),
+    tuple((f"{i}", None, (2.5, i)) for i in range(100)),
+    (None,) * 100,
+    tuple(priors.Dirichlet((1.0 + i, 2.0)) for i in range(100)),
+    (*(priors.Dirichlet((1.0, 2.0)) for i in range(100)), priors.Laplace(0.5)),
+    (f.Poisson(),) * 100,
+    np.float32(0.1),
+    np.int8(-3),
+    np.bool_(True),
+    np.str_("text"),
+    np.float64("nan"),
+    np.dtype(np.int16),
+    f.Gaussian(ddof=1),
+    priors.Dirichlet((1.0, 2.0)),
+]
 
 
-@pytest.mark.parametrize(
-    "array",
-    [
-        np.arange(6.0).reshape(2, 3),
-        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
-        np.arange(12).reshape(3, 4)[:, ::2],
-        np.zeros((0, 3)),
-        np.array(2.5),
-        np.array([True, False]),
-        np.array([1.5, -np.inf, np.nan], dtype=">f4"),
-        np.array([["a", "bc"]]),
-        np.array([None, "a", 2], dtype=object),
-        np.array([], dtype=str),
-    ],
-    ids=lambda array: f"{array.dtype}{array.shape}",
-)
-def test_arrays_come_back_as_they_were(array):
-    arrays: dict[str, Any] = {}
-    back = decode(json.loads(json.dumps(encode(array, "x", arrays))), "x", arrays)
-    assert back.shape == array.shape
-    assert back.dtype == array.dtype.newbyteorder("=")
-    assert np.array_equal(back, array, equal_nan=array.dtype.kind == "f")
-    assert back.flags.f_contiguous >= array.flags.f_contiguous
+def test_values_come_back_as_they_were():
+    for value in VALUES:
+        arrays: dict[str, Any] = {}
+        tree = json.loads(json.dumps(encode(value, "x", arrays), allow_nan=False))
+        back = decode(tree, "x", arrays)
+        assert type(back) is type(value), value
+        assert repr(back) == repr(value)
+        assert not arrays
+
+
+ARRAYS = [
+    np.arange(6.0).reshape(2, 3),
+    np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    np.arange(12).reshape(3, 4)[:, ::2],
+    np.zeros((0, 3)),
+    np.array(2.5),
+    np.array([True, False]),
+    np.array([1.5, -np.inf, np.nan], dtype=">f4"),
+    np.array([["a", "bc"]]),
+    np.array([None, "a", 2], dtype=object),
+    np.array([], dtype=str),
+]
+
+
+def test_arrays_come_back_as_they_were():
+    for array in ARRAYS:
+        arrays: dict[str, Any] = {}
+        back = decode(json.loads(json.dumps(encode(array, "x", arrays))), "x", arrays)
+        assert back.shape == array.shape
+        assert back.dtype == array.dtype.newbyteorder("=")
+        assert np.array_equal(back, array, equal_nan=array.dtype.kind == "f")
+        assert back.flags.f_contiguous >= array.flags.f_contiguous
 
 
 def test_the_order_of_a_set_is_not_left_to_chance():
@@ -538,20 +527,20 @@ def unsavable():
     yield "smoothing", db.NaiveBayes().fit(NUMBERS, LABELS).set_params(smoothing="much")
 
 
-@pytest.mark.parametrize(("word", "model"), [*unsavable()], ids=lambda x: x if isinstance(x, str) else "")
-def test_what_cannot_be_saved_leaves_the_old_file(word, model, tmp_path):
+def test_what_cannot_be_saved_leaves_the_old_file(tmp_path):
     path = tmp_path / "model.deciban"
     path.write_bytes(b"what was there")
-    with pytest.raises(db.DecibanError, match=f"cannot be saved.*{word}"):
-        model.save(path)
-    assert path.read_bytes() == b"what was there"
-    assert os.listdir(tmp_path) == ["model.deciban"]
+    for word, model in unsavable():
+        with pytest.raises(db.DecibanError, match=f"cannot be saved.*{word}"):
+            model.save(path)
+        assert path.read_bytes() == b"what was there"
+        assert os.listdir(tmp_path) == ["model.deciban"]
 
 
-@pytest.mark.parametrize("kind", ESTIMATORS)
-def test_a_model_is_fitted_before_it_is_saved(kind, tmp_path):
-    with pytest.raises(NotFittedError):
-        kind().save(tmp_path / "model.deciban")
+def test_a_model_is_fitted_before_it_is_saved(tmp_path):
+    for kind in ESTIMATORS:
+        with pytest.raises(NotFittedError):
+            kind().save(tmp_path / "model.deciban")
     assert not os.listdir(tmp_path)
 
 
@@ -559,19 +548,21 @@ def test_a_model_is_fitted_before_it_is_saved(kind, tmp_path):
 
 
 def parts(model):
+    """The tree and the arrays of a file; those of a fitted model by its name."""
     arrays: dict[str, Any] = {}
-    return encode(model, "model", arrays), arrays
+    return encode(fitted(model)[0] if isinstance(model, str) else model, "model", arrays), arrays
 
 
 @cache
 def fitted(name):
-    """A model that is only looked at, and rows for it."""
+    """A model that is not to be changed, and rows for it; some are fitted with weights."""
+    weights = None if name in HOSTILE else WEIGHTS
     if name in GENERATIVE:
         model, X = copy.deepcopy(GENERATIVE[name])
-        return model.fit(X, LABELS), X
+        return model.fit(X, LABELS, sample_weight=weights), X
     if name in LINEAR:
         model, X, y = copy.deepcopy(LINEAR[name])
-        return quietly(lambda: model.fit(X, y)), X
+        return quietly(lambda: model.fit(X, y, sample_weight=weights)), X
     if name.endswith(" twin"):
         model, X = fitted(name.removesuffix(" twin"))
         return model.to_linear(), X
@@ -623,15 +614,13 @@ def test_a_pickle_is_not_run(tmp_path):
     assert os.listdir(tmp_path) == ["model.deciban"]
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["os.system", "builtins.eval", "deciban.estimators.saving.load", "Path", "object", "", None, 3, ["dict"], "Frame"],
-)
-def test_a_class_that_is_not_in_the_registry_is_refused(name, tmp_path):
-    tree, arrays = parts(fitted("gaussian")[0])
-    for place in ("params.families", "state.generative_.blocks.0.plan.family"):
-        refused(tmp_path / "m.deciban", put(tree, place, {"is": name, "command": "true"}), arrays)
-    refused(tmp_path / "m.deciban", {"is": name}, {})
+def test_a_class_that_is_not_in_the_registry_is_refused(tmp_path):
+    tree, arrays = parts("gaussian")
+    unknown = ["os.system", "builtins.eval", "deciban.estimators.saving.load", "Path", "object", "", None, 3, ["dict"]]
+    for name in (*unknown, "Frame"):
+        for place in ("params.families", "state.generative_.blocks.0.plan.family"):
+            refused(tmp_path / "m.deciban", put(tree, place, {"is": name, "command": "true"}), arrays)
+        refused(tmp_path / "m.deciban", {"is": name}, {})
 
 
 NB, TWIN, GLM = "state.generative_", "state.predictor_.design.parts.0.encoder", "state.inference_"
@@ -685,7 +674,7 @@ DAMAGES = [
     ("discriminant, per class", NB + ".blocks.0.statistic.shared", True, "another kind of covariance"),
     ("discriminant, auto", "state._shrinkages.pairs.0.1.value", 2.0, "a shrinkage of 2"),
     ("discriminant, auto", "state._shrinkages.pairs.0.0", {"is": "list", "items": []}, "unhashable"),
-    ("gaussian twin", TWIN + ".natural.columns.0", 3, "a column that is not there"),
+    ("gaussian twin", TWIN + ".natural.columns.0", 3, "a feature of an unknown column"),
     ("gaussian twin", TWIN + ".natural.names", ["x"], "eta has shape"),
     ("gaussian twin", TWIN + ".params", 3, "has no int"),
     ("gaussian twin", TWIN + ".levels", [[], [], []], "values of numbers"),
@@ -696,7 +685,7 @@ DAMAGES = [
     ("gaussian twin", "state.classes_.shape", [1 << 40, 1 << 40], "cells for a shape"),
     ("gaussian twin", "state.classes_.cells", ["a", "b", "c"], "other classes"),
     ("gaussian twin", "state._classes", ["egg", "ham"], "other classes"),
-    ("logistic", "state.predictor_.design.parts.0.columns", [0, 1, 3], "a column that is not there"),
+    ("logistic", "state.predictor_.design.parts.0.columns", [0, 1, 3], "features of an unknown column"),
     ("logistic", "state.predictor_.design.parts.0.columns", [0, 1], "features of 3 columns instead of 2"),
     ("logistic", "state.predictor_.design.parts.0.encoder.labels", [0, 1, 1], "names of other columns"),
     ("logistic", "state.predictor_.design.parts", [], "coefficients has shape"),
@@ -770,32 +759,27 @@ DAMAGES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "place", "value", "match"), DAMAGES)
-def test_what_does_not_belong_there_is_refused(name, place, value, match, tmp_path):
-    tree, arrays = parts(fitted(name)[0])
-    refused(tmp_path / "m.deciban", put(tree, place, value), arrays, match)
+@pytest.mark.parametrize("name", dict.fromkeys(name for name, *_ in DAMAGES))
+def test_what_does_not_belong_there_is_refused(name, tmp_path):
+    tree, arrays = parts(name)
+    for other, place, value, match in DAMAGES:
+        if other == name:
+            refused(tmp_path / "m.deciban", put(tree, place, value), arrays, match)
+
+
+CHANGES = ("values", "bias", "fold_values", "fold_bias")
 
 
 def test_evidence_without_weights_is_refused(tmp_path):
-    tree, arrays = parts(fitted("evidence")[0])
+    tree, arrays = parts("evidence")
     del tree["state"]["_weights"]
     refused(tmp_path / "m.deciban", tree, {key: array for key, array in arrays.items() if "_weights" not in key})
 
 
-def changed_tree(column, left, node=0):
-    """A forest of the model "evidence" with another column or child at a node."""
-    tree, arrays = parts(fitted("evidence")[0])
+def test_trees_that_lead_nowhere_or_round_and_round_are_refused(tmp_path):
+    assert fitted("evidence")[0].generative_.blocks[0].plan.family.column[0] >= 0
     place = "model.state.generative_.blocks.0.plan.family"
-    for name, value in (("column", column), ("left", left)):
-        if value is not None:
-            arrays[f"{place}.{name}"] = arrays[f"{place}.{name}"].copy()
-            arrays[f"{place}.{name}"][node] = value
-    return tree, arrays
-
-
-@pytest.mark.parametrize(
-    ("column", "left", "match"),
-    [
+    for column, left, match in [
         (4, None, "splits an unknown column"),
         (-2, None, "splits an unknown column"),
         (-1, 0, "leaves are not counted in order"),
@@ -803,104 +787,75 @@ def changed_tree(column, left, node=0):
         (None, -1, "a node is lost"),
         (None, 1 << 30, "a node is lost"),
         (0, (1 << 31) - 1, "a node is lost"),
-    ],
-)
-def test_trees_that_lead_nowhere_or_round_and_round_are_refused(column, left, match, tmp_path):
-    assert fitted("evidence")[0].generative_.blocks[0].plan.family.column[0] >= 0
-    refused(tmp_path / "m.deciban", *changed_tree(column, left), match)
+    ]:
+        tree, arrays = parts("evidence")
+        for name, value in (("column", column), ("left", left)):
+            if value is not None:
+                arrays[f"{place}.{name}"] = with_value(arrays[f"{place}.{name}"], value, 0)
+        refused(tmp_path / "m.deciban", tree, arrays, match)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "match"),
-    [
+def with_value(array, value, place=-1):
+    """A copy with another value at one place."""
+    changed = array.copy()
+    changed.flat[place] = value
+    return changed
+
+
+def test_weights_that_are_none_are_refused(tmp_path):
+    tree, arrays = parts("evidence")
+    for name, value, match in [
         ("values", -0.5, "a weight is below 0"),
         ("values", np.nan, "weights is not finite"),
         ("bias", np.inf, "bias is not finite"),
         ("fold_values", -0.5, "a weight is below 0"),
         ("fold_values", np.nan, "fold_values is not finite"),
         ("fold_bias", np.inf, "fold_bias is not finite"),
-    ],
-)
-def test_weights_that_are_none_are_refused(name, value, match, tmp_path):
-    tree, arrays = parts(fitted("evidence")[0])
-    key = f"model.state._weights.{name}"
-    arrays[key] = arrays[key].copy()
-    arrays[key].flat[-1] = value
-    refused(tmp_path / "m.deciban", tree, arrays, match)
+        *((f"unknown.{name}", value, "changes.* is not finite") for name in CHANGES for value in (np.nan, -np.inf)),
+    ]:
+        key = f"model.state._weights.{name}"
+        refused(tmp_path / "m.deciban", tree, arrays | {key: with_value(arrays[key], value)}, match)
 
 
 def test_weights_of_another_shape_are_refused(tmp_path):
-    for name in ("values", "bias", "fold_values", "fold_bias"):
-        tree, arrays = parts(fitted("evidence")[0])
+    """Cut along any of their axes, or with one axis more or less."""
+    tree, arrays = parts("evidence")
+    for name in (*CHANGES, *(f"unknown.{name}" for name in CHANGES)):
         key = f"model.state._weights.{name}"
-        arrays[key] = arrays[key][..., :-1].copy()
-        refused(tmp_path / "m.deciban", tree, arrays, "has shape")
+        array = arrays[key]
+        cuts = [np.delete(array, -1, axis).copy() for axis in range(array.ndim)]
+        for changed in (*cuts, array[np.newaxis].copy(), *([array.reshape(-1)] if array.ndim > 1 else [])):
+            refused(tmp_path / "m.deciban", tree, arrays | {key: changed})
 
 
-CHANGES = ("values", "bias", "fold_values", "fold_bias")
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("name", CHANGES)
-def test_changes_that_are_no_numbers_are_refused(name, value, tmp_path):
-    tree, arrays = parts(fitted("evidence")[0])
-    key = f"model.state._weights.unknown.{name}"
-    arrays[key] = arrays[key].copy()
-    arrays[key].flat[-1] = value
-    refused(tmp_path / "m.deciban", tree, arrays, "changes.* is not finite")
-
-
-@pytest.mark.parametrize("axis", range(4))
-@pytest.mark.parametrize("name", CHANGES)
-def test_changes_of_another_shape_are_refused(name, axis, tmp_path):
-    """Cut along any of their axes, or with one axis less."""
-    tree, arrays = parts(fitted("evidence")[0])
-    key = f"model.state._weights.unknown.{name}"
-    given = arrays[key]
-    if axis < given.ndim:
-        refused(tmp_path / "m.deciban", tree, arrays | {key: np.delete(given, -1, axis).copy()})
-    refused(tmp_path / "m.deciban", tree, arrays | {key: given.reshape(-1)})
-    refused(tmp_path / "m.deciban", tree, arrays | {key: given[np.newaxis].copy()})
-
-
-@pytest.mark.parametrize(("axis", "match"), [(0, "changes of other weights"), (1, "changes of other weights")])
-def test_changes_of_other_pieces_or_classes_are_refused(axis, match, tmp_path):
+def test_changes_of_other_pieces_or_classes_are_refused(tmp_path):
     """Whose shapes agree with each other: of a piece less, or of a class less."""
-    tree, arrays = parts(fitted("evidence")[0])
-    for name in CHANGES:
-        key = f"model.state._weights.unknown.{name}"
-        if axis == 1:
-            arrays[key] = arrays[key][..., :-1].copy()
-        elif "values" in name:
-            arrays[key] = arrays[key][..., :-1, :].copy()
-    refused(tmp_path / "m.deciban", tree, arrays, match)
-
-
-def test_changes_of_other_folds_are_refused(tmp_path):
-    tree, arrays = parts(fitted("evidence")[0])
-    for name in ("fold_values", "fold_bias"):
-        arrays[f"model.state._weights.unknown.{name}"] = arrays[f"model.state._weights.unknown.{name}"][:3].copy()
-    refused(tmp_path / "m.deciban", tree, arrays, "changes of weights for 3 folds")
+    tree, arrays = parts("evidence")
+    keys = {name: f"model.state._weights.unknown.{name}" for name in CHANGES}
+    piece = {keys[name]: arrays[keys[name]][..., :-1, :].copy() for name in CHANGES if "values" in name}
+    label = {keys[name]: arrays[keys[name]][..., :-1].copy() for name in CHANGES}
+    for changed in (piece, label):
+        refused(tmp_path / "m.deciban", tree, arrays | changed, "changes of other weights")
 
 
 def test_weights_of_other_folds_are_refused(tmp_path):
     """Rows would be dealt to folds that have no weights."""
-    tree, arrays = parts(fitted("evidence")[0])
-    for name in ("fold_values", "fold_bias"):
-        arrays[f"model.state._weights.{name}"] = arrays[f"model.state._weights.{name}"][:3].copy()
-    refused(tmp_path / "m.deciban", tree, arrays, "weights of 3 folds")
+    tree, arrays = parts("evidence")
+    for place, match in (("unknown.", "changes of weights for 3 folds"), ("", "weights of 3 folds")):
+        keys = [f"model.state._weights.{place}{name}" for name in ("fold_values", "fold_bias")]
+        refused(tmp_path / "m.deciban", tree, arrays | {key: arrays[key][:3].copy() for key in keys}, match)
 
 
-@pytest.mark.parametrize("rows", ["nan", "inf", "-1.0"])
-def test_weights_of_impossible_rows_are_refused(rows, tmp_path):
-    tree, arrays = parts(fitted("evidence")[0])
-    changed = put(tree, "state._weights_rows", {"is": "float", "text": rows})
-    refused(tmp_path / "m.deciban", changed, arrays, "weights were fitted with")
+def test_weights_of_impossible_rows_are_refused(tmp_path):
+    tree, arrays = parts("evidence")
+    for rows in ("nan", "inf", "-1.0"):
+        changed = put(tree, "state._weights_rows", {"is": "float", "text": rows})
+        refused(tmp_path / "m.deciban", changed, arrays, "weights were fitted with")
     refused(tmp_path / "m.deciban", put(tree, "state._weights_rows", "many"), arrays, "not what belongs there")
 
 
 def test_weights_of_a_file_that_does_not_say_their_rows_have_those_they_were_fitted_on(tmp_path):
-    tree, arrays = parts(fitted("evidence")[0])
+    tree, arrays = parts("evidence")
     del tree["state"]["_weights_rows"]
     write(tmp_path / "m.deciban", tree, arrays)
     assert db.load(tmp_path / "m.deciban")._weights_fitted_with() == fitted("evidence")[0].weights_.rows
@@ -912,12 +867,12 @@ def header_of(path):
 
 def test_the_header_does_not_grow_with_the_columns(tmp_path):
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(40, 600)), np.arange(40) % 2
+    X, y = rng.normal(size=(40, 300)), np.arange(40) % 2
     X[:, 0] += y
     sizes = []
-    for name, columns in (("some", 300), ("more", 600)):
+    for name, columns in (("some", 150), ("more", 300)):
         path = tmp_path / f"{name}.deciban"
-        model = db.EvidenceClassifier(trees=2).fit(X[:, :columns], y)
+        model = db.EvidenceClassifier(pairs=0, trees=1).fit(X[:, :columns], y)
         model.save(path)
         same_bits(db.load(path).predict_proba(X[:, :columns]), model.predict_proba(X[:, :columns]))
         sizes.append(header_of(path))
@@ -927,9 +882,9 @@ def test_the_header_does_not_grow_with_the_columns(tmp_path):
 def test_many_different_numbers_take_a_bounded_room(tmp_path):
     """A column of a wide table takes no more bits than its share, however many rows there are."""
     rng = np.random.default_rng(0)
-    bits, columns = 4096, 100
+    bits, columns = 4096, 20
     sizes = []
-    for rows in (1_000, 20_000):
+    for rows in (500, 5_000):
         X, y = rng.normal(size=(rows, columns)), np.arange(rows) % 2
         model = db.NaiveBayes(f.Binned("equal-frequency", bits=bits)).fit(X, y)
         model.save(tmp_path / "m.deciban")
@@ -938,9 +893,9 @@ def test_many_different_numbers_take_a_bounded_room(tmp_path):
     assert max(sizes) < columns * (bits / 8 + counts)
 
 
-@pytest.mark.parametrize(
-    ("repeats", "identifiers", "match"),
-    [
+def test_facts_about_columns_that_cannot_be_are_refused(tmp_path):
+    model = copy.copy(fitted("evidence")[0])
+    for repeats, identifiers, match in [
         ((("a", "a"),), (), "a column repeats itself"),
         ((("a", "b"), ("a", "c")), (), "a column repeats two others"),
         ((), (("a", 1.5),), "a share of cells is not from 0 to 1"),
@@ -948,25 +903,22 @@ def test_many_different_numbers_take_a_bounded_room(tmp_path):
         ("ab", (), "repeats"),
         ((("a", "b", "c"),), (), "repeats"),
         ((), (("a", "all"),), "identifiers"),
-    ],
-)
-def test_facts_about_columns_that_cannot_be_are_refused(repeats, identifiers, match, tmp_path):
-    model = copy.copy(fitted("evidence")[0])
-    model._facts = ColumnFacts(repeats, identifiers)
-    refused(tmp_path / "m.deciban", *parts(model), match)
+    ]:
+        model._facts = ColumnFacts(repeats, identifiers)
+        refused(tmp_path / "m.deciban", *parts(model), match)
 
 
-@pytest.mark.parametrize("starts", [[1], [0], [0, 0], [0, 3, 3], [0, 5, 2], [0, 1 << 40]], ids=str)
-def test_trees_that_begin_nowhere_are_refused(starts, tmp_path):
-    tree, arrays = parts(fitted("evidence")[0])
+def test_trees_that_begin_nowhere_are_refused(tmp_path):
+    tree, arrays = parts("evidence")
     key = "model.state.generative_.blocks.0.plan.family.starts"
-    last = [] if len(starts) == 1 else [arrays[key][-1]]
-    refused(tmp_path / "m.deciban", tree, arrays | {key: np.array([*starts, *last], np.int64)})
+    for starts in ([1], [0], [0, 0], [0, 3, 3], [0, 5, 2], [0, 1 << 40]):
+        last = [] if len(starts) == 1 else [arrays[key][-1]]
+        refused(tmp_path / "m.deciban", tree, arrays | {key: np.array([*starts, *last], np.int64)})
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_arrays_must_be_there_and_be_used(name, tmp_path):
-    tree, arrays = parts(fitted(name)[0])
+    tree, arrays = parts(name)
     path = tmp_path / "m.deciban"
     for key in arrays:
         refused(path, tree, {other: array for other, array in arrays.items() if other != key}, "KeyError")
@@ -976,49 +928,40 @@ def test_arrays_must_be_there_and_be_used(name, tmp_path):
 COLUMNWISE = "model.state.generative_.blocks.0.statistic"
 
 
-@pytest.mark.parametrize(
-    ("name", "places", "value", "match"),
-    [
+def test_shapes_that_go_beyond_the_numbers_are_refused(tmp_path):
+    tree, arrays = parts("many columns")
+    for name, places, value, match in [
         ("keys.shapes", 0, -1, "not a list of shapes"),
         ("keys.shapes", 0, 1 << 62, "than there are numbers for them"),
-        ("keys.shapes", [0, 1], [1, 10**5], "is damaged"),
+        ("keys.shapes", ([0, 1], 0), [1, 10**5], "is damaged"),
         ("keys.shapes", slice(None), 0, "numbers for arrays of 0"),
         ("counts.words.shapes", (slice(None), 0), 42, "is damaged"),
         ("counts.words.shapes", (1, 1), 1 << 62, "than there are numbers for them"),
-    ],
-)
-def test_shapes_that_go_beyond_the_numbers_are_refused(name, places, value, match, tmp_path):
-    tree, arrays = parts(fitted("many columns")[0])
-    key = f"{COLUMNWISE}.{name}"
-    arrays[key] = arrays[key].copy()
-    places = (places, 0) if isinstance(places, list) else places
-    arrays[key][places] = value
-    refused(tmp_path / "m.deciban", tree, arrays, match)
+    ]:
+        changed = arrays[f"{COLUMNWISE}.{name}"].copy()
+        changed[places] = value
+        refused(tmp_path / "m.deciban", tree, arrays | {f"{COLUMNWISE}.{name}": changed}, match)
 
 
-@pytest.mark.parametrize(
-    ("place", "value", "match"),
-    [
-        ("of", "Halfspaces", "does not know"),
-        ("of", "Counts", "is damaged"),
-        ("fields", {}, "fields of"),
-        ("fields", {"words": [1.0]}, "is damaged"),
-        ("fields.words", {"is": "range", "ends": [0, 1 << 60, 1]}, "instead of a tuple"),
-        ("fields.more", [], "fields of"),
-    ],
-)
-def test_objects_that_are_not_all_there_are_refused(place, value, match, tmp_path):
-    tree, arrays = parts(fitted("many columns")[0])
-    if "fields" in place and place != "fields.more":
-        arrays = {key: array for key, array in arrays.items() if "counts.words" not in key}
-    changed = put(tree, f"state.generative_.blocks.0.statistic.counts.{place}", value)
-    refused(tmp_path / "m.deciban", changed, arrays, match)
+def test_objects_that_are_not_all_there_are_refused(tmp_path):
+    tree, arrays = parts("many columns")
+    without_words = {key: array for key, array in arrays.items() if "counts.words" not in key}
+    for place, value, match, of in [
+        ("of", "Halfspaces", "does not know", arrays),
+        ("of", "Counts", "is damaged", arrays),
+        ("fields", {}, "fields of", without_words),
+        ("fields", {"words": [1.0]}, "is damaged", without_words),
+        ("fields.words", {"is": "range", "ends": [0, 1 << 60, 1]}, "instead of a tuple", without_words),
+        ("fields.more", [], "fields of", arrays),
+    ]:
+        changed = put(tree, f"state.generative_.blocks.0.statistic.counts.{place}", value)
+        refused(tmp_path / "m.deciban", changed, of, match)
 
 
-@pytest.mark.parametrize("sizes", [[-2, 4], [1 << 62, 1 << 62], [3], [1, 1, 1], []], ids=str)
-def test_lengths_of_other_tuples_are_refused(sizes):
-    with pytest.raises(db.DecibanError, match="lengths of another number"):
-        decode({"is": "tuples", "items": [1, 2]}, "x", {"x.sizes": np.array(sizes, np.int64)})
+def test_lengths_of_other_tuples_are_refused():
+    for sizes in ([-2, 4], [1 << 62, 1 << 62], [3], [1, 1, 1], []):
+        with pytest.raises(db.DecibanError, match="lengths of another number"):
+            decode({"is": "tuples", "items": [1, 2]}, "x", {"x.sizes": np.array(sizes, np.int64)})
 
 
 RESHAPED = {
@@ -1034,10 +977,9 @@ RESHAPED = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("change", RESHAPED)
-def test_arrays_of_other_shapes_are_refused(name, change, tmp_path):
-    tree, arrays = parts(fitted(name)[0])
-    for key, array in arrays.items():
+def test_arrays_of_other_shapes_are_refused(name, tmp_path):
+    tree, arrays = parts(name)
+    for (key, array), change in product(arrays.items(), RESHAPED):
         changed = RESHAPED[change](array)
         if (changed.shape == array.shape and changed.dtype == array.dtype) or key.endswith("classes_"):
             continue  # there was nothing to take away; labels may be of any type
@@ -1049,9 +991,8 @@ def test_arrays_of_other_shapes_are_refused(name, change, tmp_path):
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_numbers_that_are_none_are_refused(name, value, tmp_path):
-    tree, arrays = parts(fitted(name)[0])
+def test_numbers_that_are_none_are_refused(name, tmp_path):
+    tree, arrays = parts(name)
     looked = 0
     for key, array in arrays.items():
         if (
@@ -1061,9 +1002,8 @@ def test_numbers_that_are_none_are_refused(name, value, tmp_path):
         ):
             if ".params." in key or (".least." in key or ".most." in key):
                 continue  # a density of 0 has an infinite logarithm; no extreme is infinite
-            changed = array.copy()
-            changed.flat[-1] = value
-            refused(tmp_path / "m.deciban", tree, arrays | {key: changed}, "is not finite")
+            for value in (np.nan, np.inf, -np.inf):
+                refused(tmp_path / "m.deciban", tree, arrays | {key: with_value(array, value)}, "is not finite")
             looked += 1
     assert looked or name in ("temperature", "isotonic")
 
@@ -1075,15 +1015,15 @@ def nested(depth):
     return tree
 
 
-@pytest.mark.parametrize("depth", [1, 30, 300])
-def test_what_is_nested_deeply_is_refused(depth, tmp_path):
-    tree, arrays = parts(fitted("gaussian")[0])
-    refused(tmp_path / "m.deciban", put(tree, "params.families", nested(depth)), arrays)
+def test_what_is_nested_deeply_is_refused(tmp_path):
+    tree, arrays = parts("gaussian")
+    for depth in (1, 30, 300):
+        refused(tmp_path / "m.deciban", put(tree, "params.families", nested(depth)), arrays)
 
 
-@pytest.mark.parametrize("value", [None, 3, [], {"is": "families.Gaussian"}, {"is": "list", "items": []}, {}])
-def test_what_is_no_model_is_refused(value, tmp_path):
-    refused(tmp_path / "m.deciban", value, {})
+def test_what_is_no_model_is_refused(tmp_path):
+    for value in (None, 3, [], {"is": "families.Gaussian"}, {"is": "list", "items": []}, {}):
+        refused(tmp_path / "m.deciban", value, {})
 
 
 REPLACEMENTS = [
@@ -1136,24 +1076,24 @@ def mutations(draw, tree, arrays):
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@settings(max_examples=40)
+@settings(max_examples=10)
 @given(data=st.data())
 def test_whatever_a_file_says_nothing_breaks(name, data, tmp_path_factory):
-    model, X = fitted(name)
+    _, X = fitted(name)
     path = tmp_path_factory.getbasetemp() / "mutated.deciban"
-    write(path, *data.draw(mutations(*parts(model))))
-    found = quietly(lambda: db.load(path))
-    if isinstance(found, str):
-        assert str(path) in found
+    write(path, *data.draw(mutations(*parts(name))))
+    loaded = quietly(lambda: db.load(path))
+    if isinstance(loaded, str):
+        assert str(path) in loaded
         return
     with warnings.catch_warnings(), np.errstate(all="ignore"), suppress(ValueError, OverflowError):
         warnings.simplefilter("ignore")  # as are errors of settings and numbers that no estimate can be made of
-        assert len(found.predict(X)) == N
+        assert len(loaded.predict(X)) == N
 
 
 def test_mutations_are_refused_and_not(tmp_path):
     """The test above meets both: a file that is refused, and one that is another model."""
-    tree, arrays = parts(fitted("gaussian")[0])
+    tree, arrays = parts("gaussian")
     write(tmp_path / "m.deciban", put(tree, "params.smoothing", 0.5), arrays)
     assert db.load(tmp_path / "m.deciban").smoothing == 0.5
     refused(tmp_path / "m.deciban", put(tree, "params.smoothing", []), arrays)
@@ -1161,7 +1101,7 @@ def test_mutations_are_refused_and_not(tmp_path):
 
 def greedy():
     """Small files that ask for much memory."""
-    tree, arrays = parts(fitted("gaussian")[0])
+    tree, arrays = parts("gaussian")
     words = {"is": "cells", "dtype": "str", "shape": [30_001], "cells": ["x" * 1_000_000, *["y"] * 30_000]}
     yield put(tree, "params.class_prior", words), arrays
     yield put(tree, "params.class_prior", {"is": "cells", "dtype": "str", "shape": [1 << 50], "cells": []}), arrays
@@ -1184,7 +1124,7 @@ def greedy():
     yield tree, arrays | {words: np.zeros((0, 1 << 40))}
     yield tree, arrays | {words: np.zeros((1, 0, 1 << 40))}
     yield tree, arrays | {words: np.zeros((1_000_000, 1, 1))}
-    counted, tables = parts(fitted("categorical")[0])
+    counted, tables = parts("categorical")
     place = "state.generative_.blocks.0.statistic.levels"
     yield put(counted, place, [[] for _ in range(100_000)]), tables
     lists: Any = [[] for _ in range(300_000)]
@@ -1290,7 +1230,7 @@ def test_a_file_of_format_1_is_read(tmp_path):
     for m in (model, fresh):
         m.partial_fit(rows, labels[::-1]).forget(rows, labels)
     np.testing.assert_allclose(model.predict_log_proba(rows), fresh.predict_log_proba(rows), **close)
-    same_bits(loaded(model, tmp_path).predict_log_proba(rows), model.predict_log_proba(rows))
+    same_bits(saved_and_loaded(model, tmp_path).predict_log_proba(rows), model.predict_log_proba(rows))
 
 
 OLD_MODELS = json.loads((REFERENCES / "models-0.1" / "predictions.json").read_text())
@@ -1303,9 +1243,9 @@ def test_models_of_version_0_1_predict_what_they_did(name, tmp_path):
     model = db.load(REFERENCES / "models-0.1" / f"{name}.deciban")
     model.save(tmp_path / "again.deciban")
     for one in (model, db.load(tmp_path / "again.deciban")):
-        found, expected = made["predicted"](one, name), OLD_MODELS[name]
+        predicted, expected = made["predicted"](one, name), OLD_MODELS[name]
         if name == "halfspace":
-            assert found == expected
+            assert predicted == expected
             continue
-        numbers = [[[float.fromhex(cell) for cell in row] for row in rows] for rows in (found, expected)]
+        numbers = [[[float.fromhex(cell) for cell in row] for row in rows] for rows in (predicted, expected)]
         np.testing.assert_allclose(*numbers, rtol=1e-14, atol=1e-16)

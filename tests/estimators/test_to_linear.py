@@ -23,7 +23,7 @@ from tests.families.test_natural import NOT_EXPONENTIAL
 from tests.laws import all_families
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
-N = 240
+N = 120
 
 
 def same_predictions(model, twin, rows, close=CLOSE):
@@ -47,7 +47,7 @@ class Example:
     family: Any
     draw: Any  # of rng and class places (n), a column
     unseen: Any = None  # a value that no training row has
-    holes: bool = True
+    missing: bool = True
 
 
 def normal(rng, c):
@@ -85,10 +85,10 @@ EXAMPLES = [
     Example(f.Binned(), normal, unseen=-1e3),
     Example(f.Binned("equal-frequency", count=4), normal, unseen=1e3),
     Example(f.Binned("supervised"), normal, unseen=1e3),
-    Example(f.MultivariateGaussian(), normal, unseen=1e3, holes=False),
-    Example(f.MultivariateGaussian("per-class"), normal, unseen=1e3, holes=False),
-    Example(f.MultivariateGaussian("per-class", shrinkage=0.3), lambda rng, c: 1e5 + normal(rng, c), holes=False),
-    Example(f.MultivariateGaussian("shared", ddof="unbiased"), lambda rng, c: 1e5 + normal(rng, c), holes=False),
+    Example(f.MultivariateGaussian(), normal, unseen=1e3, missing=False),
+    Example(f.MultivariateGaussian("per-class"), normal, unseen=1e3, missing=False),
+    Example(f.MultivariateGaussian("per-class", shrinkage=0.3), lambda rng, c: 1e5 + normal(rng, c), missing=False),
+    Example(f.MultivariateGaussian("shared", ddof="unbiased"), lambda rng, c: 1e5 + normal(rng, c), missing=False),
 ]
 EXPONENTIAL = {type(example.family) for example in EXAMPLES}
 
@@ -102,7 +102,7 @@ def drawn(example, classes, seed=0):
     rng = np.random.default_rng(seed)
     c = np.arange(N) % classes
     tables = [pd.DataFrame({"a": example.draw(rng, c), "b": example.draw(rng, c)}) for _ in range(2)]
-    if example.holes:
+    if example.missing:
         tables = [table.mask(rng.random(table.shape) < 0.15) for table in tables]
     if example.unseen is not None:
         tables[1].loc[:9, "a"] = example.unseen
@@ -115,28 +115,28 @@ each_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: f"{e.f
 
 @each_example
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_twin_predicts_what_the_model_predicts(example, classes, weighted):
+def test_twin_predicts_what_the_model_predicts(example, classes):
+    """For the same reasons, column by column."""
     table, c, weights, rows = drawn(example, classes)
-    model = db.NaiveBayes(example.family).fit(table, c, weights if weighted else None)
+    model = db.NaiveBayes(example.family).fit(table, c, weights if classes == 3 else None)
     twin = model.to_linear()
-    for asked in (table, rows, rows[["b", "a"]], pl.from_pandas(rows), pa.Table.from_pandas(rows)):
+    for asked in (table, rows[["b", "a"]], pl.from_pandas(rows), pa.Table.from_pandas(rows)):
         same_predictions(model, twin, asked)
     assert twin.coef_.shape == (1 if classes == 2 else classes, len(twin.feature_names_))
     assert len(set(twin.feature_names_)) == len(twin.feature_names_)
     assert twin.status_ == "ok"
+    if not example.family.joint:  # which has one part for all columns together
+        linear, generative = twin.explain(rows), model.explain(rows)
+        assert linear.names == ("intercept", *generative.names[1:])
+        np.testing.assert_allclose(linear.decibans(1, 0), generative.decibans(1, 0), rtol=1e-9, atol=1e-9)
 
 
 @each_example
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("missing", ["skip", "category"])
-@pytest.mark.parametrize("unseen", ["skip", "reserve"])
-def test_twin_takes_holes_and_new_values_as_the_model_does(example, classes, missing, unseen):
-    table, c, _, rows = drawn(example, classes, seed=1)
-    model = db.NaiveBayes(example.family, missing=missing, unseen=unseen, class_prior="laplace").fit(table, c)
-    twin = model.to_linear()
-    same_predictions(model, twin, rows)
-    same_predictions(model, twin, table)
+def test_twin_reads_missing_and_new_values_as_the_model_does(example):
+    for classes, missing, unseen in ((2, "skip", "reserve"), (3, "category", "skip"), (2, "category", "reserve")):
+        table, c, _, rows = drawn(example, classes, seed=1)
+        model = db.NaiveBayes(example.family, missing=missing, unseen=unseen, class_prior="laplace").fit(table, c)
+        same_predictions(model, model.to_linear(), rows)
 
 
 def test_no_two_features_have_one_name():
@@ -147,7 +147,7 @@ def test_no_two_features_have_one_name():
     assert not any("is missing is missing" in name for name in names), names
 
 
-@pytest.mark.parametrize("example", [e for e in EXAMPLES if e.holes], ids=lambda e: f"{e.family} {e.draw.__name__}")
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if e.missing], ids=lambda e: f"{e.family} {e.draw.__name__}")
 def test_twin_of_classes_with_little_evidence(example):
     """Class 2 has nothing in column b; class 1 has one row; column b is constant for class 0.
 
@@ -164,12 +164,12 @@ def test_twin_of_classes_with_little_evidence(example):
     same_predictions(model, twin, rows, {"rtol": 1e-9, "atol": 1e-10 + lost})
 
 
-@pytest.mark.parametrize("family", [f.Gaussian(), f.Poisson(), f.Exponential(), f.Binned(), f.Categorical()], ids=str)
-def test_a_row_without_a_cell_gets_the_class_prior(family):
+def test_a_row_without_a_cell_gets_the_class_prior():
     """Even if two classes have one row, whose width is next to nothing and whose natural parameters are huge."""
     x, c = np.array([[1.5, 7.1], [2.0, 9.0], [4.0, 8.0], [1e3, 7.7], [3e2, 8.9]]), [0, 0, 0, 1, 2]
-    twin = db.NaiveBayes(family).fit(np.floor(x), c).to_linear()
-    np.testing.assert_allclose(twin.predict_proba([[np.nan, np.nan]]), [[3 / 5, 1 / 5, 1 / 5]], rtol=1e-10)
+    for family in (f.Gaussian(), f.Poisson(), f.Exponential(), f.Binned(), f.Categorical()):
+        twin = db.NaiveBayes(family).fit(np.floor(x), c).to_linear()
+        np.testing.assert_allclose(twin.predict_proba([[np.nan, np.nan]]), [[3 / 5, 1 / 5, 1 / 5]], rtol=1e-10)
 
 
 @each_example
@@ -183,15 +183,14 @@ def test_constant_columns_have_no_say(example):
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("family", [None, f.Multinomial(), f.Bernoulli(threshold=0.0), f.Bernoulli()], ids=str)
-def test_sparse_counts(family, classes, weighted):
+def test_sparse_counts(family, classes):
     rng = np.random.default_rng(3)
     c = np.arange(N) % classes
     counts = rng.poisson(0.3, (N, 40)) * (rng.random((N, 40)) < 0.2 + 0.3 * (np.arange(40) % classes == c[:, None]))
     counts = counts.astype(float) if family != f.Bernoulli() else (counts > 0).astype(float)
     counts[:, 5] = 0.0  # a word that never occurs
-    weights = rng.choice([0.0, 0.5, 2.0], N) if weighted else None
+    weights = rng.choice([0.0, 0.5, 2.0], N) if classes == 2 else None
     model = db.NaiveBayes(family).fit(sp.csr_array(counts), c, weights)
     twin = model.to_linear()
     asked = np.vstack([counts, np.zeros((1, 40)), np.ones((1, 40))])
@@ -207,7 +206,7 @@ def test_sparse_counts(family, classes, weighted):
 
 @pytest.fixture
 def people():
-    """Every kind of column, with holes; three classes."""
+    """Every kind of column, with missing values; three classes."""
     rng = np.random.default_rng(11)
     c = np.arange(N) % 3
     table = pd.DataFrame(
@@ -237,8 +236,7 @@ MIXED = {
 }
 
 
-@pytest.mark.parametrize("missing", ["skip", "category"])
-@pytest.mark.parametrize("joint", [False, True])
+@pytest.mark.parametrize(("missing", "joint"), [("skip", True), ("category", False)])
 def test_table_of_all_kinds(people, missing, joint):
     chosen = {key: family for key, family in MIXED.items() if key != ("visits" if joint else ("height", "visits"))}
     model = db.NaiveBayes(chosen, missing=missing, unseen="reserve").fit(people, "label")
@@ -253,14 +251,12 @@ def test_table_of_all_kinds(people, missing, joint):
 
 
 @pytest.mark.parametrize("covariance", ["shared", "per-class", "diagonal"])
-@pytest.mark.parametrize("load", [load_iris, load_wine])
-@pytest.mark.parametrize("prior", ["empirical", "uniform", "laplace", [0.2, 0.5, 0.3]])
-def test_discriminants_of_real_data(covariance, load, prior):
-    x, y = load(return_X_y=True)
-    model = db.GaussianDiscriminant(covariance, class_prior=prior).fit(x, y)
-    same_predictions(model, model.to_linear(), x)
-    same_predictions(model, model.to_linear(), x.astype(np.float32), {"rtol": 1e-10, "atol": 1e-10})
-    same_predictions(model, model.to_linear(), np.asfortranarray(x))
+def test_discriminants_of_real_data(covariance):
+    for load, prior in ((load_iris, "uniform"), (load_iris, [0.2, 0.5, 0.3]), (load_wine, "laplace")):
+        x, y = load(return_X_y=True)
+        model = db.GaussianDiscriminant(covariance, class_prior=prior).fit(x, y)
+        for rows in (x, x.astype(np.float32), np.asfortranarray(x)):
+            same_predictions(model, model.to_linear(), rows)
 
 
 @pytest.mark.parametrize("covariance", ["shared", "per-class", "diagonal"])
@@ -271,9 +267,9 @@ def test_discriminants_with_weights_and_singular_columns(covariance, classes):
     x = rng.normal(c[:, np.newaxis], 1.0, (N, 3)) * [1.0, 1e-6, 1e6]
     model = db.GaussianDiscriminant(covariance).fit(x, c, rng.choice([0.0, 1.0, 2.5], N))
     same_predictions(model, model.to_linear(), x)
-    holed = x.copy()
-    holed[::5, 1] = np.nan  # left out of a joint fit
-    model = db.GaussianDiscriminant(covariance).fit(holed, c)
+    incomplete = x.copy()
+    incomplete[::5, 1] = np.nan  # left out of a joint fit
+    model = db.GaussianDiscriminant(covariance).fit(incomplete, c)
     same_predictions(model, model.to_linear(), x)
 
 
@@ -318,14 +314,13 @@ def exact_moments(x, c):
     rows = [[Fraction(float(v)) for v in row] for row in x]
     parts = [[row for row, k in zip(rows, c, strict=True) if k == label] for label in sorted(set(c.tolist()))]
     means = [[sum(column, Fraction(0)) / len(part) for column in zip(*part, strict=True)] for part in parts]
-    apart = [[v - m for v, m in zip(row, means[k], strict=True)] for row, k in zip(rows, c.tolist(), strict=True)]
+    centred = [[v - m for v, m in zip(row, means[k], strict=True)] for row, k in zip(rows, c.tolist(), strict=True)]
     d, n = len(rows[0]), len(rows)
-    sigma = [[dot([r[i] for r in apart], [r[j] for r in apart]) / n for j in range(d)] for i in range(d)]
+    sigma = [[dot([r[i] for r in centred], [r[j] for r in centred]) / n for j in range(d)] for i in range(d)]
     return means, sigma
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(("d", "seed"), [(1, 0), (2, 1), (3, 2)])
 def test_two_gaussians_with_one_covariance_are_the_logistic_of_the_lecture(d, seed):
     """w = Σ⁻¹(μ₁ − μ₀), b = −½(μ₁ᵀΣ⁻¹μ₁ − μ₀ᵀΣ⁻¹μ₀) + log(φ/(1 − φ)), in exact fractions but for the logarithm."""
     rng = np.random.default_rng(seed)
@@ -397,7 +392,7 @@ def test_uniform_is_no_exponential_family():
 
 
 @pytest.mark.parametrize("covariance", ["shared", "per-class"])
-def test_a_hole_in_a_joint_density_is_named(covariance):
+def test_a_missing_value_in_a_joint_density_is_named(covariance):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"a": rng.normal(size=9), "b": rng.normal(size=9)})
     model = db.GaussianDiscriminant(covariance).fit(table, list("nyn" * 3))
@@ -453,7 +448,7 @@ def conditional(model, rows, labels):
 def overlapping(classes):
     """Classes that no plane separates, in columns that are not normal; the last one holds counts."""
     rng = np.random.default_rng(7)
-    c = np.arange(200 * classes) % classes
+    c = np.arange(100 * classes) % classes
     return np.column_stack([rng.exponential(1.0 + c), rng.normal(c, 2.0), rng.poisson(2.0 + c)]), c
 
 
@@ -494,7 +489,7 @@ def test_refine_ends_where_a_fit_from_scratch_ends(model, features, classes):
     # and scikit-learn reaches no more
     z = features(x)
     z = (z - z.mean(axis=0)) / z.std(axis=0)
-    theirs = TheirRegression(C=np.inf, tol=1e-9, max_iter=10_000).fit(z, c)
+    theirs = TheirRegression(C=np.inf, solver="newton-cholesky", tol=1e-9, max_iter=1000).fit(z, c)
     assert after >= conditional(theirs, z, c) - 1e-9 * abs(after)
 
 
@@ -515,7 +510,7 @@ def test_refine_takes_the_penalty_and_the_solver_that_are_set(solver):
     x, c = overlapping(3)
     counts = sp.csr_array(np.floor(np.abs(x)))
     twin = db.NaiveBayes().fit(counts, c).to_linear().set_params(l2=1.0, solver=solver).refine(counts, c)
-    theirs = TheirRegression(C=1.0, tol=1e-12, max_iter=10_000).fit(counts, c)
+    theirs = TheirRegression(C=1.0, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(counts, c)
     np.testing.assert_allclose(twin.coef_, theirs.coef_, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(
         twin.intercept_ - twin.intercept_[0], theirs.intercept_ - theirs.intercept_[0], rtol=1e-5
@@ -527,9 +522,9 @@ def test_refine_weighs_rows():
     weights = np.random.default_rng(0).integers(0, 4, len(c))
     twice = np.repeat(np.arange(len(c)), weights)
     model = db.GaussianDiscriminant().fit(x, c)
-    weighed, repeated = model.to_linear().refine(x, c, weights), model.to_linear().refine(x[twice], c[twice])
-    np.testing.assert_allclose(weighed.coef_, repeated.coef_, rtol=1e-7)
-    assert np.abs(weighed.coef_ - model.to_linear().refine(x, c).coef_).max() > 1e-3
+    weighted, repeated = model.to_linear().refine(x, c, weights), model.to_linear().refine(x[twice], c[twice])
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-7)
+    assert np.abs(weighted.coef_ - model.to_linear().refine(x, c).coef_).max() > 1e-3
 
 
 def test_refine_goes_on_from_other_rows():
@@ -547,14 +542,14 @@ def test_refine_takes_a_table_with_its_label():
     assert twin.classes_.tolist() == ["x", "y", "z"]
 
 
-def test_refine_with_holes():
-    """Of every column that had holes there is an indicator; a fit of the same features by hand gives the same."""
+def test_refine_with_missing_values():
+    """Of every column that had missing values there is an indicator; a fit of these features by hand gives the same."""
     x, c = overlapping(2)
     x = np.where(np.random.default_rng(1).random(x.shape) < 0.2, np.nan, x)
     twin = db.NaiveBayes({2: f.Poisson()}).fit(x, c).to_linear().refine(x, c)
-    holes = np.isnan(x)
-    filled = np.where(holes, 0.0, x)
-    by_hand = np.hstack([filled, filled[:, :2] ** 2, holes])
+    missing = np.isnan(x)
+    filled = np.where(missing, 0.0, x)
+    by_hand = np.hstack([filled, filled[:, :2] ** 2, missing])
     scratch = db.LogisticRegression().fit(by_hand, c)
     np.testing.assert_allclose(twin.decision_function(x), scratch.decision_function(by_hand), rtol=1e-5, atol=1e-6)
 
@@ -562,7 +557,7 @@ def test_refine_with_holes():
 def test_refined_values_of_text_are_the_regression_on_indicators():
     """T(x) has an indicator for each value, one more than needed, which is no reason to warn."""
     rng = np.random.default_rng(4)
-    c = np.arange(600) % 3
+    c = np.arange(300) % 3
     values = np.array(["red", "green", "blue", "grey"], dtype=object)
     table = pd.DataFrame({name: values[rng.binomial(3, 0.4 + 0.1 * c)] for name in "ab"})
     twin = db.NaiveBayes().fit(table, c).to_linear().refine(table, c)
@@ -625,16 +620,15 @@ def test_clone_of_a_twin_is_a_regression_not_yet_fitted():
 
 def test_twin_does_not_change_when_the_model_goes_on_learning():
     x, c = overlapping(3)
-    model = db.NaiveBayes().fit(x[:300], c[:300])
+    model = db.NaiveBayes().fit(x[:150], c[:150])
     twin = model.to_linear()
     before = twin.predict_proba(x)
-    model.partial_fit(x[300:], c[300:])
+    model.partial_fit(x[150:], c[150:])
     np.testing.assert_array_equal(twin.predict_proba(x), before)
     same_predictions(model, model.to_linear(), x)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("refined", [False, True])
+@pytest.mark.parametrize(("classes", "refined"), [(2, True), (3, False)])
 def test_explanation_sums_to_the_log_odds(classes, refined):
     x, c = overlapping(classes)
     table = pd.DataFrame(x, columns=["wait", "size", "visits"])
@@ -648,19 +642,6 @@ def test_explanation_sums_to_the_log_odds(classes, refined):
         explained.log_odds(pos_label=1, against=0), (logs[:, 1] - logs[:, 0]) * DECIBANS, rtol=1e-9, atol=1e-9
     )
     np.testing.assert_allclose(explained.decibans(1, 0).sum(axis=1), explained.log_odds(1, 0), rtol=1e-12, atol=1e-12)
-
-
-@each_example
-@pytest.mark.parametrize("classes", [2, 3])
-def test_explanation_is_that_of_the_generative_model(example, classes):
-    """Column by column: a twin says the same for the same reasons."""
-    table, c, _, rows = drawn(example, classes)
-    model = db.NaiveBayes(example.family).fit(table, c)
-    if example.family.joint:
-        pytest.skip("one part for all columns together")
-    ours, theirs = model.to_linear().explain(rows), model.explain(rows)
-    assert ours.names == ("intercept", *theirs.names[1:])
-    np.testing.assert_allclose(ours.decibans(1, 0), theirs.decibans(1, 0), rtol=1e-9, atol=1e-9)
 
 
 def test_summary_and_count_of_parameters():

@@ -209,12 +209,12 @@ def test_a_class_of_prior_0_has_no_density_and_no_boundary():
 
 
 def test_many_rows_are_sampled_and_the_chart_says_so():
-    x, y = normal_rows(9, (6000, 3000))
+    x, y = normal_rows(9, (1500, 1000))
     model = db.LogisticRegression().fit(x, y)
     first, again, other = (boundary(model, x, y, random_state=seed).to_dict() for seed in (0, 0, 1))
     points = rows_of(first, 0)
     assert len(points) == 2000
-    assert first["title"]["subtitle"] == ["a random sample of 2,000 of 9,000 rows"]
+    assert first["title"]["subtitle"] == ["a random sample of 2,000 of 2,500 rows"]
     known = {(a, b, c) for (a, b), c in zip(x.tolist(), y.tolist(), strict=True)}
     drawn = set(points[["x", "y", "class"]].itertuples(index=False, name=None))
     assert len(drawn) == 2000
@@ -224,11 +224,10 @@ def test_many_rows_are_sampled_and_the_chart_says_so():
     assert len(rows_of(boundary(model, x, y, points=10).to_dict(), 0)) == 10
 
 
-@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
-def test_tables_give_axes_their_names_in_the_order_of_the_model(library):
-    x, y = normal_rows(10)
-    table = library({"log.weight": x[:, 1], "sick": y, "size [cm]": x[:, 0]})
-    model = db.GaussianDiscriminant().fit(library({"size [cm]": x[:, 0], "log.weight": x[:, 1]}), y)
+def test_tables_give_axes_their_names_in_the_order_of_the_model():
+    x, y = normal_rows(10, (60, 40))
+    table = pl.DataFrame({"log.weight": x[:, 1], "sick": y, "size [cm]": x[:, 0]})
+    model = db.GaussianDiscriminant().fit(pd.DataFrame({"size [cm]": x[:, 0], "log.weight": x[:, 1]}), y)
     named, plain = boundary(model, table, "sick"), boundary(db.GaussianDiscriminant().fit(x, y), x, y)
     named, plain = named.to_dict(), plain.to_dict()
     for layer in range(3):
@@ -248,31 +247,28 @@ def test_rows_with_a_missing_value_are_not_drawn():
 
 def test_the_row_limit_of_altair_is_passed():
     rng = np.random.default_rng(12)
-    y = rng.integers(0, 12, 6000)
-    x = rng.normal(size=(6000, 2)) + 2 * np.column_stack([y % 4, y // 4])
-    spec = boundary(db.SoftmaxRegression().fit(x, y), x, y, points=6000).to_dict()
-    assert len(rows_of(spec, 0)) == 6000
-    assert encoding(spec, 0, "color")["scale"]["domain"] == [str(c) for c in range(12)]
+    y = rng.integers(0, 3, 5200)
+    x = rng.normal(size=(5200, 2)) + 2 * np.column_stack([y, y % 2])
+    spec = boundary(db.SoftmaxRegression().fit(x, y), x, y, points=5200).to_dict()
+    assert len(rows_of(spec, 0)) == 5200
+    assert encoding(spec, 0, "color")["scale"]["domain"] == ["0", "1", "2"]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda x, y: {"model": db.LogisticRegression().fit(np.column_stack([x, x[:, 0] ** 2]), y)}, "this one has 3"),
-        (lambda x, y: {"model": db.LogisticRegression()}, "not fitted yet"),
-        (lambda x, y: {"X": x[:, :1]}, "X has 1 features"),
-        (lambda x, y: {"y": y[1:]}, "500 rows, 499 labels"),
-        (lambda x, y: {"y": np.where(x[:, 0] > 0, "maybe", y)}, "class 'maybe' is not one of the model's"),
-        (lambda x, y: {"X": np.where(x == x[7, 1], np.inf, x)}, "column 1, row 7: inf is infinite"),
-        (lambda x, y: {"X": x * np.nan}, "no point to draw"),
-        (lambda x, y: {"points": 0}, "no point to draw"),
-    ],
-)
-def test_boundary_refuses(change, message):
+def test_boundary_refuses():
     x, y = normal_rows(13)
-    arguments = {"model": db.LogisticRegression().fit(x, y), "X": x, "y": y}
-    with pytest.raises(db.DecibanError, match=message):
-        boundary(**arguments | change(x, y))
+    model = db.LogisticRegression().fit(x, y)
+    for change, message in [
+        ({"model": db.LogisticRegression().fit(np.column_stack([x, x[:, 0] ** 2]), y)}, "this one has 3"),
+        ({"model": db.LogisticRegression()}, "not fitted yet"),
+        ({"X": x[:, :1]}, "X has 1 features"),
+        ({"y": y[1:]}, "500 rows, 499 labels"),
+        ({"y": np.where(x[:, 0] > 0, "maybe", y)}, "class 'maybe' is not one of the model's"),
+        ({"X": np.where(x == x[7, 1], np.inf, x)}, "column 1, row 7: inf is infinite"),
+        ({"X": x * np.nan}, "no point to draw"),
+        ({"points": 0}, "no point to draw"),
+    ]:
+        with pytest.raises(db.DecibanError, match=message):
+            boundary(**{"model": model, "X": x, "y": y} | change)
 
 
 def test_boundary_refuses_text_and_models_without_scores():

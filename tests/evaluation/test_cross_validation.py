@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
@@ -86,28 +86,26 @@ MODELS = [
     db.NaiveBayes({(0, 1): fam.MultivariateGaussian(), 3: fam.Exponential()}),
     db.NaiveBayes({(0, 1): fam.MultivariateGaussian("per-class")}, class_prior="uniform"),
     db.NaiveBayes({0: fam.Binned()}, smoothing="auto"),
-    *(db.GaussianDiscriminant(kind, s) for kind in ("shared", "per-class") for s in (None, 0.2, "oas")),
+    *(db.GaussianDiscriminant("shared", s) for s in (None, "oas")),
+    *(db.GaussianDiscriminant("per-class", s) for s in (0.2, "oas")),
     db.GaussianDiscriminant("shared", ddof="unbiased", class_prior=[0.2, 0.3, 0.5]),
     db.GaussianDiscriminant("diagonal"),
     db.LogisticRegression(l2=1.0),
-    LogisticRegression(C=0.1),
     GaussianNB(),
 ]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_folds_are_refits(model):
-    assert_like_refits(model, X, Y, FOLD, W)
+    assert_like_refits(model, X[::2], Y[::2], FOLD[::2], W[::2])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("model", MODELS, ids=str)
-def test_folds_are_refits_without_weights(model):
-    assert_like_refits(model, X, Y, FOLD, None)
+def test_folds_are_refits_without_weights():
+    for model in (db.NaiveBayes(), db.GaussianDiscriminant(), GaussianNB()):
+        assert_like_refits(model, X[::2], Y[::2], FOLD[::2])
 
 
-@pytest.mark.parametrize("kind", [lambda t: t, pl.from_pandas, arrow], ids=["pandas", "polars", "arrow"])
-@pytest.mark.parametrize("missing", ["skip", "category"])
+@pytest.mark.parametrize(("kind", "missing"), [(pd.DataFrame, "skip"), (pl.from_pandas, "category"), (arrow, "skip")])
 def test_a_mixed_table(kind, missing):
     model = db.NaiveBayes(missing=missing)
     expected = by_refits(model, PLAIN, NAMES, FOLD, W)
@@ -151,7 +149,7 @@ def test_labels_that_are_true_or_false_may_be_objects(kind):
 
 def test_foreign_models_read_pandas_and_arrow():
     numbers = pd.DataFrame(X, columns=list("abcd"), index=np.arange(150)[::-1])
-    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1))
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, solver="newton-cholesky"))
     expected = log_loss(Y, by_refits(model, numbers, Y, FOLD))
     named = numbers.assign(species=NAMES)
     for x, y in ((numbers, Y), (named, "species"), (X.tolist(), Y.tolist())):
@@ -162,6 +160,7 @@ def test_foreign_models_read_pandas_and_arrow():
     )
 
 
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32 - 1), bins=st.sampled_from(["supervised", "equal-width", "equal-frequency"]))
 def test_bins_of_more_values_than_a_histogram_remembers(seed, bins):
     """All 24 values are too many, those of three folds of four are not: a refit is not as coarse as all rows are."""
@@ -196,10 +195,10 @@ def test_values_of_one_fold_only_are_unseen_there():
 
 
 def test_a_column_without_a_cell_is_left_out_of_a_joint_density():
-    holed = np.column_stack([X, np.full(150, np.nan)])
+    more = np.column_stack([X, np.full(150, np.nan)])
     for kind in ("shared", "per-class"):
         expected = by_refits(db.GaussianDiscriminant(kind), X, Y, FOLD)
-        np.testing.assert_allclose(by_folds(db.GaussianDiscriminant(kind), holed, Y, FOLD), expected, rtol=1e-9)
+        np.testing.assert_allclose(by_folds(db.GaussianDiscriminant(kind), more, Y, FOLD), expected, rtol=1e-9)
 
 
 def test_a_row_that_no_class_allows_gets_the_prior_of_the_others():
@@ -232,8 +231,8 @@ def test_folds_are_stratified(sizes, folds, seed):
 
 def test_every_row_is_in_every_fold_equally_often():
     codes = np.repeat([0, 1], [10, 20]).astype(np.int32)
-    first = np.mean([stratified_folds(codes, 5, seed) == 0 for seed in range(400)], axis=0)
-    assert np.abs(first - 0.2).max() < 5 * np.sqrt(0.2 * 0.8 / 400)
+    first = np.mean([stratified_folds(codes, 5, seed) == 0 for seed in range(200)], axis=0)
+    assert np.abs(first - 0.2).max() < 5 * np.sqrt(0.2 * 0.8 / 200)
 
 
 def test_a_seed_gives_the_same_folds_again():
@@ -295,8 +294,8 @@ def test_the_model_stays_as_it_is():
     for kind in (db.NaiveBayes, db.GaussianDiscriminant, lambda: db.LogisticRegression(l2=1.0), GaussianNB):
         fresh, fitted = kind(), kind().fit(X[:, :1], Y)
         before = fitted.predict_proba(X[:, :1])
-        db.cross_validate(fresh, X, Y)
-        db.cross_validate(fitted, X, Y)
+        db.cross_validate(fresh, X, Y, cv=2)
+        db.cross_validate(fitted, X, Y, cv=2)
         assert not hasattr(fresh, "classes_")
         assert vars(fresh) == vars(kind())
         assert fitted.n_features_in_ == 1
@@ -310,9 +309,8 @@ def test_a_class_of_few_rows_is_warned_of():
     np.testing.assert_array_equal(result.count, [47, 50, 50, 3])
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_mistakes_are_explained():
+    for changes, message in [
         ({"cv": 1}, "cv is 1: it must be a whole number from 2 to the number of rows, 150"),
         ({"cv": 0}, "cv is 0"),
         ({"cv": -3}, "cv is -3"),
@@ -343,15 +341,12 @@ def test_a_class_of_few_rows_is_warned_of():
             r"GaussianNB, fitted without fold 0 \(rows count from 0 without it\): Input X contains NaN",
         ),
         ({"y": None}, "the target y is None: pass the labels, or the name of a column of X"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_mistakes_are_explained(changes, message):
-    with pytest.raises(db.DecibanError, match=message):
-        db.cross_validate(**{"model": db.NaiveBayes(), "X": X, "y": Y, **changes})
+    ]:
+        with pytest.raises(db.DecibanError, match=message):
+            db.cross_validate(**{"model": db.NaiveBayes(), "X": X, "y": Y, **changes})
 
 
-@pytest.mark.parametrize("row", [0, 60, 149])
+@pytest.mark.parametrize("row", [0, 60])
 def test_rows_of_a_refit_are_counted_without_the_fold(row):
     """A generative model names the row of the table; one that is fitted again can only name that of its own rows."""
     bad = X.copy()
@@ -377,9 +372,7 @@ def test_a_fold_of_all_rows_that_count_is_one_fold():
 
 
 @pytest.mark.parametrize("weights", [None, W[1::2]], ids=["plain", "weighted"])
-@pytest.mark.parametrize(
-    "model", [db.NaiveBayes(), db.GaussianDiscriminant(), GaussianNB(), LogisticRegression(C=0.1)], ids=str
-)
+@pytest.mark.parametrize("model", [db.NaiveBayes(), GaussianNB()], ids=str)
 def test_metrics_are_those_of_scikit_learn(model, weights):
     fitted = copy.deepcopy(model).fit(X[::2], Y[::2])
     x, y = X[1::2], Y[1::2]
@@ -429,7 +422,7 @@ def test_the_label_by_name(kind):
 
 def test_foreign_models_and_the_label_by_name():
     numbers = pd.DataFrame(X, columns=list("abcd")).assign(species=NAMES)
-    model = LogisticRegression(C=0.1).fit(numbers[list("abcd")], NAMES)
+    model = GaussianNB().fit(numbers[list("abcd")], NAMES)
     expected = log_loss(NAMES, model.predict_proba(numbers[list("abcd")]))
     assert db.evaluate(model, numbers, "species").log_loss == pytest.approx(expected, rel=1e-10)
 
