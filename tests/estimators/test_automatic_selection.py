@@ -68,8 +68,7 @@ def assert_folds_are_refits(model, x, y, weights=None):
     np.testing.assert_allclose(evaluation.accuracy, np.average(right, weights=weights), rtol=1e-12)
 
 
-# Smoothing -----------------------------------------------------------------------------------------------------------
-
+# Smoothing
 SMOOTHED = {
     "defaults": {},
     "reserve": {"unseen": "reserve"},
@@ -228,9 +227,7 @@ def test_after_everything_is_forgotten_smoothing_is_chosen_again(rng):
     assert model.partial_fit(table, y).smoothing_ == chosen
 
 
-# Families ------------------------------------------------------------------------------------------------------------
-
-
+# Families
 def test_each_column_of_numbers_has_the_family_it_was_drawn_from():
     """Text and truth are not asked; the only question with zeros and ones is how often."""
     table, y = mixed(np.random.default_rng(0), 1000)
@@ -451,8 +448,7 @@ def test_a_number_that_a_chosen_family_cannot_have_is_no_evidence(column, how):
         db.NaiveBayes(model.families_).fit(table, y).predict(table.assign(**{column: -1.0}))
 
 
-# Shrinkage -----------------------------------------------------------------------------------------------------------
-
+# Shrinkage
 JOINT = fam.MultivariateGaussian("per-class", shrinkage="auto")
 
 
@@ -599,9 +595,7 @@ def test_the_shrinkage_of_one_row():
         assert model.predict_proba([[1.0, 2.0]]) == 1
 
 
-# Wrong settings ------------------------------------------------------------------------------------------------------
-
-
+# Wrong settings
 def test_smoothing_must_be_a_number_or_auto(rng):
     table, y = mixed(rng)
     for smoothing in ("best", "", -1, -1e-9, float("nan")):

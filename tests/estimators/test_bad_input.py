@@ -70,8 +70,7 @@ def with_cell(column, value):
     return [*column[:BAD_ROW], value, *column[BAD_ROW + 1 :]]
 
 
-# Cells outside the domain --------------------------------------------------------------------------------------------
-
+# Cells outside the domain
 INFINITE = "finite"
 BAD_CELLS = [
     (f.Gaussian(), np.inf, INFINITE),
@@ -163,9 +162,7 @@ def test_row_numbers_count_rows_of_weight_zero():
         db.NaiveBayes().fit(np.column_stack([A, with_cell(B, np.inf)]), Y, weights)
 
 
-# Missing cells -------------------------------------------------------------------------------------------------------
-
-
+# Missing cells
 @pytest.mark.parametrize("missing", [None, float("nan")])
 def test_a_missing_cell_is_skipped_in_its_column_only(make, missing):
     model = db.NaiveBayes().fit(make({"a": A, "b": with_cell(B, missing)}), Y)
@@ -179,9 +176,7 @@ def test_a_missing_cell_is_skipped_in_its_column_only(make, missing):
     np.testing.assert_allclose(alone, a.predict_joint_log_proba([[1.0]])[0], rtol=1e-12)
 
 
-# Labels and weights --------------------------------------------------------------------------------------------------
-
-
+# Labels and weights
 @pytest.mark.parametrize("labels", [with_cell(Y, None), with_cell([0.0, 1.0] * 3, np.nan)], ids=["None", "NaN"])
 def test_a_missing_label_is_refused_by_row(labels):
     x = np.column_stack([A, B])
@@ -240,8 +235,7 @@ def test_weights_that_overflow_a_sum_are_refused():
             db.NaiveBayes().fit([[1e150], [2e150], [3e150]], [0, 0, 1], weights)
 
 
-# Categories never seen -----------------------------------------------------------------------------------------------
-
+# Categories never seen
 COLOURS = {"colour": ["red", "red", "blue", "red", "blue", "blue"], "b": B}  # n: red blue blue, y: red red blue
 
 
@@ -285,8 +279,7 @@ def test_settings_are_checked():
             db.NaiveBayes(families).fit(x, Y)
 
 
-# Columns -------------------------------------------------------------------------------------------------------------
-
+# Columns
 MIXED = {"a": A, "b": B, "colour": COLOURS["colour"]}
 TURNED = {name: MIXED[name] for name in ("colour", "b", "a")}
 
@@ -368,9 +361,7 @@ def test_a_column_of_mixed_types_is_refused_by_name():
             db.NaiveBayes().fit(x, Y)
 
 
-# Columns without evidence --------------------------------------------------------------------------------------------
-
-
+# Columns without evidence
 def assert_without_evidence(family, cells, asked, reason):
     """A column of these cells, beside another, adds nothing to a model, which says why."""
     forms = [each_form(columns) for columns in ({"a": A, "extra": cells}, {"a": A}, {"a": A, "extra": asked})]
@@ -407,8 +398,7 @@ def test_a_column_without_evidence_does_not_change_a_joint_density(covariance):
         np.testing.assert_allclose(model.predict_proba(np.column_stack([A, B, [asked] * 6])), expected, atol=1e-6)
 
 
-# Few rows, impossible rows, singular covariances ------------------------------------------------------------------
-
+# Few rows, impossible rows, singular covariances
 FAMILIES = [
     f.Gaussian(),
     f.Gaussian(ddof=1),
@@ -498,9 +488,7 @@ def test_shrinkage_mends_a_singular_covariance(covariance):
     assert np.isfinite(model.predict_log_proba(x)).all()
 
 
-# Forgetting and merging ----------------------------------------------------------------------------------------------
-
-
+# Forgetting and merging
 def test_forgetting_what_was_never_learned_is_refused():
     """A class, rows of a class, weights and values."""
     values = (f.Gaussian(), f.Poisson(), f.Exponential(), f.Categorical(), f.Binned(), f.MultivariateGaussian())

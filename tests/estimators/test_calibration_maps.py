@@ -56,9 +56,7 @@ def same_bits(a, b):
     return np.array_equal(a.slopes.words, b.slopes.words)
 
 
-# Temperature ---------------------------------------------------------------------------------------------------------
-
-
+# Temperature
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(1, 200),
@@ -187,9 +185,7 @@ def test_a_temperature_is_a_power(seed):
     )
 
 
-# Log-odds ------------------------------------------------------------------------------------------------------------
-
-
+# Log-odds
 def test_log_odds_tell_the_sure_from_the_very_sure():
     far = normalised(np.array([[0.0, -46.0], [0.0, -70.0], [3.0, 1.0]]))
     np.testing.assert_allclose(log_odds(far), [[46.0, -46.0], [70.0, -70.0], [2.0, -2.0]], rtol=1e-12)
@@ -198,9 +194,7 @@ def test_log_odds_tell_the_sure_from_the_very_sure():
     assert np.isfinite(log_odds(np.array([[0.0, -np.inf], [-np.inf, 0.0]]))).all()
 
 
-# Isotonic ------------------------------------------------------------------------------------------------------------
-
-
+# Isotonic
 def binary(z):
     """(n, 2) log-probabilities of log-odds."""
     return -np.logaddexp(0, np.column_stack([z, -z]))

@@ -47,9 +47,7 @@ def log_loss(log_odds, y):
     return float(np.mean(np.logaddexp(0, np.where(y == "late", -log_odds, log_odds))))
 
 
-# What is learned -----------------------------------------------------------------------------------------------------
-
-
+# What is learned
 def evidence_classifier():
     return db.EvidenceClassifier(pairs=2, trees=10)
 
@@ -116,8 +114,7 @@ def test_dates_that_are_noise_say_nothing():
     assert -np.log(np.where(rng.random(1800) < 0.5, *proba.T)).mean() < np.log(2) * 1.02
 
 
-# Containers ----------------------------------------------------------------------------------------------------------
-
+# Containers
 WAYS = {
     "pandas": lambda table, path: table,
     "polars": lambda table, path: pl.from_pandas(table),
@@ -173,9 +170,7 @@ def test_arrays_of_dates():
         assert model.predict_proba(rows).tobytes() == db.NaiveBayes().fit(array, Y).predict_proba(array).tobytes()
 
 
-# Text ----------------------------------------------------------------------------------------------------------------
-
-
+# Text
 @pytest.mark.parametrize("name", MAKE)
 def test_text_is_read_as_the_types_are(name, tmp_path):
     table, y = shop()[0][:N], shop()[1][:N]
@@ -259,9 +254,7 @@ def test_a_later_cell_that_is_written_otherwise_is_missing():
         model.predict(odd[1:].assign(sent=None))
 
 
-# Going on ------------------------------------------------------------------------------------------------------------
-
-
+# Going on
 def test_parts_merge_and_are_forgotten():
     table, y = shop()[0][:N], shop()[1][:N]
     text = as_text(table)

@@ -101,9 +101,7 @@ def test_settings_are_checked(iris):
             db.GaussianDiscriminant(**settings).fit(*iris)
 
 
-# The same rows in other forms ----------------------------------------------------------------------------------------
-
-
+# The same rows in other forms
 def test_the_form_of_the_array_does_not_matter(iris, covariance):
     x, y = np.round(iris[0] * 10), iris[1]
     expected = db.GaussianDiscriminant(covariance).fit(x, y).predict_proba(x)

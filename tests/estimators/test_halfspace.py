@@ -38,9 +38,7 @@ def signs(y):
     return np.where(y == np.unique(y)[1], 1.0, -1.0)
 
 
-# Separable -----------------------------------------------------------------------------------------------------------
-
-
+# Separable
 def test_every_row_has_a_margin_of_1(apart):
     """y_i (w·x_i − d) ≥ 1, summed by us and by numpy."""
     x, y = apart
@@ -140,9 +138,7 @@ def test_columns_far_from_zero_are_separated_too():
     assert 1e9 + 1 < model.axis_intercepts_[0] < 1e9 + 2
 
 
-# Not separable -------------------------------------------------------------------------------------------------------
-
-
+# Not separable
 def solution(equations):
     """The only solution of equations (rows of fractions, the last being the right side), by elimination."""
     rows, width = [list(map(Fraction, row)) for row in equations], len(equations[0]) - 1
@@ -276,9 +272,7 @@ def test_without_a_hyperplane_it_is_the_one_of_least_slack():
     assert slack(model.decision_function(x)) == pytest.approx(best, rel=1e-9)
 
 
-# What is taken -------------------------------------------------------------------------------------------------------
-
-
+# What is taken
 def test_text_is_taken_as_indicators():
     table = pd.DataFrame({"size": [1.0, 2, 3, 9], "colour": ["red", "red", "blue", "blue"], "y": list("nnyy")})
     model = db.Halfspace().fit(table, "y")

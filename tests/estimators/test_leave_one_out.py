@@ -190,8 +190,7 @@ def test_sparse_rows(family, data):
     )
 
 
-# A table to look at more closely -------------------------------------------------------------------------------------
-
+# A table to look at more closely
 N = 40
 RNG = np.random.default_rng(7)
 TABLE = pd.DataFrame(
@@ -284,9 +283,7 @@ def test_labels_of_other_types():
         np.testing.assert_array_equal(left_out(model, X, given_labels), expected)
 
 
-# Mistakes ------------------------------------------------------------------------------------------------------------
-
-
+# Mistakes
 def test_a_value_of_one_row_is_unseen_without_it():
     table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "colour": ["red", "red", None, "blue"]})
     model = db.NaiveBayes(unseen="error").fit(table, ["a", "b", "a", "b"])

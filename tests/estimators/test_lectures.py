@@ -17,8 +17,7 @@ import deciban as db
 EXACT = 1e-12
 
 
-# Spam ----------------------------------------------------------------------------------------------------------------
-
+# Spam
 WORDS = ("do", "math", "today", "buy", "book", "drugs")
 MAILS = [("do math today", 0), ("buy", 1), ("buy book", 0), ("today do math drugs", 1), ("buy drugs book today", 1)]
 NEW = "buy book today"
@@ -79,8 +78,7 @@ def test_joints_of_the_spam_slide_are_those_of_exact_arithmetic():
     assert (bernoulli_joint(0, 0), bernoulli_joint(1, 0)) == (Fraction(1, 80), Fraction(16, 1215))
 
 
-# Evade ---------------------------------------------------------------------------------------------------------------
-
+# Evade
 S, M, D = "Single", "Married", "Divorced"
 PEOPLE = {
     "Refund": ["Yes", "No", "No", "Yes", "No", "No", "Yes", "No", "No", "No"],
@@ -151,9 +149,7 @@ def test_evade_with_n_minus_1_has_the_deviation_5(table):
     assert cells(model, "Income")["Yes"]["sd"] == pytest.approx(5, rel=EXACT)
 
 
-# Iris ----------------------------------------------------------------------------------------------------------------
-
-
+# Iris
 def confusion(actual, predicted):
     return [[int(((actual == a) & (predicted == b)).sum()) for b in range(3)] for a in range(3)]
 
@@ -177,8 +173,7 @@ def test_iris_confusion_tables_on_both_parts_of_a_two_thirds_split():
         assert np.trace(expected) >= 0.9 * part.sum()
 
 
-# Class priors and parameter counts -----------------------------------------------------------------------------------
-
+# Class priors and parameter counts
 CLASS_PRIORS = {
     "empirical": [7 / 10, 3 / 10],
     "laplace": [8 / 12, 4 / 12],

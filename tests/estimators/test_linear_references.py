@@ -139,9 +139,7 @@ def test_every_reference_is_used():
     assert {name for kind in [*KINDS, "firth", "firth_multinomial"] for name in REFERENCES[kind]} == RESPONSE.keys()
 
 
-# Generalised linear models -------------------------------------------------------------------------------------------
-
-
+# Generalised linear models
 @each(*KINDS)
 def test_generalised_linear_model_is_that_of_r(kind, name):
     reference = Reference(kind, name)
@@ -201,9 +199,7 @@ def test_table_of_any_library_gives_the_same(name):
         same_inference(model, reference)
 
 
-# Classifiers ---------------------------------------------------------------------------------------------------------
-
-
+# Classifiers
 @each("binomial", "multinomial")
 @pytest.mark.parametrize("model", [db.LogisticRegression(), db.SoftmaxRegression()], ids=str)
 def test_classifier_is_that_of_r(kind, name, model):
@@ -252,9 +248,7 @@ def test_holes_have_the_names_that_r_gave_them():
     assert reference.table[["ca", "thal"]].isna().any().all()
 
 
-# scikit-learn, which has no errors but penalties ---------------------------------------------------------------------
-
-
+# scikit-learn, which has no errors but penalties
 def indicators(reference):
     """R's columns by hand, for who takes no text."""
     table = reference.table

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import expit, log_softmax
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression as TheirRegression
 
@@ -71,9 +71,7 @@ def classes(request):
     return request.param
 
 
-# The same as scikit-learn ------------------------------------------------------------------------------------------
-
-
+# The same as scikit-learn
 @pytest.mark.parametrize(("load", "l2"), [(load_iris, 0.01), (load_wine, 100.0), (load_breast_cancer, 1.0)])
 def test_penalised_fit_is_that_of_scikit_learn(load, l2):
     x, y = load(return_X_y=True)
@@ -81,12 +79,6 @@ def test_penalised_fit_is_that_of_scikit_learn(load, l2):
     same_coefficients(model, theirs(x, y, l2), share=1e-7)
     assert model.objective_ == pytest.approx(objective(model, x, y, l2), rel=1e-12)
     assert model.status_ == "ok"
-
-
-def test_ten_classes_of_digits():
-    x, y = load_digits(return_X_y=True)
-    x, y = x[:600, 8:28], y[:600]  # 189 parameters; in some columns next to nothing varies
-    same_coefficients(db.LogisticRegression(l2=1.0).fit(x, y), theirs(x, y), share=1e-7)
 
 
 def test_two_classes_of_a_softmax_carry_half_the_penalty_each():
@@ -172,9 +164,7 @@ def test_more_columns_than_rows(classes):
     assert objective(model, sp.csr_array(words), y, 1.0) <= objective(other, sp.csr_array(words), y, 1.0) * (1 + 1e-12)
 
 
-# The descent -------------------------------------------------------------------------------------------------------
-
-
+# The descent
 def path(model):
     table = model.path_
     assert table.header == ("iteration", "objective", "gradient_norm", "step")
@@ -278,9 +268,7 @@ def test_tol_says_how_close(classes):
             assert fitted.status_ == "ok"
 
 
-# No maximum --------------------------------------------------------------------------------------------------------
-
-
+# No maximum
 def finite(model, x):
     assert np.isfinite(model.coef_).all()
     assert np.isfinite(model.intercept_).all()
@@ -399,9 +387,7 @@ def test_a_penalty_needs_no_warning(classes, solver):
         same_coefficients(model, theirs(rows, y), rtol=1e-5, share=1e-6)
 
 
-# Columns that say nothing new --------------------------------------------------------------------------------------
-
-
+# Columns that say nothing new
 @pytest.mark.parametrize(
     ("form", "kind", "firth"),
     [
@@ -481,9 +467,7 @@ def test_no_column_with_evidence_leaves_the_shares(classes):
         np.testing.assert_allclose(model.predict_proba(rows), np.tile(share, (len(y), 1)), rtol=1e-9)
 
 
-# Units -------------------------------------------------------------------------------------------------------------
-
-
+# Units
 WAYS = [{}, {"solver": "gradient"}, {"init": "generative"}, {"firth": True}]
 
 
@@ -537,8 +521,7 @@ def test_units_whose_squares_are_no_numbers_are_refused_by_name(classes):
             db.LogisticRegression().fit(x * [1.0, unit, 1.0], y)
 
 
-# Many rows ---------------------------------------------------------------------------------------------------------
-
+# Many rows
 MANY = 40_000
 
 
@@ -650,9 +633,7 @@ def test_rows_sorted_by_class(many):
     same_coefficients(db.LogisticRegression(l2=1.0).fit(x[order], y[order]), theirs(x, y), share=CLOSE)
 
 
-# Tables ------------------------------------------------------------------------------------------------------------
-
-
+# Tables
 def people(n=200, classes=2, seed=5):
     """Numbers, text and booleans, with missing values; columns for a table, and the same features by hand."""
     rng = np.random.default_rng(seed)
@@ -797,9 +778,7 @@ def test_far_rows_do_not_overflow(classes):
     assert np.isfinite(penalised(classes).predict_log_proba(x * 1e6)).all()
 
 
-# Weights -----------------------------------------------------------------------------------------------------------
-
-
+# Weights
 @pytest.mark.parametrize(
     ("settings", "form"),
     [
@@ -859,9 +838,7 @@ def test_weights_of_any_size(classes):
         assert model.status_ == "ok"
 
 
-# Words -------------------------------------------------------------------------------------------------------------
-
-
+# Words
 @pytest.mark.parametrize("kind", KINDS)
 def test_explanation_sums_to_the_log_odds(classes, kind):
     columns, _, y = people(classes=classes)
@@ -954,8 +931,7 @@ def test_two_classes_by_hand():
     assert expit(model.decision_function([[1.0]]))[0] == pytest.approx(3 / 4, rel=1e-9)
 
 
-# What is refused ---------------------------------------------------------------------------------------------------
-
+# What is refused
 A, B, Y = [1.0, 2.0, 1.5, 2.5, 3.0, 0.5], [2.0, 1.0, 1.0, 2.0, 1.0, 3.0], ["n", "y", "n", "y", "n", "y"]
 
 

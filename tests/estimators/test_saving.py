@@ -167,8 +167,7 @@ def learn_alike(a, b, X, y):
         same_contents(first, second)
 
 
-# Every family, statistic and setting ---------------------------------------------------------------------------------
-
+# Every family, statistic and setting
 GENERATIVE = {
     "gaussian": (db.NaiveBayes(), WITH_MISSING),
     "gaussian unbiased, with priors": (
@@ -352,8 +351,7 @@ def test_every_estimator_is_saved():
     assert {type(case[0]) for case in cases} == public == set(ESTIMATORS)
 
 
-# Labels, names and settings ------------------------------------------------------------------------------------------
-
+# Labels, names and settings
 LABELLED = {
     "int8": CLASSES.astype(np.int8),
     "uint16": CLASSES.astype(np.uint16),
@@ -503,9 +501,7 @@ def test_the_order_of_a_set_is_not_left_to_chance():
     assert decode(encode(some, "x", {}), "x", {}) == some
 
 
-# What cannot be saved ------------------------------------------------------------------------------------------------
-
-
+# What cannot be saved
 class OwnFamily(f.Gaussian):
     pass
 
@@ -544,9 +540,7 @@ def test_a_model_is_fitted_before_it_is_saved(tmp_path):
     assert not os.listdir(tmp_path)
 
 
-# Hostile files -------------------------------------------------------------------------------------------------------
-
-
+# Hostile files
 def parts(model):
     """The tree and the arrays of a file; those of a fitted model by its name."""
     arrays: dict[str, Any] = {}
@@ -1161,9 +1155,7 @@ print("done")
     assert done.stdout == "done\n", done.stderr
 
 
-# Interruptions -------------------------------------------------------------------------------------------------------
-
-
+# Interruptions
 def test_saving_again_replaces_the_file(tmp_path):
     path = tmp_path / "m.deciban"
     for kind in (db.NaiveBayes, db.GaussianDiscriminant):
@@ -1212,9 +1204,7 @@ print("always whole")
     assert done.stdout == "always whole\n", done.stderr
 
 
-# Older files ---------------------------------------------------------------------------------------------------------
-
-
+# Older files
 def test_a_file_of_format_1_is_read(tmp_path):
     made = runpy.run_path(str(REFERENCES / "format_1.py"))
     model, fresh = db.load(REFERENCES / "format-1.deciban"), made["fitted"]()

@@ -190,9 +190,7 @@ def test_neither_blocks_nor_files_nor_their_order_change_the_model(tmp_path_fact
     assert evidence(db.NaiveBayes().fit(db.scan([paths[i] for i in order]), "y")) == expected
 
 
-# What a model learned says how text is read --------------------------------------------------------------------------
-
-
+# What a model learned says how text is read
 def test_text_that_looks_like_numbers_is_read_as_the_model_knows_it(tmp_path):
     model = db.NaiveBayes().fit(pa.table({"x": ["1", "2"] * 5, "y": ["a", "b"] * 5}), "y")
     assert model.predict(db.scan(at(tmp_path, "t.csv", "x\n1\n2\n"))).tolist() == ["a", "b"]
@@ -242,8 +240,7 @@ def test_weights_that_turn_out_wider(tmp_path):
     assert model.class_count_.tolist() == [2_501, 2_500.5]
 
 
-# What goes wrong leaves the model as it was --------------------------------------------------------------------------
-
+# What goes wrong leaves the model as it was
 GOOD = 'x,t,w,y\n1,"a\nb",1,no\n2,b,1,yes\n\n'  # five lines
 BAD = {
     "infinite": ("inf,a,1,no\n", "line 6: column 'x': inf is infinite"),
@@ -302,8 +299,7 @@ def test_a_file_that_lacks_a_column_is_told_what_it_has(tmp_path):
         model.predict(db.scan(at(tmp_path, "t.csv", "u,v\n1,2\n")))
 
 
-# Everything else takes streams too -----------------------------------------------------------------------------------
-
+# Everything else takes streams too
 SMALL = TABLE.select(["height", "age", "city", "visits", "class"]).slice(0, 150)
 PAIR = pa.table({"height": TABLE["height"], "age": TABLE["age"], "class": TABLE["class"]}).drop_null()
 PAIR = PAIR.filter(pc.not_equal(PAIR["class"], "perhaps"))

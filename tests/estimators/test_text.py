@@ -82,8 +82,7 @@ def weighted_evidence(**settings):
     return db.EvidenceClassifier(**({"pairs": 2, "trees": 3} | settings))
 
 
-# As others count -----------------------------------------------------------------------------------------------------
-
+# As others count
 CUTS = {
     "words": {},
     "two words": {"words": (1, 2)},
@@ -119,14 +118,13 @@ def test_real_messages_are_predicted_as_by_scikit_learn(events, cut, alpha):
 
 @each_event
 def test_made_texts_are_predicted_as_by_scikit_learn(events):
-    for cut, alpha, classes in zip(CUTS.values(), (1.0, 0.1, 1e-5, 20.0), (2, 4, 2, 4), strict=True):
+    for cut, alpha, classes in zip(CUTS.values(), (1e-5, 0.1, 1.0, 20.0), (2, 4, 2, 4), strict=True):
         assert_as_scikit_learn(*made_texts(100, classes), events, alpha, cut)
     weights = np.random.default_rng(1).uniform(0.1, 5.0, 50)
     assert_as_scikit_learn(*made_texts(100, 3), events, 0.5, {}, weights)
 
 
-# As the lectures do --------------------------------------------------------------------------------------------------
-
+# As the lectures do
 MAILS = ["Do math today", "Buy", "Buy book", "Today do math drugs", "Buy drugs book today"]
 LABELS = [0, 1, 0, 1, 1]
 NEW = ["Buy book today"]
@@ -158,9 +156,7 @@ def test_a_list_of_texts_is_text_by_default():
     np.testing.assert_array_equal(by_default.predict_proba(NEW), said.predict_proba(NEW))
 
 
-# Evidence that adds up -----------------------------------------------------------------------------------------------
-
-
+# Evidence that adds up
 def evidence_of(model):
     (block,) = model.generative_.blocks
     return {**flattened(block.statistic), "classes": model.class_count_}
@@ -268,9 +264,7 @@ def test_a_table_in_batches_is_the_same_model(tmp_path):
     assert stream.predict_proba(batches).tobytes() == whole.predict_proba(asked).tobytes()
 
 
-# Left out ------------------------------------------------------------------------------------------------------------
-
-
+# Left out
 def left_out(model, x, y, weights=None):
     sample = model._sample(x, y, weights, first=False)
     return np.concatenate(
@@ -303,9 +297,7 @@ def test_smoothing_can_be_chosen():
     assert np.isfinite(other.predict_log_proba(texts)).all()
 
 
-# Line by line --------------------------------------------------------------------------------------------------------
-
-
+# Line by line
 def assert_lines_are_the_log_odds(model, x, atol=1e-8):
     explanation = model.explain(x)
     logs = model.predict_log_proba(x)
@@ -382,9 +374,7 @@ def test_the_complement_needs_smoothing():
         bayes("complement", smoothing=0).fit(["a b", "b c"], ["x", "y"]).predict_proba(["a"])
 
 
-# A twin, a summary ---------------------------------------------------------------------------------------------------
-
-
+# A twin, a summary
 @each_event
 def test_the_linear_twin_predicts_the_same(events):
     two, of_two = made_texts(60, 2)
@@ -423,9 +413,7 @@ def test_summaries_of_weighted_evidence_print():
     assert "bernoulli words" in summary
 
 
-# Beside other columns ------------------------------------------------------------------------------------------------
-
-
+# Beside other columns
 def mixed_rows(n=160, classes=2, seed=0):
     texts, y = made_texts(n, classes, seed)
     rng = np.random.default_rng(seed + 1)
@@ -521,9 +509,7 @@ def test_documents_can_be_cross_validated():
         np.testing.assert_array_equal(cross_val_score(bayes(), asked, y, cv=3), expected)
 
 
-# Which columns are text ----------------------------------------------------------------------------------------------
-
-
+# Which columns are text
 def text_columns(model):
     """The names of the columns that a model reads as documents."""
     names = model.generative_.schema.names
@@ -581,52 +567,36 @@ def test_columns_that_are_said_to_be_text():
     assert text_columns(weighted_evidence(pairs=0, text=[]).fit(columns["answer"], y)) == {0}
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
+def test_text_that_is_not_there_is_refused():
+    table = pa.table({"body": ["a b c", "d e f"] * 4, "number": [1.0, 2.0] * 4})
+    for text, problem in [
         ("body", "text must be 'auto' or a list of columns.* 'body'"),
         (["nobody"], "text names an unknown column 'nobody'"),
         (["number"], "column 'number' holds numbers, but its family, Text, needs text"),
         (5, "text must be 'auto' or a list of columns"),
         (None, "text must be 'auto' or a list of columns"),
-    ],
-    ids=str,
-)
-def test_text_that_is_not_there_is_refused(text, problem):
-    table = pa.table({"body": ["a b c", "d e f"] * 4, "number": [1.0, 2.0] * 4})
-    with pytest.raises(ValueError, match=problem):
-        weighted_evidence(text=text).fit(table, [0, 1] * 4)
+    ]:
+        with pytest.raises(ValueError, match=problem):
+            weighted_evidence(text=text).fit(table, [0, 1] * 4)
 
 
-# Little, and odd -----------------------------------------------------------------------------------------------------
-
+# Little, and odd
 MODELS = {"NaiveBayes": db.NaiveBayes, "EvidenceClassifier": weighted_evidence}
 each_model = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 
 
 @each_model
-def test_documents_without_a_word(make):
-    fitted = make().fit(["", " ", "--", ""], ["a", "a", "a", "b"])
-    np.testing.assert_allclose(fitted.predict_proba(["buy", ""]), [[0.75, 0.25]] * 2, atol=1e-6)
-    assert "log-odds" in str(fitted.explain(["buy"]))
-    assert str(fitted.summary())
-
-
-@each_model
-def test_one_class(make):
-    fitted = make().fit(["a b c", "d"], ["only", "only"])
-    assert fitted.predict_proba(["a", "z"]).tolist() == [[1.0], [1.0]]
-    assert fitted.predict(["a"]).tolist() == ["only"]
-    assert str(fitted.explain(["a"]))
-    assert str(fitted.summary())
-
-
-@each_model
-def test_two_rows(make):
-    fitted = make().fit(["buy a book", "do the math"], ["spam", "ham"])
-    proba = fitted.predict_proba(["buy", "math", "zebra"])
-    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
-    assert str(fitted.explain(["buy math"]))
+def test_few_documents_or_words_or_classes(make):
+    without_words = make().fit(["", " ", "--", ""], ["a", "a", "a", "b"])
+    np.testing.assert_allclose(without_words.predict_proba(["buy", ""]), [[0.75, 0.25]] * 2, atol=1e-6)
+    one_class = make().fit(["a b c", "d"], ["only", "only"])
+    assert one_class.predict_proba(["a", "z"]).tolist() == [[1.0], [1.0]]
+    assert one_class.predict(["a"]).tolist() == ["only"]
+    two_rows = make().fit(["buy a book", "do the math"], ["spam", "ham"])
+    np.testing.assert_allclose(two_rows.predict_proba(["buy", "math", "zebra"]).sum(axis=1), 1.0)
+    for fitted in (without_words, one_class, two_rows):
+        assert "log-odds" in str(fitted.explain(["buy"])) or fitted is one_class
+        assert str(fitted.summary())
 
 
 @each_model
@@ -664,9 +634,7 @@ def test_prior_of_ones_own_for_terms():
     np.testing.assert_array_equal(own.predict_proba(texts), bayes(smoothing=0.25).fit(texts, y).predict_proba(texts))
 
 
-# How good it is ------------------------------------------------------------------------------------------------------
-
-
+# How good it is
 def test_spam_is_ranked_as_well_as_by_peers_and_better_calibrated():
     """Two folds of SMS texts: AUC not below naive Bayes and logistic regression, loss and ECE below."""
     texts, labels = all_sms()

@@ -37,9 +37,7 @@ def same_predictions(model, twin, rows, close=CLOSE):
     assert clear.any()
 
 
-# Every family --------------------------------------------------------------------------------------------------------
-
-
+# Every family
 @dataclass(frozen=True)
 class Example:
     """A family, columns that suit it, and what it has to bear."""
@@ -289,9 +287,7 @@ def test_settings_changed_after_the_fit_count():
     assert np.abs(before.intercept_ - model.to_linear().intercept_).max() > 0.1
 
 
-# The formula ---------------------------------------------------------------------------------------------------------
-
-
+# The formula
 def solved(matrix, right):
     """Exactly, by elimination."""
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
@@ -381,9 +377,7 @@ def test_three_classes_are_a_softmax_whose_vectors_sum_to_zero():
     np.testing.assert_allclose(twin.coef_ - twin.coef_[0], expected, rtol=1e-9, atol=1e-9)
 
 
-# What has no twin ----------------------------------------------------------------------------------------------------
-
-
+# What has no twin
 def test_uniform_is_no_exponential_family():
     table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "age": [1.0, 3.0, 2.0, 5.0]})
     model = db.NaiveBayes({"age": f.Uniform()}).fit(table, list("nyny"))
@@ -436,9 +430,7 @@ def test_no_class_may_be_impossible_or_alone():
         db.NaiveBayes().to_linear()
 
 
-# refine --------------------------------------------------------------------------------------------------------------
-
-
+# refine
 def conditional(model, rows, labels):
     """Σ log p(y|x)."""
     place = np.searchsorted(model.classes_, labels)
@@ -597,9 +589,7 @@ def test_any_regression_can_be_polished():
     np.testing.assert_allclose(model.coef_, db.LogisticRegression().fit(x, c).coef_, rtol=1e-6)
 
 
-# A model like others -------------------------------------------------------------------------------------------------
-
-
+# A model like others
 def test_twin_is_pickled_and_refined_afterwards():
     x, c = overlapping(3)
     twin = db.NaiveBayes({2: f.Poisson()}).fit(x, c).to_linear()

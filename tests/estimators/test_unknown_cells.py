@@ -8,7 +8,6 @@ import deciban as db
 
 pytestmark = pytest.mark.filterwarnings("ignore::deciban.errors.DecibanWarning")
 
-SETTINGS = {"columns": {"pairs": 0, "trees": 0}, "pairs and trees": {"trees": 12}}
 UNKNOWN = ("zzz", None)
 NEW = 50
 
@@ -28,9 +27,7 @@ def spread(low, high, count):
     return np.geomspace(low, high, count).round().astype(int).tolist()
 
 
-# One column ----------------------------------------------------------------------------------------------------------
-
-
+# One column
 def one_column(seed, levels, n, classes, missing=0.0):
     """A category and a number that are more or less informative."""
     rng = np.random.default_rng(seed)
@@ -74,9 +71,7 @@ def test_missing_cells_that_do_not_depend_on_the_class_leave_the_prior_in_the_me
     assert np.mean(actual) < 0.5
 
 
-# Several columns -----------------------------------------------------------------------------------------------------
-
-
+# Several columns
 def with_noise(seed, levels, n):
     """A column of noise, c, beside two or three informative ones."""
     rng = np.random.default_rng(seed)
@@ -92,15 +87,13 @@ def with_noise(seed, levels, n):
     return (table.assign(z=rng.normal(0.5 * y, 1.0)) if seed % 2 else table), y
 
 
-@pytest.fixture(scope="module", params=SETTINGS)
-def fitted(request):
+@pytest.fixture(scope="module")
+def fitted():
     """For each table: a model of all columns, one fitted without c, and new rows."""
     actual = []
-    for seed, (levels, n) in enumerate(zip(spread(2, 50, 8)[::-1], spread(40, 400, 8), strict=True)):
+    for seed, (levels, n) in enumerate(zip(spread(2, 50, 12)[::-1], spread(40, 600, 12), strict=True)):
         X, y = with_noise(seed, levels, n)
-        whole, without = (
-            db.EvidenceClassifier(**SETTINGS[request.param]).fit(table, y) for table in (X, X.drop(columns="c"))
-        )
+        whole, without = (db.EvidenceClassifier().fit(table, y) for table in (X, X.drop(columns="c")))
         actual.append((whole, without, with_noise(100 + seed, levels, NEW)[0]))
     return actual
 

@@ -61,9 +61,7 @@ def gaussians(x, y, *, shared):
     )
 
 
-# Boundary ------------------------------------------------------------------------------------------------------------
-
-
+# Boundary
 def test_boundary_of_equal_covariances_is_the_line_worked_out_by_hand():
     x, y = normal_rows()
     spec = boundary(db.GaussianDiscriminant().fit(x, y), x, y).to_dict()
@@ -205,9 +203,7 @@ def test_a_class_of_prior_0_has_no_density_and_no_boundary():
     assert rows_of(spec, 2).empty
 
 
-# The rows that are drawn ---------------------------------------------------------------------------------------------
-
-
+# The rows that are drawn
 def test_many_rows_are_sampled_and_the_chart_says_so():
     x, y = normal_rows(9, (1500, 1000))
     model = db.LogisticRegression().fit(x, y)

@@ -210,9 +210,7 @@ def test_a_row_that_no_class_allows_gets_the_prior_of_the_others():
     np.testing.assert_allclose(result[4], [3 / 5, 2 / 5], rtol=1e-12)
 
 
-# Folds ---------------------------------------------------------------------------------------------------------------
-
-
+# Folds
 @given(
     sizes=st.lists(st.integers(1, 30), min_size=1, max_size=5),
     folds=st.integers(2, 9),
@@ -368,9 +366,7 @@ def test_a_fold_of_all_rows_that_count_is_one_fold():
         db.cross_validate(db.NaiveBayes(), X, Y, FOLD, sample_weight=weights)
 
 
-# Evaluate ------------------------------------------------------------------------------------------------------------
-
-
+# Evaluate
 @pytest.mark.parametrize("weights", [None, W[1::2]], ids=["plain", "weighted"])
 @pytest.mark.parametrize("model", [db.NaiveBayes(), GaussianNB()], ids=str)
 def test_metrics_are_those_of_scikit_learn(model, weights):

@@ -35,9 +35,7 @@ def iris():
     return x[:, :2], load_iris().target_names[y]
 
 
-# Judgements ----------------------------------------------------------------------------------------------------------
-
-
+# Judgements
 @pytest.fixture(scope="module")
 def mail():
     """Labels and probabilities of two classes."""

@@ -62,9 +62,7 @@ def column(table, name):
     return table.to_frame()[name].to_pylist()
 
 
-# Samples -------------------------------------------------------------------------------------------------------------
-
-
+# Samples
 def test_larger_samples_hold_the_smaller_and_no_row_of_the_test(recorder):
     numbered = np.arange(100.0)[:, np.newaxis]
     curve([recorder], numbered, RARE, sizes=[5, 20, 70], repeats=2)
@@ -120,9 +118,7 @@ def test_sizes_are_sorted_and_each_is_fitted_once():
     assert curve(sizes=np.array([90.0, 12.0, 40.0, 12.0])) == curve()
 
 
-# Judgement -----------------------------------------------------------------------------------------------------------
-
-
+# Judgement
 def test_the_table_is_long():
     table = curve([db.NaiveBayes(), db.GaussianDiscriminant()])
     assert table.header == ("model", "rows", "repeat", "log_loss", "error")
@@ -170,9 +166,7 @@ def test_rows_of_weight_zero_are_as_if_they_were_not_there():
     )
 
 
-# Models --------------------------------------------------------------------------------------------------------------
-
-
+# Models
 def test_models_have_the_names_of_their_classes_or_of_the_dict():
     assert set(column(curve({"plain": db.NaiveBayes(), 2: db.NaiveBayes()}), "model")) == {"plain", "2"}
     same = curve([db.NaiveBayes(), db.GaussianDiscriminant(), db.NaiveBayes(smoothing=2)])
@@ -190,9 +184,7 @@ def test_models_stay_as_they_are():
     np.testing.assert_array_equal(fitted.predict_proba(X[:, :1]), before.predict_proba(X[:, :1]))
 
 
-# Input ---------------------------------------------------------------------------------------------------------------
-
-
+# Input
 def arrow(frame):
     return pa.Table.from_pandas(frame, preserve_index=False)
 
@@ -241,9 +233,7 @@ def test_pipelines_of_scikit_learn_find_the_columns_of_pandas():
     assert column(curve(models, colours, "y", sizes=[28], repeats=1), "error")[0] == 0
 
 
-# Mistakes ------------------------------------------------------------------------------------------------------------
-
-
+# Mistakes
 def test_mistakes_are_explained():
     for settings, message in [
         ({"sizes": [10, 106]}, "sizes has 106, but there are only 105 training rows"),

@@ -54,24 +54,11 @@ def same_precision(roc, y, x, w=None):
     assert roc.average_precision == pytest.approx(average_precision_score(y, x, sample_weight=w), rel=1e-12)
 
 
-@given(labelled())
-def test_curve_is_that_of_scikit_learn(rows):
-    y, x, _ = rows
-    same_curve(Roc.of(y, x), y, x)
-    same_precision(Roc.of(y, x), y, x)
-
-
-@given(labelled(single))
-def test_curve_of_single_precision_is_that_of_scikit_learn(rows):
-    y, x, _ = rows
-    same_curve(Roc.of(y, x), y, x)
-    same_precision(Roc.of(y, x), y, x)
-
-
-@pytest.mark.parametrize("scores", [real, single])
+@pytest.mark.parametrize("weights", [None, st.floats(0.01, 100)], ids=["plain", "weighted"])
+@pytest.mark.parametrize("scores", [real, single], ids=["double", "single"])
 @given(data=st.data())
-def test_weighted_curve_is_that_of_scikit_learn(scores, data):
-    y, x, w = data.draw(labelled(scores, st.floats(0.01, 100)))
+def test_curve_is_that_of_scikit_learn(scores, weights, data):
+    y, x, w = data.draw(labelled(scores, weights))
     same_curve(Roc.of(y, x, sample_weight=w), y, x, w)
     same_precision(Roc.of(y, x, sample_weight=w), y, x, w)
 
@@ -108,9 +95,7 @@ def test_long_curves_are_summed_in_blocks(rows):
             assert roc.variance == pytest.approx(delong(y[again], x[again]), rel=1e-12, abs=1e-15)
 
 
-# DeLong --------------------------------------------------------------------------------------------------------------
-
-
+# DeLong
 def placements(y, x):
     """Of each positive the share of negatives below it, of each negative that of positives above it."""
     positive, negative = x[y == 1], x[y == 0]
@@ -169,9 +154,7 @@ def test_one_positive_or_negative_has_no_variance(y):
     assert "interval" not in str(roc)
 
 
-# Corner cases --------------------------------------------------------------------------------------------------------
-
-
+# Corner cases
 @pytest.mark.parametrize(("label", "missing"), [(1, "negative"), (0, "positive"), (True, "negative"), (-1, "positive")])
 def test_one_class_has_points_but_no_area(label, missing):
     roc = Roc.of([label] * 3, [0.5, 0.25, 0.5])

@@ -49,37 +49,13 @@ def three(draw, cap=CAP):
     return [draw(rows(k, cap=cap)) for _ in range(3)]
 
 
-# Laws ----------------------------------------------------------------------------------------------------------------
-
-
-@given(rows())
-def test_nothing_adds_nothing(a):
-    zero = taken(a, np.zeros(0, np.intp)).folded()
-    same(a.folded() + zero, a.folded())
-    same(zero + a.folded(), a.folded())
-
-
-@pytest.mark.parametrize("cap", [CAP, 4])
-@given(data=st.data())
-def test_order_and_brackets_do_not_matter(cap, data):
-    a, b, c = (part.folded() for part in data.draw(three(cap)))
-    same(a + b, b + a)
-    same((a + b) + c, a + (b + c))
-
-
+# Laws
 @pytest.mark.parametrize("cap", [CAP, 4])
 @given(data=st.data())
 def test_folded_and_added_is_joined_and_folded(cap, data):
     a, b, c = data.draw(three(cap))
     same(a.folded() + b.folded() + c.folded(), ScoredRows.joined([a, b, c]).folded())
     same(ScoredRows.joined([c, a]).folded() + b.folded(), ScoredRows.joined([a, b, c]).folded())
-
-
-@given(three())
-def test_what_was_added_can_be_forgotten(parts):
-    a, b, c = (part.folded() for part in parts)
-    same((a + b) - b, a)
-    same((a + b + c) - (c + b), a)
 
 
 @given(rows(least=1), st.data())
@@ -105,25 +81,6 @@ def test_a_loss_that_belongs_to_no_row_cannot_stay():
         a - other
 
 
-@given(rows(weights=False))
-def test_weight_one_is_no_weight(a):
-    weighted = ScoredRows(a.codes, a.proba, np.ones(len(a)), a.known, a.cap)
-    same(weighted.folded(), a.folded())
-
-
-@given(rows(weights=False), st.data())
-def test_weight_two_is_the_row_twice(a, data):
-    again = data.draw(hnp.arrays(np.bool_, len(a)))
-    twice = taken(a, np.concatenate([np.arange(len(a)), np.flatnonzero(again)]))
-    same(ScoredRows.of(a.codes, a.proba, np.where(again, 2.0, 1.0), cap=CAP).folded(), twice.folded())
-
-
-@given(rows(weights=False), st.data())
-def test_weight_zero_is_no_row(a, data):
-    chosen = data.draw(hnp.arrays(np.bool_, len(a)))
-    same(ScoredRows.of(a.codes, a.proba, chosen.astype(float), cap=CAP).folded(), taken(a, chosen).folded())
-
-
 @given(rows(), st.data())
 def test_classes_can_move(a, data):
     positions = sorted(data.draw(st.permutations(range(a.classes + 2)))[: a.classes])
@@ -134,11 +91,6 @@ def test_classes_can_move(a, data):
     same(moved.folded().take(positions), a.folded())
 
 
-@given(rows(cap=4) | rows())
-def test_saved_is_loaded(a):
-    same(ScoreSums.from_arrays(a.folded().to_arrays()), a.folded())
-
-
 @given(rows(2, cap=3), rows(2, cap=5))
 def test_the_smaller_cap_rules(a, b):
     same(a.folded() + b.folded(), b.folded() + a.folded())
@@ -146,9 +98,7 @@ def test_the_smaller_cap_rules(a, b):
     assert all(len(keys) <= 3 for keys in (b.folded() + a.folded()).scores.keys)
 
 
-# Numbers -------------------------------------------------------------------------------------------------------------
-
-
+# Numbers
 def weight(rows, i):
     return Fraction(1) if rows.weights is None else Fraction(float(rows.weights[i]))
 
