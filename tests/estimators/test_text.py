@@ -24,8 +24,8 @@ from deciban import _kernels
 from deciban.contributions import DECIBANS
 from deciban.errors import DecibanError, NegativeEvidence
 from deciban.families import Text
-from deciban.generative.held_out import leave_one_out
 from deciban.priors import Laplace
+from tests.estimators.test_leave_one_out import left_out
 from tests.laws import assert_same_bits, flattened
 
 EVENTS = ("multinomial", "bernoulli", "complement")
@@ -265,13 +265,6 @@ def test_a_table_in_batches_is_the_same_model(tmp_path):
 
 
 # Left out
-def left_out(model, x, y, weights=None):
-    sample = model._sample(x, y, weights, first=False)
-    return np.concatenate(
-        [leave_one_out(model.estimate_, batch).proba for batch in sample.batches(needs_small_batches=True)]
-    )
-
-
 @pytest.mark.parametrize("alpha", [1.0, 0.05])
 @each_setting
 def test_leaving_a_row_out_is_a_model_without_it(setting, alpha):
