@@ -55,7 +55,7 @@ DISCRIMINANTS = [
 
 def left_out(model, x, y, weights=None):
     """(n, K) p(c|x_i), row i left out, of the rows that weigh something."""
-    sample = model._sample(x, y, weights, first=False)
+    sample = model._more_rows(x, y, weights)
     return np.concatenate(
         [leave_one_out(model.estimate_, batch).proba for batch in sample.batches(needs_small_batches=True)]
     )

@@ -323,13 +323,6 @@ def test_the_columns_that_separate_are_named():
     assert model.status_ == "partly separable by: columns 'colour = red'"
 
 
-def test_two_columns_that_separate_together_are_named():
-    x, _ = drawn(200)
-    y = (x[:, 0] + x[:, 2] > 0).astype(int)
-    with pytest.warns(db.DecibanWarning, match=r"^separable by: columns '?0'?, '?2'?; without"):
-        db.LogisticRegression().fit(x, y)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_partly_separable_classes_are_said_and_the_others_fitted(classes, kind):
     """The last column is 1 in some rows of class 0 only: its coefficient runs away, all others converge to those of
@@ -417,16 +410,6 @@ def test_combinations_of_columns_change_no_prediction(classes, unit):
         model = db.LogisticRegression().fit(more, y)
     finite(model, more)
     np.testing.assert_allclose(model.predict_proba(more), plain(classes).predict_proba(x), rtol=1e-5, atol=1e-9)
-
-
-def test_all_indicators_of_a_column_and_an_intercept_are_one_too_many(classes):
-    _, y = drawn(classes=classes)
-    groups = np.eye(4)[np.arange(len(y)) % 4]
-    with pytest.warns(db.DecibanWarning, match="collinear: columns '?0'?, '?1'?, '?2'?, '?3'?"):
-        model = db.LogisticRegression().fit(groups, y)
-    for k in range(4):  # the model is saturated: the shares of each group
-        share = np.bincount(y[np.arange(len(y)) % 4 == k], minlength=classes) / (len(y) // 4)
-        np.testing.assert_allclose(model.predict_proba(groups)[k], share, rtol=CLOSE)
 
 
 @pytest.mark.parametrize(
@@ -608,14 +591,6 @@ def test_a_rare_column_that_separates_is_said(many):
     np.testing.assert_allclose(model.predict_proba(rows)[mark == 0], once.predict_proba(x[mark == 0]), atol=0.01)
 
 
-def test_many_separable_rows(many):
-    x, y = separable(int(many[1].max()) + 1, n=MANY)
-    with pytest.warns(db.DecibanWarning, match="^separable by: columns"):
-        model = db.LogisticRegression().fit(x, y)
-    finite(model, x)
-    assert model.score(x, y) > 0.99
-
-
 def test_many_rows_of_equal_columns(many):
     x, y = many
     twice = np.column_stack([x, x[:, 0]])
@@ -704,44 +679,6 @@ def test_a_value_never_seen_is_the_average_row_of_its_column(classes):
     np.testing.assert_allclose(model.predict_log_proba(row)[0], log_softmax(expected), rtol=1e-9)
     alone = model.explain(row)
     np.testing.assert_allclose(alone.decibans()[0, alone.names.index("job")], 0, atol=1e-9)
-
-
-def test_a_missing_value_where_there_was_none_is_the_average(classes):
-    x, _ = drawn(classes=classes)
-    proba = penalised(classes).predict_proba(np.where(np.arange(3) == 1, np.nan, x))
-    filled = np.where(np.arange(3) == 1, x.mean(axis=0), x)
-    np.testing.assert_allclose(proba, penalised(classes).predict_proba(filled), rtol=1e-9)
-
-
-def test_missing_values_of_an_array_have_indicators(classes):
-    x, y = drawn(classes=classes)
-    missing = np.random.default_rng(0).random(x.shape) < [0.0, 0.2, 0.3]
-    model = db.LogisticRegression(l2=1.0).fit(np.where(missing, np.nan, x), y)
-    assert model.feature_names_ == ("0", "1", "2", "1 missing", "2 missing")
-    mean = [x[~missing[:, j], j].mean() for j in range(3)]
-    by_hand = np.hstack([np.where(missing, mean, x), missing[:, 1:]])
-    other = theirs(by_hand, y)
-    same_coefficients(model, other)
-    proba = model.predict_proba(np.where(missing, np.nan, x))
-    np.testing.assert_allclose(proba, other.predict_proba(by_hand), rtol=1e-6)
-
-
-def test_a_column_without_a_cell_is_nothing(classes):
-    x, y = drawn(classes=classes)
-    more = np.column_stack([x, np.full(len(x), np.nan)])
-    model = db.LogisticRegression().fit(more, y)
-    np.testing.assert_allclose(model.predict_proba(more), plain(classes).predict_proba(x), rtol=1e-9)
-    empty = pd.DataFrame(x, columns=list("abc")).assign(d=None)
-    np.testing.assert_allclose(db.LogisticRegression().fit(empty, y).coef_, plain(classes).coef_, rtol=1e-9)
-
-
-def test_text_in_an_array_of_objects():
-    columns, _, y = people()
-    table = pd.DataFrame(columns)
-    array = table.astype(object).where(table.notna(), None).to_numpy()
-    named, numbered = (db.LogisticRegression(l2=1.0).fit(rows, y) for rows in (table, array))
-    np.testing.assert_allclose(numbered.coef_, named.coef_, rtol=1e-12)
-    assert numbered.feature_names_[4:6] == ("0 = smith", "0 = tailor")
 
 
 def test_labels_of_any_type(classes):
@@ -955,15 +892,6 @@ def test_row_numbers_count_rows_of_weight_zero():
     bad = np.column_stack([A, [*B[:3], np.inf, *B[4:]]])
     with pytest.raises(db.DecibanError, match="column 1, row 3: inf"):
         db.LogisticRegression(l2=1.0).fit(bad, Y, [0, 0, 1, 1, 1, 1])
-
-
-def test_cells_of_sparse_rows_are_there_and_finite():
-    model = db.LogisticRegression(l2=1.0).fit(sp.csr_array(np.column_stack([A, B])), Y)
-    for value in (np.nan, np.inf):
-        bad = sp.csr_array(np.column_stack([A, [*B[:3], value, *B[4:]]]))
-        for call in (model.fit, model.refine, lambda bad, _: model.predict(bad)):
-            with pytest.raises(db.DecibanError, match=rf"column 1, row 3: {value!r} is missing or infinite"):
-                call(bad, Y)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -412,14 +412,6 @@ def test_documents_of_20000_words_stay_finite(rng, as_form):
     assert model.score(as_form(x), y) == 1
 
 
-def test_sparse_and_dense_documents_give_the_same_posterior(rng):
-    x = rng.poisson(0.3, (50, 40)).astype(float)
-    y = np.arange(50) % K
-    dense, sparse = db.NaiveBayes(f.Multinomial()).fit(x, y), db.NaiveBayes().fit(sp.csr_array(x), y)
-    np.testing.assert_allclose(sparse.predict_log_proba(sp.csr_array(x)), dense.predict_log_proba(x), rtol=1e-11)
-    np.testing.assert_allclose(sparse.predict_log_proba(x), dense.predict_log_proba(sp.csr_array(x)), rtol=1e-11)
-
-
 def test_doubled_entries_of_sparse_rows_add():
     doubled = sp.coo_array((np.ones(4), (np.array([0, 0, 1, 1]), np.array([0, 0, 1, 0]))), shape=(2, 2))
     plain = db.NaiveBayes(f.Multinomial()).fit(doubled.toarray(), [0, 1])

@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression as TheirRegression
 import deciban as db
 from deciban import families as f
 from deciban.contributions import DECIBANS
+from tests.estimators.test_halfspace import solution
 from tests.families.test_natural import NOT_EXPONENTIAL
 from tests.laws import all_families
 
@@ -288,19 +289,6 @@ def test_settings_changed_after_the_fit_count():
 
 
 # The formula
-def solved(matrix, right):
-    """Exactly, by elimination."""
-    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
-    for i in range(len(rows)):
-        pivot = next(k for k in range(i, len(rows)) if rows[k][i])
-        rows[i], rows[pivot] = rows[pivot], rows[i]
-        rows[i] = [value / rows[i][i] for value in rows[i]]
-        for k in range(len(rows)):
-            if k != i:
-                rows[k] = [a - rows[k][i] * b for a, b in zip(rows[k], rows[i], strict=True)]
-    return [row[-1] for row in rows]
-
-
 def dot(a, b):
     return sum((p * q for p, q in zip(a, b, strict=True)), Fraction(0))
 
@@ -323,8 +311,11 @@ def test_two_gaussians_with_one_covariance_are_the_logistic_of_the_lecture(d, se
     c = (rng.random(30) < 0.4).astype(int)
     x = rng.integers(-20, 20, (30, d)) / 4 + 2 * c[:, np.newaxis]
     (mean0, mean1), sigma = exact_moments(x, c)
-    w = solved(sigma, [b - a for a, b in zip(mean0, mean1, strict=True)])
-    square = dot(mean1, solved(sigma, mean1)) - dot(mean0, solved(sigma, mean0))
+    w, to0, to1 = (
+        solution([[*row, value] for row, value in zip(sigma, right, strict=True)])
+        for right in ([b - a for a, b in zip(mean0, mean1, strict=True)], mean0, mean1)
+    )
+    square = dot(mean1, to1) - dot(mean0, to0)
     odds = Fraction(int(c.sum()), int((1 - c).sum()))
     twin = db.GaussianDiscriminant("shared").fit(x, c).to_linear()
     assert isinstance(twin, db.LogisticRegression)
