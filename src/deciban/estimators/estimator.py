@@ -49,6 +49,7 @@ class TableEstimator(Displayed, Savable, BaseEstimator, FittedModel):  # type: i
 
     def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
         """Rows to learn or to evaluate after a fit, with the features of the model; there may be none."""
+        self._require_fitted()
         if not isinstance(X, DistributedRows):
             self._check_features(X)
         return labelled_rows(X, one_dimensional(y), sample_weight, self.columns_.to_learn())
