@@ -372,29 +372,22 @@ def test_chosen_families_predict_better_than_normal_ones(name):
     assert chosen < 0.95 * normal
 
 
+def test_families_of_few_cells(rng):
+    for y in (["a"], ["a", "b", "c"]):
+        x = np.array([[1.5], [2.5], [4.0]])[: len(y)]
+        np.testing.assert_allclose(db.NaiveBayes("auto").fit(x, y).predict_proba(x).sum(axis=1), 1.0)
+    for cells in (np.full(12, np.nan), np.r_[3.5, np.full(11, np.nan)]):
+        x = np.c_[cells, rng.normal(size=12)]
+        model = db.NaiveBayes("auto").fit(x, np.arange(12) % 2)
+        assert np.isfinite(model.predict_proba(x)).all()
+        model.partial_fit([[3.7, 1.0], [2.5, 0.0]], [0, 1])
+
+
 def test_families_can_read_the_only_row_of_a_class():
     for odd in (7.0, -1.0, 0.5):
         x = np.r_[np.random.default_rng(0).integers(0, 2, 60), odd][:, np.newaxis]
         model = db.NaiveBayes("auto").fit(x, np.r_[np.arange(60) % 2, 2])
         assert np.isfinite(model.predict_proba(x)).all()
-
-
-@pytest.mark.parametrize("y", [["a"], ["a", "b", "c"]], ids=len)
-def test_families_where_every_class_has_one_row(y):
-    x = np.array([[1.5], [2.5], [4.0]])[: len(y)]
-    proba = db.NaiveBayes("auto").fit(x, y).predict_proba(x)
-    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
-
-
-def test_a_column_with_one_cell(rng):
-    x = np.c_[np.r_[3.5, np.full(11, np.nan)], rng.normal(size=12)]
-    assert np.isfinite(db.NaiveBayes("auto").fit(x, np.arange(12) % 2).predict_proba(x)).all()
-
-
-def test_a_column_without_cells_may_hold_numbers_later(rng):
-    x = np.c_[np.full(10, np.nan), rng.normal(size=10)]
-    model = db.NaiveBayes("auto").fit(x, np.arange(10) % 2)
-    model.partial_fit([[3.7, 1.0], [2.5, 0.0]], [0, 1])
 
 
 def test_a_family_that_cannot_square_a_cell_loses():

@@ -311,10 +311,3 @@ def test_shapes_and_weighted_score(apart):
     assert model.intercept_.shape == (1,)
     right = model.predict(x) == y
     assert model.score(x, y, sample_weight=np.where(y == 0, 1.0, 0.0)) == right[y == 0].mean()
-
-
-def test_a_new_fit_forgets_the_old_one(apart, mingled):
-    model = db.Halfspace().fit(*mingled)
-    model.fit(*apart)
-    assert model.separable_
-    assert model.certificate_ is None

@@ -167,19 +167,15 @@ def test_one_class_has_points_but_no_area(label, missing):
     assert roc.interval() == (NAN, NAN)
 
 
-def test_without_positives_there_is_no_average_precision():
-    roc = Roc.of([0, 0], [0.5, 0.25])
+def test_no_rows_or_no_positive_ones():
     with pytest.warns(DecibanWarning, match="no row is positive"):
-        assert roc.average_precision == NAN
+        assert Roc.of([0, 0], [0.5, 0.25]).average_precision == NAN
     assert Roc.of([1, 1], [0.5, 0.25]).average_precision == 1.0
-
-
-def test_no_rows():
-    roc = Roc.of([], [])
-    np.testing.assert_array_equal(roc.thresholds, [np.inf])
-    assert (roc.positives, roc.negatives) == (0, 0)
-    with pytest.warns(DecibanWarning, match="no AUC"):
-        assert roc.auc == NAN
+    for roc in (Roc.of([], []), Roc.of([0, 1], [0.25, 0.5], sample_weight=[0, 0])):
+        np.testing.assert_array_equal(roc.thresholds, [np.inf])
+        assert (roc.positives, roc.negatives) == (0, 0)
+        with pytest.warns(DecibanWarning, match="no AUC"):
+            assert roc.auc == NAN
 
 
 @given(labelled(st.just(0.3)))
@@ -243,29 +239,19 @@ def test_the_positive_class_can_be_chosen():
     assert Roc.of(["no"] * 4, x, pos_label="yes").negatives == 4
 
 
-def test_bad_scores():
-    with pytest.raises(DecibanError, match="scores, row 2: the score is NaN"):
-        Roc.of([0, 1, 1], [0.5, np.inf, np.nan])
-    with pytest.raises(DecibanError, match="row 1"):
-        Roc.of([0, 1, 1], np.array([0.5, np.nan, np.nan], np.float32))
-    with pytest.raises(DecibanError, match="each of the 3 labels"):
-        Roc.of([0, 1, 1], [0.5, 0.25])
-    with pytest.raises(DecibanError, match=r"their shape is \(3, 2\)"):
-        Roc.of([0, 1, 1], np.zeros((3, 2)))
-
-
-def test_scores_of_other_types():
+def test_types_of_scores():
     assert Roc.of([0, 1, 1], [1, 2, 3]).auc == 1.0
     assert Roc.of([0, 1, 1], [False, True, True]).auc == 1.0
-    with pytest.raises(DecibanError, match="row 1: the score is NaN"):
-        Roc.of([0, 1, 1], [0.5, None, 0.5])
-    with pytest.raises(DecibanError, match="must be numbers"):
-        Roc.of([0, 1, 1], ["a", "b", "c"])
-
-
-def test_rows_that_all_weigh_nothing_are_no_rows():
-    roc = Roc.of([0, 1], [0.25, 0.5], sample_weight=[0, 0])
-    assert (roc.positives, roc.negatives, len(roc.tp)) == (0, 0, 1)
+    for scores, message in [
+        ([0.5, np.inf, np.nan], "scores, row 2: the score is NaN"),
+        (np.array([0.5, np.nan, np.nan], np.float32), "row 1"),
+        ([0.5, 0.25], "each of the 3 labels"),
+        (np.zeros((3, 2)), r"their shape is \(3, 2\)"),
+        ([0.5, None, 0.5], "row 1: the score is NaN"),
+        (["a", "b", "c"], "must be numbers"),
+    ]:
+        with pytest.raises(DecibanError, match=message):
+            Roc.of([0, 1, 1], scores)
 
 
 def test_points_as_a_table():
