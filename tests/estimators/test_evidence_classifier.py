@@ -604,9 +604,9 @@ def test_no_rows_change_nothing(learned, rows, tmp_path):
             change(X.iloc[:0, 1:], y[:0])
     assert learned.generative_ is before
     for refused in (learned.refit_weights, learned.leave_one_out, learned.fit):
-        with pytest.raises(db.DecibanError, match="no rows|0 rows of 3 known classes are too few"):
+        with pytest.raises(db.DecibanError, match=r"no rows|0 rows of 3 known classes are too few"):
             refused(X[:0], y[:0])
-        with pytest.raises(db.DecibanError, match="no rows|0 rows of 3 known classes are too few"):
+        with pytest.raises(db.DecibanError, match=r"no rows|0 rows of 3 known classes are too few"):
             refused(db.scan(tmp_path / "none.csv"), "label")
 
 
