@@ -45,7 +45,7 @@ CONTAINERS = {
 }
 CALLS = {
     "fit": lambda m, X, y: db.NaiveBayes().fit(X, y).predict_proba(REFERENCE),
-    "fit evidence": lambda m, X, y: db.EvidenceClassifier(trees=2).fit(X, y).predict_proba(REFERENCE),
+    "fit evidence": lambda m, X, y: db.EvidenceClassifier(trees=2, pairs=0).fit(X, y).predict_proba(REFERENCE),
     "fit linear": lambda m, X, y: db.LogisticRegression(l2=1.0).fit(X, y).predict_proba(REFERENCE),
     "fit calibrated": lambda m, X, y: db.CalibratedClassifier(cv=2).fit(X, y).predict_proba(X),
     "predict_proba": lambda m, X, y: m.predict_proba(X),
@@ -64,14 +64,27 @@ def model():
     return db.NaiveBayes().fit(REFERENCE, LABEL)
 
 
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("container", CONTAINERS)
-def test_every_container_gives_what_pandas_gives_at_every_entry_point(container, call, model):
+FEATURES_ONLY = ("predict_proba", "explain")
+
+
+def assert_gives_what_pandas_gives(call, container, model):
     expected = CALLS[call](model, REFERENCE, np.array(LABEL))
     np.testing.assert_array_equal(CALLS[call](model, CONTAINERS[container](COLUMNS), np.array(LABEL)), expected)
-    if call not in ("predict_proba", "explain"):  # the label as a column
+    if call not in FEATURES_ONLY:  # the label as a column
         whole = CONTAINERS[container]({**COLUMNS, "label": LABEL})
         np.testing.assert_array_equal(CALLS[call](model, whole, "label"), expected)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_every_container_gives_what_pandas_gives(container, model):
+    for call in ("fit", *FEATURES_ONLY):
+        assert_gives_what_pandas_gives(call, container, model)
+
+
+@pytest.mark.parametrize("call", [call for call in CALLS if call not in ("fit", *FEATURES_ONLY)])
+def test_every_entry_point_takes_other_containers(call, model):
+    for container in ("lazy", "records", "structured"):
+        assert_gives_what_pandas_gives(call, container, model)
 
 
 @pytest.mark.parametrize("container", ["lazy", "records", "structured"])
@@ -105,9 +118,8 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("kind", NAMES)
-def test_names_that_are_no_text_name_columns(kind, tmp_path):
-    names, label = NAMES[kind]
+@pytest.mark.parametrize(("names", "label"), NAMES.values(), ids=NAMES)
+def test_names_that_are_no_text_name_columns(names, label, tmp_path):
     table = pd.DataFrame(list(zip(AGE, LABEL, strict=True)), columns=names)
     feature = names[0]
     model = db.NaiveBayes(families={feature: db.families.Poisson()}).fit(table, label)
@@ -166,12 +178,12 @@ AS_NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("kind", AS_NUMBERS)
-def test_numbers_of_every_type_are_numbers(kind):
+def test_numbers_of_every_type_are_numbers():
     x = [int(v) for v in AGE]
     expected = db.NaiveBayes().fit(pd.DataFrame({"c": AGE}), LABEL).predict_proba(pd.DataFrame({"c": AGE}))
-    table = AS_NUMBERS[kind](x)
-    np.testing.assert_allclose(db.NaiveBayes().fit(table, LABEL).predict_proba(table), expected, rtol=1e-12)
+    for kind, make in AS_NUMBERS.items():
+        actual = db.NaiveBayes().fit(make(x), LABEL).predict_proba(make(x))
+        np.testing.assert_allclose(actual, expected, rtol=1e-12, err_msg=kind)
 
 
 CLASSES = {
@@ -185,13 +197,14 @@ CLASSES = {
 }
 
 
-@pytest.mark.parametrize("kind", CLASSES)
-def test_labels_of_every_type_are_classes(kind):
+def test_labels_of_every_type_are_classes():
     expected = db.NaiveBayes().fit(REFERENCE, [0, 1] * (N // 2))
-    found = db.NaiveBayes().fit(REFERENCE, CLASSES[kind])
-    assert found.classes_.tolist() == [0, 1]
-    np.testing.assert_array_equal(found.predict_proba(REFERENCE), expected.predict_proba(REFERENCE))
-    assert db.evaluate(expected, REFERENCE, CLASSES[kind]).accuracy == expected.score(REFERENCE, [0, 1] * (N // 2))
+    p, accuracy = expected.predict_proba(REFERENCE), expected.score(REFERENCE, [0, 1] * (N // 2))
+    for kind, labels in CLASSES.items():
+        model = db.NaiveBayes().fit(REFERENCE, labels)
+        assert model.classes_.tolist() == [0, 1], kind
+        np.testing.assert_array_equal(model.predict_proba(REFERENCE), p)
+        assert db.evaluate(expected, REFERENCE, labels).accuracy == accuracy
 
 
 NO_CLASSES = {
@@ -208,30 +221,28 @@ NO_CLASSES = {
 }
 
 
-@pytest.mark.parametrize("kind", NO_CLASSES)
-def test_labels_that_are_no_classes_are_refused(kind, model):
-    labels, words = NO_CLASSES[kind]
-    for call in (db.NaiveBayes().fit, db.LogisticRegression().fit, model.leave_one_out, model.partial_fit):
-        with pytest.raises(db.DecibanError, match=words):
-            call(REFERENCE, labels)
-    with pytest.raises(db.DecibanError, match=words):
-        db.evaluate(model, REFERENCE, labels)
+def test_labels_that_are_no_classes_are_refused(model):
+    calls = (db.NaiveBayes().fit, db.LogisticRegression().fit, model.leave_one_out, model.partial_fit)
+    for labels, words in NO_CLASSES.values():
+        for call in (*calls, lambda X, y: db.evaluate(model, X, y)):
+            with pytest.raises(db.DecibanError, match=words):
+                call(REFERENCE, labels)
 
 
-@pytest.mark.parametrize("weights", [["a"] * N, [{}] * N, np.ones(N) + 1j, [[1], [1, 2]] * (N // 2)])
-def test_weights_that_are_no_numbers_are_refused(weights):
-    with pytest.raises(db.DecibanError, match="sample_weight must be numbers"):
-        db.NaiveBayes().fit(REFERENCE, LABEL, weights)
+def test_weights_that_are_no_numbers_are_refused():
+    for weights in (["a"] * N, [{}] * N, np.ones(N) + 1j, [[1], [1, 2]] * (N // 2)):
+        with pytest.raises(db.DecibanError, match="sample_weight must be numbers"):
+            db.NaiveBayes().fit(REFERENCE, LABEL, weights)
 
 
 def test_missing_cells_of_nullable_types_are_missing():
-    holed = [None if i % 4 == 0 else v for i, v in enumerate(AGE)]
-    expected = frame_of(pd.DataFrame({"c": holed})).numbers([0])
+    incomplete = [None if i % 4 == 0 else v for i, v in enumerate(AGE)]
+    expected = frame_of(pd.DataFrame({"c": incomplete})).numbers([0])
     for table in (
-        pd.DataFrame({"c": pd.array(holed, dtype="Int64")}),
-        pd.DataFrame({"c": pd.array(holed, dtype="Float64")}),
-        pd.DataFrame({"c": pd.Series([pd.NA if v is None else v for v in holed], dtype=object)}),
-        pl.DataFrame({"c": holed}).cast(pl.Int128),
+        pd.DataFrame({"c": pd.array(incomplete, dtype="Int64")}),
+        pd.DataFrame({"c": pd.array(incomplete, dtype="Float64")}),
+        pd.DataFrame({"c": pd.Series([pd.NA if v is None else v for v in incomplete], dtype=object)}),
+        pl.DataFrame({"c": incomplete}).cast(pl.Int128),
     ):
         np.testing.assert_array_equal(frame_of(table).numbers([0]), expected)
     assert frame_of(pd.DataFrame({"c": pd.array([True, None, False], dtype="boolean")})).kinds == ("boolean",)
@@ -270,13 +281,12 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("kind", REFUSED)
-@pytest.mark.parametrize("call", ["fit", "predict_proba", "evaluate", "explain"])
-def test_columns_that_nothing_can_be_learned_from_are_named(kind, call, model):
-    table, words = REFUSED[kind]
+def test_columns_of_other_types_are_named():
     known = db.NaiveBayes().fit(pd.DataFrame({"c": AGE}), LABEL)
-    with pytest.raises(db.DecibanError, match=f"column 'c'.*{words}"):
-        CALLS[call](known, table, LABEL)
+    for table, words in REFUSED.values():
+        for call in ("fit", "predict_proba", "evaluate", "explain"):
+            with pytest.raises(db.DecibanError, match=f"column 'c'.*{words}"):
+                CALLS[call](known, table, LABEL)
 
 
 # Everything else -----------------------------------------------------------------------------------------------------
@@ -301,12 +311,11 @@ NO_ROWS = {
 }
 
 
-@pytest.mark.parametrize("kind", NO_ROWS)
 @pytest.mark.parametrize("call", CALLS)
-def test_what_has_no_rows_is_refused_in_our_words(kind, call, model):
-    x, words = NO_ROWS[kind]
-    with pytest.raises(db.DecibanError, match=words):
-        CALLS[call](model, x, LABEL)
+def test_what_has_no_rows_is_refused_with_a_reason(call, model):
+    for x, words in NO_ROWS.values():
+        with pytest.raises(db.DecibanError, match=words):
+            CALLS[call](model, x, LABEL)
 
 
 def test_a_table_without_columns_is_refused():

@@ -20,9 +20,8 @@ def notation_of(cells, options=None):
     return profile_text(pa.array(cells, pa.string()), *([] if options is None else [options])).notation()
 
 
-@pytest.mark.parametrize(
-    ("cells", "style", "values"),
-    [
+def test_conventions():
+    for cells, style, values in (
         (["$1,200", "$35", "-$4.50", "$-4.50"], "formatted", [1200.0, 35.0, -4.5, -4.5]),
         (["12.5%", "3%", "0%"], "formatted", [12.5, 3.0, 0.0]),
         (["23,952", "1,000,000"], "formatted", [23952.0, 1000000.0]),
@@ -52,19 +51,17 @@ def notation_of(cells, options=None):
         (["red", "blue"], None, None),
         (["2020", "1999"], None, None),
         (["2026-02-30", "2026-13-01"], None, None),
-    ],
-)
-def test_conventions(cells, style, values):
-    found = notation_of(cells)
-    assert (None if found is None else found.style) == style
-    if values is not None:
-        assert parse_text(pa.array(cells), style).to_pylist() == values
+    ):
+        notation = notation_of(cells)
+        assert (None if notation is None else notation.style) == style, cells
+        if values is not None:
+            assert parse_text(pa.array(cells), style).to_pylist() == values
 
 
 def test_dates_and_times_are_those_of_python():
     text = ["2024-02-29", "2024/02/29 23:59", "0001-01-01T00:00:00.000001", "2024-02-29 10:00-08:00", "2023-02-29"]
-    found = parse_text(pa.array(text), "date").to_pylist()
-    assert [None if moment is None else moment.isoformat() for moment in found] == [
+    actual = parse_text(pa.array(text), "date").to_pylist()
+    assert [None if moment is None else moment.isoformat() for moment in actual] == [
         "2024-02-29T00:00:00",
         "2024-02-29T23:59:00",
         "0001-01-01T00:00:00.000001",
@@ -83,17 +80,17 @@ def test_dates_and_times_are_those_of_python():
 def test_a_few_cells_may_be_something_else(strange, rows, number):
     cells = [f"{i}.5" for i in range(rows - strange)] + [f"word {i}" for i in range(strange)]
     profile = profile_text(pa.array(cells))
-    found = profile.notation()
-    assert (found is not None) == number
+    actual = profile.notation()
+    assert (actual is not None) == number
     assert (profile.exceptions() is None) == number
-    if found is not None:
-        assert found.missing == tuple(f"word {i}" for i in range(strange))
+    if actual is not None:
+        assert actual.missing == tuple(f"word {i}" for i in range(strange))
 
 
 def test_words_for_a_missing_value_do_not_count():
-    found = notation_of(["5.5", "n/a", "-", "Unknown", "7"])
-    assert found is not None
-    assert found.missing == ("-", "Unknown", "n/a")
+    actual = notation_of(["5.5", "n/a", "-", "Unknown", "7"])
+    assert actual is not None
+    assert actual.missing == ("-", "Unknown", "n/a")
     assert notation_of(["35", "7", "n/a"]) is not None  # which is why they are text
     assert notation_of(["-", "n/a"]) is None
 

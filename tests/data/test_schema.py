@@ -1,5 +1,7 @@
 """A schema matches later columns to the first ones, by name or position, and their kinds."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -40,15 +42,14 @@ def test_long_lists_of_names_are_cut():
         wide.column_refs(TABLE)
 
 
-@pytest.mark.parametrize("a", KINDS)
-@pytest.mark.parametrize("b", KINDS)
-def test_empty_may_turn_out_anything_numbers_take_truth_and_text_never_mixes(a, b):
-    one, other = Schema(("x",), (a,)), Schema(("x",), (b,))
-    if (a == "category") != (b == "category") and "empty" not in (a, b):
-        with pytest.raises(DecibanError, match=r"column 'x' held .* so far and holds .* now"):
-            one.merge(other)
-    else:
-        assert one.merge(other).kinds == (b if a == "empty" else a,)
+def test_empty_may_turn_out_anything_numbers_take_truth_and_text_never_mixes():
+    for a, b in product(KINDS, KINDS):
+        one, other = Schema(("x",), (a,)), Schema(("x",), (b,))
+        if (a == "category") != (b == "category") and "empty" not in (a, b):
+            with pytest.raises(DecibanError, match=r"column 'x' held .* so far and holds .* now"):
+                one.merge(other)
+        else:
+            assert one.merge(other).kinds == (b if a == "empty" else a,)
 
 
 def test_other_columns_do_not_widen():

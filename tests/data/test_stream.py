@@ -33,12 +33,9 @@ def test_a_stream_read_as_a_whole_is_the_table(tmp_path, way):
     expected = frame_of(TABLE)
     assert (frame.names, frame.kinds, frame.rows) == (expected.names, expected.kinds, 200)
     assert frame.table.to_pydict() == TABLE.to_pydict()
-
-
-@pytest.mark.parametrize("way", [*FILES, "duckdb", "dataset", "scanner"])
-def test_streams_can_be_read_again(tmp_path, way):
-    stream = stream_of((FILES | STREAMS)[way](tmp_path, TABLE))
-    assert [sum(frame.rows for frame in stream.frames()) for _ in range(3)] == [200] * 3
+    if way not in ("polars", "reader"):  # others can be read again
+        stream = stream_of((FILES | STREAMS)[way](tmp_path, TABLE))
+        assert [sum(frame.rows for frame in stream.frames()) for _ in range(3)] == [200] * 3
 
 
 def test_a_reader_can_be_read_once():
@@ -55,33 +52,20 @@ def test_a_reader_can_be_read_once():
         db.NaiveBayes().fit(scanner, "y")
 
 
-@pytest.mark.parametrize(
-    "nothing",
-    [
-        lambda d: pa.RecordBatchReader.from_batches(TABLE.schema, []),
-        lambda d: ds.dataset(TABLE.slice(0, 0)),
-        lambda d: duckdb.from_arrow(TABLE).filter("x > 9"),
-        lambda d: db.scan(at(d, "t.csv", "x,t,y\n")),
-        lambda d: db.scan(as_parquet(d, "t.parquet", TABLE.slice(0, 0))),
-    ],
-)
-def test_a_stream_without_rows_cannot_be_learned_from(tmp_path, nothing):
-    with pytest.raises(db.DecibanError, match=r"no rows"):
-        db.NaiveBayes().fit(nothing(tmp_path), "y")
-
-
-@pytest.mark.parametrize(
-    "nothing",
-    [
-        lambda d: ds.dataset(TABLE.slice(0, 0)),
-        lambda d: db.scan(at(d, "t.csv", "x,t\n")),
-        lambda d: db.scan(as_parquet(d, "t.parquet", TABLE.slice(0, 0))),
-    ],
-)
-def test_a_stream_without_rows_has_no_predictions(tmp_path, nothing):
+def test_a_stream_without_rows_cannot_be_learned_from_and_has_no_predictions(tmp_path):
     model = db.NaiveBayes().fit(TABLE, "y")
-    assert model.predict(nothing(tmp_path)).shape == (0,)
-    assert model.predict_proba(nothing(tmp_path)).shape == (0, 2)
+    for nothing in (
+        ds.dataset(TABLE.slice(0, 0)),
+        db.scan(at(tmp_path, "t.csv", "x,t,y\n")),
+        db.scan(as_parquet(tmp_path, "t.parquet", TABLE.slice(0, 0))),
+        duckdb.from_arrow(TABLE).filter("x > 9"),
+        pa.RecordBatchReader.from_batches(TABLE.schema, []),
+    ):
+        with pytest.raises(db.DecibanError, match=r"no rows"):
+            db.NaiveBayes().fit(nothing, "y")
+        if not isinstance(nothing, pa.RecordBatchReader):
+            assert model.predict(nothing).shape == (0,)
+            assert model.predict_proba(nothing).shape == (0, 2)
 
 
 def test_errors_of_a_source_come_out_and_leave_no_threads():

@@ -34,7 +34,7 @@ def small_batches(monkeypatch):
     monkeypatch.setattr(sources, "CELLS_PER_VIEW", 21)
 
 
-def judged(model, x, y, weights=None):
+def predictions_of(model, x, y, weights=None):
     return [
         leave_one_out(model.estimate_, batch)
         for batch in model._sample(x, y, weights, first=False).batches(needs_small_batches=True)
@@ -50,8 +50,8 @@ def test_class_priors_without_a_row_are_fractions():
     x = np.ones((5, 1))
     for prior, extra in (("empirical", 0), ("laplace", 1)):
         model = db.NaiveBayes(class_prior=prior).fit(x, y)
-        (found,) = judged(model, x, y)
-        for row, label in zip(found.proba, y, strict=True):
+        (actual,) = predictions_of(model, x, y)
+        for row, label in zip(actual.proba, y, strict=True):
             a, b = 3 - (label == "a") + extra, 2 - (label == "b") + extra
             expected = [float(Fraction(int(n), int(a + b))) for n in (a, b)]
             np.testing.assert_allclose(row, expected, rtol=1e-15)
@@ -61,25 +61,25 @@ def test_counts_without_a_row_are_fractions():
     """p(red|a) = (k + 1)/(n + 2), with k and n counted without the row: by hand."""
     x = pd.DataFrame({"colour": ["red", "red", "blue", "blue", "red"]})
     y = np.array(["a", "a", "a", "b", "b"])
-    (found,) = judged(db.NaiveBayes().fit(x, y), x, y)
+    (actual,) = predictions_of(db.NaiveBayes().fit(x, y), x, y)
     a, b = Fraction(2, 4) * Fraction(1 + 1, 2 + 2), Fraction(2, 4) * Fraction(1 + 1, 2 + 2)  # row 0: red of a
-    np.testing.assert_allclose(found.proba[0], [float(a / (a + b)), float(b / (a + b))], rtol=1e-14)
+    np.testing.assert_allclose(actual.proba[0], [float(a / (a + b)), float(b / (a + b))], rtol=1e-14)
     a, b = Fraction(3, 4) * Fraction(1 + 1, 3 + 2), Fraction(1, 4) * Fraction(0 + 1, 1 + 2)  # row 3: blue of b
-    np.testing.assert_allclose(found.proba[3], [float(a / (a + b)), float(b / (a + b))], rtol=1e-14)
+    np.testing.assert_allclose(actual.proba[3], [float(a / (a + b)), float(b / (a + b))], rtol=1e-14)
 
 
 @pytest.mark.parametrize("weights", [None, W], ids=["plain", "weighted"])
 @pytest.mark.parametrize("table", [TABLE, TABLE[["size", "calls"]].to_numpy(float)], ids=["mixed", "numbers"])
 def test_batches_do_not_matter(table, weights, small_batches, monkeypatch):
     model = db.NaiveBayes().fit(table, Y, weights)
-    pieces = judged(model, table, Y, weights)
+    pieces = predictions_of(model, table, Y, weights)
     assert len(pieces) > 3
-    found = model.leave_one_out(table, Y, weights)
+    actual = model.leave_one_out(table, Y, weights)
     monkeypatch.undo()
-    (whole,) = judged(model, table, Y, weights)
+    (whole,) = predictions_of(model, table, Y, weights)
     np.testing.assert_array_equal(np.concatenate([p.proba for p in pieces]), whole.proba)
     np.testing.assert_array_equal(np.concatenate([p.labels for p in pieces]), whole.labels)
-    assert found == model.leave_one_out(table, Y, weights)
+    assert actual == model.leave_one_out(table, Y, weights)
 
 
 def test_rows_are_counted_across_batches_and_rows_of_weight_0(small_batches):
@@ -99,10 +99,10 @@ def test_rows_are_counted_across_batches_and_rows_of_weight_0(small_batches):
 def test_a_batch_of_rows_of_weight_0_is_no_batch(small_batches):
     weights = np.where(np.arange(N) < 14, 0.0, 1.0)
     model = db.NaiveBayes().fit(TABLE, Y, weights)
-    found = model.leave_one_out(TABLE, Y, weights)
-    assert found.rows == N - 14
+    actual = model.leave_one_out(TABLE, Y, weights)
+    assert actual.rows == N - 14
     rest = db.NaiveBayes().fit(TABLE[14:], Y[14:])
-    assert found.log_loss == pytest.approx(rest.leave_one_out(TABLE[14:], Y[14:]).log_loss, rel=1e-12)
+    assert actual.log_loss == pytest.approx(rest.leave_one_out(TABLE[14:], Y[14:]).log_loss, rel=1e-12)
 
 
 # Folds ---------------------------------------------------------------------------------------------------------------
@@ -112,12 +112,12 @@ def test_batches_do_not_matter_to_folds(small_batches, monkeypatch):
     fold = np.arange(N) % 4
     for x in (TABLE, TABLE[["size", "calls"]].to_numpy(float), sp.csr_array(TABLE[["calls"]].to_numpy(float))):
         kind = fam.Multinomial() if sp.issparse(x) else None
-        found = by_folds(db.NaiveBayes(kind), x, Y, fold[W > 0], W)
+        actual = by_folds(db.NaiveBayes(kind), x, Y, fold[W > 0], W)
         with monkeypatch.context() as whole:
             whole.setattr(sources, "CELLS_PER_BATCH", 1 << 22)
             whole.setattr(sources, "CELLS_PER_VIEW", 1 << 26)
             expected = by_folds(db.NaiveBayes(kind), x, Y, fold[W > 0], W)
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("parts", [2, 3, 4, 7])
@@ -125,9 +125,9 @@ def test_sums_of_others(parts):
     """Each is what a fit of the other rows has collected, bit for bit."""
     cut = np.arange(N) % parts
     models = [db.NaiveBayes().fit(TABLE[cut == p], Y[cut == p]).generative_ for p in range(parts)]
-    found = list(sums_of_others(models))
-    assert len(found) == parts
-    for p, rest in enumerate(found):
+    actual = list(sums_of_others(models))
+    assert len(actual) == parts
+    for p, rest in enumerate(actual):
         expected = db.NaiveBayes().fit(TABLE[cut != p], Y[cut != p]).generative_
         assert rest.classes == expected.classes
         np.testing.assert_array_equal(rest.counts.value, expected.counts.value)
@@ -140,10 +140,10 @@ def test_sums_of_others(parts):
 def test_families_that_cannot_forget_have_folds():
     fold = np.arange(N) % 3
     x = TABLE[["size"]]
-    found = by_folds(db.NaiveBayes(fam.Uniform()), x, Y, fold)
+    actual = by_folds(db.NaiveBayes(fam.Uniform()), x, Y, fold)
     for f in range(3):
         fresh = db.NaiveBayes(fam.Uniform()).fit(x[fold != f], Y[fold != f])
-        np.testing.assert_allclose(found[fold == f], fresh.predict_proba(x[fold == f]), rtol=1e-10)
+        np.testing.assert_allclose(actual[fold == f], fresh.predict_proba(x[fold == f]), rtol=1e-10)
 
 
 def test_a_bad_cell_is_named_by_its_row_in_the_table(small_batches):

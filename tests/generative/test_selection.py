@@ -1,4 +1,4 @@
-"""Choosing: what is made largest is what refits without each row would say, and the choice is where it is largest."""
+"""Selection: the criterion is that of refits without each row, and the selected value is where it is largest."""
 
 import warnings
 from itertools import product
@@ -23,7 +23,7 @@ from deciban.statistics import Histogram
 
 DECIBANS = 10 / np.log(10)  # in one nat
 LEAST = np.log(np.finfo(np.float64).eps)
-ALPHAS = np.exp(np.linspace(np.log(1e-3), np.log(1e3), 400))
+ALPHAS = np.exp(np.linspace(np.log(1e-3), np.log(1e3), 100))
 EXACT = {"rtol": 1e-9, "atol": 1e-9}
 
 
@@ -79,7 +79,7 @@ def of_words(counts, y, alpha):
 
 
 def of_bins(family, x, y, alpha):
-    """Σ log p(x_i|c_i) of a Binned column, which is collected and cut anew without each row."""
+    """Σ log p(x_i|c_i) of a Binned column, collected and cut again without each row."""
     classes = int(y.max()) + 1
     context = Context(tuple(range(classes)), ("x",), alpha)
     total = 0.0
@@ -102,10 +102,10 @@ def assert_chosen(model, likelihood, grid=ALPHAS):
         choice = choose_smoothing(evidence, reserve=reserve, default=other)
         gained = likelihood(choice.value) - likelihood(other)
         np.testing.assert_allclose(choice.decibans * rows / DECIBANS, gained, **EXACT)
-    chosen, found = model.smoothing_, np.array([likelihood(a) for a in grid])
+    chosen, likelihoods = model.smoothing_, np.array([likelihood(a) for a in grid])
     assert choice.value == chosen
-    assert likelihood(chosen) >= found.max() - 1e-6
-    best = int(np.argmax(found))
+    assert likelihood(chosen) >= likelihoods.max() - 1e-6
+    best = int(np.argmax(likelihoods))
     if 0 < best < len(grid) - 1:
         around = np.log(grid[[best - 1, best + 1]])
         peak = minimize_scalar(
@@ -113,7 +113,7 @@ def assert_chosen(model, likelihood, grid=ALPHAS):
         )
         assert abs(np.log(chosen) - peak.x) < 0.01
     else:
-        assert abs(np.log(chosen / grid[best])) < np.log(grid[1] / grid[0])
+        assert abs(np.log(chosen / grid[best])) < 0.035
 
 
 @pytest.fixture
@@ -127,8 +127,7 @@ def skewed(rng, n, values, y):
     return np.array([rng.choice(np.roll(np.arange(values), c), p=p / p.sum()) for c in y[:n]])
 
 
-@pytest.mark.parametrize("reserve", [False, True])
-@pytest.mark.parametrize("values", [2, 5, 12])
+@pytest.mark.parametrize(("values", "reserve"), [(2, True), (5, False), (12, True), (12, False)])
 def test_smoothing_of_categories(rng, values, reserve):
     y = rng.integers(0, 3, 60)
     x = skewed(rng, 60, values, y)
@@ -176,15 +175,14 @@ def test_a_column_that_is_constant_without_a_row_is_silent_for_it(truths):
     "family", [fam.Binned(), fam.Binned("equal-width", count=5), fam.Binned("equal-frequency", count=4)], ids=str
 )
 def test_smoothing_of_bins(rng, family):
-    y = rng.integers(0, 2, 30).astype(np.int32)
-    x = np.round(rng.normal(size=30) + 2 * y, 1)
+    y = rng.integers(0, 2, 16).astype(np.int32)
+    x = np.round(rng.normal(size=16) + 2 * y, 1)
     x[3] = np.nan
     model = db.NaiveBayes(family, "auto").fit(x[:, np.newaxis], y)
-    assert_chosen(model, lambda a: of_bins(family, x, y, a), grid=ALPHAS[::40])
+    assert_chosen(model, lambda a: of_bins(family, x, y, a), grid=ALPHAS[::20])
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("scale", [1.0, 0.25])
+@pytest.mark.parametrize(("sparse", "scale"), [(False, 1.0), (True, 0.25)])
 def test_smoothing_of_words(rng, sparse, scale):
     """Fractions of a word (tf-idf) too: what there is of it is left out."""
     y = rng.integers(0, 3, 20)
@@ -259,15 +257,17 @@ def test_smoothing_where_the_likelihood_has_two_maxima():
     even = np.tile([0, 1], 300).astype(bool)
     table = pd.DataFrame({"sharp": sharp, **{f"even {j}": even for j in range(60)}})
     model = db.NaiveBayes(smoothing="auto").fit(table, y)
-    found = [of_values(sharp, y, a) + 60 * of_truths(even, y, a) for a in (*ALPHAS[::50], ALPHAS[-1], model.smoothing_)]
-    assert found[-1] >= max(found) - 1e-6
+    actual = [
+        of_values(sharp, y, a) + 60 * of_truths(even, y, a) for a in (*ALPHAS[::15], ALPHAS[-1], model.smoothing_)
+    ]
+    assert actual[-1] >= max(actual) - 1e-6
 
 
 # Families: compared with refits ---------------------------------------------------------------------------------------
 
 
-def foretold(family, x, y, weights=None):
-    """Mean 10 log₁₀ p(c_i|x_i), the model being fitted anew without each row; of cells that are there."""
+def refit_decibans(family, x, y, weights=None):
+    """Mean 10 log₁₀ p(c_i|x_i), the model being refitted without each row; of present cells."""
     weights = np.ones(len(y)) if weights is None else weights
     kept = np.flatnonzero(~np.isnan(x) & (weights > 0) & (np.bincount(y)[y] > 1))
     own = np.empty(len(kept))
@@ -276,22 +276,22 @@ def foretold(family, x, y, weights=None):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", db.DecibanWarning)
             model = db.NaiveBayes(family).fit(x[rest, np.newaxis], y[rest], weights[rest])
-            found = model.predict_log_proba(x[[i], np.newaxis])[0]
-        own[place] = max(found[model.classes_ == y[i]], default=LEAST)
+            log_p = model.predict_log_proba(x[[i], np.newaxis])[0]
+        own[place] = max(log_p[model.classes_ == y[i]], default=LEAST)
     return np.average(np.maximum(own, LEAST), weights=weights[kept]) * DECIBANS
 
 
 def assert_comparison(x, y, weights=None, among=None):
     """Every number is that of the refits, and so is the winner, whom it returns."""
-    found = compare_on("x", x, y.astype(np.int32), weights, int(y.max()) + 1)
-    expected = {family: foretold(family, x, y, weights) for family in found.decibans}
-    for family, decibans in found.decibans.items():
+    comparison = compare_on("x", x, y.astype(np.int32), weights, int(y.max()) + 1)
+    expected = {family: refit_decibans(family, x, y, weights) for family in comparison.decibans}
+    for family, decibans in comparison.decibans.items():
         np.testing.assert_allclose(decibans, expected[family], **EXACT, err_msg=str(family))
     best = max(expected.values())
-    assert expected[found.winner] >= best - 1e-9
+    assert expected[comparison.winner] >= best - 1e-9
     if among is not None:
-        assert {type(family) for family in found.decibans} == among
-    return type(found.winner)
+        assert {type(family) for family in comparison.decibans} == among
+    return type(comparison.winner)
 
 
 def drawn(rng, kind, n):
@@ -313,12 +313,12 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_comparisons_equal_refits(rng, kind, weighted):
-    x, y = drawn(rng, kind, 40)
+def test_comparisons_equal_refits(rng, kind):
+    x, y = drawn(rng, kind, 24)
     x[5] = np.nan
-    assert_comparison(x, y, rng.choice([0.5, 1.0, 2.0], 40) if weighted else None, KINDS[kind][1])
+    for weights in (None, rng.choice([0.5, 1.0, 2.0], 24)):
+        assert_comparison(x, y, weights, KINDS[kind][1])
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "exponential", "poisson"])
@@ -408,7 +408,7 @@ def test_the_only_row_of_a_class_takes_no_part(rng):
 
 
 def label_likelihood(x, y, covariance, s, weights=None):
-    """Σ w log p(c_i|x_i) by the textbook, everything estimated without row i; whole rows only, but for scoring."""
+    """Σ w log p(c_i|x_i) by the textbook, everything estimated without row i; whole rows only, except for scoring."""
     weights = np.ones(len(y)) if weights is None else weights
     d, classes = x.shape[1], np.unique(y)
     total = 0.0
@@ -442,21 +442,20 @@ def clouds(rng, n, d, apart=1.0):
 
 
 CASES = {
-    "plain": (24, 3, None, False),
-    "weights": (24, 3, [0.5, 1.0, 2.5], False),
-    "holes": (24, 3, None, True),
+    "plain": (16, 3, None, False),
+    "weights and missing values": (20, 3, [0.5, 1.0, 2.5], True),
     "fewer rows than columns": (10, 14, None, False),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("covariance", ["shared", "per-class"])
-def test_shrinkage_is_where_refits_foretell_labels_best(covariance, case):
-    n, d, weighted, holes = CASES[case]
+def test_shrinkage_is_where_refits_predict_labels_best(covariance, case):
+    n, d, weighted, incomplete = CASES[case]
     rng = np.random.default_rng(3)
     x, y = clouds(rng, n, d)
     weights = None if weighted is None else rng.choice(weighted, n)
-    if holes:
+    if incomplete:
         x[[1, 8, 15], [0, 1, 2]] = np.nan
     model = db.GaussianDiscriminant(covariance, shrinkage="auto").fit(x, y, weights)
     assert model.status_ == "ok"
@@ -469,7 +468,7 @@ def test_shrinkage_is_where_refits_foretell_labels_best(covariance, case):
     gained = likelihood(choice.value) - likelihood(choice.other)
     np.testing.assert_allclose(choice.decibans * rows / DECIBANS, gained, rtol=1e-7, atol=1e-7)
     assert model.shrinkage_ == choice.value
-    grid = [1e-6, 1e-4, 1e-3, 0.01, 0.05, *np.linspace(0.1, 1.0, 13)]
+    grid = [1e-6, 1e-3, 0.01, 0.05, *np.linspace(0.1, 1.0, 7)]
     assert likelihood(choice.value) >= max(map(likelihood, grid)) - 2e-3
 
 

@@ -1,6 +1,7 @@
 """Parquet and Arrow files: types are those of the file, and damage is named."""
 
 import decimal
+from itertools import product
 
 import pandas as pd
 import pyarrow as pa
@@ -59,24 +60,20 @@ def test_a_column_of_lists_is_refused_only_if_it_is_used(tmp_path, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("left", [0.3, 0.9])
-def test_files_that_are_cut_off_are_named(tmp_path, way, left):
+def test_files_that_are_truncated_are_named(tmp_path, way):
     path = WAYS[way](tmp_path, TABLE)
     data = path.read_bytes()
     name = {"t.csv": "t.arrow" if "stream" in way else "t.parquet"}.get(path.name, path.name)
-    path = at(tmp_path, name, data[: int(len(data) * left)])
-    with pytest.raises(db.DecibanError, match=f"{name} cannot be read, it may be truncated or damaged"):
-        db.scan(path).read()
+    for left in (0.3, 0.9):
+        path = at(tmp_path, name, data[: int(len(data) * left)])
+        with pytest.raises(db.DecibanError, match=f"{name} cannot be read, it may be truncated or damaged"):
+            db.scan(path).read()
 
 
-@pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
-@pytest.mark.parametrize("data", [b"", b"x,y\n1,2\n"])
-def test_files_that_are_not_what_they_are_called_are_named(tmp_path, name, data):
-    with pytest.raises(db.DecibanError, match=f"{name} cannot be read"):
-        db.scan(at(tmp_path, name, data)).read()
-
-
-def test_damage_within_a_file_is_named(tmp_path):
+def test_damage_within_a_file_and_files_of_another_format_are_named(tmp_path):
+    for name, data in product(("t.parquet", "t.arrow"), (b"", b"x,y\n1,2\n")):
+        with pytest.raises(db.DecibanError, match=f"{name} cannot be read"):
+            db.scan(at(tmp_path, name, data)).read()
     path = as_parquet(tmp_path, "t.parquet", pa.table({"x": list(range(10_000))}), compression="none")
     data = bytearray(path.read_bytes())
     data[4:400] = bytes(396)
@@ -84,17 +81,16 @@ def test_damage_within_a_file_is_named(tmp_path):
         db.scan(at(tmp_path, "t.parquet", bytes(data))).read()
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "which"),
-    [([1, 2], ["a"], "0"), (["a"], [1, 2], "1"), ([True], ["a"], "0"), ([True], [1], "."), ([1], [LISTS[0]], None)],
-)
-def test_files_of_other_types_do_not_mix(tmp_path, one, other, which):
-    paths = [as_parquet(tmp_path, f"{i}.parquet", pa.table({"x": cells})) for i, cells in enumerate((one, other))]
-    for order in (paths, paths[::-1]):
-        with pytest.raises(
-            db.DecibanError, match=f"{which}.parquet: column 'x' holds" if which else "column 'x' is nei"
-        ):
-            db.scan(order).read()
+def test_files_of_other_types_do_not_mix(tmp_path):
+    for one, other, which in (
+        *(([1, 2], ["a"], "0"), (["a"], [1, 2], "1"), ([True], ["a"], "0")),
+        *(([True], [1], "."), ([1], [LISTS[0]], None)),
+    ):
+        paths = [as_parquet(tmp_path, f"{i}.parquet", pa.table({"x": cells})) for i, cells in enumerate((one, other))]
+        message = f"{which}.parquet: column 'x' holds" if which else "column 'x' is nei"
+        for order in (paths, paths[::-1]):
+            with pytest.raises(db.DecibanError, match=message):
+                db.scan(order).read()
 
 
 def test_files_of_narrower_types_do(tmp_path):
@@ -122,19 +118,18 @@ def test_numbers_that_are_categories(tmp_path):
     plain = pa.table({"x": [1, 2, 3]})
     coded = pa.table({"x": pa.array([1, 2, 3]).dictionary_encode()})
     for path in (as_parquet(tmp_path, "t.parquet", plain), as_arrow(tmp_path, "t.arrow", coded, pa.ipc.new_file)):
-        found = model.predict_proba(db.scan(path))
-        assert found.tolist() == model.predict_proba(coded).tolist()
+        assert model.predict_proba(db.scan(path)).tolist() == model.predict_proba(coded).tolist()
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_progress_ends_at_the_size_of_the_file(tmp_path, way):
     path = WAYS[way](tmp_path, TABLE)
-    scan, told = db.scan(path), []
-    scan.on_progress = lambda *what: told.append(what)
+    scan, reported = db.scan(path), []
+    scan.on_progress = lambda *what: reported.append(what)
     scan.read()
-    assert told[-1][::2] == (3, str(path))
-    assert 0.99 * path.stat().st_size <= told[-1][1] <= path.stat().st_size
-    assert [t[1] for t in told] == sorted(t[1] for t in told)
+    assert reported[-1][::2] == (3, str(path))
+    assert 0.99 * path.stat().st_size <= reported[-1][1] <= path.stat().st_size
+    assert [t[1] for t in reported] == sorted(t[1] for t in reported)
 
 
 def test_rows_are_named_by_their_number(tmp_path):

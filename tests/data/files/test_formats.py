@@ -24,8 +24,8 @@ def test_no_suffix_has_two_formats():
     ],
 )
 def test_a_suffix_names_the_format(path, name):
-    found = formats.format_by_suffix(path)
-    assert name == (None if found is None else found.name)
+    file_format = formats.format_by_suffix(path)
+    assert name == (None if file_format is None else file_format.name)
 
 
 def test_a_format_is_one_entry_of_the_registry(tmp_path, monkeypatch):

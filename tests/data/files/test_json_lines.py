@@ -38,18 +38,18 @@ def test_what_python_writes_is_read_back(tmp_path_factory, rows, size):
     assert read(path, block_size=size) == {name: [row.get(name) for row in rows] for name in names}
 
 
-def test_keys_that_come_late_are_columns_after_one_survey(tmp_path, monkeypatch):
-    path = at(tmp_path, "t.jsonl", lines(*[{"x": 1}] * 100_000, {"x": 2, "z": "q"}))
+def test_keys_that_come_late_are_columns_after_one_survey(tmp_path, monkeypatch, small_sample):
+    path = at(tmp_path, "t.jsonl", lines(*[{"x": 1}] * 500, {"x": 2, "z": "q"}))
     passes = passes_over(monkeypatch)
-    scan = db.scan(path, block_size=100_000)
+    scan = db.scan(path, block_size=1000)
     assert scan.columns == {"x": "integer"}
     table = scan.read()
     assert scan.columns == {"x": "integer", "z": "text"}
-    assert table["z"].null_count == 100_000
+    assert table["z"].null_count == 500
     assert table["z"][-1].as_py() == "q"
     assert len(passes) == 4  # one that fails, two that look at keys and at how text is written, one that reads
     scan.select(["z"]).read()
-    assert len(passes) == 5  # what was found out serves every choice of columns
+    assert len(passes) == 5  # what was inferred serves every choice of columns
 
 
 @pytest.mark.parametrize(
@@ -62,21 +62,16 @@ def test_keys_that_come_late_are_columns_after_one_survey(tmp_path, monkeypatch)
         (None, False, "boolean", [None, False]),
     ],
 )
-def test_types_widen(tmp_path, first, last, cells, expected):
-    path = at(tmp_path, "t.jsonl", lines(*[{"x": first, "y": 0}] * 30_000, {"x": last}))
-    scan = db.scan(path, block_size=20_000)
-    found = scan.read()["x"]
-    assert (scan.columns["x"], [found[0].as_py(), found[-1].as_py()]) == (cells, expected)
+def test_types_widen(tmp_path, small_sample, first, last, cells, expected):
+    path = at(tmp_path, "t.jsonl", lines(*[{"x": first, "y": 0}] * 300, {"x": last}))
+    scan = db.scan(path, block_size=1000)
+    column = scan.read()["x"]
+    assert (scan.columns["x"], [column[0].as_py(), column[-1].as_py()]) == (cells, expected)
     for order in ([first, last], [last, first]):
         paths = [at(tmp_path, f"{i}.jsonl", lines({"x": value})) for i, value in enumerate(order)]
         assert read(paths)["x"] == (expected if order[0] is first else expected[::-1])
 
 
-MANY = lines(*[{"x": 1, "y": "two\nlines"}] * 20_000)
-
-
-@pytest.mark.parametrize("size", [1000, 1 << 23])
-@pytest.mark.parametrize("before", ["", '{"x": 1}\n\n', MANY])
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
@@ -91,24 +86,21 @@ MANY = lines(*[{"x": 1, "y": "two\nlines"}] * 20_000)
         (b'{"x": 1}\0', "NUL"),
     ],
 )
-def test_lines_that_cannot_be_read_are_named(tmp_path, before, bad, message, size):
-    line = before.count("\n") + 1
-    path = at(tmp_path, "t.jsonl", before.encode() + bad + b'\n{"x": 3}\n')
-    with pytest.raises(db.DecibanError, match=f"t.jsonl, line {line}: .*{message}"):
-        read(path, block_size=size)
+def test_lines_that_cannot_be_read_are_named(tmp_path, small_sample, bad, message):
+    """In the sample or beyond it, in the first block or in a later one."""
+    many = lines(*[{"x": 1, "y": "two\nlines"}] * 100)
+    for before, size in (("", 1000), ('{"x": 1}\n\n', 1 << 23), (many, 1000), (many, 1 << 23)):
+        path = at(tmp_path, "t.jsonl", before.encode() + bad + b'\n{"x": 3}\n')
+        line = before.count("\n") + 1
+        with pytest.raises(db.DecibanError, match=f"t.jsonl, line {line}: .*{message}"):
+            read(path, block_size=size)
 
 
-@pytest.mark.parametrize(
-    ("rows", "line", "message"),
-    [
-        ([{"x": "a"}, {"x": 1}], 2, "column 'x' holds 1, and text elsewhere"),
-        ([{"x": 1}, {"x": "a"}], 1, "column 'x' holds 1, and text elsewhere"),
-        ([{"x": "a"}, {"x": None}, {"x": True}], 3, "column 'x' holds True, and text elsewhere"),
-    ],
-)
-def test_text_and_numbers_do_not_mix(tmp_path, rows, line, message):
-    with pytest.raises(db.DecibanError, match=f"t.jsonl, line {line}: {message}"):
-        read(at(tmp_path, "t.jsonl", lines(*rows)))
+def test_text_and_numbers_do_not_mix(tmp_path):
+    for cells, line, number in ((["a", 1], 2, 1), ([1, "a"], 1, 1), (["a", None, True], 3, True)):
+        path = at(tmp_path, "t.jsonl", lines(*({"x": cell} for cell in cells)))
+        with pytest.raises(db.DecibanError, match=f"line {line}: column 'x' holds {number}, and text elsewhere"):
+            read(path)
 
 
 def test_what_nothing_can_be_learned_from_is_refused_only_if_it_is_used(tmp_path):
@@ -120,23 +112,20 @@ def test_what_nothing_can_be_learned_from_is_refused_only_if_it_is_used(tmp_path
         scan.read()
 
 
-@pytest.mark.parametrize("indent", [None, 2])
-@pytest.mark.parametrize("document", [[{"x": 1}, {"x": 2}], {"rows": [{"x": 1}]}])
-def test_one_document_is_no_lines(tmp_path, document, indent):
-    path = at(tmp_path, "t.json", json.dumps(document, indent=indent))
-    if isinstance(document, dict) and indent is None:
-        assert db.scan(path).columns == {"rows": "other"}
-        return
-    with pytest.raises(db.DecibanError, match=r"t.json is one JSON document, not JSON lines: write one object on"):
-        read(path)
+def test_one_document_is_no_lines(tmp_path):
+    assert db.scan(at(tmp_path, "t.json", json.dumps({"rows": [{"x": 1}]}))).columns == {"rows": "other"}
+    for document, indent in (([{"x": 1}, {"x": 2}], None), ([{"x": 1}, {"x": 2}], 2), ({"rows": [{"x": 1}]}, 2)):
+        path = at(tmp_path, "t.json", json.dumps(document, indent=indent))
+        with pytest.raises(db.DecibanError, match=r"t.json is one JSON document, not JSON lines: write one object on"):
+            read(path)
 
 
 def test_lists_and_objects_are_carried_along_as_json(tmp_path):
     rows = [{"x": 1, "m": {"a": [1, None]}}, {"x": 2}, {"x": 3, "m": "é"}]
     scan = db.scan(at(tmp_path, "t.jsonl", "\n" + lines(*rows)), block_size=10)
-    found = retry_with_wider_types(lambda: list(scan.frames()))
-    assert {frame.kinds for frame in found} == {("number", "empty")}
-    kept = [cell for frame in found for cell in frame.table.column("m").to_pylist()]
+    frames = retry_with_wider_types(lambda: list(scan.frames()))
+    assert {frame.kinds for frame in frames} == {("number", "empty")}
+    kept = [cell for frame in frames for cell in frame.table.column("m").to_pylist()]
     assert [cell and json.loads(cell) for cell in kept] == [row.get("m") for row in rows]
     with pytest.raises(db.DecibanError, match="column 'm' is neither"):
         _ = scan.empty
@@ -144,30 +133,30 @@ def test_lists_and_objects_are_carried_along_as_json(tmp_path):
 
 # Keys that come late -------------------------------------------------------------------------------------------------
 
-MOST = [{"id": i, "x": i % 7 + 0.5} for i in range(30_000)]
+MOST = [{"id": i, "x": i % 7 + 0.5} for i in range(300)]
 LATE_ROWS = [{"id": 1, "late": float(i % 5), "y": "ab"[i % 2], "w": 1.0, "x": 3.5} for i in range(50)]
 
 
 @pytest.fixture
-def lazy(tmp_path):
+def lazy(tmp_path, small_sample):
     """Scans of the same rows, keys at the end and at the beginning of the file."""
     paths = [at(tmp_path, f"{i}.jsonl", lines(*rows)) for i, rows in enumerate([MOST + LATE_ROWS, LATE_ROWS + MOST])]
-    return [db.scan(path, block_size=100_000) for path in paths]
+    return [db.scan(path, block_size=1000) for path in paths]
 
 
-@pytest.mark.parametrize("dropped", [[], ["id"], ["id", "x"], ["late"]])
-def test_what_is_not_dropped_is_learned_of(lazy, dropped):
-    kept = [name for name in ("id", "late", "y", "w", "x") if name not in dropped]
+def test_all_columns_but_the_dropped_are_read(lazy):
     for scan in lazy:
-        found = scan.drop(dropped)
-        rows = found.read().select(kept).to_pylist()
-        assert set(found.names) == set(kept)
-        assert sum(row.get("late", 0) or 0 for row in rows) == (0 if "late" in dropped else 100)
+        for dropped in ([], ["id"], ["id", "x"], ["late"]):
+            kept = [name for name in ("id", "late", "y", "w", "x") if name not in dropped]
+            chosen = scan.drop(dropped)
+            rows = chosen.read().select(kept).to_pylist()
+            assert set(chosen.names) == set(kept)
+            assert sum(row.get("late", 0) or 0 for row in rows) == (0 if "late" in dropped else 100)
 
 
 def test_names_are_looked_for_before_they_are_lacking(lazy):
     for scan in lazy:
-        assert scan.select(["late"]).read()["late"].null_count == 30_000
+        assert scan.select(["late"]).read()["late"].null_count == 300
         with pytest.raises(db.DecibanError, match=r"there is no column 'z' in .*.jsonl; there are .*late"):
             scan.select(["z"])
 
@@ -191,7 +180,7 @@ def test_a_model_reads_keys_that_come_late_or_never(lazy, tmp_path):
     expected = model.predict_proba(lines_in_memory(MOST + LATE_ROWS))
     np.testing.assert_array_equal(model.predict_proba(lazy[0]), expected)
     np.testing.assert_array_equal(model.predict_proba(lazy[1]), np.concatenate([expected[-50:], expected[:-50]]))
-    never = db.scan(at(tmp_path, "never.jsonl", lines(*MOST)), block_size=100_000)
+    never = db.scan(at(tmp_path, "never.jsonl", lines(*MOST)), block_size=1000)
     with pytest.warns(db.DecibanWarning, match=r"never.jsonl has 'late'.*: read as missing values"):
         np.testing.assert_array_equal(model.predict_proba(never), expected[:-50])
 
@@ -213,10 +202,10 @@ def lines_in_memory(rows):
     return pa.table({name: [row.get(name) for row in rows] for name in ("id", "late", "y", "w", "x")})
 
 
-def test_a_model_does_not_depend_on_where_a_key_occurs_first(tmp_path):
+def test_a_model_does_not_depend_on_where_a_key_occurs_first(tmp_path, small_sample):
     rows = [{**row, "y": "ab"[i % 2]} for i, row in enumerate(MOST + LATE_ROWS)]
     ends = [at(tmp_path, f"{i}.jsonl", lines(*order)) for i, order in enumerate([rows, rows[::-1]])]
-    models = [db.NaiveBayes().fit(db.scan(path, block_size=100_000).drop(["id"]), "y") for path in ends]
+    models = [db.NaiveBayes().fit(db.scan(path, block_size=1000).drop(["id"]), "y") for path in ends]
     assert sorted(models[0].feature_names_in_) == sorted(models[1].feature_names_in_) == ["late", "w", "x"]
     np.testing.assert_allclose(*[model.predict_proba(lines_in_memory(LATE_ROWS)) for model in models], rtol=1e-9)
 
@@ -228,18 +217,20 @@ def test_beside_other_files_late_keys_are_columns_that_they_lack(lazy, tmp_path)
         as_parquet(tmp_path, "t.parquet", pa.table({"id": [1], "x": [2.5]})),
     ):
         with pytest.raises(db.DecibanError, match=rf"{beside.name} lacks columns? 'late'"):
-            db.scan([path, beside], block_size=100_000).read()
+            db.scan([path, beside], block_size=1000).read()
 
 
-@pytest.mark.parametrize("data", ["", "\n", "{}\n{}\n"])
-def test_files_without_a_key_are_empty(tmp_path, data):
-    with pytest.raises(db.DecibanError, match="is empty"):
-        read(at(tmp_path, "t.jsonl", data))
+def test_files_without_a_key_are_empty(tmp_path):
+    for data in ("", "\n", "{}\n{}\n"):
+        with pytest.raises(db.DecibanError, match="is empty"):
+            read(at(tmp_path, "t.jsonl", data))
 
 
 def test_how_lines_may_be_written(tmp_path):
     data = '\ufeff{"x": 1, "t": "a\u2028b"}\r\n\r\n  {"x": 2}  \r\n{"t": "\\u00e9\\n"}'
     for size in (1, 20, 1000):
-        found = read(at(tmp_path, "t.json", data), block_size=size)
-        assert found == {"x": [1, 2, None], "t": ["a\u2028b", None, "é\n"]}
+        assert read(at(tmp_path, "t.json", data), block_size=size) == {
+            "x": [1, 2, None],
+            "t": ["a\u2028b", None, "é\n"],
+        }
     assert db.scan(at(tmp_path, "no suffix", data)).columns == {"x": "integer", "t": "text"}

@@ -68,9 +68,8 @@ def test_headers_are_columns():
     assert texts(b"User-Agent: Mutt\n\n")["mailer"] == "Mutt"
 
 
-@pytest.mark.parametrize(
-    ("header", "text"),
-    [
+def test_encoded_words():
+    for header, text in (
         ("=?utf-8?q?caf=C3=A9?=", "café"),
         ("=?UTF-8?B?Y2Fmw6k=?= au lait", "café au lait"),
         ("=?iso-8859-1?q?a_b?= =?iso-8859-1?q?c?=", "a bc"),
@@ -79,10 +78,8 @@ def test_headers_are_columns():
         ("=?utf-8?q?x", "=?utf-8?q?x"),
         ("plain = ? text", "plain = ? text"),
         ("a =?utf-8?q?b?=\n =?koi8-r?b?8NLJ18XU?= c", "a bПривет c"),
-    ],
-)
-def test_encoded_words(header, text):
-    assert texts(f"Subject: {header}\n\n".encode())["subject"] == text
+    ):
+        assert texts(f"Subject: {header}\n\n".encode())["subject"] == text
 
 
 @given(st.lists(st.tuples(st.text("aé☃Ж _=?", min_size=1), st.sampled_from(["utf-8", "gb18030", "utf-7"])), max_size=5))
@@ -111,10 +108,10 @@ def test_headers_end_where_the_email_package_says():
         b"From a@b Mon Jan  1 00:00:00 2024\nSubject: x\n\nbody",
     ):
         message = email.message_from_bytes(data)
-        found = texts(data)
-        assert found["subject"] == str(message["subject"]).replace("\n", "").strip()
-        assert found["to"] is None
-        assert found["body"] == message.get_payload()
+        actual = texts(data)
+        assert actual["subject"] == str(message["subject"]).replace("\n", "").strip()
+        assert actual["to"] is None
+        assert actual["body"] == message.get_payload()
 
 
 def test_what_may_stand_before_a_mail_and_how_lines_may_end():
@@ -134,7 +131,7 @@ def test_parts_attachments_and_their_names():
     message.add_alternative('<p>rich <a href="http://example.org/?a=1&amp;b=2">text</a></p>', subtype="html")
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("zeros", bytes(50_000_000))
+        file.writestr("zeros", bytes(1_000_000))
     message.add_attachment(packed.getvalue(), maintype="application", subtype="zip", filename="invoice.zip")
     message.add_attachment("not read", filename="rés umé.txt")
     message.add_attachment(b"GIF89a", maintype="image", subtype="gif")
@@ -143,11 +140,11 @@ def test_parts_attachments_and_their_names():
     forwarded.set_content("forwarded text\n")
     message.add_attachment(forwarded)
     for policy in (email.policy.default, email.policy.SMTP):
-        found = texts(message.as_bytes(policy=policy))
-        assert words(found["body"]) == ["plain", "text", "rich", "text", "forwarded", "text"]
-        assert found["links"] == "http://example.org/?a=1&b=2"
-        assert found["attachments"] == "invoice.zip application/zip\nrés umé.txt text/plain\nimage/gif"
-        assert found["content_type"].splitlines()[:4] == [
+        actual = texts(message.as_bytes(policy=policy))
+        assert words(actual["body"]) == ["plain", "text", "rich", "text", "forwarded", "text"]
+        assert actual["links"] == "http://example.org/?a=1&b=2"
+        assert actual["attachments"] == "invoice.zip application/zip\nrés umé.txt text/plain\nimage/gif"
+        assert actual["content_type"].splitlines()[:4] == [
             "multipart/mixed",
             "multipart/alternative",
             "text/plain utf-8 7bit",
@@ -155,9 +152,8 @@ def test_parts_attachments_and_their_names():
         ]
 
 
-@pytest.mark.parametrize(
-    ("header", "name"),
-    [
+def test_names_of_attachments():
+    for header, name in (
         ('attachment; filename="a b.zip"', "a b.zip"),
         ("attachment; filename=a b.zip; size=3", "a b.zip"),
         ("attachment; filename*=utf-8''r%C3%A9sum%C3%A9.zip", "résumé.zip"),
@@ -167,11 +163,9 @@ def test_parts_attachments_and_their_names():
         (r'attachment; filename="a \"b\";c.zip"', 'a "b";c.zip'),
         ("attachment;\n\tfilename=folded.zip", "folded.zip"),
         ('attachment; filename="open.zip', "open.zip"),
-    ],
-)
-def test_names_of_attachments(header, name):
-    data = HEAD + f"Content-Type: application/zip\nContent-Disposition: {header}\n\nUEs=\n".encode()
-    assert texts(data)["attachments"] == f"{name} application/zip"
+    ):
+        data = HEAD + f"Content-Type: application/zip\nContent-Disposition: {header}\n\nUEs=\n".encode()
+        assert texts(data)["attachments"] == f"{name} application/zip"
 
 
 CONTENTS = st.text("ab é☃Ж\n=.\t-&", max_size=200)
@@ -192,16 +186,15 @@ def well_formed(draw):
     return message
 
 
-@settings(max_examples=60)
 @given(well_formed(), st.sampled_from([email.policy.default, email.policy.SMTP]))
 def test_the_same_text_as_the_modern_email_package(message, policy):
     data = message.as_bytes(policy=policy)
     reference = email.message_from_bytes(data, policy=email.policy.default)
-    found = parse(data)
-    assert words(found.texts["subject"]) == words(str(reference["subject"]))
+    actual = parse(data)
+    assert words(actual.texts["subject"]) == words(str(reference["subject"]))
     leaves = [part.get_content() for part in reference.walk() if part.get_content_type() == "text/plain"]
-    assert found.texts["body"] == "\n".join(leaves).replace("\r\n", "\n")
-    assert (found.replaced, found.problems) == (0, ()), data
+    assert actual.texts["body"] == "\n".join(leaves).replace("\r\n", "\n")
+    assert (actual.replaced, actual.problems) == (0, ()), data
 
 
 LINES = st.sampled_from(["", "text", "Key: value", " indented", "-- ", "--", "--0x", "=3D", "aGk=", "From x", "é"])
@@ -249,7 +242,7 @@ def lines_of(text):
     return [line for line in text.replace("\r", "\n").split("\n") if line]
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(written(), st.sampled_from(["\n", "\r\n"]), st.integers(0, 2000))
 def test_the_same_parts_as_the_email_package_also_of_damaged_mail(lines, line_break, length):
     data = ("Subject: x\n" + "\n".join(lines)).replace("\n", line_break).encode()[: 11 + length]
@@ -276,9 +269,8 @@ def test_base64_that_is_damaged_is_read_as_far_as_the_email_package_does():
 # Charsets ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("charset", "body", "text", "replaced"),
-    [
+def test_charsets_are_replaced_and_counted():
+    for charset, body, text, replaced in (
         ("iso-8859-1", b"caf\xe9", "café", 0),
         ("us-ascii", "café".encode(), "café", 0),
         ("utf-8", b"caf\xe9 \xff", "caf\ufffd \ufffd", 2),
@@ -293,21 +285,18 @@ def test_base64_that_is_damaged_is_read_as_far_as_the_email_package_does():
         ("../../x", b"abc", "abc", 1),
         ("utf-7", b"+2AA-", "\ufffd", 1),
         ("utf-16", b"\xff\xfea\x00\x00\xd8", "a\ufffd", 1),
-    ],
-)
-def test_charsets_are_replaced_and_counted(charset, body, text, replaced):
-    mail = parse(HEAD + f"Content-Type: text/plain; charset={charset}\n\n".encode() + body)
-    assert (mail.texts["body"], mail.replaced) == (text, replaced)
-    if charset == "x-unknown":
-        assert mail.problems == ("unknown charset 'x-unknown'",)
+    ):
+        mail = parse(HEAD + f"Content-Type: text/plain; charset={charset}\n\n".encode() + body)
+        assert (mail.texts["body"], mail.replaced) == (text, replaced)
+        if charset == "x-unknown":
+            assert mail.problems == ("unknown charset 'x-unknown'",)
 
 
 # HTML ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("html", "text"),
-    [
+def test_html_without_its_markup():
+    for html, text in (
         ("<p>one</p><p>two</p>", "one two"),
         ("vi<b></b>sit<!-- x --> u<x9>s", "visit us"),
         ("a<br/>b<BR>c<td>d", "a b c d"),
@@ -323,15 +312,12 @@ def test_charsets_are_replaced_and_counted(charset, body, text, replaced):
         ("<style>never </styl closed", ""),
         ("&#" + "9" * 10_000 + ";in", "\ufffdin"),
         ("&#x" + "9" * 10_000 + ";in", "\ufffdin"),
-    ],
-)
-def test_html_without_its_markup(html, text):
-    assert words(body_of(html)) == words(text)
+    ):
+        assert words(body_of(html)) == words(text)
 
 
-@pytest.mark.parametrize(
-    ("html", "links"),
-    [
+def test_links():
+    for html, links in (
         ("<a href=http://a/b>x</a>", "http://a/b"),
         ("<A HREF = 'http://a/b'>x</A><img alt='' src=\"cid:1\">", "http://a/b cid:1"),
         ('<a title=">" href="http://a/">', "http://a/"),
@@ -340,10 +326,8 @@ def test_html_without_its_markup(html, text):
         ("<body background=b.gif><form action='c'><iframe src=d>", "b.gif c d"),
         ("<p title='href=x'>href=y</p><!-- <a href=z> --><a data-href=u nohref=v>", ""),
         ("<a href=''>", ""),
-    ],
-)
-def test_links(html, links):
-    assert texts(html_mail(html))["links"].split() == links.split()
+    ):
+        assert texts(html_mail(html))["links"].split() == links.split()
 
 
 class Plain(HTMLParser):
@@ -351,7 +335,7 @@ class Plain(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.found, self.silent = [], 0
+        self.pieces, self.silent = [], 0
 
     def handle_starttag(self, tag, attrs):
         self.silent += tag in ("script", "style")
@@ -361,7 +345,7 @@ class Plain(HTMLParser):
 
     def handle_data(self, data):
         if not self.silent:
-            self.found.append(data)
+            self.pieces.append(data)
 
 
 PIECES = st.sampled_from(
@@ -373,42 +357,29 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=100)
 @given(st.lists(PIECES))
 def test_html_has_the_text_that_the_standard_library_finds(pieces):
     html = "".join([*pieces, "."])
     parser = Plain()
     parser.feed(html)
     parser.close()
-    assert "".join(words(body_of(html))) == "".join(words("".join(parser.found)))
+    assert "".join(words(body_of(html))) == "".join(words("".join(parser.pieces)))
 
 
 # What is no mail, or means harm --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"\n\n",
-        b"\x89PNG\r\n\x1a\n" + bytes(100),
-        b"PK\x03\x04 zip: x",
-        b"hello, world\n",
-        b'{"a": 1}\n',
-        b"<html>: x",
-        b"a,b\n1,2\n",
-        b" From: x\n\n",
-        b"From here to there\n\nSubject: x\n",
-        bytes(1000),
-    ],
-)
-def test_not_mail(data):
-    with pytest.raises(NotMail, match=r"it is empty|does not begin with a header"):
-        parse(data)
+def test_not_mail():
+    for data in (
+        *(b"", b"\n\n", b"\x89PNG\r\n\x1a\n" + bytes(100), b"PK\x03\x04 zip: x", b"hello, world\n", b'{"a": 1}\n'),
+        *(b"<html>: x", b"a,b\n1,2\n", b" From: x\n\n", b"From here to there\n\nSubject: x\n", bytes(1000)),
+    ):
+        with pytest.raises(NotMail, match=r"it is empty|does not begin with a header"):
+            parse(data)
     assert issubclass(NotMail, DecibanError)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.binary(max_size=300), st.sampled_from([b"", HEAD, HEAD + b"\n", HEAD + b"Content-Type: text/html\n\n<"]))
 @example(b"\0" * 100, HEAD)
 def test_any_bytes_are_texts_or_not_mail(data, head):
@@ -436,12 +407,12 @@ HOSTILE = st.sampled_from(
         ),
         *(b"=?utf-8?b?", b"?=", b"\n", b"\n\n", b"--", b"--x", b"x", b"<", b"<a href=", b"<!--", b">", b"'", b"&#"),
         *(b"Content-Transfer-Encoding: base64", b"Content-Disposition: attachment; filename", b"%", b" ", b"*0*="),
-        *(b"\xff", b"\0", b"\r"),
+        *(b"\xff", b"\0", b"\r", b"utf-7"),
     ]
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(st.lists(HOSTILE, max_size=40))
 def test_any_pieces_of_mail_are_texts(pieces):
     mail = parse(b"Subject: x\n" + b"".join(pieces))
@@ -455,10 +426,10 @@ def nested(depth):
 
 
 def many(piece, head=b"Content-Type: text/html\n\n"):
-    return HEAD + head + piece * ((1 << 20) // len(piece))
+    return HEAD + head + piece * ((1 << 19) // len(piece))
 
 
-LONG = 100_000_000
+LONG = 3 * MAX_BYTES
 PARTS = b"Content-Type: multipart/mixed; boundary=b\n\n"
 HARM = {
     "nested 10,000 deep": nested(10_000),
@@ -466,17 +437,17 @@ HARM = {
     "forwarded 10,000 times": b"Subject: x\n"
     + b"Content-Type: message/rfc822\n\n" * 10_000
     + b"\nthe innermost text\n",
-    "a million headers": b"To: x\n" * 1_000_000 + b"\nbody\n",
-    "a million lines of one header": b"To: x\n" + b" y\n" * 1_000_000 + b"\nbody\n",
+    "many headers": b"To: x\n" * 800_000 + b"\nbody\n",
+    "many lines of one header": b"To: x\n" + b" y\n" * 500_000 + b"\nbody\n",
     "long folded lines": b"To: x\n" + (b" " + b"y" * 400 + b"\n") * 10_000 + b"\nbody\n",
-    "a line of 100 MB": HEAD + b"\n" + b"x" * LONG,
-    "a header of 100 MB": HEAD + b"To: " + b"x" * LONG,
-    "a name of 100 MB": b"x" * LONG,
-    "100 MB of NULs": HEAD + b"\n" + bytes(LONG),
-    "100 MB of line breaks": HEAD + b"\n" * LONG,
-    "a million parts": HEAD + PARTS + b"--b\n\n" * 1_000_000,
-    "a boundary without end": HEAD + PARTS + b"--b\n\n" + b"x\n" * 1_000_000,
-    "a million tags": HEAD + b"Content-Type: text/html\n\n" + b"<p>" * 1_000_000,
+    "a long line": HEAD + b"\n" + b"x" * LONG,
+    "a long header": HEAD + b"To: " + b"x" * LONG,
+    "a long name": b"x" * LONG,
+    "NULs": HEAD + b"\n" + bytes(LONG),
+    "line breaks": HEAD + b"\n" * LONG,
+    "many parts": HEAD + PARTS + b"--b\n\n" * 500_000,
+    "a boundary without end": HEAD + PARTS + b"--b\n\n" + b"x\n" * 500_000,
+    "many tags": HEAD + b"Content-Type: text/html\n\n" + b"<p>" * 500_000,
 }
 
 
@@ -518,19 +489,19 @@ SLOW = {
 }
 
 
-@pytest.mark.parametrize("data", SLOW.values(), ids=SLOW)
-def test_hostile_mail_takes_time_in_proportion_to_its_length(data):
-    """Were a step quadratic, this would not come to an end."""
-    assert parse(data).texts["from"] == "a@example.org"
+def test_hostile_mail_takes_time_in_proportion_to_its_length():
+    """Were a step quadratic, this would take minutes."""
+    for name, data in SLOW.items():
+        assert parse(data).texts["from"] == "a@example.org", name
 
 
-def test_what_is_left_out_is_said():
+def test_what_is_left_out_is_reported():
     deep = parse(nested(10_000))
     assert "the innermost text" in deep.texts["body"]
     assert "parts nested more than 32 deep: read as text" in deep.problems
-    assert parse(HARM["a line of 100 MB"]).problems == ("longer than 4 MB: the rest was not read",)
-    assert parse(HARM["a million headers"]).problems[1:] == ("more than 10000 lines of headers: the rest was not read",)
-    assert "more than 1000 parts: the rest was not read" in parse(HARM["a million parts"]).problems
+    assert parse(HARM["a long line"]).problems == ("longer than 4 MB: the rest was not read",)
+    assert parse(HARM["many headers"]).problems[1:] == ("more than 10000 lines of headers: the rest was not read",)
+    assert "more than 1000 parts: the rest was not read" in parse(HARM["many parts"]).problems
     assert parse(HEAD + b"no header\n" + b"x\n" * 20_000).problems == ()
     unclosed = HEAD + b"Content-Type: multipart/mixed; boundary=b\n\n"
     assert parse(unclosed + b"--b\n\nx").problems == ("parts without an end",)
@@ -542,6 +513,6 @@ def test_only_the_standard_library_is_imported_and_not_its_email_package():
     """The command that filters one mail starts in about the time that numpy takes."""
     tree = ast.parse(Path(reading.__file__).read_text())
     plain = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    found = plain | {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    found -= {"deciban.errors", "deciban.lazy"}
-    assert {name.partition(".")[0] for name in found} <= sys.stdlib_module_names - {"email"}
+    modules = plain | {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    modules -= {"deciban.errors", "deciban.lazy"}
+    assert {name.partition(".")[0] for name in modules} <= sys.stdlib_module_names - {"email"}

@@ -47,38 +47,33 @@ def test_a_line_break_of_two_bytes_is_one_also_where_pieces_meet(tmp_path, monke
     assert [file.line(i) for i in (0, 3, 5, 8, 10)] == [1, 1, 2, 2, 3]
 
 
-@pytest.mark.parametrize(
-    "packed",
-    [
-        gzip.compress,
-        bz2.compress,
-        lambda data: pa.compress(data, "zstd", asbytes=True),
-        lambda data: gzip.compress(data[:9]) + gzip.compress(data[9:]),
-    ],
-)
-@pytest.mark.parametrize("name", ["t.csv.gz", "t.csv", "t"])  # what a file begins with counts, not its name
-def test_packed_files(tmp_path, packed, name):
-    text = "x,y\n" + "1,a\n2,b\n" * 5000
-    scan = db.scan(at(tmp_path, name, packed(text.encode())), block_size=3000)
-    assert scan.read().to_pydict() == {"x": [1, 2] * 5000, "y": ["a", "b"] * 5000}
+def zstd(data):
+    return pa.compress(data, "zstd", asbytes=True)
 
 
-@pytest.mark.parametrize("packed", [gzip.compress, bz2.compress, lambda data: pa.compress(data, "zstd", asbytes=True)])
-@pytest.mark.parametrize("left", [0.5, 0.99])
-def test_packed_files_that_are_cut_off_are_refused(tmp_path, packed, left):
-    data = packed(b"x,y\n" + b"".join(b"%d,%d\n" % (i, i * i % 977) for i in range(50_000)))
-    path = at(tmp_path, "t.csv.gz", data[: int(len(data) * left)])
-    with pytest.raises(db.DecibanError, match=r"t.csv.gz cannot be read"):
-        db.scan(path).read()
+def test_compressed_files(tmp_path):
+    """What a file begins with counts, not its name; gzip may have several members."""
+    data = b"x,y\n" + b"1,a\n2,b\n" * 1000
+    members = gzip.compress(data[:9]) + gzip.compress(data[9:])
+    for packed in (gzip.compress(data), bz2.compress(data), zstd(data), members):
+        for name in ("t.csv.gz", "t.csv", "t"):
+            table = db.scan(at(tmp_path, name, packed), block_size=3000).read()
+            assert table.to_pydict() == {"x": [1, 2] * 1000, "y": ["a", "b"] * 1000}
+
+
+def test_compressed_files_that_are_truncated_are_refused(tmp_path):
+    data = b"x,y\n" + b"".join(b"%d,%d\n" % (i, i * i % 977) for i in range(5000))
+    for compress in (gzip.compress, bz2.compress, zstd):
+        packed = compress(data)
+        for left in (0.5, 0.99):
+            path = at(tmp_path, "t.csv.gz", packed[: int(len(packed) * left)])
+            with pytest.raises(db.DecibanError, match=r"t.csv.gz cannot be read"):
+                db.scan(path).read()
 
 
 def test_a_header_may_begin_as_a_packed_file_or_a_parquet_file_does(tmp_path):
-    for name in ("BZh", "PAR1", "ARROW1", "PK", "SQLite", "%PDF"):
+    for name in ("BZh", "PAR1", "ARROW1", "PK", "SQLite", "%PDF", "<50K"):
         assert db.scan(at(tmp_path, "t.csv", f"{name},y\n1,2\n")).read().to_pydict() == {name: [1], "y": [2]}
-
-
-def test_a_header_may_begin_with_a_bracket(tmp_path):
-    assert db.scan(at(tmp_path, "t.csv", "<50K,>50K\n1,2\n")).read().to_pydict() == {"<50K": [1], ">50K": [2]}
 
 
 def zipped(folder):
@@ -104,12 +99,11 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize("kind", FOREIGN)
 @pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
-def test_what_is_no_table_is_named(tmp_path, kind, name):
-    make, message = FOREIGN[kind]
-    with pytest.raises(db.DecibanError, match=rf"{name}, line 1: .*{message}"):
-        db.scan(at(tmp_path, name, make(tmp_path))).read()
+def test_what_is_no_table_is_named(tmp_path, name):
+    for make, message in FOREIGN.values():
+        with pytest.raises(db.DecibanError, match=rf"{name}, line 1: .*{message}"):
+            db.scan(at(tmp_path, name, make(tmp_path))).read()
 
 
 def test_a_sample_holds_two_lines(tmp_path):
@@ -121,6 +115,6 @@ def test_a_sample_holds_two_lines(tmp_path):
 
 def test_a_record_without_end_is_refused_before_it_fills_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("deciban.data.files.text_files.MAX_RECORD", 10_000)
-    path = at(tmp_path, "t.csv", "x,y\n1,a\n" + '2,"b' + "\n3,c" * 50_000)
+    path = at(tmp_path, "t.csv", "x,y\n1,a\n" + '2,"b' + "\n3,c" * 10_000)
     with pytest.raises(db.DecibanError, match="line 3: a record of more than"):
         db.scan(path, block_size=1000, header=True, delimiter=",").read()
