@@ -99,16 +99,16 @@ def test_rows_without_a_whole_one_are_read_twice():
     ("settings", "weight"),
     [
         ({"trees": 4, "pairs": 1, "text": ["note"]}, "weight"),
-        ({"trees": 0, "pairs": 0, "max_weight_rows": 100}, "weight"),
+        ({"trees": 0, "pairs": 0, "max_weight_rows": 60}, "weight"),
         ({"trees": 0, "pairs": 0}, None),
     ],
     ids=["all rows", "a sample", "no weights"],
 )
 def test_an_evidence_classifier(settings, weight):
     """Its joint normals are rounded, and so are the weights beside them; all else is equal to the last bit."""
-    table = of(("height", "city", "note")) if weight else of(("height", "city")).drop(["weight"])
+    table = (of(("height", "city", "note")) if weight else of(("height", "city")).drop(["weight"])).slice(0, 150)
     expected = db.EvidenceClassifier(**settings).fit(table, "class", sample_weight=weight)
-    model = db.EvidenceClassifier(**settings).fit(distributed(table, weight=weight))
+    model = db.EvidenceClassifier(**settings).fit(distributed(table, (0, 1, 41, 70, 70, 95, 110, 150), weight))
     assert_close(model, expected, table, 1e-8)
 
 
@@ -185,17 +185,17 @@ def test_rows_that_cannot_be_forgotten_leave_the_model_as_it_is():
 
 
 def test_the_weights_of_an_evidence_classifier_are_fitted_again():
-    table = of(("height", *CELLS))
+    table = of(("height", "city")).slice(0, 150)
     expected, model = (db.EvidenceClassifier(trees=0, pairs=0) for _ in range(2))
-    expected.fit(table.slice(0, 200), "class", sample_weight="weight")
-    model.fit(distributed(table.slice(0, 200), (0, 90, 200)))
-    expected.partial_fit(table.slice(200), "class", sample_weight="weight")
-    model.partial_fit(distributed(table.slice(200), (0, 60, 140)))
-    model.refit_weights(distributed(table))
+    expected.fit(table.slice(0, 100), "class", sample_weight="weight")
+    model.fit(distributed(table.slice(0, 100), (0, 40, 100)))
+    expected.partial_fit(table.slice(100), "class", sample_weight="weight")
+    model.partial_fit(distributed(table.slice(100), (0, 30, 50)))
+    model.refit_weights(distributed(table, (0, 70, 150)))
     expected.refit_weights(table, "class", sample_weight="weight")
     same_probabilities(model.predict_proba(table), expected.predict_proba(table), 1e-8)
     with pytest.raises(db.DecibanError, match="cross_validate"):
-        model.leave_one_out(distributed(table))
+        model.leave_one_out(distributed(table, (0, 150)))
 
 
 # Evaluating ----------------------------------------------------------------------------------------------------------
@@ -254,8 +254,8 @@ def test_folds_do_not_depend_on_the_partitions(make, cuts):
     "model", [db.EvidenceClassifier(trees=0, pairs=0), db.LogisticRegression(l2=1.0)], ids=["evidence", "linear"]
 )
 def test_models_that_are_fitted_for_each_fold(model):
-    table = without_rare(of(("height", "city"), TABLE, "fold"))
-    actual = db.cross_validate(model, distributed(table, (0, 100, 100, table.num_rows)), None, "fold")
+    table = without_rare(of(("height", "city"), TABLE, "fold")).slice(0, 100)
+    actual = db.cross_validate(model, distributed(table, (0, 60, 60, 100)), None, "fold")
     fold, weight = table["fold"].to_numpy(), table["weight"].to_numpy()
     expected = db.cross_validate(model, table.drop(["fold", "weight"]), "class", fold, sample_weight=weight)
     assert actual.log_loss == pytest.approx(expected.log_loss, rel=1e-7)

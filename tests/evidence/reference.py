@@ -23,7 +23,7 @@ from tests.kernels.test_forest_kernels import reachable_leaves
 CLASSES = np.array(["egg", "ham", "spam"])
 
 
-def mixed(n=240, seed=0, classes=3):
+def mixed(n=160, seed=0, classes=3):
     """A table with every kind of feature and missing values, and labels; two features are informative only together."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, classes, n)
@@ -163,7 +163,7 @@ def together(single, sample):
     return joint_plans(single, sample, None, 5, 0)
 
 
-def learned(n=240, seed=0, classes=3, weights=None):
+def learned(n=160, seed=0, classes=3, weights=None):
     """A model, and its training rows."""
     if weights is None:
         return unweighted(n, seed, classes)

@@ -47,8 +47,8 @@ def test_labels_of_a_fold_have_no_part_in_its_candidates(classes, monkeypatch):
 
 
 def test_the_order_of_rows_does_not_matter():
-    X, y = mixed(150)
-    order = np.random.default_rng(0).permutation(150)
+    X, y = mixed(100)
+    order = np.random.default_rng(0).permutation(100)
     (one, _), (two, _) = crossed(X, y), crossed(X.iloc[order], y[order])
     assert one.shares == pytest.approx(two.shares, rel=1e-9)
     assert one.prior_share == pytest.approx(two.prior_share, rel=1e-9)
@@ -99,7 +99,7 @@ def test_held_out_rows_compare_candidates_by_all_evidence():
 
 def test_noise_prefers_the_prior_and_a_clear_feature_does_not():
     y, believed = np.arange(200) % 2, []
-    for seed in range(6):
+    for seed in range(4):
         noise, _ = crossed(pd.DataFrame(np.random.default_rng(seed).normal(size=(200, 20))), y)
         assert "naive Bayes" not in noise.shares
         believed.append(noise.shares.get("prior", 0.0))

@@ -50,17 +50,17 @@ def made(n, seed=0, wrong=0.0):
 LEAKING = ["code", "flag", "amount", "closed"]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_leaking_columns_of_every_kind_are_named_and_others_are_not(seed):
     assert named(made(400, seed)) == LEAKING
     assert named(made(4000, seed, wrong=0.004)) == LEAKING
     assert named(made(4000, seed, wrong=0.05)) == []
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_few_rows_are_no_proof(seed):
-    assert named(made(20, seed)) == []
-    assert named(made(80, seed)) == []
+def test_few_rows_are_no_proof():
+    for seed in range(10):
+        assert named(made(20, seed)) == []
+        assert named(made(80, seed)) == []
 
 
 def test_a_rare_class_needs_as_many_rows_of_its_own():

@@ -36,7 +36,7 @@ from tests.evidence.reference import (
     unknown_of,
 )
 
-N = 90
+N = 60
 RNG = np.random.default_rng(5)
 NOT_RARE = int(np.ceil(RARE))
 weighted = pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
@@ -64,7 +64,7 @@ def assert_left_out_is_unlearned(family, values, make, labels, weights, K):
     """
     whole, rows = family.collect(values, labels, weights, K), class_rows(labels, weights, K)
     source = make(whole, rows)
-    found = source.evidence(Rows(values, labels, left(weights)))
+    actual = source.evidence(Rows(values, labels, left(weights)))
     for i in range(len(labels)):
         row = Coded(values.codes[[i]], values.levels) if isinstance(values, Coded) else values[[i]]
         once = None if weights is None else np.minimum(weights[[i]], 1.0)
@@ -73,13 +73,13 @@ def assert_left_out_is_unlearned(family, values, make, labels, weights, K):
             row = Coded(family.coded_for(rest, row).codes, rest.levels)
         refitted = make(rest, rows - class_rows(labels[[i]], once, K))
         refitted.virtual_rows = source.virtual_rows * refitted.rows.sum() / rows.sum()
-        np.testing.assert_allclose(found[i], refitted.evidence(Rows(row))[0], rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(actual[i], refitted.evidence(Rows(row))[0], rtol=1e-10, atol=1e-12)
 
 
-def letters(n=N, seed=2, hole=0.1):
+def letters(n=N, seed=2, missing=0.1):
     """Frequent values of a feature, and missing ones."""
     rng = np.random.default_rng(seed)
-    return np.where(rng.random(n) < hole, None, rng.choice(list("uvw"), n)).tolist()
+    return np.where(rng.random(n) < missing, None, rng.choice(list("uvw"), n)).tolist()
 
 
 # Values --------------------------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ def letters(n=N, seed=2, hole=0.1):
 @weighted
 @classes
 def test_levels_leave_one_out_equals_a_refit(K, weighted):
-    values = coded([letters(), letters(seed=3, hole=0)], [("u", "v", "w", None), ("u", "v", "w")])
+    values = coded([letters(), letters(seed=3, missing=0)], [("u", "v", "w", None), ("u", "v", "w")])
     assert_left_out_is_unlearned(
         Categorical(), values, lambda s, rows: LevelTables((0, 1), s, rows), labels_of(K), weights_of(weighted), K
     )
@@ -176,8 +176,8 @@ def test_a_cell_with_only_the_left_out_row_has_no_evidence(K):
     np.testing.assert_allclose(source.evidence(Rows(codes, labels)), 0.0, atol=1e-12)
     twice = np.repeat(codes[:100], 2, axis=0)
     source = PairTables((0, 1), family, family.collect(twice, labels, None, K), class_rows(labels, None, K))
-    found = source.evidence(Rows(twice, labels))[:, 0]
-    gain = log_softmax(np.log(source.prior) + found, axis=1)[np.arange(200), labels]
+    actual = source.evidence(Rows(twice, labels))[:, 0]
+    gain = log_softmax(np.log(source.prior) + actual, axis=1)[np.arange(200), labels]
     assert (gain - np.log(source.prior)[labels]).mean() <= 0.01
 
 
@@ -218,12 +218,12 @@ def test_bins_of_equal_frequency_left_out_count_all_the_others(K, weighted):
     x = np.column_stack([RNG.normal(labels), RNG.integers(0, 9, N)]).astype(float)
     x[RNG.random(x.shape) < 0.1] = np.nan
     source = binned(x, labels, weights, K)
-    found, new = source.evidence(Rows(x, labels, left(weights))), source.evidence(Rows(x))
+    actual, new = source.evidence(Rows(x, labels, left(weights))), source.evidence(Rows(x))
     for p, (j, cuts) in enumerate(source.cuts):
         bins = bins_of(x[:, j], cuts)
-        for actual, left_out in ((new[:, p], False), (found[:, p], True)):
+        for evidence, left_out in ((new[:, p], False), (actual[:, p], True)):
             expected = of_cells(bins, labels, weights, source.rows, VIRTUAL_ROWS, left_out=left_out)
-            np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(evidence, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_bins_of_equal_frequency_hold_as_many_rows():
@@ -257,11 +257,11 @@ def test_the_finest_bins_are_half_by_rows_and_half_by_values():
     cuts = {piece.kind: cuts for piece, (_, cuts) in zip(source.pieces, source.cuts, strict=True)}
     assert len(cuts["100 bins"]) >= 45
     assert all(len(cuts[kind]) <= 2 for kind in cuts if kind != "100 bins")
-    found = source.evidence(Rows(x))[:, [piece.kind for piece in source.pieces].index("100 bins")]
+    actual = source.evidence(Rows(x))[:, [piece.kind for piece in source.pieces].index("100 bins")]
     expected = of_cells(
         bins_of(x[:, 0], cuts["100 bins"]), labels_of(2, 2000), None, source.rows, VIRTUAL_ROWS, left_out=False
     )
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_cuts_do_not_look_at_labels():
@@ -346,9 +346,9 @@ def test_a_pair_with_one_unknown_feature_is_a_table_of_the_other(code, K, weight
         (Rows(codes), Rows(other)),
         (Rows(codes, labels, left(weights)), Rows(other, labels, left(weights))),
     ):
-        found = source.evidence(given)[alone, 0]
-        np.testing.assert_allclose(found, table.evidence(expected)[alone, 0], rtol=1e-12, atol=1e-13)
-        assert np.abs(found).max() > 0
+        actual = source.evidence(given)[alone, 0]
+        np.testing.assert_allclose(actual, table.evidence(expected)[alone, 0], rtol=1e-12, atol=1e-13)
+        assert np.abs(actual).max() > 0
     shares = np.zeros((N, 9, K))
     source.share_scorer()(codes, np.array([[1.0] * K, [0.0] * K]), shares)
     np.testing.assert_allclose(shares[alone, 5], source.evidence(Rows(codes))[alone, 0], rtol=1e-12, atol=1e-13)
@@ -374,9 +374,9 @@ def test_hidden_columns_are_unknown_in_all_rows(K, weighted):
     for source, hidden, at in ((paired(codes, labels, weights, K), {5, 7}, 0), (forest, {2, 7}, 1)):
         blank = codes.copy()
         blank[:, at] = 0
-        found = source.evidence(Rows(codes, hidden=frozenset(hidden)))
-        np.testing.assert_array_equal(found, source.evidence(Rows(blank)))
-        assert found.any()
+        actual = source.evidence(Rows(codes, hidden=frozenset(hidden)))
+        np.testing.assert_array_equal(actual, source.evidence(Rows(blank)))
+        assert actual.any()
         everything = frozenset(range(9))
         for rows in (Rows(codes, hidden=everything), Rows(codes, labels, left(weights), everything)):
             np.testing.assert_allclose(source.evidence(rows), 0.0, atol=1e-12)
@@ -391,12 +391,12 @@ def test_pairs_without_rows_are_those_of_the_others(K, weighted):
         removed |= labels == 1  # a class that is lost
     kept = np.unique(labels[~removed])
     own = [None if weights is None else weights[some] for some in (removed, ~removed)]
-    found = paired(codes, labels, weights, K).subtract(LabelledValues(codes[removed], labels[removed], own[0]), kept)
+    actual = paired(codes, labels, weights, K).subtract(LabelledValues(codes[removed], labels[removed], own[0]), kept)
     again = np.searchsorted(kept, labels[~removed]).astype(np.int32)
     expected = paired(codes[~removed], again, own[1], len(kept))
-    np.testing.assert_allclose(found.counts, expected.counts, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(found.rows, expected.rows, rtol=1e-12)
-    np.testing.assert_allclose(found.evidence(Rows(codes)), expected.evidence(Rows(codes)), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(actual.counts, expected.counts, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(actual.rows, expected.rows, rtol=1e-12)
+    np.testing.assert_allclose(actual.evidence(Rows(codes)), expected.evidence(Rows(codes)), rtol=1e-10, atol=1e-12)
 
 
 def grown(codes, labels, weights, K, trees):
@@ -406,7 +406,7 @@ def grown(codes, labels, weights, K, trees):
 
 
 @weighted
-@pytest.mark.parametrize("trees", [1, 2, 9])
+@pytest.mark.parametrize("trees", [1, 4])
 @classes
 def test_leaves_of_a_row_left_out_are_those_of_trees_that_never_saw_it(K, trees, weighted):
     codes, labels, weights = codes_of(), labels_of(K), weights_of(weighted)
@@ -444,7 +444,7 @@ def test_trees_grown_on_noise_do_not_predict_it():
     assert explained(source.evidence(Rows(codes)), labels, source.prior)[0] > 0.2
 
 
-# What shares add up to -----------------------------------------------------------------------------------------------
+# Sources of all kinds, for tests that they share --------------------------------------------------------------------
 
 
 def sources():
@@ -463,41 +463,6 @@ def sources():
 
 
 CASES = {name: (source, values) for name, source, values in sources()}
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_shares_of_columns_sum_to_what_is_added(name):
-    source, values = CASES[name]
-    weights = np.random.default_rng(13).exponential(size=(len(source.pieces), 3))
-    out = np.full((N, 3), 0.5)
-    source.scorer(weights)(values, out)
-    expected = 0.5 + np.einsum("npk,pk->nk", source.evidence(Rows(values)), weights)
-    np.testing.assert_allclose(out, expected, rtol=1e-10, atol=1e-11)
-    shares = np.zeros((N, 5, 3))
-    source.share_scorer()(values, weights, shares)
-    np.testing.assert_allclose(0.5 + shares.sum(axis=1), expected, rtol=1e-10, atol=1e-11)
-    owned = sorted({j for piece in source.pieces for j in piece.columns})
-    assert not np.delete(shares, owned, axis=1).any()
-    of_rows = np.random.default_rng(14).exponential(size=(N, *weights.shape))
-    for i in range(N):
-        one = np.zeros((N, 5, 3))
-        source.share_scorer()(values, of_rows[i], one)
-        shares[i] = one[i]
-    found = np.zeros((N, 5, 3))
-    source.share_scorer()(values, of_rows, found)
-    np.testing.assert_allclose(found, shares, rtol=1e-12, atol=1e-13)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_evidence_is_centred_and_independent_of_the_batch(name):
-    source, values = CASES[name]
-    rows = Rows(values, labels_of(3))
-    for given in (rows, Rows(values)):
-        found = source.evidence(given)
-        np.testing.assert_allclose(found.sum(axis=2), 0.0, atol=1e-10)
-        for i in (0, N - 1):
-            np.testing.assert_array_equal(source.evidence(given.part(slice(i, i + 1)))[0], found[i])
-    assert source.n_parameters > 0
 
 
 def test_a_split_of_a_tree_belongs_to_its_feature():

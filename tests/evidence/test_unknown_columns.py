@@ -138,9 +138,9 @@ def test_weights_where_a_column_is_unknown_are_fitted_with_the_column_hidden(cla
 
 @pytest.mark.parametrize("random", [True, False])
 def test_a_missing_value_is_informative_where_it_depends_on_the_class(random):
-    X, y = mixed(400)
+    X, y = mixed(240)
     rng = np.random.default_rng(0)
-    present = rng.random(400) < 0.7 if random else (y != "egg") | (rng.random(400) < 0.2)
+    present = rng.random(240) < 0.7 if random else (y != "egg") | (rng.random(240) < 0.2)
     sample = sampled(X.assign(height=X["height"].fillna(0.0).where(present), width=X["width"]), y)
     model = collected(sample)
     weights = fit_weights(model, sample)

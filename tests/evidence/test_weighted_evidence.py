@@ -17,7 +17,7 @@ from deciban.evidence.weights import UnknownColumns, Weights
 from deciban.families import Gaussian
 from tests.evidence.reference import centred, collected, fit_weights, fold_of, gathered, left_out, mixed, sampled
 
-N = 200
+N = 120
 LIMIT = 0.02
 
 
