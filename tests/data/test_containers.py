@@ -161,31 +161,6 @@ def test_labels_are_taken_by_position_as_scikit_learn_does():
 
 # Types ---------------------------------------------------------------------------------------------------------------
 
-AS_NUMBERS = {
-    "Int128": lambda x: pl.DataFrame({"c": pl.Series(x).cast(pl.Int128)}),
-    "UInt128": lambda x: pl.DataFrame({"c": pl.Series(x).cast(pl.UInt128)}),
-    "Int128 in a dict": lambda x: {"c": pl.Series(x).cast(pl.Int128)},
-    "decimal": lambda x: pd.DataFrame({"c": list(map(decimal.Decimal, x))}),
-    "decimal of polars": lambda x: pl.DataFrame({"c": pl.Series(x).cast(pl.Decimal(10, 2))}),
-    "float16": lambda x: pd.DataFrame({"c": np.float16(x)}),
-    "float16 of polars": lambda x: pl.DataFrame({"c": pl.Series(x, dtype=pl.Float64).cast(pl.Float16)}),
-    "longdouble": lambda x: pd.DataFrame({"c": np.longdouble(x)}),
-    "sparse": lambda x: pd.DataFrame({"c": pd.arrays.SparseArray(x)}),
-    "Int64": lambda x: pd.DataFrame({"c": pd.array(x, dtype="Int64")}),
-    "Float64": lambda x: pd.DataFrame({"c": pd.array(x, dtype="Float64")}),
-    "objects": lambda x: pd.DataFrame({"c": pd.Series(x, dtype=object)}),
-    "objects of many types": lambda x: {"c": [decimal.Decimal(x[0]), float(x[1]), np.int8(x[2]), *x[3:]]},
-}
-
-
-def test_numbers_of_every_type_are_numbers():
-    x = [int(v) for v in AGE]
-    expected = db.NaiveBayes().fit(pd.DataFrame({"c": AGE}), LABEL).predict_proba(pd.DataFrame({"c": AGE}))
-    for kind, make in AS_NUMBERS.items():
-        actual = db.NaiveBayes().fit(make(x), LABEL).predict_proba(make(x))
-        np.testing.assert_allclose(actual, expected, rtol=1e-12, err_msg=kind)
-
-
 CLASSES = {
     "Int128": pl.Series([0, 1] * (N // 2)).cast(pl.Int128),
     "decimal": [decimal.Decimal(i % 2) for i in range(N)],
@@ -233,19 +208,6 @@ def test_weights_that_are_no_numbers_are_refused():
     for weights in (["a"] * N, [{}] * N, np.ones(N) + 1j, [[1], [1, 2]] * (N // 2)):
         with pytest.raises(db.DecibanError, match="sample_weight must be numbers"):
             db.NaiveBayes().fit(REFERENCE, LABEL, weights)
-
-
-def test_missing_cells_of_nullable_types_are_missing():
-    incomplete = [None if i % 4 == 0 else v for i, v in enumerate(AGE)]
-    expected = frame_of(pd.DataFrame({"c": incomplete})).numbers([0])
-    for table in (
-        pd.DataFrame({"c": pd.array(incomplete, dtype="Int64")}),
-        pd.DataFrame({"c": pd.array(incomplete, dtype="Float64")}),
-        pd.DataFrame({"c": pd.Series([pd.NA if v is None else v for v in incomplete], dtype=object)}),
-        pl.DataFrame({"c": incomplete}).cast(pl.Int128),
-    ):
-        np.testing.assert_array_equal(frame_of(table).numbers([0]), expected)
-    assert frame_of(pd.DataFrame({"c": pd.array([True, None, False], dtype="boolean")})).kinds == ("boolean",)
 
 
 def test_integers_beyond_64_bits_are_doubles():
@@ -301,6 +263,7 @@ NO_ROWS = {
     "1-d": (np.array(AGE), r"X must be a table or a matrix; it has the shape \(24,\)"),
     "3-d": (np.zeros((N, 2, 2)), r"X must be a table or a matrix; it has the shape \(24, 2, 2\)"),
     "series": (pd.Series(AGE), "a Series is one column"),
+    "polars series": (pl.Series(AGE), "a Series is one column"),
     "nothing": ([], "X has no rows and no columns"),
     "ragged": ([[1.0, 2.0], [3.0]], "row 1 of X has 1 cells, and row 0 has 2"),
     "not rows": ([[1.0, 2.0], 3.0], "row 1 of X is 3.0, not a list of cells"),

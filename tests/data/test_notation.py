@@ -114,7 +114,7 @@ def test_the_profile_of_a_column_is_the_sum_of_those_of_its_parts(cells, cuts):
 
 
 @given(st.lists(CELLS, max_size=12), st.lists(CELLS, max_size=12))
-def test_what_is_settled_stays_so(first, later):
+def test_a_column_of_text_stays_one(first, later):
     some, whole = profile_text(pa.array(first, pa.string())), profile_text(pa.array(first + later, pa.string()))
     if some.cells and not some.may_have_notation():
         assert whole.notation() is None

@@ -189,13 +189,6 @@ def test_a_sample_has_the_different_rows_with_the_lowest_keys(table, most, weigh
     assert contents(sampled(sample, row_keys(sample.frame, range(4)), most)) == expected(table, most, weights)
 
 
-def test_of_few_different_rows_none_is_lost():
-    sample = Sample(frame_of(FEW.select(COLUMNS)), encode_labels(FEW["y"]), None)
-    few = sampled(sample, row_keys(sample.frame, range(4)), 100)
-    assert len(few.labels.codes) == 20  # of each class
-    assert few.weights.sum() == N
-
-
 def test_a_sample_does_not_depend_on_the_order_of_rows():
     frame, labels = frame_of(FEW.select(COLUMNS)), encode_labels(FEW["y"])
     whole = Sample(frame, labels, RNG.integers(1, 5, N).astype(float))

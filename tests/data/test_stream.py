@@ -3,7 +3,6 @@
 import threading
 
 import duckdb
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -68,7 +67,7 @@ def test_a_stream_without_rows_cannot_be_learned_from_and_has_no_predictions(tmp
             assert model.predict_proba(nothing).shape == (0, 2)
 
 
-def test_errors_of_a_source_come_out_and_leave_no_threads():
+def test_errors_of_a_source_are_raised_and_leave_no_threads():
     def broken():
         yield from TABLE.to_batches(max_chunksize=50)[:2]
         raise RuntimeError("the line is cut")
@@ -140,9 +139,3 @@ def test_work_is_done_again_when_types_change():
 
     assert retry_with_wider_types(work) == "done"
     assert len(calls) == 2
-
-
-def test_labels_of_a_pandas_index_do_not_count(tmp_path):
-    frame = pd.DataFrame({"x": [1.0, 2.0], "y": ["a", "b"]}, index=[7, 8])
-    scan = db.scan(at(tmp_path, "t.csv", frame.to_csv(index=False)))
-    assert db.NaiveBayes().fit(scan, "y").predict(frame).tolist() == ["a", "b"]

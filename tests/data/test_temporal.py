@@ -20,11 +20,11 @@ def days(moments):
 @given(st.lists(MOMENTS | st.none(), min_size=1, max_size=10))
 def test_no_unit_changes_the_days(moments):
     whole = [None if moment is None else moment.replace(microsecond=0) for moment in moments]
-    found = [elapsed(pa.array(whole, pa.timestamp("us")).cast(pa.timestamp(unit))) for unit in ("s", "ms", "us", "ns")]
-    for other in found[1:]:
-        assert found[0].tobytes() == other.tobytes()
+    actual = [elapsed(pa.array(whole, pa.timestamp("us")).cast(pa.timestamp(unit))) for unit in ("s", "ms", "us", "ns")]
+    for other in actual[1:]:
+        assert actual[0].tobytes() == other.tobytes()
     expected = (pd.Series(pd.DatetimeIndex(whole)) - EPOCH) / pd.Timedelta("1D")
-    np.testing.assert_allclose(found[0], expected.to_numpy(), rtol=1e-15)
+    np.testing.assert_allclose(actual[0], expected.to_numpy(), rtol=1e-15)
 
 
 @pytest.mark.parametrize(

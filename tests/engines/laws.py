@@ -27,6 +27,7 @@ from tests.engines.data import (
     rounding,
     same_probabilities,
     selected,
+    two_classes,
 )
 
 ROOT = str(Path(__file__).parents[2])
@@ -78,10 +79,10 @@ class EngineLaws:
         assert_close(model, in_memory(kind), table, rounding(kind))
 
     def test_an_evidence_classifier(self):
-        table = of(("height", "city", "note")).slice(0, 150)
+        table, cuts = two_classes(("height", "city", "note"))
         model, expected = (db.EvidenceClassifier(trees=2, pairs=1, max_weight_rows=60) for _ in range(2))
         expected.fit(table, "class", sample_weight="weight")
-        self.engine.fit(model, self.frame(cut(table, (0, 1, 41, 70, 70, 150))), "class", "weight")
+        self.engine.fit(model, self.frame(cut(table, cuts)), "class", "weight")
         assert_close(model, expected, table, 1e-8)
 
     def test_a_linear_model(self):

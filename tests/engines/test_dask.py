@@ -142,16 +142,12 @@ def test_empty_partitions_have_the_types_of_the_others():
 
 
 @here
-def test_names_that_are_not_text_stay():
+def test_predictions_keep_names_that_are_not_text_and_columns_that_the_model_does_not_read():
     x = pd.DataFrame({0: [0.0, 1.0, 2.0, 3.0], 1: [1.0, 0.0, 1.0, 0.5]})
     model = db.NaiveBayes().fit(x.to_numpy(), ["a", "b", "a", "b"])
     actual = engine.predict(model, dd.from_pandas(x, npartitions=2)).compute()
     assert list(actual.columns) == [0, 1, "prediction", "proba_a", "proba_b"]
     assert actual["prediction"].tolist() == model.predict(x.to_numpy()).tolist()
-
-
-@here
-def test_columns_that_a_model_does_not_read_are_kept_whatever_they_are():
     table = pd.DataFrame({"x": [1.0, 2.0], "when": pd.to_datetime(["2020-01-01", "2021-01-01"]), "y": ["a", "b"]})
     model = db.NaiveBayes().fit(table[["x", "y"]], "y")
     actual = engine.predict(model, dd.from_pandas(table, npartitions=2)).compute()

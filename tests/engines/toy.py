@@ -18,11 +18,11 @@ class Toy(EngineRows):
     seed: int = 0
 
     def map_sum(self, work):
-        sent, found, lot = pickle.dumps(work), {}, random.Random(self.seed)
+        sent, results, lot = pickle.dumps(work), {}, random.Random(self.seed)
         order = [*range(len(self.parts)), *lot.sample(range(len(self.parts)), len(self.parts) // 3)]
         for number in lot.sample(order, len(order)):
-            found[number] = pickle.dumps(pickle.loads(sent)(number, iter(self.parts[number])))
-        return sum_results(pickle.loads(found[number]) for number in sorted(found))
+            results[number] = pickle.dumps(pickle.loads(sent)(number, iter(self.parts[number])))
+        return sum_results(pickle.loads(results[number]) for number in sorted(results))
 
     def __reduce__(self):
         raise TypeError("work travels to the rows, and not the rows with the work")

@@ -89,17 +89,13 @@ def test_contributions_sum_to_the_scores(known, by):
 def test_pairs_are_shared_by_their_features(known):
     weighted, sample, X, _ = known
     by_column, by_pair = weighted.contributions(sample.frame), weighted.contributions(sample.frame, "pair")
+    none = replace(weighted, weights=replace(weighted.weights, bias=np.zeros(3)))
+    assert "intercept" not in [line.name for line in none.contributions(sample.frame).lines]
     moved = by_column.nats[:, 1 : 1 + len(X.columns)] - by_pair.nats[:, 1 : 1 + len(X.columns)]
     pairs = {line.columns: by_pair.nats[:, i] for i, line in enumerate(by_pair.lines) if len(line.columns) == 2}
     np.testing.assert_allclose(moved.sum(axis=1), sum(pairs.values()), rtol=1e-9, atol=1e-9)
     alone = [j for j in range(len(X.columns)) if not any(j in columns for columns in pairs)]
     np.testing.assert_allclose(moved[:, alone], 0.0, atol=1e-12)
-
-
-def test_an_intercept_of_nothing_is_no_line(known):
-    weighted, sample, _, _ = known
-    none = replace(weighted, weights=replace(weighted.weights, bias=np.zeros(3)))
-    assert "intercept" not in [line.name for line in none.contributions(sample.frame).lines]
 
 
 def test_the_limit_bounds_the_odds_and_moves_no_order(known):

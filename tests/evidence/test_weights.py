@@ -83,14 +83,17 @@ def as_table(weights):
 
 
 def test_merged_weights_that_are_equal_stay_as_they_are():
-    """To the last bit: s·w + (1 − s)·w is not always w."""
+    """To the last bit, those of unknown columns too: s·w + (1 − s)·w is not always w."""
     rng = np.random.default_rng(0)
     given = replace(GIVEN, values=rng.random(GIVEN.values.shape), bias=rng.random(GIVEN.bias.shape))
-    for rows in range(1, 50):
-        own_rows, other_rows = (dict.fromkeys(given.classes, n) for n in (float(rows), 7.0))
+    given = changing(given, ("x", "y"), (True, False), 0)
+    some = ({"a": float(rows), "b": float(rows)} for rows in range(1, 50))
+    for own_rows, other_rows in (*((rows, {"a": 7.0, "b": 7.0}) for rows in some), ({"a": 1.0}, {"b": 2.0})):
         merged = given.merged(given, own_rows, other_rows)
-        assert (merged.values == given.values).all()
-        assert (merged.bias == given.bias).all()
+        assert (merged.unknown.names, merged.unknown.informative) == (("x", "y"), (True, False))
+        for actual, expected in ((merged, given), (merged.unknown, given.unknown)):
+            for name in ("values", "bias", "fold_values", "fold_bias"):
+                assert (getattr(actual, name) == getattr(expected, name)).all(), name
 
 
 def test_merged_weights_are_means_by_the_rows_of_each_class():
@@ -175,16 +178,6 @@ def changes_of(weights):
     return actual, bias
 
 
-def test_equal_changes_of_unknown_columns_stay_as_they_are():
-    """To the last bit, in both orders."""
-    one = changing(GIVEN, ("x", "y"), (True, False), 0)
-    for rows in range(1, 50):
-        merged = one.merged(one, dict.fromkeys("ab", float(rows)), dict.fromkeys("ab", 7.0)).unknown
-        assert (merged.names, merged.informative) == (one.unknown.names, one.unknown.informative)
-        for name in ("values", "bias", "fold_values", "fold_bias"):
-            assert (getattr(merged, name) == getattr(one.unknown, name)).all(), name
-
-
 def test_changes_of_unknown_columns_are_means_by_the_rows_of_each_class():
     """b: 1 row here and 3 there. A column, or a piece, that one model lacks changes nothing there."""
     own_rows, other_rows = {"a": 4.0, "b": 1.0}, {"b": 3.0, "c": 5.0}
@@ -237,13 +230,6 @@ def test_a_class_without_weights_in_one_model_has_the_mean_of_the_others_there()
     assert values["pair", frozenset({"x", "y"}), "a"] == (0.5 + 1.5) / 2
     assert values["value", frozenset({"z"}), "a"] == (0.0 + 6.0) / 2
     assert bias["a"] == (0.5 + 0.0) / 2
-
-
-def test_equal_weights_stay_as_they_are():
-    for rows in ({"a": 3.0, "b": 1.0}, {"b": 2.0}, {}):
-        merged = GIVEN.merged(GIVEN, {"a": 1.0}, rows)
-        np.testing.assert_allclose(merged.values, GIVEN.values, rtol=1e-15)
-        np.testing.assert_allclose(merged.bias, GIVEN.bias, rtol=1e-15)
 
 
 # Learning ------------------------------------------------------------------------------------------------------------

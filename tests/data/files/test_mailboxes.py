@@ -5,7 +5,6 @@ import io
 import mailbox
 import os
 import sys
-import threading
 import tracemalloc
 import warnings
 from email.message import EmailMessage
@@ -274,7 +273,7 @@ def test_mbox_of_the_standard_library(tmp_path_factory, bodies):
     box.close()
     scan = db.scan(path)
     assert subjects(scan) == [str(i) for i in range(len(bodies))]
-    # it writes ">From" for "From" and leaves the former as it is, so that they cannot be told apart
+    # it writes ">From" for "From" and leaves the former as it is, so that they cannot be distinguished
     lines = [[line.lstrip(">") for line in text.split("\n") if line] for text in scan.read()["body"].to_pylist()]
     assert lines == [[line.lstrip(">") for line in body.split("\n") if line] for body in bodies]
 
@@ -292,10 +291,9 @@ def test_mbox_numbers_what_is_no_mail(tmp_path):
         assert subjects(db.scan(at(tmp_path, "box.mbox", data))) == ["0", "2"]
 
 
-def test_mbox_packed_by_gzip(tmp_path):
+def test_mbox_compressed_by_gzip(tmp_path):
     packed = gzip.compress(as_mbox([mail("0"), mail("1")]))
-    scan = db.scan(at(tmp_path, "box.mbox.gz", packed))
-    assert subjects(scan) == ["0", "1"]
+    assert subjects(db.scan(at(tmp_path, "box.mbox.gz", packed))) == ["0", "1"]
     at(tmp_path, "box.mbox.gz", packed[:-20])
     with pytest.warns(db.DecibanWarning, match="it cannot be read"):
         assert subjects(db.scan(put(tmp_path, {"one": mail("x")})))[-1] == "x"
@@ -309,10 +307,10 @@ def test_an_mbox_is_never_in_memory_as_a_whole(tmp_path):
     scan = db.scan(tmp_path / "box.mbox", format="mail").select("subject")
     tracemalloc.start()
     with pytest.warns(db.DecibanWarning, match="8 skipped.*mail 2: longer than 4 MB"):
-        found = [subject for frame in scan.frames() for subject in frame.table["subject"].to_pylist()]
+        actual = [subject for frame in scan.frames() for subject in frame.table["subject"].to_pylist()]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found == ["short", "long"] * 8
+    assert actual == ["short", "long"] * 8
     assert peak < 20 * MAX_BYTES  # 24 of them are in the file, and some are read ahead
 
 
@@ -388,19 +386,16 @@ def test_labels_of_absolute_paths_of_a_file_and_of_texts(folder):
     assert table["label"].to_pylist() == [None, "spam"]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_labels_that_cannot_be(folder):
+    for text, message in (
         ("spam mail/spam/1.eml\nham spam/1.eml\n", "index, line 2: 'spam/1.eml' is 'ham' here, and was 'spam' before"),
         ("spam nowhere\n", "none of the 1 paths in .*index is a file in .*mail"),
         ("", "none of the 0 paths"),
         ("spam mail/spam/1.eml\nspam\n", "line 2: a line must be 'label path'"),
         ("path,label\nx\n", "line 2: 1 cells, and 2 in the header"),
-    ],
-)
-def test_labels_that_cannot_be(folder, text, message):
-    with pytest.raises(db.DecibanError, match=message):
-        db.scan(folder, labels=at(folder.parent, "index", text))
+    ):
+        with pytest.raises(db.DecibanError, match=message):
+            db.scan(folder, labels=at(folder.parent, "index", text))
 
 
 def test_labels_that_are_not_there_or_of_a_table(folder):
@@ -408,8 +403,3 @@ def test_labels_that_are_not_there_or_of_a_table(folder):
         db.scan(folder, labels=folder / "index")
     with pytest.raises(db.DecibanError, match=r"labels go with mail and texts, and .*t.csv is csv"):
         db.scan(at(folder, "t.csv", "x,y\n1,2\n"), labels=folder / "index")
-
-
-def test_threads_end_with_the_pass(folder):
-    db.scan(folder).read()
-    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("deciban")]

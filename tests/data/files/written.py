@@ -17,7 +17,7 @@ import deciban as db
 
 
 def cell_of(value):
-    """As text that reads back exactly; a hole is an empty cell."""
+    """As text that reads back exactly; a missing value is an empty cell."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return repr(value).lower() if isinstance(value, bool) else str(value)
