@@ -6,10 +6,6 @@ STAMP := $(VENV)/.installed
 CPP := $(shell find cpp benchmarks -name '*.?pp')
 SOURCES := pyproject.toml CMakeLists.txt $(filter cpp/%,$(CPP))
 
-# Workers of the tests share the cores: threads of BLAS that wait for each other would only slow them down.
-test test-long: export OPENBLAS_NUM_THREADS = 1
-test test-long: export OMP_NUM_THREADS = 1
-
 .PHONY: demo test test-all test-long lint format docs pictures bench bench-engines check-tools check-java clean
 
 demo: $(STAMP)
