@@ -140,10 +140,7 @@ LABELS = [0, 0, 1, 1, 1, 0, 1, 0]
 def test_the_estimate_is_smoothed_frequency_of_bins(alpha):
     """(k_b + α) / (n + αB)."""
     family, a = Binned("equal-width", count=3), Fraction(alpha)
-    for params in (
-        fit(family, X, LABELS, smoothing=alpha),
-        fit(Binned("equal-width", 3, Laplace(alpha)), X, LABELS),
-    ):
+    for params in (fit(family, X, LABELS, smoothing=alpha), fit(Binned("equal-width", 3, Laplace(alpha)), X, LABELS)):
         assert params.cuts[0] == pytest.approx([(1.5 + 1.6) / 2, (2.5 + 3.5) / 2])  # the edges are 1.57 and 2.63
         counts = [[2, 0, 1], [0, 2, 2]]
         expected = [[(k + a) / (sum(row) + 3 * a) for k in row] for row in counts]

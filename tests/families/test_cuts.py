@@ -6,12 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from deciban.families.cuts import (
-    equal_frequency,
-    equal_frequency_without,
-    supervised_cuts,
-    supervised_cuts_without,
-)
+from deciban.families.cuts import equal_frequency, equal_frequency_without, supervised_cuts, supervised_cuts_without
 from deciban.families.loo.tally import Cells
 
 

@@ -251,10 +251,7 @@ def test_gaussian_is_the_textbook_form():
     assert natural.names == ("a is there", "a", "a²")
     assert natural.columns == (0, 0, 0)
     assert natural.presence.tolist() == [True, False, False]
-    expected = [
-        [-0.5 * log(2 * np.pi) - 2.0, 2.0, -0.5],
-        [-0.5 * log(2 * np.pi * 9) - 25 / 18, 5 / 9, -1 / 18],
-    ]
+    expected = [[-0.5 * log(2 * np.pi) - 2.0, 2.0, -0.5], [-0.5 * log(2 * np.pi * 9) - 25 / 18, 5 / 9, -1 / 18]]
     np.testing.assert_allclose(natural.eta, expected, rtol=1e-14)
     t = Gaussian().sufficient(params, np.array([[4.0], [np.nan]]))
     assert t.tolist() == [[1.0, 4.0, 16.0], [0.0, 0.0, 0.0]]

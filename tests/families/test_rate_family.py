@@ -14,10 +14,7 @@ RNG = np.random.default_rng(0)
 LABELS = np.arange(30) % 2
 DRAWN = {Poisson: RNG.poisson([0.7, 30.0], size=(30, 2)) + 0.0, Exponential: RNG.exponential([0.1, 5.0], size=(30, 2))}
 X = {kind: np.where(RNG.random(x.shape) < 0.1, np.nan, x) for kind, x in DRAWN.items()}
-LOG_DENSITY = {
-    Poisson: stats.poisson.logpmf,
-    Exponential: lambda x, rate: stats.expon.logpdf(x, scale=1 / rate),
-}
+LOG_DENSITY = {Poisson: stats.poisson.logpmf, Exponential: lambda x, rate: stats.expon.logpdf(x, scale=1 / rate)}
 OUTSIDE = {  # values outside the domain, and the problem that is named
     Poisson: {-1.0: "not a count", 0.5: "whole number", np.inf: "infinite", 1e200: "too large"},
     Exponential: {0.0: "not above 0", -1.0: "not above 0", np.inf: "infinite", 1e200: "too large"},

@@ -533,10 +533,7 @@ def test_add_sparse_skips_stored_zeros_and_holes():
 
 
 @cases("index", [np.int32, np.int64])
-@cases(
-    "columns, starts",
-    [([3], [0, 1]), ([-1], [0, 1]), ([0], [0, 2]), ([0], [1, 0]), ([0], [-1, 1])],
-)
+@cases("columns, starts", [([3], [0, 1]), ([-1], [0, 1]), ([0], [0, 2]), ([0], [1, 0]), ([0], [-1, 1])])
 def test_broken_sparse_rows_are_refused(index, columns, starts):
     rows = np.ones(1), np.array(columns, index), np.array(starts, index)
     with pytest.raises(ValueError, match="sparse rows"):
@@ -1244,10 +1241,7 @@ def test_linear_kernels_refuse_what_is_no_matrix_of_floats(x):
 
 
 @cases("index", [np.int32, np.int64])
-@cases(
-    "columns, starts",
-    [([3], [0, 1]), ([-1], [0, 1]), ([0], [0, 2]), ([0], [1, 0]), ([0], [-1, 1])],
-)
+@cases("columns, starts", [([3], [0, 1]), ([-1], [0, 1]), ([0], [0, 2]), ([0], [1, 0]), ([0], [-1, 1])])
 @cases("m", [1, 3])
 def test_linear_kernels_refuse_broken_sparse_rows(index, columns, starts, m):
     rows = np.ones(1), np.array(columns, index), np.array(starts, index)

@@ -162,10 +162,7 @@ CUTS = {
     "characters": {"words": None, "characters": (1, 4)},
     "words and characters": {"words": (1, 2), "characters": (3, 3)},
 }
-SHAPED = {
-    "words": {"shapes": True},
-    "words and characters": {"words": (1, 2), "characters": (2, 3), "shapes": True},
-}
+SHAPED = {"words": {"shapes": True}, "words and characters": {"words": (1, 2), "characters": (2, 3), "shapes": True}}
 each_cut = pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
 each_shaped = pytest.mark.parametrize("cut", SHAPED.values(), ids=SHAPED)
 

@@ -21,11 +21,7 @@ from tests.kernels.test_text_kernels import terms_of
 from tests.laws import Subject, equal_statistics, rows
 
 WORDS = ["a", "b", "c", "do", "don't", "1,5", "été", "😀", "x" * 9, "x" * 9 + "y", "-", ""]
-CUTS = {
-    "words": {},
-    "two words": {"words": (1, 2)},
-    "characters": {"words": None, "characters": (1, 2)},
-}
+CUTS = {"words": {}, "two words": {"words": (1, 2)}, "characters": {"words": None, "characters": (1, 2)}}
 
 sentences = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
 
