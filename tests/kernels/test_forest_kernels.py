@@ -1,5 +1,7 @@
 """Forests, evidence of cells and gains of pairs: every kernel against plain numpy."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -270,49 +272,46 @@ GROWN = {
 }
 
 
+ROWS_OF = {"sizes": np.int32, "labels": np.int32, "weights": np.float64}  # and all else is given as it is
+
+
+def refused(call, arguments, name, value, says):
+    """The arguments are accepted, and refused when one of them has another value."""
+    call(**arguments)
+    value = np.array(value, ROWS_OF[name]) if name in ROWS_OF else value
+    with pytest.raises((ValueError, TypeError), match=says):
+        call(**{**arguments, name: value})
+
+
 @cases(
-    "name, value, error, says",
+    "name, says, values",
     [
-        ("codes", np.full((6, 3), 2, np.uint8), ValueError, "not below the size"),
-        ("codes", np.ones((6, 3), np.int64), TypeError, "incompatible"),
-        ("sizes", np.array([3, 257, 4], np.int32), ValueError, "256"),
-        ("sizes", np.array([3, -1, 4], np.int32), ValueError, "256"),
-        ("labels", np.array([0, 1, 2, 0, 1, 0], np.int32), ValueError, "out of range"),
-        ("labels", np.array([0, 1, -1, 0, 1, 0], np.int32), ValueError, "out of range"),
-        ("weights", np.array([0, 1, -1, 0, 1, 0.0]), ValueError, "negative"),
-        ("weights", np.array([0, 1, np.nan, 0, 1, 0.0]), ValueError, "negative"),
-        ("weights", np.array([0, 1, np.inf, 0, 1, 0.0]), ValueError, "negative"),
-        ("classes", 2**40, ValueError, "classes"),
-        ("trees", 2**50, ValueError, "trees"),
-        ("bag_fraction", 1.5, ValueError, "bag_fraction"),
-        ("bag_fraction", np.nan, ValueError, "bag_fraction"),
-        ("max_columns", 0, ValueError, "max_columns"),
-        ("min_weight", -1.0, ValueError, "min_weight"),
-        ("min_weight", np.nan, ValueError, "min_weight"),
-        ("max_depth", -1, TypeError, "incompatible"),
-        ("seed", -1, TypeError, "incompatible"),
+        ("codes", "not below the size", [np.full((6, 3), 2, np.uint8)]),
+        ("codes", "incompatible", [np.ones((6, 3), np.int64)]),
+        ("sizes", "256", [[3, 257, 4], [3, -1, 4]]),
+        ("labels", "out of range", [[0, 1, 2, 0, 1, 0], [0, 1, -1, 0, 1, 0]]),
+        ("weights", "negative", [[0, 1, -1, 0, 1, 0], [0, 1, np.nan, 0, 1, 0], [0, 1, np.inf, 0, 1, 0]]),
+        ("classes", "classes", [2**40]),
+        ("trees", "trees", [2**50]),
+        ("bag_fraction", "bag_fraction", [1.5, np.nan]),
+        ("max_columns", "max_columns", [0]),
+        ("min_weight", "min_weight", [-1.0, np.nan]),
+        ("max_depth", "incompatible", [-1]),
+        ("seed", "incompatible", [-1]),
     ],
 )
-def test_forests_that_cannot_be_are_refused(name, value, error, says):
-    _kernels.grow_forest(**GROWN)
-    with pytest.raises(error, match=says):
-        _kernels.grow_forest(**{**GROWN, name: value})
+def test_forests_that_cannot_be_are_refused(name, says, values):
+    for value in values:
+        refused(_kernels.grow_forest, GROWN, name, value, says)
 
 
 def test_codes_of_either_layout_are_compared_with_their_sizes():
     codes = np.array([[0, 1], [2, 0]], np.uint8)
     for layout in (np.ascontiguousarray, np.asfortranarray):
         for sizes in ([2, 2], [3, 1]):
+            rest = np.array(sizes, np.int32), np.zeros(2, np.int32), None, 1, 1.0, np.zeros((1, 2), np.int32)
             with pytest.raises(ValueError, match="not below the size"):
-                _kernels.pair_gains(
-                    layout(codes),
-                    np.array(sizes, np.int32),
-                    np.zeros(2, np.int32),
-                    None,
-                    1,
-                    1.0,
-                    np.zeros((1, 2), np.int32),
-                )
+                _kernels.pair_gains(layout(codes), *rest)
 
 
 TREES = {  # a cut whose left child is cut again, and a leaf
@@ -326,40 +325,21 @@ TREES = {  # a cut whose left child is cut again, and a leaf
 
 
 @cases(
-    "name, at, value, says",
+    "name, says, changes",  # at, value
     [
-        ("starts", 0, 1, "starts"),
-        ("starts", 0, -1, "starts"),
-        ("starts", 1, -(2**62), "starts"),
-        ("starts", 1, 0, "starts"),
-        ("starts", 1, 6, "starts"),
-        ("starts", 1, 7, "starts"),
-        ("starts", 2, 7, "starts"),
-        ("starts", 2, 5, "starts"),
-        ("starts", 1, 2**62, "starts"),
-        ("column", 0, 3, "column"),
-        ("column", 0, -2, "column"),
-        ("column", 1, 2**31 - 1, "column"),
-        ("column", 2, 1, "left"),
-        ("column", 0, -1, "left"),
-        ("code", 0, 256, "code"),
-        ("code", 0, -1, "code"),
-        ("left", 0, 0, "left"),
-        ("left", 1, 1, "left"),
-        ("left", 1, 0, "left"),
-        ("left", 1, -1, "left"),
-        ("left", 1, 4, "left"),
-        ("left", 1, 2**31 - 1, "left"),
-        ("left", 2, 1, "left"),
-        ("left", 5, -1, "left"),
+        ("starts", "starts", [(0, 1), (0, -1), (1, -(2**62)), (1, 0), (1, 6), (1, 7), (2, 7), (2, 5), (1, 2**62)]),
+        ("column", "column", [(0, 3), (0, -2), (1, 2**31 - 1)]),
+        ("column", "left", [(2, 1), (0, -1)]),
+        ("code", "code", [(0, 256), (0, -1)]),
+        ("left", "left", [(0, 0), (1, 1), (1, 0), (1, -1), (1, 4), (1, 2**31 - 1), (2, 1), (5, -1)]),
     ],
 )
-def test_trees_that_cannot_be_walked_are_refused(name, at, value, says):
+def test_trees_that_cannot_be_walked_are_refused(name, says, changes):
     assert _kernels.find_leaves(**TREES).tolist() == [[0, 0]] * 6
-    changed = TREES[name].copy()
-    changed[at] = value
-    with pytest.raises(ValueError, match=says):
-        _kernels.find_leaves(**{**TREES, name: changed})
+    for at, value in changes:
+        changed = TREES[name].copy()
+        changed[at] = value
+        refused(_kernels.find_leaves, TREES, name, changed, says)
 
 
 def test_trees_without_starts_are_refused():
@@ -523,9 +503,9 @@ def test_pooled_shares_are_what_levels_change_by_rows_ruled_out(columns, classes
 
 
 @cases("columns", [1, 5, 70])
-def test_where_all_is_known_a_row_is_in_one_leaf_of_a_tree(columns):
+def test_where_all_is_known_a_row_is_in_one_leaf_and_where_nothing_is_at_the_root(columns):
     x, forest, counts = pooled_problem(columns, 3, columns)
-    nothing, prior = np.zeros(x.shape, np.bool_), np.array([0.2, 0.3, 0.5])
+    nothing, everything, prior = np.zeros(x.shape, np.bool_), np.ones(x.shape, np.bool_), np.array([0.2, 0.3, 0.5])
     leaf_nodes = np.flatnonzero(forest[1] < 0)
     first = np.concatenate([[0], np.cumsum(forest[1] < 0)])[forest[0][:-1]]
     leaves = leaf_nodes[_kernels.find_leaves(x, *forest) + first]
@@ -533,15 +513,9 @@ def test_where_all_is_known_a_row_is_in_one_leaf_of_a_tree(columns):
     shares = _kernels.tree_contributions(x, *forest, said_of(counts, prior, 0.5))
     found = _kernels.pooled_contributions(x, nothing, *forest, counts, prior, 0.5)
     np.testing.assert_allclose(found, shares, rtol=1e-10, atol=1e-12)
-
-
-@cases("columns", [1, 5, 70])
-def test_where_nothing_is_known_a_row_is_at_the_root(columns):
-    x, forest, counts = pooled_problem(columns, 3, columns)
-    everything = np.ones(x.shape, np.bool_)
     roots = np.repeat(counts[forest[0][:-1]][:, np.newaxis], len(x), axis=1)
     np.testing.assert_array_equal(_kernels.pooled_leaf_counts(x, everything, *forest, counts, None), roots)
-    assert not _kernels.pooled_contributions(x, everything, *forest, counts, np.array([0.2, 0.3, 0.5]), 0.5).any()
+    assert not _kernels.pooled_contributions(x, everything, *forest, counts, prior, 0.5).any()
 
 
 @layouts
@@ -617,35 +591,22 @@ CELLS = {  # rows, sizes, classes
 }
 
 
-@cases("dtype", [np.float64, np.float32])
-@cases("kind", ["all rows", "left out", "left out, weighted"])
 @cases("n, sizes, classes", CELLS)
-def test_cell_evidence_is_that_of_numpy(n, sizes, classes, kind, dtype):
-    codes, offsets, counts, rows, labels, weights = cell_problem(n, sizes, classes, kind == "left out, weighted")
-    labels = None if kind == "all rows" else labels
-    out = np.full((n, len(sizes), classes), 99, dtype)
-    _kernels.cell_evidence(codes, offsets, counts, rows, 0.7, labels, weights, out)
-    expected = np.nan_to_num(evidence(codes, offsets, counts, rows, 0.7, labels, weights))
-    np.testing.assert_allclose(
-        out, expected, rtol=1e-12 if dtype == np.float64 else 1e-6, atol=1e-13 if dtype == np.float64 else 1e-6
-    )
-
-
-@cases("skipping", [False, True])
 @cases("kind", ["all rows", "left out", "left out, weighted"])
-@cases("n, sizes, classes", CELLS)
-def test_mean_cell_evidence_is_that_of_numpy(n, sizes, classes, kind, skipping):
+def test_cell_evidence_and_its_mean_are_those_of_numpy(n, sizes, classes, kind):
     codes, offsets, counts, rows, labels, weights = cell_problem(n, sizes, classes, kind == "left out, weighted")
-    labels = None if kind == "all rows" else labels
-    skip = random(3).random(codes.shape) < 0.4 if skipping else None
-    out = np.full((n, classes), 99.0)
-    _kernels.mean_cell_evidence(codes, offsets, counts, rows, 0.7, labels, weights, skip, out)
-    e = evidence(codes, offsets, counts, rows, 0.7, labels, weights)
-    if skipping:
-        e[skip] = np.nan
-    taken = (~np.isnan(e[:, :, :1])).sum(axis=1)
-    expected = np.nansum(e, axis=1) / np.maximum(taken, 1)
-    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
+    given = codes, offsets, counts, rows, 0.7, None if kind == "all rows" else labels, weights
+    expected = evidence(*given)
+    for dtype, rtol, atol in ((np.float64, 1e-12, 1e-13), (np.float32, 1e-6, 1e-6)):
+        out = np.full((n, len(sizes), classes), 99, dtype)
+        _kernels.cell_evidence(*given, out)
+        np.testing.assert_allclose(out, np.nan_to_num(expected), rtol=rtol, atol=atol)
+    for skip in (None, random(3).random(codes.shape) < 0.4):
+        e = expected if skip is None else np.where(skip[:, :, np.newaxis], np.nan, expected)
+        out = np.full((n, classes), 99.0)
+        _kernels.mean_cell_evidence(*given, skip, out)
+        taken = (~np.isnan(e[:, :, :1])).sum(axis=1)
+        np.testing.assert_allclose(out, np.nansum(e, axis=1) / np.maximum(taken, 1), rtol=1e-12, atol=1e-13)
 
 
 @layouts
@@ -681,35 +642,22 @@ CELL = {
 
 
 @cases(
-    "name, value, error, says",
+    "name, says, values",
     [
-        ("codes", np.ones((6, 3), np.int64), TypeError, "incompatible"),
-        ("offsets", np.array([1, 3, 4, 9]), ValueError, "offsets"),
-        ("offsets", np.array([0, 5, 4, 9]), ValueError, "offsets"),
-        ("offsets", np.array([0, 3, 4, 8]), ValueError, "counts"),
-        ("counts", np.full((9, 2), -1.0), ValueError, "counts"),
-        ("counts", np.full((9, 2), np.nan), ValueError, "counts"),
-        ("counts", np.full((9, 2), np.inf), ValueError, "counts"),
-        ("rows", np.array([1.0, 0.0]), ValueError, "rows"),
-        ("rows", np.array([1.0, -1.0]), ValueError, "rows"),
-        ("rows", np.array([1.0, np.nan]), ValueError, "rows"),
-        ("smoothing", 0.0, ValueError, "smoothing"),
-        ("smoothing", np.inf, ValueError, "smoothing"),
-        ("smoothing", np.nan, ValueError, "smoothing"),
-        ("labels", np.array([0, 1, 2, 0, 1, 0], np.int32), ValueError, "out of range"),
-        ("weights", np.array([0, 1, -1, 0, 1, 0.0]), ValueError, "weights"),
-        ("weights", np.array([0, 1, np.nan, 0, 1, 0.0]), ValueError, "weights"),
+        ("codes", "incompatible", [np.ones((6, 3), np.int64)]),
+        ("offsets", "offsets", [np.array([1, 3, 4, 9]), np.array([0, 5, 4, 9])]),
+        ("offsets", "counts", [np.array([0, 3, 4, 8])]),
+        ("counts", "counts", [np.full((9, 2), value) for value in (-1.0, np.nan, np.inf)]),
+        ("rows", "rows", [np.array([1.0, value]) for value in (0.0, -1.0, np.nan)]),
+        ("smoothing", "smoothing", [0.0, np.inf, np.nan]),
+        ("labels", "out of range", [[0, 1, 2, 0, 1, 0]]),
+        ("weights", "weights", [[0, 1, -1, 0, 1, 0], [0, 1, np.nan, 0, 1, 0]]),
     ],
 )
-def test_evidence_that_cannot_be_is_refused(name, value, error, says):
-    calls = [
-        lambda **given: _kernels.cell_evidence(**given, out=np.zeros((6, 3, 2))),
-        lambda **given: _kernels.mean_cell_evidence(**given, skip=None, out=np.zeros((6, 2))),
-    ]
-    for call in calls:
-        call(**CELL)
-        with pytest.raises(error, match=says):
-            call(**{**CELL, name: value})
+def test_evidence_that_cannot_be_is_refused(name, says, values):
+    for value in values:
+        refused(partial(_kernels.cell_evidence, out=np.zeros((6, 3, 2))), CELL, name, value, says)
+        refused(partial(_kernels.mean_cell_evidence, skip=None, out=np.zeros((6, 2))), CELL, name, value, says)
 
 
 @cases("out", [np.zeros((6, 3, 2), order="F"), np.zeros((6, 3, 4))[:, :, ::2], np.zeros((6, 3, 2), int)])
@@ -830,20 +778,17 @@ def test_gains_of_nothing_are_none(weights):
 
 
 @cases(
-    "name, value, says",
+    "name, says, values",
     [
-        ("pairs", np.array([[0, 3]], np.int32), "pairs"),
-        ("pairs", np.array([[-1, 2]], np.int32), "pairs"),
-        ("pairs", np.array([[0, 1, 2]], np.int32), "pairs"),
-        ("smoothing", 0.0, "smoothing"),
-        ("weights", np.full(6, -1.0), "weights"),
-        ("sizes", np.array([3, 1, 4], np.int32), "not below the size"),
-        ("classes", 1, "out of range"),
+        ("pairs", "pairs", [np.array(pair, np.int32) for pair in ([[0, 3]], [[-1, 2]], [[0, 1, 2]])]),
+        ("smoothing", "smoothing", [0.0]),
+        ("weights", "weights", [np.full(6, -1.0)]),
+        ("sizes", "not below the size", [[3, 1, 4]]),
+        ("classes", "out of range", [1]),
     ],
 )
-def test_gains_that_cannot_be_are_refused(name, value, says):
+def test_gains_that_cannot_be_are_refused(name, says, values):
     given = {key: GROWN[key] for key in ("codes", "sizes", "labels", "weights", "classes")}
     given |= {"smoothing": 1.0, "pairs": np.array([[0, 2]], np.int32)}
-    _kernels.pair_gains(**given)
-    with pytest.raises(ValueError, match=says):
-        _kernels.pair_gains(**{**given, name: value})
+    for value in values:
+        refused(_kernels.pair_gains, given, name, value, says)
