@@ -12,7 +12,8 @@ import deciban as db
 from deciban.plots import evidence_charts as evidence
 from deciban.plots import linear_charts as linear
 from deciban.plots import quality_charts as quality
-from deciban.plots.chart_parts import AGAINST, FOR, drawable
+from deciban.plots.chart_data import drawable
+from deciban.plots.colours import AGAINST, FOR
 from tests.report import made
 
 

@@ -16,6 +16,7 @@ from deciban.data.batch import Frame
 from deciban.data.schema import Schema
 from deciban.errors import DecibanError
 from deciban.lazy import lazy
+from deciban.plots.colours import AGAINST, FOR
 from deciban.table import Table, html_caption
 from deciban.types import FloatArray, Level, Levels
 
@@ -24,7 +25,6 @@ html = lazy("html")
 MOST_ROWS, MOST_PARTS = 5, 15  # that are printed; the arrays hold all
 MOST_CHARACTERS = 30  # of a value that is printed
 WHOLE = 1e15  # below, a whole number is printed with all its digits
-FOR, AGAINST = "#0072B2", "#D55E00"  # of bars: told apart by colour-blind readers too
 
 
 @dataclass(frozen=True, repr=False)

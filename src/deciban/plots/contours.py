@@ -5,14 +5,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from scipy.interpolate import RegularGridInterpolator
 
 from deciban.errors import DecibanError
+from deciban.plots.libraries import contourpy
 from deciban.types import FloatArray, IntArray
 
 STEPS = 200  # of a grid, each way
@@ -21,14 +20,6 @@ TINY, LARGEST = 1e-290, 1e300  # widths at which nothing over- or underflows
 PADDING = 0.05  # of a column's range, around its numbers
 MOST_POINTS = 1000  # of a line
 TOLERANCE = 1 / 2000  # of the plane's side: the error of a thinned line, a fifth of a pixel
-
-
-def library(name: str) -> Any:
-    """A library that only charts need."""
-    try:
-        return import_module(name)
-    except ModuleNotFoundError:
-        raise DecibanError(f"plots need {name}: pip install 'deciban[plot]'") from None
 
 
 @dataclass(frozen=True)
@@ -100,8 +91,7 @@ def level_lines(grid: Grid, values: FloatArray, level: float) -> list[FloatArray
     >>> sorted(line.tolist())
     [[0.5, 0.0], [0.5, 1.0]]
     """
-    known = np.ma.masked_invalid(values)
-    lines: list[FloatArray] = library("contourpy").contour_generator(grid.x, grid.y, known).lines(level)
+    lines: list[FloatArray] = contourpy.contour_generator(grid.x, grid.y, np.ma.masked_invalid(values)).lines(level)
     return lines
 
 

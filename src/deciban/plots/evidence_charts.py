@@ -6,38 +6,17 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-from deciban.plots.chart_parts import (
-    AGAINST,
-    FOR,
-    GREY,
-    INK,
-    SIDE,
-    STEP,
-    ZERO,
-    Figure,
-    Rows,
-    altair,
-    axis,
-    data,
-    drawable,
-    infinite,
-    names_axis,
-    rows_of,
-    signed,
-    signed_text,
-    title,
-    unreserved,
-    with_data,
-    zero,
-)
+from deciban.plots.chart_data import ZERO, Figure, Rows, data, drawable, rows_of, unreserved, with_data
+from deciban.plots.chart_parts import KNOWN, SIDE, STEP, axis, by_sign, infinite, names_axis, title, zero
+from deciban.plots.colours import AGAINST, FOR, GREY, INK
+from deciban.plots.libraries import alt
 from deciban.table import numbered
 
 MOST_BARS, MOST_TERMS, MOST_OTHERS = 20, 15, 4  # drawn one by one; figures hold all
 FULL = 5  # decibans
 TEN, NONE = "abs(datum.decibans) >= 9.95", "abs(datum.decibans) < 0.05"
 ENDS = ("from", "to")
-SIGNED = signed_text("decibans")
-KNOWN = "isValid(datum.low) && isValid(datum.high)"
+SIGNED = "datum.infinite ? (datum.decibans > 0 ? '+∞' : '−∞') : format(datum.decibans, '+.4~g')"  # as text
 OF_CHOSEN, IS_CHOSEN = "datum.class === chosen", "datum.side === chosen"
 
 
@@ -48,15 +27,12 @@ def ranking(figures: Sequence[Figure], unit: str = "decibans") -> Any:
     >>> chart.to_dict()["datasets"]["ranking"]
     [{'name': 'age', 'value': 3.2, 'what': 'column', 'infinite': False}]
     """
-    return with_data(
-        ranked(unit).properties(title=title("Evidence by feature")),
-        ranking=drawable([dict(row) for row in figures[:MOST_BARS]], "value"),
-    )
+    drawn = ranked(unit).properties(title=title("Evidence by feature"))
+    return with_data(drawn, ranking=drawable([dict(row) for row in figures[:MOST_BARS]], "value"))
 
 
 def ranked(unit: str = "decibans") -> Any:
     """The ranking without its bars."""
-    alt = altair()
     base = alt.Chart(data("ranking")).encode(y=names_axis("name"))
     bars = base.transform_calculate(text="datum.infinite ? '∞' : format(datum.value, '.4~g')").mark_bar(color=FOR)
     drawn = bars.encode(
@@ -72,17 +48,18 @@ def feature(figure: Figure, pos_label: str | None = None, unit: str = "decibans"
     `pos_label` is a class of the figure's table, by default the first.
     """
     evidence, density = rows_of(figure["evidence"]), rows_of(figure["density"])
-    chosen = pos_label if pos_label is not None else next((row["class"] for row in evidence), "")
-    drawn = _drawn(figure, chosen, unit).properties(title=title(f"{figure['name']}: evidence for {chosen}"))
-    common = density if figure["chart"] == "levels" else outline(density)
-    return with_data(drawn, evidence=drawable(evidence, "decibans", "low", "high"), density=common, zero=ZERO)
-
-
-def _drawn(figure: Figure, chosen: str, unit: str) -> Any:
+    chosen = _class_shown(evidence, pos_label)
     if figure["chart"] == "levels":
-        return levels(chosen, figure["density_title"], unit)
-    draw = numbers if figure["chart"] == "numbers" else steps
-    return draw(chosen, figure["density_title"], unit, figure["scale"])
+        drawn = levels(chosen, figure["density_title"], unit)
+    else:
+        draw, density = numbers if figure["chart"] == "numbers" else steps, outline(density)
+        drawn = draw(chosen, figure["density_title"], unit, figure["scale"])
+    drawn = drawn.properties(title=title(f"{figure['name']}: evidence for {chosen}"))
+    return with_data(drawn, evidence=drawable(evidence, "decibans", "low", "high"), density=density, zero=ZERO)
+
+
+def _class_shown(rows: Rows, pos_label: str | None) -> str:
+    return pos_label if pos_label is not None else next((row["class"] for row in rows), "")
 
 
 def outline(density: Rows) -> Rows:
@@ -96,24 +73,14 @@ def outline(density: Rows) -> Rows:
 
 def levels(chosen: str, density_title: str, unit: str = "decibans") -> Any:
     """Decibans by level; beside them, the share of each level in the class and in the others."""
-    alt = altair()
     base = alt.Chart(data("evidence")).transform_filter(OF_CHOSEN).encode(y=names_axis("value", limit=120))
-    bars = (
-        base.transform_calculate(text=SIGNED)
-        .mark_bar(height={"band": 0.8})
-        .encode(
-            x=alt.X("decibans:Q", title=unit, axis=axis(tickCount=5)),
-            color=signed("decibans"),
-            tooltip=["value:N", "class:N", alt.Tooltip("text:N", title=unit), alt.Tooltip("rows:Q", format=",")],
-        )
-    )
+    bars = _bars(base, unit, "value", "rows")
     ranges = base.transform_filter(KNOWN).mark_rule(color=INK).encode(x=alt.X("low:Q", title=unit), x2="high:Q")
-    evidence = alt.layer(bars, ranges, zero(), *infinite(base, "decibans")).properties(
-        width=SIDE * 0.6, height=alt.Step(STEP)
-    )
-    shares = _sides(alt, density_title, "value:N").mark_point(filled=True, size=45, opacity=0.9)
+    evidence = alt.layer(bars, ranges, zero(), *infinite(base, "decibans"))
+    evidence = evidence.properties(width=SIDE * 0.6, height=alt.Step(STEP))
+    shares = _sides(density_title, "value:N").mark_point(filled=True, size=45, opacity=0.9)
     common = shares.encode(
-        y=names_axis("value", shown=False),
+        y=names_axis("value", labels=False),
         x=alt.X("density:Q", title="share", axis=alt.Axis(tickCount=3, format="~p")),
         shape=alt.condition(IS_CHOSEN, alt.value("circle"), alt.value("triangle-up")),
     )
@@ -121,40 +88,40 @@ def levels(chosen: str, density_title: str, unit: str = "decibans") -> Any:
     return alt.hconcat(evidence, beside, spacing=12).resolve_scale(y="shared").add_params(_chosen(chosen))
 
 
+def _bars(base: Any, unit: str, name: str, count: str) -> Any:
+    """Bars of decibans, to the right for the class."""
+    tips = [f"{name}:N", "class:N", alt.Tooltip("text:N", title=unit), alt.Tooltip(f"{count}:Q", format=",")]
+    bars = base.transform_calculate(text=SIGNED).mark_bar(height={"band": 0.8})
+    across = alt.X("decibans:Q", title=unit, axis=axis(tickCount=5))
+    return bars.encode(x=across, color=by_sign("decibans"), tooltip=tips)
+
+
 def numbers(chosen: str, density_title: str, unit: str = "decibans", scale: Figure | None = None) -> Any:
     """Decibans over the numbers, as a line, and behind it the densities of the classes.
 
     `scale` is `{"constant", "ticks"}` of a symmetric log axis, or None.
     """
-    alt = altair()
     base = alt.Chart(data("evidence")).transform_filter(OF_CHOSEN).encode(x=_across("value:Q", scale))
     up = alt.Y("decibans:Q", title=unit, axis=axis(tickCount=5))
     ranges = base.transform_filter(KNOWN).mark_area(color=INK, opacity=0.15)
     band = ranges.encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
     dashes = alt.condition("datum.infinite", alt.value([2, 3]), alt.value([1, 0]))
-    line = base.mark_line(color=INK, strokeWidth=2, interpolate="linear").encode(
-        y=up, detail="infinite:N", strokeDash=dashes
-    )
+    line = base.mark_line(color=INK, strokeWidth=2, interpolate="linear")
+    line = line.encode(y=up, detail="infinite:N", strokeDash=dashes)
     tips = [alt.Tooltip("value:Q", format=".4~g"), alt.Tooltip("text:N", title=unit), alt.Tooltip("rows:Q", format=",")]
     points = base.transform_calculate(text=SIGNED).mark_point(opacity=0, size=80).encode(y=up, tooltip=tips)
-    evidence = alt.layer(band, zero("y"), line, points, *_ends(base, up))
-    return _over(alt, _behind(alt, density_title, scale), evidence, chosen)
-
-
-def _ends(base: Any, up: Any) -> list[Any]:
-    """±∞ at the first and last number of an infinite stretch of a line."""
     far = base.transform_filter("datum.infinite").transform_calculate(text=SIGNED)
-    return [
+    ends = [  # ±∞ at the first and last number of an infinite stretch
         far.transform_aggregate(value=f"{end}(value)", groupby=["decibans", "text"])
         .mark_text(color=INK, align=align, dy=9)
         .encode(y=up, text="text:N")
         for end, align in (("min", "left"), ("max", "right"))
     ]
+    return _over(_behind(density_title, scale), alt.layer(band, zero("y"), line, points, *ends), chosen)
 
 
 def steps(chosen: str, density_title: str, unit: str = "decibans", scale: Figure | None = None) -> Any:
     """As `numbers`, with constant decibans from each cut to the next."""
-    alt = altair()
     rows = alt.Chart(data("evidence")).transform_filter(OF_CHOSEN).encode(x=_across("from:Q", scale))
     base = rows.encode(x2="to:Q")
     up = alt.Y("decibans:Q", title=unit, axis=axis(tickCount=5))
@@ -167,38 +134,34 @@ def steps(chosen: str, density_title: str, unit: str = "decibans", scale: Figure
     written = far.mark_text(color=INK, align="left", dy=9).encode(y=up, text="text:N")
     single = rows.transform_filter("datum.from === datum.to")  # a bin of one value, such as 0
     dots = single.mark_point(filled=True, color=INK, size=40, opacity=1).encode(y=up, tooltip=tips)
-    return _over(alt, _behind(alt, density_title, scale), alt.layer(band, zero("y"), line, dots, written), chosen)
+    return _over(_behind(density_title, scale), alt.layer(band, zero("y"), line, dots, written), chosen)
 
 
 def _across(field: str, scale: Figure | None) -> Any:
     """The axis of the numbers, linear or sign(x)·log(1 + |x|/c)."""
-    alt = altair()
     bent = {"type": "symlog", "constant": scale["constant"]} if scale else {}
     # with a smaller tickCount Vega leaves out every other value
     ticks = {"values": list(scale["ticks"]), "tickCount": len(scale["ticks"])} if scale else {"tickCount": 6}
     return alt.X(field, title=None, scale=alt.Scale(zero=False, nice=False, **bent), axis=axis(grid=False, **ticks))
 
 
-def _over(alt: Any, behind: Any, evidence: Any, chosen: str) -> Any:
+def _over(behind: Any, evidence: Any, chosen: str) -> Any:
     """Evidence over densities, each with its own scale."""
     drawn = alt.layer(alt.layer(*behind), evidence).resolve_scale(y="independent")
     return drawn.add_params(_chosen(chosen)).properties(width=SIDE, height=SIDE * 0.6)
 
 
-def _behind(alt: Any, density_title: str, scale: Figure | None) -> tuple[Any, Any]:
+def _behind(density_title: str, scale: Figure | None) -> tuple[Any, Any]:
     """Densities: filled for the chosen class, dashed for the others, which print shows, too."""
-    common = _sides(alt, density_title).encode(
-        x=_across("value:Q", scale),
-        y=alt.Y("density:Q", stack=None, axis=None, title=None),
-        detail="side:N",
-    )
+    up = alt.Y("density:Q", stack=None, axis=None, title=None)
+    common = _sides(density_title).encode(x=_across("value:Q", scale), y=up, detail="side:N")
     dashes = alt.condition(IS_CHOSEN, alt.value([1, 0]), alt.value([4, 3]))
     # order=False: points in the order of the rows, since each step begins where another ends
     lines = common.mark_line(strokeWidth=1.5, opacity=0.9, order=False).encode(strokeDash=dashes)
     return common.transform_filter(IS_CHOSEN).mark_area(opacity=0.18, order=False), lines
 
 
-def _sides(alt: Any, density_title: str, *tips: str) -> Any:
+def _sides(density_title: str, *tips: str) -> Any:
     """Shares of the chosen class and of each of the others; the mean of the others, where they are many."""
     many = f"datum.classes > {1 + MOST_OTHERS} && datum.class !== chosen"
     pooled = (
@@ -214,13 +177,13 @@ def _sides(alt: Any, density_title: str, *tips: str) -> Any:
 
 def _chosen(value: str) -> Any:
     """The class that evidence is for; a page sets it."""
-    return altair().param(name="chosen", value=unreserved(value))
+    return alt.param(name="chosen", value=unreserved(value))
 
 
 def pair(figure: Figure, pos_label: str | None = None) -> Any:
     """Decibans of a pair of features, as a heatmap: blue is for the class, and full at five decibans."""
     cells = rows_of(figure["cells"])
-    chosen = pos_label if pos_label is not None else next((row["class"] for row in cells), "")
+    chosen = _class_shown(cells, pos_label)
     drawn = pair_map(chosen, *figure["names"])
     heading = title(f"{' and '.join(figure['names'])}: evidence for {chosen}")
     return with_data(drawn.properties(title=heading), cells=drawable(cells, "decibans"))
@@ -228,7 +191,6 @@ def pair(figure: Figure, pos_label: str | None = None) -> Any:
 
 def pair_map(chosen: str, across: str | None = None, up: str | None = None) -> Any:
     """The heatmap without its cells."""
-    alt = altair()
     base = alt.Chart(data("cells")).transform_filter(OF_CHOSEN)
     base = base.transform_calculate(text=SIGNED, size=f"sqrt(min(1, abs(datum.decibans) / {FULL}))")
     leaning = alt.Axis(labelLimit=90, labelAngle=-45, ticks=False, domain=False)
@@ -239,7 +201,7 @@ def pair_map(chosen: str, across: str | None = None, up: str | None = None) -> A
     )
     known = base.transform_filter("isValid(datum.decibans)")
     tiles = base.mark_rect(stroke=GREY, strokeOpacity=0.25).encode(
-        fill=alt.condition("datum.decibans >= 0", alt.value(FOR), alt.value(AGAINST)),
+        fill=by_sign("decibans"),
         # so that numbers stay readable on the deepest colour
         fillOpacity=alt.FillOpacity("size:Q", scale=alt.Scale(domain=[0, 1], range=[0, 0.5]), legend=None),
     )
@@ -251,7 +213,7 @@ def pair_map(chosen: str, across: str | None = None, up: str | None = None) -> A
 def terms(figure: Figure, pos_label: str | None = None) -> Any:
     """The terms with most evidence for a class and against it, in decibans."""
     rows = rows_of(figure["terms"])
-    chosen = pos_label if pos_label is not None else next((row["class"] for row in rows), "")
+    chosen = _class_shown(rows, pos_label)
     ranked = drawable([row for row in rows if row["class"] == chosen], "decibans")
     ranked.sort(key=lambda row: -row["decibans"])
     shown = ranked if len(ranked) <= 2 * MOST_TERMS else ranked[:MOST_TERMS] + ranked[-MOST_TERMS:]
@@ -260,18 +222,9 @@ def terms(figure: Figure, pos_label: str | None = None) -> Any:
 
 def term_bars() -> Any:
     """Bars of decibans without their terms."""
-    alt = altair()
     base = alt.Chart(data("terms")).encode(y=names_axis("term"))
-    drawn = (
-        base.transform_calculate(text=SIGNED)
-        .mark_bar(height={"band": 0.8})
-        .encode(
-            x=alt.X("decibans:Q", title="decibans", axis=axis(tickCount=5)),
-            color=signed("decibans"),
-            tooltip=["term:N", "class:N", alt.Tooltip("text:N", title="decibans"), alt.Tooltip("count:Q", format=",")],
-        )
-    )
-    return alt.layer(drawn, zero(), *infinite(base, "decibans")).properties(width=SIDE, height=alt.Step(STEP))
+    layers = _bars(base, "decibans", "term", "count"), zero(), *infinite(base, "decibans")
+    return alt.layer(*layers).properties(width=SIDE, height=alt.Step(STEP))
 
 
 def waterfall(lines: Sequence[tuple[str, float]], heading: str, unit: str = "decibans") -> Any:
@@ -299,14 +252,13 @@ def waterfall(lines: Sequence[tuple[str, float]], heading: str, unit: str = "dec
 
 def floating(unit: str = "decibans") -> Any:
     """Floating bars without their parts; `text` stands at the far end."""
-    alt = altair()
     base = alt.Chart(data("parts")).encode(y=names_axis("name"))
     numbers = alt.Tooltip("value:Q", format="+.4~g", title=unit), alt.Tooltip("end:Q", format="+.4~g", title="so far")
     bars = base.mark_bar(height={"band": 0.75}).encode(
         # with room for numbers
         x=alt.X("start:Q", title=unit, axis=axis(tickCount=6), scale=alt.Scale(padding=40, nice=False)),
         x2="end:Q",
-        color=signed("value"),
+        color=by_sign("value"),
         opacity=alt.condition("datum.what === 'sum'", alt.value(1), alt.value(0.75)),
         tooltip=["name:N", *numbers],
     )

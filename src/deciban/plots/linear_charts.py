@@ -5,25 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from deciban.plots.chart_parts import (
-    FOR,
-    INK,
-    SIDE,
-    STEP,
-    ZERO,
-    Figure,
-    Rows,
-    altair,
-    axis,
-    data,
-    names_axis,
-    rows_of,
-    title,
-    with_data,
-    zero,
-)
+from deciban.plots.chart_data import ZERO, Figure, Rows, data, rows_of, with_data
+from deciban.plots.chart_parts import KNOWN, SIDE, STEP, axis, names_axis, numbers, title, zero
+from deciban.plots.colours import FOR, INK
+from deciban.plots.libraries import alt
 
-KNOWN = "isValid(datum.low) && isValid(datum.high)"
 MOST_COEFFICIENTS = 40  # drawn, the largest; figures hold all
 REACH = 3.0  # times the largest coefficient: where intervals are cut off
 INTERCEPT = "(intercept)"
@@ -40,11 +26,9 @@ def coefficients(figures: Sequence[Figure], unit: str = "coefficient") -> Any:
     'log-odds'
     """
     data_sets = {f"coefficients {k}": _largest(figure["rows"]) for k, figure in enumerate(figures)}
-    drawn = [
-        interval_points(unit, name).properties(title=title(figure["title"]))
-        for name, figure in zip(data_sets, figures, strict=True)
-    ]
-    return with_data(altair().vconcat(*drawn), **data_sets, zero=ZERO)
+    pairs = zip(data_sets, figures, strict=True)
+    drawn = [interval_points(unit, name).properties(title=title(figure["title"])) for name, figure in pairs]
+    return with_data(alt.vconcat(*drawn), **data_sets, zero=ZERO)
 
 
 def _largest(table: Figure) -> Rows:
@@ -66,12 +50,10 @@ def _drawn(row: Figure, reach: float) -> dict[str, Any]:
 
 def interval_points(unit: str = "coefficient", name: str = "coefficients") -> Any:
     """Points with intervals, without their rows."""
-    alt = altair()
-    tips = [alt.Tooltip(f"{field}:Q", format=".4~g") for field in ("estimate", "low", "high")]
     base = alt.Chart(data(name)).encode(y=names_axis("name"))
     known = base.transform_filter(KNOWN).mark_rule(color=INK, strokeWidth=1.5)
     ranges = known.encode(x=alt.X("from:Q", title=unit), x2="to:Q")
-    across = alt.X("estimate:Q", title=unit, axis=axis(tickCount=5))
+    across, tips = alt.X("estimate:Q", title=unit, axis=axis(tickCount=5)), numbers("estimate", "low", "high")
     points = base.mark_point(filled=True, size=55, color=FOR, opacity=1).encode(x=across, tooltip=["name:N", *tips])
     return alt.layer(zero(), ranges, points).properties(width=SIDE, height=alt.Step(STEP))
 
@@ -89,23 +71,15 @@ def path(table: Figure) -> Any:
 
 def convergence() -> Any:
     """Two lines, without their points."""
-    alt = altair()
     across = alt.X("iteration:Q", title="iteration", axis=alt.Axis(grid=False, tickMinStep=1, format="d"))
-    tips = [
-        "iteration:Q",
-        alt.Tooltip("objective:Q", format=".8~g"),
-        alt.Tooltip("gradient:Q", format=".3~g"),
-        "step:Q",
-    ]
-    base = alt.Chart(data("path")).encode(x=across, tooltip=tips)
+    tips = [alt.Tooltip("objective:Q", format=".8~g"), alt.Tooltip("gradient:Q", format=".3~g")]
+    base = alt.Chart(data("path")).encode(x=across, tooltip=["iteration:Q", *tips, "step:Q"])
 
     def line(field: str, text: str) -> Any:
         scale = alt.Scale(type="log", nice=False)
         up = alt.Y(f"{field}:Q", title=text, scale=scale, axis=alt.Axis(tickCount=4, format=".0e"))
-        marks = base.transform_filter(f"datum.{field} !== null")
-        return (
-            marks.mark_line(color=FOR, point={"color": FOR, "size": 35}).encode(y=up).properties(width=SIDE, height=120)
-        )
+        marks = base.transform_filter(f"datum.{field} !== null").mark_line(color=FOR, point={"color": FOR, "size": 35})
+        return marks.encode(y=up).properties(width=SIDE, height=120)
 
     lines = line("above", "objective − minimum"), line("gradient", "gradient norm")
     return alt.vconcat(*lines, spacing=8).resolve_scale(x="shared")

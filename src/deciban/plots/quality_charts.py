@@ -5,27 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from deciban.plots.chart_parts import (
-    COLOURS,
-    DIAGONAL,
-    FOR,
-    INK,
-    SIDE,
-    Figure,
-    Rows,
-    altair,
-    axis,
-    colour,
-    data,
-    diagonal,
-    rows_of,
-    side,
-    title,
-    unreserved,
-    with_data,
-)
-
-PERCENT = ".4~g"
+from deciban.plots.chart_data import DIAGONAL, Figure, Rows, data, rows_of, unreserved, with_data
+from deciban.plots.chart_parts import SHORT_NUMBER, SIDE, axis, colour, diagonal, numbers, side, title
+from deciban.plots.colours import COLOURS, FOR, INK
+from deciban.plots.libraries import alt
 
 
 def roc(curves: Sequence[Figure], heading: str) -> Any:
@@ -33,35 +16,24 @@ def roc(curves: Sequence[Figure], heading: str) -> Any:
 
     The tables hold false_positive_rate, sensitivity and threshold. With more than one curve there is a legend.
     """
-    rows = [
-        {"line": curve["line"], "order": i, "x": x, "y": y, "threshold": threshold}
-        for curve in curves
-        for i, (x, y, threshold) in enumerate(curve["roc"]["rows"])
-    ]
-    lines = [curve["line"] for curve in curves]
-    drawn = roc_lines(lines).properties(title=title(heading))
-    return with_data(drawn, diagonal=DIAGONAL, curve=rows)
+    drawn = roc_lines([curve["line"] for curve in curves]).properties(title=title(heading))
+    return with_data(drawn, diagonal=DIAGONAL, curve=_points(curves, "roc"))
 
 
-def roc_lines(lines: Sequence[str], *, marked: bool = False) -> Any:
-    """The chart without its points; if marked, with the point of a threshold."""
-    across, up = "false positive rate (1 − specificity)", "sensitivity"
-    return _square(diagonal(), *_lines(lines, across, up, "AUC (95% interval)"), *([_point()] if marked else []))
+def roc_lines(lines: Sequence[str], *layers: Any) -> Any:
+    """The chart without its points, and with more layers."""
+    drawn = _lines(lines, "false positive rate (1 − specificity)", "sensitivity", "AUC (95% interval)")
+    return _square(diagonal(), *drawn, *layers)
 
 
 def precision_recall(curves: Sequence[Figure], heading: str) -> Any:
     """Precision against recall. A curve is `{"line": its name, "precision_recall": table, "positives", "negatives"}`.
 
-    The tables hold recall, precision and threshold. One curve has a line at the precision of random
-    predictions.
+    The tables hold recall, precision and threshold. One curve has a line at the precision of random predictions.
     """
-    rows = [
-        {"line": curve["line"], "order": i, "x": x, "y": y, "threshold": threshold}
-        for curve in curves
-        for i, (x, y, threshold) in enumerate(curve["precision_recall"]["rows"])
-    ]
     drawn = precision_lines([curve["line"] for curve in curves]).properties(title=title(heading))
-    return with_data(drawn, curve=rows, diagonal=_at_random(*curves) if len(curves) == 1 else [])
+    at_random = _at_random(*curves) if len(curves) == 1 else []
+    return with_data(drawn, curve=_points(curves, "precision_recall"), diagonal=at_random)
 
 
 def _at_random(curve: Figure) -> Rows:
@@ -74,38 +46,40 @@ def _at_random(curve: Figure) -> Rows:
     return [{"x": x, "y": curve["positives"] / rows} for x in (0, 1)] if rows else []
 
 
-def precision_lines(lines: Sequence[str], *, marked: bool = False) -> Any:
-    """The chart without its points; if marked, with the point of a threshold."""
-    drawn = _lines(lines, "recall (sensitivity)", "precision", "average precision")
-    return _square(diagonal(), *drawn, *([_point()] if marked else []))
+def precision_lines(lines: Sequence[str], *layers: Any) -> Any:
+    """The chart without its points, and with more layers."""
+    return _square(diagonal(), *_lines(lines, "recall (sensitivity)", "precision", "average precision"), *layers)
+
+
+def threshold_point() -> Any:
+    """The point of a threshold on a curve: the data set `threshold` (x, y)."""
+    dot = alt.Chart(data("threshold")).mark_point(filled=True, size=130, color=INK, opacity=1)
+    return dot.encode(x="x:Q", y="y:Q")
+
+
+def _points(curves: Sequence[Figure], table: str) -> Rows:
+    return [
+        {"line": curve["line"], "order": i, "x": x, "y": y, "threshold": threshold}
+        for curve in curves
+        for i, (x, y, threshold) in enumerate(curve[table]["rows"])
+    ]
 
 
 def _lines(lines: Sequence[str], across: str, up: str, legend: str) -> tuple[Any, Any]:
     """Curves within the unit square, and invisible points for their tooltips."""
-    alt = altair()
     base = alt.Chart(data("curve")).encode(
         x=alt.X(**side("x", across, (0, 1))),
         y=alt.Y(**side("y", up, (0, 1))),
-        color=colour("line", lines, legend, "stroke", shown=len(lines) > 1),
+        color=colour("line", lines, legend, "stroke", legend=len(lines) > 1),
     )
-    points = base.mark_point(opacity=0, size=60).encode(
-        tooltip=[
-            alt.Tooltip("threshold:Q", format=PERCENT),
-            alt.Tooltip("x:Q", format=PERCENT, title=across.split(" (")[0]),
-            alt.Tooltip("y:Q", format=PERCENT, title=up),
-        ]
-    )
+    titles = {"x": across.split(" (")[0], "y": up}
+    tips = [alt.Tooltip(f"{field}:Q", format=SHORT_NUMBER, title=text) for field, text in titles.items()]
+    points = base.mark_point(opacity=0, size=60).encode(tooltip=[*numbers("threshold"), *tips])
     return base.mark_line(strokeWidth=2).encode(order="order:Q"), points
 
 
-def _point() -> Any:
-    """The point of a threshold: the data set `threshold` (x, y)."""
-    dot = altair().Chart(data("threshold")).mark_point(filled=True, size=130, color=INK, opacity=1)
-    return dot.encode(x="x:Q", y="y:Q")
-
-
 def _square(*layers: Any) -> Any:
-    return altair().layer(*layers).properties(width=SIDE, height=SIDE)
+    return alt.layer(*layers).properties(width=SIDE, height=SIDE)
 
 
 def calibration(bins: Figure, heading: str, across: str, up: str) -> Any:
@@ -120,30 +94,28 @@ def calibration(bins: Figure, heading: str, across: str, up: str) -> Any:
 
 def calibration_bins(across: str, up: str) -> Any:
     """The chart without its bins."""
-    alt = altair()
-    shown = ("predicted", "observed", "observed_low", "observed_high", "rows")
-    base = alt.Chart(data("bins")).encode(tooltip=[alt.Tooltip(f"{field}:Q", format=PERCENT) for field in shown])
+    tips = numbers("predicted", "observed", "observed_low", "observed_high", "rows")
+    base = alt.Chart(data("bins")).encode(tooltip=tips)
     curve = base.encode(x=alt.X(**side("predicted", across, (0, 1))), y=alt.Y(**side("observed", up, (0, 1))))
     line = curve.mark_line(color=FOR, strokeWidth=2, point=alt.OverlayMarkDef(color=FOR, size=60))
     ranges = base.mark_rule(color=FOR, strokeWidth=1.5, opacity=0.6).encode(
         x="predicted:Q", y="observed_low:Q", y2="observed_high:Q"
     )
-    above = alt.layer(diagonal(), line, ranges).properties(width=SIDE, height=SIDE)
     below = base.mark_bar(color=FOR, opacity=0.6, stroke="white").encode(
         x=alt.X("low:Q", bin="binned", scale=alt.Scale(domain=[0, 1]), title=None, axis=None),
         x2="high:Q",
         y=alt.Y("rows:Q", title="rows", axis=axis(tickCount=3, grid=False)),
     )
-    return alt.vconcat(above, below.properties(width=SIDE, height=60), spacing=8)
+    return alt.vconcat(_square(diagonal(), line, ranges), below.properties(width=SIDE, height=60), spacing=8)
 
 
 def confusion(names: Sequence[str], counts: Sequence[Sequence[float]], heading: str) -> Any:
     """Rows by true and predicted class; the colour is their share of the true class."""
-    alt = altair()
     cell = min(64, max(10, 480 // len(names)))
     size = cell * len(names)
-    above = alt.Axis(orient="top", labelAngle=_angle(names, cell))
+    fits = 6 * max(map(len, names)) <= cell  # about 6 pixels a letter
     sides: dict[str, Any] = {"sort": [*map(unreserved, names)], "type": "nominal"}
+    above = alt.Axis(orient="top", labelAngle=0 if fits else -45)
     base = alt.Chart(data("confusion")).encode(
         x=alt.X("predicted", title="predicted class", axis=above, **sides),
         y=alt.Y("true", title="true class", **sides),
@@ -160,49 +132,33 @@ def confusion(names: Sequence[str], counts: Sequence[Sequence[float]], heading: 
         text = base.mark_text(fontSize=font).encode(text="text:N")
         layers.append(text.encode(color=alt.condition("datum.share > 0.5", alt.value("white"), alt.value("black"))))
     drawn = alt.layer(*layers).properties(width=size, height=size, title=title(heading))
-    return with_data(drawn, confusion=_confusion_rows(names, counts))
-
-
-def _confusion_rows(names: Sequence[str], counts: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
-    return [
-        {
-            "true": true,
-            "predicted": predicted,
-            "rows": n,
-            "share": n / sum(row) if sum(row) else None,
-            "text": _count(n),
-        }
+    rows = [
+        {"true": true, "predicted": other, "rows": n, "share": n / sum(row) if sum(row) else None, "text": _count(n)}
         for true, row in zip(names, counts, strict=True)
-        for predicted, n in zip(names, row, strict=True)
+        for other, n in zip(names, row, strict=True)
     ]
+    return with_data(drawn, confusion=rows)
 
 
 def _count(n: float) -> str:
     return f"{n:,.0f}" if float(n).is_integer() else f"{n:,.5g}"
 
 
-def _angle(names: Sequence[str], width: int) -> int:
-    """0 for names that fit, of about 6 pixels a letter."""
-    return 0 if 6 * max(map(len, names)) <= width else -45
-
-
 def residuals(table: Figure, heading: str = "Observed against predicted") -> Any:
     """Observed against predicted mean; a perfect model lies on the diagonal."""
     rows = rows_of(table)
-    numbers = [row[field] for row in rows for field in ("predicted", "observed") if row[field] is not None]
-    ends = [{"x": x, "y": x} for x in (min(numbers, default=0.0), max(numbers, default=1.0))]
+    values = [row[field] for row in rows for field in ("predicted", "observed") if row[field] is not None]
+    ends = [{"x": x, "y": x} for x in (min(values, default=0.0), max(values, default=1.0))]
     return with_data(scatter().properties(title=title(heading)), residuals=rows, diagonal=ends)
 
 
 def scatter() -> Any:
     """The chart without its points."""
-    alt = altair()
-    away = alt.Scale(zero=False)
-    plain = axis(grid=False, tickCount=6)
+    sides: dict[str, Any] = {"scale": alt.Scale(zero=False), "axis": axis(grid=False, tickCount=6)}
     dots = alt.Chart(data("residuals")).mark_circle(color=COLOURS[0], size=22, opacity=0.5)
     drawn = dots.encode(
-        x=alt.X("predicted:Q", title="predicted mean", scale=away, axis=plain),
-        y=alt.Y("observed:Q", title="observed", scale=away, axis=plain),
-        tooltip=[alt.Tooltip(f"{field}:Q", format=".4~g") for field in ("predicted", "observed")],
+        x=alt.X("predicted:Q", title="predicted mean", **sides),
+        y=alt.Y("observed:Q", title="observed", **sides),
+        tooltip=numbers("predicted", "observed"),
     )
-    return alt.layer(diagonal(), drawn).properties(width=SIDE, height=SIDE)
+    return _square(diagonal(), drawn)

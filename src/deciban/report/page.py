@@ -16,7 +16,7 @@ from deciban.plots import boundary_chart as boundary
 from deciban.plots import evidence_charts as evidence
 from deciban.plots import linear_charts as linear
 from deciban.plots import quality_charts as quality
-from deciban.plots.chart_parts import AGAINST, FOR, GREY, INK, MAGENTA
+from deciban.plots.colours import AGAINST, FOR, GREY, INK, MAGENTA
 
 # colours that the page gives by its style, so that light, dark and print are the same drawing
 STYLED = {FOR: "var(--for)", AGAINST: "var(--against)", INK: "var(--ink)", GREY: "var(--faint)"}
@@ -102,8 +102,8 @@ def _charts(figures: dict[str, Any]) -> dict[str, Any]:
 def _templates(unit: str, coefficient: str) -> dict[str, Any]:
     """Those that every report has; made anew they take a second."""
     charts = {
-        "roc": quality.roc_lines([""], marked=True),
-        "precision_recall": quality.precision_lines([""], marked=True),
+        "roc": quality.roc_lines([""], quality.threshold_point()),
+        "precision_recall": quality.precision_lines([""], quality.threshold_point()),
         "calibration": quality.calibration_bins("probability given", "share observed"),
         "residuals": quality.scatter(),
         "ranking": evidence.ranked(unit),
