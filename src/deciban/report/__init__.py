@@ -182,7 +182,9 @@ def report_of(
     with capture_warnings() as captured:
         also = [name for name in shift.values() if isinstance(name, str)]
         data = read_input(fitted, X, y, sample_weight, seed, also)
-        quality_figures = quality.quality(fitted, data, learned=learned, shift=shift, rows=rows)
+        quality_figures = quality.quality(fitted, data, quality.how_evaluated(fitted, learned=learned), shift)
+        if not rows and "residuals" in quality_figures:
+            quality_figures["residuals"] = None
         evidence_figures = evidence.evidence(fitted, data)
         coefficients = linear.linear(fitted, data)
         plane, notes = linear.boundary(fitted, data, seed, rows)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isclose
-from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -28,146 +27,108 @@ MANY = 10  # classes
 BINS = 10
 RESIDUALS = 2000  # rows
 ROUNDING = 1e-12  # of the errors: a mean that is smaller is none
-NONE: Mapping[str, Any] = MappingProxyType({})
+
+How = Literal["held-out", "leave-one-out", "learned"]  # how rows are predicted; "learned": training rows, optimistic
 
 
-def quality(
-    model: FittedModel, data: ReportInput, *, learned: bool, shift: Mapping[str, Any] = NONE, rows: int = 1
-) -> Figures:
-    """How good the predictions are; without residuals, where no rows may be shown."""
+def how_evaluated(model: FittedModel, *, learned: bool) -> How:
+    """Training rows are predicted by leave-one-out, where the model can do that."""
+    return "held-out" if not learned else "leave-one-out" if "leave_one_out" in model.capabilities else "learned"
+
+
+def quality(model: FittedModel, data: ReportInput, how: How, shift: Mapping[str, Any]) -> Figures:
+    """How good the predictions are. `shift` is the `offset` or the `exposure` of rows."""
     if model.task == "regression":
-        return regression_quality(model, data, learned=learned, shift=shift) | ({} if rows else {"residuals": None})
+        return _regression_quality(model, data, how, shift)
     if any(value is not None for value in shift.values()):
         raise DecibanError("offset and exposure are for models of numbers only: leave them out")
-    how, evaluation = evaluated(model, data, learned=learned)
-    if learned:
-        require_learned(model, dict(zip(numbered(evaluation.classes), evaluation.count.tolist(), strict=True)))
-    sentence = _sentence(model, data, how)
-    if evaluation.unknown:
-        sentence += (
-            f" {counted(evaluation.unknown, 'row')} of a class that the model does not know, whose probability is 0."
-        )
-    return figures(evaluation, how, sentence, prior=prior_of(model, evaluation), share=data.effective)
-
-
-def evaluated(model: FittedModel, data: ReportInput, *, learned: bool) -> tuple[str, Evaluation]:
-    """ "held-out", "leave-one-out" or "learned", and the evaluation that goes with it."""
-    if learned and "leave_one_out" in model.capabilities:
-        return "leave-one-out", model.leave_one_out(data.X, data.y, data.sample_weight)
-    if "predict_proba" not in model.capabilities:
+    if how != "leave-one-out" and "predict_proba" not in model.capabilities:
         raise DecibanError(f"{type(model).__name__} has no probabilities: a report needs predict_proba")
-    return "learned" if learned else "held-out", evaluate(model, data.X, data.y, data.sample_weight)
-
-
-def figures(
-    evaluation: Evaluation, how: str, sentence: str, *, prior: FloatArray | None = None, share: float = 1.0
-) -> Figures:
-    """Figures of an evaluation. `share` is the number of rows that one unit of weight stands for, in intervals."""
-    classes = evaluation.classes
-    names = numbered(classes)
-    shares = _shares(evaluation) if prior is None else prior
+    evaluation: Evaluation = (
+        model.leave_one_out(data.X, data.y, data.sample_weight)
+        if how == "leave-one-out"
+        else evaluate(model, data.X, data.y, data.sample_weight)
+    )
+    classes, share, names = evaluation.classes, data.effective, numbered(evaluation.classes)
+    if how != "held-out":
+        _require_training_rows(model, dict(zip(names, evaluation.count.tolist(), strict=True)))
+    sentence, rates = _sentence(model, data, how), by_class(evaluation)
+    if evaluation.unknown:
+        unknown = counted(evaluation.unknown, "row")
+        sentence += f" {unknown} of a class that the model does not know, whose probability is 0."
+    positive = classes[1:] if len(classes) == 2 else classes if len(classes) > 2 else ()  # of curves
+    calibrated = (None, *(classes if len(classes) > 2 else ())) if len(classes) > 1 else ()
     return {
         "how": how,
         "sentence": sentence,
         "classes": names,
-        "metrics": metrics(evaluation, shares, share),
+        "metrics": _metrics(evaluation, _prior(model, evaluation), share),
         "confusion": plain(evaluation.confusion),
-        "by_class": _by_class(evaluation, names),
-        "curves": [curve(evaluation, label, share=share) for label in positive_classes(evaluation)],
-        "calibration": calibrations(evaluation, share),
+        "by_class": table(rates.header, [(name, *row[1:]) for name, row in zip(names, rates.rows, strict=True)]),
+        "curves": [curve(evaluation, label, share=share) for label in positive],
+        "calibration": [_calibration(evaluation, label, share) for label in calibrated],
     }
 
 
-def positive_classes(evaluation: Evaluation) -> tuple[Level, ...]:
-    """The classes that have a curve: the second of two, or each of three or more."""
-    classes = evaluation.classes
-    return classes[1:] if len(classes) == 2 else classes if len(classes) > 2 else ()
+def _metrics(evaluation: Evaluation, prior: FloatArray, share: float) -> list[Figures]:
+    """Each metric with its interval, if it has one, and with that of the class prior alone.
 
-
-# Metrics -------------------------------------------------------------------------------------------------------------
-
-
-def metrics(evaluation: Evaluation, prior: FloatArray, share: float = 1.0) -> list[Figures]:
-    """Each metric with its interval, if it has one, and with that of the class prior alone."""
-    alone = _of_prior(evaluation, prior)
-    low, high = wilson(evaluation.accuracy, evaluation.rows * share)
+    `share` is the number of rows that one unit of weight stands for, in intervals.
+    """
+    accuracy, log_loss, brier = _metrics_of_prior(evaluation, prior)
+    interval = wilson(evaluation.accuracy, evaluation.rows * share)
     right = "share of rows whose most probable class is the true one; 95% by Wilson"
-    table = [
-        _metric("accuracy", "accuracy", evaluation.accuracy, alone["accuracy"], right, low, high),
-        _metric("log_loss", "log-loss", evaluation.log_loss, alone["log_loss"], "mean −log p(true class), in nats"),
-        _metric("brier", "Brier score", evaluation.brier, alone["brier"], "mean squared error of the probabilities"),
+    metrics = [
+        _metric("accuracy", "accuracy", evaluation.accuracy, accuracy, right, interval),
+        _metric("log_loss", "log-loss", evaluation.log_loss, log_loss, "mean −log p(true class), in nats"),
+        _metric("brier", "Brier score", evaluation.brier, brier, "mean squared error of the probabilities"),
     ]
     if len(evaluation.classes) == 2:
-        curve, name = evaluation.roc(), str(evaluation.classes[1])
-        positive = _shares(evaluation)[1]
+        roc, name = evaluation.roc(), str(evaluation.classes[1])
         area = f"probability that a row of {name} scores higher than another row; 95% by DeLong"
-        mean = f"mean precision over all recalls of {name}"
-        table.append(_metric("auc", "AUC", curve.area, 0.5, area, *curve.interval(LEVEL, share)))
-        table.append(_metric("average_precision", "average precision", curve.precision_area, positive, mean))
+        mean, positive = f"mean precision over all recalls of {name}", _class_shares(evaluation)[1]
+        metrics.append(_metric("auc", "AUC", roc.area, 0.5, area, roc.interval(LEVEL, share)))
+        metrics.append(_metric("average_precision", "average precision", roc.precision_area, positive, mean))
     elif len(evaluation.classes) > 2:
         each = "mean over the classes, each against all others"
-        table.append(_metric("mean_auc", "mean AUC", mean_auc(evaluation), 0.5, each))
+        metrics.append(_metric("mean_auc", "mean AUC", mean_auc(evaluation), 0.5, each))
     if len(evaluation.classes) > 1:
         off = "mean |predicted probability − observed share|, over 10 bins"
-        table.append(_metric("ece", "calibration error", evaluation.ece(), None, off))
-    return table
+        metrics.append(_metric("ece", "calibration error", evaluation.ece(), None, off))
+    return metrics
 
 
 def _metric(
-    name: str,
-    title: str,
-    value: float,
-    prior: float | None,
-    meaning: str,
-    low: float | None = None,
-    high: float | None = None,
+    name: str, title: str, value: float, prior: float | None, meaning: str, interval: tuple[Any, Any] = (None, None)
 ) -> Figures:
-    metric = {
-        "name": name,
-        "title": title,
-        "value": value,
-        "low": low,
-        "high": high,
-        "prior": prior,
-        "meaning": meaning,
-    }
-    return {key: plain(cell) for key, cell in metric.items()}
+    low, high = map(plain, interval)
+    about = {"name": name, "title": title, "value": plain(value), "low": low, "high": high}
+    return about | {"prior": plain(prior), "meaning": meaning}
 
 
-def _shares(evaluation: Evaluation) -> FloatArray:
+def _class_shares(evaluation: Evaluation) -> FloatArray:
     """(K) the share of each class among the rows."""
     count = evaluation.count
     return count / count.sum() if count.sum() else np.full(len(count), np.nan)
 
 
-def _of_prior(evaluation: Evaluation, prior: FloatArray) -> dict[str, float]:
+def _metrics_of_prior(evaluation: Evaluation, prior: FloatArray) -> tuple[float, float, float]:
     """Accuracy, log-loss and Brier score of probabilities that are the same for every row."""
-    share, classes = _shares(evaluation), len(prior)
+    share, classes = _class_shares(evaluation), len(prior)
     if not classes:
-        return dict.fromkeys(("accuracy", "log_loss", "brier"), float("nan"))
+        return float("nan"), float("nan"), float("nan")
     squares = 1 - 2 * prior + (prior**2).sum()  # Σₖ (πₖ − yₖ)² of a row of each class
-    return {
-        "accuracy": float(share[int(np.argmax(prior))]),
-        "log_loss": float(-share @ np.log(np.clip(prior, EPS, 1 - EPS))),
-        "brier": float(share @ squares) / (2 if classes <= 2 else 1),
-    }
+    log_loss = float(-share @ np.log(np.clip(prior, EPS, 1 - EPS)))
+    return float(share[int(np.argmax(prior))]), log_loss, float(share @ squares) / (2 if classes <= 2 else 1)
 
 
-def prior_of(model: FittedModel, evaluation: Evaluation) -> FloatArray | None:
-    """(K) the class prior of a generative model, in the order of an evaluation; None for others."""
+def _prior(model: FittedModel, evaluation: Evaluation) -> FloatArray:
+    """(K) the class prior of a generative model, in the order of an evaluation; for others, the shares of the rows."""
     generative, log_prior = model.base_model_.generative_, model.scorer_.log_prior
     if generative is None:
-        return None
+        return _class_shares(evaluation)
     known = dict(zip(generative.classes, np.exp(log_prior).tolist(), strict=True))
     return np.array([known.get(label, 0.0) for label in evaluation.classes])
-
-
-def _by_class(evaluation: Evaluation, names: list[str]) -> Figures:
-    rates = by_class(evaluation)
-    return table(rates.header, [(name, *row[1:]) for name, row in zip(names, rates.rows, strict=True)])
-
-
-# Curves --------------------------------------------------------------------------------------------------------------
 
 
 def curve(evaluation: Evaluation, pos_label: Level = None, *, share: float = 1.0) -> Figures:
@@ -194,41 +155,24 @@ def curve(evaluation: Evaluation, pos_label: Level = None, *, share: float = 1.0
     return {**plain(exact), "roc": table(**roc_line(roc)), "precision_recall": table(**precision_line(roc))}
 
 
-# Calibration ---------------------------------------------------------------------------------------------------------
+def _calibration(evaluation: Evaluation, pos_label: Level, share: float) -> Figures:
+    """Observed share of a class against its predicted probability, by bins, with Wilson's 95% intervals.
 
-
-def calibrations(evaluation: Evaluation, share: float = 1.0) -> list[Figures]:
-    """Calibration of the second of two classes; of three or more, of the predicted class first, and then of each."""
-    classes = evaluation.classes
-    if len(classes) < 2:
-        return []
-    labels = (None, *(classes if len(classes) > 2 else ()))
-    return [calibration(evaluation, label, share=share) for label in labels]
-
-
-def calibration(evaluation: Evaluation, pos_label: Level = None, bins: int = BINS, *, share: float = 1.0) -> Figures:
-    """Observed share of a class against its predicted probability, by bins, with Wilson's 95% intervals."""
+    Without `pos_label`: of the second of two classes, or of the predicted one of three or more.
+    """
     classes = evaluation.classes
     top = pos_label is None and len(classes) > 2
     name = None if top else numbered(classes)[1 if pos_label is None else classes.index(pos_label)]
     return {
         "class": name,
         "title": "the predicted class" if name is None else name,
-        "ece": plain(evaluation.ece(pos_label, bins)),
-        "bins": table(**calibration_bins(evaluation.calibration(pos_label, bins), bins, share)),
+        "ece": plain(evaluation.ece(pos_label, BINS)),
+        "bins": table(**calibration_bins(evaluation.calibration(pos_label, BINS), BINS, share)),
     }
 
 
-# Numbers -------------------------------------------------------------------------------------------------------------
-
-
-def regression_quality(
-    model: FittedModel, data: ReportInput, *, learned: bool, shift: Mapping[str, Any] = NONE
-) -> Figures:
-    """Errors of predicted means, and the share of the deviance that is explained.
-
-    `shift` is the offset or the exposure of rows: an array, or the name of a column.
-    """
+def _regression_quality(model: FittedModel, data: ReportInput, how: How, shift: Mapping[str, Any]) -> Figures:
+    """Errors of predicted means, and the share of the deviance that is explained."""
     rows = data.known
     x, weights, observed = as_input(rows.frame), weights_of(rows), labels_of(rows).astype(np.float64)
     shift = {name: _of_rows(rows, value) for name, value in shift.items() if value is not None}
@@ -241,21 +185,15 @@ def regression_quality(
         bias = float(np.average(error, weights=weights))
         bias = bias if abs(bias) > ROUNDING * rmse else 0.0
         explained = float(model.score(x, observed, weights, **shift))
+    share, units = "1 − deviance / deviance of one mean for all rows", "in the units of the response"
     metrics = [
-        _metric(
-            "deviance_explained",
-            "deviance explained",
-            explained,
-            0.0,
-            "1 − deviance / deviance of one mean for all rows",
-        ),
-        _metric("rmse", "root mean squared error", rmse, spread, "in the units of the response"),
-        _metric("mean_absolute_error", "mean absolute error", off, apart, "in the units of the response"),
+        _metric("deviance_explained", "deviance explained", explained, 0.0, share),
+        _metric("rmse", "root mean squared error", rmse, spread, units),
+        _metric("mean_absolute_error", "mean absolute error", off, apart, units),
         _metric("mean_error", "mean error", bias, 0.0, "observed − predicted: the bias"),
     ]
     drawn = np.unique(np.linspace(0, len(observed) - 1, min(RESIDUALS, len(observed))).astype(np.intp))
     residuals = table(("predicted", "observed"), zip(predicted[drawn], observed[drawn], strict=True))
-    how = "learned" if learned else "held-out"
     sentence = _sentence(model, data, how)
     if shift:
         sentence += f" They include the {' and '.join(shift)} of rows; the single prediction below does not."
@@ -269,22 +207,16 @@ def _of_rows(rows: Sample, value: Any) -> Any:
     return np.asarray(value)[rows.numbers]
 
 
-# Sentences -----------------------------------------------------------------------------------------------------------
-
-
-def _sentence(model: FittedModel, data: ReportInput, how: str) -> str:
+def _sentence(model: FittedModel, data: ReportInput, how: How) -> str:
     rows = counted(data.rows, "row")
     if how == "held-out":
         text = f"Evaluated on {rows} that the model was not fitted to."
-    elif how == "leave-one-out":
-        text = f"Evaluated on the {rows} that the model was fitted to, each predicted from all the others"
-        text += (
-            "; weights, pairs and cuts were chosen with all rows, so this is slightly optimistic."
-            if isinstance(model.scorer_, WeightedEvidence)
-            else ": exact, without refits."
-        )
-    else:
+    elif how == "learned":
         text = f"Evaluated on the {rows} that the model was fitted to, which is optimistic: hold rows out instead."
+    else:
+        weighted = "; weights, pairs and cuts were chosen with all rows, so this is slightly optimistic."
+        exact = weighted if isinstance(model.scorer_, WeightedEvidence) else ": exact, without refits."
+        text = f"Evaluated on the {rows} that the model was fitted to, each predicted from all the others{exact}"
     if data.weighted:
         text += (
             f" Rows are weighted: Σw is {data.weight:,.6g}, and intervals are those of the effective number of rows,"
@@ -295,20 +227,17 @@ def _sentence(model: FittedModel, data: ReportInput, how: str) -> str:
 
 def seems_learned(model: FittedModel, counts: Figures) -> bool:
     """Whether the rows have the class counts of the training rows."""
-    learned = _learned(model)
-    present = {name: n for name, n in counts.items() if n}
-    return (
-        learned is not None
-        and learned.keys() == present.keys()
-        and all(isclose(learned[name], n) for name, n in present.items())
-    )
+    training, present = _training_counts(model), {name: n for name, n in counts.items() if n}
+    if training is None or training.keys() != present.keys():
+        return False
+    return all(isclose(training[name], n) for name, n in present.items())
 
 
-def require_learned(model: FittedModel, counts: Figures) -> None:
+def _require_training_rows(model: FittedModel, counts: Figures) -> None:
     """Raise if a class has more rows than the model was fitted to."""
-    learned = _learned(model)
+    training = _training_counts(model)
     for name, n in counts.items():
-        known = n if learned is None else learned.get(name, 0.0)
+        known = n if training is None else training.get(name, 0.0)
         if n > known and not isclose(n, known):
             raise DecibanError(
                 f"learned=True, but class {name!r} has {counted(n, 'row')}, and the model was fitted to "
@@ -316,7 +245,7 @@ def require_learned(model: FittedModel, counts: Figures) -> None:
             )
 
 
-def _learned(model: FittedModel) -> dict[str, float] | None:
+def _training_counts(model: FittedModel) -> dict[str, float] | None:
     """Σ w of the training rows of each class, if it is known."""
     base = model.base_model_
     if base.class_count_ is None or base.generative_ is None:
