@@ -49,6 +49,7 @@ class Bernoulli(SmoothedFamily[Moments, BernoulliParams]):
     array([[[0.4, 0.6]]])
     """
 
+    phrase: ClassVar[str] = "probability of true in each class"
     prior: DiscretePrior | None = None
     threshold: float | None = None
     reads: ClassVar[Reads] = "counts"

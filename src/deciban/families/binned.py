@@ -28,6 +28,7 @@ from deciban.families.labelled_values import LabelledValues
 from deciban.families.loo.tally import Cells, log_frequencies_without
 from deciban.families.natural import by_value, indicators, tables_of
 from deciban.families.priors import DiscretePrior, log_frequencies
+from deciban.plots.figures import counted
 from deciban.statistics.histogram import Histogram, keys_of
 from deciban.table import Table
 from deciban.types import BoolArray, FloatArray, IntArray, Labels, Level
@@ -201,6 +202,9 @@ class Binned(SmoothedFamily[Histogram, BinnedParams]):
 
     def linear_formula(self, params: BinnedParams, weights: FloatArray) -> list[Formula]:
         return self.formula(replace(params, log_p=tables_of(weights, params.log_p, self.silent(params))))
+
+    def describe_column(self, params: BinnedParams, column: int) -> str:
+        return f"{counted(len(params.cuts[column]) + 1, 'bin')} ({self.bins}), a probability for each in each class"
 
     def describe(self, params: BinnedParams, context: Context) -> list[Table]:
         tables = []

@@ -16,6 +16,7 @@ from deciban.families.labelled_values import LabelledValues, rows_of
 from deciban.families.loo.tally import Tally, add_with_own, equal_weights
 from deciban.families.natural import by_value, indicators, tables_of
 from deciban.families.priors import DiscretePrior, log_frequencies
+from deciban.plots.figures import counted
 from deciban.statistics.counts import Counts
 from deciban.table import Table
 from deciban.types import FloatArray, Labels, Levels
@@ -162,6 +163,9 @@ class Categorical(SmoothedFamily[Counts, CategoricalParams]):
 
     def linear_formula(self, params: CategoricalParams, weights: FloatArray) -> list[Formula]:
         return self.formula(replace(params, log_p=tables_of(weights, params.log_p, self.silent(params))))
+
+    def describe_column(self, params: CategoricalParams, column: int) -> str:
+        return f"a probability for each of {counted(len(params.levels[column]), 'value')}, in each class"
 
     def describe(self, params: CategoricalParams, context: Context) -> list[Table]:
         tables = []

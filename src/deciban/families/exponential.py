@@ -26,6 +26,7 @@ class Exponential(RateFamily):
     0.5
     """
 
+    phrase: ClassVar[str] = "exponential density, one rate in each class"
     domain: ClassVar[Domain] = "positive"
 
     def allowed(self, values: NDArray[Any]) -> NDArray[Any]:

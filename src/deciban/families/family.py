@@ -106,6 +106,7 @@ class Family(ABC, Generic[S, P]):
     joint: ClassVar[bool] = False
     independent_classes: ClassVar[bool] = True  # rows of one class do not change the statistic of another
     reads_numbers: ClassVar[bool] = True  # whether columns of text files are parsed as numbers; else types are inferred
+    phrase: ClassVar[str] = ""  # what the density is, for reports
 
     @abstractmethod
     def collect(self, values: Any, labels: Labels, weights: FloatArray | None, classes: int) -> S:
@@ -224,6 +225,10 @@ class Family(ABC, Generic[S, P]):
 
     def _table(self, context: Context, column: Level, header: Sequence[str], values: Sequence[FloatArray]) -> Table:
         return Table(f"{column} ({type(self).__name__})", ("class", *header), class_rows(context, values))
+
+    def describe_column(self, params: P, column: int) -> str:
+        """What the density of a column is, for reports."""
+        return self.phrase or f"{type(self).__name__} in each class"
 
     def formula(self, params: P) -> list[Formula]:
         """The log-density as formulas that need no library; their owners are the columns of `parts`."""

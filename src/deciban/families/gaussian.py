@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,7 @@ class Gaussian(Family[Moments, GaussianParams]):
     (3.0, 7.0)
     """
 
+    phrase: ClassVar[str] = "normal density in each class"
     ddof: float = 0
     mean: Normal | None = None
     variance: InverseGamma | None = None

@@ -48,6 +48,7 @@ class Multinomial(SmoothedFamily[Totals, MultinomialParams]):
     array([[0.66666667, 0.33333333]])
     """
 
+    phrase: ClassVar[str] = "counts, one share of all in each class"
     prior: DiscretePrior | None = None
     reads: ClassVar[Reads] = "counts"
     joint: ClassVar[bool] = True

@@ -257,6 +257,10 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         lines = formulas.Curve(columns, middle, slope=weights[:, :d].T, domains=whole)
         return [lines, formulas.Products(columns, origin, weights[:, d:].T)]
 
+    def describe_column(self, params: MultivariateGaussianParams, column: int) -> str:
+        alone = params.mean.shape[1] == 1
+        return "normal density in each class" if alone else "jointly normal in each class, with the other features"
+
     def describe(self, params: MultivariateGaussianParams, context: Context) -> list[Table]:
         header = ("class", *map(str, context.columns))
         note = ""

@@ -32,6 +32,7 @@ class Poisson(RateFamily):
     3.0
     """
 
+    phrase: ClassVar[str] = "Poisson counts, one rate in each class"
     domain: ClassVar[Domain] = "count"
     factorial: ClassVar[bool] = True
 

@@ -20,6 +20,7 @@ from deciban.families.loo.left_out_terms import LeftOut
 from deciban.families.natural import require_finite
 from deciban.families.priors import Background, DiscretePrior, Laplace, Virtual, log_frequencies
 from deciban.families.term_names import describe_shapes
+from deciban.plots.figures import counted
 from deciban.statistics.tokens import TermRows, Tokens
 from deciban.table import Table
 from deciban.types import BoolArray, FloatArray, IntArray, Labels
@@ -342,6 +343,9 @@ class Text(SmoothedFamily[Tokens, TextParams]):
         absent = weights[:, 0] if self._once else None
         table = weights[:, 1:] if self._once else weights
         return [formulas.Bag((), params.terms, self.cut, self._once, table.T, absent, owner=(0,))]
+
+    def describe_column(self, params: TextParams, column: int) -> str:
+        return f"{self.title}: a probability for each of {counted(len(params.terms), 'term')}, in each class"
 
     def describe(self, params: TextParams, context: Context) -> list[Table]:
         """For each class the terms with most evidence for it, weighted by their frequency."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,7 @@ class Uniform(Family[Extrema, UniformParams]):
     (0.0, 6.0)
     """
 
+    phrase: ClassVar[str] = "uniform between the extremes of each class"
     prior: Laplace | None = None
 
     def collect(self, values: NDArray[Any], labels: Labels, weights: FloatArray | None, classes: int) -> Extrema:

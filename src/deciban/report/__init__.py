@@ -69,7 +69,7 @@ class Report:
         with replacing(path) as file:
             file.write(text.encode("utf-8", "replace"))
 
-    # Charts of evidence; those of quality are methods of Evaluation
+    # charts of evidence; those of quality are methods of Evaluation
 
     def plot_evidence(self) -> Any:
         """Mean absolute evidence of features, descending, as an altair chart."""
@@ -93,10 +93,8 @@ class Report:
     def plot_terms(self, name: Any = None, pos_label: Any = None) -> Any:
         """The terms with most evidence for a class and against it; `name` is by default the first text feature."""
         figures = self._evidence()["terms"]
-        if name is None and figures:
-            name = figures[0]["name"]
-        name = None if name is None else str(name)
-        return charts.terms(_named(figures, "name", name, "text feature"), self._class(pos_label))
+        shown = str(name) if name is not None else figures[0]["name"] if figures else None
+        return charts.terms(_named(figures, "name", shown, "text feature"), self._class(pos_label))
 
     def plot_residuals(self) -> Any:
         """Observed against predicted, of a model of numbers, as an altair chart."""
@@ -125,7 +123,10 @@ class Report:
     def __str__(self) -> str:
         quality_figures, evidence_figures = self.figures["quality"], self.figures["evidence"]
         lines = [self.figures["title"], quality_figures["sentence"]]
-        lines += [f"  {metric['title']:<24} {_number(metric['value'])}" for metric in quality_figures["metrics"]]
+        for metric in quality_figures["metrics"]:
+            value = metric["value"]
+            shown = "–" if value is None else value if isinstance(value, str) else f"{value:.6g}"
+            lines.append(f"  {metric['title']:<24} {shown}")
         if evidence_figures and evidence_figures["ranking"]:
             lines.append("most evidence: " + ", ".join(part["name"] for part in evidence_figures["ranking"][:5]))
         lines += [f"note: {note}" for note in self.figures["head"]["notes"]]
@@ -144,10 +145,6 @@ def _named(figures: list[Figures], key: str, name: str | None, what: str) -> Fig
         listed = ", ".join(repr(figure[key]) for figure in figures[:20]) or "none"
         raise DecibanError(f"there is no chart of a {what} {name!r}: pass one of {listed}")
     return matching[0]
-
-
-def _number(value: Any) -> str:
-    return "–" if value is None else value if isinstance(value, str) else f"{value:.6g}"
 
 
 def report_of(
@@ -193,7 +190,7 @@ def report_of(
         notes.append(f"{captured.impossible} times a row was impossible under every class, and got the class prior")
     classes, class_counts = [], None
     if fitted.task == "classification":
-        counts = _class_counts(quality_figures)
+        counts = dict(zip(quality_figures["classes"], map(sum, quality_figures["confusion"]), strict=True))
         classes = numbered(np.asarray(fitted.classes_).tolist())
         class_counts = [counts.get(name, 0) for name in classes]
         notes += [LEARNED] if not learned and quality.seems_learned(fitted, counts) else []
@@ -214,9 +211,3 @@ def report_of(
             "scoring": scoring.scoring(fitted),
         }
     )
-
-
-def _class_counts(quality_figures: Figures) -> Figures:
-    """Σ w of the rows of each class."""
-    sums = [sum(row) for row in quality_figures["confusion"]]
-    return dict(zip(quality_figures["classes"], sums, strict=True))

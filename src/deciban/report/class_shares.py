@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deciban.plots.figures import Figures, table
 from deciban.report.axis_scales import bins_between, spread, widths
@@ -87,16 +88,16 @@ def _level_counts(view: ModelView, j: int, levels: Sequence[Level]) -> tuple[Flo
         index = {level: i for i, level in enumerate(statistic.levels[at])}
         known = [table[index[v]] if v in index else np.zeros(len(view.names)) for v in levels]
         return np.array(known).reshape(len(levels), -1), BY_MODEL
-    sample = view.data.sample
-    coded = sample.frame.coded([view.position(j)])
-    index = {level: i for i, level in enumerate(coded.levels[0])}
-    counts = np.zeros((len(levels), len(view.names)))
-    weights = weights_of(sample)
-    for i, level in enumerate(levels):
-        rows = coded.codes[:, 0] == (-1 if level is None else index.get(level, len(index)))
-        for k in range(len(view.names)):
-            counts[i, k] = weights[rows & (view.codes == k)].sum()
-    return counts, OF_ALL if view.regression else BY_ROWS
+    weights, classes = weights_of(view.data.sample), range(len(view.names))
+    counts = [[weights[rows & (view.codes == k)].sum() for k in classes] for rows in rows_with(view, j, levels)]
+    return np.array(counts).reshape(len(levels), -1), OF_ALL if view.regression else BY_ROWS
+
+
+def rows_with(view: ModelView, j: int, levels: Sequence[Level]) -> list[NDArray[np.bool_]]:
+    """For each level (n) which rows of the sample have it."""
+    coded = view.data.sample.frame.coded([view.position(j)])
+    index: dict[Level, int] = {level: i for i, level in enumerate(coded.levels[0])} | {None: -1}
+    return [coded.codes[:, 0] == index.get(level, len(index)) for level in levels]
 
 
 def _bin_counts(view: ModelView, j: int, scale: Figures | None) -> tuple[FloatArray, FloatArray, str]:

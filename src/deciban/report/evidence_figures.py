@@ -55,10 +55,9 @@ def evidence(model: FittedModel, data: ReportInput) -> Figures | None:
 def _ranked(view: ModelView, contributions: ContributionFigures) -> list[tuple[int, float]]:
     """Features by mean |decibans|, descending: `feature_importances_`, or over the report's own rows."""
     importances, means = view.model.importances_, contributions.means
+    values = {j: means[str(name)] for j, name in enumerate(view.schema.names) if str(name) in means}
     if importances is not None:
-        values = {j: float(value) for j, value in enumerate(importances)}
-    else:
-        values = {j: means[str(name)] for j, name in enumerate(view.schema.names) if str(name) in means}
+        values = dict(enumerate(importances.tolist()))
     return sorted(values.items(), key=lambda pair: -pair[1])
 
 
@@ -70,9 +69,6 @@ def _sentence(view: ModelView, contributions: ContributionFigures) -> str:
     against = "the other class" if len(view.names) == 2 else "the mean of the other classes"
     mean = f"Mean absolute decibans of each feature over {over}, for the true class against {against}"
     return f"{mean}; ten decibans are odds of ten to one."
-
-
-# Pairs ---------------------------------------------------------------------------------------------------------------
 
 
 def pairs(view: ModelView) -> list[Figures]:
@@ -144,9 +140,6 @@ def short_numbers(numbers: Sequence[float]) -> list[str]:
     return texts
 
 
-# Terms ---------------------------------------------------------------------------------------------------------------
-
-
 def terms(view: ModelView) -> list[Figures]:
     """The terms with most evidence for each class, of every block of documents: the evidence of one occurrence.
 
@@ -159,10 +152,9 @@ def terms(view: ModelView) -> list[Figures]:
         families[columns] = family
         if columns in merged:  # the presence of terms, beside their counts
             both, first, second = merged[columns][0].union(words)
-            total = np.zeros((len(nats), len(both)))
+            total, most = np.zeros((2, len(nats), len(both)))
             total[:, first] += merged[columns][1]
             total[:, second] += nats
-            most = np.zeros((len(nats), len(both)))
             most[:, first] = merged[columns][2]
             most[:, second] = np.maximum(most[:, second], counts)
             merged[columns] = both, total, most

@@ -16,12 +16,12 @@ from deciban.families import Binned
 from deciban.lazy import lazy
 from deciban.plots.figures import Figures, table
 from deciban.report.axis_scales import bins_between, bins_of_rows, scale_of, spread
-from deciban.report.class_shares import ENDS, Points, shares_by_model, shares_counted
+from deciban.report.class_shares import ENDS, Points, rows_with, shares_by_model, shares_counted
 from deciban.report.contribution_figures import ContributionFigures, explained
 from deciban.report.model_view import ModelView
 from deciban.report.report_input import weights_of
 from deciban.table import Table
-from deciban.types import FloatArray, Level, Levels
+from deciban.types import FloatArray, Level, level_of
 
 sp = lazy("scipy.sparse")
 
@@ -35,9 +35,8 @@ STEPS = (*ENDS, "class", "decibans", "low", "high", "rows")
 
 def charts(view: ModelView, contributions: ContributionFigures, columns: Sequence[int]) -> list[Figures]:
     """A chart of each feature: exact where its evidence is its own, otherwise means over rows."""
-    alone = [j for j in columns if j not in view.joint]
     fine = max(LEAST, min(GRID, POINTS // max(1, len(columns) * len(view.names))))
-    at = {j: points(view, j, fine) for j in alone}
+    at = {j: points(view, j, fine) for j in columns if j not in view.joint}
     at = {j: own for j, own in at.items() if own.values}
     scored = _scored(view, at)
     figures = []
@@ -89,20 +88,16 @@ def _curve(x: FloatArray, fine: int, *, integers: bool = False) -> Points:
 
 def _levels(view: ModelView, j: int) -> Points:
     """The most common levels, then others of the training rows; missing is a level where values are missing."""
-    sample = view.data.sample
-    weights = weights_of(sample)
-    known = view.levels.get(j, ())
+    sample, known = view.data.sample, view.levels.get(j, ())
     if isinstance(sample.frame, SparseFrame):
-        x = view.column(j)
-        distinct, index = np.unique(x, return_inverse=True)
-        codes = index.astype(np.int32)
-        levels: Levels = tuple(int(v) if float(v).is_integer() else float(v) for v in distinct.tolist())
+        distinct, index = np.unique(view.column(j), return_inverse=True)
+        codes, levels = index.astype(np.int32), tuple(map(level_of, distinct.tolist()))
     else:
         coded = sample.frame.coded([view.position(j)])
         codes, levels = coded.codes[:, 0], coded.levels[0]
     if view.schema.kinds[j] == "boolean":
         levels = tuple(bool(level) for level in levels)
-    counts = np.bincount(codes + 1, weights=weights, minlength=len(levels) + 1)
+    counts = np.bincount(codes + 1, weights=weights_of(sample), minlength=len(levels) + 1)
     rows: dict[Level, float] = {level: float(n) for level, n in zip(levels, counts[1:], strict=True) if n}
     if counts[0] or None in known:
         rows[None] = float(counts[0])
@@ -170,18 +165,13 @@ def _exact(view: ModelView, j: int, at: Points, decibans: FloatArray, nats: Floa
     evidence = table(STEPS if at.edges is not None else CURVE, rows)
     by_model = view.estimate is not None and nats.any()
     common = shares_by_model(view, at, nats) if by_model else shares_counted(view, j, at)
-    return _chart(view, j, at, evidence, common, exact=True)
+    return _chart(view, j, at, evidence, common)
 
 
-def _chart(
-    view: ModelView, j: int, at: Points, evidence: Figures, common: tuple[Figures, str], *, exact: bool
-) -> Figures:
-    about = {"name": str(view.schema.names[j]), "chart": at.chart, "exact": exact, "scale": at.scale}
+def _chart(view: ModelView, j: int, at: Points, evidence: Figures, common: tuple[Figures, str]) -> Figures:
+    about = {"name": str(view.schema.names[j]), "chart": at.chart, "exact": j not in view.joint, "scale": at.scale}
     density, title = common
     return {**about, "evidence": evidence, "density": density, "density_title": title}
-
-
-# Means over rows -----------------------------------------------------------------------------------------------------
 
 
 def _mean(view: ModelView, j: int, contributions: ContributionFigures) -> Figures:
@@ -189,9 +179,7 @@ def _mean(view: ModelView, j: int, contributions: ContributionFigures) -> Figure
     decibans, weights = contributions.columns[j], contributions.weights
     if view.is_categorical(j):
         at = _levels(view, j)
-        coded = view.data.sample.frame.coded([view.position(j)])
-        index = {level: i for i, level in enumerate(coded.levels[0])}
-        groups = [coded.codes[:, 0] == (-1 if v is None else index.get(v, len(index))) for v in at.values]
+        groups = rows_with(view, j, at.values)
         keys = [at.keys(i) for i in range(len(at.values))]
         if at.others[0]:
             groups.append(~np.any(groups, axis=0))
@@ -205,12 +193,13 @@ def _mean(view: ModelView, j: int, contributions: ContributionFigures) -> Figure
         at = Points("steps", edges[:-1].tolist(), np.zeros(count), edges=edges, scale=scale)
         bins = np.where(present, bins_between(edges, np.where(present, x, 0.0)), -1)
         groups, keys = [bins == i for i in range(count)], [at.keys(i) for i in range(count)]
-    rows = []
-    for k in view.shown:
-        for key, own in zip(keys, groups, strict=True):
-            rows.append((*key, view.names[k], *_spread(decibans[own, k], weights[own]), weights[own].sum()))
+    rows = [
+        (*key, view.names[k], *_spread(decibans[own, k], weights[own]), weights[own].sum())
+        for k in view.shown
+        for key, own in zip(keys, groups, strict=True)
+    ]
     fields = STEPS if at.edges is not None else CURVE
-    return _chart(view, j, at, table(fields, rows), shares_counted(view, j, at), exact=False)
+    return _chart(view, j, at, table(fields, rows), shares_counted(view, j, at))
 
 
 def _spread(values: FloatArray, weights: FloatArray) -> tuple[float | None, float | None, float | None]:

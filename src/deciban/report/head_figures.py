@@ -11,19 +11,6 @@ from deciban.data.batch import NUMERIC, Frame
 from deciban.data.temporal import written, written_time
 from deciban.evaluation.fitted_model import FittedModel
 from deciban.evidence.weighted_evidence import WeightedEvidence
-from deciban.families import (
-    Bernoulli,
-    Binned,
-    Categorical,
-    Exponential,
-    Gaussian,
-    Multinomial,
-    MultivariateGaussian,
-    Poisson,
-    Text,
-    Uniform,
-)
-from deciban.families.family import Family
 from deciban.generative.estimate import Estimate
 from deciban.generative.selection import FamilyComparison
 from deciban.lazy import issparse
@@ -38,15 +25,6 @@ MOST_COLUMNS = 1000  # that are all listed; of more, those with most evidence
 LISTED = 300
 MOST_TEXT = 200  # characters of a setting
 
-FAMILIES: dict[type[Family[Any, Any]], str] = {
-    Gaussian: "normal density in each class",
-    Bernoulli: "probability of true in each class",
-    Poisson: "Poisson counts, one rate in each class",
-    Exponential: "exponential density, one rate in each class",
-    Uniform: "uniform between the extremes of each class",
-    MultivariateGaussian: "jointly normal in each class, with the other features",
-    Multinomial: "counts, one share of all in each class",
-}
 TERMS = "terms of documents"
 BY_FAMILIES = "chosen by families="
 WHY = {
@@ -61,15 +39,11 @@ WHY = {
 
 
 def head(
-    model: FittedModel,
-    data: ReportInput,
-    evidence: Figures | None,
-    class_counts: list[float] | None,
-    notes: list[str],
+    model: FittedModel, data: ReportInput, evidence: Figures | None, class_counts: list[float] | None, notes: list[str]
 ) -> Figures:
     """The first part of a report: what was fitted to which features; `class_counts` are those of the report's rows."""
-    names, decibans = numbered(data.schema.names), _decibans(evidence)
-    columns = _columns(model, data, decibans)
+    names, ranking = numbered(data.schema.names), evidence["ranking"] if evidence else ()
+    columns = _columns(model, data, {row["name"]: row["value"] for row in ranking if row["what"] == "feature"})
     notes = [*_status(model), *notes]
     if len(columns) < len(names):
         notes.append(f"the {len(columns)} features with most evidence of {len(names):,} are listed")
@@ -135,13 +109,6 @@ def _status(model: FittedModel) -> list[str]:
     return [fit.status] if fit is not None and fit.status != "ok" else []
 
 
-def _decibans(evidence: Figures | None) -> dict[str, Any]:
-    return {row["name"]: row["value"] for row in evidence["ranking"] if row["what"] == "feature"} if evidence else {}
-
-
-# Features ------------------------------------------------------------------------------------------------------------
-
-
 def _columns(model: FittedModel, data: ReportInput, decibans: dict[str, Any]) -> list[Figures]:
     """Features in the order of the table."""
     names, kinds = numbered(data.schema.names), data.schema.kinds
@@ -168,25 +135,16 @@ def cells(frame: Frame, j: int, weights: FloatArray) -> Figures:
         x = np.asarray(x.toarray() if issparse(x) else x, np.float64)[:, 0]
         present = x[~np.isnan(x)]
         levels = len(np.unique(present)) if kind == "boolean" else None
-        low, high = (_end(kind, present.min()), _end(kind, present.max())) if len(present) else (None, None)
-        return {
-            "missing": rounded(float(weights[np.isnan(x)].sum()) / total),
-            "levels": levels,
-            "low": low,
-            "high": high,
-        }
-    if kind == "text":
-        missing, levels = ~frame.texts([j]).present, None
+        write: Any = {"date": written, "time": written_time}.get(kind, plain)  # dates and times as people write them
+        ends = [write(float(end)) for end in (present.min(), present.max())] if len(present) else [None, None]
+        missing = np.isnan(x)
+    elif kind == "text":
+        missing, levels, ends = ~frame.texts([j]).present, None, [None, None]
     else:
         codes = frame.coded([j]).codes[:, 0]
-        missing, levels = codes < 0, len(np.unique(codes[codes >= 0]))
-    return {"missing": rounded(weights[missing].sum() / total), "levels": levels, "low": None, "high": None}
-
-
-def _end(kind: str, value: Any) -> Any:
-    """The end of a range: a number, or a date or time as people write it."""
-    writers = {"date": written, "time": written_time}
-    return writers[kind](float(value)) if kind in writers else plain(value)
+        missing, levels, ends = codes < 0, len(np.unique(codes[codes >= 0])), [None, None]
+    share = rounded(float(weights[missing].sum()) / total)
+    return {"missing": share, "levels": levels, "low": ends[0], "high": ends[1]}
 
 
 Treatments = dict[int, tuple[str, str]]  # by feature: what is done with it, and why
@@ -217,21 +175,9 @@ def _generative(model: FittedModel, estimate: Estimate, data: ReportInput) -> Tr
                     treated[j] = (f"{treated[j][0]}; and whether it is missing", treated[j][1])
                 continue
             left_out = f"left out: {reasons.get(names[j], 'no evidence')}"
-            treatment = left_out if j in silent else _by_family(family, len(columns), params, i)
+            treatment = left_out if j in silent else family.describe_column(params, i)
             treated[j] = treatment, _why(names[j], kinds[j], comparisons.get(names[j]), model)
     return treated
-
-
-def _by_family(family: Family[Any, Any], width: int, params: Any, i: int) -> str:
-    if isinstance(family, Categorical):
-        return f"a probability for each of {counted(len(params.levels[i]), 'value')}, in each class"
-    if isinstance(family, Binned):
-        return f"{counted(len(params.cuts[i]) + 1, 'bin')} ({family.bins}), a probability for each in each class"
-    if isinstance(family, Text):
-        return f"{family.title}: a probability for each of {counted(len(params.terms), 'term')}, in each class"
-    if isinstance(family, MultivariateGaussian) and width == 1:
-        return FAMILIES[Gaussian]
-    return FAMILIES.get(type(family), f"{type(family).__name__} in each class")
 
 
 def _why(name: Any, kind: str, comparison: FamilyComparison | None, model: FittedModel) -> str:

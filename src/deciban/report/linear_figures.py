@@ -43,7 +43,8 @@ def linear(model: FittedModel, data: ReportInput) -> Figures | None:
     tables = []
     for k, title in enumerate(titles):
         columns = [estimates[k], *([np.full(len(names), np.nan)] * 4 if intervals is None else intervals[k])]
-        rows = [(names[i], *(_or_none(column[i]) for column in columns)) for i in listed.tolist()]
+        cells = np.column_stack(columns)[listed]
+        rows = [(names[i], *row) for i, row in zip(listed, np.where(np.isfinite(cells), cells, np.nan), strict=True)]
         tables.append({"title": title, "rows": table(FIELDS, rows)})
     link = "" if model.response_ is None else f"{model.response_.link} link"
     return {
@@ -56,15 +57,9 @@ def linear(model: FittedModel, data: ReportInput) -> Figures | None:
 
 
 def _path(fit: LinearFit) -> Figures | None:
-    """The iterations of the solver: (iteration, objective, gradient, step)."""
+    """The iterations of the solver, with all digits: objectives differ in the last."""
     fields = ["iteration", "objective", "gradient", "step"]
-    return (
-        None if fit.path is None else {"fields": fields, "rows": plain(fit.path.rows)}
-    )  # all digits: they differ last
-
-
-def _or_none(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+    return None if fit.path is None else {"fields": fields, "rows": plain(fit.path.rows)}
 
 
 def _titles(model: FittedModel, fit: LinearFit) -> list[str]:
@@ -101,8 +96,8 @@ def _intervals(fit: LinearFit, data: ReportInput) -> tuple[list[list[FloatArray]
     with np.errstate(divide="ignore", invalid="ignore"):
         p = 2.0 * special.ndtr(-np.abs(estimates / errors))
     text = f"95% Wald intervals, by the information in the {counted(data.rows, 'row')} of this report."
-    low, high = estimates - z * errors, estimates + z * errors
-    return [list(columns) for columns in zip(errors, low, high, p, strict=True)], text, []
+    columns = errors, estimates - z * errors, estimates + z * errors, p
+    return [list(row) for row in zip(*columns, strict=True)], text, []
 
 
 def _errors(fit: LinearFit, data: ReportInput) -> FloatArray:
@@ -125,9 +120,6 @@ def _errors(fit: LinearFit, data: ReportInput) -> FloatArray:
     errors: FloatArray = np.sqrt(np.maximum(variance, 0.0))
     errors[:, list(inference.undetermined)] = np.inf
     return errors
-
-
-# Boundaries ----------------------------------------------------------------------------------------------------------
 
 
 def boundary(model: FittedModel, data: ReportInput, seed: int, rows: int = 1) -> tuple[Figures | None, list[str]]:

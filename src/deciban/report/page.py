@@ -1,4 +1,4 @@
-"""The page: figures as one HTML file that asks for nothing from anywhere."""
+"""The page: figures as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from deciban.plots import linear_charts as linear
 from deciban.plots import quality_charts as quality
 from deciban.plots.colours import AGAINST, FOR, GREY, INK, MAGENTA
 
-# colours that the page gives by its style, so that light, dark and print are the same drawing
+# colours that the page's style sheet sets, so that one drawing serves light, dark and print
 STYLED = {FOR: "var(--for)", AGAINST: "var(--against)", INK: "var(--ink)", GREY: "var(--faint)"}
 STYLED |= {MAGENTA: "var(--twin)", "white": "var(--paper)"}
-# of the page, each of which may use those before it
+# scripts of the page, each of which may use those before it
 SCORING = ("cells", "formulas", "scoring")
 SCRIPTS = ("parts", "charts", "head", "quality", "threshold", "evidence", "form", "prediction", "linear", "page")
 
 
 def html(figures: dict[str, Any]) -> str:
-    """A whole page: figures, charts, style and scripts inside."""
+    """The page, with figures, charts, style and scripts."""
     require_libraries()
     parts = {
         "title": escaping.escape(figures["title"]),
@@ -37,12 +37,12 @@ def html(figures: dict[str, Any]) -> str:
         "charts": _json(_charts(figures)),
         "scripts": _script("\n".join(map(_asset, _scripts(figures)))),
     }
-    # in one go, so that no part is looked into
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _asset("page.html"))
+    # in one pass, so that nothing inside a part is replaced
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _asset("page.html"))
 
 
 def _scripts(figures: dict[str, Any]) -> list[str]:
-    """The tokenizer goes along with models that read text."""
+    """The scripts that a report needs: the tokenizer only for models that read text."""
     columns = (figures["scoring"] or {}).get("columns", ())
     reads_text = any(column["kind"] == "text" for column in columns)
     scoring = [*(["terms"] if reads_text else []), *(SCORING if columns else [])]
@@ -54,35 +54,35 @@ def _asset(name: str) -> str:
 
 
 def require_libraries() -> None:
-    """Before all the work of a report, not after it."""
+    """Raises an error if a library of the page is not installed, before the work of a report."""
     for module, package in (("altair", "altair"), ("vl_convert", "vl-convert-python")):
         try:
-            there = find_spec(module) is not None
-        except ValueError:  # it was taken out of sys.modules
-            there = False
-        if not there:
+            installed = find_spec(module) is not None
+        except ValueError:  # it was removed from sys.modules
+            installed = False
+        if not installed:
             raise DecibanError(f"a page needs {package}: pip install 'deciban[plot]'")
 
 
 @cache
 def _vega() -> str:
-    """Vega and Vega-Lite; made anew it takes seconds."""
+    """Vega and Vega-Lite, which take seconds to bundle."""
     bundle: str = import_module("vl_convert").javascript_bundle()
     return bundle
 
 
 def _json(value: Any) -> str:
-    r"""JSON that can stand in a script element, whatever names it holds.
+    r"""JSON that is safe inside a script element.
 
     >>> _json("</script>")
     '"\\u003c/script\\u003e"'
     """
     text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-    return re.sub("[<>&\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    return re.sub("[<>&\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _script(source: str) -> str:
-    r"""A script that its element cannot end before its end; in strings and regular expressions \x3c is <.
+    r"""A script that cannot end its element early; in strings and regular expressions \x3c is <.
 
     >>> _script('"</script>"')
     '"\\x3c/script>"'
@@ -93,14 +93,14 @@ def _script(source: str) -> str:
 def _charts(figures: dict[str, Any]) -> dict[str, Any]:
     """The charts without their data, by name."""
     unit = (figures["evidence"] or {}).get("unit", "decibans")
-    found = _templates(unit, (figures["linear"] or {}).get("unit", "coefficient"))
+    templates = _templates(unit, (figures["linear"] or {}).get("unit", "coefficient"))
     plane = figures["boundary"]
-    return found | ({"boundary": _template(boundary.boundary(plane, ""))} if plane else {})
+    return templates | ({"boundary": _template(boundary.boundary(plane, ""))} if plane else {})
 
 
 @cache
 def _templates(unit: str, coefficient: str) -> dict[str, Any]:
-    """Those that every report has; made anew they take a second."""
+    """The charts that every report has, which take a second to build."""
     charts = {
         "roc": quality.roc_lines([""], quality.threshold_point()),
         "precision_recall": quality.precision_lines([""], quality.threshold_point()),
@@ -120,12 +120,9 @@ def _templates(unit: str, coefficient: str) -> dict[str, Any]:
 
 
 def _template(chart: Any) -> Any:
-    return _styled(_bare(chart.to_dict()))
-
-
-def _bare(spec: dict[str, Any]) -> dict[str, Any]:
-    """Without data, which the page puts in, and without the looks of other papers."""
-    return {key: value for key, value in spec.items() if key not in {"datasets", "config", "title", "$schema"}}
+    """Without data, which the page fills in, and without altair's style."""
+    left_out = {"datasets", "config", "title", "$schema"}
+    return _styled({key: value for key, value in chart.to_dict().items() if key not in left_out})
 
 
 def _styled(value: Any) -> Any:
