@@ -506,7 +506,7 @@ def test_bad_classes_weights_and_settings():
     y, p = ["a", "b"], [0.25, 0.5]
     for labels, settings, message in [
         (y, {"classes": ["a", "a"]}, "names a class twice: 'a', 'a'"),
-        (y, {"classes": ["a", "b", "c"]}, "proba is for 2 classes, but classes has 3"),
+        (y, {"classes": ["a", "b", "c"]}, "proba has 2 columns, but classes has 3"),
         (["a", "a"], {}, "the labels are of 1"),
         (y, {"sample_weight": [1, -1]}, "sample_weight, row 1"),
         (["a", None], {}, "label, row 1: the label is missing"),

@@ -1,4 +1,4 @@
-"""Models judged on rows they have not seen. Any model will do, of this library or another."""
+"""Evaluation of models on rows they were not fitted to. Any model will do, of this library or another."""
 
 from deciban.evaluation.cross_validation import cross_validate, evaluate
 from deciban.evaluation.evaluation import Evaluation

@@ -28,7 +28,11 @@ def calibration_table(counts: ScoreCounts, bins: int, strategy: str) -> Table:
     """
     if not isinstance(bins, (int, np.integer)) or bins < 1:
         raise DecibanError(f"bins is {bins!r}: it must be a whole number, 1 or more")
-    edges = _edges(counts, int(bins), strategy)
+    edges = np.linspace(0.0, 1.0, int(bins) + 1)
+    if strategy not in ("uniform", "quantile"):
+        raise DecibanError(f'strategy is {strategy!r}: use "uniform" or "quantile"')
+    if strategy == "quantile":
+        edges = quantiles(counts, edges)
     ends = [0, *np.searchsorted(counts.values, edges[1:-1], side="right"), len(counts.values)]
     weights = counts.negative + counts.positive
     weighted = weights * counts.middle
@@ -47,14 +51,6 @@ def calibration_error(table: Table) -> float:
         return float("nan")
     predicted, observed, rows = np.array(table.rows).T
     return float((rows * np.abs(observed - predicted)).sum() / rows.sum())
-
-
-def _edges(counts: ScoreCounts, bins: int, strategy: str) -> FloatArray:
-    if strategy == "uniform":
-        return np.linspace(0.0, 1.0, bins + 1)
-    if strategy == "quantile":
-        return quantiles(counts, np.linspace(0.0, 1.0, bins + 1))
-    raise DecibanError(f'strategy is {strategy!r}: use "uniform" or "quantile"')
 
 
 def quantiles(counts: ScoreCounts, shares: FloatArray) -> FloatArray:

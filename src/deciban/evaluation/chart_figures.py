@@ -25,13 +25,14 @@ def roc_figures(evaluation: Evaluation, pos_label: Level = None) -> Figures:
     >>> roc_figures(evaluation)["heading"]
     'ROC of 1: AUC 0.750 (95% interval 0.057 to 1.000)'
     """
-    names, rocs, each = _rocs(evaluation, pos_label)
-    areas = [_area(roc, "" if each else "95% interval ") for roc in rocs]
-    curves = [
-        {"line": f"{name}: {area}", "roc": roc_line(roc)} for name, area, roc in zip(names, areas, rocs, strict=True)
+    curves, each = _rocs(evaluation, pos_label)
+    areas = [_area(roc, "" if each else "95% interval ") for roc in curves.values()]
+    lines = [
+        {"line": f"{name}: {area}", "roc": roc_line(roc)}
+        for (name, roc), area in zip(curves.items(), areas, strict=True)
     ]
-    heading = "ROC of each class against the others" if each else f"ROC of {names[0]}: AUC {areas[0]}"
-    return {"curves": curves, "heading": heading}
+    one = f"ROC of {next(iter(curves))}: AUC {areas[0]}"
+    return {"curves": lines, "heading": "ROC of each class against the others" if each else one}
 
 
 def precision_recall_figures(evaluation: Evaluation, pos_label: Level = None) -> Figures:
@@ -42,19 +43,15 @@ def precision_recall_figures(evaluation: Evaluation, pos_label: Level = None) ->
     >>> precision_recall_figures(evaluation)["heading"]
     'Precision and recall of 1: average precision 0.833'
     """
-    names, rocs, each = _rocs(evaluation, pos_label)
-    means = [_average_precision(roc) for roc in rocs]
-    curves = [
-        {
-            "line": f"{name}: {mean}",
-            "precision_recall": precision_line(roc),
-            "positives": roc.positives,
-            "negatives": roc.negatives,
-        }
-        for name, mean, roc in zip(names, means, rocs, strict=True)
+    curves, each = _rocs(evaluation, pos_label)
+    means = [_average_precision(roc) for roc in curves.values()]
+    lines = [
+        {"line": f"{name}: {mean}", "precision_recall": precision_line(roc)}
+        | {"positives": roc.positives, "negatives": roc.negatives}
+        for (name, roc), mean in zip(curves.items(), means, strict=True)
     ]
-    one = f"Precision and recall of {names[0]}: average precision {means[0]}"
-    return {"curves": curves, "heading": "Precision and recall of each class" if each else one}
+    one = f"Precision and recall of {next(iter(curves))}: average precision {means[0]}"
+    return {"curves": lines, "heading": "Precision and recall of each class" if each else one}
 
 
 def calibration_figures(evaluation: Evaluation, pos_label: Level = None, bins: int = 10) -> Figures:
@@ -92,13 +89,13 @@ def confusion_figures(evaluation: Evaluation) -> Figures:
     }
 
 
-def _rocs(evaluation: Evaluation, pos_label: Level) -> tuple[list[str], list[Roc], bool]:
-    """The names of the drawn classes, their curves, and whether that is each of three or more."""
+def _rocs(evaluation: Evaluation, pos_label: Level) -> tuple[dict[str, Roc], bool]:
+    """The curves of the drawn classes, and whether these are each of three or more."""
     _require_rows(evaluation)
     classes = evaluation.classes
     each = pos_label is None and len(classes) > 2
     drawn = classes if each else (classes[-1] if pos_label is None else level_of(pos_label),)
-    return numbered(drawn), [evaluation.roc(label) for label in drawn], each
+    return dict(zip(numbered(drawn), map(evaluation.roc, drawn), strict=True)), each
 
 
 def _area(roc: Roc, prefix: str) -> str:

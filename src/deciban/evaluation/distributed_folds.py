@@ -87,7 +87,8 @@ def evaluate_batch(model: Any, known: Levels, batch: Batch) -> Evaluation:
 def cross_validate_distributed(model: Any, rows: DistributedRows, cv: Any, seed: int) -> Evaluation:
     """Evaluate every row by a model of the other folds."""
     fold, count = _folds(rows, cv, seed)
-    held_out = [DistributedFold(rows, fold, f, others=False, hidden=_column(fold)) for f in range(count)]
+    column = fold.column if isinstance(fold, ByColumn) else None
+    held_out = [DistributedFold(rows, fold, f, others=False, hidden=column) for f in range(count)]
     training = [replace(part, others=True) for part in held_out]
     parts = _from_statistics(model, training[0], rows, fold, count)
     if parts is None:
@@ -116,10 +117,6 @@ def _folds(rows: DistributedRows, cv: Any, seed: int) -> tuple[ByKey | ByColumn,
     return ByKey(Schema.of(rows.frame), int(cv), seed), int(cv)
 
 
-def _column(fold: ByKey | ByColumn) -> str | None:
-    return fold.column if isinstance(fold, ByColumn) else None
-
-
 @dataclass(frozen=True)
 class _Names:
     """The values of a column."""
@@ -136,9 +133,6 @@ class _Names:
 
     def __add__(self, other: _Names) -> _Names:
         return _Names(self.names | other.names)
-
-
-# Folds that add up ---------------------------------------------------------------------------------------------------
 
 
 def _from_statistics(

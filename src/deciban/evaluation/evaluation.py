@@ -154,7 +154,7 @@ class Evaluation:
 
     @property
     def confusion(self) -> FloatArray:
-        """(K, K) Σ w: rows are true classes, columns the most probable ones, of equals the first."""
+        """(K, K) Σ w: rows are true classes, columns the most probable ones, the first if there are several."""
         return self._evidence.confusion.value.copy()
 
     @property
@@ -219,8 +219,7 @@ class Evaluation:
         k = self._class_position(pos_label)
         if isinstance(self._evidence, ScoredRows) or not self._evidence.scores.levels[k]:
             return 0.0
-        column = self._evidence.column(k)
-        negative, positive = column.table(0).value
+        negative, positive = self._evidence.column(k).table(0).value
         return share(float((negative * positive).sum()), 2 * float(negative.sum() * positive.sum()))
 
     @property
@@ -271,17 +270,13 @@ class Evaluation:
         return ScoreCounts.from_histogram(self._evidence.column(k))
 
     def _class_position(self, pos_label: Level) -> int:
-        listed = ", ".join(map(repr, self.classes))
+        listed = ", ".join(map(repr, self.classes)) or "none: no rows"
         if pos_label is None:
             if len(self.classes) != 2:
-                raise DecibanError(
-                    f"which class is the positive one? Pass pos_label=, one of {listed or 'none: no rows'}"
-                )
+                raise DecibanError(f"which class is the positive one? Pass pos_label=, one of {listed}")
             return 1
         if level_of(pos_label) not in self.classes:
-            raise DecibanError(
-                f"{pos_label!r} is not a class of this evaluation: pass one of {listed or 'none: no rows'}"
-            )
+            raise DecibanError(f"{pos_label!r} is not a class of this evaluation: pass one of {listed}")
         return self.classes.index(level_of(pos_label))
 
     # Tables and charts ------------------------------------------------------------------------------------------------

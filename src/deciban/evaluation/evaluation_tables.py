@@ -88,15 +88,13 @@ def _notes(evaluation: Evaluation) -> list[str]:
     elif len(evaluation.classes) > 2:
         notes.append("mean_auc is the mean over classes, each against all others; ece is for the largest probability")
     if evaluation.unknown:
-        notes.append(
-            f"{counted_word(evaluation.unknown, 'row')} of a class that the model does not know: its probability is 0"
-        )
+        rows = counted_word(evaluation.unknown, "row")
+        notes.append(f"{rows} of a class that the model does not know: its probability is 0")
     error = max((evaluation.auc_error(level) for level in evaluation.classes), default=0.0)
     if error > 0:
-        cap = evaluation.cap
-        wide = evaluation.widest
         notes.append(
-            f"more than {cap} distinct scores: their last bits were dropped, so auc is exact within {error:.2g}, and "
-            f"in calibration and average_precision scores less than {wide:.2g} apart may count as one"
+            f"more than {evaluation.cap} distinct scores: their last bits were dropped, so auc is exact within "
+            f"{error:.2g}, and in calibration and average_precision scores less than {evaluation.widest:.2g} apart may "
+            "count as one"
         )
     return notes

@@ -63,7 +63,7 @@ class AdditiveFit:
 
 @dataclass(frozen=True)
 class LinearFit:
-    """The coefficients of a linear model, and how they were found."""
+    """The coefficients of a linear model, and how they were fitted."""
 
     predictor: Predictor
     estimates: FloatArray  # (m, 1 + p) the intercept first
@@ -200,4 +200,4 @@ def require_fitted_model(model: Any) -> FittedModel:
     if isinstance(model, FittedModel):
         return model
     name = type(model).__name__
-    raise ForeignModelError(f"a {name} is a model of another library, which is known by its answers alone")
+    raise ForeignModelError(f"a {name} is a model of another library, of which only predictions are known")

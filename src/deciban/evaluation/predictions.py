@@ -12,6 +12,7 @@ from deciban import _kernels
 from deciban.data.class_index import ClassIndex
 from deciban.data.labels import Encoded, check_weights, encode_labels
 from deciban.errors import DecibanError
+from deciban.statistics.statistic import drop_zero_weights
 from deciban.types import FloatArray, Labels, Levels, level_of, sorted_levels
 
 TOLERANCE = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-4}  # of a row's sum from 1
@@ -27,7 +28,7 @@ class Predictions:
 
 
 def read_predictions(y: Any, proba: Any, classes: Any, sample_weight: Any) -> Predictions:
-    """Without the rows of weight 0.
+    """Predictions of rows with their labels; rows of weight 0 are left out.
 
     >>> read_predictions(["b", "a"], [[0.9, 0.1], [0.2, 0.8]], ["b", "a"], None).proba
     array([[0.1, 0.9],
@@ -41,10 +42,7 @@ def read_predictions(y: Any, proba: Any, classes: Any, sample_weight: Any) -> Pr
         classes = list(columns)  # a table that names them
     names = _names(classes, encoded, p.shape[1], n)
     weights = row_weights(sample_weight, n)
-    codes = encoded.codes
-    if weights is not None and not weights.all():
-        nonzero = weights != 0
-        codes, p, weights = codes[nonzero], p[nonzero], weights[nonzero]
+    p, codes, weights = drop_zero_weights(p, encoded.codes, weights)
     return _sorted(Encoded(codes, encoded.classes), names, p, weights)
 
 
@@ -84,7 +82,7 @@ def _names(classes: Any, encoded: Encoded, columns: int, rows: int) -> Levels:
 
 
 def row_weights(sample_weight: Any, rows: int) -> FloatArray | None:
-    """As for fit, except that all may be 0: then there are no rows."""
+    """Weights as for `fit`, except that all may be 0: then there are no rows."""
     if sample_weight is None or not rows:
         return None
     w = np.array(sample_weight, dtype=np.float64)

@@ -26,7 +26,7 @@ CLEAR = {True: 1, False: 0, -1: 0}  # labels that are positive or negative by th
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Roc:
-    """Sensitivity tp/P against false positive rate fp/N, as the threshold falls; a row is positive at score ≥ t.
+    """Sensitivity tp/P against false positive rate fp/N, as the threshold t falls; a row is positive at score ≥ t.
 
     Equal scores are one point, so ties are one diagonal segment. The first point is (0, 0), its threshold +inf, and no
     point is left out: `sklearn.metrics.roc_curve(..., drop_intermediate=False)`.
@@ -52,11 +52,9 @@ class Roc:
         member = _members(y, pos_label)
         x = _scores(scores, len(member))
         weights = row_weights(sample_weight, len(x))
-        if weights is not None and not weights.all():
-            nonzero = weights != 0
-            x, member, weights = x[nonzero], member[nonzero], weights[nonzero]
         if weights is not None:
-            return cls.from_counts(ScoreCounts.of(x, member, weights))
+            used = weights != 0
+            return cls.from_counts(ScoreCounts.of(x[used], member[used], weights[used]))
         values, negatives, positives = _kernels.merge_sorted(*sort_by_class(x, member))
         return cls(_led_by(np.inf, values), _at_or_above(positives), _at_or_above(negatives))
 
@@ -107,7 +105,7 @@ class Roc:
         """Var AUC = S₁₀/P + S₀₁/N (DeLong, DeLong and Clarke-Pearson 1988), weights counted as repeated rows.
 
         S₁₀ is the variance among positives of their share of negatives below, S₀₁ that among negatives of their share
-        of positives above. NaN where there are fewer than 2 positives or negatives.
+        of positives above. NaN for fewer than 2 positives or negatives.
         """
         return self._variance(1.0)
 
@@ -135,16 +133,16 @@ class Roc:
         return float(low), float(high)
 
     def at(self, threshold: float) -> Rates:
-        """The counts where rows with score ≥ threshold are called positive."""
+        """The counts where rows with score ≥ threshold are predicted positive."""
         i = len(self.thresholds) - 1 - int(np.searchsorted(self.thresholds[:0:-1], threshold))
         tp, fp = float(self.tp[i]), float(self.fp[i])
         return Rates(float(threshold), tp, fp, self.negatives - fp, self.positives - tp)
 
     @property
     def precision(self) -> FloatArray:
-        """tp / (tp + fp) at each threshold; 1 at the first, where no row is called positive."""
-        called = self.tp + self.fp
-        return np.divide(self.tp, called, out=np.ones_like(called), where=called > 0)
+        """tp / (tp + fp) at each threshold; 1 at the first, where no row is predicted positive."""
+        predicted = self.tp + self.fp
+        return np.divide(self.tp, predicted, out=np.ones_like(predicted), where=predicted > 0)
 
     @property
     def average_precision(self) -> float:
@@ -156,12 +154,10 @@ class Roc:
     @cached_property
     def precision_area(self) -> float:
         """The average precision; NaN, without a warning, where there is none."""
-        if not self.positives:
-            return float("nan")
-        return float(np.sum(np.diff(self.tp) * self.precision[1:])) / self.positives
+        return share(float(np.sum(np.diff(self.tp) * self.precision[1:])), self.positives)
 
     def precision_recall(self) -> Table:
-        """Precision and recall at each threshold, ascending; the last row, where no row is called positive, has none.
+        """Precision and recall at each threshold, ascending; the last, at which no row is positive, is None.
 
         >>> import deciban as db
         >>> db.Roc.of([0, 1, 1], [0.2, 0.6, 0.9]).precision_recall()
@@ -230,15 +226,11 @@ def _shares(part: FloatArray, whole: float) -> FloatArray:
     return part / whole if whole else np.full(len(part), np.nan)
 
 
-# Input ---------------------------------------------------------------------------------------------------------------
-
-
 def _members(y: Any, pos_label: Level) -> NDArray[np.bool_]:
     """Which rows are positive."""
     encoded = encode_labels(y)
     position = _position(encoded.classes, None if pos_label is None else level_of(pos_label))
-    members: NDArray[np.bool_] = encoded.codes == position
-    return members
+    return np.equal(encoded.codes, position)
 
 
 def _position(classes: Levels, pos_label: Level) -> int:

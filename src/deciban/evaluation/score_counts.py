@@ -55,7 +55,7 @@ class ScoreCounts:
 
 
 def sort_by_class(scores: Floats, member: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-    """The scores of the negatives and of the positives, each ascending, in two threads if they are many."""
+    """The scores of the negatives and of the positives, each ascending; in two threads if there are many."""
 
     def ascending(chosen: NDArray[np.bool_]) -> FloatArray:
         part = scores[chosen]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -21,6 +22,7 @@ from deciban.types import FloatArray, Index, Labels
 
 CAP = 1 << 22  # rows kept as they are, and distinct scores that are counted exactly
 EPS = float(np.finfo(np.float64).eps)  # probabilities are clipped to [EPS, 1 − EPS] in the log-loss
+SUMS = ("confusion", "loss", "squares", "known")  # fields of ScoreSums
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +63,7 @@ class ScoredRows:
         weights = None
         if any(part.weights is not None for part in parts):
             weights = np.concatenate([np.ones(len(p)) if p.weights is None else p.weights for p in parts])
-        known = parts[0].known
-        for part in parts[1:]:
-            known = known + part.known
+        known = sum((part.known for part in parts[1:]), parts[0].known)
         codes, proba = np.concatenate([p.codes for p in parts]), np.concatenate([p.proba for p in parts])
         return cls(codes, proba, weights, known, min(p.cap for p in parts))
 
@@ -166,10 +166,10 @@ class ScoreSums:
     def __add__(self, other: Self) -> Self:
         cap = min(self.cap, other.cap)
         a, b = self._capped(cap), other._capped(cap)
-        return type(self)(*(x + y for x, y in zip(a._fields(), b._fields(), strict=True)))
+        return type(self)(*map(operator.add, a._fields(), b._fields()))
 
     def __sub__(self, other: Self) -> Self:
-        rest = type(self)(*(x - y for x, y in zip(self._fields(), other._fields(), strict=True)))
+        rest = type(self)(*map(operator.sub, self._fields(), other._fields()))
         require_not_negative(rest.confusion, rest.known, rest.loss, rest.squares)
         empty = ~rest.confusion.value.any(axis=1)
         if rest.loss.value[empty].any() or rest.squares.value[empty].any():
@@ -177,7 +177,7 @@ class ScoreSums:
         return rest
 
     def _fields(self) -> tuple[Any, ...]:
-        return self.confusion, self.loss, self.squares, self.known, self.scores, self.confidence
+        return tuple(getattr(self, field.name) for field in fields(self))
 
     def _capped(self, cap: int) -> Self:
         scores, confidence = (replace(h, cap=cap) for h in (self.scores, self.confidence))
@@ -216,8 +216,7 @@ class ScoreSums:
         return Histogram(self.cap, np.zeros(1, np.int64), (keys_of(np.zeros(1)),), (counts,))
 
     def to_arrays(self) -> Arrays:
-        sums = {"confusion": self.confusion, "loss": self.loss, "squares": self.squares, "known": self.known}
-        arrays: Arrays = {name: s.words for name, s in sums.items()}
+        arrays: Arrays = {name: getattr(self, name).words for name in SUMS}
         for name, histogram in (("scores", self.scores), ("confidence", self.confidence)):
             arrays |= {f"{name}.{key}": array for key, array in histogram.to_arrays().items()}
         return arrays
@@ -228,14 +227,8 @@ class ScoreSums:
             start = f"{name}."
             return Histogram.from_arrays({k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)})
 
-        def exact(name: str) -> Sum:
-            return Sum(np.asarray(arrays[name], np.float64))
-
-        sums = exact("confusion"), exact("loss"), exact("squares"), exact("known")
-        return cls(*sums, histogram("scores"), histogram("confidence"))
-
-
-# Sums ----------------------------------------------------------------------------------------------------------------
+        parts: dict[str, Any] = {name: Sum(np.asarray(arrays[name], np.float64)) for name in SUMS}
+        return cls(**parts, scores=histogram("scores"), confidence=histogram("confidence"))
 
 
 def _tally(positions: Labels, size: int, codes: Labels, classes: int, weights: FloatArray | None) -> Sum:
