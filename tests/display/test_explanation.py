@@ -164,7 +164,7 @@ def test_a_row_impossible_under_both_classes_is_never_nan():
 def test_one_class_alone_needs_no_evidence():
     explanation = db.NaiveBayes().fit([[1.0], [2.0]], ["only", "only"]).explain([[1.0]])
     assert explanation.log_odds().tolist() == [0.0]
-    assert explanation.text() == "row 0: only, the only class there is"
+    assert explanation.text() == "row 0: only, the only class"
 
 
 def test_html_bars_lie_on_the_side_of_their_sign(evade):

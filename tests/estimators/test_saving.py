@@ -498,7 +498,7 @@ def unsavable():
     yield "longdouble", db.NaiveBayes(smoothing=np.longdouble(1.0)).fit(NUMBERS, LABELS)
     itself: dict[Any, Any] = {}
     itself["itself"] = itself
-    yield "hold themselves", db.NaiveBayes().fit(NUMBERS, LABELS).set_params(families=itself)
+    yield "contain themselves", db.NaiveBayes().fit(NUMBERS, LABELS).set_params(families=itself)
     yield "smoothing", db.NaiveBayes().fit(NUMBERS, LABELS).set_params(smoothing="much")
 
 
@@ -824,7 +824,7 @@ def test_weights_of_impossible_rows_are_refused(tmp_path):
     for rows in ("nan", "inf", "-1.0"):
         changed = put(tree, "state._weights_rows", {"is": "float", "text": rows})
         refused(tmp_path / "m.deciban", changed, arrays, "weights were fitted with")
-    refused(tmp_path / "m.deciban", put(tree, "state._weights_rows", "many"), arrays, "not what belongs there")
+    refused(tmp_path / "m.deciban", put(tree, "state._weights_rows", "many"), arrays, "which is not the declared type")
 
 
 def test_weights_of_a_file_that_does_not_say_their_rows_have_those_they_were_fitted_on(tmp_path):
@@ -933,7 +933,7 @@ def test_objects_that_are_not_all_there_are_refused(tmp_path):
 
 def test_lengths_of_other_tuples_are_refused():
     for sizes in ([-2, 4], [1 << 62, 1 << 62], [3], [1, 1, 1], []):
-        with pytest.raises(db.DecibanError, match="lengths of another number"):
+        with pytest.raises(db.DecibanError, match="not the sum of its lengths"):
             decode({"is": "tuples", "items": [1, 2]}, "x", {"x.sizes": np.array(sizes, np.int64)})
 
 

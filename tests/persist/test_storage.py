@@ -255,7 +255,7 @@ def bomb(size, shape, dtype="float64", narrow="u1", padding=0):
 
 
 BOMBS = {
-    "far more than the file": (bomb(1 << 28, [1 << 28]), "too much"),
+    "far more than the file": (bomb(1 << 28, [1 << 28]), "too large"),
     "more than it says": (bomb(1 << 28, [1 << 10], padding=1 << 10), "not those of 1024 numbers"),
     "less than it says": (bomb(1000, [1 << 10], padding=1 << 10), "not those of 1024 numbers"),
     "nothing, very often": (bomb(0, [0, 1 << 62]), "holds something"),

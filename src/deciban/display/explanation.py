@@ -22,67 +22,67 @@ from deciban.types import FloatArray, Level, Levels
 
 html = lazy("html")
 
-MOST_ROWS, MOST_PARTS = 5, 15  # that are printed; the arrays hold all
-MOST_CHARACTERS = 30  # of a value that is printed
-WHOLE = 1e15  # below, a whole number is printed with all its digits
+MOST_ROWS, MOST_PARTS = 5, 15  # printed; the arrays hold all
+MOST_CHARACTERS = 30  # of a printed value
+WHOLE = 1e15  # whole numbers below are printed with all digits
 
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
     """10·log₁₀ [p(c|x) / p(c'|x)] = prior + Σ_features 10·log₁₀ [p(x_j|c) / p(x_j|c')], in decibans.
 
-    Ten decibans are odds of ten to one; one is about the least that a person notices. Each row is explained for one
-    class against another: by default the one predicted against the runner-up. `names` says what the lines are,
-    `features` which features each is of, `values` what the rows hold there, `decibans()` what they add.
+    Ten decibans are odds of ten to one; one is about the least difference that a person notices. Each row is explained
+    for one class against another: by default the predicted class against the runner-up. Lines are the prior and the
+    features, pairs of features or terms: `names`, the `features` of each line, their `values` in each row, and the
+    evidence, `decibans()`.
     """
 
     classes: Levels
     parts: tuple[Line, ...]  # the prior, then the features; terms of documents come last
     nats: FloatArray  # (n, parts, K) log p(c), then log p(x_j | c)
     schema: Schema | None = None
-    rows: Frame | None = None  # what was explained
+    rows: Frame | None = None  # the rows that are explained
 
     @classmethod
-    def of(cls, classes: Levels, found: Contributions, schema: Schema, rows: Frame) -> Explanation:
-        """From what a model says of rows, and how it reads their columns."""
+    def of(cls, classes: Levels, contributions: Contributions, schema: Schema, rows: Frame) -> Explanation:
+        """From the contributions to the scores of rows."""
         if isinstance(rows, MatrixFrame):  # the array may change before its values are shown
             rows = MatrixFrame(rows.x.copy())
-        return cls(classes, found.lines, found.nats, schema, rows)
+        return cls(classes, contributions.lines, contributions.nats, schema, rows)
 
     def __len__(self) -> int:
         return len(self.nats)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What each line is: "prior", then the features; pairs of features, or terms."""
+        """The name of each line: "prior", then the features, pairs of features, or terms."""
         return tuple(line.name for line in self.parts)
 
     @property
     def features(self) -> tuple[Levels, ...]:
-        """The features that each line is of: one, or two for a pair; none for the prior and the intercept."""
+        """The features of each line: one, or two for a pair; none for the prior and the intercept."""
         names = () if self.schema is None else self.schema.names
         return tuple(tuple(names[j] for j in line.columns) for line in self.parts)
 
     @cached_property
     def values(self) -> NDArray[np.object_]:
-        """(n, parts) what each row holds in the features of a line, as Python objects.
+        """(n, parts) the value of each line's features in each row, as Python objects.
 
-        None for a missing value, and where a line has no feature; a tuple for a pair; for a term of a document how
-        often it is there.
+        None for a missing value, and for a line without features; a tuple for a pair; the count of a term.
         """
-        found = np.full(self.nats.shape[:2], None, dtype=object)
+        values = np.full(self.nats.shape[:2], None, dtype=object)
         for i, line in enumerate(self.parts):
             if line.times is not None:
-                found[:, i] = line.times.tolist()
+                values[:, i] = line.times.tolist()
             elif line.columns and not line.last and self.rows is not None:
-                cells = [self.rows.cells(self._places[j]) for j in line.columns]
-                held = cells[0] if len(cells) == 1 else list(zip(*cells, strict=True))
-                found[:, i] = np.fromiter(held, dtype=object, count=len(self))
-        return found
+                cells = [self.rows.cells(self._positions[j]) for j in line.columns]
+                own = cells[0] if len(cells) == 1 else list(zip(*cells, strict=True))
+                values[:, i] = np.fromiter(own, dtype=object, count=len(self))
+        return values
 
     @cached_property
-    def _places(self) -> list[int]:
-        """Where each column of the model stands in the rows."""
+    def _positions(self) -> list[int]:
+        """The position of each feature among the columns of the rows."""
         return [] if self.schema is None or self.rows is None else self.schema.positions(self.rows)
 
     @property
@@ -92,17 +92,15 @@ class Explanation:
         return total
 
     def sides(self, pos_label: Level = None, against: Level = None) -> tuple[FloatArray, FloatArray]:
-        """(n) the class explained, and the one it is compared with, as places in classes."""
+        """(n) the index of the class that is explained, and of the one it is compared with."""
         joint = self.joint
-        rows = np.arange(len(joint))
-        chosen = joint.argmax(axis=1) if pos_label is None else np.full(len(joint), self._place(pos_label))
+        chosen = joint.argmax(axis=1) if pos_label is None else np.full(len(joint), self._position(pos_label))
         if against is not None:
-            return chosen, np.full(len(joint), self._place(against))
-        others = joint.copy()
-        others[rows, chosen] = -np.inf
-        best = others.argmax(axis=1)
-        same = best == chosen  # every other class is impossible
-        return chosen, np.where(same, (chosen + 1) % len(self.classes), best)
+            return chosen, np.full(len(joint), self._position(against))
+        joint[np.arange(len(joint)), chosen] = -np.inf
+        runner_up = joint.argmax(axis=1)
+        same = runner_up == chosen  # every other class is impossible
+        return chosen, np.where(same, (chosen + 1) % len(self.classes), runner_up)
 
     def decibans(self, pos_label: Level = None, against: Level = None) -> FloatArray:
         """(n, parts) evidence for `pos_label` against `against`; a row sums to its log-odds."""
@@ -116,7 +114,7 @@ class Explanation:
         return result
 
     def log_odds(self, pos_label: Level = None, against: Level = None) -> FloatArray:
-        """(n) the sum, in decibans; for a row impossible under both classes, the prior alone."""
+        """(n) the sum, in decibans; for a row that is impossible under both classes, the prior alone."""
         chosen, other = self.sides(pos_label, against)
         rows, joint = np.arange(len(self.nats)), self.joint
         impossible = np.isneginf(joint[rows, chosen]) & np.isneginf(joint[rows, other])
@@ -130,7 +128,7 @@ class Explanation:
     ) -> list[tuple[str, float]]:
         """One row as labels ("age = 39") and decibans: the prior, the strongest parts, the sum of the others, log-odds.
 
-        Terms that the row does not have are left out; what belongs to no feature or term by itself stands at the end.
+        Terms that the row does not have are left out; parts of no single feature or term come last.
         """
         if not -len(self) <= row < len(self):
             raise DecibanError(f"there is no row {row}; there are {len(self)}, counted from 0")
@@ -146,7 +144,7 @@ class Explanation:
         return [*result, ("log-odds", float(self.log_odds(pos_label, against)[row]))]
 
     def listed(self, row: int = 0) -> Iterator[int]:
-        """The lines of a row, as places in `names`: all, except terms that it does not have."""
+        """The lines of a row, as positions in `names`: all, except terms that it does not have."""
         return (i for i, line in enumerate(self.parts) if line.times is None or line.times[row])
 
     def label(self, part: int, row: int = 0) -> str:
@@ -158,7 +156,7 @@ class Explanation:
             return line.name
         positional = self.schema is not None and self.schema.positional
         names = [line.name] if len(line.columns) == 1 else list(map(str, self.features[part]))
-        cells = [self.rows.cell(row, self._places[j]) for j in line.columns]
+        cells = [self.rows.cell(row, self._positions[j]) for j in line.columns]
         shown = ["is missing" if cell is None or cell != cell else f"= {short(cell)}" for cell in cells]
         column = "column " if positional else ""
         return ", ".join(f"{column}{name} {value}" for name, value in zip(names, shown, strict=True))
@@ -166,8 +164,8 @@ class Explanation:
     def to_frame(self, pos_label: Level = None, against: Level = None) -> Any:
         """All rows as one tidy table: row, feature, value, decibans, class, against.
 
-        A pyarrow.Table, as `Table.to_frame`: `.to_pandas()` makes it pandas; polars, duckdb and altair read it as it
-        is. The decibans of a row sum to its log-odds. Values that are of several types become text.
+        A pyarrow.Table: `.to_pandas()` makes it a pandas DataFrame; polars, duckdb and altair read it as it is. The
+        decibans of a row sum to its log-odds. Values of several types become text.
         """
         chosen, other = self.sides(pos_label, against)
         decibans, values = self.decibans(pos_label, against), self.values
@@ -180,13 +178,13 @@ class Explanation:
         return Table("explanation", header, tuple(rows)).to_frame()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Arrow's way to hand over a table, which other libraries look for."""
+        """The Arrow PyCapsule interface, by which other libraries read the table."""
         return self.to_frame().__arrow_c_stream__(requested_schema)
 
     def text(self, row: int = 0, pos_label: Level = None, against: Level = None) -> str:
-        """One row as lines: the strongest evidence first, a bar for each."""
+        """One row as text: a line with a bar for each part, the strongest evidence first."""
         if len(self.classes) == 1:
-            return f"row {row}: {self.classes[0]}, the only class there is"
+            return f"row {row}: {self.classes[0]}, the only class"
         lines = self.lines(row, pos_label, against)
         scale = _scale(lines)
         wide = max(len(name) for name, _ in lines)
@@ -207,7 +205,7 @@ class Explanation:
         from deciban.plots.evidence_charts import waterfall
 
         if len(self.classes) == 1:
-            raise DecibanError(f"there is nothing to draw: {self.classes[0]!r} is the only class there is")
+            raise DecibanError(f"there is nothing to draw: {self.classes[0]!r} is the only class")
         lines = self.lines(row, pos_label, against)
         return waterfall(lines, f"{self._title(row, pos_label, against)}: {odds(lines[-1][1])}")
 
@@ -216,21 +214,20 @@ class Explanation:
         return f"row {row}: {chosen} against {other}, in decibans"
 
     def __str__(self) -> str:
-        shown = [self.text(i) for i in range(min(len(self), MOST_ROWS))]
-        if len(self) > MOST_ROWS:
-            shown.append(f"… and {len(self) - MOST_ROWS} more rows: text(row) shows one")
-        return "\n\n".join(shown)
+        return "\n\n".join([*(self.text(i) for i in range(min(len(self), MOST_ROWS))), *self._more_rows()])
+
+    def _more_rows(self) -> list[str]:
+        more = len(self) - MOST_ROWS
+        return [f"… and {more} more rows: text(row) shows one"] if more > 0 else []
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """For each row that is printed a table, with a bar for each part: right of the middle for the class."""
+        """A table for each printed row, with a bar for each part: to the right for the class."""
         if len(self.classes) == 1:
             return f"<pre>{html.escape(str(self))}</pre>"
-        shown = [self._html_table(i) for i in range(min(len(self), MOST_ROWS))]
-        if len(self) > MOST_ROWS:
-            shown.append(f"<p>… and {len(self) - MOST_ROWS} more rows: text(row) shows one</p>")
-        return "\n".join(shown)
+        tables = (self._html_table(i) for i in range(min(len(self), MOST_ROWS)))
+        return "\n".join([*tables, *(f"<p>{text}</p>" for text in self._more_rows())])
 
     def _html_table(self, row: int) -> str:
         lines = self.lines(row)
@@ -241,14 +238,13 @@ class Explanation:
             f'<td style="text-align:left;min-width:14em">{end}</td></tr>'
             for (name, value), end in zip(lines, ends, strict=True)
         ]
-        return "\n".join(
-            ["<table>", html_caption(self._title(row, None, None)), "<tbody>", *body, "</tbody>", "</table>"]
-        )
+        caption = html_caption(self._title(row, None, None))
+        return "\n".join(["<table>", caption, "<tbody>", *body, "</tbody>", "</table>"])
 
-    def _class(self, place: Any) -> Level:
-        return self.classes[int(place)]
+    def _class(self, position: Any) -> Level:
+        return self.classes[int(position)]
 
-    def _place(self, label: Level) -> int:
+    def _position(self, label: Level) -> int:
         if label not in self.classes:
             raise DecibanError(f"no class {label!r}; there are {list(self.classes)}")
         return self.classes.index(label)
@@ -260,7 +256,7 @@ def require_by(by: Any) -> None:
 
 
 def short(value: Any) -> str:
-    """A value as a line shows it: numbers with six digits at most, text on one line and cut.
+    """A value as it is printed: numbers with six digits at most, text on one line and cut.
 
     >>> short(39.0), short(1234567.0), short(0.1234567), short("a story\\nof more than thirty characters"), short("")
     ('39', '1234567', '0.123457', 'a story of more than thirty c…', "''")
@@ -279,7 +275,7 @@ def _plain(value: Any) -> Any:
 
 
 def _sum(values: FloatArray) -> float:
-    """What excludes both classes is no evidence between them."""
+    """The sum; 0 if values exclude both classes, which is no evidence between them."""
     infinite = values[np.isinf(values)]
     return 0.0 if len(set(infinite.tolist())) == 2 else float(values.sum())
 
@@ -299,7 +295,7 @@ def odds(decibans: float) -> str:
 
 
 def _scale(lines: list[tuple[str, float]]) -> float:
-    """The longest bar: of all lines but the last, which is their sum."""
+    """The longest bar, among all lines except the last, which is their sum."""
     return max([1.0, *(abs(value) for _, value in lines[:-1] if np.isfinite(value))])
 
 
@@ -308,7 +304,7 @@ def _share(value: float, scale: float) -> float:
 
 
 def _html_bar(value: float, scale: float) -> str:
-    """Half of the width is for each side."""
+    """A bar from the middle, to the right if positive."""
     width = 50.0 * _share(value, scale)
     colour, left = (FOR, 50.0) if value >= 0 else (AGAINST, 50.0 - width)
     style = f"height:0.8em;width:{width:.1f}%;margin-left:{left:.1f}%;background:{colour}"

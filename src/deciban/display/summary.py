@@ -7,33 +7,31 @@ from dataclasses import dataclass
 
 from deciban.table import Table
 
-MOST_TABLES = 60  # that are printed; the summary holds all
+MOST_TABLES = 60  # printed; the summary holds all
 
 
 @dataclass(frozen=True, repr=False)
 class Summary:
-    """What was learned: `tables` holds every number, printing shortens long ones."""
+    """What a model has learned. `tables` hold all numbers; printing shortens long tables."""
 
     title: str
     tables: tuple[Table, ...]
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        parts = [self.title]
-        parts += [str(table) for table in self.tables[:MOST_TABLES]]
-        if len(self.tables) > MOST_TABLES:
-            parts.append(f"… and {len(self.tables) - MOST_TABLES} more tables, in summary().tables")
-        parts += [f"note: {note}" for note in self.notes]
-        return "\n\n".join(parts)
+        parts = [self.title, *map(str, self.tables[:MOST_TABLES]), *self._more_tables()]
+        return "\n\n".join([*parts, *(f"note: {note}" for note in self.notes)])
+
+    def _more_tables(self) -> list[str]:
+        more = len(self.tables) - MOST_TABLES
+        return [f"… and {more} more tables, in summary().tables"] if more > 0 else []
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         parts = [f"<p><b>{html.escape(self.title)}</b></p>"]
         parts += [table._repr_html_() for table in self.tables[:MOST_TABLES]]
-        if len(self.tables) > MOST_TABLES:
-            parts.append(f"<p>… and {len(self.tables) - MOST_TABLES} more tables, in summary().tables</p>")
-        return "\n".join([*parts, *(f"<p>{html.escape(note)}</p>" for note in self.notes)])
+        return "\n".join([*parts, *(f"<p>{html.escape(text)}</p>" for text in (*self._more_tables(), *self.notes))])
 
 
 def counted_word(n: float, word: str) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any, ClassVar
 
-from deciban.persist.codec import Codec, StoredModel, at
+from deciban.persist.codec import Codec, StoredModel
 from deciban.persist.estimator_state import Types
 from deciban.persist.model_file import read_model, write_model
 from deciban.persist.registry import HOMES, class_at, named
 from deciban.persist.storage import FilePath
-from deciban.persist.validation import hints_of
+from deciban.persist.validation import error_at, hints_of
 
 
 class Savable:
@@ -99,7 +99,7 @@ class EstimatorCodec(Codec):
         model: Any = self.kinds[stored.kind](**stored.params)
         if stored.state:
             vars(model).update(stored.state)
-            with at(path):
+            with error_at(path):
                 model._restored()
         return model
 

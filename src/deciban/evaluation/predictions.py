@@ -75,9 +75,7 @@ def _names(classes: Any, encoded: Encoded, columns: int, rows: int) -> Levels:
     if len(set(names)) != len(names):
         raise DecibanError(f"classes names a class twice: {', '.join(map(repr, names))}")
     if len(names) != columns and rows:
-        raise DecibanError(
-            f"proba is for {columns} classes, but classes has {len(names)}: pass the class of each column"
-        )
+        raise DecibanError(f"proba has {columns} columns, but classes has {len(names)}: pass the class of each column")
     return names
 
 

@@ -1,18 +1,17 @@
 """A codec: values as a tree of JSON values and named arrays, and back.
 
 A tree holds None, booleans, numbers, text, and lists, which are tuples. All else is an object with the key "is": the
-name of a class of this package, with its fields; or one of a few other kinds of values. An array is in the file under
-its path in the tree, so each is there once and is used once. A name that is not in the registry is
-refused: nothing is imported, looked up or called by a name that a file gives.
+name of a class of this package, with its fields; or one of a few other kinds of values. An array is stored under its
+path in the tree, so it is used once. A name that is not in the registry is refused: nothing is imported, looked up or
+called by a name that a file gives.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import MISSING, Field, fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING
 from functools import cached_property
 from itertools import islice
 from math import isfinite, prod
@@ -27,11 +26,11 @@ from deciban.errors import DecibanError
 from deciban.persist.estimator_state import DECLARATIONS, RENAMED, Types
 from deciban.persist.packing import Arrays
 from deciban.persist.registry import HOMES, Home, class_at
-from deciban.persist.validation import fits, hints_of
+from deciban.persist.validation import describe, error_at, fields_of, hints_of, require_typed
 
 PLAIN = frozenset({NoneType, bool, int, float, str})  # of JSON
-MANY = 64  # items: from here on a tuple of items that are alike is stored in a few arrays, and not one by one
-MOST_ITEMS = 1 << 20  # arrays or objects that are stored so
+MANY = 64  # items: from here on a tuple of items of one type is stored in a few arrays, and not one by one
+MOST_ITEMS = 1 << 20  # arrays or objects that are stored in this way
 NUMERIC = frozenset(np.dtype(code).name for code in "?bhilqBHILQefd")  # what safetensors and numpy both have
 DTYPE = r"[<>|][biufUSO]\d{0,9}"
 
@@ -86,12 +85,12 @@ class Codec:
             return value
         if kind is float:
             return value if isfinite(value) else {"is": "float", "text": repr(value)}
-        estimator = self.to_stored(value)
-        if estimator is not None:
-            name, *parts = estimator
-            return {"is": name} | {
+        stored = self.to_stored(value)
+        if stored is not None:
+            parts = {"params": stored.params, "state": stored.state}
+            return {"is": stored.kind} | {
                 part: {key: self.encode(item, f"{path}.{part}.{key}", arrays) for key, item in held.items()}
-                for part, held in zip(("params", "state"), parts, strict=True)
+                for part, held in parts.items()
             }
         for types, encoded in ENCODERS:
             if isinstance(value, types):
@@ -158,11 +157,8 @@ class Codec:
         if not fields_of(kind) or {type(item) for item in value} != {kind}:
             return None
         held = {f.name: tuple(getattr(item, f.name) for item in value) for f in fields_of(kind)}
-        return {
-            "is": "objects",
-            "of": name,
-            "fields": {key: self._tuple(items, f"{path}.{key}", arrays) for key, items in held.items()},
-        }
+        columns = {key: self._tuple(items, f"{path}.{key}", arrays) for key, items in held.items()}
+        return {"is": "objects", "of": name, "fields": columns}
 
     def _list(self, value: list[Any], path: str, arrays: Arrays) -> Any:
         return {"is": "list", "items": self._tuple(tuple(value), path, arrays)}
@@ -182,7 +178,7 @@ class Codec:
         return {"is": "scalar", "dtype": kind, "value": self.encode(value.item(), path, arrays)}
 
     def _dtype(self, value: np.dtype[Any], path: str, arrays: Arrays) -> Any:
-        # of labels; no more is made of the rarer types (numpy's StringDType) than of object
+        # of labels; rarer types (numpy's StringDType) become object
         return {"is": "dtype", "name": value.str if re.fullmatch(DTYPE, value.str) else "|O"}
 
     def _array(self, value: NDArray[Any], path: str, arrays: Arrays) -> Any:
@@ -234,7 +230,7 @@ class Codec:
         if lacking:
             raise DecibanError(f"{path} lacks {', '.join(sorted(lacking))}")
         if hasattr(kind, "check_fields"):
-            with at(path):
+            with error_at(path):
                 kind.check_fields(SimpleNamespace(**{**defaults, **values}))
         return kind(**values)
 
@@ -253,7 +249,7 @@ class Codec:
         return self.from_stored(StoredModel(name, params, state), path)
 
     def _items(self, tree: Any, path: str, arrays: Arrays) -> tuple[Any, ...]:
-        """Values that the file holds one by one. (A range may have any length.)"""
+        """A tuple, whose items the file holds one by one. (A range may have any length.)"""
         items = self.decode(tree, path, arrays)
         if type(items) is not tuple:
             raise DecibanError(f"{path} is {describe(items)} instead of a tuple")
@@ -263,7 +259,7 @@ class Codec:
         text, ends = arrays.pop(f"{path}.text"), arrays.pop(f"{path}.ends")
         listed = text.dtype == np.uint8 and ends.dtype == np.int64 and text.ndim == ends.ndim == 1 and len(ends)
         if not listed or (np.diff(ends, prepend=0) < 0).any() or ends[-1] != len(text):
-            raise DecibanError(f"{path} is not text and where its words end")
+            raise DecibanError(f"{path} is not text with the ends of its words")
         begins = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
         whole = text.tobytes()
         spans = zip(begins.tolist(), ends.tolist(), strict=True)
@@ -274,7 +270,7 @@ class Codec:
         sizes = _listed(arrays.pop(f"{path}.sizes"), np.int64, path)
         items = self._items(held["items"], f"{path}.items", arrays)
         if min(sizes, default=0) < -1 or sum(size for size in sizes if size > 0) != len(items):
-            raise DecibanError(f"{path} has {len(items)} items, and lengths of another number")
+            raise DecibanError(f"{path} has {len(items)} items, which is not the sum of its lengths")
         rest = iter(items)
         return tuple(None if size < 0 else tuple(islice(rest, size)) for size in sizes)
 
@@ -287,7 +283,7 @@ class Codec:
         split, end = [], 0
         for shape in shapes.tolist():
             begin, end = end, end + prod(shape)
-            split.append(flat[begin:end].reshape(shape))  # too few numbers make no such shape
+            split.append(flat[begin:end].reshape(shape))  # raises if there are too few numbers
         if end != flat.size:
             raise DecibanError(f"{path} has {flat.size} numbers for arrays of {end}")
         return tuple(split)
@@ -340,34 +336,6 @@ def _listed(array: NDArray[Any], dtype: type[np.generic], path: str) -> list[Any
     return items
 
 
-def describe(value: Any) -> str:
-    return f"a {type(value).__module__}.{type(value).__qualname__}"
-
-
-@contextmanager
-def at(path: str) -> Iterator[None]:
-    """Errors say where in the tree they are."""
-    try:
-        yield
-    except DecibanError as error:
-        raise DecibanError(f"{path}: {error}") from None
-
-
-def require_typed(path: str, values: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
-    """The names of values are known, and their types are those declared."""
-    for name, value in values.items():
-        if name not in hints:
-            raise DecibanError(f"{path} has no {name!r}")
-        if not fits(value, hints[name]):
-            raise DecibanError(f"{path}.{name} is {describe(value)}, and not what belongs there")
-
-
-def fields_of(kind: type) -> list[Field[Any]]:
-    """The fields that a file holds; those that take no part in comparisons can be computed again."""
-    declared = fields(kind) if is_dataclass(kind) else ()
-    return [field for field in declared if field.init and field.compare]
-
-
 ENCODERS: list[tuple[Any, Callable[[Codec, Any, str, Arrays], Any]]] = [
     (tuple, Codec._tuple),
     (list, Codec._list),
@@ -378,7 +346,7 @@ ENCODERS: list[tuple[Any, Callable[[Codec, Any, str, Arrays], Any]]] = [
     (np.dtype, Codec._dtype),
     (np.ndarray, Codec._array),
 ]
-# tuples whose items are all of some types, and how they are stored if there are many
+# how tuples of many items are stored, by the types of the items
 ALIKE: list[tuple[frozenset[type], Callable[[Codec, Any, str, Arrays], Any]]] = [
     (frozenset({int}), Codec._integers),
     (frozenset({float}), Codec._floats),

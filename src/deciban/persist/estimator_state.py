@@ -38,8 +38,7 @@ def field_types(declared: type) -> dict[str, Any]:
 
 def required_fields(declared: type) -> frozenset[str]:
     """The fields of a dataclass without a default."""
-    lists = fields(declared)
-    return frozenset(f.name for f in lists if f.default is MISSING and f.default_factory is MISSING)
+    return frozenset(f.name for f in fields(declared) if f.default is MISSING and f.default_factory is MISSING)
 
 
 def _declared(module: str, settings: str, state: str) -> Declaration:

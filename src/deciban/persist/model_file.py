@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from deciban.errors import DecibanError
-from deciban.persist.codec import Codec, StoredModel, describe
+from deciban.errors import DecibanError, require
+from deciban.persist.codec import Codec, StoredModel
 from deciban.persist.packing import Arrays
 from deciban.persist.storage import FilePath, read, write
+from deciban.persist.validation import describe
 
 
 def read_stored(path: FilePath) -> StoredModel:
@@ -38,18 +39,12 @@ def read_model(path: FilePath, codec: Codec) -> Any:
     """The model in a file; a file that is damaged or holds no model raises a DecibanError."""
     tree, arrays = read(path)
     try:
-        return _decoded(tree, arrays, codec)
+        model = codec.decode(tree, "model", arrays)
+        stored = codec.to_stored(model)
+        require(stored is not None and stored.state, f"it holds {describe(model)}, and no fitted model")
+        require(not arrays, f"nothing refers to the array {min(arrays, default=None)!r}")
     except Exception as error:
         raise DecibanError(f"{path} is damaged: {_problem(error)}") from error
-
-
-def _decoded(tree: Any, arrays: Arrays, codec: Codec) -> Any:
-    model = codec.decode(tree, "model", arrays)
-    stored = codec.to_stored(model)
-    if stored is None or not stored.state:
-        raise DecibanError(f"it holds {describe(model)}, and no fitted model")
-    if arrays:
-        raise DecibanError(f"nothing refers to the array {min(arrays)!r}")
     return model
 
 
@@ -60,7 +55,7 @@ def write_model(path: FilePath, model: Any, codec: Codec) -> None:
         tree = codec.encode(model, "model", arrays)
         codec.decode(tree, "model", dict(arrays))  # what could not be loaded is not written
     except RecursionError:
-        raise DecibanError("the model cannot be saved: its settings hold themselves") from None
+        raise DecibanError("the model cannot be saved: its settings contain themselves") from None
     except Exception as error:
         raise DecibanError(f"the model cannot be saved: {_problem(error)}") from error
     write(path, tree, arrays)

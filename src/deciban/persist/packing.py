@@ -1,4 +1,4 @@
-"""Packing: arrays in fewer bytes, without loss. What is unpacked takes at most 64 times its bytes in the file."""
+"""Packing: arrays in fewer bytes, without loss. An unpacked array takes at most 64 times its bytes in the file."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from deciban.errors import DecibanError
 Arrays = dict[str, NDArray[Any]]
 
 SMALL = 1 << 10  # bytes: smaller arrays are stored as they are
-MOST_TIMES = 64  # an unpacked array has at most so many times the bytes of the packed one
-WORTH = 2  # compressed only where that makes it smaller by this factor: reading should stay fast
+MOST_TIMES = 64  # bytes of an unpacked array for each byte of the packed one
+WORTH = 2  # compressed only if smaller by this factor: reading should stay fast
 BLOCK = 1 << 16  # numbers looked at together: most arrays that cannot be narrowed show it in the first block
 WHOLE = ("u1", "i1", "u2", "i2", "u4", "i4")  # from the narrowest on
 NARROW: dict[str, tuple[str, ...]] = {
@@ -90,9 +90,9 @@ def unpack(array: NDArray[Any], how: Packed) -> NDArray[Any]:
         return array.astype(wide.newbyteorder("="))
     size = prod(how.shape)
     if array.dtype != np.uint8 or array.ndim != 1 or min(how.shape, default=1) < 1:
-        raise DecibanError("compressed bytes are not a list of bytes for an array that holds something")
+        raise DecibanError("compressed bytes are not a list of bytes for a non-empty array")
     if size * wide.itemsize > MOST_TIMES * array.size:
-        raise DecibanError(f"{array.size} bytes stand for an array of shape {how.shape}: that is too much")
+        raise DecibanError(f"{array.size} bytes stand for an array of shape {how.shape}: that is too large")
     size_in_bytes = size * narrow.itemsize
     data = zlib.decompressobj().decompress(array.data, size_in_bytes + 1)
     if len(data) != size_in_bytes:
@@ -103,14 +103,10 @@ def unpack(array: NDArray[Any], how: Packed) -> NDArray[Any]:
 
 
 def pack_all(arrays: Mapping[str, NDArray[Any]]) -> tuple[Arrays, dict[str, Packed]]:
-    """All arrays, and how those were packed that have changed."""
-    packed: Arrays = {}
-    how: dict[str, Packed] = {}
-    for name, array in arrays.items():
-        packed[name], packing = pack(array)
-        if packing is not None:
-            how[name] = packing
-    return packed, how
+    """All arrays, and how they were packed, except those that are stored as they are."""
+    packed = {name: pack(array) for name, array in arrays.items()}
+    how = {name: packing for name, (_, packing) in packed.items() if packing is not None}
+    return {name: array for name, (array, _) in packed.items()}, how
 
 
 def unpack_all(arrays: Arrays, how: Mapping[str, Any]) -> Arrays:

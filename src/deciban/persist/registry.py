@@ -1,4 +1,4 @@
-"""Registry: every class that a file may hold, by its name there, and where it is. A file imports what it names."""
+"""Registry: the classes that a model file may hold, by their names there, and where they are."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class FamilyHomes(Mapping[str, Home]):
         return len(self._homes())
 
 
-# A class that is renamed keeps its name here.
+# A renamed class keeps its name in files.
 OTHER_HOMES: dict[str, Home] = {
     **stored_families(),
     **named("", "deciban.evidence.mixed_columns", "Coding", "Encoding"),

@@ -47,15 +47,12 @@ LOOKS = (
 )
 
 
-# Writing -------------------------------------------------------------------------------------------------------------
-
-
 @contextmanager
 def locked(path: FilePath, seconds: float = 60.0) -> Iterator[None]:
-    """Waits until nobody else changes the file, and keeps others out meanwhile: read, change and write it within.
+    """An exclusive lock for reading, changing and writing a file; waits until nobody else has it.
 
-    The lock is on its folder, since the file itself is replaced, and so that nothing is left behind. It ends with the
-    process, whatever happens to that.
+    The lock is on the folder, since the file itself is replaced, and so that nothing is left behind. It ends with the
+    process, however that ends.
     """
     folder = os.path.dirname(os.path.realpath(path))
     descriptor = None
@@ -72,7 +69,7 @@ def locked(path: FilePath, seconds: float = 60.0) -> Iterator[None]:
 
 
 def _wait_for(descriptor: int, path: FilePath, seconds: float) -> None:
-    import fcntl  # none but Unix has it
+    import fcntl  # on Unix only
     import time
 
     end, pause = time.monotonic() + seconds, 0.001
@@ -125,7 +122,7 @@ def replacing(path: FilePath) -> Iterator[BinaryIO]:
 
 
 def require_replaceable(path: FilePath) -> None:
-    """What `replacing` would refuse at the end of long work, before it begins."""
+    """Raises what `replacing` would raise, before long work begins."""
     from pathlib import Path
 
     target = Path(os.path.realpath(path))
@@ -172,7 +169,7 @@ def _advice(error: OSError, target: Path) -> str:
 
 
 def _sync(directory: Path) -> None:
-    """Makes the new name last through a power cut, where directories can be synced."""
+    """Makes the new name survive a power cut, where directories can be synced."""
     with suppress(OSError):
         descriptor = os.open(directory, os.O_RDONLY)
         try:
@@ -182,7 +179,7 @@ def _sync(directory: Path) -> None:
 
 
 def write(path: FilePath, tree: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """A tree of JSON values and some arrays (of numbers or booleans, in C order) → a file, the same for the same.
+    """Writes a tree of JSON values and some arrays (of numbers or booleans, in C order); equal input, equal bytes.
 
     The file is one of safetensors. Its metadata are one JSON text: the tree, the format, the version that wrote it,
     the least version that reads it, how arrays are packed (see `packing.py`), and the SHA-256 of the whole file with
@@ -201,10 +198,8 @@ def write(path: FilePath, tree: Any, arrays: Mapping[str, NDArray[Any]]) -> None
     text = json.dumps(document | {"packed": how}, sort_keys=True, separators=(",", ":"), allow_nan=False)
     data = encode_arrays(packed, {KEY: text})
     if int.from_bytes(data[:8], "little") > MOST_HEADER:
-        raise DecibanError(
-            f"{path} cannot be written: names and settings take more than the {MOST_HEADER >> 20} MB that a model file "
-            "has for them"
-        )
+        most = f"{MOST_HEADER >> 20} MB"
+        raise DecibanError(f"{path} cannot be written: names and settings take more than the {most} of a model file")
     start = data.index(MARK) + len(MARK)
     checksum = hashlib.sha256(data).hexdigest()
     with replacing(path) as file:
@@ -212,14 +207,11 @@ def write(path: FilePath, tree: Any, arrays: Mapping[str, NDArray[Any]]) -> None
             file.write(part)
 
 
-# Reading -------------------------------------------------------------------------------------------------------------
-
-
 def read(path: FilePath) -> tuple[Any, Arrays]:
-    """The tree and the arrays of a file, after a look at its size, header, checksum and format, in this order.
+    """The tree and the arrays of a file, after checking its size, header, checksum and format, in this order.
 
-    Nothing in it is executed, and no array takes more than 64 times its bytes in the file. Where it is damaged, of a
-    newer format or no such file at all, a DecibanError says so.
+    Nothing in it is executed, and no array takes more than 64 times its bytes in the file. A file that is damaged, of a
+    newer format or no model file raises a DecibanError.
     """
     data, length = _bytes_of(path)
     start = data.index(MARK) + len(MARK)
@@ -227,7 +219,7 @@ def read(path: FilePath) -> tuple[Any, Arrays]:
     digest = hashlib.sha256(data[:start] + BLANK)
     digest.update(memoryview(data)[after:])
     if digest.hexdigest().encode() != data[start:after]:
-        raise DecibanError(f"{path} is damaged: its checksum is not that of its bytes. Copy it again, or save anew")
+        raise DecibanError(f"{path} is damaged: its checksum is wrong. Copy it again, or save it again")
     try:
         document = _parsed(_parsed(data[8 : 8 + length])["__metadata__"][KEY])
         version, needs = int(document["format"]), str(document["needs"])
@@ -244,7 +236,7 @@ def read(path: FilePath) -> tuple[Any, Arrays]:
 
 
 def _bytes_of(path: FilePath) -> tuple[bytes, int]:
-    """All of a file that has a header as ours do, and the header's length. No more of another file than its head."""
+    """A whole model file, and the length of its header. Of any other file only the head is read."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # to open a pipe is to wait
             kind = "a directory" if os.path.isdir(path) else "a device or a pipe"
@@ -278,19 +270,17 @@ def _looks_like(head: bytes) -> str:
 
 
 def _parsed(text: str | bytes) -> Any:
-    """JSON in which no key stands twice and all numbers are finite."""
-    return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+    """JSON in which keys are unique and all numbers are finite."""
 
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError("a key is repeated")
+        return dict(pairs)
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    entries = dict(pairs)
-    if len(entries) < len(pairs):
-        raise ValueError("a key stands twice")
-    return entries
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is not a finite number")
 
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number")
+    return json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
 
 
 def _damaged(path: FilePath, error: Exception) -> NoReturn:

@@ -1,12 +1,14 @@
 """Validation: whether the fields of an object in a file are of the types that its class declares.
 
-What types cannot say, a class checks in `check_fields`. It is called before the object is made, with the fields as
-attributes: nothing is done with an array, or allocated after a number, that was not looked at.
+What types cannot express, a class checks in `check_fields`. It is called before the object is made, with the fields as
+attributes: no array is used, and nothing is allocated by a number, before it was checked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import Field, fields, is_dataclass
 from functools import cache
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -16,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.data.class_index import require_classes
-from deciban.errors import require
+from deciban.errors import DecibanError, require
 from deciban.types import Levels
 
 
@@ -67,7 +69,7 @@ def _tuple_fits(value: Any, arguments: tuple[Any, ...]) -> bool:
     if not isinstance(value, tuple):
         return False
     if arguments[1:] == (...,):
-        # one number of each type will do
+        # one item of each type is enough
         items = {type(item): item for item in value}.values() if _by_type(arguments[0]) else value
         return all(fits(item, arguments[0]) for item in items)
     return len(value) == len(arguments) and all(map(fits, value, arguments))
@@ -103,8 +105,36 @@ CONTAINERS: dict[Any, Callable[[Any, tuple[Any, ...]], bool]] = {
 }
 
 
+def describe(value: Any) -> str:
+    return f"a {type(value).__module__}.{type(value).__qualname__}"
+
+
+@contextmanager
+def error_at(path: str) -> Iterator[None]:
+    """Errors name their path in the tree."""
+    try:
+        yield
+    except DecibanError as error:
+        raise DecibanError(f"{path}: {error}") from None
+
+
+def require_typed(path: str, values: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
+    """Raises an error for an unknown name, or a value of another type than declared."""
+    for name, value in values.items():
+        if name not in hints:
+            raise DecibanError(f"{path} has no {name!r}")
+        if not fits(value, hints[name]):
+            raise DecibanError(f"{path}.{name} is {describe(value)}, which is not the declared type")
+
+
+def fields_of(kind: type) -> list[Field[Any]]:
+    """The fields that a file holds; those that take no part in comparisons can be computed again."""
+    declared = fields(kind) if is_dataclass(kind) else ()
+    return [field for field in declared if field.init and field.compare]
+
+
 def labels(classes: Levels, array: NDArray[Any], scores: int) -> None:
-    """An array holds just these classes, one for each score."""
+    """Raises an error unless an array holds just these classes, one for each score."""
     require_classes(classes)
     require(array.ndim == 1 and array.tolist() == list(classes), "classes_ are other classes")
     require(len(classes) == scores, f"{len(classes)} classes for {scores} scores")
