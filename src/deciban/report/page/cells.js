@@ -1,11 +1,11 @@
-// Cells: what a person has typed or a row holds, as numbers, codes and text.
+// Cells: typed text and the values of rows, as numbers, codes and text.
 const Cells = (() => {
   "use strict";
 
-  const MISSING = -1; // the code of a cell that holds nothing
-  const UNSEEN = -2; // and of a value that is not in the list
+  const MISSING = -1; // the code of a missing value
+  const UNSEEN = -2; // the code of an unseen level
 
-  // What a number must be, and what is said of one that is not.
+  // Domains of numbers, and the message for a number outside.
   const DOMAINS = {
     binary: [(x) => x === 0 || x === 1, "is neither 0 nor 1"],
     positive: [(x) => x > 0, "is not above 0, as a waiting time must be"],
@@ -15,28 +15,28 @@ const Cells = (() => {
     there: [(x) => !Number.isNaN(x), "is missing: this model needs whole rows"],
   };
 
-  class Refused extends Error {} // a cell that cannot be read, or that the model refuses
+  class Refused extends Error {} // a value that cannot be parsed, or that the model does not allow
 
   function refuse(column, cell, problem) {
     const shown = typeof cell === "string" ? JSON.stringify(cell) : cell === null ? "the cell" : String(cell);
     throw new Refused(`column ${column.name}: ${shown} ${problem}`);
   }
 
-  // A number as people write it; undefined if it is none. Whole numbers too long for one are listed by their digits.
+  // A number from text; undefined if it is none. Integers beyond the exact range stay text.
   function numberIn(column, text) {
     if (/^[+-]?inf(inity)?$/i.test(text)) return text.startsWith("-") ? -Infinity : Infinity;
     if (/^nan$/i.test(text)) return NaN;
     if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) return undefined;
     const x = Number(text);
-    const listed = column.integers && /^[+-]?\d+$/.test(text);
-    return listed && !Number.isSafeInteger(x) ? String(BigInt(text)) : x;
+    const integer = column.integers && /^[+-]?\d+$/.test(text);
+    return integer && !Number.isSafeInteger(x) ? String(BigInt(text)) : x;
   }
 
   function ofNumbers(column) {
     return column.integers || (column.levels?.length > 0 && column.levels.every((level) => typeof level !== "string"));
   }
 
-  // Text as the cell of a column of numbers or booleans.
+  // A number or a boolean from text.
   function parsed(column, text) {
     const trimmed = text.trim();
     if (trimmed === "") return null;
@@ -52,14 +52,14 @@ const Cells = (() => {
   const TIME = new RegExp(`^${CLOCK}$`);
   const DAY = 864e5; // milliseconds
 
-  // Microseconds since midnight; NaN if there is no such time.
+  // Microseconds since midnight; NaN for an impossible time.
   function clockOf(hour = "0", minute = "0", second = "0", fraction = "") {
     const inside = Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60;
     const seconds = (Number(hour) * 60 + Number(minute)) * 60 + Number(second);
     return inside ? seconds * 1e6 + Number(fraction.padEnd(6, "0").slice(0, 6)) : NaN;
   }
 
-  // Days since 1970, as the model counts them; NaN if there is no such day.
+  // Days since 1970; NaN for an impossible date.
   function daysOf(text) {
     const [, year, , month, day, ...clock] = DATE.exec(text) ?? [];
     if (year === undefined) return NaN;
@@ -71,8 +71,8 @@ const Cells = (() => {
 
   // Hours since midnight.
   function hoursOf(text) {
-    const found = TIME.exec(text);
-    const micros = found ? clockOf(...found.slice(1)) : NaN;
+    const match = TIME.exec(text);
+    const micros = match ? clockOf(...match.slice(1)) : NaN;
     return Math.floor(micros / 36e8) + (micros % 36e8) / 36e8;
   }
 
@@ -88,7 +88,7 @@ const Cells = (() => {
     "January February March April May June July August September October November December".split(" ");
   const WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split(" ");
 
-  // What is derived from the cells of dates: a part of the calendar, or the days between two.
+  // The value of a derived feature: a part of a date, or the days between two dates.
   function derivedOf({ part, columns }, cells) {
     const [first, second] = columns.map((j) => cells[j]);
     if (first === null || second === null) return null;
@@ -106,10 +106,10 @@ const Cells = (() => {
     return parts[part]();
   }
 
-  // A raw cell as the column has them: null, a number, a boolean or text.
+  // A raw value as the column holds it: null, a number, a boolean or text.
   function cellOf(column, raw) {
     if (raw === null || raw === undefined) return null;
-    if (!["number", "string", "boolean"].includes(typeof raw)) refuse(column, String(typeof raw), "is no cell");
+    if (!["number", "string", "boolean"].includes(typeof raw)) refuse(column, String(typeof raw), "is not a value");
     const numbers = column.kind === "number" || column.kind === "boolean";
     const dated = column.kind === "date" || column.kind === "time";
     const text = typeof raw === "string";
@@ -124,14 +124,14 @@ const Cells = (() => {
     return Number.isNaN(cell) ? null : cell;
   }
 
-  // What a person has typed, as a raw cell, or {problem}; nothing typed is a missing cell.
+  // The value of typed text, or {problem}; empty text is a missing value.
   const read = (column, text) =>
     guarded(
       () => (text === "" ? null : cellOf(column, text)),
       (problem) => ({ problem }),
     );
 
-  // The cell of a column as a number within its domains; NaN if it is missing.
+  // The value of a feature as a number within its domains; NaN if it is missing.
   function numberOf(row, j, domains, lenient) {
     const cell = row.cells[j];
     const x = cell === null ? NaN : Number(cell);
@@ -172,7 +172,7 @@ const Cells = (() => {
     return code.unseen ?? MISSING;
   }
 
-  // What a function makes of a row, or what is wrong with the row.
+  // The result of a function, or `otherwise` of the message if a value is refused.
   function guarded(work, otherwise) {
     try {
       return work();

@@ -1,4 +1,4 @@
-// Formulas of export/formulas.py: each adds to the parts of a row.
+// The formulas of export/formulas.py: each adds to the parts of a row.
 const Formulas = (() => {
   "use strict";
 
@@ -8,7 +8,7 @@ const Formulas = (() => {
   const sum = (values) => values.reduce((total, x) => total + x, 0);
   const centred = (nats, mean = sum(nats) / nats.length) => nats.map((x) => x - mean);
 
-  // Of two codes, one of which is unknown, the other speaks alone.
+  // Where one of two codes is unknown, the table of the other alone is used.
   function addLookup(formula, row) {
     const { codes, table, alone } = formula;
     const own = codes.map((code) => codeOf(row, code));
@@ -19,20 +19,20 @@ const Formulas = (() => {
     } else if (alone && known.length === 1) row.add(formula.part, alone[known[0]][own[known[0]]]);
   }
 
-  // Weights by which columns are unknown in a row; none is below 0, and what is about an unknown column alone has none.
+  // Weights depend on which features are unknown in a row, and are at least 0; a formula of an unknown feature adds 0.
   function addWeighted({ formula, weights, changes, column }, row) {
     if (row.unknown.includes(column)) return;
     const changed = (k) => row.unknown.reduce((total, c) => total + changes[c][k], weights[k]);
     const own = row.each((k) => Math.max(changed(k), 0));
-    const weighed = (nats) => row.each((k) => nats[k] * own[k]);
+    const weighted = (nats) => row.each((k) => nats[k] * own[k]);
     ADD[formula.kind](formula, {
       ...row,
-      add: (part, nats) => row.add(part, weighed(nats)),
-      line: (name, nats, times) => row.line(name, weighed(nats), times),
+      add: (part, nats) => row.add(part, weighted(nats)),
+      line: (name, nats, times) => row.line(name, weighted(nats), times),
     });
   }
 
-  // The bias goes to 0 as ever more columns are unknown.
+  // The bias shrinks to 0 as more features are unknown.
   function addIntercept({ nats, changes, part }, row) {
     const [several, unknown] = [changes.length, row.unknown];
     const left = unknown.length ? (several - unknown.length) / Math.max(1, several - 1) : 1;
@@ -75,20 +75,20 @@ const Formulas = (() => {
     return (x + 0.5) * Math.log(x) - x + 0.5 * Math.log(2 * Math.PI) + series;
   }
 
-  const at = (i, j) => (i * (i + 1)) / 2 + j; // lower triangles lie row by row
+  const at = (i, j) => (i * (i + 1)) / 2 + j; // position in a lower triangle, stored row by row
 
-  // A symmetric matrix, of which the lower triangle is known, times a vector.
+  // A symmetric matrix, given by its lower triangle, times a vector.
   function symmetricTimes(triangle, vector) {
-    const found = zeros(vector.length);
+    const product = zeros(vector.length);
     let place = 0;
     for (let i = 0; i < vector.length; i++) {
       for (let j = 0; j < i; j++, place++) {
-        found[i] += triangle[place] * vector[j];
-        found[j] += triangle[place] * vector[i];
+        product[i] += triangle[place] * vector[j];
+        product[j] += triangle[place] * vector[i];
       }
-      found[i] += triangle[place++] * vector[i];
+      product[i] += triangle[place++] * vector[i];
     }
-    return found;
+    return product;
   }
 
   // The terms of a joint normal, entry by entry: logs − ½z², z = R^(−½)·(x − μ)/σ (families/whitening.py).
@@ -104,41 +104,41 @@ const Formulas = (() => {
 
   function addJoint(formula, row) {
     const x = Float64Array.from(formula.columns, (column) => numberOf(row, column));
-    const there = range(x.length).filter((j) => !Number.isNaN(x[j]));
-    if (there.length === 0) return;
-    const whitened = there.length === x.length ? formula.whitened : marginal(formula, there);
-    const known = Float64Array.from(there, (j) => x[j]);
-    const terms = row.each((k) => normalTerms(whitened, k, known, Float64Array.from(there, (j) => formula.mean[k][j])), Array);
-    there.forEach((j, i) => {
+    const present = range(x.length).filter((j) => !Number.isNaN(x[j]));
+    if (present.length === 0) return;
+    const whitened = present.length === x.length ? formula.whitened : marginal(formula, present);
+    const known = Float64Array.from(present, (j) => x[j]);
+    const terms = row.each((k) => normalTerms(whitened, k, known, Float64Array.from(present, (j) => formula.mean[k][j])), Array);
+    present.forEach((j, i) => {
       const nats = row.each((k) => terms[k][i]);
       row.add(formula.parts[j], nats);
     });
   }
 
-  // The whitening of some of the columns, by their part of Σ; each set of them is worked out once.
-  function marginal(formula, there) {
-    const key = there.join();
+  // The whitening of some of the columns, by their part of Σ; cached for each set of columns.
+  function marginal(formula, present) {
+    const key = present.join();
     if (!formula.marginals.has(key)) {
-      const all = formula.covariance.map((sigma) => whitening(sigma, there));
+      const all = formula.covariance.map((sigma) => whitening(sigma, present));
       const gather = (name) => all.map((one) => one[name]);
       formula.marginals.set(key, { root: gather("root"), scale: gather("scale"), logs: gather("logs") });
     }
     return formula.marginals.get(key);
   }
 
-  // R^(−½), 1/σ and the constants of some columns; those that do not vary have none.
-  function whitening(sigma, there) {
-    const scale = Float64Array.from(there, (j) => (sigma[at(j, j)] > 0 ? 1 / Math.sqrt(sigma[at(j, j)]) : 0));
-    const kept = range(there.length).filter((i) => scale[i] > 0);
+  // R^(−½), 1/σ and the constants of some columns; 0 for constant columns.
+  function whitening(sigma, present) {
+    const scale = Float64Array.from(present, (j) => (sigma[at(j, j)] > 0 ? 1 / Math.sqrt(sigma[at(j, j)]) : 0));
+    const kept = range(present.length).filter((i) => scale[i] > 0);
     const correlations = kept.map((i) =>
       Float64Array.from(kept, (j) => {
-        const place = at(Math.max(there[i], there[j]), Math.min(there[i], there[j]));
+        const place = at(Math.max(present[i], present[j]), Math.min(present[i], present[j]));
         return sigma[place] * scale[i] * scale[j];
       }),
     );
     const { values, vectors } = eigen(correlations);
-    const root = zeros(at(there.length, 0));
-    const logs = zeros(there.length);
+    const root = zeros(at(present.length, 0));
+    const logs = zeros(present.length);
     kept.forEach((i, a) => {
       const own = sum(values.map((value, e) => vectors[e][a] ** 2 * Math.log(value)));
       logs[i] = Math.log(scale[i]) - 0.5 * (own + Math.log(2 * Math.PI));
@@ -149,7 +149,7 @@ const Formulas = (() => {
     return { root, scale, logs };
   }
 
-  // Eigenvalues and eigenvectors (as rows) of a symmetric matrix, by Jacobi's rotations.
+  // Eigenvalues and eigenvectors (as rows) of a symmetric matrix, by Jacobi rotations.
   function eigen(matrix) {
     const n = matrix.length;
     const vectors = range(n).map((i) => Float64Array.from({ length: n }, (_, j) => Number(i === j)));
@@ -196,24 +196,24 @@ const Formulas = (() => {
     return x;
   }
 
-  // The terms of the entries that are known, centred and held within bounds as a whole.
+  // The terms of the known entries, centred; their sum is clipped to ±most.
   function addMixed(formula, row) {
     const x = vectorOf(formula, row);
-    const there = range(x.length).filter((i) => !Number.isNaN(x[i]));
-    if (there.length === 0) return;
-    const whitened = there.length === x.length ? formula.whitened : marginal(formula, there);
-    const known = Float64Array.from(there, (i) => x[i]);
-    const terms = row.each((k) => normalTerms(whitened, k, known, Float64Array.from(there, (i) => formula.mean[k][i])), Array);
-    const byEntry = range(there.length).map((i) => centred(Float64Array.from(terms, (ofClass) => ofClass[i])));
+    const present = range(x.length).filter((i) => !Number.isNaN(x[i]));
+    if (present.length === 0) return;
+    const whitened = present.length === x.length ? formula.whitened : marginal(formula, present);
+    const known = Float64Array.from(present, (i) => x[i]);
+    const terms = row.each((k) => normalTerms(whitened, k, known, Float64Array.from(present, (i) => formula.mean[k][i])), Array);
+    const byEntry = range(present.length).map((i) => centred(Float64Array.from(terms, (ofClass) => ofClass[i])));
     const whole = row.each((k) => sum(byEntry.map((nats) => nats[k])));
     const scale = whole.map((v) => formula.most / Math.max(Math.abs(v), formula.most));
     byEntry.forEach((nats, i) => {
       const scaled = nats.map((v, k) => v * scale[k]);
-      row.add(formula.parts[formula.owner[there[i]]], scaled);
+      row.add(formula.parts[formula.owner[present[i]]], scaled);
     });
   }
 
-  // Σ from what whitens it, when it is first needed: R is the inverse of the square of its root's.
+  // Σ from its whitening, when it is first needed: R is the inverse of the square of R^(−½).
   function withCovariance(mixed) {
     let covariance;
     const whitened = mixed.whitened;
@@ -235,7 +235,7 @@ const Formulas = (() => {
     return sigma;
   }
 
-  // The inverse of a symmetric, positive definite matrix, by Gauss and Jordan.
+  // The inverse of a symmetric, positive definite matrix, by Gauss-Jordan elimination.
   function inverseOf(matrix) {
     const n = matrix.length;
     const inverse = range(n).map((i) => Float64Array.from({ length: n }, (_, j) => Number(i === j)));
@@ -251,7 +251,7 @@ const Formulas = (() => {
     return inverse;
   }
 
-  // What every node says, from the counts of the leaves: pairs of children come after their parents, in the same order.
+  // The counts of every node, from those of the leaves: pairs of children follow their parents, in the same order.
   function prepareTrees(formula, classes) {
     const { asked, counts } = formula;
     const rows = zeros(asked.length * classes);
@@ -271,18 +271,18 @@ const Formulas = (() => {
     return { ...formula, rows, left };
   }
 
-  // A tree says what its leaf says, or all leaves together that a row may be in: the sum of what each level changes. The
-  // columns that rule out rows at a level share what it changes by how many they rule out.
+  // The evidence of a tree is that of the leaf, or of all leaves that a row may be in: the sum of its changes by level.
+  // Each change is shared among the columns that rule out rows at that level, in proportion to these rows.
   function addTrees(formula, row) {
     const { trees, asked, left, code, ordered, rows, prior, virtual, parts } = formula;
     const { classes } = row;
     const codes = formula.codes.map((one) => codeOf(row, one));
     const shares = codes.map(() => zeros(classes));
     const countsOf = (nodes) => row.each((k) => nodes.reduce((total, node) => total + rows[node * classes + k], 0));
-    const saidBy = (nodes) => centred(countsOf(nodes).map((n, k) => Math.log(n + virtual * prior[k]) - Math.log(prior[k])));
+    const evidenceOf = (nodes) => centred(countsOf(nodes).map((n, k) => Math.log(n + virtual * prior[k]) - Math.log(prior[k])));
     for (let root = 0; root < trees; root++) {
       let nodes = [root];
-      let before = saidBy(nodes);
+      let before = evidenceOf(nodes);
       while (nodes.some((node) => asked[node] > 0)) {
         const ruledOut = new Map();
         nodes = nodes.flatMap((node) => {
@@ -296,7 +296,7 @@ const Formulas = (() => {
         });
         const total = sum([...ruledOut.values()]);
         if (total <= 0) continue;
-        const after = saidBy(nodes);
+        const after = evidenceOf(nodes);
         for (const [column, count] of ruledOut) {
           for (let k = 0; k < classes; k++) shares[column][k] += ((count / total) * (after[k] - before[k])) / trees;
         }
@@ -306,7 +306,7 @@ const Formulas = (() => {
     shares.forEach((share, column) => row.add(parts[column], share));
   }
 
-  // The terms of a row: how often each is there, and how it is called.
+  // The terms of a row: how often each occurs, and its name.
   function termsOf(formula, row) {
     const times = new Map();
     const names = new Map();
@@ -314,7 +314,7 @@ const Formulas = (() => {
     const texts = Array.from(formula.columns, (column) => row.cells[column]).filter((cell) => cell !== null);
     for (const text of texts.map(String)) {
       const terms = Terms.cut(text, formula.cut);
-      // terms that became numbers are called by the first that did
+      // a hashed term has the name of the first term with that hash
       const called = formula.cut[5] ? Terms.cut(text, plain) : terms;
       terms.forEach((term, i) => {
         const place = formula.places.get(term);
@@ -323,11 +323,11 @@ const Formulas = (() => {
         if (!names.has(place)) names.set(place, called[i]);
       });
     }
-    return { there: texts.length > 0, names, places: [...times.keys()].sort((a, b) => a - b), times };
+    return { hasText: texts.length > 0, names, places: [...times.keys()].sort((a, b) => a - b), times };
   }
 
   function addBag(formula, row) {
-    const { there, names, places, times } = termsOf(formula, row);
+    const { hasText, names, places, times } = termsOf(formula, row);
     const { absent, certain, part, title = "" } = formula;
     const add = (name, nats, often) => (part === undefined ? row.line(title + name, nats, often) : row.add(part, nats));
     for (const place of places) {
@@ -337,7 +337,7 @@ const Formulas = (() => {
     }
     if (absent) {
       const lacks = (k) => certain && certain.some((of, place) => of[k] && !times.has(place));
-      const nats = absent.map((v, k) => (!there ? 0 : lacks(k) ? -Infinity : v));
+      const nats = absent.map((v, k) => (!hasText ? 0 : lacks(k) ? -Infinity : v));
       add("absent words", nats, 0);
     }
   }

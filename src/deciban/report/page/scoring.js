@@ -1,14 +1,14 @@
-// Scores rows as the model does, from the numbers that scoring.py has packed.
+// Scores rows as the model does, from the formulas that export/javascript.py packs.
 //
 //   const scorer = await Scoring.load(figures.scoring);
 //   scorer.score(cells)               cells in the order of scorer.columns: number, text, boolean or null
-//   Scoring.read(column, "3.5")       what a person has typed, as a cell; or {problem}
+//   Scoring.read(column, "3.5")       the value of typed text, or {problem}
 const Scoring = (() => {
   "use strict";
 
   const { Refused, guarded, cellOf, codeOf, derivedOf, read, cutsBelow } = Cells;
   const { ADD, prepared, range, zeros, sum } = Formulas;
-  const SURE = 1e4; // log-odds beyond which nothing is told apart
+  const SURE = 1e4; // log-odds are clipped to ±SURE
   const TINY = 2 ** -1022; // the least probability
   const TYPES = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f8: Float64Array };
 
@@ -23,9 +23,9 @@ const Scoring = (() => {
     return new Response(whole).arrayBuffer();
   }
 
-  // Every packed array in an object or a list becomes an array; a table is a list of rows, which may share memory.
+  // Unpacks every array in an object or a list; a table is a list of rows, which may share memory.
   function unpacked(value, buffer) {
-    if (Array.isArray(value)) return value.map((held) => unpacked(held, buffer));
+    if (Array.isArray(value)) return value.map((item) => unpacked(item, buffer));
     if (value === null || typeof value !== "object") return value;
     if (value.type === "text") {
       const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(new Uint8Array(buffer, value.at, value.bytes));
@@ -41,7 +41,7 @@ const Scoring = (() => {
       const flat = new Type(buffer, value.at, value.bytes / Type.BYTES_PER_ELEMENT);
       return width === undefined ? flat : range(count).map((i) => flat.subarray(i * width, (i + 1) * width));
     }
-    return Object.fromEntries(Object.entries(value).map(([name, held]) => [name, unpacked(held, buffer)]));
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, unpacked(item, buffer)]));
   }
 
   // ---- from scores to probabilities -------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ const Scoring = (() => {
     return most === -Infinity ? most : most + Math.log(sum(values.map((x) => Math.exp(x - most))));
   }
 
-  // log p(c|x), large numbers taken off first; a row that is impossible under every class has the prior.
+  // log p(c|x), by a stable softmax; the prior for a row that is impossible under every class.
   function logProba(joint, prior) {
     const most = Math.max(...joint);
     if (most === -Infinity) return prior.slice();
@@ -69,7 +69,7 @@ const Scoring = (() => {
     return Number.isNaN(odds) ? 0 : Math.min(Math.max(odds, -SURE), SURE);
   }
 
-  // Straight between points, level beyond them.
+  // Linear interpolation, constant beyond the ends.
   function interpolated(x, at, become) {
     const i = cutsBelow(at, x);
     if (i === 0) return become[0];
@@ -95,7 +95,7 @@ const Scoring = (() => {
     return kept.map((x) => Math.log(x) - total);
   }
 
-  // What is made of the scores: probabilities and the most probable class, or a mean.
+  // Probabilities and the most probable class, or a mean, from scores.
   function finished(joint, finish) {
     if (finish.mean) return { proba: [], predicted: 0, mean: new Function("eta", `return ${finish.mean}`)(joint[0]) };
     if (!finish.probabilities) return { proba: undefined, predicted: largest(joint) };
@@ -108,7 +108,7 @@ const Scoring = (() => {
     return { proba: Array.from(logP, Math.exp), predicted };
   }
 
-  // A row while it is scored: its cells, and what every part has so far.
+  // A row while it is scored: its values, and the nats of each part so far.
   function rowOf(model, cells) {
     const classes = model.start.length;
     const parts = model.parts.map((_, i) => (i === 0 ? Float64Array.from(model.start) : zeros(classes)));
@@ -138,14 +138,14 @@ const Scoring = (() => {
 
   const MOST_CHARACTERS = 30;
 
-  // A value as a line shows it: numbers with six digits at most, text on one line and cut (explain.short).
+  // A value as explanations print it: numbers with six digits at most, text on one line and cut (explanation.short).
   function short(cell) {
     if (typeof cell === "number") return String(Number.isInteger(cell) ? cell : Number(cell.toPrecision(6)));
     const text = String(cell).trim().replace(/\s+/g, " ");
     return (text.length <= MOST_CHARACTERS ? text : `${text.slice(0, MOST_CHARACTERS - 1)}…`) || "''";
   }
 
-  // A part with the value of its column: "age = 39", "age is missing".
+  // A part with the value of its feature: "age = 39", "age is missing".
   function labelOf(model, part, cells) {
     const column = model.owners[part];
     if (column < 0) return model.parts[part];
@@ -154,7 +154,7 @@ const Scoring = (() => {
 
   const termLabel = ([name, { times }]) => (times > 1 ? `${name} (×${times})` : name);
 
-  // What the limit adds to scores, less its mean: log((1 − ε)·softmax + ε·prior) − score, where the prior is not 0.
+  // The change of scores by the limit, centred: log((1 − ε)·softmax + ε·prior) − score, where the score is finite.
   function limitOf(joint, { prior, limit }) {
     const limited = logProba(joint, prior).map((x, k) =>
       Math.log((1 - limit.share) * Math.exp(x) + limit.share * Math.exp(prior[k])),
@@ -166,7 +166,7 @@ const Scoring = (() => {
 
   function scored(model, raw) {
     const size = model.columns.length;
-    if (!Array.isArray(raw) || raw.length !== size) throw new Refused(`a row of this model has ${size} cells`);
+    if (!Array.isArray(raw) || raw.length !== size) throw new Refused(`a row of this model has ${size} values`);
     const own = model.columns.map((column, j) => cellOf(column, raw[j]));
     const row = rowOf(model, [...own, ...model.derived.map((derived) => derivedOf(derived, own))]);
     const isDate = ({ kind }) => kind === "date" || kind === "time";

@@ -1,9 +1,9 @@
-// Terms: what a text is made of, as cpp/kernels/terms.hpp cuts it. Words in any script, folded; n-grams of words and of
-// characters; shapes. The browser's own tables of Unicode are not used: they differ from browser to browser.
+// Terms: tokenizes text as cpp/kernels/terms.hpp does. Words in any script, case-folded; n-grams of words and of
+// characters; shapes. The browser's own Unicode tables are not used, since browsers differ.
 const Terms = (() => {
   "use strict";
 
-  const LONGEST = 128; // bytes of a word; a longer one is no word (but its characters count)
+  const LONGEST = 128; // bytes of a word; a longer one is no word (its character n-grams count)
   const MOST_HOST = 100; // characters
 
   // Made by cpp/unicode.py from Unicode 14.0.0 and not to be changed by hand.
@@ -82,33 +82,33 @@ const Terms = (() => {
   `;
   // Up to here made by cpp/unicode.py.
 
-  // What a character is to a word, by the signs in KINDS. Half a surrogate pair is a separator, as a byte that is not
-  // of UTF-8 is one to the kernel.
+  // The kinds of characters, by the signs in KINDS. Half a surrogate pair is a separator, as an invalid byte of UTF-8 is
+  // in the kernel.
   const SIGNS = "SLDAI'.";
   const [SEPARATOR, LETTER, DIGIT, ALONE, IGNORED, APOSTROPHE, POINT] = [...SIGNS].keys();
 
-  const kinds = kindsOf(KINDS); // by the character's number
-  const folds = foldsOf(SHIFTS, SPELLED); // what characters become, by their numbers
+  const kinds = kindsOf(KINDS); // by code point
+  const folds = foldsOf(SHIFTS, SPELLED); // case folding, by code point
   const encoder = new TextEncoder();
 
   function kindsOf(runs) {
-    const found = new Uint8Array(0x110000);
+    const kinds = new Uint8Array(0x110000);
     let from = 0;
     for (const [, count, sign] of runs.replace(/\s/g, "").matchAll(/([0-9a-z]*)([A-Z'.])/g)) {
       const to = from + (count ? parseInt(count, 36) : 1);
-      found.fill(SIGNS.indexOf(sign), from, to);
+      kinds.fill(SIGNS.indexOf(sign), from, to);
       from = to;
     }
-    return found;
+    return kinds;
   }
 
   function foldsOf(shifts, spelled) {
-    const found = new Map();
+    const folds = new Map();
     for (const [first, count, step, shift] of numbersOf(shifts))
       for (let code = first; code < first + count * step; code += step)
-        found.set(code, String.fromCodePoint(code + shift));
-    for (const [code, ...to] of numbersOf(spelled)) found.set(code, String.fromCodePoint(...to));
-    return found;
+        folds.set(code, String.fromCodePoint(code + shift));
+    for (const [code, ...to] of numbersOf(spelled)) folds.set(code, String.fromCodePoint(...to));
+    return folds;
   }
 
   function numbersOf(table) {
@@ -122,41 +122,41 @@ const Terms = (() => {
     return folds.get(code) ?? String.fromCodePoint(code);
   }
 
-  // The terms of a text, in its order. `cut` is that of the family Text: [least, most] words and [least, most]
-  // characters of n-grams (most 0: none), whether shapes count, and bits of a hash (0: terms as they are).
+  // The terms of a text, in order. `cut` is that of the family Text: [least, most] words and [least, most] characters of
+  // n-grams (most 0: none), whether shapes count, and bits of a hash (0: terms are not hashed).
   function cut(text, [leastWords, mostWords, leastCharacters, mostCharacters, shapes, hashBits]) {
-    const found = [];
-    const spelled = [" "]; // all characters so far, with a space around each word
-    const said = []; // all words so far
+    const terms = [];
+    const characters = [" "]; // so far, with a space around each word
+    const words = []; // so far
     const add = (term, ofCharacters) =>
-      found.push(hashBits ? hashed(term, ofCharacters, hashBits) : ofCharacters ? `~${term}` : term);
+      terms.push(hashBits ? hashed(term, ofCharacters, hashBits) : ofCharacters ? `~${term}` : term);
     for (const word of wordsOf(text, shapes)) {
       if (mostCharacters)
         for (const character of `${word} `) {
-          spelled.push(character);
-          for (const gram of lastGrams(spelled, leastCharacters, mostCharacters, "")) if (gram !== " ") add(gram, true);
+          characters.push(character);
+          for (const gram of lastGrams(characters, leastCharacters, mostCharacters, "")) if (gram !== " ") add(gram, true);
         }
       if (mostWords && !tooLong(word)) {
-        said.push(word);
-        for (const gram of lastGrams(said, leastWords, mostWords, " ")) add(gram, false);
+        words.push(word);
+        for (const gram of lastGrams(words, leastWords, mostWords, " ")) add(gram, false);
       }
     }
-    return found;
+    return terms;
   }
 
-  // The n-grams that end with the last of the parts, the shortest first.
+  // The n-grams that end with the last part, the shortest first.
   function lastGrams(parts, least, most, between) {
     const grams = [];
     for (let n = least; n <= Math.min(most, parts.length); n++) grams.push(parts.slice(-n).join(between));
     return grams;
   }
 
-  // A unit of a JavaScript string takes three bytes at most: most words need not be encoded to know.
+  // A UTF-16 unit takes at most three bytes in UTF-8, so few words need to be encoded.
   function tooLong(word) {
     return 3 * word.length > LONGEST && encoder.encode(word).length > LONGEST;
   }
 
-  // Words, folded; those that are too long as well.
+  // Words, folded; also those that are too long.
   function* wordsOf(text, shapes) {
     const finished = shapes ? withZeros : (word) => word;
     let word = "";
@@ -187,7 +187,7 @@ const Terms = (() => {
     if (word) yield finished(word);
   }
 
-  // How many units of a JavaScript string a character takes.
+  // How many UTF-16 units a character takes.
   function lengthOf(code) {
     return code > 0xffff ? 2 : 1;
   }
@@ -198,7 +198,7 @@ const Terms = (() => {
     return among === last && kindSeen(text, next) === among;
   }
 
-  // The kind of the first character from `at` on that a reader sees.
+  // The kind of the first visible character from `at` on.
   function kindSeen(text, at) {
     while (at < text.length) {
       const code = text.codePointAt(at);
@@ -209,7 +209,7 @@ const Terms = (() => {
   }
 
   // Shapes ------------------------------------------------------------------------------------------------------------
-  // Their patterns have no flag u: with i, that would take in letters beyond ASCII.
+  // The patterns have no flag u, which with i would match letters beyond ASCII.
 
   // A number by its shape.
   function withZeros(word) {
@@ -248,24 +248,24 @@ const Terms = (() => {
     return shape && shape.host.includes(".") ? shape : null;
   }
 
-  // A shape whose host begins here, without what trails it. One character too many is looked at, to see where a host is
-  // too long; the rest of it is not.
+  // A shape whose host begins here, without trailing characters. One more character than allowed is matched, to detect a
+  // host that is too long.
   function shapeWith(name, trailing, text, at) {
     const host = matchAt(/[0-9a-z.-]{0,101}/iy, text, at).replace(trailing, "");
     if (!host || host.length > MOST_HOST) return null;
     return { name, host: host.toLowerCase(), end: at + host.length };
   }
 
-  // What a sticky pattern finds here, or null.
+  // The match of a sticky pattern here, or null.
   function matchAt(pattern, text, at) {
     pattern.lastIndex = at;
-    const found = pattern.exec(text);
-    return found && found[0];
+    const match = pattern.exec(text);
+    return match && match[0];
   }
 
   // Hashes ------------------------------------------------------------------------------------------------------------
 
-  // Terms become numbers: #, and hexadecimal digits; of the highest bits of term_at's hash in terms.hpp.
+  // A hashed term: # and hexadecimal digits, from the highest bits of the hash of term_at in terms.hpp.
   function hashed(term, ofCharacters, bits) {
     const bytes = encoder.encode(term);
     const words = new DataView(new ArrayBuffer(Math.ceil(bytes.length / 8) * 8)); // zeros after the last byte

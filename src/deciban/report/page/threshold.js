@@ -23,7 +23,7 @@ function curves(all) {
   const set = (value) => threshold(Math.round(value * curveAt().steps));
   range.addEventListener("input", () => set(range.value));
   number.addEventListener("change", () => {
-    const typed = number.valueAsNumber; // NaN if it is no number: then the threshold stays
+    const typed = number.valueAsNumber; // NaN if it is not a number: then the threshold stays
     set(Number.isNaN(typed) ? now.step / curveAt().steps : Math.min(1, Math.max(0, typed)));
   });
   which.addEventListener("change", () => threshold(undefined, Number(which.value)));
@@ -45,7 +45,7 @@ function curves(all) {
 
 function rates() {
   const cell = (id) => element("td", { id: `confusion-${id}` });
-  const called = [
+  const predicted = [
     element("th", { scope: "col", id: "called-positive" }),
     element("th", { scope: "col", id: "called-negative" }),
   ];
@@ -53,7 +53,7 @@ function rates() {
     element("tr", {}, element("th", { scope: "row", id: "is-positive" }), cell("tp"), cell("fn")),
     element("tr", {}, element("th", { scope: "row", id: "is-negative" }), cell("fp"), cell("tn")),
   ];
-  const matrix = headed([element("td", { class: "corner" }), ...called], body, { class: "matrix short" });
+  const matrix = headed([element("td", { class: "corner" }), ...predicted], body, { class: "matrix short" });
   const list = RATES.flatMap((name) => [
     element("dt", {}, name === "f1" ? "F1" : name),
     element("dd", { id: `rate-${name}` }),
