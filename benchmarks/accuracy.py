@@ -1,11 +1,11 @@
-"""EvidenceClassifier beside peers on real tables: how often right, how sure, how well calibrated, how slow?
+"""EvidenceClassifier beside peers on real tables: log-loss, AUC, calibration and time.
 
     python -m benchmarks.accuracy --tables car,iris --models evidence,logistic
     python -m benchmarks.accuracy --quick --cache peers.json
 
 The tables are the csv files in $DECIBAN_DATA/tables, the label in the last column. Every model takes them as they are,
-text and missing values included; what a peer must do first (filling, scaling, coding) is part of its fit, and timed.
-All see the same folds, and are evaluated by the probabilities of held-out rows:
+text and missing values included; what a peer needs first (imputing, scaling, encoding) is part of its fit, and timed.
+All have the same folds, and are evaluated by the probabilities of held-out rows:
 
     log-loss    −mean log p(true class), p at least 1e-15
     AUC         of the second of two classes; of more, the mean over classes, each against all others
@@ -57,23 +57,23 @@ SLOW = frozenset({("catboost", "letter"), ("ebm", "letter")})  # not in the job:
 
 @job("accuracy")
 def accuracy(bench: Bench) -> None:
-    """All that is installed, on all tables: a lower loss than each, in 5 % of CatBoost's time, twice logistic's."""
+    """All installed models, on all tables: a lower loss than each, in 5 % of CatBoost's time, twice logistic's."""
     if not os.environ.get("DECIBAN_DATA"):
         print("  skipped: DECIBAN_DATA does not say where the tables are")
         return
     tables = [read(name) for name in names_of_tables()]
-    contest = FamilyComparison(installed(MODELS), [table for table in tables if not bench.quick or table.is_small])
-    contest.run(Cache(None), leave_out=SLOW)
-    print("\n" + contest.text(), flush=True)
-    n = len(contest.common)
-    for title, part in contest.compared("log_loss").items():
+    comparison = Comparison(installed(MODELS), [table for table in tables if not bench.quick or table.is_small])
+    comparison.run(Cache(None), leave_out=SLOW)
+    print("\n" + comparison.text(), flush=True)
+    n = len(comparison.common)
+    for title, part in comparison.compared("log_loss").items():
         bench.limit(f"log-loss of EvidenceClassifier, {n} tables, beside {title}", 100 * part, 100, "%")
-    for title, part in contest.compared("seconds").items():
+    for title, part in comparison.compared("seconds").items():
         if title in MOST_TIME:
             most = 100 * MOST_TIME[title]
             bench.limit(f"seconds of EvidenceClassifier, {n} tables, beside {title}", 100 * part, most, "%")
-    if contest.failures:
-        raise RuntimeError("; ".join(contest.failures))
+    if comparison.failures:
+        raise RuntimeError("; ".join(comparison.failures))
 
 
 # The tables ----------------------------------------------------------------------------------------------------------
@@ -216,18 +216,18 @@ def _glassbox() -> Any:
 
 def installed(models: Iterable[Model]) -> list[Model]:
     """Says which are left out, and why."""
-    found = []
+    installed_models = []
     for model in models:
         if report.version(model.package) is None:
             print(f"  {model.title} is left out: pip install {model.package}")
         elif model.name == "evidence" and getattr(deciban, "EvidenceClassifier", None) is None:
             print(f"  {model.title} is left out: this deciban has none")
         else:
-            found.append(model)
-    return found
+            installed_models.append(model)
+    return installed_models
 
 
-# Judging -------------------------------------------------------------------------------------------------------------
+# Evaluation ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -248,10 +248,10 @@ def evaluate_model(model: Model, table: Table) -> Result:
     for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(codes, codes):
         estimator = model.make()
         seen, labels, unseen = table.rows.iloc[train], table.labels[train], table.rows.iloc[test]
-        took, found = timed(partial(_fit_and_predict, estimator, seen, labels, unseen))
+        took, predicted = timed(partial(_fit_and_predict, estimator, seen, labels, unseen))
         seconds += took
         place = {str(level): k for k, level in enumerate(estimator.classes_)}
-        proba[test] = found[:, [place[str(level)] for level in classes]]
+        proba[test] = predicted[:, [place[str(level)] for level in classes]]
     return measure(codes, proba, seconds)
 
 
@@ -302,12 +302,12 @@ def _release(model: Model) -> str:
     return f"{model.package} {report.version(model.package)}"
 
 
-class FamilyComparison:
+class Comparison:
     """Models on tables, from small ones to large ones."""
 
     def __init__(self, models: Sequence[Model], tables: Sequence[Table]) -> None:
         self.models, self.tables = list(models), sorted(tables, key=lambda table: table.cost)
-        self.found: dict[tuple[str, str], Result] = {}  # of a model and a table, by their names
+        self.results: dict[tuple[str, str], Result] = {}  # of a model and a table, by their names
         self.reused: set[str] = set()  # titles of models with results of an earlier run
         self.failures: list[str] = []
 
@@ -332,7 +332,7 @@ class FamilyComparison:
             cache.put(model, table, result)
         else:
             self.reused.add(model.title)
-        self.found[model.name, table.name] = result
+        self.results[model.name, table.name] = result
         values = f"log-loss {result.log_loss:.4f}, accuracy {result.accuracy:.4f}, {result.seconds:.1f} s"
         print(f"  {table.name}, {model.title}: {values}", flush=True)
 
@@ -341,18 +341,18 @@ class FamilyComparison:
     @property
     def shown(self) -> list[Model]:
         """Without models that ran on no table."""
-        ran = {name for name, _ in self.found}
+        ran = {name for name, _ in self.results}
         return [model for model in self.models if model.name in ran]
 
     @property
     def common(self) -> list[str]:
         """Tables that all shown models ran on."""
-        return [t.name for t in self.tables if all((model.name, t.name) in self.found for model in self.shown)]
+        return [t.name for t in self.tables if all((model.name, t.name) in self.results for model in self.shown)]
 
     def values(self, measure: str) -> Floats:
         """(common tables, shown models)."""
-        found = [[getattr(self.found[m.name, name], measure) for m in self.shown] for name in self.common]
-        return np.array(found, np.float64).reshape(len(self.common), len(self.shown))
+        values = [[getattr(self.results[m.name, name], measure) for m in self.shown] for name in self.common]
+        return np.array(values, np.float64).reshape(len(self.common), len(self.shown))
 
     def compared(self, measure: str) -> dict[str, float]:
         """Our total over the common tables / the peer's, for each peer; empty without ours."""
@@ -389,7 +389,7 @@ class FamilyComparison:
         return report.table([title, *(model.title for model in self.shown)], rows)
 
     def _cell(self, model: Model, table: Table, measure: str, cell: Callable[[float], str]) -> str:
-        result = self.found.get((model.name, table.name))
+        result = self.results.get((model.name, table.name))
         return "–" if result is None else cell(getattr(result, measure))
 
 
@@ -409,10 +409,10 @@ def main() -> int:
     """1 when a model failed on a table."""
     options = _parse()
     tables = [read(name) for name in options.tables]
-    contest = FamilyComparison(installed(options.models), [t for t in tables if not options.quick or t.is_small])
-    contest.run(Cache(options.cache))
-    print("\n" + contest.text())
-    return int(bool(contest.failures))
+    comparison = Comparison(installed(options.models), [t for t in tables if not options.quick or t.is_small])
+    comparison.run(Cache(options.cache))
+    print("\n" + comparison.text())
+    return int(bool(comparison.failures))
 
 
 def _parse() -> argparse.Namespace:

@@ -1,7 +1,7 @@
 """LogisticRegression and SoftmaxRegression beside scikit-learn's solvers and glum: who is first at the optimum?
 
 All minimise J = −Σ log p(y|x) + l2/2 Σ|w|², the intercepts free: two classes with one vector w, more with one each.
-Ours runs at its default tolerance, a peer at the loosest that brings it within LIMIT of the best J that anybody found:
+Ours runs at its default tolerance, a peer at the loosest that brings it within LIMIT of the best J of all solvers:
 1, 2 or 5 times a power of ten (between powers saga's time leaps by six), looked for before the clock runs. The
 agreement of a row is the larger of the two distances, (J − best) / best, with J computed here from `coef_` and
 `intercept_`.
@@ -23,7 +23,7 @@ from benchmarks.harness import Bench, job, timed
 LIMIT = 1e-8  # how far above the best objective a fit may end, relative to it
 TOLERANCES = tuple(10.0**-k for k in range(1, 10))
 LONG = 10_000  # iterations: no peer is stopped by their number
-EPOCHS = 1_000  # but for saga, whose passes over the text take a third of a second
+EPOCHS = 1_000  # except for saga, whose passes over the text take a third of a second
 
 Rows = Any  # an array, or CSR
 Fit = Callable[[float], Any]  # tolerance: fitted model
@@ -78,7 +78,7 @@ def sparse_logistic(bench: Bench) -> None:
 
 
 class Problem:
-    """Rows, labels 0..K-1 and a penalty; the best objective that anybody found."""
+    """Rows, labels 0..K-1 and a penalty; the best objective of all solvers."""
 
     def __init__(self, X: Rows, y: data.Ints, *, l2: float, ours: Callable[..., Any]) -> None:
         self.X, self.y, self.l2, self.ours = X, y, l2, ours
@@ -109,8 +109,8 @@ class Problem:
 
         The last when none does: then the row is invalid.
         """
-        found = next((tol for tol in TOLERANCES if self.reached(name, fit, tol)), TOLERANCES[-1])
-        return next((tol for tol in (5 * found, 2 * found) if self.reached(name, fit, tol)), found)
+        reached = next((tol for tol in TOLERANCES if self.reached(name, fit, tol)), TOLERANCES[-1])
+        return next((tol for tol in (5 * reached, 2 * reached) if self.reached(name, fit, tol)), reached)
 
     def reached(self, name: str, fit: Fit, tol: float) -> bool:
         seconds, model = timed(lambda: fit(tol))

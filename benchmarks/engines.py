@@ -147,8 +147,8 @@ class Mllib:
     def probabilities(self, session: Any, model: Any, head: Any) -> data.Floats:
         rows = list(zip(*(column.to_pylist() for column in head.columns), strict=True))
         frame = session.createDataFrame(rows, ", ".join(f"{name} double" for name in head.column_names))
-        found = model.transform(self.assembler.transform(frame.coalesce(1))).select("probability").collect()
-        return np.array([row["probability"].toArray() for row in found])
+        rows = model.transform(self.assembler.transform(frame.coalesce(1))).select("probability").collect()
+        return np.array([row["probability"].toArray() for row in rows])
 
 
 def spark(bench: Bench) -> None:
@@ -353,8 +353,8 @@ def _in_turn(X: Any, y: Any) -> GaussianNB:
     model = delayed(GaussianNB)(var_smoothing=0)
     for x, labels in zip(X.to_delayed().ravel(), y.to_delayed().ravel(), strict=True):
         model = delayed(_learned)(model, x, labels)
-    found: GaussianNB = model.compute()
-    return found
+    fitted: GaussianNB = model.compute()
+    return fitted
 
 
 def _learned(model: GaussianNB, x: data.Floats, y: data.Ints) -> GaussianNB:
@@ -390,11 +390,11 @@ def memory(bench: Bench) -> None:
             first = None
             for parts in PARTITIONS[: 2 if bench.quick else None]:
                 rows = each * parts if way == "as large each" else total
-                found = _measured(engine, parts, rows)
+                peaks = _measured(engine, parts, rows)
                 title = f"{engine}'s driver, {parts:,} partitions, {rows:,} rows"
-                first = found if first is None else first
-                limits = [DRIVER_MB if found is first else old + FLAT_MB for old in first]
-                for what, value, most in zip(("Python", "Java's heap"), found, limits, strict=False):
+                first = peaks if first is None else first
+                limits = [DRIVER_MB if peaks is first else old + FLAT_MB for old in first]
+                for what, value, most in zip(("Python", "Java's heap"), peaks, limits, strict=False):
                     bench.limit(f"{title}, {what}", value, most, "MB")
 
 

@@ -39,8 +39,8 @@ def evidence(bench: Bench) -> None:
         "fit": (lambda: plain.fit(frame, "label"), lambda: weighted.fit(frame, "label")),
         "predict_proba": (lambda: plain.predict_proba(rows), lambda: weighted.predict_proba(rows)),
     }.items():
-        found = [min(timed(work)[0] for _ in range(bench.runs)) for work in times]
-        print(f"  {what}: NaiveBayes {found[0]:.2f} s, EvidenceClassifier {found[1]:.2f} s")
+        seconds = [min(timed(work)[0] for _ in range(bench.runs)) for work in times]
+        print(f"  {what}: NaiveBayes {seconds[0]:.2f} s, EvidenceClassifier {seconds[1]:.2f} s")
         bench.limit(
-            f"EvidenceClassifier {what} {size}, NaiveBayes's time", found[1] / found[0], sizes.EVIDENCE_TIMES, "×"
+            f"EvidenceClassifier {what} {size}, NaiveBayes's time", seconds[1] / seconds[0], sizes.EVIDENCE_TIMES, "×"
         )

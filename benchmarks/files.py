@@ -43,7 +43,7 @@ def _folder() -> Iterator[Path]:
 
 
 def _table(rng: np.random.Generator, size: Size) -> Any:
-    """Six numbers with holes, two whole numbers, three columns of text, and a label of text."""
+    """Six numbers with missing values, two whole numbers, three columns of text, and a label of text."""
     y = data.labels(rng, size)
     columns: dict[str, Any] = {}
     for j in range(6):
@@ -95,7 +95,7 @@ def files(bench: Bench) -> None:
 
 @job("predict-file")
 def predict_file(bench: Bench) -> None:
-    """From parquet to parquet, with the probabilities of all classes. Without holes, which the peer would fill."""
+    """From parquet to parquet, with the probabilities of all classes; without missing values, which the peer imputes."""
     size = bench.size(sizes.PREDICTED)
     table = _complete(_table(bench.rng(), size))
     ours = deciban.NaiveBayes().fit(table, "label")
@@ -116,7 +116,7 @@ def predict_file(bench: Bench) -> None:
 
 
 def _complete(table: Any) -> Any:
-    """Without holes, and whole numbers as floats: the peer takes those for numbers."""
+    """Without missing values, and whole numbers as floats: the peer takes those for numbers."""
     columns = {name: table.column(name) for name in table.column_names}
     for name, column in columns.items():
         if not pa.types.is_string(column.type):

@@ -1,4 +1,4 @@
-"""Is EvidenceClassifier honest with few rows, many columns, and values that it has not seen?
+"""Is EvidenceClassifier calibrated with few rows, many columns, and unseen values?
 
     python -m benchmarks.honesty noise --seeds 20 --jobs 2 --cache noise.jsonl
     python -m benchmarks.honesty wide --pima pima.csv --cache wide.jsonl
@@ -89,7 +89,7 @@ def honesty(bench: Bench) -> None:
     failures = []
     for name, cells in groups.items():
         run = Run(cells, progress=False)
-        summary = SUMMARIES[name](run.found)
+        summary = SUMMARIES[name](run.finished)
         print("\n" + report.table(summary.head, summary.rows) + "\n", flush=True)
         for check in summary.checks:
             bench.limit(check.title, check.scale * check.measured, check.scale * check.at_most, check.unit)
@@ -159,11 +159,11 @@ class Cell(ABC):
 
 
 C = TypeVar("C", bound=Cell)
-Found = Mapping[Cell, Result]
+Results = Mapping[Cell, Result]
 
 
-def _of(found: Found, kind: type[C]) -> Iterator[tuple[C, Result]]:
-    return ((cell, result) for cell, result in found.items() if isinstance(cell, kind))
+def _of(results: Results, kind: type[C]) -> Iterator[tuple[C, Result]]:
+    return ((cell, result) for cell, result in results.items() if isinstance(cell, kind))
 
 
 def _grouped(items: Iterable[tuple[Hashable, Result]]) -> dict[Any, pd.DataFrame]:
@@ -225,9 +225,9 @@ def noise_cells(rows: Iterable[int], features: Iterable[int], seeds: int) -> lis
     return [Noise(n, d, seed) for n in rows for d in features for seed in range(seeds)]
 
 
-def summarise_noise(found: Found) -> Summary:
+def summarise_noise(results: Results) -> Summary:
     """A row for each number of rows and features: mean and worst over seeds. Limits hold for each of them."""
-    groups = _grouped(((cell.rows, cell.features), result) for cell, result in _of(found, Noise))
+    groups = _grouped(((cell.rows, cell.features), result) for cell, result in _of(results, Noise))
     rows = []
     means, worsts, gaps = {}, {}, {}
     for (n, d), frame in groups.items():
@@ -314,7 +314,7 @@ def wide_cells(seeds: int, pima: Path | None) -> list[Cell]:
     return cells
 
 
-def summarise_wide(found: Found) -> Summary:
+def summarise_wide(results: Results) -> Summary:
     """One informative feature: a row for each seed, and the mean, which has the limit. Pima: pooled over folds."""
     rows, checks = [], []
 
@@ -323,7 +323,7 @@ def summarise_wide(found: Found) -> Summary:
         return ours - reference
 
     what = f"one of {WIDE_FEATURES:,} features, {WIDE_ROWS:,} rows"
-    one = {cell.seed: result for cell, result in _of(found, OneFeature)}
+    one = {cell.seed: result for cell, result in _of(results, OneFeature)}
     for seed, result in one.items():
         add(f"{what}, seed {seed}", result["log_loss"], result["reference"])
     if one:
@@ -331,7 +331,7 @@ def summarise_wide(found: Found) -> Summary:
         above = add(f"{what}, mean", *(float(frame[name].mean()) for name in ("log_loss", "reference")))
         title = "wide, log-loss − that of LogisticRegression on the informative feature, mean over seeds"
         checks.append(Check(title, above, MOST_ABOVE_LOGISTIC, difference=True))
-    folds = [result for _, result in _of(found, Pima)]
+    folds = [result for _, result in _of(results, Pima)]
     if folds:
         total = pd.DataFrame(folds).sum()
         what = f"pima + {PIMA_NOISE:,} noise columns" + ("" if len(folds) == FOLDS else f", {len(folds)} folds only")
@@ -387,9 +387,9 @@ def small_cells(tables: Iterable[str], rows: Iterable[int], draws: int) -> list[
     return cells
 
 
-def summarise_small(found: Found) -> Summary:
+def summarise_small(results: Results) -> Summary:
     """A row for each table and number of training rows: means over draws."""
-    groups = _grouped(((cell.table, cell.rows), result) for cell, result in _of(found, Small))
+    groups = _grouped(((cell.table, cell.rows), result) for cell, result in _of(results, Small))
     rows, ratios, means = [], {}, []
     for (table, n), frame in groups.items():
         mean = frame[["evidence", "naive_bayes", "softmax"]].mean()
@@ -490,9 +490,9 @@ def blank_cells(tables: Iterable[str], columns: Sequence[str] | None = None, see
     ]
 
 
-def summarise_blank(found: Found) -> Summary:
+def summarise_blank(results: Results) -> Summary:
     """A row for each column, pooled over folds and seeds, the worst ones of a table first; each table has a limit."""
-    groups = _grouped(((cell.table, cell.column), result) for cell, result in _of(found, Blank))
+    groups = _grouped(((cell.table, cell.column), result) for cell, result in _of(results, Blank))
     ratios: dict[str, dict[str, float]] = defaultdict(dict)
     lines: dict[str, list[tuple[float, list[str]]]] = defaultdict(list)
     for (table, column), frame in groups.items():
@@ -593,7 +593,7 @@ class Run:
             self._say(f"{place}: {values}; {seconds:.1f} s")
 
     @property
-    def found(self) -> dict[Cell, Result]:
+    def finished(self) -> dict[Cell, Result]:
         """Results, in the order of cells."""
         return {cell: self.results[cell] for cell in self.cells if cell in self.results}
 
@@ -650,7 +650,7 @@ def main() -> int:
         print("There is nothing to measure: do the tables have such columns, and more rows than are trained on?")
         return 1
     run = Run(cells, options.cache, options.jobs)
-    print(SUMMARIES[options.measurement](run.found))
+    print(SUMMARIES[options.measurement](run.finished))
     if len(run.cache.sources_of(run.cells)) > 1:
         print("\nThese cells were measured with different sources of deciban: use a new --cache file.")
     for failure in run.failures:

@@ -18,7 +18,7 @@ from deciban.evaluation.cross_validation import stratified_folds
 
 @job("leave-one-out")
 def leave_one_out(bench: Bench) -> None:
-    """Beside its own predict_proba; judged by models that are fitted without a row."""
+    """Beside its own predict_proba; evaluated by models that are fitted without a row."""
     size, rng = bench.size(sizes.LEFT_OUT), bench.rng()
     y = data.labels(rng, size)
     x = data.gaussian(rng, size, y)
@@ -38,8 +38,8 @@ def _gap_to_a_refit(model: deciban.NaiveBayes, x: Floats, y: Ints, row: int) -> 
     """The loss of one row, against that of a model which was fitted without it."""
     kept = np.arange(len(y)) != row
     one = slice(row, row + 1)
-    anew = deciban.evaluate(deciban.NaiveBayes().fit(x[kept], y[kept]), x[one], y[one])
-    return gap(model.leave_one_out(x[one], y[one]).log_loss, anew.log_loss)
+    refitted = deciban.evaluate(deciban.NaiveBayes().fit(x[kept], y[kept]), x[one], y[one])
+    return gap(model.leave_one_out(x[one], y[one]).log_loss, refitted.log_loss)
 
 
 @job("folds")
@@ -60,8 +60,8 @@ def folds(bench: Bench) -> None:
     )
 
 
-def _accuracies(found: deciban.Evaluation) -> Floats:
-    return np.array([part.accuracy for part in found.parts])
+def _accuracies(evaluation: deciban.Evaluation) -> Floats:
+    return np.array([part.accuracy for part in evaluation.parts])
 
 
 @job("roc")
@@ -80,8 +80,8 @@ def roc(bench: Bench) -> None:
     )
 
 
-def _curve(found: deciban.Roc) -> tuple[Any, ...]:
-    return found.false_positive_rate, found.sensitivity, found.thresholds, found.auc
+def _curve(roc: deciban.Roc) -> tuple[Any, ...]:
+    return roc.false_positive_rate, roc.sensitivity, roc.thresholds, roc.auc
 
 
 def _gap_of_curves(ours: tuple[Any, ...], peer: tuple[Any, ...]) -> float:

@@ -99,6 +99,6 @@ def _opened(browser: Any, path: Path) -> tuple[float, float]:
         page.goto(path.as_uri())
         page.evaluate("window.deciban.ready")
 
-    found = timed(open_it)[0], float(page.evaluate(SCORE))
+    seconds = timed(open_it)[0], float(page.evaluate(SCORE))
     page.close()
-    return found
+    return seconds

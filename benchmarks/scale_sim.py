@@ -166,10 +166,10 @@ class Line:
     off: float  # how far a measured value is below the line, relative to itself, at most
 
     @classmethod
-    def fitted(cls, found: Sequence[Measured], what: str) -> Line:
+    def fitted(cls, measured: Sequence[Measured], what: str) -> Line:
         """Least relative squares, no coefficient below 0."""
-        y = np.array([getattr(m, what) for m in found])
-        x = np.array([[1.0, m.places, m.classes * m.places] for m in found])
+        y = np.array([getattr(m, what) for m in measured])
+        x = np.array([[1.0, m.places, m.classes * m.places] for m in measured])
         scale = np.abs(x).max(axis=0)
         solution, _ = nnls(x / scale / y[:, np.newaxis], np.ones(len(y)))
         solution /= scale
@@ -188,8 +188,8 @@ class Lines:
     merge: Line
 
     @classmethod
-    def fitted(cls, found: Sequence[Measured]) -> Lines:
-        return cls(*(Line.fitted(found, what) for what in ("bytes", "travel", "merge")))
+    def fitted(cls, measured: Sequence[Measured]) -> Lines:
+        return cls(*(Line.fitted(measured, what) for what in ("bytes", "travel", "merge")))
 
 
 def lines_of(quick: bool) -> dict[str, Lines]:
@@ -202,11 +202,11 @@ def lines_of(quick: bool) -> dict[str, Lines]:
             sizes = (*sizes, MORE_TERMS)
         most = {classes: (3 * cells if classes == CLASSES[0] else cells) for classes in CLASSES}
         shapes = [(k, n) for k in CLASSES for n in sizes if k * n <= most[k]]
-        found = [measure(kind, *shape) for shape in shapes]
-        for m in found:
+        measured = [measure(kind, *shape) for shape in shapes]
+        for m in measured:
             each = m.bytes / m.places / m.classes
             rows.append([kind.name, str(m.classes), f"{m.places:,}", f"{m.bytes:,.0f}", f"{each:.1f}", *_seconds(m)])
-        lines[kind.name] = Lines.fitted(found)
+        lines[kind.name] = Lines.fitted(measured)
     head = ["statistic", "classes", "places", "bytes", "per cell", "travel s", "+ s"]
     print(table(head, rows), end="\n\n")
     print(
@@ -222,9 +222,9 @@ def _seconds(m: Measured) -> list[str]:
 def _line_rows(lines: dict[str, Lines]) -> list[list[str]]:
     rows = []
     for kind in KINDS:
-        found = lines[kind.name]
+        own = lines[kind.name]
         for what, unit, by in (("bytes", "bytes", 1.0), ("travel", "travel, ns", 1e9), ("merge", "+, ns", 1e9)):
-            line = getattr(found, what)
+            line = getattr(own, what)
             cells = [f"{value * by:,.1f}" for value in (line.a, line.b, line.c)]
             rows.append([f"{kind.name}, a {kind.place}", unit, *cells, f"{line.off:.0%}"])
     return rows
@@ -233,8 +233,8 @@ def _line_rows(lines: dict[str, Lines]) -> list[list[str]]:
 def _memory() -> float:
     """Bytes that are free; 0 if nobody knows."""
     info = Path("/proc/meminfo")
-    found = info.read_text(encoding="ascii").partition("MemAvailable:")[2].split() if info.exists() else []
-    return float(found[0]) * 1024 if found else 0.0
+    words = info.read_text(encoding="ascii").partition("MemAvailable:")[2].split() if info.exists() else []
+    return float(words[0]) * 1024 if words else 0.0
 
 
 # A shard of the vocabulary -------------------------------------------------------------------------------------------
@@ -320,8 +320,8 @@ class Cost:
 
     @classmethod
     def of(cls, lines: dict[str, Lines], classes: int, places: dict[str, float]) -> Cost:
-        found = [(lines[name], n) for name, n in places.items()]
-        at = (sum(getattr(own, what).at(classes, n) for own, n in found) for what in ("bytes", "travel", "merge"))
+        sizes = [(lines[name], n) for name, n in places.items()]
+        at = (sum(getattr(own, what).at(classes, n) for own, n in sizes) for what in ("bytes", "travel", "merge"))
         return cls(*at)
 
     @property

@@ -22,7 +22,7 @@ BAR = "\\|"  # in a cell of a table
 
 
 def assemble(pages: Path) -> None:
-    """All pages of the site, in a folder that is made anew."""
+    """All pages of the site, in a new folder."""
     shutil.rmtree(pages, ignore_errors=True)
     shutil.copytree(ROOT / "docs", pages)
     for name in ELSEWHERE:
