@@ -95,7 +95,7 @@ def files(bench: Bench) -> None:
 
 @job("predict-file")
 def predict_file(bench: Bench) -> None:
-    """From parquet to parquet, with the probabilities of all classes; without missing values, which the peer imputes."""
+    """From parquet to parquet, with the probabilities of all classes; without missing values, which peers impute."""
     size = bench.size(sizes.PREDICTED)
     table = _complete(_table(bench.rng(), size))
     ours = deciban.NaiveBayes().fit(table, "label")
