@@ -7,7 +7,7 @@ from typing import Any
 from deciban.errors import DecibanError, require
 from deciban.persist.codec import Codec, StoredModel
 from deciban.persist.packing import Arrays
-from deciban.persist.storage import FilePath, read, write
+from deciban.persist.storage import FilePath, problem_of, read, write
 from deciban.persist.validation import describe
 
 
@@ -44,7 +44,7 @@ def read_model(path: FilePath, codec: Codec) -> Any:
         require(stored is not None and stored.state, f"it holds {describe(model)}, and no fitted model")
         require(not arrays, f"nothing refers to the array {min(arrays, default=None)!r}")
     except Exception as error:
-        raise DecibanError(f"{path} is damaged: {_problem(error)}") from error
+        raise DecibanError(f"{path} is damaged: {problem_of(error)}") from error
     return model
 
 
@@ -57,9 +57,5 @@ def write_model(path: FilePath, model: Any, codec: Codec) -> None:
     except RecursionError:
         raise DecibanError("the model cannot be saved: its settings contain themselves") from None
     except Exception as error:
-        raise DecibanError(f"the model cannot be saved: {_problem(error)}") from error
+        raise DecibanError(f"the model cannot be saved: {problem_of(error)}") from error
     write(path, tree, arrays)
-
-
-def _problem(error: Exception) -> str:
-    return str(error) if isinstance(error, DecibanError) else f"{type(error).__name__}: {error}"

@@ -284,4 +284,9 @@ def _parsed(text: str | bytes) -> Any:
 
 
 def _damaged(path: FilePath, error: Exception) -> NoReturn:
-    raise DecibanError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+    raise DecibanError(f"{path} is damaged: {problem_of(error)}") from error
+
+
+def problem_of(error: Exception) -> str:
+    """The message of an error, with its type unless it is ours."""
+    return str(error) if isinstance(error, DecibanError) else f"{type(error).__name__}: {error}"
