@@ -7,6 +7,7 @@ from scipy import stats
 from scipy.special import log_softmax, softmax
 
 import deciban as db
+from deciban.data import labelled_rows
 from deciban.evidence import cross_fit as module
 from deciban.evidence.cross_fit import cross_fit, log_probabilities, mixed_with_prior
 from deciban.evidence.evidence_by_block import evidence_by_block
@@ -149,7 +150,7 @@ def held_out(rows, gain, seed=0):
     rng = np.random.default_rng(seed)
     X, y = pd.DataFrame({"x": np.arange(float(rows))}), np.arange(rows) % 2
     model = db.EvidenceClassifier(trees=0, pairs=0).fit(X, y)
-    left = EvidenceRows.of_training(model.generative_, model._sample(X, y, None, first=False), 0)
+    left = EvidenceRows.of_training(model.generative_, labelled_rows(X, y, None, model.columns_), 0)
     held = module.HeldOut.of(left, model._blocks, 1)
     log_odds = np.where(held.rows.labels == 1, 1.0, -1.0) * (gain + rng.normal(size=rows))
     return held, module.log_probabilities(log_odds[np.newaxis])

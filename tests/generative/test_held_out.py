@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import deciban as db
 from deciban import families as fam
 from deciban.data import frames as sources
+from deciban.data import labelled_rows
 from deciban.generative.held_out import leave_one_out, sums_of_others
 from tests.evaluation.test_cross_validation import by_folds
 from tests.laws import flattened
@@ -37,7 +38,7 @@ def small_batches(monkeypatch):
 def predictions_of(model, x, y, weights=None):
     return [
         leave_one_out(model.estimate_, batch)
-        for batch in model._sample(x, y, weights, first=False).batches(needs_small_batches=True)
+        for batch in labelled_rows(x, y, weights, model.columns_).batches(needs_small_batches=True)
     ]
 
 

@@ -15,6 +15,7 @@ from scipy.stats import multivariate_normal
 
 import deciban as db
 from deciban import families as fam
+from deciban.data import labelled_rows
 from deciban.data.schema import Schema
 from deciban.families import Context
 from deciban.generative import selection
@@ -367,7 +368,7 @@ def test_weights_are_as_many_rows(rng):
 
 
 def sampled(x, y, weights=None):
-    sample = db.NaiveBayes()._sample(x[:, np.newaxis], y, weights, first=True)
+    sample = labelled_rows(x[:, np.newaxis], y, weights)
     return Schema.of(sample.frame), sample
 
 

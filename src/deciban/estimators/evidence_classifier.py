@@ -8,9 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from deciban.data import Labelled, retry_with_wider_types
+from deciban.data import Labelled, Sample, retry_with_wider_types
 from deciban.data.class_index import ClassIndex
 from deciban.data.distributed import DistributedRows
+from deciban.data.intake import require_rows
 from deciban.data.sampling import RowSample, seed_of
 from deciban.data.schema import Schema
 from deciban.display.summary import Summary
@@ -198,6 +199,8 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
         return self
 
     def _refitted(self, rows: Labelled, *, held_out: bool) -> tuple[Weights, RowSample]:
+        if isinstance(rows, Sample):
+            require_rows(rows.frame)
         schema = self.generative_.schema
         schema.merge_frame(rows.frame)
         with rows.error_context(), one_thread():
