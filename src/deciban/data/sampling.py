@@ -47,7 +47,7 @@ def seed_of(random_state: int | None) -> int:
 def row_keys(frame: Frame, columns: Sequence[ColumnRef], seed: int = 0) -> Keys:
     """(n) 64 bits for each row, a hash of some of its cells: equal rows have equal keys, others hardly ever.
 
-    >>> from deciban.data.labelled import frame_of
+    >>> from deciban.data import frame_of
     >>> a, b, c = row_keys(frame_of([["x", 1.0], ["y", 1.0], ["x", 1.0]]), [0, 1])
     >>> bool(a == c), bool(a == b)
     (True, False)

@@ -20,6 +20,7 @@ class Exponential(RateFamily):
     With prior=Virtual(m) the class mean is shrunk towards the mean of all classes by m virtual rows.
 
     >>> import numpy as np
+    >>> from deciban.families import Context
     >>> family = Exponential()
     >>> evidence = family.collect(np.array([[1.0], [3.0]]), np.zeros(2, np.int32), None, 1)
     >>> family.estimate(evidence, Context(("all",), ("x",))).rate.item()

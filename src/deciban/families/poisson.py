@@ -26,6 +26,7 @@ class Poisson(RateFamily):
     (Σx + m·mean) / (n + m). No rate is below 1e-9 of that mean.
 
     >>> import numpy as np
+    >>> from deciban.families import Context
     >>> family = Poisson()
     >>> evidence = family.collect(np.array([[1.0], [5.0]]), np.zeros(2, np.int32), None, 1)
     >>> family.estimate(evidence, Context(("all",), ("x",))).rate.item()
