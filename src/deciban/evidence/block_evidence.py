@@ -45,18 +45,9 @@ class Rows:
     def hides(self, columns: Any) -> BoolArray:
         return np.isin(columns, list(self.hidden))
 
-    def part(self, rows: slice) -> Rows:
-        return self._with(rows_of(self.values, rows), rows)
-
-    def take(self, rows: IntArray) -> Rows:
-        """The rows at these indices, for values that are one array; itself if these are all."""
-        if len(rows) == len(self.values):
-            return self
-        return self._with(self.values[rows], rows)
-
-    def _with(self, values: Any, rows: slice | IntArray) -> Rows:
+    def take(self, rows: slice | IntArray) -> Rows:
         labels, weights = (None if part is None else part[rows] for part in (self.labels, self.weights))
-        return Rows(values, labels, weights, self.hidden)  # type: ignore[arg-type]
+        return Rows(rows_of(self.values, rows), labels, weights, self.hidden)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -76,12 +67,13 @@ class BlockEvidence(ABC):
     """
 
     families: ClassVar[tuple[type, ...]] = ()  # of the blocks that it is made from
-    explains_terms: bool = False  # whether terms of documents are explained one by one
+    explains_terms: bool = False  # whether each term of a document is explained
     explains_pairs: ClassVar[bool] = False  # whether pieces are pairs of features, which share their evidence
     selected_by_labels: ClassVar[bool] = False  # whether labels had a part in the selection of its pieces
-    of_missingness: ClassVar[bool] = False  # whether a missing value is what it is about
+    of_missingness: ClassVar[bool] = False  # whether it is about missing values
     rejects_infinite: ClassVar[bool] = False  # whether it is read even without a weight: an infinite number is an error
 
+    description: str = ""  # of its pieces, in a few words
     pieces: tuple[EvidencePiece, ...]
 
     @classmethod
@@ -113,8 +105,7 @@ class BlockEvidence(ABC):
         return np.ones(len(self.pieces), np.bool_)
 
     def subtract(self, rows: LabelledValues, kept: IntArray) -> Self | None:
-        """The evidence without some training rows, for the classes that are kept; None if that takes more than a
-        subtraction of counts."""
+        """The evidence without some training rows, for the classes that are kept; None if counts are not enough."""
         return None
 
     @property
@@ -168,8 +159,8 @@ class BlockEvidence(ABC):
         raise NotImplementedError
 
     def describe(self, piece: EvidencePiece) -> str:
-        """What a piece is, in a few words for people."""
-        return piece.kind
+        """A piece in a few words: the description of all, or its kind."""
+        return self.description or piece.kind
 
 
 def centred(evidence: FloatArray) -> FloatArray:

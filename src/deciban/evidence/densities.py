@@ -36,6 +36,7 @@ class GaussianEvidence(BlockEvidence):
     """
 
     families = (Gaussian,)
+    description = "normal density in each class"
     rejects_infinite = True
 
     def __init__(self, columns: Sequence[int], statistic: Moments, low: FloatArray, high: FloatArray) -> None:
@@ -106,9 +107,6 @@ class GaussianEvidence(BlockEvidence):
     def _variance(count: FloatArray, squares: FloatArray, spread: FloatArray) -> FloatArray:
         return (squares + spread) / (count + 1.0)
 
-    def describe(self, piece: EvidencePiece) -> str:
-        return "normal density in each class"
-
 
 def _ranges(model: Generative, columns: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
     low, high = np.full(len(columns), -np.inf), np.full(len(columns), np.inf)
@@ -133,6 +131,7 @@ class JointGaussian(BlockEvidence):
     """
 
     families = (JointNormals,)
+    description = "jointly normal with other columns"
 
     def __init__(
         self, columns: Sequence[int], family: JointNormals, statistic: Scatter, params: JointNormalsParams
@@ -249,9 +248,6 @@ class JointGaussian(BlockEvidence):
         if known.all():
             return self._whitenings
         return tuple(Whitening.of(sigma[:, known][:, :, known]) for sigma in self._covariances)
-
-    def describe(self, piece: EvidencePiece) -> str:
-        return "jointly normal with other columns"
 
 
 @dataclass(frozen=True)

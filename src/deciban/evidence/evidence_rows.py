@@ -202,7 +202,7 @@ class EvidenceRows:
             rows = Rows(values, self.labels, weights, hidden)
         step = max(1, BATCH_CELLS // max(1, len(source.pieces) * len(self.model.classes)))
         for at in range(0, len(self.labels), step):
-            yield at, source.evidence(rows.part(slice(at, at + step)))
+            yield at, source.evidence(rows.take(slice(at, at + step)))
 
     def values(self, block: Block) -> Any:
         """The values of a block, as its family reads them. Raises if its counts show that these were never added."""

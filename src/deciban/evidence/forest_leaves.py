@@ -38,6 +38,7 @@ class ForestLeaves(CountEvidence):
     """
 
     families = (Forest,)
+    description = "trees that ask for it among others"
     virtual_rows = 0.5
 
     def __init__(self, columns: Sequence[int], family: Forest, statistic: Cells, class_rows: FloatArray) -> None:
@@ -70,7 +71,7 @@ class ForestLeaves(CountEvidence):
     def evidence(self, rows: Rows) -> FloatArray:
         out = np.empty((len(rows.values), len(self.prior)))
         for indices, unknown in self._batches(rows.values, rows.hides(self.columns)):
-            part = rows.take(indices)
+            part = rows if len(indices) == len(rows.values) else rows.take(indices)
             skip = None if part.labels is None else self.family.seen(part.values)  # trees that were grown from the row
             if unknown is None:
                 cells, offsets, counts = self.family.cells(part.values), self.family.offsets, self.counts
@@ -165,6 +166,3 @@ class ForestLeaves(CountEvidence):
                     out[np.ix_(rows, columns)] += shares
 
         return add
-
-    def describe(self, piece: EvidencePiece) -> str:
-        return "trees that ask for it among others"

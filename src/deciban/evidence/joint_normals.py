@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -68,9 +67,6 @@ class JointNormals(Family[Scatter, JointNormalsParams]):
     def n_parameters(self, params: JointNormalsParams) -> int:
         classes, d = params.mean.shape
         return int(classes * (d + d * (d + 1) // 2))
-
-    def silent(self, params: JointNormalsParams) -> Sequence[int]:
-        return ()
 
     def describe(self, params: JointNormalsParams, context: Context) -> list[Table]:
         return []

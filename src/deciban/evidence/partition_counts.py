@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -66,9 +65,6 @@ class PartitionCounts(Family[Cells, PartitionParams]):
 
     def n_parameters(self, params: PartitionParams) -> int:
         return len(params.log_p) * int(self.offsets[-1] - len(self.offsets) + 1)
-
-    def silent(self, params: PartitionParams) -> Sequence[int]:
-        return ()
 
     def describe(self, params: PartitionParams, context: Context) -> list[Table]:
         return []

@@ -170,6 +170,7 @@ class LevelTables(Tables):
     """
 
     families = (Categorical,)
+    description = "a probability for each value"
 
     def __init__(self, columns: Sequence[int], statistic: Counts, class_rows: FloatArray) -> None:
         self.columns, self.cell_of_level, self.levels, tables = tuple(columns), [], statistic.levels, []
@@ -200,9 +201,6 @@ class LevelTables(Tables):
         missing = np.array([levels.index(None) if None in levels else MISSING for levels in self.levels])
         return UnknownCells(self.columns, values.codes == missing, values.codes == UNSEEN)
 
-    def describe(self, piece: EvidencePiece) -> str:
-        return "a probability for each value"
-
 
 def rare_below(rows: float) -> float:
     """The number of rows below which a value is rare: 5, but no more than a twentieth of few rows, and at least 2."""
@@ -225,6 +223,7 @@ class MissingnessTable(Tables):
     """Whether the values of numbers and documents are missing."""
 
     of_missingness = True
+    description = "whether it is missing"
 
     def __init__(self, columns: Sequence[int], statistic: Moments, class_rows: FloatArray) -> None:
         count, missing = statistic.count.value, statistic.sum_x.value  # (K, d)
@@ -245,14 +244,12 @@ class MissingnessTable(Tables):
         code: Code = formulas.Code(int(self.kept[piece]), 2, cuts=np.zeros(0), missing=1)
         return code
 
-    def describe(self, piece: EvidencePiece) -> str:
-        return "whether it is missing"
-
 
 class BinTables(Tables):
     """Numbers in 5, 20 and 100 bins of about equal frequency, whose cuts do not depend on the labels."""
 
     families = (Binned,)
+    description = "bins at several scales"
 
     def __init__(self, columns: Sequence[int], statistic: Histogram, class_rows: FloatArray) -> None:
         self.cuts: list[tuple[int, Cuts]] = []  # of each piece: the feature of the block, and where it is cut
@@ -294,9 +291,6 @@ class BinTables(Tables):
         j, cuts = self.cuts[piece]
         code: Code = formulas.Code(j, len(cuts) + 1, cuts=cuts)
         return code
-
-    def describe(self, piece: EvidencePiece) -> str:
-        return "bins at several scales"
 
 
 def by_rows_and_values(sizes: FloatArray) -> FloatArray:

@@ -38,6 +38,7 @@ class TermEvidence(BlockEvidence):
         self.columns, self.family, self.statistic, self.context = tuple(columns), family, statistic, context
         self.params: Any = family.estimate(statistic, context)
         self.explains_terms = isinstance(family, Text)
+        self.description = "terms of documents" if self.explains_terms else "counts, one share of all in each class"
         kind = family.title if self.explains_terms else "words"
         self.pieces = (EvidencePiece(kind, self.columns, naive=kind == "words"),)
         if self.explains_terms:
@@ -98,6 +99,3 @@ class TermEvidence(BlockEvidence):
             out[:, columns] += centred(parts) * (weight if weight.ndim == 1 else weight[:, np.newaxis])
 
         return add
-
-    def describe(self, piece: EvidencePiece) -> str:
-        return "terms of documents" if self.explains_terms else "counts, one share of all in each class"

@@ -113,28 +113,20 @@ def reasons(evidence: Generative, silent: Collection[Level], facts: ColumnFacts 
                 known.setdefault(evidence.schema.names[j], reason)
             if reason is not None and block.levels is not None:
                 single.add(evidence.schema.names[j])  # its one value is no evidence, whatever its weight
-    last, repeats, identifiers = NO_DIFFERENCE, dict[Level, Level](), dict[Level, float]()
+    last = NO_DIFFERENCE
     if facts is not None:
-        last, repeats, identifiers = NO_HELP, dict(facts.repeats), dict(facts.identifiers)
-    reason_of = {}
-    for name in evidence.schema.names:
-        if name not in silent and name not in single:
-            continue
-        if name in known:
-            reason_of[name] = known[name]
-        elif name in repeats:
-            reason_of[name] = f"repeats {repeats[name]!r}"
-        elif name in identifiers:
-            share = identifiers[name]
-            rows = "every row" if share == 1 else f"{np.floor(100 * share):g} % of the rows"
-            reason_of[name] = f"different in {rows} (an identifier)"
-        else:
-            reason_of[name] = last
-    return reason_of
+        last = NO_HELP
+        known = {name: f"repeats {other!r}" for name, other in facts.repeats} | known
+        known = {name: f"different in {_share(share)} (an identifier)" for name, share in facts.identifiers} | known
+    return {name: known.get(name, last) for name in evidence.schema.names if name in silent or name in single}
+
+
+def _share(share: float) -> str:
+    return "every row" if share == 1 else f"{np.floor(100 * share):g} % of the rows"
 
 
 def _of_statistic(block: Block, i: int) -> str | None:
-    """Whether a feature is never present, or constant, as far as its statistic shows."""
+    """Whether a feature is always missing, or constant, as far as its statistic shows."""
     statistic = block.statistic
     if isinstance(statistic, Counts):
         levels = statistic.levels[i]

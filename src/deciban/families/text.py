@@ -202,11 +202,7 @@ class Text(SmoothedFamily[Tokens, TextParams]):
             out += scores
 
     def leave_one_out(
-        self,
-        fitted: Fitted[Tokens, TextParams],
-        rows: LabelledValues,
-        out: FloatArray,
-        middle: FloatArray | float = 0.0,
+        self, fitted: Fitted[Tokens, TextParams], rows: LabelledValues, out: FloatArray, middle: FloatArray | float = 0
     ) -> None:
         """Without row i, its class has w·x_t less of k_t, and terms that no other row has are unseen: V is smaller.
 
@@ -253,9 +249,6 @@ class Text(SmoothedFamily[Tokens, TextParams]):
         labels, terms = np.nonzero(held)
         rows = TermRows(np.ones(len(terms)), terms, np.arange(len(terms) + 1))
         return LabelledValues(rows, labels.astype(np.int32), held[labels, terms])
-
-    def parts(self, params: TextParams, values: Texts, classes: int) -> list[FloatArray]:
-        return [self.log_density(params, values, classes)]
 
     def cells(self, params: TextParams, values: Texts) -> tuple[TermRows, FloatArray]:
         """The terms of documents, and (terms of all rows, K) what each adds to the log-density."""

@@ -131,7 +131,7 @@ class Estimate:
 
 
 def _require_finite(values: Any, out: FloatArray) -> None:
-    """An infinite number makes infinite or undefined scores, which are cheap to see; then the cell is looked for."""
+    """An infinite number makes scores infinite or undefined, which is cheaper to check."""
     if isinstance(values, np.ndarray) and not np.isfinite(out.sum()):
         forbid_infinite(values)
 
@@ -143,15 +143,10 @@ def log_prior(counts: FloatArray, classes: Levels, prior: ClassPrior) -> FloatAr
     array([0.33333333, 0.66666667])
     """
     if isinstance(prior, str):
-        match prior:
-            case "empirical":
-                weight = counts
-            case "laplace":
-                weight = counts + 1.0
-            case "uniform":
-                weight = np.ones_like(counts)
-            case _:
-                raise DecibanError(f"class_prior must be empirical, laplace, uniform or probabilities, not {prior!r}")
+        weights = {"empirical": counts, "laplace": counts + 1.0, "uniform": np.ones_like(counts)}
+        if prior not in weights:
+            raise DecibanError(f"class_prior must be empirical, laplace, uniform or probabilities, not {prior!r}")
+        weight = weights[prior]
     else:
         weight = _given_prior(prior, classes)
     with np.errstate(divide="ignore"):
