@@ -28,7 +28,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Contributions:
-    """The scores of rows as a sum; the first line is the prior, or what stands for it."""
+    """The scores of rows as a sum; the first line is the prior, or its equivalent."""
 
     lines: tuple[Line, ...]
     nats: FloatArray  # (n, lines, K)

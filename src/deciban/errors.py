@@ -88,7 +88,7 @@ class RowError(DecibanError):
 
 
 class DecibanWarning(UserWarning):
-    """The result is sound, but something about the data deserves a look.
+    """The result is valid, but the data may have a problem.
 
     >>> import warnings
     >>> import deciban as db

@@ -100,15 +100,15 @@ def numbered(names: Iterable[object]) -> list[str]:
     ['a', 'b', 'a 3', 'a 2', 'a 4']
     """
     asked = [str(name) for name in names]
-    reserved, taken, last = set(asked), dict[str, None](), dict[str, int]()
+    reserved, used, last = set(asked), dict[str, None](), dict[str, int]()
     for name in asked:
         number = last.get(name, 1)
         free = name if number == 1 else f"{name} {number}"
-        while free in taken or (number > 1 and free in reserved):
+        while free in used or (number > 1 and free in reserved):
             number += 1
             free = f"{name} {number}"
-        taken[free], last[name] = None, number
-    return list(taken)
+        used[free], last[name] = None, number
+    return list(used)
 
 
 def _arrow(values: list[Any]) -> Any:

@@ -132,9 +132,9 @@ class Problem:
         """J without the loss."""
         weights, levels = theta[:, :-1], self.levels(theta)
         mean = weights.mean(axis=0)
-        apart = ((weights - mean) ** 2).sum() + ((mean - levels[self.groups]) ** 2).sum()
+        spread = ((weights - mean) ** 2).sum() + ((mean - levels[self.groups]) ** 2).sum()
         held = self.level * ((levels - self.target) ** 2).sum() + self.bias * (theta[:, -1] ** 2).sum()
-        return float(self.penalty * apart + held)
+        return float(self.penalty * spread + held)
 
     def gradient(self, theta: FloatArray, p: FloatArray) -> FloatArray:
         surplus = p * self.weights

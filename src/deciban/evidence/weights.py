@@ -62,9 +62,7 @@ class UnknownColumns:
         return cls((), (), *empty, np.zeros((0, *empty[0].shape)), np.zeros((0, *empty[1].shape)))
 
     @classmethod
-    def of(
-        cls, changes: Sequence[ColumnChanges], names: Sequence[Level], kept: IntArray, classes: int
-    ) -> UnknownColumns:
+    def of(cls, changes: list[ColumnChanges], names: Sequence[Level], kept: IntArray, classes: int) -> UnknownColumns:
         """From fitted changes, for the pieces that are kept."""
         if not changes:
             return cls.none(len(kept), classes)

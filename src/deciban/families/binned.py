@@ -116,14 +116,14 @@ class Binned(SmoothedFamily[Histogram, BinnedParams]):
             super().leave_one_out(fitted, rows, out)
             return
         for j in range(rows.values.shape[1]):
-            there = np.flatnonzero(~np.isnan(rows.values[:, j]))
-            column, present = fitted.columns([j]), rows.columns([j]).take(there)
+            present_rows = np.flatnonzero(~np.isnan(rows.values[:, j]))
+            column, present = fitted.columns([j]), rows.columns([j]).take(present_rows)
             first, inverse, cells = _distinct(column.statistic, present)
             scores = self._scores_without(column.statistic, column.context, prior, follows, cells)
             again = np.flatnonzero(np.isnan(scores).any(axis=1))
             scores[again] = 0.0
             self.estimate_without(column, present.take(first), again, scores)
-            out[there] += scores[inverse]
+            out[present_rows] += scores[inverse]
 
     def _scores_without(
         self, statistic: Histogram, context: Context, prior: DiscretePrior, follows: float, cells: Cells

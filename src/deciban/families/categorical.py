@@ -92,9 +92,9 @@ class Categorical(SmoothedFamily[Counts, CategoricalParams]):
                 add_with_own(self, others, own, coded, labels, part)
             else:
                 for tally, column in zip(known, coded.codes.T, strict=True):
-                    there = np.flatnonzero(column >= 0)
-                    log_p = tally.at(column[there]).of_rows(labels[there], weight[there])
-                    part[there] += np.where(np.isnan(log_p), 0.0, log_p)
+                    present = np.flatnonzero(column >= 0)
+                    log_p = tally.at(column[present]).of_rows(labels[present], weight[present])
+                    part[present] += np.where(np.isnan(log_p), 0.0, log_p)
                 self.add_log_density(params, Coded(np.minimum(coded.codes, MISSING), values.levels), part)  # unseen
             if rows.weights is not None:
                 out[index] = part

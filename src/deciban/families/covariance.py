@@ -37,8 +37,8 @@ def pooled_mean(statistic: Scatter) -> FloatArray:
 def pooled_covariance(statistic: Scatter) -> FloatArray:
     """(d, d) of all classes together, whose diagonal floors are relative to; 0 where a column is constant."""
     count = statistic.count.value
-    apart = np.where((count > 0)[:, np.newaxis], statistic.mean - pooled_mean(statistic), 0.0)
-    total = statistic.within.sum(axis=0) + (count[:, np.newaxis] * apart).T @ apart
+    distance = np.where((count > 0)[:, np.newaxis], statistic.mean - pooled_mean(statistic), 0.0)
+    total = statistic.within.sum(axis=0) + (count[:, np.newaxis] * distance).T @ distance
     covariance: FloatArray = total / max(count.sum(), 1e-300)
     varies = np.diagonal(covariance) > 0  # rounding may leave a little below zero
     return np.where(varies & varies[:, np.newaxis], covariance, 0.0)
@@ -52,11 +52,11 @@ def widened(sigma: FloatArray, scale: FloatArray) -> tuple[FloatArray, list[int]
     values, vectors = np.linalg.eigh(sigma[block] / unit / unit[:, np.newaxis])
     narrow = values < FLOOR
     columns = varies[(np.abs(vectors[:, narrow]) > 0.1).any(axis=1)]
-    sound = np.zeros_like(sigma)
-    sound[block] = sigma[block]
+    positive = np.zeros_like(sigma)
+    positive[block] = sigma[block]
     if narrow.any():
-        sound[block] = (vectors * np.maximum(values, FLOOR)) @ vectors.T * unit * unit[:, np.newaxis]
-    return sound, [*np.flatnonzero((scale == 0) & (np.diagonal(sigma) == 0)).tolist(), *columns.tolist()]
+        positive[block] = (vectors * np.maximum(values, FLOOR)) @ vectors.T * unit * unit[:, np.newaxis]
+    return positive, [*np.flatnonzero((scale == 0) & (np.diagonal(sigma) == 0)).tolist(), *columns.tolist()]
 
 
 def whitening_triangles(sigma: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -38,8 +38,8 @@ def equal_frequency_without(sizes: FloatArray, count: int, cells: Cells) -> Cutt
     for w in np.unique(cells.weights):
         chosen = np.flatnonzero(cells.weights == w)
         p, shares = cells.index[chosen, np.newaxis], _shares(reached[-1] - w, count)
-        before, behind = (np.searchsorted(r, shares, side="left") for r in (reached, reached - w))
-        distinct, of_cell = np.unique(np.where(before < p, before, behind), axis=0, return_inverse=True)
+        before, after = (np.searchsorted(r, shares, side="left") for r in (reached, reached - w))
+        distinct, of_cell = np.unique(np.where(before < p, before, after), axis=0, return_inverse=True)
         for i, cuts in enumerate(distinct):
             yield _within(cuts, len(sizes)), chosen[of_cell.ravel() == i]
 

@@ -141,9 +141,7 @@ class Family(ABC, Generic[S, P]):
         for j in range(rows.values.shape[1]):
             self.leave_one_out(fitted.columns([j]), rows.columns([j]), out)
 
-    def estimate_without(
-        self, fitted: Fitted[S, P], rows: LabelledValues, index: Iterable[int], out: FloatArray
-    ) -> None:
+    def estimate_without(self, fitted: Fitted[S, P], rows: LabelledValues, index: Index, out: FloatArray) -> None:
         """out[i] += log p(x_i | class) for each i of `index`, from parameters that are estimated without row i."""
         context, known = fitted.context, dict[object, FloatArray]()
         for i in index:

@@ -177,11 +177,11 @@ class Gaussian(Family[Moments, GaussianParams]):
     def natural(self, params: GaussianParams, context: Context) -> Natural:
         """−½ log 2πσ² − m²/2σ², m/σ² and −1/2σ², with m = μ − o: of 1, x − o and (x − o)²."""
         origin = _origin(params)
-        apart, variance = np.where(params.informative, params.mean - origin, 0.0), params.variance
-        constant = -0.5 * np.log(2 * np.pi * variance) - 0.5 * (apart / np.sqrt(variance)) ** 2
+        distance, variance = np.where(params.informative, params.mean - origin, 0.0), params.variance
+        constant = -0.5 * np.log(2 * np.pi * variance) - 0.5 * (distance / np.sqrt(variance)) ** 2
         terms = [
             Term(there(context), constant, presence=True),
-            Term(shifted(plain(context), origin), apart / variance),
+            Term(shifted(plain(context), origin), distance / variance),
             Term(squared(plain(context), origin), -0.5 / variance),
         ]
         return by_column(params.informative, terms)
@@ -227,11 +227,11 @@ def _less(statistic: Moments, x: FloatArray, w: FloatArray, classes: Labels) -> 
     """(n, d) the moments of each row's class without its value, and where these have enough digits."""
     count, mean, squares = statistic.count.value[classes], statistic.mean[classes], statistic.squares[classes]
     left = statistic.count.subtract(w, classes)
-    apart = np.where(w > 0, x - mean, 0.0)
+    distance = np.where(w > 0, x - mean, 0.0)
     share = np.divide(w, left, out=np.zeros_like(w), where=left > 0)
-    rest = np.where(left > 0, squares - share * count * apart**2, 0.0)
+    rest = np.where(left > 0, squares - share * count * distance**2, 0.0)
     kept = (w == 0) | (left == 0) | ((rest >= LEAST * squares) & (left >= LEAST * count))
-    return Column(left, mean - share * apart, np.maximum(rest, 0.0)), kept
+    return Column(left, mean - share * distance, np.maximum(rest, 0.0)), kept
 
 
 def _origin(params: GaussianParams) -> FloatArray:

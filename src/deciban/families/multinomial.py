@@ -180,13 +180,13 @@ class _Words:
 
     def nearly_all(self, tally: Tally) -> IntArray:
         """The rows without which less than a thousandth of the words, and virtual words, remain."""
-        taken, c = self.weights * self.length, self.labels
+        removed, c = self.weights * self.length, self.labels
         if tally.follows:
-            left, there = tally.present.total().subtract(taken, 0), tally.present.total().value
+            left, total = tally.present.total().subtract(removed, 0), tally.present.total().value
         else:
             virtual = tally.all_pseudo[c, 0]
-            left, there = tally.present.subtract(taken, c, 0) + virtual, tally.present.value[c, 0] + virtual
-        return np.flatnonzero((taken > 0) & (left < 1e-3 * there))
+            left, total = tally.present.subtract(removed, c, 0) + virtual, tally.present.value[c, 0] + virtual
+        return np.flatnonzero((removed > 0) & (left < 1e-3 * total))
 
     def in_own_class(self, tally: Tally) -> FloatArray:
         """(n) log p(x_i) in the class of row i, without row i."""
@@ -197,8 +197,8 @@ class _Words:
 
     def add_followed(self, tally: Tally, out: FloatArray) -> None:
         """out (n, K) += log p(x_i|c) without row i, with pseudo-counts that follow the remaining words."""
-        taken, each = self.weights * self.length, tally.follows / len(out.T)
-        everything = tally.present.total().subtract(taken, 0)
+        removed, each = self.weights * self.length, tally.follows / len(out.T)
+        everything = tally.present.total().subtract(removed, 0)
         left = tally.counts.total().subtract(self.weight, self.columns) - self.rest
         with np.errstate(divide="ignore", invalid="ignore"):
             a = each * left / everything[self.rows]
@@ -206,7 +206,7 @@ class _Words:
             own = self.labels == c
             weight, rest = (np.where(own[self.rows], part, 0.0) for part in (self.weight, self.rest))
             held = tally.counts.subtract(weight, c, self.columns) - rest
-            total = tally.present.subtract(np.where(own, taken, 0.0), c, 0)
+            total = tally.present.subtract(np.where(own, removed, 0.0), c, 0)
             out[:, c] += self._log_density(held + a, total + each)
 
     def _log_density(self, held: FloatArray, total: FloatArray) -> FloatArray:

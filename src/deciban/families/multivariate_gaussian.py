@@ -103,39 +103,39 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         count = statistic.count.value
         mean = np.where((count > 0)[:, np.newaxis], statistic.mean, pooled_mean(statistic))
         pooled = pooled_covariance(statistic)
-        sound = [widened(s, np.diagonal(pooled)) for s in self._covariances(statistic, pooled)]
-        names = sorted({j for _, columns in sound for j in columns})
+        positive = [widened(s, np.diagonal(pooled)) for s in self._covariances(statistic, pooled)]
+        names = sorted({j for _, columns in positive for j in columns})
         status = "ok"
         if names:
             columns = ", ".join(repr(context.columns[j]) for j in names)
             status = f"singular covariance: columns {columns} are constant or combinations of each other"
             warn(status + "; constants are left out, the directions of the others are widened")
-        sigma = np.stack([s for s, _ in sound])
+        sigma = np.stack([s for s, _ in positive])
         whiten, constant = whitening_triangles(sigma)
         return MultivariateGaussianParams(mean, sigma, whiten, constant, statistic.skipped.value, status)
 
     def _covariances(self, statistic: Scatter, pooled: FloatArray) -> FloatArray:
         """(K or 1, d, d) as the settings want them, singular or not."""
         count, within = statistic.count.value, statistic.within
-        taken = np.array([count.sum()]) if statistic.shared else count
+        size = np.array([count.sum()]) if statistic.shared else count
         if self.prior is not None:
-            sigma = self.prior.mode(taken, within)
+            sigma = self.prior.mode(size, within)
         else:
-            divisor = self._divisor(taken, statistic)[:, np.newaxis, np.newaxis]
+            divisor = self._divisor(size, statistic)[:, np.newaxis, np.newaxis]
             sigma = np.divide(within, divisor, out=np.zeros_like(within), where=divisor > 0)
-        sigma = np.stack([self._shrink(s, n) for s, n in zip(sigma, taken, strict=True)])
+        sigma = np.stack([self._shrink(s, n) for s, n in zip(sigma, size, strict=True)])
         if not statistic.shared and self.prior is None:
             sigma[count == 0] = pooled  # a class without rows is like all together
         return sigma
 
-    def _divisor(self, taken: FloatArray, statistic: Scatter) -> FloatArray:
+    def _divisor(self, size: FloatArray, statistic: Scatter) -> FloatArray:
         """What the scatter of so many rows is divided by."""
         if self.prior is not None:
-            return taken + np.float64(self.prior.dof + statistic.origin.shape[1] + 1.0)
+            return size + np.float64(self.prior.dof + statistic.origin.shape[1] + 1.0)
         lost: Any = self.ddof
         if self.ddof == "unbiased":
             lost = np.count_nonzero(statistic.count.value) if statistic.shared else 1
-        divisor: FloatArray = taken - lost
+        divisor: FloatArray = size - lost
         return divisor
 
     def _shrink(self, sigma: FloatArray, n: float) -> FloatArray:
@@ -186,9 +186,9 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
 
         m = μ − o; o is 0 unless the means are far from it. The shared form stays one of x: o changes all classes alike.
         """
-        kept, origin, precision, apart = self._about_origin(params)
-        linear = (precision @ apart[:, :, np.newaxis])[:, :, 0]
-        constant = -0.5 * (linear * apart).sum(axis=1)
+        kept, origin, precision, distance = self._about_origin(params)
+        linear = (precision @ distance[:, :, np.newaxis])[:, :, 0]
+        constant = -0.5 * (linear * distance).sum(axis=1)
         columns, eta, names = kept, linear, [str(context.columns[j]) for j in kept]
         if self.covariance == "shared":
             constant -= linear @ origin
@@ -315,18 +315,18 @@ class _LeftOut:
     def _replace_class(self, c: int, rows: IntArray, basis: Basis, log_p: FloatArray) -> BoolArray:
         """For rows of class c: the density of c, or with a shared covariance all."""
         left, others = self.left[rows], self.removed.others[rows]
-        columns, taken = np.array([c]), left
+        columns, size = np.array([c]), left
         farther = (self.count[c] / left)[:, np.newaxis]
         if self.statistic.shared:
-            columns, taken = np.arange(len(self.count)), others
+            columns, size = np.arange(len(self.count)), others
             # a class without rows has the mean of all rows, which moves too
             elsewhere = np.where(self.count > 0, 1.0, (self.removed.count / others)[:, np.newaxis])
             farther = np.where(columns == c, farther, elsewhere)
-        less = Less(self.weight[rows] * self.count[c] / left, taken, self.family._divisor(taken, self.statistic))
+        less = Less(self.weight[rows] * self.count[c] / left, size, self.family._divisor(size, self.statistic))
         moves = self.mean[c] - self.mean[columns]
-        density, sound = self.removed.log_density(rows, basis, self.mean[c], moves, farther, less)
+        density, safe = self.removed.log_density(rows, basis, self.mean[c], moves, farther, less)
         log_p[rows[:, np.newaxis], columns] = density
-        return sound
+        return safe
 
     def _replace_empty(self, classes: IntArray, rows: IntArray, log_p: FloatArray) -> BoolArray:
         """Classes without rows have the mean of all rows and, unless there is a prior, their covariance."""
@@ -341,17 +341,17 @@ class _LeftOut:
         basis = Whitened(removed.scatter, removed.total)
         less = Less(self.weight[rows] * farther, others, others)
         nowhere = np.zeros((1, len(self.kept)))
-        density, sound = removed.log_density(rows, basis, removed.middle, nowhere, farther[:, np.newaxis], less)
+        density, safe = removed.log_density(rows, basis, removed.middle, nowhere, farther[:, np.newaxis], less)
         log_p[rows[:, np.newaxis], classes] = density
-        return sound
+        return safe
 
     def _basis(self, which: int) -> Basis:
         family, within = self.family, self.statistic.within[which]
-        taken = float(self.count.sum() if self.statistic.shared else self.count[which])
+        size = float(self.count.sum() if self.statistic.shared else self.count[which])
         if family.prior is not None:
-            divisor = family._divisor(np.array(taken), self.statistic)
-            within = family.prior.mode(np.array(taken), within) * divisor
-        shrinkage = family._shrinkage(within, taken)
+            divisor = family._divisor(np.array(size), self.statistic)
+            within = family.prior.mode(np.array(size), within) * divisor
+        shrinkage = family._shrinkage(within, size)
         if not family.shrinkage:
             return Whitened(self._block(within), self.removed.total)
         kind: float | Literal["oas"] = "oas" if family.shrinkage == "oas" else shrinkage

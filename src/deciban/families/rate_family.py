@@ -112,9 +112,9 @@ class RateFamily(Family[Moments, RateParams]):
 
     def _log_density(self, x: FloatArray, mean: FloatArray, pooled: FloatArray) -> FloatArray:
         """s(λ)·x + t(λ), elementwise; 0 where x is missing."""
-        there = ~np.isnan(x)
-        slope, constant = self.line(self.rate(np.where(there, mean, 1.0), np.where(there, pooled, 1.0)))
-        return np.where(there, slope * x + constant, 0.0)
+        present = ~np.isnan(x)
+        slope, constant = self.line(self.rate(np.where(present, mean, 1.0), np.where(present, pooled, 1.0)))
+        return np.where(present, slope * x + constant, 0.0)
 
     def natural(self, params: RateParams, context: Context) -> Natural:
         """t(λ) and s(λ): of 1 and x. (h(x) is common to all classes.)"""
@@ -164,22 +164,20 @@ class Left:
     @classmethod
     def of(cls, statistic: Moments, rows: LabelledValues) -> Left:
         x, labels = rows.values.astype(np.float64), rows.labels
-        there = ~np.isnan(x)
-        w = np.where(there, 1.0 if rows.weights is None else rows.weights[:, np.newaxis], 0.0)
-        wx = np.where(there, w * x, 0.0)
+        present = ~np.isnan(x)
+        w = np.where(present, 1.0 if rows.weights is None else rows.weights[:, np.newaxis], 0.0)
+        wx = np.where(present, w * x, 0.0)
         own = labels[:, np.newaxis], np.arange(x.shape[1])
         count, total = statistic.count.subtract(w, *own), statistic.sum_x.subtract(wx, *own)
         everything, whole = statistic.count.total(), statistic.sum_x.total()
         count_of_all, total_of_all = everything.subtract(w), whole.subtract(wx)
-        unsure = there & _may_be_constant(statistic.pooled(), x, w)
+        unsure = present & _may_be_constant(statistic.pooled(), x, w)
         if rows.weights is not None:  # w·x is rounded, which matters where it is nearly the whole sum
-            unsure |= there & ((total < 0.01 * statistic.sum_x.value[own]) | (total_of_all < 0.01 * whole.value))
+            unsure |= present & ((total < 0.01 * statistic.sum_x.value[own]) | (total_of_all < 0.01 * whole.value))
         x[unsure] = np.nan
         return cls(x, labels, count, total, _ratio(total, count), _ratio(total_of_all, count_of_all), unsure)
 
-    def of_classes(
-        self, statistic: Moments, columns: IntArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def of_classes(self, statistic: Moments, columns: IntArray) -> tuple[FloatArray, ...]:
         """(m, columns, K) count, total and mean of every class without the row, and the pooled mean (m, columns, 1)."""
         rows = np.arange(len(self.x))[:, np.newaxis], np.arange(len(columns)), self.labels[:, np.newaxis]
         parts = []

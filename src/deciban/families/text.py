@@ -218,13 +218,13 @@ class Text(SmoothedFamily[Tokens, TextParams]):
             super().leave_one_out(fitted, rows, out)
             return
         terms = values if isinstance(values, TermRows) else TermRows.of(values, self.cut, statistic.terms)
-        there = values.present if isinstance(values, Texts) else np.ones(len(rows), np.bool_)
-        w = np.where(there, 1.0 if rows.weights is None else rows.weights, 0.0)  # a missing document was not counted
+        present = values.present if isinstance(values, Texts) else np.ones(len(rows), np.bool_)
+        w = np.where(present, 1.0 if rows.weights is None else rows.weights, 0.0)  # a missing document was not counted
         step = max(1, len(rows) * CELLS // max(1, len(terms.data)))
         left = LeftOut(statistic, alpha, each, self.events, np.broadcast_to(middle, len(context.classes)))
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
-            out[part][there[part]] += left.of(terms[part], rows.labels[part], w[part])[there[part]]
+            out[part][present[part]] += left.of(terms[part], rows.labels[part], w[part])[present[part]]
 
     def centred(self, statistic: Tokens, params: TextParams) -> tuple[TextParams, FloatArray]:
         """Parameters of how a document differs from the average one, and (K) what that subtracts.
@@ -321,9 +321,9 @@ class Text(SmoothedFamily[Tokens, TextParams]):
         rows = TermRows.of(values, self.cut, params.terms)
         if not self._once:
             return csr_array((rows.data, rows.indices, rows.indptr), shape=(len(rows), len(params.terms)))
-        there = values.present.astype(np.int64)  # an entry before the terms: whether there is a document
-        starts = rows.indptr[:-1][there > 0]
-        indices, indptr = np.insert(rows.indices + 1, starts, 0), rows.indptr + np.append(0, np.cumsum(there))
+        present = values.present.astype(np.int64)  # an entry before the terms: whether there is a document
+        starts = rows.indptr[:-1][present > 0]
+        indices, indptr = np.insert(rows.indices + 1, starts, 0), rows.indptr + np.append(0, np.cumsum(present))
         return csr_array((np.ones(len(indices)), indices, indptr), shape=(len(rows), 1 + len(params.terms)))
 
     def formula(self, params: TextParams) -> list[Formula]:
@@ -347,9 +347,9 @@ class Text(SmoothedFamily[Tokens, TextParams]):
         if not len(params.terms) or classes < 2:
             return [Table(f"{title}: {len(params.terms)} terms", ("term", *map(str, context.classes)), ())]
         log_p = np.clip(log_p, -MUCH, MUCH)  # impossible terms have infinite evidence
-        apart = log_p - (log_p.sum(axis=0) - log_p) / (classes - 1)
-        informative = apart if self.events == "complement" else np.exp(np.minimum(log_p, 0.0)) * apart
-        decibans = np.where(np.abs(apart) > MUCH / classes, np.copysign(np.inf, apart), apart * 10.0 / np.log(10.0))
+        nats = log_p - (log_p.sum(axis=0) - log_p) / (classes - 1)
+        informative = nats if self.events == "complement" else np.exp(np.minimum(log_p, 0.0)) * nats
+        decibans = np.where(np.abs(nats) > MUCH / classes, np.copysign(np.inf, nats), nats * 10.0 / np.log(10.0))
         best = [np.argsort(-of_class, kind="stable")[: SHOWN // classes + 1].tolist() for of_class in informative]
         rows = [
             (label, self.display_name(params.terms[t]), float(decibans[c, t]))

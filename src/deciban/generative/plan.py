@@ -82,8 +82,8 @@ def by_kind() -> dict[Kind, AnyFamily]:
 def make_plans(schema: Schema, families: Families, missing: Missing, *, sparse: bool) -> tuple[Plan, ...]:
     """Families for all features: as given, then by kind; other features of sparse rows are one Multinomial."""
     plans = _given(schema, families)
-    taken = {j for plan in plans for j in plan.columns}
-    rest = [j for j in range(len(schema.names)) if j not in taken]
+    given = {j for plan in plans for j in plan.columns}
+    rest = [j for j in range(len(schema.names)) if j not in given]
     if sparse and rest:
         plans.append(Plan(densities.Multinomial(), tuple(rest)))
     elif rest:
@@ -135,7 +135,7 @@ def grouped(plans: Sequence[Plan]) -> list[Plan]:
     """Features of one univariate family are one block.
 
     Joint blocks come first, the others by the names of their families. So the order, in which evidence is added up, is
-    that of the families alone, whoever chose them and whenever: models that were merged have that of one fit.
+    that of the families alone, however they were chosen: merged models have that of one fit.
     """
     groups: list[Plan] = []
     for plan in plans:
@@ -160,8 +160,8 @@ def alike(a: Plan, b: Plan) -> bool:
 
 def with_presence(plans: Sequence[Plan]) -> list[Plan]:
     """And one of missing values, for features whose missing values are no level."""
-    apart = ("numbers", "counts", "texts")
-    counted = sorted({j for plan in plans if plan.family.reads in apart for j in plan.columns})
+    uncoded = ("numbers", "counts", "texts")
+    counted = sorted({j for plan in plans if plan.family.reads in uncoded for j in plan.columns})
     return [*plans, Plan(densities.Bernoulli(), tuple(counted), presence=True)] if counted else [*plans]
 
 
@@ -226,8 +226,8 @@ def _with_missing_level(coded: Coded) -> Coded:
 
 def needs_small_batches(plans: Sequence[Plan], frame: Frame) -> bool:
     """Whether rows have to be turned into codes or, where they are sparse, into numbers."""
-    taken = ("counts",) if is_sparse(frame) else ("counts", "numbers")
-    return any(plan.presence or plan.family.reads not in taken for plan in plans)
+    direct = ("counts",) if is_sparse(frame) else ("counts", "numbers")
+    return any(plan.presence or plan.family.reads not in direct for plan in plans)
 
 
 def is_sparse(frame: Frame) -> bool:

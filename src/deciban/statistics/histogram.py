@@ -38,11 +38,11 @@ def level_within(keys: Keys, cap: int, bits: int | None = None, level: int = 0) 
     """
     if len(keys) <= cap and (bits is None or len(keys) * (64 - level) <= bits):
         return 0
-    apart = keys[1:] ^ keys[:-1]  # keys are equal at a level above the highest bit in which they differ
+    differing = keys[1:] ^ keys[:-1]  # keys are equal at a level above the highest bit in which they differ
     union = int(np.bitwise_or.reduce(keys ^ (keys >> 63)))
 
     def fits(more: int) -> bool:
-        count = int(np.count_nonzero(apart >> more)) + 1
+        count = int(np.count_nonzero(differing >> more)) + 1
         rest = union >> more
         zeros = (rest & -rest).bit_length() - 1 if rest else 63
         return count <= cap and (bits is None or count * max(1, 64 - level - more - zeros) <= bits)

@@ -178,18 +178,18 @@ class Removed:
         self, rows: NDArray[np.intp], basis: Basis, mean: FloatArray, moves: FloatArray, farther: FloatArray, less: Less
     ) -> tuple[FloatArray, BoolArray]:
         """(m, k) of some rows, as in log_density_without, and (m) whether no direction needs to be widened."""
-        log_p, sound = np.empty(farther.shape), np.empty(len(rows), np.bool_)
+        log_p, safe = np.empty(farther.shape), np.empty(len(rows), np.bool_)
         step = max(1, CELLS // len(self.kept))
         for start in range(0, len(rows), step):
             run = slice(start, start + step)
             x, part = self._read(rows[run]), less.part(run)
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # in rows that are not sound
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # in rows that are not safe
                 density, left, least = log_density_without(basis, basis.coordinates(x, mean), moves, farther[run], part)
                 narrow = left * least * self.others[rows[run]] / part.divisor
                 narrow[part.divisor <= FLOOR * part.count] = 0.0  # a divisor of 0, up to rounding
-                sound[run] = (left > LITTLE) & (narrow > 2 * FLOOR) & self._vary(x, rows[run])
+                safe[run] = (left > LITTLE) & (narrow > 2 * FLOOR) & self._vary(x, rows[run])
             log_p[run] = density
-        return log_p, sound
+        return log_p, safe
 
     def _read(self, rows: NDArray[np.intp]) -> NDArray[Any]:
         x = self.values[rows]

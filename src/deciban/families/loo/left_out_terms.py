@@ -31,7 +31,7 @@ class LeftOut:
 
     def _multinomial(self, cells: Cells, labels: Labels, weights: FloatArray) -> FloatArray:
         """Σ x log(k + a) − Σx log(Σ(k + a)), over the terms that other rows have."""
-        counts, row, taken = self.statistic.counts, cells.row, weights[cells.row] * cells.x
+        counts, row, removed = self.statistic.counts, cells.row, weights[cells.row] * cells.x
         n, v, all_terms = cells.n, counts.shape[1], counts.value.sum()
         length, known = cells.summed(cells.x), cells.summed(np.where(cells.kept, cells.x, 0.0))
         lost = cells.summed(~cells.kept)  # terms that no other row has
@@ -43,7 +43,7 @@ class LeftOut:
         everything = counts.total().value
         for c in range(out.shape[1]):
             less = (labels == c) != complement  # rows that are counted for the class
-            within = np.where(less[row], taken, 0.0)
+            within = np.where(less[row], removed, 0.0)
             if complement:
                 k = (everything - counts.value[c])[cells.term] - within
                 whole = all_terms - counts.value[c].sum()
