@@ -399,7 +399,7 @@ class Shards:
 
     @property
     def bytes(self) -> float:
-        """Of the whole vocabulary."""
+        """The bytes of the whole vocabulary."""
         return self.whole.bytes / self.whole.terms * VOCABULARY
 
     def merging(self, partitions: float) -> float:

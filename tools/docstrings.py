@@ -1,4 +1,4 @@
-"""Docstrings as the reference shows them: what is said, then the parameters, then the examples, each with a title."""
+"""Docstrings as the reference shows them: prose, then parameters, then examples, each section with a title."""
 
 from __future__ import annotations
 
@@ -41,6 +41,6 @@ class Sections(Extension):
     """Puts every docstring into sections, before it is parsed."""
 
     def on_instance(self, *, obj: Any, **_: Any) -> None:
-        """Of each module, class, function and attribute that is read."""
+        """Called for each module, class, function and attribute."""
         if obj.docstring is not None:
             obj.docstring.value = in_sections(obj.docstring.value)

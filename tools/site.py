@@ -1,7 +1,7 @@
-"""Puts the pages of the site together and builds it: `python tools/site.py [SITE]`, or `make docs`.
+"""Assembles the pages of the site and builds it: `python tools/site.py [SITE]`, or `make docs`.
 
-Pages are those in docs/, two files of the root, and the commands, which the program itself describes. They are put
-together before the builder sees them, so that any builder of Markdown will do.
+Pages are those in docs/, two files of the root, and the commands, which the program itself describes. They are
+assembled before the builder reads them, so that any builder of Markdown will do.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-ELSEWHERE = ("CONTRIBUTING.md", "CHANGELOG.md")  # files of the root that are pages, too; there in small letters
+ELSEWHERE = ("CONTRIBUTING.md", "CHANGELOG.md")  # files of the root that are pages, too, with names in lower case
 SESSION = re.compile(r"^```python(?: spark)?\n(?=>>>)", re.MULTILINE)
 BAR = "\\|"  # in a cell of a table
 

@@ -13,7 +13,6 @@ from deciban.evaluation.fitted_model import LinearFit
 from deciban.export.score_formula import ScoreFormula
 from deciban.export.scorer import Scorer
 from deciban.linear.predictor import Predictor
-from deciban.linear.predictor_formulas import predictor_formula
 from deciban.table import Table
 from deciban.types import FloatArray, Levels
 
@@ -80,7 +79,7 @@ class LinearEstimator(TableEstimator):
         """The scores as formulas that need no library."""
         classes = () if self.task == "regression" else tuple(self.classes_.tolist())
         mean = None if classes or self.response_ is None else self.response_.javascript_mean
-        return predictor_formula(self.predictor_, classes, mean, probabilities="predict_proba" in self.capabilities)
+        return self.predictor_.score_formula(classes, mean, probabilities="predict_proba" in self.capabilities)
 
     @property
     def linear_fit_(self) -> LinearFit:

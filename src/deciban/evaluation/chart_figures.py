@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
 
 def roc_figures(evaluation: Evaluation, pos_label: Level = None) -> Figures:
-    """Sensitivity = tp/(tp + fn) against the false positive rate = fp/(fp + tn), for every threshold.
-
-    >>> import deciban as db
-    >>> evaluation = db.Evaluation.of([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.85])
-    >>> roc_figures(evaluation)["heading"]
-    'ROC of 1: AUC 0.750 (95% interval 0.057 to 1.000)'
-    """
+    """Sensitivity = tp/(tp + fn) against the false positive rate = fp/(fp + tn), for every threshold."""
     curves, each = _rocs(evaluation, pos_label)
     areas = [_area(roc, "" if each else "95% interval ") for roc in curves.values()]
     lines = [
@@ -55,13 +49,7 @@ def precision_recall_figures(evaluation: Evaluation, pos_label: Level = None) ->
 
 
 def calibration_figures(evaluation: Evaluation, pos_label: Level = None, bins: int = 10) -> Figures:
-    """Bins of the predicted probability, each with the observed share and its 95% interval (Wilson's).
-
-    >>> import deciban as db
-    >>> evaluation = db.Evaluation.of([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.85])
-    >>> calibration_figures(evaluation)["heading"]
-    'Calibration of 1: ECE 0.125'
-    """
+    """Bins of the predicted probability, each with the observed share and its 95% interval (Wilson's)."""
     table = calibration_bins(evaluation.calibration(pos_label, bins), bins)
     top = pos_label is None and len(evaluation.classes) > 2
     name = "the predicted class" if top else str(evaluation.classes[-1] if pos_label is None else pos_label)
@@ -74,13 +62,7 @@ def calibration_figures(evaluation: Evaluation, pos_label: Level = None, bins: i
 
 
 def confusion_figures(evaluation: Evaluation) -> Figures:
-    """Rows of each true class by predicted class.
-
-    >>> import deciban as db
-    >>> evaluation = db.Evaluation.of([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.85])
-    >>> confusion_figures(evaluation)["heading"]
-    'Confusion: accuracy 0.750'
-    """
+    """Rows of each true class by predicted class."""
     _require_rows(evaluation)
     return {
         "names": numbered(evaluation.classes),

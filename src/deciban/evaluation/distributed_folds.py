@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -108,7 +109,7 @@ def _folds(rows: DistributedRows, cv: Any, seed: int) -> tuple[ByKey | ByColumn,
         names = list(rows.frame.names)
         if cv not in names:
             raise DecibanError(f"cv: there is no column {cv!r}; there are {names[:20]}")
-        values = rows.summed(partial(_Names.of, names.index(cv)), needs_small_batches=True).names
+        values = rows.summed(partial(_fold_names, names.index(cv)), needs_small_batches=True)
         if len(values) < 2:
             raise DecibanError("cv has one fold only, so there would be no training rows: pass at least two")
         return ByColumn(cv, sorted_levels(values)), len(values)
@@ -117,22 +118,13 @@ def _folds(rows: DistributedRows, cv: Any, seed: int) -> tuple[ByKey | ByColumn,
     return ByKey(Schema.of(rows.frame), int(cv), seed), int(cv)
 
 
-@dataclass(frozen=True)
-class _Names:
+def _fold_names(position: int, batch: Batch) -> Counter[Level]:
     """The values of a column."""
-
-    names: frozenset[Level]
-
-    @classmethod
-    def of(cls, position: int, batch: Batch) -> _Names:
-        coded = batch.frame.coded([position])
-        missing = np.flatnonzero(coded.codes[:, 0] < 0)
-        if len(missing):
-            raise DecibanError(f"row {batch.row_number(int(missing[0]))} has no fold: its value is missing")
-        return cls(frozenset(coded.levels[0]))
-
-    def __add__(self, other: _Names) -> _Names:
-        return _Names(self.names | other.names)
+    coded = batch.frame.coded([position])
+    missing = np.flatnonzero(coded.codes[:, 0] < 0)
+    if len(missing):
+        raise DecibanError(f"row {batch.row_number(int(missing[0]))} has no fold: its value is missing")
+    return Counter(coded.levels[0])
 
 
 def _from_statistics(

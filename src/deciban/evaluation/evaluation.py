@@ -91,8 +91,6 @@ class Evaluation:
         levels = tuple(map(level_of, classes))
         return cls(levels, (ScoredRows.of(codes, proba, weights, known, cap),), cap=cap)._within_cap()
 
-    # Adding ----------------------------------------------------------------------------------------------------------
-
     def __add__(self, other: Evaluation) -> Evaluation:
         if not isinstance(other, Evaluation):
             return NotImplemented
@@ -149,8 +147,6 @@ class Evaluation:
     @cached_property
     def _scores(self) -> ScoreSums:
         return self._evidence.folded() if isinstance(self._evidence, ScoredRows) else self._evidence
-
-    # Metrics ---------------------------------------------------------------------------------------------------------
 
     @property
     def confusion(self) -> FloatArray:
@@ -279,8 +275,6 @@ class Evaluation:
             raise DecibanError(f"{pos_label!r} is not a class of this evaluation: pass one of {listed}")
         return self.classes.index(level_of(pos_label))
 
-    # Tables and charts ------------------------------------------------------------------------------------------------
-
     @property
     def unknown(self) -> float:
         """Σ w of rows of a class that the model does not know."""
@@ -321,8 +315,6 @@ class Evaluation:
     def plot_confusion(self) -> Any:
         """The confusion matrix as an altair chart."""
         return quality_charts.confusion(**chart_figures.confusion_figures(self))
-
-    # Storage ---------------------------------------------------------------------------------------------------------
 
     def to_arrays(self) -> Arrays:
         """The sums, as named arrays; `classes` is JSON. The folds (`parts`) are left out."""

@@ -27,19 +27,8 @@ from deciban.linear.responses import Response
 from deciban.table import Table
 from deciban.types import FloatArray, Level, Levels
 
-CAPABILITIES = (
-    "empty_copy",
-    "explain",
-    "forget",
-    "leave_one_out",
-    "merge",
-    "partial_fit",
-    "predict_proba",
-    "refine",
-    "refit_weights",
-    "summary",
-    "to_linear",
-)
+CAPABILITIES = {"empty_copy", "explain", "forget", "leave_one_out", "merge", "partial_fit", "predict_proba", "refine"}
+CAPABILITIES |= {"refit_weights", "summary", "to_linear"}
 
 
 class Calibration(Protocol):

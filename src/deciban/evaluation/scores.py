@@ -187,25 +187,19 @@ class ScoreSums:
         """Class i becomes class index[i] of `classes`; the others had probability 0 in every row."""
         source = {int(position): i for i, position in enumerate(index)}
         columns = [self.column(source[k]) if k in source else self._all_at_zero() for k in range(classes)]
-        return type(self)(
-            self.confusion.scatter(index, classes).scatter(index, classes, axis=1),
-            self.loss.scatter(index, classes),
-            self.squares.scatter(index, classes),
-            self.known.scatter(index, classes, axis=1),
-            Histogram.concat_columns(columns),
-            self.confidence,
+        return replace(
+            self,
+            confusion=self.confusion.scatter(index, classes).scatter(index, classes, axis=1),
+            loss=self.loss.scatter(index, classes),
+            squares=self.squares.scatter(index, classes),
+            known=self.known.scatter(index, classes, axis=1),
+            scores=Histogram.concat_columns(columns),
         )
 
     def take(self, index: Index) -> Self:
         """Only the classes of `index`; no row may be of another."""
-        return type(self)(
-            self.confusion.take(index).take(index, axis=1),
-            self.loss.take(index),
-            self.squares.take(index),
-            self.known.take(index, axis=1),
-            self.scores.columns(index),
-            self.confidence,
-        )
+        sums = self.confusion.take(index).take(index, axis=1), self.loss.take(index), self.squares.take(index)
+        return type(self)(*sums, self.known.take(index, axis=1), self.scores.columns(index), self.confidence)
 
     def _all_at_zero(self) -> Histogram:
         if not self.confusion.value.any():

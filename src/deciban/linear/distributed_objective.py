@@ -36,9 +36,6 @@ def forbid_distributed(X: Any, model: object) -> None:
         raise DecibanError(f"{type(model).__name__} needs the rows in memory: read them, or a sample of them")
 
 
-# The rows ------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class DistributedDesignRows:
     """Distributed rows, with what it takes to sum an objective over them."""
@@ -126,9 +123,6 @@ def _feature_moments(design: Design, batch: Batch) -> Moments | FloatArray:
             raise cell_error(design.names[bad.column], batch.row_number(bad.row), cell, bad.problem) from None
     weight = np.ones(x.shape[0]) if batch.weights is None else batch.weights
     return SparseRows(x, np.zeros(x.shape[1]), np.ones(x.shape[1])).squares(weight)[:-1]
-
-
-# The objective -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

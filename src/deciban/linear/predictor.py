@@ -13,13 +13,16 @@ from deciban.contributions import By, Contributions, Line
 from deciban.data.batch import Frame
 from deciban.data.schema import Schema
 from deciban.families.family import padded_table
+from deciban.lazy import lazy
 from deciban.linear.design import Design
 from deciban.linear.design_rows import DesignRows, SparseRows
 from deciban.statistics.statistic import require_numbers
-from deciban.types import FloatArray
+from deciban.types import FloatArray, Levels
 
 if TYPE_CHECKING:
-    from deciban.export.formulas import Formula
+    from deciban.export.score_formula import ScoreFormula
+
+export = lazy("deciban.export.score_formula")  # needed only by reports
 
 
 @dataclass(frozen=True)
@@ -90,9 +93,18 @@ class Predictor:
         w, constant = self.coefficients, self.constant
         return replace(self, coefficients=np.vstack([0.0 * w[:1], w]), constant=np.append(0.0, constant))
 
-    def formula(self) -> list[Formula]:
-        """η − constant, as formulas that need no library."""
-        return self.design.formula(self.coefficients, self.origin)
+    def score_formula(self, classes: Levels, mean: str | None, *, probabilities: bool) -> ScoreFormula:
+        """constant + Σ_features, in the order of `contributions`; `mean` is the expression of a number's mean."""
+        if len(self.constant) < len(classes):  # scores against the first class
+            return self.with_reference().score_formula(classes, mean, probabilities=probabilities)
+        owners = tuple((j,) for j in sorted(set(self.design.owners)))
+        terms = self.design.formula(self.coefficients, self.origin)
+        terms = [term for term in terms if set(export.owners_of(term)) & set(owners)]
+        parts = self.log_prior, self.constant, self.start, owners, tuple(terms)
+        formula: ScoreFormula = export.ScoreFormula(
+            self.schema, classes, *parts, mean=mean, probabilities=probabilities
+        )
+        return formula
 
     def contributions(self, frame: Frame, by: By = "column") -> Contributions:
         """The constant, and the contribution of each feature; there are no pairs."""

@@ -33,9 +33,6 @@ SLACK_ROWS = 5000  # the most rows that least_slack uses
 PRUNED = 64  # up to this many columns are tried one by one for being left out
 
 
-# Results -------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Hyperplane:
     """All x with w·x = d; a row is on the positive side if w·x > d.
@@ -91,9 +88,6 @@ class Separation:
     complete: bool  # whether some weights give > 0 for all rows
 
 
-# Halfspaces and separation -------------------------------------------------------------------------------------------
-
-
 def halfspace(x: Any, sign: NDArray[Any]) -> Hyperplane | Certificate:
     """w, d with sign_i (w·x_i − d) ≥ 1 for all i; or, if there are none, λ that prove it (Farkas).
 
@@ -111,8 +105,9 @@ def halfspace(x: Any, sign: NDArray[Any]) -> Hyperplane | Certificate:
     >>> one_of_two.multipliers.round(9)
     array([0.25, 0.25, 0.25, 0.25])
     """
-    if _one_sided(sign):
-        return _constant(x, sign)
+    constant = _constant(x, sign)
+    if constant is not None:
+        return constant
     sample, codes = ScaledSample.of(x), (np.asarray(sign) > 0).astype(np.intp)
     for unit in (FINE, 1.0):  # with values of very different sizes the first may fail, and the second succeed
         solution = solve_all_rows(sample, codes, 2, widest_margin(unit))
@@ -137,8 +132,9 @@ def least_slack(x: Any, sign: NDArray[Any]) -> Hyperplane:
     >>> plane.weights.round(3), round(plane.offset, 3)
     (array([0.667]), 1.0)
     """
-    if _one_sided(sign):
-        return _constant(x, sign)
+    constant = _constant(x, sign)
+    if constant is not None:
+        return constant
     sample, codes = ScaledSample.of(x), (np.asarray(sign) > 0).astype(np.intp)
     share = min(1.0, SLACK_ROWS / len(codes))
     sides = (np.flatnonzero(codes == side) for side in (0, 1))
@@ -178,16 +174,10 @@ def find_separation(x: Any, codes: NDArray[Any], classes: int) -> Separation | N
     return None
 
 
-# Two sides -----------------------------------------------------------------------------------------------------------
-
-
-def _one_sided(sign: NDArray[Any]) -> bool:
-    return not ((sign > 0).any() and (sign < 0).any())
-
-
-def _constant(x: Any, sign: NDArray[Any]) -> Hyperplane:
-    """w = 0 and d = ∓1: all rows on their one side."""
-    return Hyperplane(np.zeros(x.shape[1]), -1.0 if (sign > 0).any() else 1.0)
+def _constant(x: Any, sign: NDArray[Any]) -> Hyperplane | None:
+    """w = 0 and d = ∓1, if all rows are on one side."""
+    positive = (sign > 0).any()
+    return None if positive and (sign < 0).any() else Hyperplane(np.zeros(x.shape[1]), -1.0 if positive else 1.0)
 
 
 def _with_margin(sample: ScaledSample, codes: IntArray, weights: FloatArray) -> Hyperplane | None:
@@ -197,16 +187,16 @@ def _with_margin(sample: ScaledSample, codes: IntArray, weights: FloatArray) -> 
     low, high = score[codes == 0].max(), score[codes == 1].min()
     size = np.maximum(*np.abs(column_ranges(x))) @ np.abs(weights)
     rounding = (len(weights) + 4) * np.finfo(np.float64).eps * (size + abs(low) + abs(high))
-    tight, safe = (_between(weights, low, high, slack) for slack in (0.0, rounding))
+
+    def between(slack: float) -> Hyperplane:
+        gap = high - low - 2.0 * slack
+        factor = 2.0 / gap if gap > 0 else 0.0  # 0 fails the check of the margin
+        return Hyperplane(weights * factor + 0.0, float((0.5 * low + 0.5 * high) * factor))
+
+    tight, safe = between(0.0), between(rounding)
     if _sums_exactly(x, tight, size) and _holds(tight, x, codes):
         return tight
     return next((plane for plane in (safe, tight) if _holds(plane, x, codes)), None)
-
-
-def _between(weights: FloatArray, low: float, high: float, slack: float) -> Hyperplane:
-    gap = high - low - 2.0 * slack
-    factor = 2.0 / gap if gap > 0 else 0.0  # 0 fails the check of the margin
-    return Hyperplane(weights * factor + 0.0, float((0.5 * low + 0.5 * high) * factor))
 
 
 def _holds(plane: Hyperplane, x: Any, codes: IntArray) -> bool:
@@ -250,9 +240,6 @@ def _nonnegative_lstsq(sums: FloatArray, target: FloatArray) -> FloatArray:
         if (result[active] > 0).all():
             break
     return result
-
-
-# Several classes -----------------------------------------------------------------------------------------------------
 
 
 def _gain(sample: ScaledSample, codes: IntArray, classes: int) -> FloatArray:

@@ -54,7 +54,7 @@ class ModelView:
 
     @cached_property
     def names(self) -> list[str]:
-        """Of the classes; one empty name for a model of numbers."""
+        """The names of the classes; one empty name for a model of numbers."""
         return [""] if self.regression else numbered(self.classes)
 
     @property

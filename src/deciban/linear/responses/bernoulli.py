@@ -24,9 +24,6 @@ class Bernoulli(Response):
     link: ClassVar[str] = "logit"
     max_classes: ClassVar[float] = 2
 
-    def log_base(self, y: FloatArray) -> FloatArray:
-        return np.zeros(len(y))
-
     def log_partition(self, eta: FloatArray) -> FloatArray:
         return np.logaddexp(0.0, eta[:, 0])
 

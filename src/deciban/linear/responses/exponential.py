@@ -26,9 +26,6 @@ class Exponential(Response):
     positive: ClassVar[bool] = True
     javascript_mean: ClassVar[str] = "eta < 0 ? -1 / eta : Infinity"
 
-    def log_base(self, y: FloatArray) -> FloatArray:
-        return np.zeros(len(y))
-
     def log_partition(self, eta: FloatArray) -> FloatArray:
         inside = eta[:, 0] < 0
         result: FloatArray = np.full(len(eta), np.inf)

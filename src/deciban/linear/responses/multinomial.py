@@ -36,9 +36,6 @@ class Multinomial(Response):
     def for_classes(cls, count: int) -> Response:
         return Bernoulli() if count == 2 else cls(count)
 
-    def log_base(self, y: FloatArray) -> FloatArray:
-        return np.zeros(len(y))
-
     def sufficient(self, y: FloatArray) -> FloatArray:
         result: FloatArray = (y[:, np.newaxis] == np.arange(1, self.classes)).astype(np.float64)
         return result
