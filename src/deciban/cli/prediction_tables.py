@@ -57,9 +57,10 @@ class Predicting:
     @property
     def schema(self) -> Any:
         """The output columns. A name that a copied column already has gets a number."""
-        why = ["why"] if self.reasons else []
-        types = [*self.copied.values(), *self.predictions.types, *(self._type_of_reasons for _ in why)]
-        return pa.schema(zip(numbered([*self.copied, *self.predictions.names, *why]), types, strict=True))
+        why = [("why", pa.string() if self.flat else REASONS)] if self.reasons else []
+        predicted = zip(self.predictions.names, self.predictions.types, strict=True)
+        names, types = zip(*self.copied.items(), *predicted, *why, strict=True)
+        return pa.schema(zip(numbered(list(names)), types, strict=True))
 
     def tables(self) -> Iterator[Any]:
         """The predictions, batch by batch."""
@@ -87,12 +88,8 @@ class Predicting:
         columns += self.predictions.predict(frame)
         if self.reasons:
             reasons = self._reasons(frame)
-            columns.append(pa.array([_text(row) for row in reasons] if self.flat else reasons, self._type_of_reasons))
+            columns.append(pa.array(map(_text, reasons) if self.flat else reasons, schema.field(len(columns)).type))
         return columns
-
-    @property
-    def _type_of_reasons(self) -> Any:
-        return pa.string() if self.flat else REASONS
 
     def _reasons(self, frame: TableFrame) -> list[list[dict[str, Any]]]:
         """The strongest nonzero contributions of each row for the predicted class against the runner-up."""

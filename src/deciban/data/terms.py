@@ -14,9 +14,8 @@ from deciban import _kernels
 from deciban.errors import require
 from deciban.types import IntArray
 
-Cut = tuple[
-    int, int, int, int, bool, int
-]  # n-grams of words, of characters; shapes; hash_bits: see cpp/kernels/terms.hpp
+# n-grams of words, of characters; shapes; hash_bits: see cpp/kernels/terms.hpp
+Cut = tuple[int, int, int, int, bool, int]
 
 
 @dataclass(frozen=True, eq=False)

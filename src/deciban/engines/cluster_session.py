@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import signal
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 
 
 @dataclass(frozen=True)
-class ClusterSession(ABC):
+class ClusterSession:
     """A cluster that works for this process."""
 
     dashboard: str | None
-
-    @abstractmethod
-    def progress(self) -> tuple[str, int, int] | None:
-        """The current pass, its finished tasks and all of its tasks; None between passes."""
+    progress: Callable[[], tuple[str, int, int] | None]  # the pass, its finished tasks and all; None between passes
 
 
 @contextmanager

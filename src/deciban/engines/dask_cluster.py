@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -109,15 +109,6 @@ def _blocks(number: int, partition: tuple[str, str, int, bytes]) -> Iterator[Tex
 # A cluster -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class DaskSession(ClusterSession):
-    client: Any
-
-    def progress(self) -> tuple[str, int, int] | None:
-        progress: tuple[str, int, int] | None = self.client.run_on_scheduler(_progress)
-        return progress
-
-
 def _progress(dask_scheduler: Any) -> tuple[str, int, int] | None:
     for name, group in dask_scheduler.task_groups.items():
         if str(name).startswith("deciban-collect-") and any(group.states.values()):
@@ -127,7 +118,7 @@ def _progress(dask_scheduler: Any) -> tuple[str, int, int] | None:
 
 
 @contextmanager
-def session(*, dashboard: bool = False) -> Iterator[DaskSession]:
+def session(*, dashboard: bool = False) -> Iterator[ClusterSession]:
     """The cluster of Dask's setting "scheduler-address", or one of local processes.
 
     A local cluster has a dashboard if it is wanted and bokeh is installed. Failures of files and of the cluster raise
@@ -148,7 +139,8 @@ def session(*, dashboard: bool = False) -> Iterator[DaskSession]:
                     local = distributed.LocalCluster(dashboard_address=url, silence_logs="CRITICAL")
                     address = stack.enter_context(local)
                 client = stack.enter_context(distributed.Client(address))
-            yield DaskSession(client.dashboard_link if dashboard else None, client)
+            progress = partial(client.run_on_scheduler, _progress)
+            yield ClusterSession(client.dashboard_link if dashboard else None, progress)
         except DecibanError:
             raise
         except failures as error:

@@ -40,9 +40,7 @@ class PartitionTables(Stream):
     schema: Schema
     number: int
 
-    @property
-    def single_pass(self) -> bool:
-        return True
+    single_pass = True
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -102,7 +102,7 @@ class SparkRows(EngineRows):
             in_order = grouped.sortWithinPartitions("group", "number", "piece")  # whichever result was ready first
             results = in_order.mapInArrow(_sums, RESULT_SCHEMA)
         pieces = sorted(results.collect(), key=itemgetter("piece"))
-        return _unpickled([row["result"] for row in pieces]) if pieces else PartitionResult()
+        return pickle.loads(b"".join(row["result"] for row in pieces)) if pieces else PartitionResult()
 
 
 def _run(work: Callable[[int, Any], PartitionResult[Any]], batches: Iterable[Any]) -> Iterator[Any]:
@@ -121,8 +121,8 @@ def _sums(batches: Iterable[Any]) -> Iterator[Any]:
     """The sum of each group of results."""
     rows = (row for batch in batches for row in batch.select(["group", "number", "result"]).to_pylist())
     for group, members in groupby(rows, key=itemgetter("group")):
-        pieces = ([row["result"] for row in own] for _, own in groupby(members, key=itemgetter("number")))
-        results = map(_unpickled, pieces)
+        pieces = (b"".join(row["result"] for row in own) for _, own in groupby(members, key=itemgetter("number")))
+        results: Iterator[PartitionResult[Any]] = map(pickle.loads, pieces)
         yield from _pickled(group, sum_results(results))
 
 
@@ -135,11 +135,6 @@ def _pickled(number: int, result: PartitionResult[Any]) -> Iterator[Any]:
         cells = [pa.array([number], pa.int64()), pa.array([piece], pa.int32())]
         cells.append(pa.array([data[start : start + CELL]], pa.binary()))
         yield pa.RecordBatch.from_arrays(cells, names=["number", "piece", "result"])
-
-
-def _unpickled(pieces: list[bytes]) -> PartitionResult[Any]:
-    result: PartitionResult[Any] = pickle.loads(b"".join(pieces))
-    return result
 
 
 # DataFrames ----------------------------------------------------------------------------------------------------------

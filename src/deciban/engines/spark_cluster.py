@@ -9,7 +9,6 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -78,21 +77,17 @@ def _blocks(encoding: str, number: int, batches: Iterable[Any]) -> Iterator[Text
 NO_JAVA = "spark needs Java 17 or newer: install it, or set JAVA_HOME"
 
 
-@dataclass(frozen=True)
-class SparkClusterSession(ClusterSession):
-    spark: Any
-
-    def progress(self) -> tuple[str, int, int] | None:
-        tracker = self.spark.sparkContext.statusTracker()
-        for stage in sorted(tracker.getActiveStageIds()):
-            info = tracker.getStageInfo(stage)
-            if info is not None and info.numTasks:
-                return str(stage), info.numCompletedTasks, info.numTasks
-        return None
+def _progress(spark: Any) -> tuple[str, int, int] | None:
+    tracker = spark.sparkContext.statusTracker()
+    for stage in sorted(tracker.getActiveStageIds()):
+        info = tracker.getStageInfo(stage)
+        if info is not None and info.numTasks:
+            return str(stage), info.numCompletedTasks, info.numTasks
+    return None
 
 
 @contextmanager
-def session(*, dashboard: bool = False) -> Iterator[SparkClusterSession]:
+def session(*, dashboard: bool = False) -> Iterator[ClusterSession]:
     """The session of spark-submit, SPARK_REMOTE or Spark's settings, or a local one; a new one is stopped at the end.
 
     Failures of files and of the cluster raise an error with a message of one line.
@@ -117,7 +112,7 @@ def session(*, dashboard: bool = False) -> Iterator[SparkClusterSession]:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module="pyspark")  # about the version of pandas
             url = spark.sparkContext.uiWebUrl if dashboard and not connected else None
-            yield SparkClusterSession(url, spark)
+            yield ClusterSession(url, partial(_progress, spark))
     except failures as error:
         raise DecibanError(f"spark: {_one_line(error)}") from error
     finally:

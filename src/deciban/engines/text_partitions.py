@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from deciban.data import Labelled
 from deciban.data.batch import Notation
@@ -44,17 +44,6 @@ class TextBlock(TextFile):
 
     def line(self, offset: int) -> int:
         return self.lines_before + super().line(offset)
-
-
-class TextFormat(Protocol):
-    """How the files are written; it is sent to the workers."""
-
-    @property
-    def infers_types(self) -> bool:
-        """Whether types come from the first rows, so that a later cell may not fit."""
-
-    def fragment(self, block: TextBlock) -> Fragment:
-        """The rows of a block."""
 
 
 @dataclass(frozen=True)
@@ -169,16 +158,17 @@ def _mismatch_error(fragment: Fragment, options: ReadOptions) -> DecibanError:
 
 @dataclass(frozen=True)
 class CsvFormat:
-    """A dialect of csv; all files have the same columns in the same order."""
+    """A dialect of csv, sent to the workers; all files have the same columns in the same order."""
 
     dialect: Dialect
     names: tuple[str, ...]
     options: CsvOptions
     trim: Mapping[str, str] = field(default_factory=dict)
 
-    infers_types: ClassVar[bool] = True
+    infers_types: ClassVar[bool] = True  # from the first rows, so that a later cell may not fit
 
     def fragment(self, block: TextBlock) -> Delimited:
+        """The rows of a block."""
         header = self.dialect.header and block.starts_file
         if header and self.options.names is None:
             names = CsvBlock(block, self.options, {}, self.dialect).names
@@ -229,7 +219,7 @@ def _styles(fragment: Fragment, types: Mapping[str, CellType]) -> dict[str, Cell
 
 @dataclass(frozen=True)
 class JsonFormat:
-    """Objects whose keys and types are known."""
+    """Objects whose keys and types are known, sent to the workers."""
 
     columns: Mapping[str, CellType]
 
@@ -237,6 +227,9 @@ class JsonFormat:
 
     def fragment(self, block: TextBlock) -> JsonLines:
         return JsonBlock(block, self.columns)
+
+
+TextFormat = CsvFormat | JsonFormat
 
 
 @dataclass(frozen=True)
