@@ -12,7 +12,7 @@ import typer
 
 import deciban
 from deciban.cli import show
-from deciban.cli.options import Json, Model, OptionGroup, Quiet, Reading, TargetOptions, option, with_groups
+from deciban.cli.options import Json, Model, OptionGroup, Quiet, Reading, Target, option, with_groups
 from deciban.cli.progress import watched
 from deciban.lazy import lazy
 
@@ -96,7 +96,7 @@ class Update(OptionGroup):
 
     model: Model
     rows: Annotated[list[Path], typer.Argument(metavar="ROWS", help="Files of labelled rows, or -.")]
-    target: TargetOptions
+    target: Target
     reading: Reading
     output: Path | None = option("--output", "-o", help="The model file to write; by default MODEL is replaced.")
     json: Json = False

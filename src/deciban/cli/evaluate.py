@@ -7,7 +7,7 @@ import warnings
 import typer
 
 import deciban
-from deciban.cli.options import Data, Json, Model, Quiet, Reading, TargetOptions, with_groups
+from deciban.cli.options import Data, Json, Model, Quiet, Reading, Target, with_groups
 from deciban.cli.progress import watched
 from deciban.lazy import lazy
 
@@ -16,7 +16,7 @@ json_output, model_rows = map(lazy, ("deciban.cli.json_output", "deciban.cli.mod
 
 @with_groups
 def evaluate(
-    model: Model, data: Data, target: TargetOptions, reading: Reading, json: Json = False, quiet: Quiet = False
+    model: Model, data: Data, target: Target, reading: Reading, json: Json = False, quiet: Quiet = False
 ) -> None:
     """Evaluate a model on held-out rows: accuracy, log-loss, AUC, calibration and more.
 

@@ -12,7 +12,7 @@ import typer
 
 import deciban
 from deciban.cli.model_kinds import DEFAULT, KINDS, ModelSettings, family_words, model_option, option_for
-from deciban.cli.options import Data, Json, OptionGroup, Quiet, Reading, TargetOptions, choice, option, with_groups
+from deciban.cli.options import Data, Json, OptionGroup, Quiet, Reading, Target, choice, option, with_groups
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,7 +56,7 @@ class ModelPlan(OptionGroup):
 @with_groups
 def fit(
     data: Data,
-    target: TargetOptions,
+    target: Target,
     *,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The model file to write; replaced once the fit is done.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from deciban.cli.fit import ModelPlan
 from deciban.cli.model_kinds import KINDS, cell_type, model_of, words_of
 from deciban.cli.model_rows import for_model, label_for, prepared, require_able, require_writable
-from deciban.cli.options import Reading, TargetOptions, columns_named, label_named, require_column
+from deciban.cli.options import Reading, Target, columns_named, label_named, require_column
 from deciban.cli.progress import watched
 from deciban.data.cell_types import label_cell_types
 from deciban.data.files.mailboxes import Mailboxes
@@ -42,7 +42,7 @@ def opened(
         yield files
 
 
-def fit_new(plan: ModelPlan, scan: Scan | EngineFiles, target: TargetOptions) -> tuple[Any, dict[str, Evaluation]]:
+def fit_new(plan: ModelPlan, scan: Scan | EngineFiles, target: Target) -> tuple[Any, dict[str, Evaluation]]:
     """A new model of the rows, and its evaluations by name."""
     assert target.label is not None
     label, weight = target.label, target.weight
@@ -92,21 +92,21 @@ def _words(plan: ModelPlan, scan: Scan | EngineFiles, features: list[str]) -> di
     return words
 
 
-def resumed(path: Path, scan: Scan | EngineFiles, target: TargetOptions) -> Any:
+def resumed(path: Path, scan: Scan | EngineFiles, target: Target) -> Any:
     """The model of a file, trained on more rows."""
     model = load(path)
     require_able(model, "partial_fit", "continue training: fit again, with all files")
     return _fit_more(model, model, scan, target)
 
 
-def fit_like(path: Path, scan: Scan | EngineFiles, target: TargetOptions) -> Any:
+def fit_like(path: Path, scan: Scan | EngineFiles, target: Target) -> Any:
     """A new model of these rows that reads columns as the model of a file does: both can be merged without loss."""
     model = load(path)
     require_able(model, "empty_copy", "be followed by --like: fit one model, with all files")
     return _fit_more(model.empty_copy(), model, scan, target)
 
 
-def _fit_more(model: Any, known: Any, scan: Scan | EngineFiles, target: TargetOptions) -> Any:
+def _fit_more(model: Any, known: Any, scan: Scan | EngineFiles, target: Target) -> Any:
     """The model after partial_fit; label and classes are those of the model `known`."""
     label, weight = label_for(known, scan, target.label), target.weight
     scan = prepared(scan, label, target)

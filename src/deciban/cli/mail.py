@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from deciban.cli.process_exit import discard_stdout, os_error_message, say
+from deciban.cli.process_exit import discard_stdout, exiting_on_signals, os_error_message, say
 
 COMMANDS = {
     "filter": "Classify mail: print a line per file, or pass the mail on with an X-Deciban header.",
@@ -57,9 +58,7 @@ def run(command: str, arguments: Sequence[str]) -> int:
             from deciban.cli.mail_filter import filter_mail
 
             return filter_mail(options)
-        from deciban.cli.mail_learn import learn_or_forget
-
-        return learn_or_forget(options)
+        return _learn_or_forget(options)
     except KeyboardInterrupt:
         say("interrupted")
         return 130
@@ -75,6 +74,37 @@ def run(command: str, arguments: Sequence[str]) -> int:
     except Exception as error:  # a crash would exit with 1, the code of a class
         say(f"{type(error).__name__}: {error}")
     return FAILED
+
+
+def _learn_or_forget(options: argparse.Namespace) -> int:
+    """Reads all mail, then updates the model under a lock."""
+    from deciban.cli.mail_input import mails_of
+    from deciban.data.files.mail_message import NotMail, parse
+    from deciban.errors import DecibanError
+    from deciban.mail.filter import Filter
+    from deciban.persist.storage import locked
+
+    forgets = options.command == "forget"
+    mails, skipped = [], 0
+    for name in options.mails or ["-"]:
+        for title, data in mails_of(name, options):
+            try:
+                mails.append(parse(data).texts)
+            except NotMail as error:
+                if not (options.mbox or len(options.mails) > 1):
+                    raise
+                say(f"{title}: {error}")
+                skipped += 1
+    if not mails:
+        raise DecibanError(f"there is no mail to {options.command}")
+    with exiting_on_signals(), locked(options.model):
+        new = not forgets and not os.path.exists(options.model)
+        model = Filter.new() if new else Filter.load(options.model)
+        changed = model.forget(mails, options.label) if forgets else model.learn(mails, options.label)
+        changed.save(options.model)
+    if new:
+        say(f"{options.model} is a new model: naive Bayes for mail")
+    return FAILED if skipped else 0
 
 
 class _Parser(argparse.ArgumentParser):

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from deciban.cli.options import TargetOptions, label_named, require_column
+from deciban.cli.options import Target, label_named, require_column
 from deciban.data.cell_types import label_cell_types
 from deciban.data.files.scan import Scan
 from deciban.data.schema import columns_named
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound="Scan | EngineFiles")  # which have the same methods
 
 
-def prepared(scan: S, label: str, target: TargetOptions) -> S:
+def prepared(scan: S, label: str, target: Target) -> S:
     """The same rows, with labels trimmed and weights read as numbers."""
     scan = scan.with_trim(label, target.trim_label) if target.trim_label else scan  # type: ignore[assignment]
     if target.weight is None:

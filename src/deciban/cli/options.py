@@ -66,7 +66,7 @@ def option(*names: str, default: Any = None, among: Iterable[str] | None = None,
 file_option = partial(option, rich_help_panel="Reading files")
 
 
-class TargetOptions(OptionGroup):
+class Target(OptionGroup):
     """The label to predict, and the weight of each row."""
 
     label: str | None = option(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from typer.core import TyperCommand
 
 import deciban
-from deciban.cli.options import Data, Model, Quiet, Reading, choice, columns_named, with_groups
+from deciban.cli.options import Data, Model, OptionGroup, Quiet, Reading, columns_named, option, with_groups
 from deciban.cli.progress import watched
 
 WRITTEN = ("csv", "jsonl", "parquet")
@@ -27,30 +26,21 @@ class Predict(TyperCommand):
         return super().parse_args(ctx, counted)
 
 
+class OutputOptions(OptionGroup):
+    """The columns that are written, and where."""
+
+    output: Path = option("--output", "-o", default=Path("-"), help="out.csv, out.jsonl or out.parquet; - for stdout.")
+    format: str | None = option("--format", among=WRITTEN, help="The output format (default: by file name, csv for -).")
+    keep: list[str] | None = option(metavar="COL,COL", help="Columns of DATA to copy to the output. Repeatable.")
+    keep_all: bool = option("--keep-all", default=False, help="Copy all columns of DATA to the output.")
+    no_probabilities: bool = option(
+        "--no-probabilities", default=False, help="Write only the predicted class, no probabilities."
+    )
+    explain: int | None = option(metavar="[N]", help="Add the N strongest contributions (3 by default).", min=1)
+
+
 @with_groups
-def predict(
-    model: Model,
-    data: Data,
-    reading: Reading,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="out.csv, out.jsonl or out.parquet; - for standard output.")
-    ] = Path("-"),
-    format: Annotated[
-        str | None,
-        choice("--format", among=WRITTEN, help="The output format (default: by file name, csv for -)."),
-    ] = None,
-    keep: Annotated[
-        list[str] | None, typer.Option(metavar="COL,COL", help="Columns of DATA to copy to the output. Repeatable.")
-    ] = None,
-    keep_all: Annotated[bool, typer.Option("--keep-all", help="Copy all columns of DATA to the output.")] = False,
-    no_probabilities: Annotated[
-        bool, typer.Option("--no-probabilities", help="Write only the predicted class, no probabilities.")
-    ] = False,
-    explain: Annotated[
-        int | None, typer.Option(metavar="[N]", help="Add the N strongest contributions (3 by default).", min=1)
-    ] = None,
-    quiet: Quiet = False,
-) -> None:
+def predict(model: Model, data: Data, reading: Reading, options: OutputOptions, quiet: Quiet = False) -> None:
     """Predict the class of each row, as columns `prediction` and `proba_CLASS` for each class.
 
     Rows are read and written batch by batch. An existing output file is replaced once all rows are written.
@@ -65,19 +55,18 @@ def predict(
     from deciban.cli.table_output import format_of, is_open_ended, output_of, require_holds, written
     from deciban.data.prefetch import consume_in_background
 
-    output = output_of(output)
-    chosen = format_of(output, format)
+    output = output_of(options.output)
+    format = format_of(output, options.format)
     loaded = deciban.load(model)
     scan = reading.scan(data)
     if not is_open_ended(output):
         require_writable(output, [str(model), *(part.path for part in scan.fragments)])
     with watched(scan, quiet=quiet):
-        copied = list(scan.names) if keep_all else columns_named(scan.names, keep, "--keep")
-        work = Predicting.of(
-            loaded, scan, copied, probabilities=not no_probabilities, reasons=explain or 0, flat=chosen == "csv"
-        )
-        require_holds(chosen, work.copied)
+        copied = list(scan.names) if options.keep_all else columns_named(scan.names, options.keep, "--keep")
+        shown: dict[str, Any] = {"probabilities": not options.no_probabilities, "reasons": options.explain or 0}
+        work = Predicting.of(loaded, scan, copied, flat=format == "csv", **shown)
+        require_holds(format, work.copied)
         tables = work.tables()
         first = list(islice(tables, 1))  # before the header is written: most errors occur in the first row
-        with written(output, chosen, work.schema) as write:
+        with written(output, format, work.schema) as write:
             consume_in_background(write, chain(first, tables))

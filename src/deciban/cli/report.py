@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import deciban
-from deciban.cli.options import Data, Model, Quiet, Reading, TargetOptions, require_column, with_groups
+from deciban.cli.options import Data, Model, OptionGroup, Quiet, Reading, Target, option, require_column, with_groups
 from deciban.cli.progress import watched
 from deciban.lazy import lazy
 
@@ -21,25 +21,27 @@ model_rows = lazy("deciban.cli.model_rows")
 PAGE = Path("report.html")
 
 
+class ReportOptions(OptionGroup):
+    """What the page shows."""
+
+    learned: bool = option("--learned", default=False, help="DATA are the training rows: score each by leave-one-out.")
+    rows: int = option(default=200, help="How many rows of DATA the page includes; 0 for none.", min=0)
+    random_state: int = option(default=0, help="The seed for sampling the rows to show and explain.", min=0)
+    offset: str | None = option(metavar="COL", help="A column to add to the linear predictor.")
+    exposure: str | None = option(metavar="COL", help="A column of exposures, for a poisson model.")
+
+
 @with_groups
 def report(
     model: Model,
     data: Data,
-    target: TargetOptions,
+    target: Target,
     reading: Reading,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The page to write (default report.html, without --json)."),
+        Path | None, typer.Option("--output", "-o", help="The page to write (default report.html, without --json).")
     ] = None,
-    learned: Annotated[
-        bool, typer.Option("--learned", help="DATA are the training rows: score each by leave-one-out.")
-    ] = False,
-    rows: Annotated[int, typer.Option(help="How many rows of DATA the page includes; 0 for none.", min=0)] = 200,
-    random_state: Annotated[int, typer.Option(help="The seed for sampling the rows to show and explain.", min=0)] = 0,
-    offset: Annotated[str | None, typer.Option(metavar="COL", help="A column to add to the linear predictor.")] = None,
-    exposure: Annotated[
-        str | None, typer.Option(metavar="COL", help="A column of exposures, for a poisson model.")
-    ] = None,
+    *,
+    options: ReportOptions,
     json: Annotated[bool, typer.Option("--json", help="Print the figures of the page as JSON.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -68,10 +70,8 @@ def report(
     with watched(scan, quiet=quiet), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "no label is a class of the model")  # an error, below
         column, weight = model_rows.label_for(loaded, scan, target.label), target.weight
-        shift = {"offset": offset, "exposure": exposure}
-        stream = _for_model(loaded, model_rows.prepared(scan, column, target), column, weight, shift)
-        options: dict[str, Any] = {"learned": learned, "rows": rows, "random_state": random_state, **shift}
-        result = report_of(loaded, stream, column, sample_weight=weight, **options)
+        stream = _for_model(loaded, model_rows.prepared(scan, column, target), column, weight, options)
+        result = report_of(loaded, stream, column, sample_weight=weight, **vars(options))
     quality = result.figures["quality"]
     if "confusion" in quality:
         present = [name for name, rows in zip(quality["classes"], quality["confusion"], strict=True) if any(rows)]
@@ -81,12 +81,12 @@ def report(
     typer.echo(result.json() if json else f"{result}\n\nwritten: {page}")
 
 
-def _for_model(model: Any, scan: Scan, label: str, weight: str | None, shift: dict[str, str | None]) -> Scan:
+def _for_model(model: Any, scan: Scan, label: str, weight: str | None, options: ReportOptions) -> Scan:
     """The columns that the model reads, and the label typed as in training: a class, or a number with its offsets."""
     if model.task == "classification":
         return model_rows.for_model(model, scan, label, weight)  # type: ignore[no-any-return]
-    named = {option: name for option, name in shift.items() if name is not None}
-    for option, name in named.items():
-        require_column(scan.names, name, f"--{option}")
+    named = {name: getattr(options, name) for name in ("offset", "exposure") if getattr(options, name) is not None}
+    for name, column in named.items():
+        require_column(scan.names, column, f"--{name}")
     stream = model_rows.columns_for(model, scan, [label, *named.values(), *([] if weight is None else [weight])])
     return stream.with_types(dict.fromkeys([label, *named.values()], "number"))  # type: ignore[no-any-return]

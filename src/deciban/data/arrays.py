@@ -193,9 +193,7 @@ def coded_integers(x: NDArray[Any], widest: int) -> tuple[NDArray[np.int32], lis
     return _kernels.encode_integers(x, low, ends, table, UNSEEN), ranges
 
 
-def _lookup_tables(
-    levels: tuple[Levels, ...],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]] | None:
+def _lookup_tables(levels: tuple[Levels, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]] | None:
     """Tables from integer to code; None if a level is not an integer, or the range of a column is too wide."""
     low, tables = [], []
     for column in levels:

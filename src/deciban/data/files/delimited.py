@@ -310,7 +310,5 @@ class Delimited(TextFragment):
 
 
 CSV = FileFormat(
-    "csv",
-    lambda file, options: Delimited(file, options.csv, options.trim),
-    (".csv", ".tsv", ".tab", ".txt", ".data"),
+    "csv", lambda file, options: Delimited(file, options.csv, options.trim), (".csv", ".tsv", ".tab", ".txt", ".data")
 )
