@@ -49,7 +49,7 @@ def here(monkeypatch):
 
     @contextmanager
     def session(*, dashboard=False):
-        yield by_dask.DaskSession(None, None)
+        yield by_dask.ClusterSession(None, lambda: None)
 
     monkeypatch.setattr(by_dask, "session", session)
     with dask.config.set(scheduler="threads"):  # also if a client is left of other tests
@@ -129,7 +129,7 @@ def test_without_java_there_is_one_line(files, monkeypatch):
 def test_an_interruption_while_a_cluster_closes_leaves_no_model(files, monkeypatch):
     @contextmanager
     def session(*, dashboard=False):
-        yield by_dask.DaskSession(None, None)
+        yield by_dask.ClusterSession(None, lambda: None)
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(by_dask, "session", session)
