@@ -10,19 +10,15 @@ import typer
 from deciban.display.summary import Summary
 from deciban.evaluation import Evaluation
 from deciban.plots.figures import plain
-from deciban.table import Table
 
 
 def print_object(value: Any) -> None:
     typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def table_object(table: Table) -> dict[str, Any]:
-    return {"title": table.title, "header": table.header, "rows": table.rows, "note": table.note}
-
-
 def summary_object(summary: Summary) -> dict[str, Any]:
-    return {"title": summary.title, "tables": [*map(table_object, summary.tables)], "notes": summary.notes}
+    tables = [{"title": t.title, "header": t.header, "rows": t.rows, "note": t.note} for t in summary.tables]
+    return {"title": summary.title, "tables": tables, "notes": summary.notes}
 
 
 def evaluation_object(evaluation: Evaluation) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from deciban.data import frame_of
 from deciban.data.arrow import table_frame
 from deciban.data.batch import Kind
 from deciban.data.schema import Schema
-from deciban.engines.engine import cross_validate, evaluate, fit
+from deciban.engines.engine import cross_validate, evaluate, fit, wrong_collection
 from deciban.engines.partitions import (
     ColumnRoles,
     EngineRows,
@@ -157,11 +157,7 @@ def _identity(work: T) -> T:
 
 def _require_frame(collection: Any) -> None:
     if not isinstance(collection, dd.DataFrame):
-        library = type(collection).__module__.partition(".")[0]
-        raise DecibanError(
-            f"collection is a {type(collection).__name__} of {library}: pass a Dask DataFrame or a Dask array of two "
-            "dimensions"
-        )
+        raise wrong_collection(collection, "a Dask DataFrame or a Dask array of two dimensions")
 
 
 def _partitions(frame: Any) -> tuple[tuple[Any, ...], ...]:

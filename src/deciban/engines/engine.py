@@ -18,14 +18,16 @@ validation = lazy("deciban.evaluation.cross_validation")  # not needed on worker
 Model = TypeVar("Model")
 
 
+def wrong_collection(collection: Any, expected: str) -> DecibanError:
+    library = type(collection).__module__.partition(".")[0]
+    return DecibanError(f"collection is a {type(collection).__name__} of {library}: pass {expected}")
+
+
 def _rows(collection: Any, label: Any, sample_weight: Any) -> EngineRows:
     """The rows of a collection, by the engine for its library."""
     library = type(collection).__module__.partition(".")[0]
     if library not in ENGINES:
-        raise DecibanError(
-            f"collection is a {type(collection).__name__} of {library}: pass a Dask DataFrame, a Dask array or a Spark "
-            "DataFrame"
-        )
+        raise wrong_collection(collection, "a Dask DataFrame, a Dask array or a Spark DataFrame")
     rows: EngineRows = import_module(f"deciban.engines.{ENGINES[library]}").rows(collection, label, sample_weight)
     return rows
 

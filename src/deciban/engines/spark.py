@@ -18,10 +18,9 @@ import pyarrow as pa
 
 from deciban.data.arrow import kind_of, table_frame
 from deciban.data.schema import Schema
-from deciban.engines.engine import cross_validate, evaluate, fit
+from deciban.engines.engine import cross_validate, evaluate, fit, wrong_collection
 from deciban.engines.partitions import EngineRows, PartitionResult, column_roles, error_context, sum_results
 from deciban.engines.spark_transfer import PackedColumns, read_row_groups, scanned_row_groups
-from deciban.errors import DecibanError
 from deciban.lazy import lazy
 
 try:
@@ -142,8 +141,7 @@ def _pickled(number: int, result: PartitionResult[Any]) -> Iterator[Any]:
 
 def _require_frame(collection: Any) -> None:
     if not hasattr(collection, "mapInArrow"):
-        library = type(collection).__module__.partition(".")[0]
-        raise DecibanError(f"collection is a {type(collection).__name__} of {library}: pass a Spark DataFrame")
+        raise wrong_collection(collection, "a Spark DataFrame")
 
 
 def arrow_schema(schema: Any) -> Any:

@@ -172,18 +172,14 @@ def mailboxes(file: TextFile, contents: Contents, labels: str | os.PathLike[str]
     require_encoding(file.encoding)
     files = files_of(path, contents) if folder else [File(path, name=file.name)]
     if labels is not None:
-        files = _labelled(files, os.path.expanduser(labels), path if folder else os.path.dirname(path))
+        labels_file, root = os.path.expanduser(labels), path if folder else os.path.dirname(path)
+        by_path = {absolute_path(file.path): file for file in files}
+        by_path.pop(os.path.realpath(labels_file), None)
+        label_of = read_labels(labels_file, root, by_path)
+        files = [replace(file, label=label_of.get(path)) for path, file in by_path.items()]
     if not files:
         raise DecibanError(f"{path} is a directory without files: there is no {contents} in it")
     return Mailboxes(file, tuple(files), contents, labels is not None)
-
-
-def _labelled(files: list[File], labels: str, root: str) -> list[File]:
-    """The files with their labels, without the file of labels itself."""
-    by_path = {absolute_path(file.path): file for file in files}
-    by_path.pop(os.path.realpath(labels), None)
-    label_of = read_labels(labels, root, by_path)
-    return [replace(file, label=label_of.get(path)) for path, file in by_path.items()]
 
 
 MAIL = FileFormat(
