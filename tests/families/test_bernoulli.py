@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import strategies as st
 from scipy import stats
 
-from deciban.errors import BadCell, DecibanError
+from deciban.errors import DecibanError
 from deciban.families import Bernoulli, Context
 from deciban.families.priors import Beta, Laplace, Virtual
 from tests.families.refits import assert_left_out_is_refitted, fit, left_out, paired
@@ -129,53 +129,6 @@ def test_a_threshold_makes_truth_of_any_number():
 def test_a_threshold_below_zero_is_refused_for_sparse_rows():
     with pytest.raises(DecibanError, match="below 0"):
         fit(Bernoulli(threshold=-1.0), sp.csr_array(X))
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 1.0])
-def test_a_column_never_present_is_silent(smoothing):
-    x = np.column_stack([X[:, 0], np.full(30, np.nan)])
-    params = fit(Bernoulli(), x, smoothing=smoothing)
-    assert list(Bernoulli().silent(params)) == [1]
-    found = Bernoulli().log_density(params, np.array([[1.0, 1.0]]), 2)
-    assert np.array_equal(found, Bernoulli().log_density(params, np.array([[1.0, np.nan]]), 2))
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 1.0])
-@pytest.mark.parametrize("value", [0.0, 1.0])
-def test_a_constant_column_is_silent(smoothing, value):
-    x = np.column_stack([X[:, 0], np.full(30, value)])
-    params = fit(Bernoulli(), x, smoothing=smoothing)
-    assert list(Bernoulli().silent(params)) == [1]
-
-
-def test_a_class_with_no_cell_is_like_all_together_without_smoothing():
-    params = fit(Bernoulli(), [[1.0], [1.0], [0.0], [np.nan]], [0, 0, 0, 1], smoothing=0.0)
-    np.testing.assert_allclose(np.exp(params.log_p[1, 0]), [1 / 3, 2 / 3], rtol=1e-14)
-
-
-@pytest.mark.parametrize("rows", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_a_cell_that_is_neither_true_nor_false_is_named(rows):
-    with pytest.raises(BadCell, match="neither 0 nor 1") as caught:
-        fit(Bernoulli(), rows([[1.0, 0.0], [0.0, 2.0]]), [0, 0])
-    assert (caught.value.row, caught.value.column) == (1, 1)
-
-
-@pytest.mark.parametrize("rows", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("bad", [np.inf, -np.inf])
-def test_an_infinite_cell_is_named_though_there_is_a_threshold(rows, bad):
-    with pytest.raises(BadCell, match="infinite") as caught:
-        fit(Bernoulli(threshold=0.5), rows([[1.0, 0.0], [0.0, bad]]), [0, 0])
-    assert (caught.value.row, caught.value.column) == (1, 1)
-
-
-def test_there_are_kd_parameters():
-    assert Bernoulli().n_parameters(fit(Bernoulli(), X)) == 6
-
-
-def test_the_table_shows_both_outcomes():
-    table = Bernoulli().describe(fit(Bernoulli(), [[1.0], [1.0], [0.0]], [0] * 3), Context(("all",), ("x",)))[0]
-    assert table.header == ("class", "false", "true")
-    assert table.rows[0] == ("all", pytest.approx(0.4), pytest.approx(0.6))
 
 
 # Leaving rows out ---------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from deciban.errors import BadCell
 from deciban.families import Binned, Context
 from deciban.families.priors import Dirichlet, Laplace, Virtual
 from tests.families.refits import assert_left_out_is_refitted, paired
@@ -160,20 +159,6 @@ def test_dirichlet_prior_on_bins():
     np.testing.assert_allclose(np.exp(params.log_p[0][0]), np.array([2 + 2, 2 + 0.5]) / (4 + 4.5 - 2), rtol=1e-14)
 
 
-@each_kind
-@pytest.mark.parametrize("column", [[0.1] * 6, [np.nan] * 6])
-def test_a_column_constant_or_never_present_is_silent(bins, column):
-    family = Binned(bins)
-    params = fit(family, column, [0, 1] * 3)
-    assert list(family.silent(params)) == [0]
-    np.testing.assert_allclose(family.log_density(params, np.array([[5.0]]), 2), [[0, 0]], atol=1e-15)
-
-
-def test_a_class_with_no_cell_is_like_all_together_without_smoothing():
-    params = fit(Binned("equal-frequency", count=2), [1.0, 1.0, 1.0, 2.0, np.nan], [0, 0, 0, 0, 1], smoothing=0.0)
-    np.testing.assert_allclose(np.exp(params.log_p[0]), [[3 / 4, 1 / 4]] * 2, rtol=1e-14)
-
-
 def test_bins_beyond_the_cap_are_nearly_the_same():
     rng = np.random.default_rng(3)
     labels = rng.integers(0, 2, 5000)
@@ -191,28 +176,10 @@ def test_bins_can_be_chosen_again_from_the_same_evidence():
         assert np.array_equal(later.cuts[0], fit(family, x, labels).cuts[0])
 
 
-def test_an_infinite_cell_is_named():
-    with pytest.raises(BadCell, match="infinite") as caught:
-        fit(Binned(), [1.0, np.inf])
-    assert (caught.value.row, caught.value.column) == (1, 0)
-
-
 @pytest.mark.parametrize("make", [lambda: Binned("random"), lambda: Binned(count=0), lambda: Binned(cap=1)])
 def test_settings_that_make_no_sense_are_refused(make):
     with pytest.raises(ValueError, match="Binned"):
         make()
-
-
-def test_there_are_k_times_bins_less_one_parameters():
-    assert Binned("equal-width", 3).n_parameters(fit(Binned("equal-width", 3), X, LABELS)) == 2 * 2
-
-
-def test_the_table_shows_every_bin():
-    family = Binned("equal-frequency", count=2)
-    params = fit(family, [1.0, 2.0, 3.0, 9.0], [0, 0, 1, 1])
-    table = family.describe(params, Context(("a", "b"), ("x",)))[0]
-    assert table.header == ("class", "< 2.5", ">= 2.5")
-    assert table.rows[1] == ("b", pytest.approx(1 / 4), pytest.approx(3 / 4))
 
 
 # ---- without a row ----------------------------------------------------------------------------------------------

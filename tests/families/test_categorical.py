@@ -118,19 +118,6 @@ def test_a_reserve_is_one_more_value():
     assert Categorical().describe(params, Context(("a", "b"), ("colour",), reserve=True))[0].header[-1] == "(unseen)"
 
 
-@pytest.mark.parametrize("values", [["red"] * 8, [None] * 8])
-def test_a_column_constant_or_never_present_is_silent(values):
-    params = fit(Categorical(), values)
-    assert list(Categorical().silent(params)) == [0]
-    asked = Coded(np.array([[0]], np.int32) if params.levels[0] else np.array([[UNSEEN]], np.int32), params.levels)
-    np.testing.assert_allclose(Categorical().log_density(params, asked, 2), [[0, 0]], atol=1e-15)
-
-
-def test_a_class_with_no_cell_is_like_all_together_without_smoothing():
-    p = probabilities(fit(Categorical(), ["red", "red", "blue", None], [0, 0, 0, 1], smoothing=0.0))
-    np.testing.assert_allclose(p[1], [1 / 3, 2 / 3], rtol=1e-14)
-
-
 def test_a_class_with_no_cell_is_even_with_smoothing():
     p = probabilities(fit(Categorical(), ["red", "red", "blue", None], [0, 0, 0, 1]))
     np.testing.assert_allclose(p[1], [1 / 2, 1 / 2], rtol=1e-14)
@@ -139,16 +126,6 @@ def test_a_class_with_no_cell_is_even_with_smoothing():
 def test_a_prior_that_does_not_know_a_value_says_so():
     with pytest.raises(DecibanError, match="green"):
         fit(Categorical(Dirichlet({"red": 1.0, "blue": 1.0})))
-
-
-def test_there_are_k_times_values_less_one_parameters():
-    assert Categorical().n_parameters(fit(Categorical())) == 2 * 2
-
-
-def test_the_table_shows_every_value():
-    table = Categorical().describe(fit(Categorical()), Context(("a", "b"), ("colour",)))[0]
-    assert table.header == ("class", *KNOWN)
-    assert table.rows[1] == ("b", pytest.approx(2 / 7), pytest.approx(2 / 7), pytest.approx(3 / 7))
 
 
 # Leaving rows out ---------------------------------------------------------------------------------------------------

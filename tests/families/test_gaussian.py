@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 import deciban as db
-from deciban.errors import BadCell
 from deciban.families import Context, Gaussian
 from deciban.families.priors import InverseGamma, Normal
+from tests.cases import cases
 from tests.exact import mean_and_squares
 from tests.families.refits import fit
 from tests.laws import family_subject, matrices, nans, tame, wild
@@ -33,7 +33,7 @@ def present(c, j, x=X, labels=LABELS):
     return cells[~np.isnan(cells)]
 
 
-@pytest.mark.parametrize("ddof", [0, 1])
+@cases("ddof", [0, 1])
 def test_mean_and_variance_are_those_of_fractions(ddof):
     params = fit(Gaussian(ddof=ddof), X, LABELS)
     for c in range(3):
@@ -67,22 +67,12 @@ def test_a_missing_cell_adds_nothing():
     assert family.log_density(params, np.full((1, 3), np.nan), 3).tolist() == [[0, 0, 0]]
 
 
-@pytest.mark.parametrize("column", [[0.1] * 6, [np.nan] * 6, [np.nan, 7.0, *[np.nan] * 4]])
-def test_a_column_constant_or_never_present_is_silent(column):
-    family = Gaussian()
-    x = np.column_stack([np.arange(6.0), column])
-    params = fit(family, x, [0, 1] * 3)
-    assert list(family.silent(params)) == [1]
-    asked = np.array([[1.0, 5.0]])
-    assert np.array_equal(family.log_density(params, asked, 2), family.parts(params, asked, 2)[0])
-
-
 def test_weights_of_a_constant_column_make_no_evidence():
     params = fit(Gaussian(), np.full((6, 1), 0.1), [0, 1] * 3, np.array([0.1, 0.2, 0.3, 0.7, 1.1, 1 / 3]))
     assert list(Gaussian().silent(params)) == [0]
 
 
-@pytest.mark.parametrize("ddof", [0, 1, 5])
+@cases("ddof", [0, 1, 5])
 def test_a_class_with_one_row_has_the_floor_for_a_variance(ddof):
     x = [[1.0], [2.0], [4.0], [9.0]]
     params = fit(Gaussian(ddof=ddof), x, [0, 0, 0, 1])
@@ -90,12 +80,6 @@ def test_a_class_with_one_row_has_the_floor_for_a_variance(ddof):
     assert params.mean[1, 0] == 9.0
     assert params.variance[1, 0] == pytest.approx(1e-9 * float(squares / 4), rel=1e-12)
     assert np.isfinite(Gaussian().log_density(params, np.array([[5.0]]), 2)).all()
-
-
-def test_a_class_with_no_cell_is_like_all_together():
-    params = fit(Gaussian(), [[1.0], [2.0], [6.0], [np.nan]], [0, 0, 0, 1])
-    assert params.mean[1, 0] == 3.0
-    assert params.variance[1, 0] == pytest.approx(14 / 3, rel=1e-15)
 
 
 def test_normal_prior_on_the_mean():
@@ -134,13 +118,6 @@ def test_both_priors_take_the_variance_first():
     assert params.mean[1, 2] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize(("bad", "problem"), [(np.inf, "infinite"), (-np.inf, "infinite"), (1e200, "too large")])
-def test_a_cell_that_has_no_square_is_named(bad, problem):
-    with pytest.raises(BadCell, match=problem) as caught:
-        fit(Gaussian(), [[1.0, 2.0], [3.0, bad]], [0, 0])
-    assert (caught.value.row, caught.value.column) == (1, 1)
-
-
 def test_single_precision_is_read_as_the_doubles_it_equals():
     x = np.nan_to_num(X).astype(np.float32)
     context = Context((0, 1, 2), (0, 1, 2))
@@ -150,16 +127,7 @@ def test_single_precision_is_read_as_the_doubles_it_equals():
     assert np.array_equal(Gaussian().log_density(single, x, 3), Gaussian().log_density(double, x.astype(np.float64), 3))
 
 
-def test_there_are_2kd_parameters():
-    assert Gaussian().n_parameters(fit(Gaussian(), X, LABELS)) == 2 * 3 * 3
-
-
-def test_the_table_shows_mean_and_sd():
-    table = Gaussian().describe(fit(Gaussian(), [[1.0], [3.0]], [0, 0]), Context(("all",), ("x",)))[0]
-    assert (table.header, table.rows) == (("class", "mean", "sd"), (("all", 2.0, 1.0),))
-
-
-@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
+@cases("kind", [np.float64, np.float32, np.int64])
 def test_a_constant_column_is_silent_whatever_it_holds_later(kind):
     """Also where the square of a number is infinite; a constant column says nothing, so the other one decides."""
     x = np.column_stack([np.ones(6), [0, 1, 2, 8, 9, 10]]).astype(kind)

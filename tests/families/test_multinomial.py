@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from deciban.errors import BadCell
 from deciban.families import Context, Multinomial
 from deciban.families.multinomial import exact_product
 from deciban.families.priors import Dirichlet, Laplace, Virtual
@@ -105,36 +104,6 @@ def test_dirichlet_prior():
     counts = X[LABELS == 1].sum(axis=0)
     p = np.exp(fit(Multinomial(Dirichlet(a.tolist())), X).log_p[1])
     np.testing.assert_allclose(p, (counts + a - 1) / (counts.sum() + a.sum() - 5), rtol=1e-14)
-
-
-def test_a_class_without_words_is_like_all_together_without_smoothing():
-    p = np.exp(fit(Multinomial(), [[1.0, 2.0], [0.0, 0.0]], [0, 1], smoothing=0.0).log_p)
-    np.testing.assert_allclose(p[1], [1 / 3, 2 / 3], rtol=1e-14)
-
-
-@pytest.mark.parametrize("rows", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize(("bad", "problem"), [(-1.0, "not a count"), (np.inf, "finite"), (1e200, "too large")])
-def test_a_cell_that_is_no_count_is_named(bad, problem, rows):
-    with pytest.raises(BadCell, match=problem) as caught:
-        fit(Multinomial(), rows([[1.0, 2.0], [3.0, bad]]), [0, 0])
-    assert (caught.value.row, caught.value.column) == (1, 1)
-
-
-@pytest.mark.parametrize("rows", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("bad", [-1.0, np.inf])
-def test_a_cell_that_is_no_count_is_named_at_prediction(bad, rows):
-    with pytest.raises(BadCell):
-        Multinomial().log_density(fit(Multinomial(), [[1.0, 2.0]], [0]), rows([[3.0, bad]]), 1)
-
-
-def test_there_are_k_times_words_less_one_parameters():
-    assert Multinomial().n_parameters(fit(Multinomial(), X)) == 2 * 4
-
-
-def test_the_table_has_a_row_for_every_word():
-    table = Multinomial().describe(fit(Multinomial(), [[2.0, 0.0]], [0]), Context(("all",), ("a", "b")))[0]
-    assert table.header == ("word", "all")
-    assert table.rows == (("a", pytest.approx(3 / 4)), ("b", pytest.approx(1 / 4)))
 
 
 # Leaving rows out ---------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from scipy import stats
 from sklearn.covariance import OAS
 from sklearn.covariance import oas as sklearn_oas
 
-from deciban.errors import BadCell, DecibanWarning
+from deciban.errors import DecibanWarning
 from deciban.families import Context, MultivariateGaussian
 from deciban.families.priors import InverseWishart
 from tests.families.refits import left_out, paired, refitted
@@ -405,18 +405,6 @@ def test_nothing_at_all_is_no_nan(kind):
     family = MultivariateGaussian(kind)
     params = quietly(family, np.full((3, 2), np.nan), [0, 1, 2])
     assert np.isfinite(family.log_density(params, np.ones((1, 2)), 3)).all()
-
-
-@BOTH
-@pytest.mark.parametrize(
-    ("bad", "problem"), [(np.inf, "infinite"), (-np.inf, "infinite"), (1e200, "too large"), (1.7e308, "too large")]
-)
-def test_a_cell_that_has_no_square_is_named(kind, bad, problem):
-    x = X.copy()
-    x[7, 1] = bad
-    with pytest.raises(BadCell, match=problem) as caught:
-        fit(MultivariateGaussian(kind), x)
-    assert (caught.value.row, caught.value.column) == (7, 1)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from deciban.families.priors import (
     log_frequencies,
 )
 from deciban.generative.estimate import log_prior
+from tests.cases import cases
 
 COUNTS = np.array([[3.0, 0.0, 2.0], [1.0, 4.0, 0.0]])
 LEVELS, CLASSES = ("a", "b", "c"), ("no", "yes")
@@ -27,7 +28,7 @@ def frequencies(prior, counts=COUNTS, levels=LEVELS):
     return np.exp(log_frequencies(counts, prior.pseudo_counts(counts, levels, CLASSES)))
 
 
-@pytest.mark.parametrize("alpha", [0, 1, 0.25])
+@cases("alpha", [0, 1, 0.25])
 def test_laplace(alpha):
     expected = [[(Fraction(k) + Fraction(alpha)) / (5 + 3 * Fraction(alpha)) for k in row] for row in COUNTS.tolist()]
     np.testing.assert_allclose(frequencies(Laplace(alpha)), np.array(expected, float), rtol=1e-14)
@@ -93,7 +94,7 @@ def test_inverse_gamma():
     assert found == pytest.approx(grid[np.argmax(log_posterior)], abs=2e-4)
 
 
-@pytest.mark.parametrize("scale", [0.7, [[0.7, 0.2], [0.2, 1.1]]])
+@cases("scale", [0.7, [[0.7, 0.2], [0.2, 1.1]]])
 def test_inverse_wishart(scale):
     """(Ψ + S) / (ν + n + d + 1): nothing near it has a larger posterior density."""
     rng = np.random.default_rng(0)
@@ -127,8 +128,8 @@ def test_frequencies_of_nothing_at_all_are_even():
     np.testing.assert_allclose(frequencies(Laplace(0.0), np.zeros((2, 3))), np.full((2, 3), 1 / 3), rtol=1e-14)
 
 
-@pytest.mark.parametrize(
-    ("prior", "expected"),
+@cases(
+    "prior, expected",
     [
         ("empirical", [Fraction(2, 9), Fraction(7, 9)]),
         ("laplace", [Fraction(3, 11), Fraction(8, 11)]),
@@ -136,14 +137,13 @@ def test_frequencies_of_nothing_at_all_are_even():
         ([0.1, 0.9], [Fraction(1, 10), Fraction(9, 10)]),
         ({"yes": 0.9, "no": 0.1}, [Fraction(1, 10), Fraction(9, 10)]),
     ],
-    ids=str,
 )
 def test_class_prior(prior, expected):
     found = np.exp(log_prior(np.array([2.0, 7.0]), CLASSES, prior))
     np.testing.assert_allclose(found, np.array(expected, float), rtol=1e-14)
 
 
-@pytest.mark.parametrize(
+@cases(
     "make",
     [
         lambda: Laplace(-1.0),

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deciban.errors import BadCell
-from deciban.families import Context, Exponential, Poisson
+from deciban.families import Exponential, Poisson
 from deciban.families.priors import Virtual
 from tests.exact import exact
 from tests.families.refits import assert_left_out_is_refitted, fit
@@ -15,11 +14,6 @@ LABELS = np.arange(30) % 2
 DRAWN = {Poisson: RNG.poisson([0.7, 30.0], size=(30, 2)) + 0.0, Exponential: RNG.exponential([0.1, 5.0], size=(30, 2))}
 X = {kind: np.where(RNG.random(x.shape) < 0.1, np.nan, x) for kind, x in DRAWN.items()}
 LOG_DENSITY = {Poisson: stats.poisson.logpmf, Exponential: lambda x, rate: stats.expon.logpdf(x, scale=1 / rate)}
-OUTSIDE = {  # values outside the domain, and the problem that is named
-    Poisson: {-1.0: "not a count", 0.5: "whole number", np.inf: "infinite", 1e200: "too large"},
-    Exponential: {0.0: "not above 0", -1.0: "not above 0", np.inf: "infinite", 1e200: "too large"},
-}
-
 each_kind = pytest.mark.parametrize("kind", [Poisson, Exponential])
 each_family = pytest.mark.parametrize(
     "family", [Poisson(), Poisson(Virtual(0.3)), Exponential(), Exponential(Virtual(0.7))], ids=str
@@ -51,46 +45,10 @@ def test_log_density_is_that_of_scipy(kind, dtype):
     assert missing[1].tolist() == [0, 0]
 
 
-@each_family
-@pytest.mark.parametrize("column", [[3.0] * 6, [0.3] * 6, [0.0] * 6, [np.nan] * 6])
-def test_a_column_constant_or_never_present_is_silent(column, family):
-    if column[0] == (0.3 if isinstance(family, Poisson) else 0.0):
-        return  # outside the domain
-    params = fit(family, np.column_stack([np.arange(1.0, 7.0), column]), [0, 1, 0, 1, 1, 1])
-    assert list(family.silent(params)) == [1]
-    difference = np.diff(family.log_density(params, np.array([[1.0, 5.0]]), 2))
-    assert np.array_equal(difference, np.diff(family.log_density(params, np.array([[1.0, np.nan]]), 2)))
-
-
-@each_kind
-def test_a_class_with_no_cell_is_like_all_together(kind):
-    params = fit(kind(), [[1.0], [2.0], [6.0], [np.nan]], [0, 0, 0, 1])
-    assert mean_of(kind, params)[:, 0].tolist() == [3.0, 3.0]
-
-
 @each_kind
 def test_virtual_rows_lie_at_the_mean_of_all(kind):
     params = fit(kind(Virtual(2.0)), [[1.0], [2.0], [6.0], [7.0]], [0, 0, 1, 1])
     np.testing.assert_allclose(mean_of(kind, params)[:, 0], [(3 + 2 * 4) / 4, (13 + 2 * 4) / 4], rtol=1e-15)
-
-
-@each_kind
-def test_a_cell_outside_the_domain_is_named(kind):
-    params = fit(kind(), X[kind], LABELS)
-    for bad, problem in OUTSIDE[kind].items():
-        with pytest.raises(BadCell, match=problem) as caught:
-            fit(kind(), [[1.0, 2.0], [3.0, bad]], [0, 0])
-        assert (caught.value.row, caught.value.column) == (1, 1)
-        if bad != 1e200:
-            with pytest.raises(BadCell):
-                kind().log_density(params, np.array([[1.0, bad]]), 2)
-
-
-@each_kind
-def test_a_rate_of_each_class_and_column_is_described(kind):
-    assert kind().n_parameters(fit(kind(), X[kind], LABELS)) == 4
-    table = kind().describe(fit(kind(), [[1.0], [3.0]], [0, 0]), Context(("all",), ("x",)))[0]
-    assert (table.header, table.rows) == (("class", "rate"), (("all", 2.0 if kind is Poisson else 0.5),))
 
 
 # ---- without a row ----------------------------------------------------------------------------------------------

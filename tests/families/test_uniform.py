@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deciban.errors import BadCell
-from deciban.families import Context, Uniform
+from deciban.families import Uniform
 from deciban.families.priors import Laplace
+from tests.cases import cases
 from tests.families.refits import assert_left_out_is_refitted, fit
 from tests.laws import family_subject, matrices, nans, wild
 
@@ -28,7 +28,7 @@ def test_maximum_likelihood_is_the_smallest_and_the_largest():
         assert params.high[:, 0].tolist() == [5.0, 11.0]
 
 
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
+@cases("alpha", [0.5, 1.0, 2.0])
 def test_the_interval_is_widened_by_alpha_gaps_of_the_column(alpha):
     for params in (fit(Uniform(Laplace(alpha)), X, LABELS), fit(Uniform(), X, LABELS, smoothing=alpha)):
         gaps = np.array([10 / 4, 10 / 3])  # range / (n + 1), n being 3 and 2
@@ -36,7 +36,7 @@ def test_the_interval_is_widened_by_alpha_gaps_of_the_column(alpha):
         np.testing.assert_allclose(params.high[:, 0], [5, 11] + alpha * gaps, rtol=1e-15)
 
 
-@pytest.mark.parametrize("family", [Uniform(), MLE], ids=str)
+@cases("family", [Uniform(), MLE])
 def test_log_density_is_that_of_scipy(family):
     params = fit(family, X, LABELS)
     asked = np.linspace(-5, 20, 51)[:, np.newaxis]
@@ -55,15 +55,6 @@ def test_a_missing_cell_adds_nothing():
     assert Uniform().log_density(fit(Uniform(), X, LABELS), np.array([[np.nan]]), 2).tolist() == [[0, 0]]
 
 
-@pytest.mark.parametrize("column", [[0.1] * 6, [np.nan] * 6])
-def test_a_column_constant_or_never_present_is_silent(column):
-    x = np.column_stack([np.arange(6.0), column])
-    params = fit(Uniform(), x, LABELS)
-    assert list(Uniform().silent(params)) == [1]
-    asked = np.array([[1.0, 5.0]])
-    assert np.array_equal(Uniform().log_density(params, asked, 2), Uniform().parts(params, asked, 2)[0])
-
-
 def test_a_class_with_one_row_has_the_floor_for_a_width():
     params = fit(MLE, [[0.0], [10.0], [4.0]], [0, 0, 1])
     width = params.high[1, 0] - params.low[1, 0]
@@ -71,8 +62,8 @@ def test_a_class_with_one_row_has_the_floor_for_a_width():
     assert params.low[1, 0] < 4.0 < params.high[1, 0]
 
 
-@pytest.mark.parametrize("family", [Uniform(), MLE], ids=str)
-@pytest.mark.parametrize("middle", [1e9, 1e16, -1e16])
+@cases("family", [Uniform(), MLE])
+@cases("middle", [1e9, 1e16, -1e16])
 def test_a_class_with_one_row_far_from_zero_still_has_a_width(family, middle):
     step = np.spacing(abs(middle))
     params = fit(family, [[middle - step], [middle + step], [middle]], [0, 0, 1])
@@ -81,28 +72,8 @@ def test_a_class_with_one_row_far_from_zero_still_has_a_width(family, middle):
     assert density[0, 1] <= -np.log(step)  # no narrower than doubles are
 
 
-def test_a_class_with_no_cell_is_like_all_together():
-    params = fit(MLE, [[1.0], [2.0], [6.0], [np.nan]], [0, 0, 0, 1])
-    assert (params.low[1, 0], params.high[1, 0]) == (1.0, 6.0)
-
-
-def test_an_infinite_cell_is_named():
-    with pytest.raises(BadCell, match="infinite") as caught:
-        fit(Uniform(), [[1.0, 2.0], [3.0, -np.inf]], [0, 0])
-    assert (caught.value.row, caught.value.column) == (1, 1)
-
-
-def test_there_are_2kd_parameters():
-    assert Uniform().n_parameters(fit(Uniform(), X, LABELS)) == 4
-
-
-def test_the_table_shows_the_interval():
-    table = Uniform().describe(fit(Uniform(), [[1.0], [3.0], [5.0]], [0] * 3), Context(("all",), ("x",)))[0]
-    assert (table.header, table.rows) == (("class", "from", "to"), (("all", 0.0, 6.0),))
-
-
-@pytest.mark.parametrize("family", [Uniform(), MLE], ids=str)
-@pytest.mark.parametrize(("top", "weighted"), [(4, False), (4, True), (40, True), (4000, False)])
+@cases("family", [Uniform(), MLE])
+@cases("top, weighted", [(4, False), (4, True), (40, True), (4000, False)])
 def test_a_row_left_out_is_a_refit(family, top, weighted):
     """Extremes that many rows share, or one has alone; a class that is there once only in a column."""
     rng = np.random.default_rng(top)

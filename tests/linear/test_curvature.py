@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deciban.linear.curvature import DenseCurvature, Diagonal, Kronecker
+from tests.cases import cases
 
 
 def random(seed=0):
@@ -30,7 +31,7 @@ def assert_close(found, expected, rtol=1e-9):
     np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 40])
+@cases("size", [1, 2, 3, 7, 40])
 def test_dense_curvature_solves_as_numpy_does(size):
     matrix, gradient = positive(size) + np.eye(size), random(1).normal(size=size)
     full = DenseCurvature.of(matrix)
@@ -49,7 +50,7 @@ def test_a_gradient_of_the_shape_of_theta_is_solved():
     assert_close(found.ravel(), np.linalg.solve(matrix, gradient.ravel()))
 
 
-@pytest.mark.parametrize(("size", "lacking"), [(2, 1), (3, 2), (7, 1), (7, 5), (40, 2)])
+@cases("size, lacking", [(2, 1), (3, 2), (7, 1), (7, 5), (40, 2)])
 def test_flat_directions_get_no_part_of_the_solution(size, lacking):
     rank = max(1, size - lacking)
     matrix = positive(size, rank=rank)
@@ -74,7 +75,7 @@ def test_equal_columns_share_their_coefficient():
     assert_close(shared, [alone[0] / 2, alone[1], alone[0] / 2])
 
 
-@pytest.mark.parametrize("zeros", [[0], [2, 4], [0, 1, 2, 3, 4]])
+@cases("zeros", [[0], [2, 4], [0, 1, 2, 3, 4]])
 def test_rows_of_zeros_are_flat(zeros):
     matrix = positive(5) + np.eye(5)
     matrix[zeros], matrix[:, zeros] = 0.0, 0.0
@@ -87,7 +88,7 @@ def test_rows_of_zeros_are_flat(zeros):
     np.testing.assert_allclose(full.solve(gradient), expected, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("rank", [2, 4])
+@cases("rank", [2, 4])
 def test_flat_directions_do_not_depend_on_units(rank):
     matrix, units = positive(4, rank=rank), np.array([1e-12, 1.0, 1e12, 1e3])
     gradient = matrix @ random(7).normal(size=4)
@@ -126,7 +127,7 @@ def test_diagonal_solves_and_keeps_zeros():
     assert diagonal.solve(np.array([[1.0, 5.0], [0.0, 8.0]])).tolist() == [[0.5, 0.0], [0.0, 2.0]]
 
 
-@pytest.mark.parametrize(("m", "width"), [(1, 1), (1, 5), (3, 1), (2, 3), (4, 6)])
+@cases("m, width", [(1, 1), (1, 5), (3, 1), (2, 3), (4, 6)])
 def test_kronecker_solves(m, width):
     v, g, gradient = positive(m) + np.eye(m), positive(width, 1) + np.eye(width), random(9).normal(size=(m, width))
     found = Kronecker(DenseCurvature.of(v), DenseCurvature.of(g)).solve(gradient)

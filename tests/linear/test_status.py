@@ -18,6 +18,7 @@ from deciban.linear.responses import Bernoulli, Exponential, Gaussian, Multinomi
 from deciban.linear.separation import Separation
 from deciban.linear.solvers import SolverResult
 from deciban.linear.status import FAR, LARGE, LONG, SeparationWatch, status_of
+from tests.cases import cases
 
 X = np.array([[1.0, 5.0], [2.0, 5.0], [3.0, 5.0], [4.0, 5.0]])
 CLASSES = {"bernoulli": (Bernoulli(), [0, 1, 0, 1]), "multinomial": (Multinomial(3), [0, 1, 2, 1])}
@@ -229,17 +230,16 @@ def test_no_convergence_is_reported_with_the_iterations():
 
 
 def test_collinear_columns_are_listed():
+    """By name or position; sparse columns that are partly stored are not constant."""
     x = np.column_stack([X[:, 0], 2 * X[:, 0], X[:, 0] ** 2])
     status, warned = said(solved(flat=(0, 1)), x=x, names=("a", "b", "c"))
     assert status == "collinear: columns 'a', 'b' are combinations of each other"
     assert len(warned) == 1
     assert warned[0].startswith(status)
-
-
-def test_columns_of_an_array_are_listed_by_position():
-    x = np.column_stack([X[:, 0], 2 * X[:, 0]])
-    status, _ = said(solved(flat=(0, 1)), x=x, names=None)
-    assert status == "collinear: columns 0, 1 are combinations of each other"
+    partly = sp.csr_array(np.array([[1.0, 1.0], [2.0, 0.0], [3.0, 0.0], [0.0, 1.0]]))
+    assert said(solved(flat=(0, 1)), x=partly)[0] == status
+    by_position = "collinear: columns 0, 1 are combinations of each other"
+    assert said(solved(flat=(0, 1)), x=x[:, :2], names=None)[0] == by_position
     assert said(solved(), COMPLETE, names=None)[0] == "separable by: columns 0"
 
 
@@ -263,20 +263,12 @@ def test_sufficient_statistics_may_be_collinear():
     assert len(warned) == 1
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_a_constant_column_is_reported_without_a_warning(form):
-    assert said(solved(flat=(1,)), x=form(X)) == ("constant: columns 'b'", [])
-
-
-def test_a_sparse_column_without_entries_is_constant():
-    x = sp.csr_array(np.column_stack([X[:, 0], np.zeros(4)]))
+@cases(
+    "x",
+    [X, sp.csr_array(X), sp.csr_array(np.column_stack([X[:, 0], np.zeros(4)]))],  # the last one stores no entries
+)
+def test_a_constant_column_is_reported_without_a_warning(x):
     assert said(solved(flat=(1,)), x=x) == ("constant: columns 'b'", [])
-
-
-def test_a_sparse_column_that_is_partly_stored_is_not_constant():
-    x = sp.csr_array(np.array([[1.0, 1.0], [2.0, 0.0], [3.0, 0.0], [0.0, 1.0]]))
-    status, _ = said(solved(flat=(0, 1)), x=x)
-    assert status == "collinear: columns 'a', 'b' are combinations of each other"
 
 
 def test_all_problems_are_reported_in_one_line():
@@ -302,16 +294,11 @@ def test_a_long_list_is_cut():
     assert "more" not in status
 
 
-def test_a_warning_of_a_model_names_only_settings_it_has():
+def test_a_warning_names_settings_of_the_model_and_points_at_the_line_that_called_fit():
     """GeneralizedLinearModel has l2; firth belongs to another model, which is named."""
     with pytest.warns(db.DecibanWarning, match="separable") as caught:
         db.GeneralizedLinearModel("bernoulli").fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
     (warning,) = caught
     assert "set l2" in str(warning.message)
     assert "firth" not in str(warning.message).replace("LogisticRegression(firth=True)", "")
-
-
-def test_a_warning_points_at_the_line_that_called_fit():
-    with pytest.warns(db.DecibanWarning, match="separable") as caught:
-        db.GeneralizedLinearModel("bernoulli").fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
-    assert caught[0].filename == __file__
+    assert warning.filename == __file__

@@ -9,6 +9,7 @@ from hypothesis.extra import numpy as hnp
 from deciban.errors import BadCell, NegativeEvidence
 from deciban.statistics import Moments
 from tests import exact
+from tests.cases import cases
 from tests.laws import Subject, dyadic, equal_statistics, matrices, nans, rows, wild
 
 SUBJECTS = [Subject(Moments, "Moments", Moments.of, matrices(wild | nans), equal_statistics)]
@@ -53,8 +54,8 @@ def test_pooled_is_all_rows_in_one_class(drawn):
     equal_statistics(SUBJECTS[0].of(drawn).pooled(), one, drawn)
 
 
-@pytest.mark.parametrize("size", [1, 10, 63, 150])
-@pytest.mark.parametrize("kinds", [1, 5, 300])
+@cases("size", [1, 10, 63, 150])
+@cases("kinds", [1, 5, 300])
 def test_batches_do_not_matter_whether_weights_are_few_or_many(size, kinds):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 2)) * 10.0 ** rng.uniform(-20, 20, size=(300, 2))
@@ -71,8 +72,8 @@ def test_missing_cells_count_nowhere():
     assert found.mean.tolist() == [[1, 2], [3, 0]]
 
 
-@pytest.mark.parametrize("weights", [None, np.ones(3)])
-@pytest.mark.parametrize("bad", [np.inf, -np.inf, 1e200])
+@cases("weights", [None, np.ones(3)])
+@cases("bad", [np.inf, -np.inf, 1e200])
 def test_a_cell_too_large_to_square_is_named(bad, weights):
     x = np.array([[1.0, 2.0], [3.0, bad], [bad, 5.0]])
     with pytest.raises(BadCell, match="infinite" if np.isinf(bad) else "too large") as caught:
@@ -80,8 +81,8 @@ def test_a_cell_too_large_to_square_is_named(bad, weights):
     assert (caught.value.row, caught.value.column) == (1, 1)
 
 
-@pytest.mark.parametrize(
-    ("learned", "never"),
+@cases(
+    "learned, never",
     [
         ([1.0], [1.0, 2.0]),  # more rows than there were
         ([1.0, 2.0], [3.0]),  # Σx² too large

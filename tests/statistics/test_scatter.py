@@ -8,6 +8,7 @@ import pytest
 
 from deciban.errors import NegativeEvidence
 from deciban.statistics import Scatter
+from tests.cases import cases
 from tests.laws import Subject, equal_statistics, matrices, nans, tame, wild
 
 
@@ -65,8 +66,8 @@ def slowly(x, labels, weights, classes):
     return np.array(means), np.array(scatters)
 
 
-@pytest.mark.parametrize("offset", [0.0, 1e8])
-@pytest.mark.parametrize("weighted", [False, True])
+@cases("offset", [0.0, 1e8])
+@cases("weighted", [False, True])
 def test_mean_and_scatter_are_those_of_fractions_however_far_from_zero(offset, weighted):
     rng = np.random.default_rng(0)
     x, labels = offset + rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
@@ -80,7 +81,7 @@ def test_mean_and_scatter_are_those_of_fractions_however_far_from_zero(offset, w
     np.testing.assert_allclose(pooled.within[0], scatters.sum(axis=0), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("shared", [False, True])
+@cases("shared", [False, True])
 def test_classes_far_apart_do_not_blur_each_other(shared):
     x = np.random.default_rng(1).normal(size=(200, 2))
     labels = np.arange(200) % 2
@@ -96,8 +97,8 @@ def test_rows_with_a_hole_are_left_out_and_counted():
     assert found.skipped.value.tolist() == [1, 1]
 
 
-@pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("batch", [1, 7, 100])
+@cases("shared", [False, True])
+@cases("batch", [1, 7, 100])
 def test_nothing_is_left_of_a_constant_column(shared, batch):
     x = np.column_stack([np.random.default_rng(5).normal(size=100), np.full(100, 1e8 + 0.1)])
     labels = np.arange(100) % 3
@@ -126,7 +127,7 @@ def test_a_class_that_comes_later_has_its_own_scatter():
     )
 
 
-@pytest.mark.parametrize("shared", [False, True])
+@cases("shared", [False, True])
 def test_forgetting_everything_leaves_nothing(shared):
     x = np.random.default_rng(4).normal(size=(30, 3)) + 1e6
     s = of(x, shared=shared)
@@ -141,8 +142,8 @@ def test_rows_never_learned_cannot_be_forgotten():
         of([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]) - of([[50.0, 50.0]])
 
 
-@pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("value", [0.0, 0.1, 1e8 + 0.1])
+@cases("shared", [False, True])
+@cases("value", [0.0, 0.1, 1e8 + 0.1])
 def test_nothing_is_left_of_a_column_that_is_constant_without_the_row(shared, value):
     """Where a difference leaves rounding; and the classes have one mean there, to the last bit."""
     rng = np.random.default_rng(6)
@@ -159,14 +160,11 @@ def test_nothing_is_left_of_a_column_that_is_constant_without_the_row(shared, va
     np.testing.assert_allclose(left.within, expected.within, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_without_a_row_is_the_difference_where_columns_vary(shared):
+def test_without_a_row_is_the_difference_where_columns_vary_and_nothing_where_one_row_is_left():
     x, labels = np.random.default_rng(7).normal(size=(30, 3)), np.arange(30) % 2
-    s, row = of(x, labels, shared=shared), of(x[[4]], labels[[4]], shared=shared, classes=2)
-    equal_statistics(s.subtract_row(row), s - row, None)
-
-
-def test_a_class_with_one_row_left_has_no_scatter():
+    for shared in (False, True):
+        s, row = of(x, labels, shared=shared), of(x[[4]], labels[[4]], shared=shared, classes=2)
+        equal_statistics(s.subtract_row(row), s - row, None)
     x = np.random.default_rng(8).normal(size=(10, 2))
     labels = np.array([0] * 8 + [1, 1])
     left = of(x, labels).subtract_row(of(x[[9]], labels[[9]], classes=2))
