@@ -462,28 +462,21 @@ def test_evidence_that_no_documents_have_is_refused():
         Text("bernoulli").estimate(statistic, Context((0,), ("x",), smoothing=0.5))
 
 
-@pytest.mark.parametrize(
-    ("settings", "problem"),
-    [
-        ({"events": "poisson"}, "multinomial, bernoulli or complement"),
-        ({"words": (2, 1)}, "words must be from 1 to 32"),
-        ({"words": (0, 1)}, "words must be from 1 to 32"),
-        ({"words": (1, 33)}, "words must be from 1 to 32"),
-        ({"words": 2}, r"words must be \(least, most\)"),
-        ({"words": (1, 2, 3)}, r"words must be \(least, most\)"),
-        ({"words": ("a", "b")}, r"words must be \(least, most\)"),
-        ({"words": (1.5, 2)}, "words"),
-        ({"characters": (3, 2)}, "characters must be from 1 to 32"),
-        ({"characters": "35"}, "characters"),
-        ({"words": None}, "there are no terms"),
-        ({"max_terms": 0}, "max_terms must be a whole number"),
-        ({"max_terms": 1.5}, "max_terms must be a whole number"),
-        ({"max_terms": True}, "max_terms must be a whole number"),
-        ({"hash_bits": 0}, "hash_bits must be a whole number"),
-        ({"hash_bits": 32}, "hash_bits must be a whole number"),
-    ],
-    ids=str,
-)
-def test_settings_that_make_no_sense_are_refused(settings, problem):
-    with pytest.raises(DecibanError, match=problem):
-        Text(**settings)
+REFUSED = {
+    "multinomial, bernoulli or complement": [{"events": "poisson"}],
+    "words must be from 1 to 32": [{"words": (2, 1)}, {"words": (0, 1)}, {"words": (1, 33)}],
+    r"words must be \(least, most\)": [{"words": 2}, {"words": (1, 2, 3)}, {"words": ("a", "b")}],
+    "words": [{"words": (1.5, 2)}],
+    "characters must be from 1 to 32": [{"characters": (3, 2)}],
+    "characters": [{"characters": "35"}],
+    "there are no terms": [{"words": None}],
+    "max_terms must be a whole number": [{"max_terms": 0}, {"max_terms": 1.5}, {"max_terms": True}],
+    "hash_bits must be a whole number": [{"hash_bits": 0}, {"hash_bits": 32}],
+}
+
+
+def test_settings_that_make_no_sense_are_refused():
+    for problem, many in REFUSED.items():
+        for refused in many:
+            with pytest.raises(DecibanError, match=problem):
+                Text(**refused)

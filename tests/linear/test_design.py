@@ -98,12 +98,9 @@ def test_integers_and_booleans_are_numbers(dtype):
 # ---- numbers ----------------------------------------------------------------------------------------------------
 
 
-def test_a_first_missing_value_is_the_mean_without_an_indicator():
+def test_a_missing_value_is_the_mean_and_an_indicator_if_there_was_one():
     found = learned(np.array([[1.0, 5.0], [3.0, 6.0]]))
     assert features(found, np.array([[np.nan, 7.0], [9.0, np.nan]])) == {"0": [2.0, 9.0], "1": [7.0, 5.5]}
-
-
-def test_a_missing_value_is_the_mean_and_an_indicator():
     found = learned(np.array([[1.0, 5.0], [3.0, 6.0], [np.nan, 10.0]]))
     new = np.array([[np.nan, np.nan], [4.0, 1.0]])
     assert features(found, new) == {"0": [2.0, 4.0], "1": [7.0, 1.0], "0 missing": [1.0, 0.0]}
@@ -214,10 +211,6 @@ def test_an_empty_column_has_no_feature(table):
     assert found.names == ("n",)
     assert found.owners == (1,)
     assert features(found, table({"nothing": [None], "n": [3.0]})) == {"n": [3.0]}
-
-
-@tables
-def test_a_table_of_empty_columns_has_no_features(table):
     found = learned(table({"nothing": [None, None]}))
     assert found.matrix(frame_of(table({"nothing": [None, None, None]}))).shape == (3, 0)
     assert found.origin.shape == (0,)
