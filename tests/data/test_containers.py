@@ -45,7 +45,7 @@ CONTAINERS = {
 }
 CALLS = {
     "fit": lambda m, X, y: db.NaiveBayes().fit(X, y).predict_proba(REFERENCE),
-    "fit evidence": lambda m, X, y: db.EvidenceClassifier(trees=2, pairs=0).fit(X, y).predict_proba(REFERENCE),
+    "fit evidence": lambda m, X, y: db.EvidenceClassifier(trees=2).fit(X, y).predict_proba(REFERENCE),
     "fit linear": lambda m, X, y: db.LogisticRegression(l2=1.0).fit(X, y).predict_proba(REFERENCE),
     "fit calibrated": lambda m, X, y: db.CalibratedClassifier(cv=2).fit(X, y).predict_proba(X),
     "predict_proba": lambda m, X, y: m.predict_proba(X),

@@ -145,8 +145,10 @@ class EngineLaws:
         for label, weight, message in (("nope", None, "'nope' to use as label"), ("class", "no", "'no' to use as wei")):
             with pytest.raises(db.DecibanError, match=f"no column {message}"):
                 self.engine.fit(db.NaiveBayes(), frame, label, weight)
-        with pytest.raises(db.DecibanError, match=f"pass a {self.library} DataFrame"):
+        with pytest.raises(db.DecibanError, match=f"pass a .*{self.library} DataFrame"):
             self.engine.fit(db.NaiveBayes(), TABLE, "class")
+        with pytest.raises(db.DecibanError, match=f"pass a {self.library} DataFrame"):
+            self.engine.predict(in_memory(PLAIN), TABLE)
         model = db.NaiveBayes().fit(of(("height", "age")), "class", sample_weight="weight")
         with pytest.raises(db.DecibanError, match=r"lacks.*'age'"):
             model.partial_fit(self.engine.rows(frame, "class", "weight"))

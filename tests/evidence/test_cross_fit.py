@@ -95,6 +95,22 @@ def test_held_out_rows_compare_candidates_by_all_evidence():
     assert max(actual.shares, key=actual.shares.get) not in ("prior", "naive Bayes")
 
 
+def test_weaker_penalties_are_not_compared_once_one_is_hopeless(monkeypatch):
+    X, y = mixed(100)
+    assert sum(name.startswith("penalty") for name in compared(X, y)) > 1
+    monkeypatch.setattr(module, "HOPELESS", -1.0)
+    assert sum(name.startswith("penalty") for name in compared(X, y)) == 1
+
+
+def compared(X, y):
+    """The names of the candidates, in the order in which they are compared."""
+    sample = sampled(X, y)
+    model = collected(sample)
+    sources, rows = evidence_by_block(model), EvidenceRows.of_training(model, sample, 0)
+    held = module.HeldOut.of(rows, sources, 1)
+    return [name for name, *_ in module._compare(held, sources, rows.evidence(sources)[1])]
+
+
 # Shares and trust -----------------------------------------------------------------------------------------------------
 
 

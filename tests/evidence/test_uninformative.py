@@ -53,7 +53,7 @@ REASONS = {
 
 @pytest.fixture(scope="module")
 def model(table):
-    return db.EvidenceClassifier(trees=2, pairs=0).fit(table, "y")
+    return db.EvidenceClassifier(trees=2).fit(table, "y")
 
 
 def test_every_column_without_evidence_has_its_reason(model):
@@ -73,7 +73,7 @@ def test_files_and_the_order_of_rows_and_saving_change_no_reason(model, table, t
     table.to_csv(tmp_path / "t.csv", index=False)
     others = [table.sample(frac=1, random_state=0), db.scan(tmp_path / "t.csv")]
     for other in others:
-        fitted = db.EvidenceClassifier(trees=2, pairs=0).fit(other, "y")
+        fitted = db.EvidenceClassifier(trees=2).fit(other, "y")
         assert fitted.columns_without_evidence_ == model.columns_without_evidence_
     model.save(tmp_path / "m.deciban")
     assert db.load(tmp_path / "m.deciban").columns_without_evidence_ == model.columns_without_evidence_

@@ -140,11 +140,18 @@ def test_formats_may_be_given(tmp_path):
         db.scan(path, format="x")
 
 
-def test_standard_input_and_pipes(tmp_path, monkeypatch):
-    class Input:
-        buffer = io.BytesIO(csv_text(TABLE).encode())
+@pytest.fixture
+def stdin(monkeypatch):
+    """Sets what standard input holds."""
 
-    monkeypatch.setattr(sys, "stdin", Input)
+    def hold(data):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+    return hold
+
+
+def test_standard_input_and_pipes(tmp_path, stdin):
+    stdin(csv_text(TABLE).encode())
     assert db.scan("-").read().to_pydict() == TABLE.to_pydict()
     os.mkfifo(tmp_path / "pipe")
     feeding = threading.Thread(target=lambda: (tmp_path / "pipe").write_text(csv_text(TABLE)))
@@ -153,11 +160,7 @@ def test_standard_input_and_pipes(tmp_path, monkeypatch):
     feeding.join()
 
 
-def test_standard_input_is_called_so(monkeypatch):
-    class Input:
-        buffer = None
-
-    monkeypatch.setattr(sys, "stdin", Input)
+def test_standard_input_is_called_so(tmp_path, stdin):
     for data, message in (
         (b"", "standard input is empty"),
         (b"x,y\n1,a\n2\n", "standard input, line 3: 1 cells"),
@@ -167,19 +170,12 @@ def test_standard_input_is_called_so(monkeypatch):
         (b"ARROW1\0\0", "standard input cannot be read"),
         (b"x,x\n1,2\n", "standard input: column 'x' occurs more than once"),
     ):
-        Input.buffer = io.BytesIO(data)
+        stdin(data)
         with pytest.raises(db.DecibanError, match=f"^{message}"):
             db.scan("-").read()
-
-
-def test_standard_input_among_files_is_called_so(tmp_path, monkeypatch):
-    class Input:
-        buffer = io.BytesIO(b"x,y\n1,a\n")
-
-    monkeypatch.setattr(sys, "stdin", Input)
-    scan = db.scan("-")
-    assert repr(scan) == "Scan of standard input: x (integer), y (category)"
-    Input.buffer.seek(0)
+    stdin(b"x,y\n1,a\n")
+    assert repr(db.scan("-")) == "Scan of standard input: x (integer), y (category)"
+    stdin(b"x,y\n1,a\n")
     with pytest.raises(db.DecibanError, match=r"^standard input lacks column 'z'"):
         db.scan([at(tmp_path, "t.csv", "x,y,z\n1,a,2\n"), "-"]).read()
 
