@@ -604,9 +604,9 @@ def test_no_rows_change_nothing(learned, rows, tmp_path):
             change(X.iloc[:0, 1:], y[:0])
     assert learned.generative_ is before
     for refused in (learned.refit_weights, learned.leave_one_out, learned.fit):
-        with pytest.raises(db.DecibanError, match=r"no rows|0 rows of 3 known classes are too few"):
+        with pytest.raises(db.DecibanError, match="no rows"):
             refused(X[:0], y[:0])
-        with pytest.raises(db.DecibanError, match=r"no rows|0 rows of 3 known classes are too few"):
+        with pytest.raises(db.DecibanError, match="no rows"):
             refused(db.scan(tmp_path / "none.csv"), "label")
 
 
@@ -866,7 +866,7 @@ def test_whole_numbers_of_a_file_are_the_numbers_of_a_table(tmp_path):
         same_predictions(other, models[0], frame, 1e-9)
 
 
-def test_fewer_rows_are_weighed_and_nearly_as_well():
+def test_weights_of_fewer_rows_are_nearly_as_good():
     X, y = mixed(1500, classes=2)
     T, t = mixed(2000, seed=1, classes=2)
     few, all_of_them = model(max_weight_rows=500).fit(X, y), model().fit(X, y)
@@ -874,7 +874,7 @@ def test_fewer_rows_are_weighed_and_nearly_as_well():
     assert log_loss(few, T, t) < log_loss(all_of_them, T, t) + 0.03
 
 
-def test_of_rows_that_repeat_a_fair_sample_is_weighted():
+def test_weights_are_fitted_to_a_fair_sample_of_rows_that_repeat():
     """Three columns that mostly agree, of two values: there are eight kinds of rows, and all of them count."""
     rng = np.random.default_rng(0)
 

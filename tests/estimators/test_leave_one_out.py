@@ -167,21 +167,6 @@ def test_leaving_a_row_out_of_a_mixed_table_is_a_refit_without_it(case):
     assert_left_out_is_refitted(*case)
 
 
-@pytest.mark.parametrize("family", [*OF_NUMBERS, *OF_COUNTS, fam.Bernoulli(), *OF_PAIRS], ids=str)
-@settings(max_examples=6)
-@given(data=st.data())
-def test_one_family_reads_all_columns(family, data):
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
-    y = data.draw(labels(rng))
-    top = 2 if isinstance(family, fam.Bernoulli) else 6
-    x = rng.integers(0, top, (len(y), 3)) + (0.25 + rng.random((len(y), 3)) if family in OF_PAIRS else 0.0)
-    if isinstance(family, fam.Exponential):
-        x = x + 0.5
-    x = x.astype(data.draw(st.sampled_from([np.float64, np.float32])))
-    smoothing = data.draw(st.sampled_from([0.0, 0.5, 1.0]))
-    assert_left_out_is_refitted(db.NaiveBayes(family, smoothing, prior_of(data.draw, y)), x, y)
-
-
 @pytest.mark.parametrize("family", [fam.Multinomial(), fam.Bernoulli(), fam.Poisson()], ids=str)
 @settings(max_examples=6)
 @given(data=st.data())

@@ -117,6 +117,8 @@ def fitted_classes(model, reference):
 
 
 def same_inference(model, reference):
+    """All figures, and R's confint.default from R's own coefficients and errors; Student's quantile where the
+    dispersion is estimated."""
     actual = model.inference_
     places = reference.places(model.feature_names_)
     for ours, theirs, sign in [
@@ -132,6 +134,10 @@ def same_inference(model, reference):
     assert actual.n == reference.expected["observations"]
     assert actual.by_t == (reference.kind == "gaussian")
     assert model.status_ == "ok"
+    law = stats.t(reference.expected["residual_df"]) if actual.by_t else stats.norm
+    half, middle = law.ppf(0.975) * reference.of("standard_errors"), reference.sign * reference.of("coefficients")
+    expected = np.stack([middle - half, middle + half], axis=2)
+    np.testing.assert_allclose(actual.intervals(0.95)[:, places], expected, rtol=1e-5, atol=1e-5 * half.min())
 
 
 def test_every_reference_is_used():
@@ -147,22 +153,6 @@ def test_generalised_linear_model_is_that_of_r(kind, name):
     exposure = {} if reference.exposure is None else {"exposure": reference.exposure}
     model.fit(reference.table, reference.response, sample_weight=reference.weights, **exposure)
     same_inference(model, reference)
-
-
-@each(*KINDS)
-def test_intervals_are_estimates_and_quantiles_times_errors(kind, name):
-    """R's confint.default, from R's own coefficients and errors; Student's quantile where the dispersion is
-    estimated."""
-    reference = Reference(kind, name)
-    exposure = {} if reference.exposure is None else {"exposure": reference.exposure}
-    model = db.GeneralizedLinearModel(KINDS[kind])
-    model.fit(reference.table, reference.response, sample_weight=reference.weights, **exposure)
-    low, high = np.moveaxis(model.inference_.intervals(0.95)[:, reference.places(model.feature_names_)], 2, 0)
-    law = stats.t(reference.expected["residual_df"]) if kind == "gaussian" else stats.norm
-    half = law.ppf(0.975) * reference.of("standard_errors")
-    middle = reference.sign * reference.of("coefficients")
-    np.testing.assert_allclose(low, middle - half, rtol=1e-5, atol=1e-5 * half.min())
-    np.testing.assert_allclose(high, middle + half, rtol=1e-5, atol=1e-5 * half.min())
 
 
 @pytest.mark.parametrize(

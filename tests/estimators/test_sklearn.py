@@ -19,10 +19,11 @@ from sklearn.utils.estimator_checks import check_dataframe_column_names_consiste
 
 import deciban as db
 
+EVIDENCE = db.EvidenceClassifier(pairs=1, trees=2)
 CHECKED = [
     db.NaiveBayes(),
     db.GaussianDiscriminant("shared"),
-    db.EvidenceClassifier(pairs=1, trees=2),
+    EVIDENCE,
     db.LogisticRegression(),
     db.SoftmaxRegression(l2=1.0, init="generative"),
     db.GeneralizedLinearModel("gaussian"),
@@ -134,7 +135,7 @@ def test_copies_clones_and_kinds(model):
 
 def test_pickle_goes_on_learning(iris):
     x, y = iris
-    for model in (*GENERATIVE, CHECKED[2]):
+    for model in (*GENERATIVE, EVIDENCE):
         fitted = clone(model).fit(x[::2], y[::2])
         fitted.predict(x)
         copy = pickle.loads(pickle.dumps(fitted))
@@ -195,7 +196,7 @@ def test_cross_validation_equals_fits_by_hand(model):
 
 def test_grid_search_and_calibration_take_the_estimators(iris):
     x, y = iris
-    for model in (db.NaiveBayes(), CHECKED[2]):
+    for model in (db.NaiveBayes(), EVIDENCE):
         search = GridSearchCV(clone(model), {"class_prior": ["empirical", "laplace"]}, cv=2).fit(x, y)
         assert search.best_score_ > 0.9
         assert CalibratedClassifierCV(clone(model), cv=2).fit(x, y).score(x, y) > 0.9

@@ -12,7 +12,6 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy.special import logsumexp
-from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_score
@@ -22,10 +21,8 @@ from sklearn.pipeline import make_pipeline
 import deciban as db
 from deciban import _kernels
 from deciban.contributions import DECIBANS
-from deciban.errors import DecibanError, NegativeEvidence
+from deciban.errors import DecibanError
 from deciban.families import Text
-from deciban.priors import Laplace
-from tests.estimators.test_leave_one_out import left_out
 from tests.laws import assert_same_bits, flattened
 
 EVENTS = ("multinomial", "bernoulli", "complement")
@@ -209,21 +206,6 @@ def test_any_order_batches_and_merges_make_the_same_model(setting):
     assert forgetful.predict_proba(texts).tobytes() == rest.predict_proba(texts).tobytes()
 
 
-@each_setting
-def test_saved_and_pickled_is_the_same_model(setting, tmp_path):
-    texts, y, weights = texts_with_missing()
-    model = bayes(**setting).fit(texts, y, weights)
-    model.predict(texts)
-    model.save(tmp_path / "m.deciban")
-    for actual in (db.load(tmp_path / "m.deciban"), pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        assert_same_bits(evidence_of(actual), evidence_of(model))
-        assert actual.predict_proba(texts).tobytes() == model.predict_proba(texts).tobytes()
-        assert actual.families == model.families
-    fresh = clone(model)
-    assert fresh.get_params() == model.get_params()
-    assert fresh.fit(texts, y, weights).predict_proba(texts).tobytes() == model.predict_proba(texts).tobytes()
-
-
 @each_event
 def test_any_number_of_threads_makes_the_same_model(threads, events):
     texts, y = made_texts(1500, 3, words=40)
@@ -235,21 +217,6 @@ def test_any_number_of_threads_makes_the_same_model(threads, events):
     for evidence, proba in actual[1:]:
         assert_same_bits(evidence, actual[0][0])
         assert proba == actual[0][1]
-
-
-def test_a_row_that_weighs_nothing_leaves_no_word():
-    plain = bayes().fit(MAILS, LABELS)
-    fitted = bayes().fit([*MAILS, "never heard"], [*LABELS, 1], [1, 1, 1, 1, 1, 0])
-    assert_same_bits(evidence_of(fitted), evidence_of(plain))
-
-
-def test_a_mail_that_was_never_learned_is_not_forgotten():
-    model = bayes().fit(MAILS, LABELS)
-    before = evidence_of(model)
-    for mail, label in (("never heard", 1), ("buy buy buy buy", 1), ("drugs", 0)):
-        with pytest.raises(NegativeEvidence):
-            model.forget([mail], [label])
-    assert_same_bits(evidence_of(model), before)
 
 
 def test_a_table_in_batches_is_the_same_model(tmp_path):
@@ -265,20 +232,6 @@ def test_a_table_in_batches_is_the_same_model(tmp_path):
 
 
 # Left out
-@pytest.mark.parametrize("alpha", [1.0, 0.05])
-@each_setting
-def test_leaving_a_row_out_is_a_model_without_it(setting, alpha):
-    texts, y, weights = texts_with_missing(20)
-    weights = weights if alpha == 1.0 else None
-    model = bayes(**setting, smoothing=alpha).fit(texts, y, weights)
-    expected = []
-    for i in range(len(y)):
-        others = np.delete(np.arange(len(y)), i)
-        rest = clone(model).fit([texts[j] for j in others], y[others], None if weights is None else weights[others])
-        expected.append(rest.predict_proba(pa.table({"x": pa.array([texts[i]], pa.string())}))[0])
-    np.testing.assert_allclose(left_out(model, texts, y, weights), expected, rtol=1e-10, atol=1e-10)
-
-
 def test_smoothing_can_be_chosen():
     texts, y = made_texts(120)
     model = db.NaiveBayes(families=Text(), smoothing="auto").fit(texts, y)
@@ -359,12 +312,6 @@ def test_lines_of_a_document_that_lacks_what_all_have():
     assert model.predict_proba(["", "c", "a"]).tolist() == [[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]]
     explanation = model.explain(["", "c", "a"])
     assert explanation.log_odds("x", "y").tolist() == [-np.inf, -np.inf, np.inf]
-
-
-def test_the_complement_needs_smoothing():
-    """A term that no other class has would speak for its class without bound."""
-    with pytest.raises(DecibanError, match="complement events need smoothing above 0"):
-        bayes("complement", smoothing=0).fit(["a b", "b c"], ["x", "y"]).predict_proba(["a"])
 
 
 # A twin, a summary
@@ -464,18 +411,6 @@ def test_weighted_evidence_of_text_beside_other_columns():
     assert 0 < evaluation.log_loss < np.log(3)
     again = pickle.loads(pickle.dumps(model))
     assert again.predict_proba(table).tobytes() == model.predict_proba(table).tobytes()
-
-
-def test_weighted_evidence_can_be_saved_merged_and_forgotten(tmp_path):
-    table, y = mixed_rows(100)
-    model = weighted_evidence(text=["mail"]).fit(table, y)
-    model.save(tmp_path / "m.deciban")
-    loaded = db.load(tmp_path / "m.deciban")
-    assert loaded.predict_proba(table).tobytes() == model.predict_proba(table).tobytes()
-    more, z = mixed_rows(60, seed=9)
-    learned = copy.deepcopy(model).partial_fit(more, z)
-    learned.forget(more, z)
-    np.testing.assert_allclose(learned.predict_proba(table), model.predict_proba(table), rtol=1e-9, atol=1e-9)
 
 
 def test_rows_learned_elsewhere_add_to_weighted_text():
@@ -619,12 +554,6 @@ def test_odd_texts_are_fitted_and_predicted(make):
             assert model.predict(texts).tolist() == [1, 0, 1, 0] * 3, name
         assert str(model.explain([text]))
         assert str(model.summary())
-
-
-def test_prior_of_ones_own_for_terms():
-    texts, y = made_texts(40)
-    own = db.NaiveBayes(families=Text(prior=Laplace(0.25))).fit(texts, y)
-    np.testing.assert_array_equal(own.predict_proba(texts), bayes(smoothing=0.25).fit(texts, y).predict_proba(texts))
 
 
 # How good it is

@@ -131,7 +131,13 @@ def test_twin_predicts_what_the_model_predicts(example, classes):
 
 
 @each_example
-def test_twin_reads_missing_and_new_values_as_the_model_does(example):
+@pytest.mark.filterwarnings("ignore:singular covariance")
+def test_twin_reads_missing_constant_and_new_values_as_the_model_does(example):
+    table, c, _, rows = drawn(example, 2)
+    for constant in (table, rows):
+        constant["b"] = table["b"].dropna().iloc[0]
+    model = db.NaiveBayes(example.family).fit(table, c)
+    same_predictions(model, model.to_linear(), rows)
     for classes, missing, unseen in ((2, "skip", "reserve"), (3, "category", "skip"), (2, "category", "reserve")):
         table, c, _, rows = drawn(example, classes, seed=1)
         model = db.NaiveBayes(example.family, missing=missing, unseen=unseen, class_prior="laplace").fit(table, c)
@@ -169,16 +175,6 @@ def test_a_row_without_a_cell_gets_the_class_prior():
     for family in (f.Gaussian(), f.Poisson(), f.Exponential(), f.Binned(), f.Categorical()):
         twin = db.NaiveBayes(family).fit(np.floor(x), c).to_linear()
         np.testing.assert_allclose(twin.predict_proba([[np.nan, np.nan]]), [[3 / 5, 1 / 5, 1 / 5]], rtol=1e-10)
-
-
-@each_example
-@pytest.mark.filterwarnings("ignore:singular covariance")
-def test_constant_columns_have_no_say(example):
-    table, c, _, rows = drawn(example, 2)
-    table["b"] = table["b"].dropna().iloc[0]
-    rows["b"] = table["b"]
-    model = db.NaiveBayes(example.family).fit(table, c)
-    same_predictions(model, model.to_linear(), rows)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -500,7 +496,7 @@ def test_refine_takes_the_penalty_and_the_solver_that_are_set(solver):
     )
 
 
-def test_refine_weighs_rows():
+def test_refine_uses_sample_weights():
     x, c = overlapping(2)
     weights = np.random.default_rng(0).integers(0, 4, len(c))
     twice = np.repeat(np.arange(len(c)), weights)

@@ -23,6 +23,11 @@ def boundary(model, X, y, **options):
     return boundary_chart.boundary(**boundary_figures(model, X, y, **options))
 
 
+def specification(model, X, y, **options):
+    """The chart as a dict; that altair takes it is checked where it is rendered."""
+    return boundary(model, X, y, **options).to_dict(validate=False)
+
+
 def rows_of(spec, layer):
     """The data of a layer; a chart must be JSON, without NaN."""
     json.dumps(spec, allow_nan=False)
@@ -64,7 +69,7 @@ def gaussians(x, y, *, shared):
 # Boundary
 def test_boundary_of_equal_covariances_is_the_line_worked_out_by_hand():
     x, y = normal_rows()
-    spec = boundary(db.GaussianDiscriminant().fit(x, y), x, y).to_dict()
+    spec = specification(db.GaussianDiscriminant().fit(x, y), x, y)
     ties = rows_of(spec, 2)
     line = ties[ties.model == "generative"][["x", "y"]].to_numpy()
     means = [x[y == c].mean(axis=0) for c in ("no", "yes")]
@@ -79,7 +84,7 @@ def test_boundary_of_equal_covariances_is_the_line_worked_out_by_hand():
 
 def test_boundary_of_the_refined_twin_is_that_of_logistic_regression():
     x, y = normal_rows(1)
-    spec = boundary(db.GaussianDiscriminant().fit(x, y), x, y).to_dict()
+    spec = specification(db.GaussianDiscriminant().fit(x, y), x, y)
     ties = rows_of(spec, 2)
     line = ties[ties.model == "twin (refined)"][["x", "y"]].to_numpy()
     peer = Peer(C=np.inf, tol=1e-12, solver="newton-cholesky").fit(x, y)
@@ -91,7 +96,7 @@ def test_weights_count_in_the_twin_and_rows_of_weight_0_are_not_drawn():
     x, y = normal_rows(2)
     weights = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
     model = db.GaussianDiscriminant().fit(x, y, weights)
-    spec = boundary(model, x, y, sample_weight=weights).to_dict()
+    spec = specification(model, x, y, sample_weight=weights)
     peer = Peer(C=np.inf, tol=1e-12, solver="newton-cholesky").fit(x, y, weights)
     ties = rows_of(spec, 2)
     line = ties[ties.model == "twin (refined)"][["x", "y"]].to_numpy()
@@ -102,7 +107,7 @@ def test_weights_count_in_the_twin_and_rows_of_weight_0_are_not_drawn():
 def test_boundary_of_two_covariances_is_where_the_densities_of_scipy_tie():
     x, y = normal_rows(3, (2000, 60))
     x[y == "yes"] = (x[y == "yes"] - 2) * [0.5, 1.5] + 2
-    spec = boundary(db.GaussianDiscriminant("per-class").fit(x, y), x, y).to_dict()
+    spec = specification(db.GaussianDiscriminant("per-class").fit(x, y), x, y)
     ties = rows_of(spec, 2)
     scores = gaussians(x, y, shared=False)(ties[ties.model == "generative"][["x", "y"]].to_numpy())
     assert len(scores) > 10  # a curve
@@ -124,7 +129,7 @@ def test_density_contours_lie_at_1_2_and_3_standard_deviations(iris):
 
 def test_naive_bayes_has_contours_along_the_axes():
     x, y = normal_rows(4)
-    contours = rows_of(boundary(db.NaiveBayes().fit(x, y), x, y).to_dict(), 1)
+    contours = rows_of(specification(db.NaiveBayes().fit(x, y), x, y), 1)
     for c in ("no", "yes"):
         off = (contours[contours["class"] == c][["x", "y"]] - x[y == c].mean(axis=0)) / x[y == c].std(axis=0)
         distance = np.hypot(off.x, off.y)
@@ -136,7 +141,7 @@ def test_three_classes_meet_where_the_two_best_scores_tie(iris, shared):
     x, y = iris
     model = db.GaussianDiscriminant("shared" if shared else "per-class").fit(x, y)
     with pytest.warns(db.DecibanWarning, match="separable"):
-        ties = rows_of(boundary(model, x, y).to_dict(), 2)
+        ties = rows_of(specification(model, x, y), 2)
     line = ties[ties.model == "generative"]
     scores = np.sort(gaussians(x, y, shared=shared)(line[["x", "y"]].to_numpy()), axis=1)
     assert np.abs(scores[:, 2] - scores[:, 1]).max() < (1e-9 if shared else 0.02)
@@ -148,7 +153,7 @@ def test_three_classes_meet_where_the_two_best_scores_tie(iris, shared):
 
 def test_a_discriminative_model_alone_is_points_and_its_boundary():
     x, y = normal_rows(5)
-    spec = boundary(db.LogisticRegression().fit(x, y), x, y).to_dict()
+    spec = specification(db.LogisticRegression().fit(x, y), x, y)
     assert len(spec["layer"]) == 2
     line = rows_of(spec, 1)[["x", "y"]].to_numpy()
     peer = Peer(C=np.inf, tol=1e-12, solver="newton-cholesky").fit(x, y)
@@ -159,7 +164,7 @@ def test_a_discriminative_model_alone_is_points_and_its_boundary():
 def test_models_of_other_libraries_have_a_boundary(iris):
     x, y = iris
     peer = Peer().fit(x, y)
-    line = rows_of(boundary(peer, x, y).to_dict(), 1)[["x", "y"]].to_numpy()
+    line = rows_of(specification(peer, x, y), 1)[["x", "y"]].to_numpy()
     proba = np.sort(peer.predict_proba(line), axis=1)
     np.testing.assert_allclose(proba[:, 2], proba[:, 1], atol=1e-9)
 
@@ -178,14 +183,14 @@ def test_counts_are_scored_at_integers_and_waiting_times_above_0():
 
 
 def _generative_line(family, x, y):
-    ties = rows_of(boundary(db.NaiveBayes(family).fit(x, y), x, y).to_dict(), 2)
+    ties = rows_of(specification(db.NaiveBayes(family).fit(x, y), x, y), 2)
     return ties[ties.model == "generative"][["x", "y"]].to_numpy()
 
 
 def test_a_model_without_twin_is_drawn_alone_and_says_why():
     x, y = normal_rows(7)
     x[y == "yes"] *= 0.5  # the smaller box is the denser one, and lies partly in the other
-    spec = boundary(db.NaiveBayes(db.families.Uniform(), smoothing=0).fit(x, y), x, y).to_dict()
+    spec = specification(db.NaiveBayes(db.families.Uniform(), smoothing=0).fit(x, y), x, y)
     assert encoding(spec, 2, "stroke")["scale"]["domain"] == ["generative"]
     assert "not an exponential family" in " ".join(spec["title"]["subtitle"])
     line = rows_of(spec, 2)[["x", "y"]].to_numpy()
@@ -198,7 +203,7 @@ def test_a_model_without_twin_is_drawn_alone_and_says_why():
 
 def test_a_class_of_prior_0_has_no_density_and_no_boundary():
     x, y = normal_rows(8)
-    spec = boundary(db.GaussianDiscriminant(class_prior=[0.0, 1.0]).fit(x, y), x, y).to_dict()
+    spec = specification(db.GaussianDiscriminant(class_prior=[0.0, 1.0]).fit(x, y), x, y)
     assert set(rows_of(spec, 1)["class"]) == {"yes"}
     assert rows_of(spec, 2).empty
 
@@ -207,7 +212,7 @@ def test_a_class_of_prior_0_has_no_density_and_no_boundary():
 def test_many_rows_are_sampled_and_the_chart_says_so():
     x, y = normal_rows(9, (1500, 1000))
     model = db.LogisticRegression().fit(x, y)
-    first, again, other = (boundary(model, x, y, random_state=seed).to_dict() for seed in (0, 0, 1))
+    first, again, other = (specification(model, x, y, random_state=seed) for seed in (0, 0, 1))
     points = rows_of(first, 0)
     assert len(points) == 2000
     assert first["title"]["subtitle"] == ["a random sample of 2,000 of 2,500 rows"]
@@ -217,15 +222,14 @@ def test_many_rows_are_sampled_and_the_chart_says_so():
     assert drawn <= known
     pd.testing.assert_frame_equal(points, rows_of(again, 0))
     assert drawn != set(rows_of(other, 0)[["x", "y", "class"]].itertuples(index=False, name=None))
-    assert len(rows_of(boundary(model, x, y, points=10).to_dict(), 0)) == 10
+    assert len(rows_of(specification(model, x, y, points=10), 0)) == 10
 
 
 def test_tables_give_axes_their_names_in_the_order_of_the_model():
     x, y = normal_rows(10, (60, 40))
     table = pl.DataFrame({"log.weight": x[:, 1], "sick": y, "size [cm]": x[:, 0]})
     model = db.GaussianDiscriminant().fit(pd.DataFrame({"size [cm]": x[:, 0], "log.weight": x[:, 1]}), y)
-    named, plain = boundary(model, table, "sick"), boundary(db.GaussianDiscriminant().fit(x, y), x, y)
-    named, plain = named.to_dict(), plain.to_dict()
+    named, plain = specification(model, table, "sick"), specification(db.GaussianDiscriminant().fit(x, y), x, y)
     for layer in range(3):
         assert encoding(named, layer, "x")["title"] == "size [cm]"
         assert encoding(named, layer, "y")["title"] == "log.weight"
@@ -236,7 +240,7 @@ def test_tables_give_axes_their_names_in_the_order_of_the_model():
 def test_rows_with_a_missing_value_are_not_drawn():
     x, y = normal_rows(11)
     x[[3, 5, 400, 410], [0, 1, 0, 1]] = np.nan  # in both classes, so that missingness is not informative
-    spec = boundary(db.NaiveBayes().fit(x, y), x, y).to_dict()
+    spec = specification(db.NaiveBayes().fit(x, y), x, y)
     assert spec["title"]["subtitle"][0] == "496 rows; 4 with a missing value or weight 0 are not drawn"
     assert len(rows_of(spec, 0)) == 496
 
@@ -245,7 +249,7 @@ def test_the_row_limit_of_altair_is_passed():
     rng = np.random.default_rng(12)
     y = rng.integers(0, 3, 5200)
     x = rng.normal(size=(5200, 2)) + 2 * np.column_stack([y, y % 2])
-    spec = boundary(db.SoftmaxRegression().fit(x, y), x, y, points=5200).to_dict()
+    spec = specification(db.SoftmaxRegression().fit(x, y), x, y, points=5200)
     assert len(rows_of(spec, 0)) == 5200
     assert encoding(spec, 0, "color")["scale"]["domain"] == ["0", "1", "2"]
 
