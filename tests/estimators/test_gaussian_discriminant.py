@@ -184,7 +184,7 @@ def test_incomplete_rows_are_left_out_and_scored_by_the_marginal(iris):
         np.testing.assert_allclose(model.predict_proba(x), fresh.predict_proba(x), **CLOSE)
         assert model.class_count_.sum() == 150
         note = next(t.note for t in model.summary().tables if t.note)
-        assert "missing cell" in note
+        assert "missing value" in note
         assert "15" in note
         # a covariance without a row and a column is that of the columns that stay
         without = db.GaussianDiscriminant(covariance, class_prior="uniform").fit(x[complete, 1:], y[complete])

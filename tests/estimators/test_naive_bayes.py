@@ -429,7 +429,7 @@ def test_a_joint_block_learns_from_complete_rows_and_reports_the_others(block, p
     assert missing > 0
     means = next(t for t in block.summary().tables if t.title == "means (MultivariateGaussian)")
     assert re.search(rf"\b{missing}\b", means.note)
-    assert "missing cell" in means.note
+    assert "missing value" in means.note
     complete = people.dropna(subset=["height", "weight"])
     expected = complete.groupby("label")[["height", "weight"]].mean()
     np.testing.assert_allclose([row[1:] for row in means.rows], expected.to_numpy(), rtol=EXACT)
