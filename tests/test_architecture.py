@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,9 +35,20 @@ def room(path):
     return path.parts[0].removesuffix(".py")
 
 
+@cache
+def nodes(path):
+    """All nodes of a file's syntax tree."""
+    return list(ast.walk(ast.parse((ROOT / path).read_text())))
+
+
+@cache
 def imports(path):
-    """Every module imported anywhere in a file, inside functions or late too, as dotted names."""
-    for node in ast.walk(ast.parse((ROOT / path).read_text())):
+    """Every module imported anywhere in a file, inside functions or lazily too, as dotted names."""
+    return list(imported(path))
+
+
+def imported(path):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -52,15 +64,14 @@ def rooms_imported(path):
     return {name.split(".")[1] for name in imports(path) if name.startswith("deciban.")}
 
 
-@pytest.mark.parametrize("path", FILES, ids=str)
-def test_imports_go_downward_only(path):
-    if str(path) in PUBLIC:
-        return
-    assert room(path) in HEIGHT, f"{path}: give the room a place in ROOMS"
-    for other in rooms_imported(path):
-        assert other == room(path) or {other, room(path)} <= BASE or HEIGHT[other] < HEIGHT[room(path)], (
-            f"{path} imports upward, from {other}"
-        )
+def test_imports_go_downward_only():
+    for path in FILES:
+        if str(path) in PUBLIC:
+            continue
+        assert room(path) in HEIGHT, f"{path}: give the room a place in ROOMS"
+        for other in rooms_imported(path):
+            below = other == room(path) or {other, room(path)} <= BASE or HEIGHT[other] < HEIGHT[room(path)]
+            assert below, f"{path} imports upward, from {other}"
 
 
 def test_the_rooms_are_those_that_exist():
@@ -115,18 +126,11 @@ def test_a_file_imports_nothing_above_the_codec():
 def test_import_alone_is_light():
     assert not modules_after("import deciban") & {"sklearn", "pyarrow", "pandas", "scipy", "altair"}
     assert not modules_after("import deciban; deciban.CalibratedClassifier, deciban.evaluate") & {"altair", "contourpy"}
-    assert "sklearn" not in modules_after("import deciban; deciban.families.Gaussian(); deciban.priors.Laplace()")
-    assert "sklearn" not in modules_after("import deciban.cli")
-    for room in (
-        "evidence.weighted_evidence",
-        "display.explanation",
-        "generative.held_out",
-        "generative.selection",
-        "persist.model_file",
-        "data.sampling",
-        "generative.plan",
-    ):
-        assert not modules_after(f"import deciban.{room}") & HEAVY, room
+    used = "import deciban.cli; deciban.families.Gaussian(); deciban.priors.Laplace()"
+    assert "sklearn" not in modules_after(used)
+    light = "evidence.weighted_evidence display.explanation generative.held_out generative.selection generative.plan"
+    light += " persist.model_file data.sampling"
+    assert not modules_after("; ".join(f"import deciban.{module}" for module in light.split())) & HEAVY
 
 
 # What a room may ask of another ---------------------------------------------------------------------------------------
@@ -158,17 +162,13 @@ SAME_SUBJECT = {  # a file name that occurs in several rooms, and why it means t
 }
 
 
-def parsed(path):
-    return ast.parse((ROOT / path).read_text())
-
-
 def private(name):
     return name.startswith("_") and not name.startswith("__") and not name.endswith("_")
 
 
-def defined_in(tree):
-    """Names that start with an underscore and are defined in a file: functions, classes, attributes, fields."""
-    for node in ast.walk(tree):
+def defined_in(path):
+    """Names that are defined in a file: functions, classes, attributes, fields."""
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -186,28 +186,28 @@ def is_own(node):
 
 PRIVATE = {}  # of each room, the private names that are defined in it
 for _path in FILES:
-    PRIVATE.setdefault(room(_path), set()).update(filter(private, defined_in(parsed(_path))))
+    PRIVATE.setdefault(room(_path), set()).update(filter(private, defined_in(_path)))
 
 
-@pytest.mark.parametrize("path", FILES, ids=str)
-def test_private_attributes_stay_in_their_room(path):
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.Attribute) and private(node.attr) and not is_own(node.value):
-            known = PRIVATE[room(path)] | set(OTHERS)
-            assert node.attr in known, (
-                f"{path}:{node.lineno} uses {ast.unparse(node)}, which is private to another room"
-            )
+def test_private_attributes_stay_in_their_room():
+    for path in FILES:
+        known = PRIVATE[room(path)] | set(OTHERS)
+        for node in nodes(path):
+            if isinstance(node, ast.Attribute) and private(node.attr) and not is_own(node.value):
+                words = f"{path}:{node.lineno} uses {ast.unparse(node)}, which is private to another room"
+                assert node.attr in known, words
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if room(path) != "estimators"], ids=str)
-def test_models_are_not_probed(path):
+def test_models_are_not_probed():
     """What a model can do is asked of the protocol FittedModel; one adapter tells models of other libraries apart."""
-    if str(path) in ADAPTERS:
-        return
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"hasattr", "getattr"}:
-            asked = ast.unparse(node.args[0]).split(".")[-1]
-            assert asked not in MODELS, f"{path}:{node.lineno} probes a model: {ast.unparse(node)}"
+    for path in FILES:
+        if room(path) == "estimators" or str(path) in ADAPTERS:
+            continue
+        for node in nodes(path):
+            called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+            if called and node.func.id in {"hasattr", "getattr"}:
+                asked = ast.unparse(node.args[0]).split(".")[-1]
+                assert asked not in MODELS, f"{path}:{node.lineno} probes a model: {ast.unparse(node)}"
 
 
 def test_file_names_are_used_once():
@@ -227,17 +227,13 @@ def test_there_are_at_most_ten_layers():
 
 def public_classes():
     for name in db.__all__:
-        found = getattr(db, name)
-        if isinstance(found, type):
-            yield name, found
+        if isinstance(kind := getattr(db, name), type):
+            yield name, kind
     for module in (db.families, db.priors):
-        for name, found in ((name, getattr(module, name)) for name in module.__all__):
-            if (
-                isinstance(found, type)
-                and found.__module__.startswith("deciban.families")
-                and "__init__" in vars(found)
-            ):
-                yield f"{module.__name__}.{name}", found
+        for name, kind in ((name, getattr(module, name)) for name in module.__all__):
+            ours = isinstance(kind, type) and kind.__module__.startswith("deciban.families")
+            if ours and "__init__" in vars(kind):
+                yield f"{module.__name__}.{name}", kind
 
 
 def test_public_names_are_there_and_listed():
@@ -248,7 +244,7 @@ def test_public_names_are_there_and_listed():
         getattr(db, "nothing")  # noqa: B009
 
 
-@pytest.mark.parametrize(("name", "found"), dict(public_classes()).items())
-def test_public_names_have_an_example(name, found):
+def test_public_names_have_an_example():
     machinery = {"Context"}  # what families speak of, not what people call
-    assert name.split(".")[-1] in machinery or ">>>" in (found.__doc__ or ""), name
+    for name, kind in public_classes():
+        assert name.split(".")[-1] in machinery or ">>>" in (kind.__doc__ or ""), name
