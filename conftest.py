@@ -4,3 +4,4 @@ from importlib.util import find_spec
 
 OF_SPARK = ("spark_transfer", "spark", "spark_cluster")
 collect_ignore = [] if find_spec("pyspark") else [f"src/deciban/engines/{name}.py" for name in OF_SPARK]
+collect_ignore += ["examples"]  # scripts, which write files where they run: see tests/test_examples.py

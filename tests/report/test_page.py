@@ -11,16 +11,15 @@ import deciban as db
 from deciban.report import report_of
 from deciban.report.page import html
 from tests.report import made
-from tests.report.browser import browser_page, some_slow
+from tests.report.browser import ONE_BROWSER, some_slow
 
-__all__ = ["browser_page"]
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = ONE_BROWSER
 
 WIDE, PHONE = (1280, 900), (375, 812)
 
 
 @pytest.fixture(scope="module")
-def browser(browser_page):
+def page(browser_page):
     """The page, with what it says on the console, asks for or opens."""
     browser_page.heard = []
     browser_page.on("console", lambda message: browser_page.heard.append(f"{message.type}: {message.text}"))
@@ -31,24 +30,24 @@ def browser(browser_page):
 
 
 @pytest.fixture
-def opened(browser, tmp_path):
+def opened(page, tmp_path):
     """Opens figures. After the test nothing may have been heard but the request for the page itself."""
-    browser.heard.clear()
+    page.heard.clear()
     path = tmp_path / "report.html"
 
     def show(figures, size=WIDE, drawn=False, ready=True):
         path.write_text(figures if isinstance(figures, str) else html(figures), encoding="utf-8")
-        browser.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
-        browser.goto(path.as_uri())
+        page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+        page.goto(path.as_uri())
         if ready:
-            browser.evaluate("deciban.ready")
+            page.evaluate("deciban.ready")
         if drawn:
-            browser.evaluate("deciban.drawAll()")
-        return browser
+            page.evaluate("deciban.drawAll()")
+        return page
 
     yield show
-    assert set(browser.heard) <= {path.as_uri()}
-    browser.emulate_media(media="screen", color_scheme="light")
+    assert set(page.heard) <= {path.as_uri()}
+    page.emulate_media(media="screen", color_scheme="light")
 
 
 def text(page, selector):

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import deciban as db
-from tests.report.browser import browser_page as browser_page
-from tests.report.browser import some_slow
+from tests.report.browser import ONE_BROWSER, some_slow
 from tests.report.cases import CASES
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = ONE_BROWSER
 
 PHONE, DESK = {"width": 375, "height": 812}, {"width": 1280, "height": 900}
 RATES = ("sensitivity", "specificity", "precision", "f1")
@@ -22,12 +21,12 @@ def case(request):
 
 
 @pytest.fixture(scope="module")
-def opened(case, browser_page, tmp_path_factory):
+def opened(case, browser, tmp_path_factory):
     """The page of a report, open, and what it said and asked for since."""
     path = tmp_path_factory.mktemp("report") / "report.html"
     case.model.report(case.table, case.label).save(path)
     heard = {"console": [], "asked": []}
-    page = browser_page.context.browser.new_page()
+    page = browser.new_page()
     page.set_viewport_size(DESK)
     page.on("console", lambda message: heard["console"].append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: heard["console"].append(str(error)))

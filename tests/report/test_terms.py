@@ -14,10 +14,9 @@ import deciban as db
 from deciban import _kernels
 from deciban.families import Text
 from tests.kernels.test_text_kernels import MAKER, same_version
-from tests.report.browser import browser_page
+from tests.report.browser import ONE_BROWSER
 
-__all__ = ["browser_page"]
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = ONE_BROWSER
 
 SCRIPT = Path(db.__file__).parent / "report" / "page" / "terms.js"
 CUTS = {
