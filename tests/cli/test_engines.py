@@ -4,7 +4,6 @@ import importlib
 import json
 import os
 import shutil
-import signal
 import sys
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -126,11 +125,11 @@ def test_without_java_there_is_one_line(files, monkeypatch):
     assert line == "deciban: spark needs Java 17 or newer: install it, or set JAVA_HOME\n"
 
 
-def test_an_interruption_while_a_cluster_closes_leaves_no_model(files, monkeypatch):
+def test_an_interruption_while_a_cluster_closes_leaves_no_model(files, monkeypatch, interrupt):
     @contextmanager
     def session(*, dashboard=False):
         yield by_dask.ClusterSession(None, lambda: None)
-        signal.raise_signal(signal.SIGINT)
+        interrupt()
 
     monkeypatch.setattr(by_dask, "session", session)
     args = ["people.csv", "--label", "evade", *NAIVE_BAYES, "--engine", "dask", "-o", "m.deciban"]

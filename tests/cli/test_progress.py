@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
 from rich.console import Console
@@ -28,7 +29,7 @@ def office(tmp_path, monkeypatch):
 # Interruptions -------------------------------------------------------------------------------------------------------
 
 
-def after_one_batch(monkeypatch, passes=1):
+def after_one_batch(monkeypatch, interrupt, passes=1):
     """Ctrl-C in the middle of a pass over the file."""
     frames, begun = Scan.frames, []
 
@@ -37,13 +38,13 @@ def after_one_batch(monkeypatch, passes=1):
         for frame in frames(scan):
             yield frame
             if len(begun) == passes:
-                signal.raise_signal(signal.SIGINT)
+                interrupt()
 
     monkeypatch.setattr(Scan, "frames", interrupted)
 
 
-def while_weights_are_fitted(monkeypatch):
-    monkeypatch.setattr(Weights, "fit", lambda *args, **options: signal.raise_signal(signal.SIGINT))
+def while_weights_are_fitted(monkeypatch, interrupt):
+    monkeypatch.setattr(Weights, "fit", lambda *args, **options: interrupt())
 
 
 @pytest.mark.parametrize(
@@ -61,20 +62,20 @@ def while_weights_are_fitted(monkeypatch):
         "evaluate m.deciban people.csv",
     ],
 )
-def test_an_interruption_leaves_what_was_there_and_nothing_else(line, office, monkeypatch):
+def test_an_interruption_leaves_what_was_there_and_nothing_else(line, office, monkeypatch, interrupt):
     before = files_in(office)
-    after_one_batch(monkeypatch)
+    after_one_batch(monkeypatch, interrupt)
     done = run(*line.split(), code=130)
     assert (done.stdout, done.stderr) == ("", "deciban: interrupted\n")
     assert files_in(office) == before
 
 
 @pytest.mark.parametrize("output", ["new.deciban", "m.deciban"])
-def test_an_interruption_at_any_stage_of_a_fit(output, office, monkeypatch):
+def test_an_interruption_at_any_stage_of_a_fit(output, office, monkeypatch, interrupt):
     before = files_in(office)
-    for stage in (after_one_batch, lambda patch: after_one_batch(patch, passes=2), while_weights_are_fitted):
+    for stage in (after_one_batch, partial(after_one_batch, passes=2), while_weights_are_fitted):
         with monkeypatch.context() as patch:
-            stage(patch)
+            stage(patch, interrupt)
             done = run("fit", "people.csv", "--label", "evade", "-o", output, code=130)
         assert (done.stdout, done.stderr) == ("", "deciban: interrupted\n")
         assert files_in(office) == before

@@ -124,12 +124,12 @@ def test_only_the_most_telling_are_drawn():
     assert shown == [*range(49, 34, -1), *range(-36, -51, -1)]
 
 
-@pytest.mark.parametrize("name", ["__proto__", "constructor", "toString"])
-def test_names_that_every_object_of_javascript_has_are_drawn(name):
-    figures = made.made(["no", name], columns=(name, "colour", "size"))
-    figures["evidence"]["terms"][0]["terms"]["rows"][0][0] = name
+def test_names_that_every_object_of_javascript_has_are_drawn():
+    names = ["__proto__", "constructor", "toString"]
+    figures = made.made(["no", names[0]], columns=(names[1], "colour", "size"))
+    figures["evidence"]["ranking"][1]["name"] = figures["evidence"]["terms"][0]["terms"]["rows"][0][0] = names[2]
     pictures = [drawn(chart)[1] for chart in charts_of(figures)]
-    assert sum(name in picture for picture in pictures) > 3
+    assert all(sum(name in picture for picture in pictures) > 1 for name in names)
 
 
 def test_densities_in_steps_are_lines_too():

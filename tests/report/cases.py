@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -12,23 +12,27 @@ import pandas as pd
 
 import deciban as db
 
-ROWS = 400
+ROWS = 200
 
 
-@dataclass(frozen=True)
+@dataclass
 class Case:
-    """A fitted model, rows to judge it by, and rows to ask it about: other ones, with holes and values never seen."""
+    """A fitted model, rows to evaluate it by, and rows to predict, with missing values and values never seen."""
 
     model: Any
     table: Any  # with the label
     label: str
     asked: Any  # 50 rows without the label
 
+    @cached_property
+    def report(self) -> Any:
+        return self.model.report(self.table, self.label)
+
 
 def binary() -> Case:
     """An EvidenceClassifier of a mixed table: trees, pairs, joint normals, bins and values."""
     table = _mixed(2)
-    return Case(db.EvidenceClassifier().fit(table[:ROWS], "y"), table[ROWS:], "y", _asked(table))
+    return Case(db.EvidenceClassifier(trees=8).fit(table[:ROWS], "y"), table[ROWS:], "y", _asked(table))
 
 
 def five() -> Case:
@@ -74,7 +78,7 @@ def twins() -> Case:
 
 
 def logistic() -> Case:
-    """Coefficients with intervals, and how they were found."""
+    """Coefficients with intervals, and the path of the solver."""
     table = _mixed(2).drop(columns=["zone", "wait"])
     return Case(db.LogisticRegression().fit(table[:ROWS], "y"), table[ROWS:], "y", _asked(table))
 
@@ -90,7 +94,7 @@ CASES: dict[str, Callable[[], Case]] = {
 
 
 def _mixed(classes: int) -> pd.DataFrame:
-    """Numbers, counts, categories and booleans, with holes; classes differ in all of them."""
+    """Numbers, counts, categories and booleans, with missing values; classes differ in all of them."""
     rng = np.random.default_rng(classes)
     n = 2 * ROWS
     y = rng.integers(0, classes, n)
@@ -111,7 +115,7 @@ def _mixed(classes: int) -> pd.DataFrame:
 
 
 def _asked(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows that were not learned; the first ones with holes, values never seen, and numbers far away."""
+    """Rows that were not learned; the first ones with missing values, values never seen, and numbers far away."""
     asked = table.drop(columns="y")[-50:].reset_index(drop=True)
     if "cough" in asked:
         asked.loc[0, "cough"] = "barking"

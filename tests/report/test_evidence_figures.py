@@ -205,7 +205,7 @@ def test_columns_without_evidence_are_no_trouble():
     table = pd.DataFrame({"never": [None] * n, "same": 1.0, "nan": np.nan, "x": np.arange(n) * 1.0})
     y = np.arange(n) // 5 % 2
     y[:10] = 0
-    for model in (db.NaiveBayes(), db.EvidenceClassifier(), db.LogisticRegression(l2=1.0)):
+    for model in (db.NaiveBayes(), db.EvidenceClassifier(trees=2), db.LogisticRegression(l2=1.0)):
         evidence = told(model, table, y)
         assert chart(evidence, "x")["evidence"]["rows"]
         assert {part["name"]: part["value"] for part in evidence["ranking"]}.get("same", 0) == 0
@@ -227,7 +227,7 @@ def test_the_predictor_of_a_number_has_no_classes():
 
 def test_columns_of_trees_are_means_over_rows():
     X, y = load_iris(return_X_y=True)
-    model = db.EvidenceClassifier().fit(X, y)
+    model = db.EvidenceClassifier(trees=8).fit(X, y)
     found = chart(report_of(model, X, y).figures["evidence"], "2")
     assert (found["chart"], found["exact"]) == ("steps", False)
     explanation = model.explain(X)
@@ -268,9 +268,9 @@ def test_whole_numbers_are_as_common_as_they_are():
 
 def test_values_of_a_category_are_means_over_rows():
     rng = np.random.default_rng(1)
-    table = pd.DataFrame({"job": rng.choice(list("abc"), 500), "x": rng.normal(size=500)})
-    y = ((table["job"] == "a") ^ (rng.random(500) < 0.2)).to_numpy().astype(int)
-    model = db.EvidenceClassifier().fit(table, y)
+    table = pd.DataFrame({"job": rng.choice(list("abc"), 250), "x": rng.normal(size=250)})
+    y = ((table["job"] == "a") ^ (rng.random(250) < 0.2)).to_numpy().astype(int)
+    model = db.EvidenceClassifier(trees=8).fit(table, y)
     found = chart(report_of(model, table, y).figures["evidence"], "job")
     explanation = model.explain(table)
     decibans = explanation.decibans(1, 0)[:, explanation.names.index("job")]
@@ -298,9 +298,9 @@ def test_columns_of_a_joint_normal_are_means_over_rows():
 
 def test_a_pair_has_the_cells_of_its_table():
     rng = np.random.default_rng(2)
-    table = pd.DataFrame({"a": rng.choice(["p", "q"], 2000), "b": rng.choice(["r", "s"], 2000)})
-    y = ((table["a"] == "p") ^ (table["b"] == "r") ^ (rng.random(2000) < 0.1)).to_numpy().astype(int)
-    model = db.EvidenceClassifier().fit(table, y)
+    table = pd.DataFrame({"a": rng.choice(["p", "q"], 600), "b": rng.choice(["r", "s"], 600)})
+    y = ((table["a"] == "p") ^ (table["b"] == "r") ^ (rng.random(600) < 0.1)).to_numpy().astype(int)
+    model = db.EvidenceClassifier(trees=0).fit(table, y)
     evidence = report_of(model, table, y).figures["evidence"]
     (pair,) = evidence["pairs"]
     assert pair["names"] == ["a", "b"]
@@ -318,9 +318,9 @@ def test_a_pair_has_the_cells_of_its_table():
 def test_pairs_of_numbers_are_in_order_whatever_cells_were_met():
     """Where one number is large the other is small: no cell of the first row is of the first column."""
     rng = np.random.default_rng(4)
-    a = rng.random(3000)
-    b = 1 - a + 0.15 * rng.normal(size=3000)
-    y = (np.floor(6 * a) + np.floor(6 * b)) % 2 != (rng.random(3000) < 0.1)
+    a = rng.random(1500)
+    b = 1 - a + 0.15 * rng.normal(size=1500)
+    y = (np.floor(6 * a) + np.floor(6 * b)) % 2 != (rng.random(1500) < 0.1)
     model = db.EvidenceClassifier(pairs=1, trees=0).fit(np.column_stack([a, b]), y)
     (pair,) = report_of(model, np.column_stack([a, b]), y).figures["evidence"]["pairs"]
     cells = rows(pair["cells"])
@@ -334,7 +334,7 @@ def test_pairs_of_numbers_are_in_order_whatever_cells_were_met():
     empty = [cell for cell in cells if not cell["rows"]]
     assert empty
     assert all((cell["decibans"] is None) == (cell["rows"] == 0) for cell in cells)
-    assert sum(cell["rows"] for cell in cells) == 3000
+    assert sum(cell["rows"] for cell in cells) == 1500
 
 
 # Terms ---------------------------------------------------------------------------------------------------------------
@@ -360,11 +360,11 @@ def test_terms_say_what_their_frequencies_say():
     assert [(part["name"], part["what"]) for part in evidence["ranking"]] == [("0", "feature")]  # all terms together
 
 
-def test_weighed_terms_are_those_of_an_explanation():
+def test_weighted_terms_are_those_of_an_explanation():
     rng = np.random.default_rng(3)
     words = ["buy", "book", "math", "do", "drugs", "today", "now"]
-    table = pd.DataFrame({"body": [" ".join(rng.choice(words, 6, replace=False)) + f" n{i}" for i in range(300)]})
-    y = (table["body"].str.contains("buy") ^ (rng.random(300) < 0.1)).astype(int)
+    table = pd.DataFrame({"body": [" ".join(rng.choice(words, 6, replace=False)) + f" n{i}" for i in range(150)]})
+    y = (table["body"].str.contains("buy") ^ (rng.random(150) < 0.1)).astype(int)
     model = db.EvidenceClassifier(text=["body"]).fit(table, y)
     (found,) = report_of(model, table, y).figures["evidence"]["terms"]
     assert found["name"] == "body"

@@ -29,7 +29,7 @@ LINEAR = {"sentence", "unit", "coefficients", "path", "notes"}
 BOUNDARY = {"names", "low", "high", "classes", "models", "points", "densities", "ties", "notes"}
 
 
-def people(rows=240, seed=0):
+def people(rows=160, seed=0):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, rows)
     return pd.DataFrame(
@@ -66,15 +66,15 @@ def counts():
 
 CASES = {
     "mixed": (db.NaiveBayes(), lambda: (people(), "income")),
-    "evidence": (db.EvidenceClassifier(), lambda: (people(), "income")),
+    "evidence": (db.EvidenceClassifier(trees=8), lambda: (people(), "income")),
     "five": (db.NaiveBayes(), five),
     "text": (db.NaiveBayes(families=db.families.Text()), documents),
-    "weighed text": (db.EvidenceClassifier(), documents),
+    "weighted text": (db.EvidenceClassifier(), documents),
     "poisson": (db.GeneralizedLinearModel("poisson"), counts),
     "logistic": (db.LogisticRegression(), lambda: (people().drop(columns=["never", "same"]), "income")),
     "softmax": (db.SoftmaxRegression(l2=1.0), iris),
     "discriminant": (db.GaussianDiscriminant(), lambda: (iris()[0][:, :2], iris()[1])),
-    "array": (db.EvidenceClassifier(), iris),
+    "array": (db.EvidenceClassifier(trees=8), iris),
     "one class": (db.NaiveBayes(), lambda: ([[1.0, 2.0], [2.0, 1.0], [3.0, 5.0]], ["a", "a", "a"])),
     "calibrated": (db.CalibratedClassifier(db.NaiveBayes()), iris),
     "isotonic": (db.CalibratedClassifier(db.NaiveBayes(), method="isotonic"), iris),
@@ -149,8 +149,8 @@ def test_every_key_is_there(name):
 
 def test_of_many_classes_each_has_a_shorter_curve():
     rng = np.random.default_rng(3)
-    y = np.repeat(np.arange(12), 10)
-    X = rng.normal(size=(120, 2)) + y[:, np.newaxis]
+    y = np.repeat(np.arange(12), 4)
+    X = rng.normal(size=(48, 2)) + y[:, np.newaxis]
     quality = report_of(db.NaiveBayes().fit(X, y), X, y).figures["quality"]
     assert [(curve["place"], curve["steps"]) for curve in quality["curves"]] == [(k, 100) for k in range(12)]
     assert [found["class"] for found in quality["calibration"]] == [None, *map(str, range(12))]
@@ -176,7 +176,7 @@ def test_tables_of_all_libraries_are_one():
 def test_a_stream_is_as_its_rows(tmp_path):
     table = people().drop(columns="never")
     table.to_csv(tmp_path / "people.csv", index=False)
-    for model in (db.NaiveBayes(), db.EvidenceClassifier()):
+    for model in (db.NaiveBayes(), db.EvidenceClassifier(trees=2)):
         model.fit(table, "income")
         streamed = report_of(model, db.scan(tmp_path / "people.csv"), "income").figures
         whole = report_of(model, table, "income").figures
@@ -206,11 +206,12 @@ def test_a_reader_can_be_read_once():
 
 
 def test_of_many_rows_a_sample_is_explained_and_all_are_judged():
-    table = people(5000)
-    figures = report_of(db.NaiveBayes().fit(table, "income"), table, "income").figures
+    table = people(2500)
+    model = db.NaiveBayes().fit(table, "income")
+    figures = report_of(model, table, "income").figures
     assert figures["evidence"]["rows"] <= 2000
-    assert sum(map(sum, figures["quality"]["confusion"])) == 5000
-    assert figures == report_of(db.NaiveBayes().fit(table, "income"), table, "income").figures
+    assert sum(map(sum, figures["quality"]["confusion"])) == 2500
+    assert figures == report_of(model, table, "income").figures
 
 
 def test_a_weight_column_is_no_column():
@@ -229,9 +230,9 @@ def test_a_weight_column_is_no_column():
 
 def test_wide_sparse_rows_show_the_most_telling():
     rng = np.random.default_rng(4)
-    X = sp.random(300, 5000, density=0.01, format="csr", random_state=0, data_rvs=lambda n: rng.integers(1, 4, n))
-    y = rng.integers(0, 2, 300)
-    X = sp.csr_array(X + sp.csr_array((3.0 * y, (np.arange(300), np.full(300, 7))), shape=X.shape))
+    X = sp.random(80, 2100, density=0.01, format="csr", random_state=0, data_rvs=lambda n: rng.integers(1, 4, n))
+    y = rng.integers(0, 2, 80)
+    X = sp.csr_array(X + sp.csr_array((3.0 * y, (np.arange(80), np.full(80, 7))), shape=X.shape))
     for model in (db.NaiveBayes(), db.LogisticRegression(l2=1.0)):
         figures = report_of(model.fit(X, y), X, y).figures
         assert figures["evidence"]["ranking"][0]["name"] == "7"

@@ -68,7 +68,7 @@ def test_chosen_families_say_by_how_much(table):
 
 @pytest.mark.filterwarnings("ignore::deciban.errors.LeakageWarning")  # the bins of the second table tell all
 def test_treatments_of_evidence(table):
-    found = head(db.EvidenceClassifier(), table, "label")
+    found = head(db.EvidenceClassifier(trees=2), table, "label")
     assert column(found, "age")["treatment"].endswith("normal density in each class")
     assert column(found, "same")["treatment"].startswith("left out")
     x = np.random.default_rng(1).uniform(0, 4, size=(600, 1))

@@ -137,7 +137,7 @@ def test_the_path_leads_to_the_optimum(rows):
 
 def test_of_very_many_coefficients_the_largest_are_listed():
     rng = np.random.default_rng(3)
-    X, y = rng.normal(size=(60, 1500)), np.arange(60) % 2
+    X, y = rng.normal(size=(40, 1200)), np.arange(40) % 2
     model = db.LogisticRegression(l2=1.0).fit(X, y)
     linear = figures(model, X, y)["linear"]
     told = columns(linear["coefficients"][0]["rows"])

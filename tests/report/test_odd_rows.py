@@ -56,7 +56,7 @@ def test_few_heavy_rows_make_a_wide_interval(y):
 
 
 @pytest.mark.parametrize(
-    "model", [db.NaiveBayes(), db.NaiveBayes(F.Binned("equal-frequency")), db.EvidenceClassifier()]
+    "model", [db.NaiveBayes(), db.NaiveBayes(F.Binned("equal-frequency")), db.EvidenceClassifier(trees=2)]
 )
 def test_numbers_far_from_0_are_told_apart(y, model):
     rng = np.random.default_rng(3)

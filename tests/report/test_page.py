@@ -68,7 +68,7 @@ def views(page, label, asked):
 # Models --------------------------------------------------------------------------------------------------------------
 
 
-def people(n=300, seed=3):
+def people(n=150, seed=3):
     rng = np.random.default_rng(seed)
     age = rng.integers(18, 80, n).astype(float)
     age[::17] = np.nan
@@ -99,7 +99,7 @@ def counts():
 
 
 MODELS = {
-    "evidence": lambda: (db.EvidenceClassifier(), *people()),
+    "evidence": lambda: (db.EvidenceClassifier(trees=8), *people()),
     "naive Bayes": lambda: (db.NaiveBayes(), *people()),
     "logistic": lambda: (db.LogisticRegression(l2=1.0), *people()),
     "normal, two columns": lambda: (db.GaussianDiscriminant("per-class"), *plane()),
