@@ -15,14 +15,14 @@ def drawn(seed, n=6, d=3, classes=3):
 @given(st.integers(0, 2**32 - 1), st.integers(2, 4))
 def test_means_are_those_of_the_formula(seed, classes):
     shares, labels, weights = drawn(seed, classes=classes)
-    found = ColumnEvidence.of(shares, labels, weights)
+    evidence = ColumnEvidence.of(shares, labels, weights)
     for j in range(3):
-        told = [
+        decibans = [
             (row[j, c] - np.mean([row[j, k] for k in range(classes) if k != c])) * DECIBANS
             for row, c in zip(shares, labels, strict=True)
         ]
-        np.testing.assert_allclose(found.mean[j], np.average(told, weights=weights), rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(found.mean_absolute[j], np.average(np.abs(told), weights=weights), rtol=1e-9)
+        np.testing.assert_allclose(evidence.mean[j], np.average(decibans, weights=weights), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(evidence.mean_absolute[j], np.average(np.abs(decibans), weights=weights), rtol=1e-9)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -36,7 +36,7 @@ def test_parts_add_up(seed):
 
 def test_what_is_impossible_is_infinite_and_never_nan():
     shares = np.array([[[0.0, -np.inf]], [[-np.inf, 0.0]], [[-np.inf, -np.inf]]])
-    found = ColumnEvidence.of(shares, np.array([0, 0, 1]), None)
-    assert found.mean_absolute.tolist() == [np.inf]
-    assert not np.isnan(found.mean).any()
-    assert not np.isnan((found + found).mean).any()
+    evidence = ColumnEvidence.of(shares, np.array([0, 0, 1]), None)
+    assert evidence.mean_absolute.tolist() == [np.inf]
+    assert not np.isnan(evidence.mean).any()
+    assert not np.isnan((evidence + evidence).mean).any()

@@ -35,14 +35,14 @@ def test_a_page_is_written_and_said(args, name, office):
 
 
 def test_json_holds_the_figures_and_writes_no_page(office):
-    found = figures("later.csv")
+    shown = figures("later.csv")
     later, model = pd.read_csv("later.csv"), db.load("m.deciban")
     proba = model.predict_proba(later[FEATURES])
-    metrics = {metric["name"]: metric["value"] for metric in found["quality"]["metrics"]}
+    metrics = {metric["name"]: metric["value"] for metric in shown["quality"]["metrics"]}
     assert metrics["log_loss"] == pytest.approx(log_loss(later.evade, proba, labels=["no", "yes"]), rel=1e-9)
-    assert found["quality"]["confusion"] == confusion_matrix(later.evade, model.predict(later[FEATURES])).tolist()
-    assert found["quality"]["how"] == "held-out"
-    assert [column["name"] for column in found["head"]["columns"]] == FEATURES
+    assert shown["quality"]["confusion"] == confusion_matrix(later.evade, model.predict(later[FEATURES])).tolist()
+    assert shown["quality"]["how"] == "held-out"
+    assert [column["name"] for column in shown["head"]["columns"]] == FEATURES
     assert not (office / "report.html").exists()
 
 
@@ -52,12 +52,12 @@ def test_json_and_page_are_the_same_figures(office):
 
 
 def test_learned_rows_are_left_out(office):
-    found = figures("people.csv", "--learned")
+    shown = figures("people.csv", "--learned")
     rows = pd.read_csv("people.csv")
     model = db.load("m.deciban")
     judged = model.leave_one_out(rows[FEATURES], rows.evade.to_numpy(dtype=object))
-    metrics = {metric["name"]: metric["value"] for metric in found["quality"]["metrics"]}
-    assert found["quality"]["how"] == "leave-one-out"
+    metrics = {metric["name"]: metric["value"] for metric in shown["quality"]["metrics"]}
+    assert shown["quality"]["how"] == "leave-one-out"
     assert metrics["log_loss"] == pytest.approx(judged.log_loss, rel=1e-12)
     assert any("--learned" in note for note in figures("people.csv")["head"]["notes"])
 
@@ -73,8 +73,8 @@ def test_weights_count(office):
     later = pd.read_csv("later.csv")
     later["w"] = np.arange(len(later)) % 3
     later.to_csv("weighted.csv", index=False)
-    found = figures("weighted.csv", "--weight", "w")
-    assert np.sum(found["quality"]["confusion"]) == later.w.sum()
+    shown = figures("weighted.csv", "--weight", "w")
+    assert np.sum(shown["quality"]["confusion"]) == later.w.sum()
 
 
 def test_a_response_that_is_a_number(office):
@@ -82,9 +82,9 @@ def test_a_response_that_is_a_number(office):
     rows["claims"] = np.random.default_rng(1).poisson(2 + rows.member)
     rows.to_csv("claims.csv", index=False)
     db.GeneralizedLinearModel("poisson").fit(rows, "claims").save("m.deciban")
-    found = figures("claims.csv")
-    assert found["kind"] == "numbers"
-    assert found["linear"]["coefficients"][0]["rows"]["rows"]
+    shown = figures("claims.csv")
+    assert shown["kind"] == "numbers"
+    assert shown["linear"]["coefficients"][0]["rows"]["rows"]
     run("report", "m.deciban", "claims.csv", "-o", "page.html")
 
 
@@ -97,18 +97,18 @@ def test_exposure_is_counted_in(office):
     model = db.GeneralizedLinearModel("poisson").fit(rows, "claims", exposure="years")
     model.save("m.deciban")
     error = rows.claims - model.predict_mean(rows[["age", "member"]], exposure=rows.years)
-    for found in (
+    for shown in (
         figures("claims.csv", "--exposure", "years"),
         model.report(rows, "claims", exposure="years").figures,
         model.report(rows[["age", "member"]], rows.claims, exposure=rows.years.to_numpy()).figures,
     ):
-        metrics = {metric["name"]: metric["value"] for metric in found["quality"]["metrics"]}
+        metrics = {metric["name"]: metric["value"] for metric in shown["quality"]["metrics"]}
         assert metrics["rmse"] == pytest.approx(np.sqrt((error**2).mean()), rel=1e-9)
         assert metrics["deviance_explained"] == pytest.approx(model.score(rows, "claims", exposure="years"), rel=1e-9)
-        assert "include the exposure of rows" in found["quality"]["sentence"]
+        assert "include the exposure of rows" in shown["quality"]["sentence"]
     weights = np.arange(200) % 2
-    found = model.report(rows, "claims", exposure=rows.years.to_numpy(), sample_weight=weights).figures
-    metrics = {metric["name"]: metric["value"] for metric in found["quality"]["metrics"]}
+    shown = model.report(rows, "claims", exposure=rows.years.to_numpy(), sample_weight=weights).figures
+    metrics = {metric["name"]: metric["value"] for metric in shown["quality"]["metrics"]}
     assert metrics["rmse"] == pytest.approx(np.sqrt((error[weights > 0] ** 2).mean()), rel=1e-9)
     assert "there is no column 'x'" in run("report", "m.deciban", "claims.csv", "--offset", "x", code=1).stderr
 

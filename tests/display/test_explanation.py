@@ -198,15 +198,15 @@ def test_values_are_those_of_the_rows(evade, kind):
     table = EVADE.assign(Income=EVADE["Income"].astype(float)).drop(columns="Evade")
     table.loc[1, "Income"], table.loc[2, "Status"] = np.nan, None
     turned = FRAMES[kind](table[["Income", "Status", "Refund"]])  # another order than that of the fit
-    found = evade.explain(turned)
-    assert found.features == ((), ("Refund",), ("Status",), ("Income",))
-    assert found.values.shape == found.decibans().shape
-    assert found.values[:3].tolist() == [
+    explanation = evade.explain(turned)
+    assert explanation.features == ((), ("Refund",), ("Status",), ("Income",))
+    assert explanation.values.shape == explanation.decibans().shape
+    assert explanation.values[:3].tolist() == [
         [None, "Yes", "S", 125.0],
         [None, "No", "M", None],
         [None, "No", None, 70.0],
     ]
-    assert {label for label, _ in found.lines(1)} == {
+    assert {label for label, _ in explanation.lines(1)} == {
         "prior",
         "Refund = No",
         "Status = M",
@@ -217,26 +217,26 @@ def test_values_are_those_of_the_rows(evade, kind):
 
 def test_values_of_arrays_are_kept_as_they_were():
     x = np.array([[1.5, 2.0], [np.nan, 4.0], [0.5, 1.0], [2.5, 3.0]])
-    found = db.NaiveBayes().fit(x, [0, 1, 0, 1]).explain(x)
+    explanation = db.NaiveBayes().fit(x, [0, 1, 0, 1]).explain(x)
     x[:] = 99.0
-    assert found.values.tolist() == [[None, 1.5, 2.0], [None, None, 4.0], [None, 0.5, 1.0], [None, 2.5, 3.0]]
-    assert {label for label, _ in found.lines(1)} == {"prior", "column 0 is missing", "column 1 = 4", "log-odds"}
+    assert explanation.values.tolist() == [[None, 1.5, 2.0], [None, None, 4.0], [None, 0.5, 1.0], [None, 2.5, 3.0]]
+    assert {label for label, _ in explanation.lines(1)} == {"prior", "column 0 is missing", "column 1 = 4", "log-odds"}
 
 
 def test_values_of_sparse_rows_and_booleans():
     x = sp.csr_array([[2, 0], [0, 3], [1, 0], [0, 1]])
-    found = db.NaiveBayes().fit(x, [0, 1, 0, 1]).explain(x)
-    assert found.values.tolist() == [[None, 2, 0], [None, 0, 3], [None, 1, 0], [None, 0, 1]]
+    explanation = db.NaiveBayes().fit(x, [0, 1, 0, 1]).explain(x)
+    assert explanation.values.tolist() == [[None, 2, 0], [None, 0, 3], [None, 1, 0], [None, 0, 1]]
     table = pd.DataFrame({"flag": [True, False, True, False]})
     assert db.NaiveBayes().fit(table, [0, 0, 1, 1]).explain(table).label(1) == "flag = True"
 
 
 def test_long_text_is_cut_and_stays_on_a_line():
     table = pd.DataFrame({"note": ["one\n two " + "x" * 80, "", "b", "b"]})
-    found = db.NaiveBayes().fit(table, [0, 0, 1, 1]).explain(table)
-    assert found.label(1, 0) == "note = one two " + "x" * 21 + "…"
-    assert found.label(1, 1) == "note = ''"
-    assert found.values[0, 1] == "one\n two " + "x" * 80
+    explanation = db.NaiveBayes().fit(table, [0, 0, 1, 1]).explain(table)
+    assert explanation.label(1, 0) == "note = one two " + "x" * 21 + "…"
+    assert explanation.label(1, 1) == "note = ''"
+    assert explanation.values[0, 1] == "one\n two " + "x" * 80
 
 
 MODELS_OF_TABLES = {
@@ -251,16 +251,16 @@ MODELS_OF_TABLES = {
 @pytest.mark.parametrize("name", MODELS_OF_TABLES)
 def test_all_explanations_carry_values_and_are_tidy_tables(name):
     model = MODELS_OF_TABLES[name].fit(EVADE, "Evade")
-    found = model.explain(EVADE[:3])
-    columns = [found.names.index(name) for name in ("Refund", "Status", "Income")]
-    assert found.values[:, columns].tolist() == EVADE.drop(columns="Evade")[:3].values.tolist()
-    frame = found.to_frame("Yes", "No").to_pandas()
+    explanation = model.explain(EVADE[:3])
+    columns = [explanation.names.index(name) for name in ("Refund", "Status", "Income")]
+    assert explanation.values[:, columns].tolist() == EVADE.drop(columns="Evade")[:3].values.tolist()
+    frame = explanation.to_frame("Yes", "No").to_pandas()
     assert list(frame) == ["row", "feature", "value", "decibans", "class", "against"]
     assert set(frame["class"]) == {"Yes"}
     assert set(frame["against"]) == {"No"}
-    np.testing.assert_allclose(frame.groupby("row")["decibans"].sum(), found.log_odds("Yes", "No"), rtol=1e-9)
+    np.testing.assert_allclose(frame.groupby("row")["decibans"].sum(), explanation.log_odds("Yes", "No"), rtol=1e-9)
     assert frame[frame["feature"] == "Status"]["value"].tolist() == ["S", "M", "S"]
-    assert pl.DataFrame(found).shape == frame.shape
+    assert pl.DataFrame(explanation).shape == frame.shape
 
 
 def test_the_table_explains_the_class_predicted_if_none_is_given(evade):
@@ -275,9 +275,9 @@ def test_joint_normals_have_no_line_that_is_a_constant():
     y = np.arange(200) % 2
     x = rng.normal(size=(200, 3)) @ rng.normal(size=(3, 3)) + y[:, np.newaxis]
     model = db.GaussianDiscriminant("shared").fit(x, y)
-    found = model.explain(np.array([x[y == 0].mean(axis=0) / 2 + x[y == 1].mean(axis=0) / 2]))
-    assert found.names == ("prior", "0", "1", "2")
-    np.testing.assert_allclose(found.decibans(1, 0)[0], 0.0, atol=1e-9)
+    explanation = model.explain(np.array([x[y == 0].mean(axis=0) / 2 + x[y == 1].mean(axis=0) / 2]))
+    assert explanation.names == ("prior", "0", "1", "2")
+    np.testing.assert_allclose(explanation.decibans(1, 0)[0], 0.0, atol=1e-9)
 
 
 # Documents -----------------------------------------------------------------------------------------------------------
@@ -287,12 +287,12 @@ TEXTS = ["call 08712460324 now", "see you now", "call me", "win 500 now, call no
 
 def test_terms_of_the_document_come_first_and_absent_ones_last():
     model = db.NaiveBayes(f.Text("bernoulli", shapes=True)).fit(TEXTS, [1, 0, 0, 1])
-    found = model.explain(["now call 07000000000, now", "see"])
-    labels = [label for label, _ in found.lines(0)]
+    explanation = model.explain(["now call 07000000000, now", "see"])
+    labels = [label for label, _ in explanation.lines(0)]
     assert labels[0] == "prior"
     assert set(labels[1:-2]) == {"now (×2)", "call", "a number of 11 digits"}
     assert labels[-2:] == ["absent words", "log-odds"]
-    assert [label for label, _ in found.lines(1)] == ["prior", "see", "absent words", "log-odds"]
-    told = found.to_frame().to_pandas()
-    assert told[told["row"] == 1]["feature"].tolist() == ["prior", "see", "absent words"]
-    assert told[told["feature"] == "now"]["value"].tolist() == [2]
+    assert [label for label, _ in explanation.lines(1)] == ["prior", "see", "absent words", "log-odds"]
+    frame = explanation.to_frame().to_pandas()
+    assert frame[frame["row"] == 1]["feature"].tolist() == ["prior", "see", "absent words"]
+    assert frame[frame["feature"] == "now"]["value"].tolist() == [2]

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::deciban.errors.LeakageWarning")
 
 HEAVY = {"scipy", "pyarrow", "sklearn", "typer", "rich", "pandas", "hypothesis"}
 RNG = np.random.default_rng(3)
-N = 300
+N = 150
 CLASSES = RNG.integers(0, 3, N)
 LABELS = np.array(["ham", "spam", "egg"])[CLASSES]
 X = np.column_stack(
@@ -146,9 +146,9 @@ def test_a_stored_model_is_written_as_the_file_of_the_estimator(saved, tmp_path)
 
 def test_stored_models_can_learn_more(tmp_path):
     path = tmp_path / "model.deciban"
-    db.NaiveBayes().fit(X[:100], LABELS[:100]).save(path)
+    db.NaiveBayes().fit(X[:60], LABELS[:60]).save(path)
     kind, params, state = read_stored(path)
-    more = db.NaiveBayes().fit(X[100:], LABELS[100:]).generative_
+    more = db.NaiveBayes().fit(X[60:], LABELS[60:]).generative_
     write_stored(path, StoredModel(kind, params, state | {"generative_": state["generative_"] + more}))
     whole = db.NaiveBayes().fit(X, LABELS)
     assert db.load(path).predict_log_proba(X).tobytes() == whole.predict_log_proba(X).tobytes()

@@ -16,8 +16,8 @@ def head(model, X, y, **options):
 
 
 def column(figures, name):
-    (found,) = [column for column in figures["columns"] if column["name"] == name]
-    return found
+    (about,) = [column for column in figures["columns"] if column["name"] == name]
+    return about
 
 
 @pytest.fixture(scope="module")
@@ -38,22 +38,22 @@ def table():
 
 
 def test_columns_are_told_as_they_are(table):
-    found = head(db.NaiveBayes(), table, "label")
-    assert [column["name"] for column in found["columns"]] == ["age", "job", "member", "debt", "never", "same"]
-    kinds = [column["kind"] for column in found["columns"]]
+    about = head(db.NaiveBayes(), table, "label")
+    assert [column["name"] for column in about["columns"]] == ["age", "job", "member", "debt", "never", "same"]
+    kinds = [column["kind"] for column in about["columns"]]
     assert kinds == ["number", "category", "boolean", "number", "empty", "number"]
-    assert [column["missing"] for column in found["columns"]] == [0, 0, 0, 0.25, 1, 0]
-    assert (column(found, "job")["levels"], column(found, "member")["levels"]) == (3, 2)
-    assert column(found, "age")["low"] == pytest.approx(table["age"].min(), rel=1e-5)
-    assert column(found, "age")["high"] == pytest.approx(table["age"].max(), rel=1e-5)
-    assert found["label"] == "label"
-    assert found["training"] == {"rows": 120, "by_class": [60, 60]}
-    assert found["evaluated"] == {"rows": 120, "by_class": [60, 60]}
+    assert [column["missing"] for column in about["columns"]] == [0, 0, 0, 0.25, 1, 0]
+    assert (column(about, "job")["levels"], column(about, "member")["levels"]) == (3, 2)
+    assert column(about, "age")["low"] == pytest.approx(table["age"].min(), rel=1e-5)
+    assert column(about, "age")["high"] == pytest.approx(table["age"].max(), rel=1e-5)
+    assert about["label"] == "label"
+    assert about["training"] == {"rows": 120, "by_class": [60, 60]}
+    assert about["evaluated"] == {"rows": 120, "by_class": [60, 60]}
 
 
 def test_treatments_of_naive_bayes(table):
-    found = head(db.NaiveBayes(families={"debt": F.Exponential()}, missing="category"), table, "label")
-    treated = {column["name"]: (column["treatment"], column["why"]) for column in found["columns"]}
+    about = head(db.NaiveBayes(families={"debt": F.Exponential()}, missing="category"), table, "label")
+    treated = {column["name"]: (column["treatment"], column["why"]) for column in about["columns"]}
     assert treated["age"] == ("normal density in each class; and whether it is missing", "numbers")
     assert treated["job"] == ("a probability for each of 3 values, in each class", "text of few distinct values")
     assert treated["debt"][0].startswith("exponential density, one rate in each class")
@@ -62,45 +62,45 @@ def test_treatments_of_naive_bayes(table):
 
 
 def test_chosen_families_say_by_how_much(table):
-    found = head(db.NaiveBayes(families="auto"), table[["age", "debt", "label"]], "label")
-    assert all("by itself predicts the class best" in column["why"] for column in found["columns"])
+    about = head(db.NaiveBayes(families="auto"), table[["age", "debt", "label"]], "label")
+    assert all("by itself predicts the class best" in column["why"] for column in about["columns"])
 
 
 @pytest.mark.filterwarnings("ignore::deciban.errors.LeakageWarning")  # the bins of the second table tell all
 def test_treatments_of_evidence(table):
-    found = head(db.EvidenceClassifier(trees=2), table, "label")
-    assert column(found, "age")["treatment"].endswith("normal density in each class")
-    assert column(found, "same")["treatment"].startswith("left out")
+    about = head(db.EvidenceClassifier(trees=2), table, "label")
+    assert column(about, "age")["treatment"].endswith("normal density in each class")
+    assert column(about, "same")["treatment"].startswith("left out")
     x = np.random.default_rng(1).uniform(0, 4, size=(600, 1))
-    found = head(db.EvidenceClassifier(trees=0), x, x[:, 0].astype(int) % 2)
-    assert "bins at several scales" in column(found, "0")["treatment"]
+    about = head(db.EvidenceClassifier(trees=0), x, x[:, 0].astype(int) % 2)
+    assert "bins at several scales" in column(about, "0")["treatment"]
     texts = pd.DataFrame({"body": [f"{'buy' if i % 2 else 'do'} book number {i}" for i in range(60)], "x": range(60)})
-    found = head(db.EvidenceClassifier(), texts, np.arange(60) % 2)
-    assert column(found, "body")["treatment"] == "terms of documents"
-    assert "distinct" in column(found, "body")["why"]
+    about = head(db.EvidenceClassifier(), texts, np.arange(60) % 2)
+    assert column(about, "body")["treatment"] == "terms of documents"
+    assert "distinct" in column(about, "body")["why"]
 
 
 def test_treatments_of_linear_models(table):
-    found = head(db.LogisticRegression(l2=1.0), table, "label")
-    assert column(found, "job")["treatment"] == "an indicator for each of 3 values except the first, 'clerk'"
-    assert column(found, "debt")["treatment"].endswith("a missing value becomes the mean, with an indicator")
-    assert column(found, "age")["treatment"] == "multiplied by a coefficient"
-    assert column(found, "never")["treatment"].startswith("left out")
-    assert "l2 = 1" in found["sentence"]
+    about = head(db.LogisticRegression(l2=1.0), table, "label")
+    assert column(about, "job")["treatment"] == "an indicator for each of 3 values except the first, 'clerk'"
+    assert column(about, "debt")["treatment"].endswith("a missing value becomes the mean, with an indicator")
+    assert column(about, "age")["treatment"] == "multiplied by a coefficient"
+    assert column(about, "never")["treatment"].startswith("left out")
+    assert "l2 = 1" in about["sentence"]
     twin = db.NaiveBayes().fit(table[["age", "job"]], table["label"]).to_linear()
-    found = report_of(twin, table[["age", "job"]], table["label"]).figures["head"]
-    assert [column["why"] for column in found["columns"]] == ["the linear twin of a generative model"] * 2
+    about = report_of(twin, table[["age", "job"]], table["label"]).figures["head"]
+    assert [column["why"] for column in about["columns"]] == ["the linear twin of a generative model"] * 2
 
 
 def test_settings_that_differ_are_marked():
     X, y = load_iris(return_X_y=True)
-    found = head(db.GaussianDiscriminant(covariance="per-class", shrinkage=0.1), X, y)
-    said = {setting["name"]: (setting["value"], setting["default"]) for setting in found["settings"]}
+    about = head(db.GaussianDiscriminant(covariance="per-class", shrinkage=0.1), X, y)
+    said = {setting["name"]: (setting["value"], setting["default"]) for setting in about["settings"]}
     assert said["covariance"] == ("per-class", False)
     assert said["shrinkage"] == (0.1, False)
     assert said["class_prior"] == ("empirical", True)
     assert said["prior"] == (None, True)
-    assert "a covariance of its own" in found["sentence"]
+    assert "a covariance of its own" in about["sentence"]
 
 
 def test_notes_hold_what_the_summary_says():
@@ -119,10 +119,10 @@ def test_what_is_impossible_is_noted():
 
 def test_what_is_not_known_is_null():
     X, y = load_iris(return_X_y=True)
-    found = head(db.SoftmaxRegression(l2=1.0), X, y)
-    assert found["training"] == {"rows": None, "by_class": None}
-    assert found["label"] is None
-    assert [column["name"] for column in found["columns"]] == ["0", "1", "2", "3"]
+    about = head(db.SoftmaxRegression(l2=1.0), X, y)
+    assert about["training"] == {"rows": None, "by_class": None}
+    assert about["label"] is None
+    assert [column["name"] for column in about["columns"]] == ["0", "1", "2", "3"]
     corrected = report_of(db.CalibratedClassifier(db.NaiveBayes()).fit(X, y), X, y).figures
     assert corrected["title"] == "CalibratedClassifier"
     assert "calibrated (temperature)" in corrected["head"]["sentence"]

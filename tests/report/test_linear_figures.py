@@ -41,17 +41,17 @@ def test_errors_of_log_odds_are_of_the_information_in_the_rows(rows):
     X, y = rows
     model = db.LogisticRegression().fit(X, y)
     linear = figures(model, X, y)["linear"]
-    (found,) = linear["coefficients"]
-    told = columns(found["rows"])
-    assert found["title"] == "log-odds of 1 against 0"
-    assert told["name"].tolist() == ["(intercept)", "0", "1"]
+    (figure,) = linear["coefficients"]
+    listed = columns(figure["rows"])
+    assert figure["title"] == "log-odds of 1 against 0"
+    assert listed["name"].tolist() == ["(intercept)", "0", "1"]
     estimates = np.append(model.intercept_, model.coef_)
     errors = np.sqrt(np.diag(np.linalg.inv(information(X, model.predict_proba(X)))))
-    np.testing.assert_allclose(told["estimate"], estimates, rtol=1e-5)
-    np.testing.assert_allclose(told["error"], errors, rtol=1e-5)
-    np.testing.assert_allclose(told["low"], stats.norm.ppf(0.025, estimates, errors), rtol=1e-4)
-    np.testing.assert_allclose(told["high"], stats.norm.ppf(0.975, estimates, errors), rtol=1e-4)
-    np.testing.assert_allclose(told["p"], 2 * stats.norm.sf(np.abs(estimates / errors)), rtol=1e-4)
+    np.testing.assert_allclose(listed["estimate"], estimates, rtol=1e-5)
+    np.testing.assert_allclose(listed["error"], errors, rtol=1e-5)
+    np.testing.assert_allclose(listed["low"], stats.norm.ppf(0.025, estimates, errors), rtol=1e-4)
+    np.testing.assert_allclose(listed["high"], stats.norm.ppf(0.975, estimates, errors), rtol=1e-4)
+    np.testing.assert_allclose(listed["p"], 2 * stats.norm.sf(np.abs(estimates / errors)), rtol=1e-4)
     assert "300 rows of this report" in linear["sentence"]
 
 
@@ -59,9 +59,9 @@ def test_weights_count_rows(rows):
     X, y = rows
     w = np.arange(300) % 3
     model = db.LogisticRegression().fit(X, y, w)
-    (found,) = figures(model, X, y, sample_weight=w)["linear"]["coefficients"]
+    (figure,) = figures(model, X, y, sample_weight=w)["linear"]["coefficients"]
     errors = np.sqrt(np.diag(np.linalg.inv(information(X, model.predict_proba(X), w))))
-    np.testing.assert_allclose(columns(found["rows"])["error"], errors, rtol=1e-5)
+    np.testing.assert_allclose(columns(figure["rows"])["error"], errors, rtol=1e-5)
 
 
 def test_errors_of_scores_that_sum_to_0():
@@ -71,13 +71,13 @@ def test_errors_of_scores_that_sum_to_0():
     model = db.SoftmaxRegression().fit(X, y)
     linear = figures(model, X, y)["linear"]
     covariance = np.linalg.inv(information(X, softmax(model.decision_function(X), axis=1))).reshape(2, 3, 2, 3)
-    assert [found["title"] for found in linear["coefficients"]] == ["score of 0", "score of 1", "score of 2"]
-    for k, found in enumerate(linear["coefficients"]):
-        told = columns(found["rows"])
+    assert [figure["title"] for figure in linear["coefficients"]] == ["score of 0", "score of 1", "score of 2"]
+    for k, figure in enumerate(linear["coefficients"]):
+        listed = columns(figure["rows"])
         weights = (np.arange(1, 3) == k) - 1 / 3
         variance = [weights @ covariance[:, i, :, i] @ weights for i in range(3)]
-        np.testing.assert_allclose(told["error"], np.sqrt(variance), rtol=1e-4)
-        np.testing.assert_allclose(told["estimate"], [model.intercept_[k], *model.coef_[k]], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(listed["error"], np.sqrt(variance), rtol=1e-4)
+        np.testing.assert_allclose(listed["estimate"], [model.intercept_[k], *model.coef_[k]], rtol=1e-4, atol=1e-6)
 
 
 def test_a_glm_has_the_errors_of_its_fit(rows):
@@ -90,10 +90,10 @@ def test_a_glm_has_the_errors_of_its_fit(rows):
     inverse = np.linalg.inv(x.T @ x)
     estimates = inverse @ x.T @ y
     errors = np.sqrt(np.diag(inverse) * ((y - x @ estimates) ** 2).sum() / 297)
-    told = columns(linear["coefficients"][0]["rows"])
-    np.testing.assert_allclose(told["estimate"], estimates, rtol=1e-5)
-    np.testing.assert_allclose(told["error"], errors, rtol=1e-5)
-    np.testing.assert_allclose(told["high"], estimates + stats.t.ppf(0.975, 297) * errors, rtol=1e-4)
+    listed = columns(linear["coefficients"][0]["rows"])
+    np.testing.assert_allclose(listed["estimate"], estimates, rtol=1e-5)
+    np.testing.assert_allclose(listed["error"], errors, rtol=1e-5)
+    np.testing.assert_allclose(listed["high"], estimates + stats.t.ppf(0.975, 297) * errors, rtol=1e-4)
     assert linear["unit"] == "identity link"
     assert "300 training rows" in linear["sentence"]
 
@@ -107,7 +107,7 @@ def test_where_there_are_no_errors_it_is_said(rows):
     for words, model in cases.items():
         linear = figures(model, X, y)["linear"]
         assert words in linear["sentence"]
-        assert all(row[2:] == [None] * 4 for found in linear["coefficients"] for row in found["rows"]["rows"])
+        assert all(row[2:] == [None] * 4 for figure in linear["coefficients"] for row in figure["rows"]["rows"])
     linear = figures(db.LogisticRegression().fit(X, y), X[y == 1], y[y == 1])["linear"]
     assert any("no row of class" in note for note in linear["notes"])
 
@@ -117,10 +117,10 @@ def test_a_coefficient_that_is_not_determined_has_no_error(rows):
     twice = np.column_stack([X, X[:, 0]])
     with pytest.warns(db.DecibanWarning, match="collinear"):
         model = db.LogisticRegression().fit(twice, y)
-    told = columns(figures(model, twice, y)["linear"]["coefficients"][0]["rows"])
-    assert told["error"].tolist()[1] is None
-    assert told["error"].tolist()[3] is None
-    assert told["error"].tolist()[2] > 0
+    listed = columns(figures(model, twice, y)["linear"]["coefficients"][0]["rows"])
+    assert listed["error"].tolist()[1] is None
+    assert listed["error"].tolist()[3] is None
+    assert listed["error"].tolist()[2] > 0
 
 
 def test_the_path_leads_to_the_optimum(rows):
@@ -140,9 +140,9 @@ def test_of_very_many_coefficients_the_largest_are_listed():
     X, y = rng.normal(size=(40, 1200)), np.arange(40) % 2
     model = db.LogisticRegression(l2=1.0).fit(X, y)
     linear = figures(model, X, y)["linear"]
-    told = columns(linear["coefficients"][0]["rows"])
-    assert len(told["name"]) == 1000
-    assert np.abs(told["estimate"][1:]).min() >= np.sort(np.abs(model.coef_[0]))[-999] * (1 - 1e-5)
+    listed = columns(linear["coefficients"][0]["rows"])
+    assert len(listed["name"]) == 1000
+    assert np.abs(listed["estimate"][1:]).min() >= np.sort(np.abs(model.coef_[0]))[-999] * (1 - 1e-5)
     assert any("1,000 largest" in note for note in linear["notes"])
 
 
@@ -150,30 +150,30 @@ def test_the_path_has_all_its_digits(rows):
     """What is left to the optimum is a difference of objectives."""
     X, y = rows
     model = db.LogisticRegression().fit(X, y)
-    found = figures(model, X, y)["linear"]["path"]
-    assert [row[1] for row in found["rows"]] == [row[1] for row in model.path_.rows]
+    figure = figures(model, X, y)["linear"]["path"]
+    assert [row[1] for row in figure["rows"]] == [row[1] for row in model.path_.rows]
 
 
 def test_a_boundary_is_where_classes_tie():
     X, y = load_iris(return_X_y=True)
     X, y = X[50:, 2:], y[50:]
     model = db.GaussianDiscriminant().fit(X, y)
-    found = figures(model, X, y)["boundary"]
-    assert found["models"] == ["generative", "twin (refined)"]
-    ties = [dict(zip(found["ties"]["fields"], row, strict=True)) for row in found["ties"]["rows"]]
+    figure = figures(model, X, y)["boundary"]
+    assert figure["models"] == ["generative", "twin (refined)"]
+    ties = [dict(zip(figure["ties"]["fields"], row, strict=True)) for row in figure["ties"]["rows"]]
     at = np.array([[row["x"], row["y"]] for row in ties if row["model"] == "generative"])
     scores = [stats.multivariate_normal(X[y == c].mean(axis=0), model.covariance_).logpdf(at) for c in (1, 2)]
     np.testing.assert_allclose(scores[0], scores[1], atol=0.05)
-    assert len(found["points"]["rows"]) == 100
-    assert {row[0] for row in found["points"]["rows"]} == {"1", "2"}
+    assert len(figure["points"]["rows"]) == 100
+    assert {row[0] for row in figure["points"]["rows"]} == {"1", "2"}
 
 
 def test_what_is_said_of_the_twin_stands_beside_the_boundary():
     """Separable classes have no finite coefficients, but normal densities."""
     X, y = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [8.0, 9.0], [9.0, 8.0], [9.0, 9.5]]), [0, 0, 0, 1, 1, 1]
-    found = figures(db.GaussianDiscriminant().fit(X, y), X, y)
-    assert any(note.startswith("refined twin: ") and "separable" in note for note in found["boundary"]["notes"])
-    assert not any("separable" in note for note in found["head"]["notes"])
+    figure = figures(db.GaussianDiscriminant().fit(X, y), X, y)
+    assert any(note.startswith("refined twin: ") and "separable" in note for note in figure["boundary"]["notes"])
+    assert not any("separable" in note for note in figure["head"]["notes"])
 
 
 def test_only_two_columns_of_numbers_have_a_boundary(rows):
@@ -188,6 +188,6 @@ def test_without_a_whole_row_there_is_no_boundary(rows):
     X, y = rows
     model = db.NaiveBayes().fit(X, y)
     incomplete = np.where(np.arange(300)[:, np.newaxis] % 2 == [0, 1], np.nan, X)
-    found = figures(model, incomplete, y)
-    assert found["boundary"] is None
-    assert any("no decision boundary" in note for note in found["head"]["notes"])
+    figure = figures(model, incomplete, y)
+    assert figure["boundary"] is None
+    assert any("no decision boundary" in note for note in figure["head"]["notes"])

@@ -20,13 +20,13 @@ def y():
 
 
 def metric(figures, name):
-    (found,) = [one for one in figures["quality"]["metrics"] if one["name"] == name]
-    return found
+    (figure,) = [one for one in figures["quality"]["metrics"] if one["name"] == name]
+    return figure
 
 
 def chart(figures, name):
-    (found,) = [column for column in figures["evidence"]["columns"] if column["name"] == name]
-    return found
+    (figure,) = [column for column in figures["evidence"]["columns"] if column["name"] == name]
+    return figure
 
 
 # Weights -------------------------------------------------------------------------------------------------------------
@@ -62,8 +62,8 @@ def test_numbers_far_from_0_are_told_apart(y, model):
     rng = np.random.default_rng(3)
     table = pd.DataFrame({"time": 1.6e9 + 100 * rng.normal(y), "u": rng.normal(y)})
     figures = report_of(model.fit(table, y), table, y).figures
-    found = chart(figures, "time")
-    assert len({row[0] for row in found["evidence"]["rows"]}) > 5
+    figure = chart(figures, "time")
+    assert len({row[0] for row in figure["evidence"]["rows"]}) > 5
     (about,) = [column for column in figures["head"]["columns"] if column["name"] == "time"]
     assert (about["low"], about["high"]) == (table["time"].min(), table["time"].max())
     points = {row[1] for row in figures["boundary"]["points"]["rows"]}
@@ -116,10 +116,10 @@ def test_a_missing_cell_that_is_refused_is_not_asked(y):
 def test_a_text_may_be_called_missing(y):
     table = pd.DataFrame({"a": np.array(["(missing)", None, "b"], dtype=object)[np.arange(N) % 3 * y]})
     model = db.NaiveBayes(missing="category").fit(table, y)
-    found = chart(report_of(model, table, y).figures, "a")
-    names = [row[0] for row in found["evidence"]["rows"]]
+    figure = chart(report_of(model, table, y).figures, "a")
+    names = [row[0] for row in figure["evidence"]["rows"]]
     assert sorted(names) == ["(missing)", "(missing) 2", "b"]
-    assert sorted(row[0] for row in found["density"]["rows"]) == sorted(names * 2)
+    assert sorted(row[0] for row in figure["density"]["rows"]) == sorted(names * 2)
 
 
 def test_decimals_are_numbers(y):
@@ -167,10 +167,10 @@ def test_classes_and_columns_are_found_by_what_they_are(y):
 
 def test_a_row_that_is_not_there_is_said(y):
     X = np.random.default_rng(11).normal(y)[:, np.newaxis]
-    told = db.NaiveBayes().fit(X, y).explain(X[:3])
+    explanation = db.NaiveBayes().fit(X, y).explain(X[:3])
     for row in (3, -4):
         with pytest.raises(DecibanError, match=f"there is no row {row}; there are 3"):
-            told.plot(row)
+            explanation.plot(row)
 
 
 @pytest.mark.parametrize("place", ["label", "level", "array"])

@@ -45,9 +45,9 @@ def test_metrics_are_those_of_scikit_learn(judged, halves):
         "auc": sk.roc_auc_score(y, p[:, 1]),
         "average_precision": sk.average_precision_score(y, p[:, 1]),
     }
-    found = values(figures)
+    figure = values(figures)
     for name, value in expected.items():
-        assert found[name]["value"] == pytest.approx(value, rel=1e-12), name
+        assert figure[name]["value"] == pytest.approx(value, rel=1e-12), name
     assert figures["confusion"] == sk.confusion_matrix(y, p.argmax(axis=1)).tolist()
     assert figures["how"] == "held-out"
 
@@ -57,12 +57,12 @@ def test_the_prior_is_judged_as_a_model_that_knows_no_column(judged, halves):
     _, learned, _, y = halves
     share = np.bincount(learned) / len(learned)
     p = np.tile(share, (len(y), 1))
-    found = values(figures)
-    assert found["log_loss"]["prior"] == pytest.approx(sk.log_loss(y, p), rel=1e-12)
-    assert found["brier"]["prior"] == pytest.approx(sk.brier_score_loss(y, p[:, 1]), rel=1e-12)
-    assert found["accuracy"]["prior"] == pytest.approx((y == share.argmax()).mean(), rel=1e-12)
-    assert found["auc"]["prior"] == sk.roc_auc_score(y, p[:, 1])
-    assert found["average_precision"]["prior"] == pytest.approx(sk.average_precision_score(y, p[:, 1]), rel=1e-12)
+    figure = values(figures)
+    assert figure["log_loss"]["prior"] == pytest.approx(sk.log_loss(y, p), rel=1e-12)
+    assert figure["brier"]["prior"] == pytest.approx(sk.brier_score_loss(y, p[:, 1]), rel=1e-12)
+    assert figure["accuracy"]["prior"] == pytest.approx((y == share.argmax()).mean(), rel=1e-12)
+    assert figure["auc"]["prior"] == sk.roc_auc_score(y, p[:, 1])
+    assert figure["average_precision"]["prior"] == pytest.approx(sk.average_precision_score(y, p[:, 1]), rel=1e-12)
 
 
 def test_without_a_class_prior_it_is_the_shares_of_the_rows():
@@ -125,16 +125,16 @@ def test_calibration_has_bins_shares_and_their_intervals(judged, halves):
     model, figures = judged
     _, _, X, y = halves
     p = model.predict_proba(X)[:, 1]
-    (found,) = figures["calibration"]
-    assert found["class"] == "1"
+    (figure,) = figures["calibration"]
+    assert figure["class"] == "1"
     total = 0.0
-    for low, high, predicted, observed, observed_low, observed_high, rows in found["bins"]["rows"]:
+    for low, high, predicted, observed, observed_low, observed_high, rows in figure["bins"]["rows"]:
         mine = (p <= high) & ((p > low) | ((low == 0) & (p == 0)))
         interval = stats.binomtest(int(y[mine].sum()), int(mine.sum())).proportion_ci(0.95, method="wilson")
         expected = (p[mine].mean(), y[mine].mean(), interval.low, interval.high, mine.sum())
         assert (predicted, observed, observed_low, observed_high, rows) == pytest.approx(expected, rel=1e-5)
         total += mine.sum() * abs(p[mine].mean() - y[mine].mean())
-    assert found["ece"] == pytest.approx(total / len(y), rel=1e-9)
+    assert figure["ece"] == pytest.approx(total / len(y), rel=1e-9)
 
 
 def test_weights_widen_intervals_to_the_rows_that_they_are_worth():
@@ -163,9 +163,9 @@ def test_learned_rows_are_left_out_one_by_one():
 
 def test_what_was_learned_is_said_plainly():
     X, y = load_iris(return_X_y=True)
-    found = report_of(db.SoftmaxRegression(l2=1.0).fit(X, y), X, y, learned=True).figures["quality"]
-    assert found["how"] == "learned"
-    assert "which is optimistic" in found["sentence"]
+    figure = report_of(db.SoftmaxRegression(l2=1.0).fit(X, y), X, y, learned=True).figures["quality"]
+    assert figure["how"] == "learned"
+    assert "which is optimistic" in figure["sentence"]
     weighted = report_of(db.EvidenceClassifier(trees=2).fit(X, y), X, y, learned=True).figures["quality"]
     assert weighted["how"] == "leave-one-out"
     assert "slightly optimistic" in weighted["sentence"]
@@ -216,12 +216,12 @@ def test_numbers_are_judged_by_their_errors():
     y = rng.poisson(np.exp(0.3 + 0.5 * X[:, 0]))
     model = db.GeneralizedLinearModel("poisson").fit(X[:200], y[:200])
     figures = report_of(model, X[200:], y[200:]).figures["quality"]
-    mean, truth, found = model.predict(X[200:]), y[200:], values(figures)
-    assert found["rmse"]["value"] == pytest.approx(sk.root_mean_squared_error(truth, mean), rel=1e-12)
-    assert found["rmse"]["prior"] == pytest.approx(truth.std(), rel=1e-12)
-    assert found["mean_absolute_error"]["value"] == pytest.approx(sk.mean_absolute_error(truth, mean), rel=1e-12)
-    assert found["mean_error"]["value"] == pytest.approx((truth - mean).mean(), rel=1e-12)
-    assert found["deviance_explained"]["value"] == pytest.approx(sk.d2_tweedie_score(truth, mean, power=1), rel=1e-9)
+    mean, truth, figure = model.predict(X[200:]), y[200:], values(figures)
+    assert figure["rmse"]["value"] == pytest.approx(sk.root_mean_squared_error(truth, mean), rel=1e-12)
+    assert figure["rmse"]["prior"] == pytest.approx(truth.std(), rel=1e-12)
+    assert figure["mean_absolute_error"]["value"] == pytest.approx(sk.mean_absolute_error(truth, mean), rel=1e-12)
+    assert figure["mean_error"]["value"] == pytest.approx((truth - mean).mean(), rel=1e-12)
+    assert figure["deviance_explained"]["value"] == pytest.approx(sk.d2_tweedie_score(truth, mean, power=1), rel=1e-9)
     drawn = columns(figures["residuals"])
     np.testing.assert_allclose(np.sort(drawn["observed"]), np.sort(truth))
     np.testing.assert_allclose(np.sort(drawn["predicted"]), np.sort(mean), rtol=1e-5)

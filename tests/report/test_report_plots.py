@@ -23,25 +23,25 @@ def drawn(chart):
 
 
 def test_evidence_is_ranked_as_in_the_figures():
-    found = report("binary")
-    rows = drawn(found.plot_evidence())["datasets"]["ranking"]
-    assert [row["name"] for row in rows] == [part["name"] for part in found.figures["evidence"]["ranking"]][:20]
+    case_report = report("binary")
+    rows = drawn(case_report.plot_evidence())["datasets"]["ranking"]
+    assert [row["name"] for row in rows] == [part["name"] for part in case_report.figures["evidence"]["ranking"]][:20]
 
 
 @pytest.mark.parametrize("name", ["binary", "five", "glm", "twins", "logistic"])
 def test_every_column_has_a_chart(name):
-    found, kinds = report(name), set()
-    for column in found.figures["evidence"]["columns"]:
-        plot = found.plot_column(column["name"])
+    case_report, kinds = report(name), set()
+    for column in case_report.figures["evidence"]["columns"]:
+        plot = case_report.plot_column(column["name"])
         spec = plot.to_dict() if column["chart"] in kinds else drawn(plot)  # a picture of each kind
         kinds.add(column["chart"])
-        told = [row["decibans"] for row in spec["datasets"]["evidence"]]
-        assert told == [row[column["evidence"]["fields"].index("decibans")] for row in column["evidence"]["rows"]]
+        decibans = [row["decibans"] for row in spec["datasets"]["evidence"]]
+        assert decibans == [row[column["evidence"]["fields"].index("decibans")] for row in column["evidence"]["rows"]]
 
 
 def test_of_five_classes_each_can_be_asked_for():
-    found = report("five")
-    params = drawn(found.plot_column("age", pos_label="rarely"))["params"]
+    case_report = report("five")
+    params = drawn(case_report.plot_column("age", pos_label="rarely"))["params"]
     assert {"name": "chosen", "value": "rarely"} in params
 
 
@@ -51,37 +51,37 @@ def test_pairs_go_by_either_order():
     a, b = rng.integers(0, 3, (2, 600))
     y = np.where((a == b) ^ (rng.random(600) < 0.1), "x", "z")
     table = pd.DataFrame({"a": a.astype(str), "b": b.astype(str), "y": y})
-    found = db.EvidenceClassifier(trees=0).fit(table, "y").report(table, "y")
-    assert [sorted(pair["names"]) for pair in found.figures["evidence"]["pairs"]] == [["a", "b"]]
-    one, other = (drawn(found.plot_pair(*names))["datasets"] for names in (("a", "b"), ("b", "a")))
+    case_report = db.EvidenceClassifier(trees=0).fit(table, "y").report(table, "y")
+    assert [sorted(pair["names"]) for pair in case_report.figures["evidence"]["pairs"]] == [["a", "b"]]
+    one, other = (drawn(case_report.plot_pair(*names))["datasets"] for names in (("a", "b"), ("b", "a")))
     assert one == other
     cells = {(row["a"], row["b"]): row["decibans"] for row in one["cells"]}
     assert all((cells[p, q] < 0) == (p == q) for p, q in cells if "(" not in p + q)
 
 
 def test_terms_of_documents():
-    found = report("text")
-    rows = drawn(found.plot_terms())["datasets"]["terms"]
-    assert rows == drawn(found.plot_terms("text", pos_label="spam"))["datasets"]["terms"]
+    case_report = report("text")
+    rows = drawn(case_report.plot_terms())["datasets"]["terms"]
+    assert rows == drawn(case_report.plot_terms("text", pos_label="spam"))["datasets"]["terms"]
     assert rows[0]["decibans"] > 0 > rows[-1]["decibans"]
 
 
 def test_residuals_of_numbers():
-    found, case = report("glm"), CASES["glm"]()
-    rows = drawn(found.plot_residuals())["datasets"]["residuals"]
+    case_report, case = report("glm"), CASES["glm"]()
+    rows = drawn(case_report.plot_residuals())["datasets"]["residuals"]
     np.testing.assert_allclose([row["observed"] for row in rows], case.table[case.label])
     np.testing.assert_allclose([row["predicted"] for row in rows], case.model.predict(case.table), rtol=1e-5)
 
 
 def test_what_is_not_there_is_said():
-    found = report("binary")
+    case_report = report("binary")
     with pytest.raises(DecibanError, match="no chart of a feature 'agee': pass one of"):
-        found.plot_column("agee")
+        case_report.plot_column("agee")
     with pytest.raises(DecibanError, match="no class 'maybe'"):
-        found.plot_column("age", pos_label="maybe")
+        case_report.plot_column("age", pos_label="maybe")
     with pytest.raises(DecibanError, match="evidence is for the second of two classes, 'yes'"):
-        found.plot_column("age", pos_label="no")
+        case_report.plot_column("age", pos_label="no")
     with pytest.raises(DecibanError, match="pass one of none"):
-        found.plot_terms()
+        case_report.plot_terms()
     with pytest.raises(DecibanError, match="classes have no residuals"):
-        found.plot_residuals()
+        case_report.plot_residuals()

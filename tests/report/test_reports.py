@@ -46,16 +46,6 @@ def test_nothing_goes_wrong_and_nothing_leaves(opened):
     assert path.stat().st_size < 2_500_000
 
 
-def test_all_sections_are_drawn(opened, case):
-    page, _, _ = opened
-    figures = page.evaluate("window.deciban.figures")
-    for name in ("quality", "evidence", "prediction", "linear", "boundary"):
-        shown = page.locator(f"#{name}").is_visible()
-        assert shown == (name == "prediction" or figures[name] is not None), name
-    assert page.locator("#evidence svg").count() >= 2
-    assert page.locator("h1").inner_text() == figures["title"]
-
-
 def test_the_page_shows_what_the_json_holds(opened, case):
     """The figures inside are those of Python, and those of --json."""
     page, _, _ = opened
@@ -101,19 +91,6 @@ def slide(page, step):
 
 def number(text):
     return float(text.replace(",", ""))
-
-
-def test_the_slider_obeys_the_keyboard(opened, case):
-    page, _, _ = opened
-    if not hasattr(case.model, "classes_"):
-        pytest.skip("a number has no threshold")
-    slide(page, 500)
-    page.locator("#threshold").focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowRight")
-    assert page.locator("#threshold").input_value() == "0.502"
-    page.keyboard.press("Home")
-    assert number(page.locator("#confusion-fn").inner_text()) == 0
 
 
 def test_what_if_is_what_python_predicts(opened, case):
