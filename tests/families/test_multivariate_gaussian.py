@@ -274,7 +274,8 @@ TABLES = {  # values, labels, weights, classes
 
 @pytest.mark.filterwarnings("ignore:singular covariance. columns")
 def test_a_row_left_out_is_a_refit_in_closed_form(monkeypatch):
-    for table, kind, settings in paired(TABLES, KINDS, SETTINGS):
+    empty = [("a class without rows", ("per-class", s), (0, WISHART)) for s in (None, 0.3)]
+    for table, kind, settings in [*paired(TABLES, KINDS, SETTINGS), *empty]:
         with monkeypatch.context() as patch:
             if table != "far from its class":
                 patch.setattr(MultivariateGaussian, "estimate_without", refuse)

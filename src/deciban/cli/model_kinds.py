@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
+from importlib import import_module
 from math import inf
 from typing import Any, Literal
 
@@ -33,7 +34,8 @@ def cell_type(word: str) -> Literal["number", "text"] | None:
 
 
 def _family(word: str) -> Any:
-    return getattr(deciban.families, family_words()[word])
+    name = family_words()[word]
+    return getattr(import_module(FAMILIES[name].module), name)
 
 
 @dataclass(frozen=True)
