@@ -263,9 +263,8 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
 
     def describe(self, params: MultivariateGaussianParams, context: Context) -> list[Table]:
         header = ("class", *map(str, context.columns))
-        note = ""
-        if params.skipped.any():
-            note = f"rows skipped because of a missing value: {params.skipped.sum():g}"
+        skipped = params.skipped.sum()
+        note = f"rows skipped because of a missing value: {skipped:g}" if skipped else ""
         tables = [Table("means (MultivariateGaussian)", header, class_rows(context, list(params.mean.T)), note)]
         owners = ["all classes"] if len(params.covariance) == 1 else context.classes
         for owner, matrix in zip(owners, params.covariance, strict=True):
@@ -306,8 +305,7 @@ class _LeftOut:
             rows = np.flatnonzero(ordinary & (self.labels == c))
             if len(rows):
                 ordinary[rows] = self._replace_class(c, rows, shared or self._basis(c), log_p)
-        empty = np.flatnonzero(self.count == 0)
-        rows = np.flatnonzero(ordinary)
+        empty, rows = np.flatnonzero(self.count == 0), np.flatnonzero(ordinary)
         if len(empty) and len(rows) and not self.statistic.shared:
             ordinary[rows] = self._replace_empty(empty, rows, log_p)
         return ordinary
@@ -330,8 +328,7 @@ class _LeftOut:
 
     def _replace_empty(self, classes: IntArray, rows: IntArray, log_p: FloatArray) -> BoolArray:
         """Classes without rows have the mean of all rows and, unless there is a prior, their covariance."""
-        removed = self.removed
-        others = removed.others[rows]
+        removed, others = self.removed, self.removed.others[rows]
         farther = removed.count / others
         if self.family.prior is not None:
             constant = self.params.constant[classes]
