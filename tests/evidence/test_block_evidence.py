@@ -48,6 +48,6 @@ def test_evidence_is_centred_and_independent_of_the_batch(name):
         np.testing.assert_allclose(evidence.sum(axis=2)[inside], 0.0, atol=tolerance)
         assert inside.mean() > 0.5
         for i in (0, len(labels) - 1):
-            alone = source.evidence(rows.part(slice(i, i + 1)))[0]
+            alone = source.evidence(rows.take(slice(i, i + 1)))[0]
             np.testing.assert_allclose(alone, evidence[i], rtol=0 if exact else 1e-10, atol=0 if exact else 1e-12)
     assert source.n_parameters > 0
