@@ -215,7 +215,7 @@ def test_the_order_of_rows_decides_nothing(tmp_path):
     for order in (["ask", *cells], [*cells, "ask"]):
         path = tmp_path / "t.csv"
         path.write_text("x,y\n" + "".join(f"{cell},{'ab'[i % 2]}\n" for i, cell in enumerate(order)))
-        scan = db.scan(path, block_size=10)
+        scan = db.scan(path, block_size=60)
         model = db.NaiveBayes().fit(scan, "y")
         assert model.generative_.schema.notations == (Notation("formatted", ("ask",)),)
 
