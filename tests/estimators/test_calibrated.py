@@ -263,6 +263,14 @@ def test_a_foreign_model_learns_in_parts_what_classes_there_will_be():
     assert fitted.classes_.tolist() == [0, 1, 2]
 
 
+def test_a_first_partial_fit_is_a_fit_and_a_new_fit_forgets_the_old_one():
+    table = pd.DataFrame(X, columns=list("abcd"))
+    fitted = db.CalibratedClassifier().partial_fit(table, Y)
+    assert same_evidence(fitted, db.CalibratedClassifier().fit(X, Y))
+    assert fitted.feature_names_in_.tolist() == list("abcd")
+    assert not hasattr(fitted.fit(X, Y), "feature_names_in_")
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_many_sure_rows_and_one_that_is_not(method):
     """Probabilities of 0 and 1 for all rows seen; a row with nothing to go by gets finite ones."""

@@ -292,6 +292,8 @@ def test_rows_of_weight_zero_are_absent(fitted, rows):
     both = model().fit(pd.concat([X, more], ignore_index=True), np.concatenate([y, labels]), sample_weight=weights)
     same_predictions(both, fitted, X, 1e-9)
     assert both.classes_.tolist() == ["egg", "ham", "spam"]
+    with pytest.warns(db.DecibanWarning, match="sum to less than a tenth of them: multiply them"):
+        model(trees=0, pairs=0).fit(X[["code"]], y, sample_weight=np.full(N, 0.05))
 
 
 def test_columns_may_stand_in_another_order(learned, rows):

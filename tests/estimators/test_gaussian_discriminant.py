@@ -92,6 +92,8 @@ def test_diagonal_is_gaussian_naive_bayes(iris):
     naive = db.NaiveBayes(db.families.Gaussian(ddof=1)).fit(x, y)
     model = db.GaussianDiscriminant("diagonal", ddof="unbiased").fit(x, y)
     np.testing.assert_array_equal(model.predict_proba(x), naive.predict_proba(x))
+    variances = [x[y == c].var(axis=0, ddof=1) for c in range(3)]
+    np.testing.assert_allclose(model.covariance_, variances, rtol=1e-12)
 
 
 def test_settings_are_checked(iris):

@@ -629,6 +629,7 @@ DAMAGES = [
     ("gaussian", "state.__class__", 3, "has no '__class__'"),
     ("gaussian", "state._label_dtype", {"is": "dtype", "name": "i4,(1000000,)f8"}, "unknown type"),
     ("gaussian", "params.smoothing", "much", "smoothing is a"),
+    ("gaussian", "params.smoothing", {"is": "scalar", "dtype": "float64", "value": [1, 2]}, "a scalar that holds"),
     ("gaussian", "params.class_prior", {"is": "NaiveBayes", "params": {}, "state": {}}, "class_prior is a"),
     ("gaussian", "params.class_prior", {"is": "range", "ends": [0, 10**18, 1]}, "class_prior is a"),
     ("gaussian", "params.verbose", True, "has no 'verbose'"),

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import scipy.sparse as sp
 from scipy.special import logsumexp
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -506,6 +507,8 @@ def test_text_that_is_not_there_is_refused():
     ]:
         with pytest.raises(ValueError, match=problem):
             weighted_evidence(text=text).fit(table, [0, 1] * 4)
+    with pytest.raises(DecibanError, match="text names columns of documents, and these rows are counts"):
+        weighted_evidence(text=[0]).fit(sp.csr_array(np.eye(8)), [0, 1] * 4)
 
 
 # Little, and odd
