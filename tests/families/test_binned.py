@@ -8,6 +8,7 @@ import pytest
 
 from deciban.families import Binned, Context
 from deciban.families.priors import Dirichlet, Laplace, Virtual
+from tests.cases import cases
 from tests.families.refits import assert_left_out_is_refitted, paired
 from tests.families.refits import fit as fit_family
 from tests.laws import family_subject, matrices, nans, wild
@@ -36,9 +37,18 @@ def fit(family, x, labels=None, weights=None, **settings):
 # ---- where the cuts are -----------------------------------------------------------------------------------------
 
 
-def test_equal_width_cuts_lie_at_equal_steps():
-    params = fit(Binned("equal-width", count=4), np.arange(101.0))
-    assert params.cuts[0].tolist() == [24.5, 49.5, 74.5]
+@cases(
+    "bins, count, x, cuts",
+    [
+        ("equal-width", 4, np.arange(101.0), [24.5, 49.5, 74.5]),
+        ("equal-frequency", 4, [1, 1, 1, 1, 1, 1, 2, 3], [1.5]),  # fewer bins where values tie
+        ("equal-frequency", 2, [1.0, 2.0, 7.0, 9.0], [4.5]),  # half way between values
+        *((bins, 2, [-1.7e308] * 9 + [1.7e308] * 9, [0.0]) for bins in BINS),
+    ],
+)
+def test_cuts_are_where_they_should_be(bins, count, x, cuts):
+    labels = np.arange(len(x)) * 2 // len(x)
+    assert fit(Binned(bins, count=count), x, labels).cuts[0].tolist() == cuts
 
 
 def test_equal_frequency_bins_hold_the_same_number_of_rows():
@@ -47,29 +57,12 @@ def test_equal_frequency_bins_hold_the_same_number_of_rows():
     assert np.diff([0, *np.searchsorted(np.sort(x), params.cuts[0]), 1000]).tolist() == [125] * 8
 
 
-def test_bins_are_fewer_where_values_tie():
-    params = fit(Binned("equal-frequency", count=4), [1, 1, 1, 1, 1, 1, 2, 3])
-    assert params.cuts[0].tolist() == [1.5]
-
-
-def test_cuts_lie_half_way_between_values():
-    params = fit(Binned("equal-frequency", count=2), [1.0, 2.0, 7.0, 9.0])
-    assert params.cuts[0].tolist() == [4.5]
-
-
 def test_neighbouring_doubles_can_be_told_apart():
     low, high = 1e15, np.nextafter(1e15, 2e15)
     family = Binned("equal-frequency", count=2)
     params = fit(family, [low, low, high, high], [0, 0, 1, 1])
     found = family.log_density(params, np.array([[low], [high]]), 2)
     np.testing.assert_allclose(np.exp(found), [[3 / 4, 1 / 4], [1 / 4, 3 / 4]], rtol=1e-14)
-
-
-@each_kind
-def test_the_largest_doubles_can_be_cut(bins):
-    family = Binned(bins, count=2)
-    params = fit(family, [-1.7e308] * 9 + [1.7e308] * 9, [0] * 9 + [1] * 9)
-    assert params.cuts[0].tolist() == [0.0]
 
 
 def entropy(labels):

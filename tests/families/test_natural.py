@@ -191,12 +191,21 @@ FAR = RNG.normal([1e6, -1e6, 1e8, 0.3, 5.0], [1.0, 0.01, 1e-3, 1e-4, 2.0], size=
 FAR += (LABELS[:, np.newaxis] - 1) * [1.0, 0.02, 0.0, 1e-4, 1.0]
 
 
+def assert_digits(family, x, rows=None, rtol=1e-10, atol=1e-10):
+    """As `assert_twins`, but of small densities as well."""
+    params, setting = fit(family, x)
+    rows = x if rows is None else rows
+    density, found = family.log_density(params, rows, 3), scores(family, params, setting, rows)
+    np.testing.assert_allclose(found - found[:, :1], density - density[:, :1], rtol=rtol, atol=atol)
+
+
 def test_far_columns_keep_their_digits():
-    params, setting = fit(Gaussian(), FAR)
-    assert_twins(Gaussian(), params, setting, FAR)
-    density = Gaussian().log_density(params, FAR, 3)
-    found = scores(Gaussian(), params, setting, FAR)
-    np.testing.assert_allclose(found - found[:, :1], density - density[:, :1], rtol=1e-10, atol=1e-10)
+    """Also those of a class that is narrow in a wide column: its rows are all 700 and the column's sd is 1000."""
+    assert_digits(Gaussian(), FAR)
+    x = np.where(LABELS == 0, 700.0, RNG.normal(0, 1000, 300))[:, np.newaxis]
+    assert_digits(Gaussian(), x, np.array([[700.0], [700.01], [699.9]]))
+    mix = np.array([[1, 0, 0, 0], [0, 1, 0, 0.5], [0, 0, 1, 0], [0.25, 0, 0, 1]])
+    assert_digits(MultivariateGaussian("per-class"), FAR[:, [0, 1, 3, 4]] @ mix)
 
 
 def test_an_origin_is_a_short_number_and_in_the_name():
@@ -208,26 +217,9 @@ def test_an_origin_is_a_short_number_and_in_the_name():
     assert names[12:] == ("e is there", "e", "e²")
 
 
-def test_a_narrow_class_in_a_wide_column_keeps_its_digits():
-    """All rows of class 0 are 700; the column's sd is 1000, so its variance is floored, at 0.03²."""
-    x = np.where(LABELS == 0, 700.0, RNG.normal(0, 1000, 300))[:, np.newaxis]
-    params, setting = fit(Gaussian(), x)
-    near = np.array([[700.0], [700.01], [699.9]])
-    density, found = Gaussian().log_density(params, near, 3), scores(Gaussian(), params, setting, near)
-    np.testing.assert_allclose(found - found[:, :1], density - density[:, :1], rtol=1e-10, atol=1e-10)
-
-
 def test_classes_far_apart_do_not_move_the_origin():
     """Half way between them is no better than 0: the names stay short."""
     assert origins(np.array([[0.0], [1000.0]]), np.array([[1.0]]), np.array([500.0])).tolist() == [0.0]
-
-
-def test_far_joint_columns_keep_their_digits():
-    x = FAR[:, [0, 1, 3, 4]] @ np.array([[1, 0, 0, 0], [0, 1, 0, 0.5], [0, 0, 1, 0], [0.25, 0, 0, 1]])
-    family = MultivariateGaussian("per-class")
-    params, setting = fit(family, x)
-    density, found = family.log_density(params, x, 3), scores(family, params, setting, x)
-    np.testing.assert_allclose(found - found[:, :1], density - density[:, :1], rtol=1e-10, atol=1e-10)
 
 
 def test_the_shared_form_is_of_plain_x_however_far():
@@ -236,8 +228,7 @@ def test_the_shared_form_is_of_plain_x_however_far():
     params, setting = fit(family, FAR[:, [0, 4]])
     assert family.natural(params, setting).names == ("a", "b")
     np.testing.assert_array_equal(family.sufficient(params, FAR[:, [0, 4]]), FAR[:, [0, 4]])
-    density, found = family.log_density(params, FAR[:, [0, 4]], 3), scores(family, params, setting, FAR[:, [0, 4]])
-    np.testing.assert_allclose(found - found[:, :1], density - density[:, :1], rtol=0, atol=1e6 * 1e-14)
+    assert_digits(family, FAR[:, [0, 4]], rtol=0, atol=1e6 * 1e-14)
 
 
 # ---- formulas ---------------------------------------------------------------------------------------------------

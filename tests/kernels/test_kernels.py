@@ -692,6 +692,9 @@ SPARSE = list(zip(with_index(np.eye(6, 3), np.int32), ("s", "s", "n"), strict=Tr
 LINEAR = [(MATRIX, "nd"), (TABLE, "md"), (PER_CLASS, "m"), (PER_COLUMN, "d")]
 BYTES, BYTE_SIZES, ORDERED = GRID.astype(np.uint8), np.array([3, 2, 4], np.int32), np.array([True, False, True])
 NODES = [np.array(a, np.int32) for a in ([1, -1, -1, -1], [0, 0, 0, 0], [1, 0, 1, 0])]  # a tree with a cut, and a leaf
+TREES = [(np.array([0, 3, 4]), "tv"), *((a, "v") for a in NODES)]
+POOLED = [(BYTES, "nd"), (np.zeros((6, 3), bool), "nd"), *TREES, (ORDERED, "d"), (np.ones((4, 2)), "vk")]
+PAIRS = np.array([[0, 2]], np.int32)
 CELLS = [(GRID, "nm"), (OFFSETS, "mv"), (np.ones((9, 2)), "vk"), (PER_CLASS, "k"), 1.0, (CODES, "n"), (PER_ROW, "n")]
 TEXT, ENDS = np.frombuffer(b"abcbcdefghij", np.uint8), np.array([1, 3, 12])
 
@@ -753,31 +756,14 @@ SHAPES = {
         1,
     ],
     "in_bag": [(BYTES, "nd"), 3, 0.6, 1],
-    "find_leaves": [(BYTES, "nd"), (np.array([0, 3, 4]), "tv"), *[(a, "v") for a in NODES], (ORDERED, "d")],
-    "tree_contributions": [
-        *[(BYTES, "nd"), (np.array([0, 3, 4]), "tv"), *[(a, "v") for a in NODES], (ORDERED, "d")],
-        (np.ones((4, 2)), "vk"),
-    ],
-    "pooled_leaf_counts": [
-        *[(BYTES, "nd"), (np.zeros((6, 3), bool), "nd"), (np.array([0, 3, 4]), "tv"), *[(a, "v") for a in NODES]],
-        *[(ORDERED, "d"), (np.ones((4, 2)), "vk"), (np.zeros((6, 2), bool), "ns")],
-    ],
-    "pooled_contributions": [
-        *[(BYTES, "nd"), (np.zeros((6, 3), bool), "nd"), (np.array([0, 3, 4]), "tv"), *[(a, "v") for a in NODES]],
-        *[(ORDERED, "d"), (np.ones((4, 2)), "vk"), (np.full(2, 0.5), "k"), 0.5],
-    ],
+    "find_leaves": [(BYTES, "nd"), *TREES, (ORDERED, "d")],
+    "tree_contributions": [(BYTES, "nd"), *TREES, (ORDERED, "d"), (np.ones((4, 2)), "vk")],
+    "pooled_leaf_counts": [*POOLED, (np.zeros((6, 2), bool), "ns")],
+    "pooled_contributions": [*POOLED, (np.full(2, 0.5), "k"), 0.5],
     "mix_keys": [(MATRIX, "nd"), (np.arange(3, dtype=np.uint64), "d"), (np.zeros(6, np.uint64), "n")],
     "cell_evidence": [*CELLS, (np.zeros((6, 3, 2)), "nmk")],
     "mean_cell_evidence": [*CELLS, (np.zeros((6, 3), bool), "nm"), (OUT, "nk")],
-    "pair_gains": [
-        (BYTES, "nd"),
-        (BYTE_SIZES, "d"),
-        (CODES, "n"),
-        (PER_ROW, "n"),
-        2,
-        1.0,
-        (np.array([[0, 2]], np.int32), "qp"),
-    ],
+    "pair_gains": [(BYTES, "nd"), (BYTE_SIZES, "d"), (CODES, "n"), (PER_ROW, "n"), 2, 1.0, (PAIRS, "qp")],
 }
 
 
