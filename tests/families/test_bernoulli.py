@@ -41,10 +41,10 @@ SUBJECTS = [
 RNG = np.random.default_rng(0)
 X = (RNG.random((30, 3)) < [0.2, 0.5, 0.9]).astype(np.float64)
 LABELS = (np.arange(30) % 2).astype(np.int32)
-HOLED = np.where(RNG.random(X.shape) < 0.2, np.nan, X)
+WITH_MISSING = np.where(RNG.random(X.shape) < 0.2, np.nan, X)
 
 
-def true_and_present(c, j, x=HOLED):
+def true_and_present(c, j, x=WITH_MISSING):
     cells = x[c == LABELS, j]
     return int(np.nansum(cells)), int((~np.isnan(cells)).sum())
 
@@ -52,7 +52,7 @@ def true_and_present(c, j, x=HOLED):
 @pytest.mark.parametrize("alpha", [0, 1, 2.5])
 def test_the_estimate_is_smoothed_frequency(alpha):
     """(k + α) / (n + 2α)."""
-    for params in (fit(Bernoulli(), HOLED, smoothing=alpha), fit(Bernoulli(Laplace(alpha)), HOLED)):
+    for params in (fit(Bernoulli(), WITH_MISSING, smoothing=alpha), fit(Bernoulli(Laplace(alpha)), WITH_MISSING)):
         for c in range(2):
             for j in range(3):
                 k, n = true_and_present(c, j)
@@ -63,7 +63,7 @@ def test_the_estimate_is_smoothed_frequency(alpha):
 def test_beta_prior_gives_the_mode_of_the_posterior():
     """(k + h − 1) / (n + h + t − 2), where Beta(k + h, n − k + t) has its mode."""
     heads, tails = 3.0, 5.0
-    params = fit(Bernoulli(Beta(heads, tails)), HOLED)
+    params = fit(Bernoulli(Beta(heads, tails)), WITH_MISSING)
     for c in range(2):
         k, n = true_and_present(c, 1)
         found = np.exp(params.log_p[c, 1, 1])
@@ -73,12 +73,12 @@ def test_beta_prior_gives_the_mode_of_the_posterior():
 
 
 def test_beta_2_2_is_laplace():
-    assert np.array_equal(fit(Bernoulli(Beta(2, 2)), HOLED).log_p, fit(Bernoulli(), HOLED).log_p)
+    assert np.array_equal(fit(Bernoulli(Beta(2, 2)), WITH_MISSING).log_p, fit(Bernoulli(), WITH_MISSING).log_p)
 
 
 def test_virtual_examples():
     """Q(v, c) = frequency of v in all classes / K; (k_v + m Q(v, c)) / (n + m Q(c))."""
-    params = fit(Bernoulli(Virtual(4.0)), HOLED)
+    params = fit(Bernoulli(Virtual(4.0)), WITH_MISSING)
     (k0, n0), (k1, n1) = true_and_present(0, 2), true_and_present(1, 2)
     share = (k0 + k1) / (n0 + n1)
     assert np.exp(params.log_p[0, 2, 1]) == pytest.approx((k0 + 4 * share / 2) / (n0 + 4 / 2), rel=1e-14)
@@ -86,13 +86,13 @@ def test_virtual_examples():
 
 @pytest.mark.parametrize("rows", [X, sp.csr_array(X)], ids=["dense", "sparse"])
 def test_log_density_is_that_of_scipy(rows):
-    params = fit(Bernoulli(), HOLED)
+    params = fit(Bernoulli(), WITH_MISSING)
     expected = stats.bernoulli.logpmf(X[:, np.newaxis], np.exp(params.log_p[:, :, 1])).sum(axis=2)
     np.testing.assert_allclose(Bernoulli().log_density(params, rows, 2), expected, rtol=1e-12)
 
 
 def test_a_missing_cell_adds_nothing():
-    params = fit(Bernoulli(), HOLED)
+    params = fit(Bernoulli(), WITH_MISSING)
     found = Bernoulli().log_density(params, np.array([[np.nan, 0.0, np.nan], [np.nan] * 3]), 2)
     np.testing.assert_allclose(found[0], params.log_p[:, 1, 0], rtol=1e-15)
     assert found[1].tolist() == [0, 0]
@@ -142,12 +142,12 @@ def many_words():
 
 
 WORDS = many_words()
-WORDS_AND_HOLES = np.where(RNG.random(WORDS.shape) < 0.2, np.nan, WORDS)
-WORDS_AND_HOLES[:, 0] = np.nan
-WORDS_AND_HOLES[CLASSES == 1, 5] = np.nan  # a class without a cell
+WORDS_AND_MISSING = np.where(RNG.random(WORDS.shape) < 0.2, np.nan, WORDS)
+WORDS_AND_MISSING[:, 0] = np.nan
+WORDS_AND_MISSING[CLASSES == 1, 5] = np.nan  # a class without a cell
 LAYOUTS = {
-    "dense": WORDS_AND_HOLES,
-    "float32, by column": np.asfortranarray(WORDS_AND_HOLES, dtype=np.float32),
+    "dense": WORDS_AND_MISSING,
+    "float32, by column": np.asfortranarray(WORDS_AND_MISSING, dtype=np.float32),
     "sparse": sp.csr_array(WORDS),
 }
 PRIORS = [None, Laplace(0.0), Beta(3.0, 1.0), Virtual(2.0), Virtual(2.0, Q[:, :2] / Q[:, :2].sum()), Own()]

@@ -57,7 +57,7 @@ def test_equal_frequency_bins_hold_the_same_number_of_rows():
     assert np.diff([0, *np.searchsorted(np.sort(x), params.cuts[0]), 1000]).tolist() == [125] * 8
 
 
-def test_neighbouring_doubles_can_be_told_apart():
+def test_neighbouring_doubles_are_in_different_bins():
     low, high = 1e15, np.nextafter(1e15, 2e15)
     family = Binned("equal-frequency", count=2)
     params = fit(family, [low, low, high, high], [0, 0, 1, 1])
@@ -201,6 +201,6 @@ class ByTheCounts:
         return 0.1 * counts.max() + np.zeros(counts.shape)
 
 
-def test_a_prior_of_ones_own_is_asked_anew_for_every_row():
+def test_a_prior_of_ones_own_is_asked_again_for_every_row():
     rng = np.random.default_rng(7)
     assert_left_out_is_refitted(Binned("equal-width", 3, ByTheCounts()), rng.normal(size=(20, 2)), np.arange(20) % 2)

@@ -67,7 +67,7 @@ def assert_rows_are_independent(family, params, drawn, log_p):
 
 
 def with_company(all_rows):
-    """The rows that weigh something, and which of them are not the only one of their class."""
+    """The rows of positive weight, and which of them are not the only one of their class."""
     weights = np.ones(len(all_rows)) if all_rows.weights is None else all_rows.weights
     kept = all_rows.take(np.flatnonzero(weights))
     return kept, np.bincount(kept.labels, minlength=kept.classes)[kept.labels] > 1

@@ -78,8 +78,10 @@ def test_a_missing_cell_adds_nothing(rows):
     params = fit(Multinomial(), X)
     found = Multinomial().log_density(params, rows([[np.nan, 2.0, 0.0, np.nan, 1.0]]), 2)
     np.testing.assert_allclose(found[0], 2 * params.log_p[:, 1] + params.log_p[:, 4], rtol=1e-14)
-    holed = np.where(RNG.random(X.shape) < 0.2, np.nan, X)
-    assert np.array_equal(fit(Multinomial(), rows(holed)).log_p, fit(Multinomial(), np.nan_to_num(holed)).log_p)
+    with_missing = np.where(RNG.random(X.shape) < 0.2, np.nan, X)
+    assert np.array_equal(
+        fit(Multinomial(), rows(with_missing)).log_p, fit(Multinomial(), np.nan_to_num(with_missing)).log_p
+    )
 
 
 @pytest.mark.parametrize("rows", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
@@ -112,11 +114,11 @@ WORDS = RNG.poisson(np.linspace(0.02, 4.0, 12), size=(24, 12)).astype(np.float64
 WORDS[7] = 0  # a row without words
 WORDS[:, 5] = np.eye(24)[3]  # a word that only one row has
 FRACTIONS = np.where(WORDS > 0, RNG.random(WORDS.shape), 0.0)
-HOLED = np.where(RNG.random(WORDS.shape) < 0.2, np.nan, WORDS)
+WITH_MISSING = np.where(RNG.random(WORDS.shape) < 0.2, np.nan, WORDS)
 LAYOUTS = {
     "counts": WORDS,
-    "holes": HOLED,
-    "float32, by column": np.asfortranarray(HOLED, dtype=np.float32),
+    "missing values": WITH_MISSING,
+    "float32, by column": np.asfortranarray(WITH_MISSING, dtype=np.float32),
     "fractions": FRACTIONS,
     "sparse": sp.csr_array(WORDS),
     "sparse fractions": sp.csr_array(FRACTIONS),

@@ -155,11 +155,14 @@ def test_inverse_wishart_prior(kind):
 
 
 @BOTH
-def test_rows_with_a_hole_are_left_out_and_counted(kind):
-    holed = X.copy()
-    holed[[4, 10], [1, 2]] = np.nan
-    whole = ~np.isnan(holed).any(axis=1)
-    params, expected = fit(MultivariateGaussian(kind), holed), fit(MultivariateGaussian(kind), X[whole], LABELS[whole])
+def test_rows_with_a_missing_value_are_left_out_and_counted(kind):
+    with_missing = X.copy()
+    with_missing[[4, 10], [1, 2]] = np.nan
+    whole = ~np.isnan(with_missing).any(axis=1)
+    params, expected = (
+        fit(MultivariateGaussian(kind), with_missing),
+        fit(MultivariateGaussian(kind), X[whole], LABELS[whole]),
+    )
     np.testing.assert_allclose(params.covariance, expected.covariance, rtol=1e-12)
     assert params.skipped.tolist() == [0, 2, 0]
     tables = MultivariateGaussian(kind).describe(params, Context(tuple("xyz"), tuple("abc")))
@@ -187,7 +190,7 @@ def test_one_column_is_a_gaussian(kind):
 
 
 @BOTH
-def test_a_row_with_a_hole_is_scored_by_the_marginal_of_what_it_has(kind):
+def test_a_row_with_a_missing_value_is_scored_by_the_marginal_of_what_it_has(kind):
     family = MultivariateGaussian(kind)
     params = fit(family)
     covariances = np.broadcast_to(params.covariance, (3, 3, 3))
@@ -249,7 +252,7 @@ FEW, OF_FEW = X[:30], LABELS[:30]
 SOME = [0, 3, 4, 8, 17, 19, 25]
 
 
-def holed():
+def with_missing():
     x = FEW.copy()
     x[[3, 17, 20], [0, 2, 1]] = np.nan
     return x
@@ -264,7 +267,7 @@ TABLES = {  # values, labels, weights, classes
     "classes far apart": (FEW + 1e2 * OF_FEW[:, np.newaxis], OF_FEW, None, 3),
     "columns of different size": (FEW * [1e-6, 1.0, 1e6], OF_FEW, None, 3),
     "a constant column": (np.column_stack([FEW[:, 0], np.full(30, 0.1), FEW[:, 1:]]), OF_FEW, None, 3),
-    "holes": (holed(), OF_FEW, WEIGHTS, 3),
+    "missing values": (with_missing(), OF_FEW, WEIGHTS, 3),
     "a class without rows": (FEW, OF_FEW, WEIGHTS, 4),
     "single precision": (FEW.astype(np.float32), OF_FEW, None, 3),
     "columns first": (np.asfortranarray(FEW), OF_FEW, None, 3),
@@ -393,8 +396,10 @@ def test_a_constant_column_gives_no_evidence_whatever_is_mixed_in(kind, settings
     family = MultivariateGaussian(kind, **settings)
     params = quietly(family, np.column_stack([X[:, 0], np.full(60, 0.1), X[:, 1]]), RNG.integers(0, 3, 60))
     rows = np.column_stack([X[:, 0], np.full(60, 3.0), X[:, 1]])
-    holed = np.column_stack([X[:, 0], np.full(60, np.nan), X[:, 1]])
-    np.testing.assert_allclose(family.log_density(params, rows, 3), family.log_density(params, holed, 3), rtol=1e-12)
+    with_missing = np.column_stack([X[:, 0], np.full(60, np.nan), X[:, 1]])
+    np.testing.assert_allclose(
+        family.log_density(params, rows, 3), family.log_density(params, with_missing, 3), rtol=1e-12
+    )
 
 
 def test_a_sound_covariance_has_an_ok_status():

@@ -431,7 +431,7 @@ def test_a_covariance_for_each_class_gives_the_textbook_parabola():
 
 
 @pytest.mark.parametrize("kind", ["shared", "per-class"])
-def test_a_hole_in_a_joint_block_has_no_twin(kind):
+def test_a_missing_value_in_a_joint_block_has_no_twin(kind):
     params, _ = fit(MultivariateGaussian(kind), JOINT, JOINT_OF)
     with pytest.raises(BadCell) as caught:
         MultivariateGaussian(kind).sufficient(params, np.array([[1.0, 2.0], [3.0, np.nan]]))

@@ -287,7 +287,7 @@ def test_terms_that_one_document_has_are_gone_without_it(events, weights):
 @pytest.mark.parametrize(
     ("events", "prior"), [("multinomial", None), ("bernoulli", None), *((events, Virtual(2.0)) for events in EVENTS)]
 )
-def test_without_smoothing_and_with_a_prior_every_row_is_estimated_anew(events, prior):
+def test_without_smoothing_and_with_a_prior_every_row_is_estimated_again(events, prior):
     mails = Texts.of(["a b", "a b a", "a b b", "a a b", "b a", "a b"])
     smoothing = 0.0 if prior is None else 1.0
     assert_left_out_is_refitted(Text(events, prior=prior), mails, [0, 0, 0, 1, 1, 1], smoothing=smoothing)

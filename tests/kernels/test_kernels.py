@@ -56,7 +56,7 @@ def random(seed=0):
 
 
 def wild_matrix(n, d, seed=0, decades=100):
-    """Numbers of every size, zeros and holes."""
+    """Numbers of every size, zeros and missing values."""
     rng = random(seed)
     x = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-decades, decades, size=(n, d))
     x[rng.random((n, d)) < 0.1] = 0.0
@@ -64,7 +64,7 @@ def wild_matrix(n, d, seed=0, decades=100):
     return x
 
 
-def holed(x, seed=99):
+def with_missing(x, seed=99):
     x = x.copy()
     x[random(seed).random(x.shape) < 0.15] = np.nan
     return x
@@ -247,8 +247,8 @@ def density_parameters(classes, d, seed=10):
 @cases("d", WIDTHS)
 @cases("classes", [1, 3])
 def test_add_quadratic(d, classes):
-    x, parameters = holed(random().normal(size=(21, d))), density_parameters(classes, d)
-    x[4] = 0.5  # one row without a hole, however many columns
+    x, parameters = with_missing(random().normal(size=(21, d))), density_parameters(classes, d)
+    x[4] = 0.5  # one row without a missing value, however many columns
     out = np.full((21, classes), 7.0)
     _kernels.add_quadratic(x, *parameters, out)
     np.testing.assert_allclose(out, 7.0 + quadratic(x, *parameters), rtol=1e-12, atol=1e-12)
@@ -257,7 +257,7 @@ def test_add_quadratic(d, classes):
 @layouts
 @cases("dtype", [np.float64, np.float32])
 def test_densities_in_any_layout(layout, dtype):
-    x = layout(holed(np.abs(random().normal(size=(40, 6)))).astype(dtype))
+    x = layout(with_missing(np.abs(random().normal(size=(40, 6)))).astype(dtype))
     mean, factor, constant = density_parameters(3, 6)
     out = np.zeros((40, 3))
     _kernels.add_quadratic(x, mean, factor, constant, out)
@@ -269,7 +269,10 @@ def test_densities_in_any_layout(layout, dtype):
 
 @cases("d", WIDTHS)
 def test_add_linear(d):
-    x, (_, factor, constant) = holed(random().integers(0, 3, size=(30, d)).astype(np.float64)), density_parameters(2, d)
+    x, (_, factor, constant) = (
+        with_missing(random().integers(0, 3, size=(30, d)).astype(np.float64)),
+        density_parameters(2, d),
+    )
     out = np.full((30, 2), -3.0)
     _kernels.add_linear(x, factor, constant, out)
     np.testing.assert_allclose(out, -3.0 + linear(x, factor, constant), rtol=1e-12, atol=1e-12)
@@ -278,7 +281,10 @@ def test_add_linear(d):
 @cases("d", [1, 4, 7, 300])
 def test_an_impossible_word_used_never_is_not_impossible(d):
     """0 · log 0 is 0; 1 · log 0 is −∞."""
-    x, (_, factor, constant) = holed(random().integers(0, 2, size=(30, d)).astype(np.float64)), density_parameters(3, d)
+    x, (_, factor, constant) = (
+        with_missing(random().integers(0, 2, size=(30, d)).astype(np.float64)),
+        density_parameters(3, d),
+    )
     factor[1, random(11).random(d) < 0.1] = -np.inf
     factor[2, 0] = -np.inf
     out = np.zeros((30, 3))
@@ -460,7 +466,7 @@ def test_add_sparse(index, classes):
     np.testing.assert_allclose(out, 4.0 + dense @ table, rtol=1e-12, atol=1e-12)
 
 
-def test_add_sparse_skips_stored_zeros_and_holes():
+def test_add_sparse_skips_stored_zeros_and_missing_values():
     rows = np.array([0.0, 2.0, np.nan]), np.array([0, 1, 2], np.int32), np.array([0, 3], np.int32)
     table = padded(np.array([[-np.inf], [3.0], [5.0]]), 1)
     out = np.zeros((1, 1))
@@ -532,7 +538,7 @@ def test_scatter(d, shared):
 @layouts
 @cases("dtype", [np.float64, np.float32])
 def test_scatter_in_any_layout(layout, dtype):
-    x, labels = layout(holed(random().normal(size=(700, 5))).astype(dtype)), random(24).integers(0, 2, 700)
+    x, labels = layout(with_missing(random().normal(size=(700, 5))).astype(dtype)), random(24).integers(0, 2, 700)
     assert_scatter(x, labels.astype(np.int32), None, np.ones((2, 5)), False)
 
 
@@ -596,7 +602,7 @@ def by_threads(threads, call):
 
 @cases("score", SCORES)
 def test_a_row_gets_the_same_bits_from_any_threads_whatever_stands_around_it(threads, score):
-    x = holed(random(31).normal(size=(300, D)))
+    x = with_missing(random(31).normal(size=(300, D)))
     whole = score(x)
     order = random(32).permutation(300)
     assert np.array_equal(np.concatenate([score(x[i : i + 1]) for i in range(300)]), whole)
@@ -898,7 +904,7 @@ def test_a_histogram_may_have_room_for_more_than_there_is(cap):
 
 
 @layouts
-def test_find_holes_is_any_nan(layout):
+def test_rows_with_nan_is_any_nan(layout):
     rng = np.random.default_rng(1)
     x = rng.normal(size=(50, 7))
     x[rng.random(x.shape) < 0.05] = np.nan

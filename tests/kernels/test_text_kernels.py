@@ -474,7 +474,7 @@ def test_the_union_of_terms(a, b):
 
 
 @given(st.lists(st.binary(max_size=3), max_size=6))
-def test_terms_in_order_are_told(terms):
+def test_terms_in_order_are_recognised(terms):
     text, ends = np.frombuffer(b"".join(terms), np.uint8), np.cumsum([len(t) for t in terms], dtype=np.int64)
     assert _kernels.ascending_terms(text, ends) == (terms == sorted(set(terms)))
 

@@ -126,18 +126,18 @@ def test_missing_values_among_any_numbers(rows):
     x = np.array(rows)
     found = learned(x)
     matrix = found.matrix(frame_of(x))
-    holes = np.isnan(x)
+    missing = np.isnan(x)
     assert np.isfinite(matrix).all()
-    assert np.array_equal(matrix[:, :2][~holes], x[~holes])
+    assert np.array_equal(matrix[:, :2][~missing], x[~missing])
     for j in range(2):
-        there = x[~holes[:, j], j]
+        there = x[~missing[:, j], j]
         mean = float(np.mean(there / 1e10) * 1e10) if len(there) else 0.0
         size = np.abs(there).max(initial=0.0)
         assert found.origin[j] == pytest.approx(mean, rel=1e-12, abs=1e-14 * size)
-        assert (matrix[holes[:, j], j] == found.origin[j]).all()
-    marked = [j for j in range(2) if 0 < holes[:, j].sum() < len(x)]
+        assert (matrix[missing[:, j], j] == found.origin[j]).all()
+    marked = [j for j in range(2) if 0 < missing[:, j].sum() < len(x)]
     assert found.owners == (0, 1, *marked)
-    assert np.array_equal(matrix[:, 2:], holes[:, marked])
+    assert np.array_equal(matrix[:, 2:], missing[:, marked])
 
 
 def test_numbers_too_large_to_add_up_have_a_mean():

@@ -348,9 +348,9 @@ def test_a_general_optimiser_agrees_on_a_table_with_missing_values():
     """The features by hand: imputed means, missing indicators, and an indicator for each level except the first."""
     table = mixed(classes=2)
     age, city = table["age"].to_numpy(), table["city"].fillna("ß").to_numpy()  # missing text comes last
-    hole = np.isnan(age)
+    missing = np.isnan(age)
     z = np.column_stack(
-        [np.where(hole, age[~hole].mean(), age), hole, *((city == value) for value in sorted(set(city))[1:])]
+        [np.where(missing, age[~missing].mean(), age), missing, *((city == value) for value in sorted(set(city))[1:])]
     ).astype(float)
     y = (table["class"] == "v").to_numpy().astype(int)
 

@@ -37,7 +37,7 @@ def fitted(objective: Objective) -> Inference:
 
 
 # Two groups ----------------------------------------------------------------------------------------------------------
-# Of y in two groups, told apart by x = 0 and 1, everything is known: the mean of each group is that of its rows.
+# Of y in two groups, with indicator x = 0 and 1, everything is known: the mean of each group is that of its rows.
 
 
 def counted(y, size):
@@ -167,12 +167,12 @@ def at_the_maximum(groups: Groups, origin: float, scale: float):
     return np.column_stack([slope * scale, first + slope * origin])
 
 
-def told_apart(groups: Groups):
+def group_indicator(groups: Groups):
     return np.repeat([0.0, 1.0], [len(part) for part in groups.y])[:, np.newaxis]
 
 
 def test_two_groups_agree_with_the_closed_form_in_any_coordinates(groups):
-    x, y = told_apart(groups), np.concatenate(groups.y).astype(float)
+    x, y = group_indicator(groups), np.concatenate(groups.y).astype(float)
     for origin, scale in ((0.0, 1.0), (0.5, 0.25), (-3.0, 100.0)):
         objective = over(x, groups.response, y, origin=origin, scale=scale)
         agrees(Inference.of(objective, at_the_maximum(groups, origin, scale)), groups)
@@ -181,7 +181,7 @@ def test_two_groups_agree_with_the_closed_form_in_any_coordinates(groups):
 
 
 def test_a_weight_repeats_a_row(groups):
-    pairs = np.column_stack([told_apart(groups)[:, 0], np.concatenate(groups.y)])
+    pairs = np.column_stack([group_indicator(groups)[:, 0], np.concatenate(groups.y)])
     once, times = np.unique(pairs, axis=0, return_counts=True)
     assert (times > 1).any()
     agrees(fitted(over(once[:, :1], groups.response, once[:, 1], weights=times)), groups)
@@ -272,7 +272,7 @@ def test_multinomial_as_in_r():
 
 
 def test_tests_and_intervals_follow_their_distribution(groups):
-    found = fitted(over(told_apart(groups), groups.response, np.concatenate(groups.y)))
+    found = fitted(over(group_indicator(groups), groups.response, np.concatenate(groups.y)))
     n = sum(map(len, groups.y))
     law = stats.t(n - 2) if groups.response.name == "gaussian" else stats.norm()
     estimates, covariance, *_ = expected_of(groups)
@@ -379,7 +379,7 @@ def assert_as_one_column(found: Inference, groups: Groups, loose: tuple[int, ...
 
 
 def test_a_column_twice_is_undetermined_and_its_sum_is_not(groups):
-    x = told_apart(groups)
+    x = group_indicator(groups)
     found = fitted(over(np.hstack([x, x]), groups.response, np.concatenate(groups.y)))
     assert_as_one_column(found, groups, (1, 2))
     estimates, covariance, *_ = expected_of(groups)
@@ -391,7 +391,7 @@ def test_a_column_twice_is_undetermined_and_its_sum_is_not(groups):
 
 
 def test_a_column_of_zeros_and_an_intercept_beside_all_indicators_are_undetermined(groups):
-    x, y = told_apart(groups), np.concatenate(groups.y)
+    x, y = group_indicator(groups), np.concatenate(groups.y)
     assert_as_one_column(fitted(over(np.hstack([x, 0 * x]), groups.response, y)), groups, (2,))
     assert_as_one_column(fitted(over(np.hstack([x, 1 - x]), groups.response, y)), groups, (0, 1, 2))
 
@@ -419,7 +419,7 @@ def test_more_columns_than_rows_leave_no_degrees_of_freedom():
 
 def test_standard_errors_shrink_with_the_root_of_the_weights(groups):
     """100 times the evidence: errors a tenth, deviance 100 times; for gaussian up to n − p."""
-    x, y = told_apart(groups), np.concatenate(groups.y)
+    x, y = group_indicator(groups), np.concatenate(groups.y)
     one, more = (fitted(over(x, groups.response, y, weights=np.full(len(y), times))) for times in (1.0, 100.0))
     np.testing.assert_allclose(more.estimates, one.estimates, rtol=1e-9, atol=1e-12)
     scale = np.sqrt(more.dispersion / one.dispersion) / 10
@@ -431,7 +431,7 @@ def test_standard_errors_shrink_with_the_root_of_the_weights(groups):
 def test_the_null_start_is_the_average_response(groups):
     """Its mean is that of all rows, moved by less than the share of one row."""
     y = np.concatenate(groups.y).astype(float)
-    objective = over(told_apart(groups), groups.response, y)
+    objective = over(group_indicator(groups), groups.response, y)
     guess = objective.null_start()
     assert (guess[:, :-1] == 0).all()
     overall = groups.best(y).mean(axis=0)

@@ -12,7 +12,7 @@ SUBJECTS = [Subject(Extrema, "Extrema", Extrema.of, matrices(wild | nans), equal
 
 
 @given(rows(SUBJECTS[0]))
-def test_extrema_are_those_of_the_rows_that_weigh_something(drawn):
+def test_extrema_are_those_of_the_rows_of_positive_weight(drawn):
     found = SUBJECTS[0].of(drawn)
     weights = np.ones(len(drawn)) if drawn.weights is None else drawn.weights
     for c in range(drawn.classes):

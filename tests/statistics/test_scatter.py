@@ -91,7 +91,7 @@ def test_classes_far_apart_do_not_blur_each_other(shared):
     np.testing.assert_allclose(far.within, near.within, rtol=1e-12, atol=1e-12 * 200)
 
 
-def test_rows_with_a_hole_are_left_out_and_counted():
+def test_rows_with_a_missing_value_are_left_out_and_counted():
     found = of([[1.0, 2.0], [np.nan, 2.0], [3.0, np.nan], [5.0, 6.0]], [0, 0, 1, 1])
     assert found.count.value.tolist() == [1, 1]
     assert found.skipped.value.tolist() == [1, 1]

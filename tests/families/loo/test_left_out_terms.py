@@ -27,7 +27,7 @@ def test_a_term_that_no_other_document_has_is_gone_for_all_classes():
     np.testing.assert_allclose(found, [float(p) for p in expected], rtol=1e-14)
 
 
-def test_whether_terms_are_there_is_told_of_those_that_are_left():
+def test_absent_terms_count_among_those_that_are_left():
     """The last mail has book; of the others one has it in class 0 (with buy), and two of class 1 lack it."""
     found = left_out("bernoulli")[3]
     zero = Fraction(2, 3) * Fraction(1, 3) * Fraction(2, 3) * Fraction(2, 3)  # book; no buy, no drugs, no only

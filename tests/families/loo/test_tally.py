@@ -24,7 +24,7 @@ def by_fractions(prior, c, v, w=1):
 
 
 @pytest.mark.parametrize("prior", [Laplace(1.0), Laplace(0.0), Dirichlet([2, 3, 1]), Virtual(2.5)], ids=repr)
-def test_what_is_left_is_counted_anew(prior):
+def test_what_is_left_is_counted_again(prior):
     counts = Sum.of(COUNTS)
     pseudo = prior.pseudo_counts(counts.value, LEVELS, CLASSES)
     labels, places = np.nonzero(counts.value)
