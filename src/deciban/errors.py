@@ -111,6 +111,14 @@ class LeakageWarning(DecibanWarning):
     """
 
 
+class UnknownLabelsWarning(DecibanWarning):
+    """None of the labels of the rows is a class of the model."""
+
+
+class DroppedBlocksWarning(DecibanWarning):
+    """A merge has dropped joint blocks that only one of the models has."""
+
+
 @dataclass
 class CapturedWarnings:
     messages: list[str] = field(default_factory=list)

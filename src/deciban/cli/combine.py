@@ -51,7 +51,7 @@ def merge(
         model = deciban.load(path)
         try:
             with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "blocks over several columns")  # warned of once, below
+                warnings.simplefilter("ignore", errors.DroppedBlocksWarning)  # warned of once, below
                 merged = total.merge(model)
             lossy = lossy or _drops_joint_blocks(merged, total, model)
             _require_same(label, total, model)

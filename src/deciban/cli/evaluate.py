@@ -11,7 +11,7 @@ from deciban.cli.options import Data, Json, Model, Quiet, Reading, Target, with_
 from deciban.cli.progress import watched
 from deciban.lazy import lazy
 
-json_output, model_rows = map(lazy, ("deciban.cli.json_output", "deciban.cli.model_rows"))
+errors, json_output, model_rows = map(lazy, ("deciban.errors", "deciban.cli.json_output", "deciban.cli.model_rows"))
 
 
 @with_groups
@@ -34,7 +34,7 @@ def evaluate(
     model_rows.require_rows(loaded, "predict from")
     scan = reading.scan(data)
     with watched(scan, quiet=quiet), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "no label is a class of the model")  # an error, below
+        warnings.simplefilter("ignore", errors.UnknownLabelsWarning)  # an error, below
         column = model_rows.label_for(loaded, scan, target.label)
         stream = model_rows.for_model(loaded, model_rows.prepared(scan, column, target), column, target.weight)
         result = deciban.evaluate(loaded, stream, column, target.weight)

@@ -16,7 +16,7 @@ from deciban.lazy import lazy
 if TYPE_CHECKING:
     from deciban.data.files.scan import Scan
 
-model_rows = lazy("deciban.cli.model_rows")
+errors, model_rows = lazy("deciban.errors"), lazy("deciban.cli.model_rows")
 
 PAGE = Path("report.html")
 
@@ -68,7 +68,7 @@ def report(
             require_libraries()
         model_rows.require_writable(page, [str(model), *(part.path for part in scan.fragments)])
     with watched(scan, quiet=quiet), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "no label is a class of the model")  # an error, below
+        warnings.simplefilter("ignore", errors.UnknownLabelsWarning)  # an error, below
         column, weight = model_rows.label_for(loaded, scan, target.label), target.weight
         stream = _for_model(loaded, model_rows.prepared(scan, column, target), column, weight, options)
         result = report_of(loaded, stream, column, sample_weight=weight, **vars(options))

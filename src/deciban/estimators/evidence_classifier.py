@@ -15,7 +15,7 @@ from deciban.data.intake import require_rows
 from deciban.data.sampling import RowSample, seed_of
 from deciban.data.schema import Schema
 from deciban.display.summary import Summary
-from deciban.errors import DecibanError, require_whole, warn
+from deciban.errors import DecibanError, DroppedBlocksWarning, require_whole, warn
 from deciban.estimators import outdated_weights as outdated
 from deciban.estimators.additive_classifier import AdditiveClassifier, in_memory, same_prior
 from deciban.estimators.evidence_fit import MISSING, EvidenceFitter
@@ -243,7 +243,8 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
             warn(
                 "blocks over several columns that only one of the models has were left out, and the weights of the "
                 "rest were fitted beside them: use refit_weights(X, y) before you predict, or learn the rows of the "
-                "other by model.empty_copy().partial_fit(...), which keeps all"
+                "other by model.empty_copy().partial_fit(...), which keeps all",
+                DroppedBlocksWarning,
             )
         merged = self._like_this()
         rows = [dict(zip(model.classes, model.counts.value.tolist(), strict=True)) for model in (own, added)]

@@ -17,7 +17,7 @@ from deciban.data.distributed import DistributedRows
 from deciban.data.labels import Encoded, encode_labels
 from deciban.data.sampling import seed_of
 from deciban.data.text_columns import infer_notations
-from deciban.errors import DecibanError, warn
+from deciban.errors import DecibanError, UnknownLabelsWarning, warn
 from deciban.evaluation.distributed_folds import cross_validate_distributed, evaluate_batch
 from deciban.evaluation.evaluation import Evaluation
 from deciban.evaluation.evaluation_rows import (
@@ -70,7 +70,8 @@ def evaluate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Evaluatio
 
 def _warn_of_unknown_labels(classes: Collection[Level], known: Levels) -> None:
     if not {*known} & {*classes}:
-        warn(f"no label is a class of the model: the labels are {tuple(classes)[:5]}, the classes {known[:5]}")
+        labels = f"the labels are {tuple(classes)[:5]}, the classes {known[:5]}"
+        warn(f"no label is a class of the model: {labels}", UnknownLabelsWarning)
 
 
 def _of_batches(model: Any, rows: Labelled, known: Levels) -> Evaluation:
