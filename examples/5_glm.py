@@ -31,4 +31,4 @@ for name, true in TRUE.items():
 person = pd.DataFrame({"age": [30], "car": ["van"], "town": [True]})
 print(f"claims a year, aged 30 with a van in a town: {model.predict(person)[0]:.2f}")
 
-model.report(policies, claims, exposure=years, learned=True).save("claims.html")
+model.report(policies, claims, exposure=years, held_out=False).save("claims.html")

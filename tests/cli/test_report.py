@@ -52,14 +52,14 @@ def test_json_and_page_are_the_same_figures(office):
 
 
 def test_learned_rows_are_left_out(office):
-    shown = figures("people.csv", "--learned")
+    shown = figures("people.csv", "--training-rows")
     rows = pd.read_csv("people.csv")
     model = db.load("m.deciban")
     judged = model.leave_one_out(rows[FEATURES], rows.evade.to_numpy(dtype=object))
     metrics = {metric["name"]: metric["value"] for metric in shown["quality"]["metrics"]}
     assert shown["quality"]["how"] == "leave-one-out"
     assert metrics["log_loss"] == pytest.approx(judged.log_loss, rel=1e-12)
-    assert any("--learned" in note for note in figures("people.csv")["head"]["notes"])
+    assert any("--training-rows" in note for note in figures("people.csv")["head"]["notes"])
 
 
 def test_rows_may_stay_out_of_the_page(office):

@@ -148,9 +148,9 @@ def test_settings_that_are_no_whole_number(y, setting):
 def test_more_rows_than_were_learned_were_not_learned(y):
     X = np.random.default_rng(9).normal(y)[:, np.newaxis]
     model = db.NaiveBayes().fit(X, y)
-    with pytest.raises(DecibanError, match=r"learned=True, but class '0' has .*, and the model was fitted to"):
-        model.report(np.vstack([X, X]), np.tile(y, 2), learned=True)
-    assert model.report(X[:50], y[:50], learned=True).figures["quality"]["how"] == "leave-one-out"
+    with pytest.raises(DecibanError, match=r"held_out=False, but class '0' has .*, and the model was fitted to"):
+        model.report(np.vstack([X, X]), np.tile(y, 2), held_out=False)
+    assert model.report(X[:50], y[:50], held_out=False).figures["quality"]["how"] == "leave-one-out"
 
 
 def test_a_model_that_is_not_fitted_has_no_report(y):

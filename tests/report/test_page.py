@@ -117,7 +117,7 @@ def fitted(request):
 @pytest.fixture(scope="module")
 def judged(fitted):
     model, x, y = fitted
-    return report_of(model, x, y, learned=True).figures
+    return report_of(model, x, y, held_out=False).figures
 
 
 def test_models_are_shown_whole(opened, judged):
@@ -170,7 +170,7 @@ def test_a_row_is_scored_as_in_python(opened, fitted, judged):
 def bayes():
     table, y = people()
     model = db.NaiveBayes().fit(table, y)
-    return model, table, report_of(model, table, y, learned=True).figures
+    return model, table, report_of(model, table, y, held_out=False).figures
 
 
 def test_a_changed_cell_is_scored_and_can_be_reset(opened, bayes):
@@ -443,7 +443,7 @@ def test_a_column_of_10000_levels_is_typed_and_one_of_few_is_chosen(opened):
     table = pd.DataFrame({"town": towns, "sort": rng.choice(["a", "b"], 12_000)})
     y = np.where(rng.random(12_000) < 0.5, "no", "yes")
     model = db.NaiveBayes().fit(table, y)
-    page = opened(report_of(model, table, y, learned=True).figures)
+    page = opened(report_of(model, table, y, held_out=False).figures)
     town = field(page, "town")
     assert town.evaluate("one => one.tagName") == "INPUT"
     town.fill("town 17")
@@ -457,7 +457,7 @@ def test_columns_beyond_40_are_behind_a_button(opened):
     rng = np.random.default_rng(8)
     x, y = rng.normal(size=(80, 45)), rng.integers(2, size=80)
     model = db.NaiveBayes().fit(x, y)
-    figures = report_of(model, x, y, learned=True).figures
+    figures = report_of(model, x, y, held_out=False).figures
     page = opened(figures)
     assert page.locator("#cells input").count() == 40
     before = text(page, "#result")
@@ -502,7 +502,7 @@ def test_hostile_names_are_scored(opened):
     table = pd.DataFrame({made.HOSTILE[0]: rng.normal(size=90), made.HOSTILE[4]: rng.choice(made.HOSTILE, 90)})
     y = rng.choice(made.HOSTILE[:3], 90)
     model = db.NaiveBayes().fit(table, y)
-    figures = report_of(model, table, y, learned=True).figures
+    figures = report_of(model, table, y, held_out=False).figures
     page = opened(figures, drawn=True)
     row = row_shown(page, figures)
     (proba,) = model.predict_proba(table.iloc[[row]])

@@ -153,7 +153,7 @@ def test_weights_widen_intervals_to_the_rows_that_they_are_worth():
 def test_learned_rows_are_left_out_one_by_one():
     X, y = load_iris(return_X_y=True)
     X, y = X[30:130:4], y[30:130:4]
-    figures = report_of(db.NaiveBayes().fit(X, y), X, y, learned=True).figures["quality"]
+    figures = report_of(db.NaiveBayes().fit(X, y), X, y, held_out=False).figures["quality"]
     every = np.arange(len(y))
     p = np.array([db.NaiveBayes().fit(X[every != i], y[every != i]).predict_proba(X[[i]])[0] for i in every])
     assert values(figures)["log_loss"]["value"] == pytest.approx(sk.log_loss(y, p), rel=1e-9)
@@ -163,10 +163,10 @@ def test_learned_rows_are_left_out_one_by_one():
 
 def test_what_was_learned_is_said_plainly():
     X, y = load_iris(return_X_y=True)
-    figure = report_of(db.SoftmaxRegression(l2=1.0).fit(X, y), X, y, learned=True).figures["quality"]
-    assert figure["how"] == "learned"
+    figure = report_of(db.SoftmaxRegression(l2=1.0).fit(X, y), X, y, held_out=False).figures["quality"]
+    assert figure["how"] == "training"
     assert "which is optimistic" in figure["sentence"]
-    weighted = report_of(db.EvidenceClassifier(trees=2).fit(X, y), X, y, learned=True).figures["quality"]
+    weighted = report_of(db.EvidenceClassifier(trees=2).fit(X, y), X, y, held_out=False).figures["quality"]
     assert weighted["how"] == "leave-one-out"
     assert "slightly optimistic" in weighted["sentence"]
 
@@ -176,11 +176,11 @@ def test_rows_that_seem_learned_are_noted():
     model = db.NaiveBayes().fit(X, y)
 
     def noted(*rows, **options):
-        return any("learned=True" in note for note in report_of(model, *rows, **options).figures["head"]["notes"])
+        return any("held_out=False" in note for note in report_of(model, *rows, **options).figures["head"]["notes"])
 
     assert noted(X, y)
     assert not noted(X[1:], y[1:])
-    assert not noted(X, y, learned=True)
+    assert not noted(X, y, held_out=False)
 
 
 def test_of_more_classes_each_is_judged():

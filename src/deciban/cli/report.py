@@ -24,7 +24,11 @@ PAGE = Path("report.html")
 class ReportOptions(OptionGroup):
     """What the page shows."""
 
-    learned: bool = option("--learned", default=False, help="DATA are the training rows: score each by leave-one-out.")
+    held_out: bool = option(
+        "--held-out/--training-rows",
+        default=True,
+        help="Whether DATA are other rows, or the training rows: then score each by leave-one-out.",
+    )
     rows: int = option(default=200, help="How many rows of DATA the page includes; 0 for none.", min=0)
     random_state: int = option(default=0, help="The seed for sampling the rows to show and explain.", min=0)
     offset: str | None = option(metavar="COL", help="A column to add to the linear predictor.")
@@ -52,7 +56,7 @@ def report(
     \b
     Examples:
       deciban report people.deciban later.csv -o report.html
-      deciban report people.deciban people.csv --learned
+      deciban report people.deciban people.csv --training-rows
     """
     from deciban.report import report_of
     from deciban.report.page import require_libraries

@@ -35,7 +35,7 @@ class Displayed:
         y: Any = None,
         *,
         sample_weight: Any = None,
-        learned: bool = False,
+        held_out: bool = True,
         rows: int = 200,
         random_state: int | None = 0,
     ) -> Report:
@@ -44,8 +44,8 @@ class Displayed:
         Parameters
         ----------
         X, y, sample_weight : rows with their labels, as for `fit`
-        learned : bool, default False
-            Whether these are training rows: then each is predicted without itself (`leave_one_out`), if the model can.
+        held_out : bool, default True
+            False for training rows: each is predicted without itself (`leave_one_out`), if the model can.
         rows : int, default 200
             How many of the rows are kept in the page for "one prediction"; 0 for none.
         random_state : int or None, default 0
@@ -59,11 +59,13 @@ class Displayed:
 
         >>> import deciban as db
         >>> X, y = [[0.5], [1.0], [1.5], [2.0], [2.5], [3.0]], ["no", "no", "yes", "no", "yes", "yes"]
-        >>> report = db.NaiveBayes().fit(X, y).report(X, y, learned=True)
+        >>> report = db.NaiveBayes().fit(X, y).report(X, y, held_out=False)
         >>> report.figures["quality"]["how"], report.figures["quality"]["confusion"]
         ('leave-one-out', [[2.0, 1.0], [1.0, 2.0]])
         """
         from deciban.report import report_of
 
         check_is_fitted(self)
-        return report_of(self, X, y, sample_weight=sample_weight, learned=learned, rows=rows, random_state=random_state)
+        return report_of(
+            self, X, y, sample_weight=sample_weight, held_out=held_out, rows=rows, random_state=random_state
+        )

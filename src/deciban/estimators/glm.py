@@ -370,7 +370,7 @@ class GeneralizedLinearModel(LinearEstimator):
         y: Any = None,
         *,
         sample_weight: Any = None,
-        learned: bool = False,
+        held_out: bool = True,
         rows: int = 200,
         random_state: int | None = 0,
         offset: PerRow = None,
@@ -381,7 +381,7 @@ class GeneralizedLinearModel(LinearEstimator):
 
         shift = {"offset": offset, "exposure": exposure}
         return report_of(
-            self, X, y, sample_weight=sample_weight, learned=learned, rows=rows, random_state=random_state, **shift
+            self, X, y, sample_weight=sample_weight, held_out=held_out, rows=rows, random_state=random_state, **shift
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -84,6 +84,7 @@ class Natural:
     absence: BoolArray | None = None  # (m) entries that are 1 if the value is missing
 
     def check_fields(self) -> None:
+        """Check that a loaded file holds terms of one shape."""
         m = len(self.names)
         require_numbers("constant", self.constant, (self.constant.size,))
         require_numbers("eta", self.eta, (len(self.constant), m))
@@ -253,6 +254,7 @@ class SmoothedFamily(Family[S, P]):
         return self.prior is None
 
     def prior_in(self, context: Context) -> DiscretePrior:
+        """The prior of the family, or Laplace's with the smoothing of the model."""
         return self.prior or Laplace(context.smoothing)
 
     @property

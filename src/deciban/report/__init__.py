@@ -28,9 +28,9 @@ from deciban.table import numbered
 
 FORMAT = 1
 HEIGHT = 800  # pixels, in a notebook
-LEARNED = (
-    "the rows have exactly the class counts of the training rows: if they are these, pass learned=True (--learned), "
-    "which predicts each from all the others"
+TRAINING = (
+    "the rows have exactly the class counts of the training rows: if they are these, pass held_out=False "
+    "(--training-rows), which predicts each from all the others"
 )
 
 __all__ = ["Report", "report_of"]
@@ -43,7 +43,7 @@ class Report:
     >>> import deciban as db
     >>> from deciban.report import report_of
     >>> X, y = [[1.0], [2.0], [3.0], [4.0]], ["no", "no", "yes", "yes"]
-    >>> report = report_of(db.NaiveBayes().fit(X, y), X, y, learned=True)
+    >>> report = report_of(db.NaiveBayes().fit(X, y), X, y, held_out=False)
     >>> report.figures["quality"]["how"], report.figures["classes"]
     ('leave-one-out', ['no', 'yes'])
     """
@@ -153,7 +153,7 @@ def report_of(
     y: Any,
     *,
     sample_weight: Any = None,
-    learned: bool = False,
+    held_out: bool = True,
     rows: int = 200,
     random_state: int | None = 0,
     **shift: Any,
@@ -165,9 +165,9 @@ def report_of(
     model : a fitted estimator of this library
     X, y, sample_weight
         As for `fit`. A stream is read batch by batch, and a sample of it is explained.
-    learned
-        Whether these are the training rows. Then each is predicted from all the others, where the model can do that;
-        otherwise the report says that it is optimistic.
+    held_out
+        False for training rows: each is predicted from all the others, where the model can do that; otherwise the
+        report says that it is optimistic.
     rows
         How many rows, at most, are shown as they are. With 0 the report holds none, not even as a point of a chart.
     random_state
@@ -179,7 +179,7 @@ def report_of(
     with capture_warnings() as captured:
         also = [name for name in shift.values() if isinstance(name, str)]
         data = read_input(fitted, X, y, sample_weight, seed, also)
-        quality_figures = quality.quality(fitted, data, quality.how_evaluated(fitted, learned=learned), shift)
+        quality_figures = quality.quality(fitted, data, quality.how_evaluated(fitted, held_out=held_out), shift)
         if not rows and "residuals" in quality_figures:
             quality_figures["residuals"] = None
         evidence_figures = evidence.evidence(fitted, data)
@@ -193,7 +193,7 @@ def report_of(
         counts = dict(zip(quality_figures["classes"], map(sum, quality_figures["confusion"]), strict=True))
         classes = numbered(np.asarray(fitted.classes_).tolist())
         class_counts = [counts.get(name, 0) for name in classes]
-        notes += [LEARNED] if not learned and quality.seems_learned(fitted, counts) else []
+        notes += [TRAINING] if held_out and quality.seems_training(fitted, counts) else []
     top = head.head(fitted, data, evidence_figures, class_counts, [*notes, *captured.messages])
     return Report(
         {

@@ -28,12 +28,12 @@ BINS = 10
 RESIDUALS = 2000  # rows
 ROUNDING = 1e-12  # of the errors: a mean that is smaller is none
 
-How = Literal["held-out", "leave-one-out", "learned"]  # how rows are predicted; "learned": training rows, optimistic
+How = Literal["held-out", "leave-one-out", "training"]  # how rows are predicted; "training" is optimistic
 
 
-def how_evaluated(model: FittedModel, *, learned: bool) -> How:
+def how_evaluated(model: FittedModel, *, held_out: bool) -> How:
     """Training rows are predicted by leave-one-out, where the model can do that."""
-    return "held-out" if not learned else "leave-one-out" if "leave_one_out" in model.capabilities else "learned"
+    return "held-out" if held_out else "leave-one-out" if "leave_one_out" in model.capabilities else "training"
 
 
 def quality(model: FittedModel, data: ReportInput, how: How, shift: Mapping[str, Any]) -> Figures:
@@ -211,7 +211,7 @@ def _sentence(model: FittedModel, data: ReportInput, how: How) -> str:
     rows = counted(data.rows, "row")
     if how == "held-out":
         text = f"Evaluated on {rows} that the model was not fitted to."
-    elif how == "learned":
+    elif how == "training":
         text = f"Evaluated on the {rows} that the model was fitted to, which is optimistic: hold rows out instead."
     else:
         weighted = "; weights, pairs and cuts were chosen with all rows, so this is slightly optimistic."
@@ -225,7 +225,7 @@ def _sentence(model: FittedModel, data: ReportInput, how: How) -> str:
     return text
 
 
-def seems_learned(model: FittedModel, counts: Figures) -> bool:
+def seems_training(model: FittedModel, counts: Figures) -> bool:
     """Whether the rows have the class counts of the training rows."""
     training, present = _training_counts(model), {name: n for name, n in counts.items() if n}
     if training is None or training.keys() != present.keys():
@@ -240,8 +240,8 @@ def _require_training_rows(model: FittedModel, counts: Figures) -> None:
         known = n if training is None else training.get(name, 0.0)
         if n > known and not isclose(n, known):
             raise DecibanError(
-                f"learned=True, but class {name!r} has {counted(n, 'row')}, and the model was fitted to "
-                f"{counted(known, 'row')} of it: pass its training rows, or learned=False for others"
+                f"held_out=False, but class {name!r} has {counted(n, 'row')}, and the model was fitted to "
+                f"{counted(known, 'row')} of it: pass its training rows, or held_out=True for others"
             )
 
 

@@ -1,6 +1,6 @@
 // Quality: metrics, residuals, confusion and calibration; see threshold.js for curves.
 
-const HOW = { "held-out": "Held-out rows.", "leave-one-out": "Leave-one-out.", learned: "Training rows." };
+const HOW = { "held-out": "Held-out rows.", "leave-one-out": "Leave-one-out.", training: "Training rows." };
 const DIAGONAL = [
   { x: 0, y: 0 },
   { x: 1, y: 1 },
