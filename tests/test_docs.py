@@ -23,7 +23,7 @@ from tests.test_architecture import ROOMS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^```(python|console|python spark)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|console|python spark|python slow)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
@@ -72,6 +72,12 @@ RUNNING = [document for document in DOCUMENTS if any(blocks(document))]
 def test_blocks_run(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Sessions (>>>, $) print the output below them; plain blocks execute. Each document has its own directory."""
     run_document(document, monkeypatch, tmp_path, {"python", "console"})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", [path for path in RUNNING if "\n```python slow\n" in path.read_text("utf-8")])
+def test_slow_blocks_run(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    run_document(document, monkeypatch, tmp_path, {"python", "console", "python slow"})
 
 
 @pytest.mark.spark

@@ -17,7 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 ELSEWHERE = ("CONTRIBUTING.md", "CHANGELOG.md")  # files of the root that are pages, too, with names in lower case
-SESSION = re.compile(r"^```python(?: spark)?\n(?=>>>)", re.MULTILINE)
+SESSION = re.compile(r"^```python(?: spark| slow)?\n(?=>>>)", re.MULTILINE)
 BAR = "\\|"  # in a cell of a table
 
 
