@@ -330,9 +330,9 @@ HEADER = rb"X-Deciban: [^\r\n]+(?:\r?\n\t[^\r\n]+)*\r?\n"
 
 def without(passed, start=0):
     """A mail without the header that it was given."""
-    found = re.compile(HEADER).match(passed, start)
-    assert found, passed[:200]
-    return passed[:start] + passed[found.end() :]
+    result = re.compile(HEADER).match(passed, start)
+    assert result, passed[:200]
+    return passed[:start] + passed[result.end() :]
 
 
 PASSED = {
@@ -407,9 +407,9 @@ def test_headers_that_pretend_to_be_ours_are_removed(name, line, office):
         if data.removeprefix(start).startswith(b"X-Deciban :"):  # which begins no mail
             continue
         out, _ = deliver("filter", office / "nb.deciban", "--exit-zero", data=data)
-        found = email.message_from_bytes(out)
-        assert len(found.get_all("X-Deciban")) == 1
-        assert found["X-Deciban"].split()[0] in ("spam", "unsure")
+        result = email.message_from_bytes(out)
+        assert len(result.get_all("X-Deciban")) == 1
+        assert result["X-Deciban"].split()[0] in ("spam", "unsure")
         assert without(out, len(start) if data.startswith(b"From me") else 0) == kept
         again, _ = deliver("filter", office / "nb.deciban", "--exit-zero", data=out)
         assert again == out  # nothing grows
@@ -472,19 +472,19 @@ def test_whatever_classes_and_terms_are_called_the_header_is_sound(name, tmp_pat
     printed, _ = deliver("filter", path, tmp_path / "new.eml", "--pos-label", label)
     assert printed.count(b"\n") == 1
     assert printed.decode().split("\t")[0] == " ".join(label.encode("utf-8", "replace").decode().split())
-    found = json.loads(deliver("filter", path, tmp_path / "new.eml", "--pos-label", label, "--json")[0])
-    assert found["class"] == label
+    result = json.loads(deliver("filter", path, tmp_path / "new.eml", "--pos-label", label, "--json")[0])
+    assert result["class"] == label
 
 
 def test_the_header_says_what_the_verdict_is(office):
     out, _ = deliver("filter", office / "nb.deciban", data=SPAM)
     verdict = Filter.load(office / "nb.deciban").classify([parse(SPAM).texts])[0]
-    found = " ".join(email.message_from_bytes(out)["X-Deciban"].split())
-    told = re.fullmatch(r"(\S+) p=(\S+) decibans=(\S+) \((.*)\)", found)
-    assert told[1] == verdict.label == "spam"
-    assert float(told[2]) == pytest.approx(verdict.probability, abs=1e-4)
-    assert float(told[3]) == pytest.approx(verdict.decibans, abs=0.1)
-    terms = [each.rpartition(" ") for each in told[4].split("; ")]
+    result = " ".join(email.message_from_bytes(out)["X-Deciban"].split())
+    header = re.fullmatch(r"(\S+) p=(\S+) decibans=(\S+) \((.*)\)", result)
+    assert header[1] == verdict.label == "spam"
+    assert float(header[2]) == pytest.approx(verdict.probability, abs=1e-4)
+    assert float(header[3]) == pytest.approx(verdict.decibans, abs=0.1)
+    terms = [each.rpartition(" ") for each in header[4].split("; ")]
     assert [term for term, _, _ in terms] == [term for term, _ in verdict.terms]
     assert [float(value) for _, _, value in terms] == pytest.approx([v for _, v in verdict.terms], abs=0.1)
 
@@ -557,8 +557,8 @@ def test_files_json_and_bulk(office, tmp_path):
     listed = "".join(f"{name}\n\n" for name in names).encode()
     assert deliver("filter", path, "--bulk", data=listed)[0] == out
     assert deliver("filter", path, "-b", data=listed.rstrip())[0] == out
-    found = [json.loads(line) for line in deliver("filter", path, "-b", "--json", data=listed)[0].splitlines()]
-    for each, name, verdict in zip(found, names, expected, strict=True):
+    result = [json.loads(line) for line in deliver("filter", path, "-b", "--json", data=listed)[0].splitlines()]
+    for each, name, verdict in zip(result, names, expected, strict=True):
         assert Verdict(each["class"], each["probability"], each["decibans"], tuple(each["terms"].items())) == verdict
         assert (each["file"], each["sure"]) == (str(name), verdict.probability >= 0.9)
         assert (each["replaced"], each["problems"]) == (0, [])
@@ -567,13 +567,13 @@ def test_files_json_and_bulk(office, tmp_path):
 
 def test_json_has_no_infinity(office, tmp_path):
     run("fit", office / "mail", "--label-from-folder", *NAIVE_BAYES, "--smoothing", "0", "-o", tmp_path / "m.deciban")
-    found = json.loads(
+    result = json.loads(
         deliver("filter", tmp_path / "m.deciban", "--json", data=written("spam", 1))[0],
         parse_constant=lambda constant: pytest.fail(constant),
     )
-    assert (found["class"], found["probability"]) == ("spam", 1.0)
-    assert None in found["terms"].values()
-    assert "decibans" not in found
+    assert (result["class"], result["probability"]) == ("spam", 1.0)
+    assert None in result["terms"].values()
+    assert "decibans" not in result
 
 
 def test_files_that_cannot_be_read_do_not_stop_the_rest(office, tmp_path):
@@ -589,8 +589,8 @@ def test_files_that_cannot_be_read_do_not_stop_the_rest(office, tmp_path):
     for words in ("none.eml: No such file", "Is a directory", "does not begin with a header", "null byte"):
         assert words in said
     deliver("filter", office / "nb.deciban", os.fsdecode(odd), code=1)
-    found = json.loads(deliver("filter", office / "nb.deciban", os.fsdecode(odd), "--json", code=1)[0])
-    assert os.fsencode(found["file"]) == odd
+    result = json.loads(deliver("filter", office / "nb.deciban", os.fsdecode(odd), "--json", code=1)[0])
+    assert os.fsencode(result["file"]) == odd
 
 
 @pytest.mark.parametrize("line", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
@@ -610,8 +610,8 @@ def test_an_mbox_passes_through(line, end, office, tmp_path):
     assert [json.loads(each)["class"] for each in lines.splitlines()] == ["spam", "spam", "ham"]
     (tmp_path / "a.mbox").write_bytes(data)
     lines, _ = deliver("filter", office / "nb.deciban", "--mbox", tmp_path / "a.mbox")
-    found = [(each.split("\t")[0], each.split("\t")[-1]) for each in lines.decode().splitlines()]
-    assert found == [(label, f"{tmp_path}/a.mbox, mail {i}") for i, label in enumerate(["spam", "spam", "ham"], 1)]
+    result = [(each.split("\t")[0], each.split("\t")[-1]) for each in lines.decode().splitlines()]
+    assert result == [(label, f"{tmp_path}/a.mbox, mail {i}") for i, label in enumerate(["spam", "spam", "ham"], 1)]
 
 
 def test_an_mbox_with_more_than_mail_in_it(office):
@@ -654,10 +654,10 @@ def test_streams_that_are_closed_or_full(model):
         (">&-", 3, b"deciban: standard output is closed\n"),
         ("<&-", 3, b"deciban: it is empty\n"),
     ):
-        found = subprocess.run(f"{shell} {redirection}", **options)
-        assert (found.returncode, found.stdout, found.stderr) == (code, b"", said)
-    found = subprocess.run(f"{shell}.no 2>&-", **options)
-    assert (found.returncode, found.stdout, found.stderr) == (3, SPAM, b"")  # what is said is no part of a mail
+        result = subprocess.run(f"{shell} {redirection}", **options)
+        assert (result.returncode, result.stdout, result.stderr) == (code, b"", said)
+    result = subprocess.run(f"{shell}.no 2>&-", **options)
+    assert (result.returncode, result.stdout, result.stderr) == (3, SPAM, b"")  # what is said is no part of a mail
 
 
 @pytest.mark.parametrize(

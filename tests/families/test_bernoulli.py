@@ -66,10 +66,10 @@ def test_beta_prior_gives_the_mode_of_the_posterior():
     params = fit(Bernoulli(Beta(heads, tails)), WITH_MISSING)
     for c in range(2):
         k, n = true_and_present(c, 1)
-        found = np.exp(params.log_p[c, 1, 1])
-        assert found == pytest.approx((k + heads - 1) / (n + heads + tails - 2), rel=1e-14)
+        result = np.exp(params.log_p[c, 1, 1])
+        assert result == pytest.approx((k + heads - 1) / (n + heads + tails - 2), rel=1e-14)
         posterior = stats.beta(k + heads, n - k + tails)
-        assert posterior.logpdf(found) > max(posterior.logpdf(found - 1e-3), posterior.logpdf(found + 1e-3))
+        assert posterior.logpdf(result) > max(posterior.logpdf(result - 1e-3), posterior.logpdf(result + 1e-3))
 
 
 def test_beta_2_2_is_laplace():
@@ -93,9 +93,9 @@ def test_log_density_is_that_of_scipy(rows):
 
 def test_a_missing_cell_adds_nothing():
     params = fit(Bernoulli(), WITH_MISSING)
-    found = Bernoulli().log_density(params, np.array([[np.nan, 0.0, np.nan], [np.nan] * 3]), 2)
-    np.testing.assert_allclose(found[0], params.log_p[:, 1, 0], rtol=1e-15)
-    assert found[1].tolist() == [0, 0]
+    result = Bernoulli().log_density(params, np.array([[np.nan, 0.0, np.nan], [np.nan] * 3]), 2)
+    np.testing.assert_allclose(result[0], params.log_p[:, 1, 0], rtol=1e-15)
+    assert result[1].tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 1.0])
@@ -162,7 +162,7 @@ def test_a_row_left_out_is_a_row_never_learned():
 def test_the_left_out_row_is_taken_from_its_own_class(rows):
     """(k − 1 + α) / (n − 1 + 2α) in the row's class; a word of no other row says nothing."""
     x = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
-    found = left_out(Bernoulli(), rows(x), np.array([0, 0, 0, 1, 1], np.int32), None, Context((0, 1), ("a", "b")))
+    result = left_out(Bernoulli(), rows(x), np.array([0, 0, 0, 1, 1], np.int32), None, Context((0, 1), ("a", "b")))
     first = [Fraction(2 - 1 + 1, 3 - 1 + 2), Fraction(1 + 1, 2 + 2)]
     second = [Fraction(1 + 1, 2 + 2) * Fraction(1 + 1, 2 + 2), Fraction(1 + 1, 2 + 2) * Fraction(2 + 1, 2 + 2)]
-    np.testing.assert_allclose(np.exp(found[:2]), np.array([first, second], float), rtol=1e-14)
+    np.testing.assert_allclose(np.exp(result[:2]), np.array([first, second], float), rtol=1e-14)

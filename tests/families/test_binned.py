@@ -61,8 +61,8 @@ def test_neighbouring_doubles_are_in_different_bins():
     low, high = 1e15, np.nextafter(1e15, 2e15)
     family = Binned("equal-frequency", count=2)
     params = fit(family, [low, low, high, high], [0, 0, 1, 1])
-    found = family.log_density(params, np.array([[low], [high]]), 2)
-    np.testing.assert_allclose(np.exp(found), [[3 / 4, 1 / 4], [1 / 4, 3 / 4]], rtol=1e-14)
+    result = family.log_density(params, np.array([[low], [high]]), 2)
+    np.testing.assert_allclose(np.exp(result), [[3 / 4, 1 / 4], [1 / 4, 3 / 4]], rtol=1e-14)
 
 
 def entropy(labels):

@@ -105,16 +105,16 @@ def test_virtual_examples_from_all_classes_together():
 
 def test_log_density_looks_the_value_up():
     params = fit(Categorical())
-    found = Categorical().log_density(params, coded_as(["green", None, "purple", "blue"]), 2)
+    result = Categorical().log_density(params, coded_as(["green", None, "purple", "blue"]), 2)
     expected = np.log([[1 / 6, 2 / 7], [1, 1], [1, 1], [2 / 6, 2 / 7]])
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_a_reserve_is_one_more_value():
     """(0 + α) / (n + α(V + 1)) for all that were never seen."""
     params = fit(Categorical(), reserve=True)
-    found = Categorical().log_density(params, coded_as(["purple", "red", None]), 2)
-    np.testing.assert_allclose(found, np.log([[1 / 7, 1 / 8], [3 / 7, 3 / 8], [1, 1]]), rtol=1e-12)
+    result = Categorical().log_density(params, coded_as(["purple", "red", None]), 2)
+    np.testing.assert_allclose(result, np.log([[1 / 7, 1 / 8], [3 / 7, 3 / 8], [1, 1]]), rtol=1e-12)
     assert Categorical().describe(params, Context(("a", "b"), ("colour",), reserve=True))[0].header[-1] == "(unseen)"
 
 
@@ -167,15 +167,15 @@ def test_a_row_is_left_out_of_a_prior_over_values_in_order(prior):
 def test_the_left_out_row_is_taken_from_its_own_class():
     """(k_v − 1 + α) / (n − 1 + αV) in the row's class, (k_v + α) / (n + αV) in the other."""
     context = Context((0, 1), ("colour",))
-    found = left_out(Categorical(), coded_as(COLOURS), np.array(LABELS, np.int32), None, context)
+    result = left_out(Categorical(), coded_as(COLOURS), np.array(LABELS, np.int32), None, context)
     red = [[Fraction(2 - 1 + 1, 3 - 1 + 3), Fraction(2 + 1, 4 + 3)], [Fraction(2 + 1, 3 + 3), Fraction(1 + 1, 3 + 3)]]
-    np.testing.assert_allclose(np.exp(found[[0, 7]]), np.array(red, float), rtol=1e-14)
-    assert found[3].tolist() == [0, 0]
+    np.testing.assert_allclose(np.exp(result[[0, 7]]), np.array(red, float), rtol=1e-14)
+    assert result[3].tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(("reserve", "expected"), [(False, [1, 1]), (True, [Fraction(1, 3 + 3), Fraction(1, 3 + 3)])])
 def test_a_value_that_no_other_row_has_is_one_never_seen(reserve, expected):
     """Green is left out: V is 2, and one more if a place is reserved."""
     context = Context((0, 1), ("colour",), reserve=reserve)
-    found = left_out(Categorical(), coded_as(COLOURS), np.array(LABELS, np.int32), None, context)
-    np.testing.assert_allclose(np.exp(found[4]), np.array(expected, float), rtol=1e-14)
+    result = left_out(Categorical(), coded_as(COLOURS), np.array(LABELS, np.int32), None, context)
+    np.testing.assert_allclose(np.exp(result[4]), np.array(expected, float), rtol=1e-14)

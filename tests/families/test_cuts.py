@@ -41,13 +41,13 @@ def emptied(counts, cells):
 def check_supervised(counts, weight):
     """Every group makes the cuts of a refit; returns the share of cells that are in one."""
     cells = all_cells(counts, weight)
-    found = np.zeros(len(cells.labels), int)
+    result = np.zeros(len(cells.labels), int)
     for after, which in supervised_cuts_without(counts, cells):
-        found[which] += 1
+        result[which] += 1
         for i in which:
             assert after.tolist() == refitted(supervised_cuts, counts, cells, i)
-    assert found.max(initial=0) <= 1
-    return found.mean() if len(found) else 1.0
+    assert result.max(initial=0) <= 1
+    return result.mean() if len(result) else 1.0
 
 
 tables = hnp.arrays(
@@ -81,9 +81,9 @@ def test_equal_shares_without_a_row_are_those_of_a_refit(counts, bins, unit):
     counts = unit * counts[:, counts.any(axis=0)]
     cells = all_cells(counts, unit)
     stays = ~emptied(counts, cells)
-    found = np.zeros(len(cells.labels), int)
+    result = np.zeros(len(cells.labels), int)
     for after, which in equal_frequency_without(counts.sum(axis=0), bins, cells):
-        found[which] += 1
+        result[which] += 1
         for i in which[stays[which]]:
             assert after.tolist() == refitted(lambda rest: equal_frequency(rest.sum(axis=0), bins), counts, cells, i)
-    assert (found == 1).all()
+    assert (result == 1).all()

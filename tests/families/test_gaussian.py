@@ -104,9 +104,9 @@ def test_inverse_gamma_prior_on_the_variance():
         cells = present(c, 0)
         squares = float(mean_and_squares(cells)[1])
         posterior = stats.invgamma(a + len(cells) / 2, scale=b + squares / 2)
-        found = params.variance[c, 0]
-        assert found == pytest.approx((b + squares / 2) / (a + len(cells) / 2 + 1), rel=1e-12)
-        assert posterior.logpdf(found) > max(posterior.logpdf(found * 1.001), posterior.logpdf(found / 1.001))
+        result = params.variance[c, 0]
+        assert result == pytest.approx((b + squares / 2) / (a + len(cells) / 2 + 1), rel=1e-12)
+        assert posterior.logpdf(result) > max(posterior.logpdf(result * 1.001), posterior.logpdf(result / 1.001))
 
 
 def test_both_priors_take_the_variance_first():

@@ -63,21 +63,21 @@ def test_spam_of_the_lectures():
 @pytest.mark.parametrize("rows", [X, sp.csr_array(X)], ids=["dense", "sparse"])
 def test_log_density_is_that_of_scipy_but_for_the_number_of_orders(rows):
     params = fit(Multinomial(), X)
-    found = Multinomial().log_density(params, rows, 2)
+    result = Multinomial().log_density(params, rows, 2)
     n = X.sum(axis=1)
     for c in range(2):
         p = np.exp(params.log_p[c])
         orders = stats.multinomial.logpmf(X, n, np.full(5, 0.2)) - n * np.log(0.2)
         np.testing.assert_allclose(
-            found[:, c], stats.multinomial.logpmf(X, n, p / p.sum()) - orders, rtol=1e-12, atol=1e-12
+            result[:, c], stats.multinomial.logpmf(X, n, p / p.sum()) - orders, rtol=1e-12, atol=1e-12
         )
 
 
 @pytest.mark.parametrize("rows", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_a_missing_cell_adds_nothing(rows):
     params = fit(Multinomial(), X)
-    found = Multinomial().log_density(params, rows([[np.nan, 2.0, 0.0, np.nan, 1.0]]), 2)
-    np.testing.assert_allclose(found[0], 2 * params.log_p[:, 1] + params.log_p[:, 4], rtol=1e-14)
+    result = Multinomial().log_density(params, rows([[np.nan, 2.0, 0.0, np.nan, 1.0]]), 2)
+    np.testing.assert_allclose(result[0], 2 * params.log_p[:, 1] + params.log_p[:, 4], rtol=1e-14)
     with_missing = np.where(RNG.random(X.shape) < 0.2, np.nan, X)
     assert np.array_equal(
         fit(Multinomial(), rows(with_missing)).log_p, fit(Multinomial(), np.nan_to_num(with_missing)).log_p
@@ -87,9 +87,11 @@ def test_a_missing_cell_adds_nothing(rows):
 @pytest.mark.parametrize("rows", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_an_impossible_word_is_impossible_only_where_it_is_used(rows):
     params = fit(Multinomial(), [[1.0, 0.0], [1.0, 1.0]], [0, 1], smoothing=0.0)
-    found = Multinomial().log_density(params, rows([[3.0, 0.0], [0.0, 1.0]]), 2)
-    np.testing.assert_allclose(found, [[0.0, 3 * np.log(0.5)], [-np.inf, np.log(0.5)]])
-    np.testing.assert_allclose(sum(Multinomial().parts(params, rows([[3.0, 0.0], [0.0, 1.0]]), found.shape[1])), found)
+    result = Multinomial().log_density(params, rows([[3.0, 0.0], [0.0, 1.0]]), 2)
+    np.testing.assert_allclose(result, [[0.0, 3 * np.log(0.5)], [-np.inf, np.log(0.5)]])
+    np.testing.assert_allclose(
+        sum(Multinomial().parts(params, rows([[3.0, 0.0], [0.0, 1.0]]), result.shape[1])), result
+    )
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -149,8 +151,8 @@ def test_a_row_that_stores_a_word_twice_can_be_left_out():
     )
     context = Context((0, 1, 2), tuple(range(12)))
     stored = twice.nnz
-    found, expected = (left_out(Multinomial(), rows, CLASSES, None, context) for rows in (twice, once))
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    result, expected = (left_out(Multinomial(), rows, CLASSES, None, context) for rows in (twice, once))
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
     assert twice.nnz == stored
 
 
@@ -158,10 +160,10 @@ def test_a_row_that_stores_a_word_twice_can_be_left_out():
 def test_the_left_out_row_is_taken_from_its_own_class(rows):
     """(k_v − x_v + α) / (n − Σx + αV) in the row's class."""
     x, labels = np.array([[2.0, 1.0], [3.0, 0.0], [1.0, 1.0]]), np.array([0, 0, 1], np.int32)
-    found = left_out(Multinomial(), rows(x), labels, None, Context((0, 1), ("a", "b")))
+    result = left_out(Multinomial(), rows(x), labels, None, Context((0, 1), ("a", "b")))
     own = Fraction(5 - 2 + 1, 6 - 3 + 2) ** 2 * Fraction(1 - 1 + 1, 6 - 3 + 2)
     other = Fraction(1 + 1, 2 + 2) ** 2 * Fraction(1 + 1, 2 + 2)
-    np.testing.assert_allclose(np.exp(found[0]), [float(own), float(other)], rtol=1e-14)
+    np.testing.assert_allclose(np.exp(result[0]), [float(own), float(other)], rtol=1e-14)
 
 
 @given(*[st.floats(2.0**-200, 2.0**200)] * 2)

@@ -20,11 +20,13 @@ def close(actual, expected):
     """To 1e-9 of the size of the largest number."""
     assert actual.keys() == expected.keys()
     for key, wanted in expected.items():
-        found = actual[key]
+        result = actual[key]
         if wanted.dtype.kind != "f":
-            assert found == wanted
+            assert result == wanted
         else:
-            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max(initial=0), err_msg=key)
+            np.testing.assert_allclose(
+                result, wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max(initial=0), err_msg=key
+            )
 
 
 def normals(n, d):
@@ -202,10 +204,10 @@ def test_a_row_with_a_missing_value_is_scored_by_the_marginal_of_what_it_has(kin
             for c in range(3)
         ]
         around = np.stack([X[0], row, np.full(3, np.nan), X[1]])
-        found = family.log_density(params, around, 3)
-        np.testing.assert_allclose(found[1], expected, rtol=1e-12)
-        assert found[2].tolist() == [0, 0, 0]
-        np.testing.assert_allclose(found[[0, 3]], densities(params, X[:2]), rtol=1e-12)
+        result = family.log_density(params, around, 3)
+        np.testing.assert_allclose(result[1], expected, rtol=1e-12)
+        assert result[2].tolist() == [0, 0, 0]
+        np.testing.assert_allclose(result[[0, 3]], densities(params, X[:2]), rtol=1e-12)
 
 
 def test_shared_covariance_makes_the_log_odds_linear():
@@ -215,8 +217,8 @@ def test_shared_covariance_makes_the_log_odds_linear():
     m0, m1 = params.mean[0], params.mean[1]
     inverse = np.linalg.inv(params.covariance[0])
     w, b = inverse @ (m1 - m0), -0.5 * (m1 @ inverse @ m1 - m0 @ inverse @ m0)
-    found = family.log_density(params, X, 3)
-    np.testing.assert_allclose(found[:, 1] - found[:, 0], X @ w + b, rtol=1e-9, atol=1e-9)
+    result = family.log_density(params, X, 3)
+    np.testing.assert_allclose(result[:, 1] - result[:, 0], X @ w + b, rtol=1e-9, atol=1e-9)
 
 
 def test_single_precision_is_read_as_the_doubles_it_equals():
@@ -236,8 +238,8 @@ def asked(family, x, labels, weights=None, classes=3):
 
 
 def assert_left_out_is_refitted(*case, rows=slice(None), rtol=1e-10, atol=1e-10):
-    found, expected = left_out(*asked(*case), rows), refitted(*asked(*case), rows=rows)
-    np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol, err_msg=str(case[0]))
+    result, expected = left_out(*asked(*case), rows), refitted(*asked(*case), rows=rows)
+    np.testing.assert_allclose(result, expected, rtol=rtol, atol=atol, err_msg=str(case[0]))
 
 
 def refuse(self, fitted, rows, index, out):
@@ -324,12 +326,12 @@ def test_a_singular_covariance_has_no_closed_form_and_says_so(kind):
     """Its widened direction is known to 1e-7 only: 1e-16 of rounding against 1e-9 of width."""
     case = asked(MultivariateGaussian(kind), np.column_stack([X[:, 0], X[:, 1], X[:, 0] + X[:, 1]]), LABELS)
     with pytest.warns(DecibanWarning) as caught:
-        found = left_out(*case)
+        result = left_out(*case)
     assert [("estimates once for each row" in str(w.message)) for w in caught] == [False, True]
     assert "shrinkage" in str(caught[1].message)
     with pytest.warns(DecibanWarning):
         expected = refitted(*case, rows=SOME)
-    np.testing.assert_allclose(found[SOME], expected, rtol=1e-6, atol=1e-5)
+    np.testing.assert_allclose(result[SOME], expected, rtol=1e-6, atol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore:singular covariance")
@@ -386,8 +388,8 @@ def test_a_constant_column_is_named_and_gives_no_evidence(kind, value):
     assert list(family.silent(params)) == [1]
     without = family.log_density(fit(family, X[:, :2], labels), X[:, :2], 3)
     for asked in (value, 1e6, np.nan):
-        found = family.log_density(params, np.column_stack([X[:, 0], np.full(60, asked), X[:, 1]]), 3)
-        np.testing.assert_allclose(found, without, rtol=1e-12)
+        result = family.log_density(params, np.column_stack([X[:, 0], np.full(60, asked), X[:, 1]]), 3)
+        np.testing.assert_allclose(result, without, rtol=1e-12)
 
 
 @BOTH

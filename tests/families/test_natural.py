@@ -61,9 +61,9 @@ def scores(family, params, setting, values):
 def assert_twins(family, params, setting, values):
     """Classes differ in η·T + b as they differ in log p, to 1e-10 (of the row's largest, where that is above 1)."""
     density = family.log_density(params, values, len(setting.classes))
-    found = scores(family, params, setting, values)
+    result = scores(family, params, setting, values)
     size = np.abs(density).max(axis=1, keepdims=True, initial=1.0)
-    error = np.abs((found - found[:, :1]) - (density - density[:, :1])) / size
+    error = np.abs((result - result[:, :1]) - (density - density[:, :1])) / size
     assert error.max(initial=0.0) <= 1e-10
 
 
@@ -195,8 +195,8 @@ def assert_digits(family, x, rows=None, rtol=1e-10, atol=1e-10):
     """As `assert_twins`, but of small densities as well."""
     params, setting = fit(family, x)
     rows = x if rows is None else rows
-    density, found = family.log_density(params, rows, 3), scores(family, params, setting, rows)
-    np.testing.assert_allclose(found - found[:, :1], density - density[:, :1], rtol=rtol, atol=atol)
+    density, result = family.log_density(params, rows, 3), scores(family, params, setting, rows)
+    np.testing.assert_allclose(result - result[:, :1], density - density[:, :1], rtol=rtol, atol=atol)
 
 
 def test_far_columns_keep_their_digits():

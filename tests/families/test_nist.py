@@ -89,9 +89,9 @@ def forgetting_row_by_row(values):
 WAYS = [at_once, one_row_at_a_time, from_seven_parts, after_forgetting_others, forgetting_row_by_row]
 
 
-def digits(found, certified):
+def digits(result, certified):
     """The log relative error: how many leading digits agree."""
-    error = abs((mpmath.mpf(found) - certified) / certified)
+    error = abs((mpmath.mpf(result) - certified) / certified)
     return float("inf") if error == 0 else float(-mpmath.log10(error))
 
 
@@ -100,8 +100,8 @@ def check(name, values, way):
     with mpmath.workdps(60):
         mean, squares = (mpmath.mpf(f.numerator) / f.denominator for f in mean_and_squares(values))
         exact = mean, mpmath.sqrt(squares / (len(values) - 1))
-        found = params.mean.item(), np.sqrt(params.variance).item()
-        for ours, best, certified in zip(found, exact, map(mpmath.mpf, CERTIFIED[name]), strict=True):
+        result = params.mean.item(), np.sqrt(params.variance).item()
+        for ours, best, certified in zip(result, exact, map(mpmath.mpf, CERTIFIED[name]), strict=True):
             assert abs(mpmath.mpf(ours) - best) <= 1e-15 * abs(best)
             assert digits(ours, certified) >= min(15.0, digits(best, certified)) - 1
 

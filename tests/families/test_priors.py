@@ -37,8 +37,8 @@ def test_laplace(alpha):
 def test_beta_is_the_mode_of_its_posterior():
     heads, tails = 4.0, 2.5
     counts = np.array([[7.0, 3.0], [0.0, 6.0]])  # false, true
-    found = frequencies(Beta(heads, tails), counts, (False, True))
-    for (f, t), p in zip(counts, found[:, 1], strict=True):
+    result = frequencies(Beta(heads, tails), counts, (False, True))
+    for (f, t), p in zip(counts, result[:, 1], strict=True):
         assert p == pytest.approx((t + heads - 1) / (t + f + heads + tails - 2), rel=1e-14)
         grid = np.linspace(0.001, 0.999, 999)
         best = grid[np.argmax(stats.beta.logpdf(grid, t + heads, f + tails))]
@@ -78,20 +78,20 @@ def test_virtual_examples_where_nothing_was_seen_are_even():
 def test_normal():
     """The posterior of a mean is normal with this mean: precision-weighted, by Bayes."""
     x, variance, eta, sd = [1.0, 4.0, 7.0, 0.5], 2.5, -3.0, 1.25
-    found = Normal(eta, sd).mode(np.array(4.0), np.array(sum(x)), np.array(variance))
+    result = Normal(eta, sd).mode(np.array(4.0), np.array(sum(x)), np.array(variance))
     grid = np.linspace(-5, 5, 200_001)
     log_posterior = stats.norm.logpdf(grid, eta, sd) + sum(stats.norm.logpdf(v, grid, variance**0.5) for v in x)
-    assert found == pytest.approx(grid[np.argmax(log_posterior)], abs=1e-4)
-    assert found == pytest.approx((sum(x) / variance + eta / sd**2) / (4 / variance + 1 / sd**2), rel=1e-15)
+    assert result == pytest.approx(grid[np.argmax(log_posterior)], abs=1e-4)
+    assert result == pytest.approx((sum(x) / variance + eta / sd**2) / (4 / variance + 1 / sd**2), rel=1e-15)
 
 
 def test_inverse_gamma():
     x, mean = np.array([1.0, 4.0, 7.0, 0.5]), 3.125
-    found = InverseGamma(2.0, 1.5).mode(np.array(4.0), np.array(((x - mean) ** 2).sum()))
+    result = InverseGamma(2.0, 1.5).mode(np.array(4.0), np.array(((x - mean) ** 2).sum()))
     grid = np.linspace(0.5, 20, 200_001)
     likelihood = sum(stats.norm.logpdf(v, mean, np.sqrt(grid)) for v in x)
     log_posterior = stats.invgamma.logpdf(grid, 2.0, scale=1.5) + likelihood
-    assert found == pytest.approx(grid[np.argmax(log_posterior)], abs=2e-4)
+    assert result == pytest.approx(grid[np.argmax(log_posterior)], abs=2e-4)
 
 
 @cases("scale", [0.7, [[0.7, 0.2], [0.2, 1.1]]])
@@ -101,27 +101,27 @@ def test_inverse_wishart(scale):
     x = rng.normal(size=(9, 2))
     centred = x - x.mean(axis=0)
     scatter = centred.T @ centred
-    found = InverseWishart(4.0, scale).mode(np.array(9.0), scatter)
+    result = InverseWishart(4.0, scale).mode(np.array(9.0), scatter)
     psi = scale * np.eye(2) if np.ndim(scale) == 0 else np.array(scale)
-    np.testing.assert_allclose(found, (psi + scatter) / (4 + 9 + 2 + 1), rtol=1e-14)
+    np.testing.assert_allclose(result, (psi + scatter) / (4 + 9 + 2 + 1), rtol=1e-14)
 
     def log_posterior(sigma):
         rows = stats.multivariate_normal.logpdf(centred, np.zeros(2), sigma).sum()
         return stats.invwishart.logpdf(sigma, 4.0, psi) + rows
 
     for step in (np.diag([1e-3, 0]), np.diag([0, 1e-3]), np.array([[0, 1e-3], [1e-3, 0]])):
-        assert log_posterior(found) > max(log_posterior(found + step), log_posterior(found - step))
+        assert log_posterior(result) > max(log_posterior(result + step), log_posterior(result - step))
 
 
 def test_inverse_wishart_of_several_matrices():
     scatters, counts = np.stack([np.eye(2), 3 * np.eye(2)]), np.array([4.0, 10.0])
-    found = InverseWishart(3.0, 1.0).mode(counts, scatters)
-    np.testing.assert_allclose(found, [2 / 10 * np.eye(2), 4 / 16 * np.eye(2)], rtol=1e-14)
+    result = InverseWishart(3.0, 1.0).mode(counts, scatters)
+    np.testing.assert_allclose(result, [2 / 10 * np.eye(2), 4 / 16 * np.eye(2)], rtol=1e-14)
 
 
 def test_frequencies_of_a_class_without_evidence_are_those_of_all_together():
-    found = frequencies(Laplace(0.0), np.array([[3.0, 1.0, 0.0], [0.0, 0.0, 0.0]]))
-    np.testing.assert_allclose(found, [[0.75, 0.25, 0.0]] * 2, rtol=1e-14)
+    result = frequencies(Laplace(0.0), np.array([[3.0, 1.0, 0.0], [0.0, 0.0, 0.0]]))
+    np.testing.assert_allclose(result, [[0.75, 0.25, 0.0]] * 2, rtol=1e-14)
 
 
 def test_frequencies_of_nothing_at_all_are_even():
@@ -139,8 +139,8 @@ def test_frequencies_of_nothing_at_all_are_even():
     ],
 )
 def test_class_prior(prior, expected):
-    found = np.exp(log_prior(np.array([2.0, 7.0]), CLASSES, prior))
-    np.testing.assert_allclose(found, np.array(expected, float), rtol=1e-14)
+    result = np.exp(log_prior(np.array([2.0, 7.0]), CLASSES, prior))
+    np.testing.assert_allclose(result, np.array(expected, float), rtol=1e-14)
 
 
 @cases(

@@ -85,28 +85,28 @@ def plain_log_density(family, all_rows, asked, alpha):
     weights = [Fraction(w) for w in (np.ones(n) if all_rows.weights is None else all_rows.weights).tolist()]
     counts, sizes = [Counter() for _ in range(classes)], [Fraction(0)] * classes
     for i in range(n):
-        found = bag(all_rows.values, i)
-        if found is not None and weights[i]:
+        result = bag(all_rows.values, i)
+        if result is not None and weights[i]:
             sizes[all_rows.labels[i]] += weights[i]
-            for term, k in found.items():
+            for term, k in result.items():
                 counts[all_rows.labels[i]][term] += weights[i] * k
     total = sum(counts, Counter())
     order = sorted(total, key=lambda t: (-total[t], t.encode()))
     known = order if family.max_terms is None else order[: family.max_terms]
     out = np.zeros((asked.shape[0], classes))
     for i in range(asked.shape[0]):
-        found = bag(asked, i)
+        result = bag(asked, i)
         for c in range(classes):
-            if found is None:
+            if result is None:
                 continue
             if once:
                 for t in known:
                     phi = (counts[c][t] + alpha) / (sizes[c] + 2 * alpha)
-                    out[i, c] += np.log(float(phi if t in found else 1 - phi))
+                    out[i, c] += np.log(float(phi if t in result else 1 - phi))
                 continue
             of = {t: total[t] - counts[c][t] if family.events == "complement" else counts[c][t] for t in known}
             whole = sum(of.values()) + alpha * len(known)
-            terms = ((t, k) for t, k in found.items() if t in of)
+            terms = ((t, k) for t, k in result.items() if t in of)
             out[i, c] = sum(k * np.log(float((of[t] + alpha) / whole)) for t, k in terms)
     return -out if family.events == "complement" else out
 
@@ -124,11 +124,11 @@ def test_the_density_is_that_of_the_formula(events, more, alpha, data):
     asked = data.draw(documents(4, learned.values.shape[1]))
     statistic = family.collect(learned.values, learned.labels, learned.weights, learned.classes)
     params = family.estimate(statistic, context(learned, smoothing=float(alpha)))
-    found = family.log_density(params, asked, learned.classes)
+    result = family.log_density(params, asked, learned.classes)
     expected = plain_log_density(family, learned, asked, alpha)
     if family.events == "complement":  # classes that are alone have no others: then all terms are as likely
-        expected[:, [c for c in range(learned.classes) if learned.classes == 1]] = found[:, :1]
-    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
+        expected[:, [c for c in range(learned.classes) if learned.classes == 1]] = result[:, :1]
+    np.testing.assert_allclose(result, expected, rtol=1e-11, atol=1e-12)
 
 
 def test_words_of_the_lectures():
@@ -196,9 +196,9 @@ def test_hash_bits_bound_the_vocabulary(events):
 def test_a_class_without_a_term_is_impossible_without_smoothing():
     family = Text()
     params = fit(family, ["a b", "b"], [0, 1], smoothing=0.0)
-    found = density(family, params, ["a", "b", "", "a b b", "never", None])
+    result = density(family, params, ["a", "b", "", "a b b", "never", None])
     np.testing.assert_allclose(
-        found, [[np.log(0.5), -np.inf], [np.log(0.5), 0], [0, 0], [3 * np.log(0.5), -np.inf], [0, 0], [0, 0]]
+        result, [[np.log(0.5), -np.inf], [np.log(0.5), 0], [0, 0], [3 * np.log(0.5), -np.inf], [0, 0], [0, 0]]
     )
 
 
@@ -206,14 +206,14 @@ def test_a_document_without_a_term_that_all_have_is_impossible_without_smoothing
     """Of class 0 all have a (φ = 1), of class 1 none has a or b (φ = 0)."""
     family = Text("bernoulli")
     params = fit(family, ["a b", "a", "c", "c d"], [0, 0, 1, 1], smoothing=0.0)
-    found = density(family, params, ["a", "b", "c", "a c", "", "a b never", None, "c d"])
+    result = density(family, params, ["a", "b", "c", "a c", "", "a b never", None, "c d"])
     half = np.log(0.5)
     impossible = -np.inf
     expected = [
         [half, impossible], [impossible, impossible], [impossible, half], [impossible, impossible],
         [impossible, impossible], [half, impossible], [0, 0], [impossible, half],
     ]  # fmt: skip
-    np.testing.assert_allclose(found, expected, atol=1e-15)
+    np.testing.assert_allclose(result, expected, atol=1e-15)
 
 
 def test_the_complement_needs_smoothing():
@@ -318,13 +318,13 @@ def test_the_left_out_row_is_taken_from_its_own_class():
 def test_every_term_is_recalled_as_a_document():
     family = Text()
     recalled = family.recall(family.collect(Texts.of(MAILS), np.array(LABELS, np.int32), None, 2))
-    found = Counter()
+    result = Counter()
     for i, term in enumerate(recalled.values.indices.tolist()):
-        found[recalled.labels[i].item(), sorted({"book", "buy", "do", "drugs", "math", "today"})[term]] += (
+        result[recalled.labels[i].item(), sorted({"book", "buy", "do", "drugs", "math", "today"})[term]] += (
             recalled.weights[i]
         )
     expected = Counter((label, t) for mail, label in zip(MAILS, LABELS, strict=True) for t in terms_of(mail))
-    assert found == expected
+    assert result == expected
     assert Text("bernoulli").recall(family.collect(Texts.of(MAILS), np.array(LABELS, np.int32), None, 2)) is None
 
 

@@ -47,8 +47,8 @@ def test_log_density_is_that_of_scipy(family):
 
 def test_both_ends_belong_to_the_interval():
     params = fit(MLE, X, LABELS)
-    found = MLE.log_density(params, np.array([[1.0], [5.0], [np.nextafter(5.0, 6.0)]]), 2)[:, 0]
-    assert found.tolist() == [-np.log(4), -np.log(4), -np.inf]
+    result = MLE.log_density(params, np.array([[1.0], [5.0], [np.nextafter(5.0, 6.0)]]), 2)[:, 0]
+    assert result.tolist() == [-np.log(4), -np.log(4), -np.inf]
 
 
 def test_a_missing_cell_adds_nothing():

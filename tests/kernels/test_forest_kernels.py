@@ -142,19 +142,19 @@ def test_a_forest_equals_the_numpy_forest(weighted, n, sizes, classes, options):
     weights = random(1).integers(0, 9, n) / 8.0 if weighted else None  # eighths, so that sums are exact in any order
     forest = _kernels.grow_forest(x, sizes, ordered, labels, weights, classes, 3, *options, 7)
     starts, *nodes = forest
-    found = _kernels.find_leaves(x, *forest, ordered)
+    result = _kernels.find_leaves(x, *forest, ordered)
     for t in range(3):
         expected, leaves = grow(x, sizes, ordered, labels, weights, classes, t, *options, 7)
         np.testing.assert_array_equal(np.stack(nodes, axis=1)[starts[t] : starts[t + 1]], expected)
-        np.testing.assert_array_equal(found[:, t], leaves)
+        np.testing.assert_array_equal(result[:, t], leaves)
 
 
 def test_bags_are_those_of_numpy_and_hold_their_share():
     x = random(4).integers(0, 256, (3000, 19)).astype(np.uint8)
     np.testing.assert_array_equal(_kernels.in_bag(x[:200], 5, 0.6, 2**64 - 1), bags(x[:200], 5, 0.6, 2**64 - 1))
-    found = _kernels.in_bag(x, 40, 0.6, 3)
-    assert abs(found.mean() - 0.6) < 5 * np.sqrt(0.24 / found.size)
-    both = found[:, :20] & found[:, 20:]  # bags of two trees have 0.36 in common
+    result = _kernels.in_bag(x, 40, 0.6, 3)
+    assert abs(result.mean() - 0.6) < 5 * np.sqrt(0.24 / result.size)
+    both = result[:, :20] & result[:, 20:]  # bags of two trees have 0.36 in common
     assert abs(both.mean() - 0.36) < 5 * np.sqrt(0.36 * 0.64 / both.size)
     assert _kernels.in_bag(x, 3, 1.0, 3).all()
     assert not _kernels.in_bag(x, 3, 0.0, 3).any()
@@ -353,8 +353,8 @@ def test_every_code_goes_where_it_should(ordered):
     x = np.arange(256, dtype=np.uint8)[:, np.newaxis]
     for code in range(256):
         nodes = [np.array(a, np.int32) for a in ([0, -1, -1], [code, 0, 0], [1, 0, 1])]
-        found = _kernels.find_leaves(x, np.array([0, 3]), *nodes, np.array([ordered]))
-        assert np.array_equal(found[:, 0] == 0, x[:, 0] <= code if ordered else x[:, 0] == code)
+        result = _kernels.find_leaves(x, np.array([0, 3]), *nodes, np.array([ordered]))
+        assert np.array_equal(result[:, 0] == 0, x[:, 0] <= code if ordered else x[:, 0] == code)
 
 
 # ---- shares of columns -----------------------------------------------------------------------------------------
@@ -382,8 +382,8 @@ def test_shares_of_columns_are_the_steps_that_ask_for_them(threads, layout, n):
     said = random(4).normal(size=(len(forest[1]), 3))
     for count in (1, 3):
         threads(count)
-        found = _kernels.tree_contributions(layout(x[:n]), *forest, ordered, said)
-        np.testing.assert_allclose(found, tree_shares(x[:n], *forest, ordered, said), rtol=1e-12, atol=1e-12)
+        result = _kernels.tree_contributions(layout(x[:n]), *forest, ordered, said)
+        np.testing.assert_allclose(result, tree_shares(x[:n], *forest, ordered, said), rtol=1e-12, atol=1e-12)
 
 
 # ---- unknown cells ----------------------------------------------------------------------------------------------
@@ -485,8 +485,8 @@ def test_pooled_leaves_are_those_that_recursion_reaches(columns, classes, share,
     rng = random(seed + 1)
     unknown, skip = rng.random(x.shape) < share, rng.random((len(x), 3)) < 0.3
     for given_skip in (None, skip):
-        found = _kernels.pooled_leaf_counts(x, unknown, *forest, counts, given_skip)
-        np.testing.assert_array_equal(found, pooled_leaves(x, unknown, *forest, counts, given_skip))
+        result = _kernels.pooled_leaf_counts(x, unknown, *forest, counts, given_skip)
+        np.testing.assert_array_equal(result, pooled_leaves(x, unknown, *forest, counts, given_skip))
 
 
 @POOLED
@@ -494,12 +494,12 @@ def test_pooled_shares_are_what_levels_change_by_rows_ruled_out(columns, classes
     x, forest, counts = pooled_problem(columns, classes, seed, n=15)
     rng = random(seed + 1)
     unknown, prior = rng.random(x.shape) < share, rng.dirichlet(np.full(classes, 5.0))
-    found = _kernels.pooled_contributions(x, unknown, *forest, counts, prior, 0.5)
-    np.testing.assert_allclose(found, pooled_shares(x, unknown, *forest, counts, prior, 0.5), rtol=1e-10, atol=1e-12)
+    result = _kernels.pooled_contributions(x, unknown, *forest, counts, prior, 0.5)
+    np.testing.assert_allclose(result, pooled_shares(x, unknown, *forest, counts, prior, 0.5), rtol=1e-10, atol=1e-12)
     pooled = said_of(_kernels.pooled_leaf_counts(x, unknown, *forest, counts, None), prior, 0.5)
     root = said_of(counts[forest[0][:-1]], prior, 0.5)
-    np.testing.assert_allclose(found.sum(axis=1), (pooled - root[:, np.newaxis]).sum(axis=0), rtol=1e-9, atol=1e-11)
-    assert not found[unknown].any()
+    np.testing.assert_allclose(result.sum(axis=1), (pooled - root[:, np.newaxis]).sum(axis=0), rtol=1e-9, atol=1e-11)
+    assert not result[unknown].any()
 
 
 @cases("columns", [1, 5, 70])
@@ -511,8 +511,8 @@ def test_where_all_is_known_a_row_is_in_one_leaf_and_where_nothing_is_at_the_roo
     leaves = leaf_nodes[_kernels.find_leaves(x, *forest) + first]
     np.testing.assert_array_equal(_kernels.pooled_leaf_counts(x, nothing, *forest, counts, None), counts[leaves.T])
     shares = _kernels.tree_contributions(x, *forest, said_of(counts, prior, 0.5))
-    found = _kernels.pooled_contributions(x, nothing, *forest, counts, prior, 0.5)
-    np.testing.assert_allclose(found, shares, rtol=1e-10, atol=1e-12)
+    result = _kernels.pooled_contributions(x, nothing, *forest, counts, prior, 0.5)
+    np.testing.assert_allclose(result, shares, rtol=1e-10, atol=1e-12)
     roots = np.repeat(counts[forest[0][:-1]][:, np.newaxis], len(x), axis=1)
     np.testing.assert_array_equal(_kernels.pooled_leaf_counts(x, everything, *forest, counts, None), roots)
     assert not _kernels.pooled_contributions(x, everything, *forest, counts, prior, 0.5).any()
@@ -723,9 +723,9 @@ def test_pair_gains_are_those_of_numpy(n, sizes, classes, smoothing, weighted):
     x, sizes, _, labels = forest_problem(n, sizes, classes)
     weights = random(2).integers(0, 4, n) * 0.7 + (n == 1) if weighted else None
     pairs = np.array([(a, b) for a in range(len(sizes)) for b in range(len(sizes))], np.int32)
-    found = _kernels.pair_gains(x, sizes, labels, weights, classes, smoothing, pairs)
+    result = _kernels.pair_gains(x, sizes, labels, weights, classes, smoothing, pairs)
     expected = [pair_gain(x, labels, weights, classes, smoothing, a, b) for a, b in pairs.tolist()]
-    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(result, expected, rtol=1e-11, atol=1e-13)
 
 
 @layouts
@@ -755,8 +755,8 @@ def test_the_only_row_of_a_class_adds_nothing():
     """Without it nothing is known of its class: what it would be given says nothing of the pair."""
     x = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [1, 1]], np.uint8)
     labels, sizes, pairs = np.array([0, 1, 1, 0, 2], np.int32), np.full(2, 2, np.int32), np.array([[0, 1]], np.int32)
-    (found,) = _kernels.pair_gains(x, sizes, labels, None, 3, 1.0, pairs)
-    assert found == pytest.approx(pair_gain(x, labels, None, 3, 1.0, 0, 1), rel=1e-12)
+    (result,) = _kernels.pair_gains(x, sizes, labels, None, 3, 1.0, pairs)
+    assert result == pytest.approx(pair_gain(x, labels, None, 3, 1.0, 0, 1), rel=1e-12)
     alone = _kernels.pair_gains(x, sizes, np.arange(5, dtype=np.int32), None, 5, 1.0, pairs)
     assert alone.tolist() == [0.0]
 
@@ -765,8 +765,8 @@ def test_a_class_without_rows_changes_no_gain():
     x, sizes, _, labels = forest_problem(300, [4, 3, 9], 3)
     pairs = np.array([[0, 1], [0, 2], [2, 1]], np.int32)
     expected = _kernels.pair_gains(x, sizes, labels, None, 3, 1.0, pairs)
-    found = _kernels.pair_gains(x, sizes, 2 * labels + 1, None, 8, 1.0, pairs)
-    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
+    result = _kernels.pair_gains(x, sizes, 2 * labels + 1, None, 8, 1.0, pairs)
+    np.testing.assert_allclose(result, expected, rtol=1e-13, atol=1e-15)
 
 
 @cases("weights", [None, np.zeros(2)])

@@ -74,9 +74,9 @@ def with_missing(x, seed=99):
 
 
 def assert_exact_moments(x, labels, weights, classes):
-    *found, bad = _kernels.moments(x, labels, weights, classes)
+    *result, bad = _kernels.moments(x, labels, weights, classes)
     assert bad is None
-    for words, table in zip(found, exact.moments(x, labels, weights, classes), strict=True):
+    for words, table in zip(result, exact.moments(x, labels, weights, classes), strict=True):
         assert np.array_equal(words, exact.as_words(table))
 
 
@@ -547,11 +547,11 @@ def test_scatter_of_many_rows_by_any_number_of_threads(threads, shared):
     x, labels = random().normal(size=(40_000, 9)), random(24).integers(0, 2, 40_000).astype(np.int32)
     for count in (1, 2, 3):
         threads(count)
-        found = _kernels.scatter(x, labels, None, np.zeros((2, 9)), shared)
+        result = _kernels.scatter(x, labels, None, np.zeros((2, 9)), shared)
         expected = scatter(x, labels, None, np.zeros((2, 9)), shared)
-        assert found[0][0, :, 0].tolist() == expected[0].tolist()
-        np.testing.assert_allclose(found[2], expected[2], atol=1e-12 * 40_000)
-        np.testing.assert_allclose(found[3], expected[3], atol=1e-12 * 40_000)
+        assert result[0][0, :, 0].tolist() == expected[0].tolist()
+        np.testing.assert_allclose(result[2], expected[2], atol=1e-12 * 40_000)
+        np.testing.assert_allclose(result[3], expected[3], atol=1e-12 * 40_000)
 
 
 # ---- neighbours and threads -------------------------------------------------------------------------------------
@@ -654,8 +654,8 @@ def test_results_of_many_rows_are_those_of_numpy():
     assert moments_of(1, False)[1][0, 2, 0] == fsum(x[(labels == 2) & ~np.isnan(x)])
     assert impossible_rows()[0] == 30
     assert OF_MANY["count_codes"]()[0].sum() == (MANY_CODES >= 0).sum()
-    for found, expected in zip(OF_MANY["integer_range"](), (MANY_INTEGERS.min(0), MANY_INTEGERS.max(0)), strict=True):
-        assert found.tolist() == expected.tolist()
+    for result, expected in zip(OF_MANY["integer_range"](), (MANY_INTEGERS.min(0), MANY_INTEGERS.max(0)), strict=True):
+        assert result.tolist() == expected.tolist()
     by_class = [MANY_COUNTS[labels_of(40_000, 3) == c].sum(axis=0).tolist() for c in range(3)]
     assert OF_MANY["sum_sparse"]()[0][0].tolist() == by_class
 
@@ -775,7 +775,7 @@ SHAPES = {
 
 def test_the_shapes_of_every_kernel_that_takes_arrays_are_known():
     described = {name: getattr(_kernels, name) for name in every_kernel()}
-    taken = {name: found.__doc__ or found.__init__.__doc__ for name, found in described.items()}
+    taken = {name: result.__doc__ or result.__init__.__doc__ for name, result in described.items()}
     assert set(SHAPES) == {name for name, signature in taken.items() if "ndarray" in signature}
 
 
@@ -878,10 +878,10 @@ def test_sums_of_more_words_than_any_sum_needs(words):
     groups = upwards[: len(upwards) // words * words].reshape(-1, words)[:, ::-1]  # of a group the last is added first
     a, b = groups[:2, :, np.newaxis]
     for sign in (1.0, -1.0):
-        found = _kernels.add_sums(a, b, sign)
-        assert np.array_equal(found, exact.as_words([[sum(map(Fraction, [*a[:, 0], *sign * b[:, 0]]))]]))
-    found = _kernels.total_sums(groups.T[:, :, np.newaxis])
-    assert np.array_equal(found, exact.as_words([[sum(map(Fraction, groups.ravel()))]]))
+        result = _kernels.add_sums(a, b, sign)
+        assert np.array_equal(result, exact.as_words([[sum(map(Fraction, [*a[:, 0], *sign * b[:, 0]]))]]))
+    result = _kernels.total_sums(groups.T[:, :, np.newaxis])
+    assert np.array_equal(result, exact.as_words([[sum(map(Fraction, groups.ravel()))]]))
 
 
 @cases("column, cap", [(3, 5), (0, 0)])
@@ -960,17 +960,17 @@ def back(x, origin, residual):
     return np.hstack([residual.T @ (x.astype(np.float64) - origin), residual.sum(axis=0)[:, np.newaxis]])
 
 
-def assert_near(found, expected, size=1.0):
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * size)
+def assert_near(result, expected, size=1.0):
+    np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12 * size)
 
 
 def assert_linear(x, w, constant, origin, labels, weights):
     eta = scores(x, w, constant, origin)
     assert_near(_kernels.predictors(x, w, constant, origin), eta)
     loss, residual = softmax(eta, labels, weights)
-    found, gradient = _kernels.softmax_pass(x, w, constant, origin, labels, weights)
+    result, gradient = _kernels.softmax_pass(x, w, constant, origin, labels, weights)
     assert gradient.shape == (len(w), x.shape[1] + 1)
-    assert_near(found, loss, 1.0 + len(x))
+    assert_near(result, loss, 1.0 + len(x))
     assert_near(gradient, back(x, origin, residual), 1.0 + len(x))
     assert_near(_kernels.residual_sums(x, origin, residual), back(x, origin, residual), 1.0 + len(x))
 
@@ -1081,9 +1081,9 @@ def assert_sparse_linear(dense, w, constant, labels, weights, index=np.int32):
     eta = scores(dense, w, constant, origin)
     assert_near(_kernels.sparse_predictors(*rows, columns, constant), eta)
     loss, residual = softmax(eta, labels, weights)
-    found, gradient = _kernels.sparse_softmax_pass(*rows, columns, constant, labels, weights)
+    result, gradient = _kernels.sparse_softmax_pass(*rows, columns, constant, labels, weights)
     assert gradient.shape == (len(w), d + 1)
-    assert_near(found, loss, 1.0 + n)
+    assert_near(result, loss, 1.0 + n)
     assert_near(gradient, back(dense, origin, residual), 1.0 + n)
     assert_near(_kernels.sparse_residual_sums(*rows, d, residual), back(dense, origin, residual), 1.0 + n)
 
@@ -1240,8 +1240,8 @@ def test_column_sums_are_those_of_numpy(n, d, dtype):
     x, origin, weights = rng.normal(size=(n, d)).astype(dtype), rng.normal(size=d), rng.random(n)
     z = x.astype(np.float64) - origin
     for layout in (x, np.asfortranarray(x), np.repeat(x, 2, axis=0)[::2]):
-        found = _kernels.column_sums(layout, origin, weights)
-        np.testing.assert_allclose(found, [weights @ z, weights @ z**2], rtol=1e-12, atol=1e-12)
+        result = _kernels.column_sums(layout, origin, weights)
+        np.testing.assert_allclose(result, [weights @ z, weights @ z**2], rtol=1e-12, atol=1e-12)
 
 
 # ---- a row left out ---------------------------------------------------------------------------------------------
@@ -1301,9 +1301,9 @@ RECORD = re.compile(rb"%b(?:,%b)*(?:\r\n|\n|\r(?=[^\n]))" % (CELL, CELL))
 
 @given(st.lists(st.sampled_from([b"a", b",", b'"', b'""', b"\n", b"\r", b"\r\n"])).map(b"".join), st.integers(0, 3))
 def test_record_ends_is_where_the_grammar_says(data, most):
-    end, found = 0, 0
-    while (record := RECORD.match(data, end)) and (most == 0 or found < most):
-        end, found = record.end(), found + 1
+    end, result = 0, 0
+    while (record := RECORD.match(data, end)) and (most == 0 or result < most):
+        end, result = record.end(), result + 1
     assert _kernels.last_record_end(data, ord(","), ord('"'), most) == end
 
 

@@ -67,8 +67,8 @@ def test_the_table_of_kinds_is_what_its_maker_makes():
 @same_version
 def test_the_table_of_folds_is_casefold():
     folded = {code: chr(code).casefold() for code in range(sys.maxunicode + 1)}
-    found = {code: "".join(chr(int(c)) for c in re.findall(r"(\d+)u", to) if c != "0") for code, to in FOLDS.items()}
-    assert found == {code: to for code, to in folded.items() if to != chr(code)}
+    result = {code: "".join(chr(int(c)) for c in re.findall(r"(\d+)u", to) if c != "0") for code, to in FOLDS.items()}
+    assert result == {code: to for code, to in folded.items() if to != chr(code)}
 
 
 @pytest.mark.skipif(unicodedata.unidata_version == VERSION, reason="of another version of Unicode than the table")
@@ -122,33 +122,33 @@ def words_of(text, shapes=False):
     text = "".join(c for c in text if letter(c) != "-")
     letters = "".join(map(letter, text))
     at = 0
-    while found := A_WORD.search(letters, at):
-        at = found.end()
-        first = text[found.start()]
+    while result := A_WORD.search(letters, at):
+        at = result.end()
+        first = text[result.start()]
         shape = (
-            shape_at(text, found.start()) if shapes and (first.isalnum() or first == "_") and first < "\x80" else None
+            shape_at(text, result.start()) if shapes and (first.isalnum() or first == "_") and first < "\x80" else None
         )
         if shape:
             name, host, at = shape
             yield from (name, name + host)
             continue
-        word = text[found.start() : at].replace("\u2019", "'").casefold()
+        word = text[result.start() : at].replace("\u2019", "'").casefold()
         number = shapes and re.fullmatch(r"[0-9.,]+", word) and len(word) <= LONGEST
         yield re.sub("[1-9]", "0", word) if number else word
 
 
 def terms_of(text, words=(1, 1), characters=None, shapes=False):
     """What the kernel says of a text, in its order."""
-    found, said, spelled = [], [], [" "]
+    result, said, spelled = [], [], [" "]
     for word in words_of(text, shapes):
         for c in word + " " if characters else "":
             spelled.append(c)
             grams = ("".join(spelled[-n:]) for n in range(characters[0], min(characters[1], len(spelled)) + 1))
-            found += [f"~{gram}" for gram in grams if gram != " "]
+            result += [f"~{gram}" for gram in grams if gram != " "]
         if words and len(word.encode()) <= LONGEST:
             said.append(word)
-            found += [" ".join(said[-n:]) for n in range(words[0], min(words[1], len(said)) + 1)]
-    return found
+            result += [" ".join(said[-n:]) for n in range(words[0], min(words[1], len(said)) + 1)]
+    return result
 
 
 def decoded(document):
@@ -290,19 +290,19 @@ def counted(array, cut=PLAIN, labels=None, classes=1, once=False):
     buffers, places = text_of(array)
     labels = np.zeros(len(array), np.int32) if labels is None else labels
     text, ends, counts = _kernels.count_terms(buffers, places[:, np.newaxis], cut, labels, classes, once)
-    found = np.split(text, ends[:-1]) if len(ends) else []
-    names = [part.tobytes() for part in found]
+    result = np.split(text, ends[:-1]) if len(ends) else []
+    names = [part.tobytes() for part in result]
     assert names == sorted(set(names))
     return dict(zip((name.decode() for name in names), counts[0].T.tolist(), strict=True))
 
 
 def expected_counts(documents, cut, labels, classes, once=False):
-    found = {}
+    result = {}
     for document, label in zip(documents, labels, strict=True):
         terms = Counter(terms_of(decoded(document), **cut))
         for term, times in terms.items():
-            found.setdefault(term, [0.0] * classes)[label] += 1 if once else times
-    return found
+            result.setdefault(term, [0.0] * classes)[label] += 1 if once else times
+    return result
 
 
 BROKEN = (
@@ -345,10 +345,10 @@ def hash_of(term):
     data = term.encode()[gram:]
     parts = [int.from_bytes(data[i : i + 8], "little") for i in range(0, max(1, len(data)), 8)]
     seed = 0x9E3779B97F4A7C15 if gram else 0xD6E8FEB86659FD93
-    found = mixed((seed + len(data) & U64) ^ parts[0], 0xA0761D6478BD642F)
+    result = mixed((seed + len(data) & U64) ^ parts[0], 0xA0761D6478BD642F)
     for part in parts[1:]:
-        found = mixed(found ^ part, 0xE7037ED1A0B428DB)
-    return found ^ found >> 32
+        result = mixed(result ^ part, 0xE7037ED1A0B428DB)
+    return result ^ result >> 32
 
 
 def test_hashed_terms_are_hexadecimal_numbers():
@@ -374,8 +374,8 @@ def made_documents(n, seed=0, words=30):
 
 
 def texts_of(*columns):
-    found = Texts.of(*columns)
-    return found.buffers, found.places
+    result = Texts.of(*columns)
+    return result.buffers, result.places
 
 
 def many(column, cut=PLAIN, classes=3, once=False):
@@ -413,14 +413,14 @@ def test_evidence_of_terms_is_added_to_the_output(threads, classes, once):
     for i, document in enumerate(documents):
         terms = [index[t] for t in terms_of(document or "") if t in index]
         expected[i] += evidence[sorted(set(terms)) if once else terms].sum(axis=0)
-    found = []
+    result = []
     for count in (1, 2, 3):
         threads(count)
         out = np.full(expected.shape, 3.0)
         _kernels.add_terms(*texts_of(documents), PLAIN, known.index, padded, once, out)
-        found.append(out)
-    np.testing.assert_allclose(found[0], expected, rtol=1e-12)
-    assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
+        result.append(out)
+    np.testing.assert_allclose(result[0], expected, rtol=1e-12)
+    assert result[0].tobytes() == result[1].tobytes() == result[2].tobytes()
 
 
 def test_rows_of_terms(threads):
@@ -439,8 +439,8 @@ def test_rows_of_terms(threads):
 
 
 def test_ngrams_do_not_reach_from_one_column_into_another():
-    found = many_columns(["a b", None, "c"], ["d", "e f", None], Text(words=(2, 2), characters=(3, 3)).cut)
-    assert found == {"a b": 1.0, "e f": 1.0, "~ a ": 1.0, "~a b": 1.0, "~ b ": 1.0, "~ d ": 1.0, "~ e ": 1.0,
+    result = many_columns(["a b", None, "c"], ["d", "e f", None], Text(words=(2, 2), characters=(3, 3)).cut)
+    assert result == {"a b": 1.0, "e f": 1.0, "~ a ": 1.0, "~a b": 1.0, "~ b ": 1.0, "~ d ": 1.0, "~ e ": 1.0,
                      "~e f": 1.0, "~ f ": 1.0, "~ c ": 1.0}  # fmt: skip
 
 

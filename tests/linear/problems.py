@@ -80,11 +80,11 @@ def chosen(rows: DenseRows | SparseRows, index: np.ndarray) -> DenseRows | Spars
 
 def derivative(function: Callable[[np.ndarray], np.ndarray], theta: np.ndarray, step: float = 1e-3) -> np.ndarray:
     """∂function/∂θ by a five-point stencil, with the entries of θ first; exact to about 1e-12 of the function."""
-    found = []
+    result = []
     for place in np.ndindex(theta.shape):
         h = np.zeros_like(theta)
         h[place] = step
         near = np.asarray(function(theta + h)) - np.asarray(function(theta - h))
         far = np.asarray(function(theta + 2 * h)) - np.asarray(function(theta - 2 * h))
-        found.append((8.0 * near - far) / (12.0 * step))
-    return np.array(found).reshape(theta.shape + np.shape(found[0]))
+        result.append((8.0 * near - far) / (12.0 * step))
+    return np.array(result).reshape(theta.shape + np.shape(result[0]))

@@ -27,8 +27,8 @@ def shortest(matrix, gradient):
     return inverse * (np.linalg.pinv(scaled, rcond=1e-11, hermitian=True) @ (inverse * gradient))
 
 
-def assert_close(found, expected, rtol=1e-9):
-    np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
+def assert_close(result, expected, rtol=1e-9):
+    np.testing.assert_allclose(result, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
 
 
 @cases("size", [1, 2, 3, 7, 40])
@@ -45,9 +45,9 @@ def test_dense_curvature_solves_as_numpy_does(size):
 
 def test_a_gradient_of_the_shape_of_theta_is_solved():
     matrix, gradient = positive(6) + np.eye(6), random(1).normal(size=(2, 3))
-    found = DenseCurvature.of(matrix).solve(gradient)
-    assert found.shape == (2, 3)
-    assert_close(found.ravel(), np.linalg.solve(matrix, gradient.ravel()))
+    result = DenseCurvature.of(matrix).solve(gradient)
+    assert result.shape == (2, 3)
+    assert_close(result.ravel(), np.linalg.solve(matrix, gradient.ravel()))
 
 
 @cases("size, lacking", [(2, 1), (3, 2), (7, 1), (7, 5), (40, 2)])
@@ -59,9 +59,9 @@ def test_flat_directions_get_no_part_of_the_solution(size, lacking):
     unit = np.sqrt(np.diagonal(matrix))
     np.testing.assert_allclose(matrix @ (full.flat / unit[:, np.newaxis]), 0.0, atol=1e-10 * np.abs(matrix).max())
     inside = matrix @ random(3).normal(size=size)  # as a gradient: no slope without curvature
-    found = full.solve(inside)
-    assert_close(found, shortest(matrix, inside), rtol=1e-8)
-    assert_close(matrix @ found, inside, rtol=1e-8)
+    result = full.solve(inside)
+    assert_close(result, shortest(matrix, inside), rtol=1e-8)
+    assert_close(matrix @ result, inside, rtol=1e-8)
     anything = random(4).normal(size=size)
     assert_close(full.solve(anything), shortest(matrix, anything), rtol=1e-8)
     assert_close(full.inverse() @ anything, full.solve(anything), rtol=1e-8)
@@ -101,8 +101,8 @@ def test_flat_directions_do_not_depend_on_units(rank):
 def test_the_solution_does_not_depend_on_units(exponents):
     units = 10.0 ** np.array(exponents)
     matrix, gradient = positive(3, seed=8) + np.eye(3), np.array([1.0, -2.0, 0.5])
-    found = DenseCurvature.of(matrix * units * units[:, np.newaxis]).solve(gradient * units)
-    np.testing.assert_allclose(found * units, np.linalg.solve(matrix, gradient), rtol=1e-10)
+    result = DenseCurvature.of(matrix * units * units[:, np.newaxis]).solve(gradient * units)
+    np.testing.assert_allclose(result * units, np.linalg.solve(matrix, gradient), rtol=1e-10)
 
 
 def test_an_almost_singular_matrix_is_solved():
@@ -130,9 +130,9 @@ def test_diagonal_solves_and_keeps_zeros():
 @cases("m, width", [(1, 1), (1, 5), (3, 1), (2, 3), (4, 6)])
 def test_kronecker_solves(m, width):
     v, g, gradient = positive(m) + np.eye(m), positive(width, 1) + np.eye(width), random(9).normal(size=(m, width))
-    found = Kronecker(DenseCurvature.of(v), DenseCurvature.of(g)).solve(gradient)
-    assert found.shape == gradient.shape
-    assert_close(found.ravel(), np.linalg.solve(np.kron(v, g), gradient.ravel()))
+    result = Kronecker(DenseCurvature.of(v), DenseCurvature.of(g)).solve(gradient)
+    assert result.shape == gradient.shape
+    assert_close(result.ravel(), np.linalg.solve(np.kron(v, g), gradient.ravel()))
 
 
 def test_kronecker_with_flat_columns_is_the_pseudo_inverse():
@@ -141,5 +141,5 @@ def test_kronecker_with_flat_columns_is_the_pseudo_inverse():
     g = g / unit / unit[:, np.newaxis]  # so that least length is the same in both
     v = v / np.sqrt(np.diagonal(v)) / np.sqrt(np.diagonal(v))[:, np.newaxis]
     gradient = random(10).normal(size=(3, 4))
-    found = Kronecker(DenseCurvature.of(v), DenseCurvature.of(g)).solve(gradient)
-    assert_close(found.ravel(), np.linalg.pinv(np.kron(v, g), rcond=1e-10) @ gradient.ravel(), rtol=1e-8)
+    result = Kronecker(DenseCurvature.of(v), DenseCurvature.of(g)).solve(gradient)
+    assert_close(result.ravel(), np.linalg.pinv(np.kron(v, g), rcond=1e-10) @ gradient.ravel(), rtol=1e-8)

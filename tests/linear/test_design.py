@@ -29,12 +29,12 @@ def learned(x, weights=None) -> Design:
     return Design.of(frame_of(x), weights)
 
 
-def features(found: Design, x, **more):
+def features(result: Design, x, **more):
     """By name, as lists."""
-    matrix = found.matrix(frame_of(x), **more)
+    matrix = result.matrix(frame_of(x), **more)
     matrix = matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix, dtype=np.float64)
-    assert matrix.shape[1] == len(found.names) == len(found.owners) == len(found.origin)
-    return {name: matrix[:, j].tolist() for j, name in enumerate(found.names)}
+    assert matrix.shape[1] == len(result.names) == len(result.owners) == len(result.origin)
+    return {name: matrix[:, j].tolist() for j, name in enumerate(result.names)}
 
 
 EXPECTED = {
@@ -58,16 +58,16 @@ EXPECTED = {
 @tables
 def test_a_table_of_all_kinds_of_columns(table):
     """In any order, among others, and any number of rows of it."""
-    found = learned(table(COLUMNS))
-    assert found.names == tuple(EXPECTED)  # numbers, missing indicators, then categories
-    assert found.owners == (0, 2, 4, 0, 1, 1, 1, 3, 3)
-    assert features(found, table(COLUMNS)) == EXPECTED
-    assert features(found, pl.DataFrame(COLUMNS)) == EXPECTED
-    assert features(found, table({name: COLUMNS[name] for name in ("town", "debt", "age", "paid", "job")})) == EXPECTED
-    assert features(found, table({"more": [1, 2, 3, 4]} | COLUMNS)) == EXPECTED
-    np.testing.assert_allclose(found.origin, [np.mean(values) for values in EXPECTED.values()], rtol=1e-15)
+    result = learned(table(COLUMNS))
+    assert result.names == tuple(EXPECTED)  # numbers, missing indicators, then categories
+    assert result.owners == (0, 2, 4, 0, 1, 1, 1, 3, 3)
+    assert features(result, table(COLUMNS)) == EXPECTED
+    assert features(result, pl.DataFrame(COLUMNS)) == EXPECTED
+    assert features(result, table({name: COLUMNS[name] for name in ("town", "debt", "age", "paid", "job")})) == EXPECTED
+    assert features(result, table({"more": [1, 2, 3, 4]} | COLUMNS)) == EXPECTED
+    np.testing.assert_allclose(result.origin, [np.mean(values) for values in EXPECTED.values()], rtol=1e-15)
     for rows in (0, 1, 4):
-        assert found.matrix(frame_of(table(COLUMNS)).slice(0, rows)).shape == (rows, len(EXPECTED))
+        assert result.matrix(frame_of(table(COLUMNS)).slice(0, rows)).shape == (rows, len(EXPECTED))
 
 
 @tables
@@ -80,38 +80,38 @@ def test_weighted_means_are_those_of_repeated_rows(table):
 
 
 def test_an_array_of_objects_is_a_table_with_positions_for_names():
-    found = learned(np.array(list(zip(*COLUMNS.values(), strict=True)), dtype=object))
+    result = learned(np.array(list(zip(*COLUMNS.values(), strict=True)), dtype=object))
     expected = EXPECTED
     for column, place in zip(COLUMNS, "01234", strict=True):
         expected = {name.replace(column, place): values for name, values in expected.items()}
-    assert features(found, np.array(list(zip(*COLUMNS.values(), strict=True)), dtype=object)) == expected
+    assert features(result, np.array(list(zip(*COLUMNS.values(), strict=True)), dtype=object)) == expected
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.int8, np.uint8, np.bool_])
 def test_integers_and_booleans_are_numbers(dtype):
     x = np.array([[0, 1], [1, 1], [1, 0]], dtype=dtype)
-    found = learned(x)
-    assert features(found, x) == {"0": [0.0, 1.0, 1.0], "1": [1.0, 1.0, 0.0]}
-    np.testing.assert_allclose(found.origin, [2 / 3, 2 / 3], rtol=1e-15)
+    result = learned(x)
+    assert features(result, x) == {"0": [0.0, 1.0, 1.0], "1": [1.0, 1.0, 0.0]}
+    np.testing.assert_allclose(result.origin, [2 / 3, 2 / 3], rtol=1e-15)
 
 
 # ---- numbers ----------------------------------------------------------------------------------------------------
 
 
 def test_a_missing_value_is_the_mean_and_an_indicator_if_there_was_one():
-    found = learned(np.array([[1.0, 5.0], [3.0, 6.0]]))
-    assert features(found, np.array([[np.nan, 7.0], [9.0, np.nan]])) == {"0": [2.0, 9.0], "1": [7.0, 5.5]}
-    found = learned(np.array([[1.0, 5.0], [3.0, 6.0], [np.nan, 10.0]]))
+    result = learned(np.array([[1.0, 5.0], [3.0, 6.0]]))
+    assert features(result, np.array([[np.nan, 7.0], [9.0, np.nan]])) == {"0": [2.0, 9.0], "1": [7.0, 5.5]}
+    result = learned(np.array([[1.0, 5.0], [3.0, 6.0], [np.nan, 10.0]]))
     new = np.array([[np.nan, np.nan], [4.0, 1.0]])
-    assert features(found, new) == {"0": [2.0, 4.0], "1": [7.0, 1.0], "0 missing": [1.0, 0.0]}
+    assert features(result, new) == {"0": [2.0, 4.0], "1": [7.0, 1.0], "0 missing": [1.0, 0.0]}
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_an_all_missing_column_has_no_indicator(dtype):
     x = np.array([[np.nan, 1.0], [np.nan, 2.0]], dtype=dtype)
-    found = learned(x)
-    assert features(found, x) == {"0": [0.0, 0.0], "1": [1.0, 2.0]}
-    assert features(found, np.array([[np.nan, np.nan]])) == {"0": [0.0], "1": [1.5]}
+    result = learned(x)
+    assert features(result, x) == {"0": [0.0, 0.0], "1": [1.0, 2.0]}
+    assert features(result, np.array([[np.nan, np.nan]])) == {"0": [0.0], "1": [1.5]}
 
 
 @given(
@@ -124,8 +124,8 @@ def test_an_all_missing_column_has_no_indicator(dtype):
 def test_missing_values_among_any_numbers(rows):
     """Features are finite, present values unchanged, and the mean is that of present values."""
     x = np.array(rows)
-    found = learned(x)
-    matrix = found.matrix(frame_of(x))
+    result = learned(x)
+    matrix = result.matrix(frame_of(x))
     missing = np.isnan(x)
     assert np.isfinite(matrix).all()
     assert np.array_equal(matrix[:, :2][~missing], x[~missing])
@@ -133,10 +133,10 @@ def test_missing_values_among_any_numbers(rows):
         there = x[~missing[:, j], j]
         mean = float(np.mean(there / 1e10) * 1e10) if len(there) else 0.0
         size = np.abs(there).max(initial=0.0)
-        assert found.origin[j] == pytest.approx(mean, rel=1e-12, abs=1e-14 * size)
-        assert (matrix[missing[:, j], j] == found.origin[j]).all()
+        assert result.origin[j] == pytest.approx(mean, rel=1e-12, abs=1e-14 * size)
+        assert (matrix[missing[:, j], j] == result.origin[j]).all()
     marked = [j for j in range(2) if 0 < missing[:, j].sum() < len(x)]
-    assert found.owners == (0, 1, *marked)
+    assert result.owners == (0, 1, *marked)
     assert np.array_equal(matrix[:, 2:], missing[:, marked])
 
 
@@ -155,8 +155,8 @@ def test_the_reference_is_the_first_level_in_sorted_order():
 
 def test_levels_of_a_categorical_that_do_not_occur_are_left_out():
     x = pd.DataFrame({"x": pd.Categorical(["b", "c", "b"], categories=["z", "a", "c", "b"])})
-    found = learned(x)
-    assert features(found, x) == {"x = c": [0.0, 1.0, 0.0]}
+    result = learned(x)
+    assert features(result, x) == {"x = c": [0.0, 1.0, 0.0]}
 
 
 def test_categories_that_are_numbers_are_in_the_order_of_numbers():
@@ -166,15 +166,15 @@ def test_categories_that_are_numbers_are_in_the_order_of_numbers():
 
 @tables
 def test_an_unseen_value_and_unseen_missing_text_are_the_average_row(table):
-    found = learned(table({"x": ["a", "b", "b", "c"]}))
-    assert features(found, table({"x": ["d", "c", None]})) == {"x = b": [0.5, 0.0, 0.5], "x = c": [0.25, 1.0, 0.25]}
+    result = learned(table({"x": ["a", "b", "b", "c"]}))
+    assert features(result, table({"x": ["d", "c", None]})) == {"x = b": [0.5, 0.0, 0.5], "x = c": [0.25, 1.0, 0.25]}
 
 
 @tables
 def test_missing_text_where_there_was_some_is_the_last_level(table):
-    found = learned(table({"x": ["b", None, "a", "zebra"]}))
-    assert found.names == ("x = b", "x = zebra", "x = missing")
-    assert features(found, table({"x": [None, "a"]})) == {
+    result = learned(table({"x": ["b", None, "a", "zebra"]}))
+    assert result.names == ("x = b", "x = zebra", "x = missing")
+    assert features(result, table({"x": [None, "a"]})) == {
         "x = b": [0.0, 0.0],
         "x = zebra": [0.0, 0.0],
         "x = missing": [1.0, 0.0],
@@ -183,8 +183,8 @@ def test_missing_text_where_there_was_some_is_the_last_level(table):
 
 @tables
 def test_one_level_is_no_feature(table):
-    found = learned(table({"x": ["a", "a"], "n": [1.0, 2.0]}))
-    assert features(found, table({"x": ["a", "b", None], "n": [1.0, 2.0, 3.0]})) == {"n": [1.0, 2.0, 3.0]}
+    result = learned(table({"x": ["a", "a"], "n": [1.0, 2.0]}))
+    assert features(result, table({"x": ["a", "b", None], "n": [1.0, 2.0, 3.0]})) == {"n": [1.0, 2.0, 3.0]}
 
 
 def test_an_all_missing_category_is_no_feature():
@@ -194,8 +194,8 @@ def test_an_all_missing_category_is_no_feature():
 
 @tables
 def test_unseen_values_of_several_columns_each_take_their_own_means(table):
-    found = learned(table({"x": ["a", "b", "b", "c"], "y": ["q", "p", "p", "p"]}))
-    assert features(found, table({"x": ["new", "a"], "y": ["new", "new"]})) == {
+    result = learned(table({"x": ["a", "b", "b", "c"], "y": ["q", "p", "p", "p"]}))
+    assert features(result, table({"x": ["new", "a"], "y": ["new", "new"]})) == {
         "x = b": [0.5, 0.0],
         "x = c": [0.25, 0.0],
         "y = q": [0.25, 0.25],
@@ -207,25 +207,25 @@ def test_unseen_values_of_several_columns_each_take_their_own_means(table):
 
 @tables
 def test_an_empty_column_has_no_feature(table):
-    found = learned(table({"nothing": [None, None], "n": [1.0, 2.0]}))
-    assert found.names == ("n",)
-    assert found.owners == (1,)
-    assert features(found, table({"nothing": [None], "n": [3.0]})) == {"n": [3.0]}
-    found = learned(table({"nothing": [None, None]}))
-    assert found.matrix(frame_of(table({"nothing": [None, None, None]}))).shape == (3, 0)
-    assert found.origin.shape == (0,)
+    result = learned(table({"nothing": [None, None], "n": [1.0, 2.0]}))
+    assert result.names == ("n",)
+    assert result.owners == (1,)
+    assert features(result, table({"nothing": [None], "n": [3.0]})) == {"n": [3.0]}
+    result = learned(table({"nothing": [None, None]}))
+    assert result.matrix(frame_of(table({"nothing": [None, None, None]}))).shape == (3, 0)
+    assert result.origin.shape == (0,)
 
 
 def test_an_absent_column_is_named():
-    found = learned(pd.DataFrame(COLUMNS))
+    result = learned(pd.DataFrame(COLUMNS))
     with pytest.raises(DecibanError, match="lacks column 'age'"):
-        found.matrix(frame_of(pd.DataFrame(COLUMNS).drop(columns="age")))
+        result.matrix(frame_of(pd.DataFrame(COLUMNS).drop(columns="age")))
 
 
 def test_columns_that_are_all_missing_later_are_the_mean():
-    found = learned(pd.DataFrame({"n": [1.0, 3.0], "x": ["a", "b"]}))
+    result = learned(pd.DataFrame({"n": [1.0, 3.0], "x": ["a", "b"]}))
     later = pd.DataFrame({"n": [None, None], "x": [None, None]})
-    assert features(found, later) == {"n": [2.0, 2.0], "x = b": [0.5, 0.5]}
+    assert features(result, later) == {"n": [2.0, 2.0], "x = b": [0.5, 0.5]}
 
 
 # ---- layout -----------------------------------------------------------------------------------------------------
@@ -235,12 +235,12 @@ def test_columns_that_are_all_missing_later_are_the_mean():
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_matrix_with_nothing_to_encode_is_read_in_place(dtype, order):
     x = np.asarray(np.random.default_rng(0).normal(size=(20, 3)), dtype=dtype, order=order)
-    found = learned(x)
-    matrix = found.matrix(frame_of(x))
+    result = learned(x)
+    matrix = result.matrix(frame_of(x))
     assert np.shares_memory(matrix, x)
     assert matrix.dtype == dtype
     np.testing.assert_array_equal(matrix, x)
-    assert not found.needs_small_batches(frame_of(x))
+    assert not result.needs_small_batches(frame_of(x))
 
 
 def test_imputing_does_not_change_the_matrix():
@@ -255,15 +255,15 @@ def test_imputing_does_not_change_the_matrix():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
 def test_sparse_rows_stay_sparse(kind, dtype):
     dense = np.array([[0, 2, 0], [1, 0, 0], [0, 0, 0], [3, 0, 4]], dtype=dtype)
-    found = learned(kind(dense))
-    matrix = found.matrix(frame_of(kind(dense)))
+    result = learned(kind(dense))
+    matrix = result.matrix(frame_of(kind(dense)))
     assert sp.issparse(matrix)
     assert matrix.format == "csr"
     assert matrix.dtype == np.float64
     assert matrix.nnz == 4
     np.testing.assert_array_equal(matrix.toarray(), dense)
-    assert found.names == ("0", "1", "2")
-    assert found.origin.tolist() == [0.0, 0.0, 0.0]  # they are not centred
+    assert result.names == ("0", "1", "2")
+    assert result.origin.tolist() == [0.0, 0.0, 0.0]  # they are not centred
 
 
 def test_wide_categories_become_sparse_rows(monkeypatch):
@@ -274,23 +274,23 @@ def test_wide_categories_become_sparse_rows(monkeypatch):
     dense = learned(x).matrix(frame_of(x))
     assert isinstance(dense, np.ndarray)
     monkeypatch.setattr(design, "MAX_DENSE_INDICATORS", 38)
-    found = learned(x)
-    sparse = found.matrix(frame_of(x))
+    result = learned(x)
+    sparse = result.matrix(frame_of(x))
     assert sparse.format == "csr"
     assert sparse.dtype == np.float64
     assert sparse.shape == (40, 40)
     assert sparse.nnz == 39 + 39  # n is 0 once, and w000 is the reference
     np.testing.assert_array_equal(sparse.toarray(), dense)
     np.testing.assert_array_equal(dense, np.column_stack([np.arange(40.0), np.eye(40)[:, 1:]]))
-    assert found.names == ("n", *(f"x = {word}" for word in words[1:]))
+    assert result.names == ("n", *(f"x = {word}" for word in words[1:]))
 
 
 def test_categories_alone_become_sparse_rows_beyond_the_limit_as_it_is():
     words = [f"w{i:03}" for i in range(600)]
     x = pl.DataFrame({"x": words})
-    found = learned(x)
-    assert found.matrix(frame_of(x)).nnz == 599
-    new = found.matrix(frame_of(pl.DataFrame({"x": ["w000", "unheard", "w599"]})))
+    result = learned(x)
+    assert result.matrix(frame_of(x)).nnz == 599
+    new = result.matrix(frame_of(pl.DataFrame({"x": ["w000", "unheard", "w599"]})))
     np.testing.assert_allclose(new.toarray()[1], np.full(599, 1 / 600), rtol=1e-15)
     assert new.toarray()[2].tolist() == [0.0] * 598 + [1.0]
 
@@ -302,11 +302,11 @@ def test_no_rows_have_no_shares():
 @pytest.mark.parametrize("limit", [512, 3])
 def test_each_row_is_encoded_on_its_own(monkeypatch, limit):
     monkeypatch.setattr(design, "MAX_DENSE_INDICATORS", limit)
-    found = learned(pd.DataFrame(COLUMNS))
+    result = learned(pd.DataFrame(COLUMNS))
     frame = frame_of(pd.DataFrame(COLUMNS))
-    whole = list(zip(*features(found, pd.DataFrame(COLUMNS)).values(), strict=True))
+    whole = list(zip(*features(result, pd.DataFrame(COLUMNS)).values(), strict=True))
     for i in range(4):
-        row = found.matrix(frame.slice(i, i + 1))
+        row = result.matrix(frame.slice(i, i + 1))
         row = row.toarray() if sp.issparse(row) else row
         assert tuple(row[0].tolist()) == whole[i]
 
@@ -337,18 +337,18 @@ def test_an_infinite_cell_of_an_array_is_named():
 
 def test_an_infinite_cell_later_is_named_by_its_row_in_the_whole_table():
     """Rows come in batches, and the message counts from the first of all; columns are in another order here."""
-    found = learned(pd.DataFrame({"a": [1.0, None], "b": [3.0, 4.0]}))
+    result = learned(pd.DataFrame({"a": [1.0, None], "b": [3.0, 4.0]}))
     later = pd.DataFrame({"b": [1.0, np.inf], "a": [1.0, 2.0]})
     with pytest.raises(DecibanError) as error:
-        found.matrix(frame_of(later), first_row=1000)
+        result.matrix(frame_of(later), first_row=1000)
     assert str(error.value) == f"column 'b', row 1001: inf {INFINITE}"
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
 def test_an_infinite_cell_later_is_named_where_nothing_was_missing(value):
-    found = learned(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    result = learned(np.array([[1.0, 2.0], [3.0, 4.0]]))
     with pytest.raises(DecibanError, match=r"^column 1, row 0: -?inf is infinite"):
-        found.forbid_infinite(frame_of(np.array([[1.0, value]])), 0)
+        result.forbid_infinite(frame_of(np.array([[1.0, value]])), 0)
 
 
 @pytest.mark.parametrize("value", [np.inf, np.nan])
@@ -363,6 +363,6 @@ def test_cells_of_sparse_rows_are_finite(value):
 
 
 def test_text_where_numbers_were_is_refused():
-    found = learned(pd.DataFrame({"x": [1.0, 2.0]}))
+    result = learned(pd.DataFrame({"x": [1.0, 2.0]}))
     with pytest.raises(DecibanError, match="column 'x' holds text"):
-        found.matrix(frame_of(pd.DataFrame({"x": ["a", "b"]})))
+        result.matrix(frame_of(pd.DataFrame({"x": ["a", "b"]})))

@@ -42,9 +42,9 @@ class Pieces(DistributedRows):
     def total(self, work):
         sent = pickle.dumps(work)
         self.passes.append(len(sent))
-        found = [pickle.loads(pickle.dumps(pickle.loads(sent)(piece))) for piece in self.pieces]
-        found = [part for part in found if part is not None]
-        return sum(found[1:], start=found[0]) if found else None
+        result = [pickle.loads(pickle.dumps(pickle.loads(sent)(piece))) for piece in self.pieces]
+        result = [part for part in result if part is not None]
+        return sum(result[1:], start=result[0]) if result else None
 
     def __reduce__(self):
         raise TypeError("the rows do not travel")
@@ -137,12 +137,12 @@ def tables():
 @pytest.mark.parametrize(("x", "y", "weights"), [pytest.param(*case, id=name) for name, *case in tables()])
 def test_the_design_is_that_of_all_rows(x, y, weights):
     parts = pieces_of(x, y, weights)
-    found, (design, rows) = DistributedDesignRows.of(parts), whole_of(x, y, weights)
+    result, (design, rows) = DistributedDesignRows.of(parts), whole_of(x, y, weights)
     assert len(parts.passes) == (2 if sp.issparse(x) else 1)
-    assert found.design.names == design.names
-    assert found.design.schema == design.schema
-    assert [part.columns for part in found.design.parts] == [part.columns for part in design.parts]
-    for mine, theirs in zip(found.design.parts, design.parts, strict=True):
+    assert result.design.names == design.names
+    assert result.design.schema == design.schema
+    assert [part.columns for part in result.design.parts] == [part.columns for part in design.parts]
+    for mine, theirs in zip(result.design.parts, design.parts, strict=True):
         assert type(mine.encoder) is type(theirs.encoder)
         assert getattr(mine.encoder, "levels", None) == getattr(theirs.encoder, "levels", None)
         for name in ("fill", "share", "spread"):
@@ -150,20 +150,20 @@ def test_the_design_is_that_of_all_rows(x, y, weights):
             assert (a is None) == (b is None)
             if a is not None:
                 np.testing.assert_allclose(a, b, rtol=1e-7 if name == "spread" else 1e-13)
-    np.testing.assert_allclose(found.design.origin, design.origin, rtol=1e-13)
-    assert type(found.rows) is type(rows)
-    assert found.rows.shape == (0, rows.shape[1])
-    np.testing.assert_allclose(found.rows.origin, rows.origin, rtol=1e-13)
-    np.testing.assert_allclose(found.rows.scale, rows.scale, rtol=1e-7)
-    np.testing.assert_array_equal(found.rows.varies, rows.varies)
+    np.testing.assert_allclose(result.design.origin, design.origin, rtol=1e-13)
+    assert type(result.rows) is type(rows)
+    assert result.rows.shape == (0, rows.shape[1])
+    np.testing.assert_allclose(result.rows.origin, rows.origin, rtol=1e-13)
+    np.testing.assert_allclose(result.rows.scale, rows.scale, rtol=1e-7)
+    np.testing.assert_array_equal(result.rows.varies, rows.varies)
 
 
 def test_the_moments_of_the_features_are_exact_where_columns_are_far_away():
     """Integers about 1e8, whose spread is exact in fractions."""
     low = np.array([[0], [1], [5], [5], [9]], dtype=float)
-    found = DistributedDesignRows.of(pieces_of(1e8 + low, [0, 1, 0, 1, 0]))
-    assert found.rows.origin[0] == 1e8 + 4
-    assert found.rows.scale[0] == pytest.approx(np.sqrt(52 / 5), rel=1e-15)
+    result = DistributedDesignRows.of(pieces_of(1e8 + low, [0, 1, 0, 1, 0]))
+    assert result.rows.origin[0] == 1e8 + 4
+    assert result.rows.scale[0] == pytest.approx(np.sqrt(52 / 5), rel=1e-15)
 
 
 @pytest.mark.parametrize("twin", [False, True])
@@ -171,9 +171,9 @@ def test_a_known_design_is_measured(twin):
     x, y = load_iris(return_X_y=True)
     model = db.NaiveBayes().fit(x, y).to_linear() if twin else db.LogisticRegression(l2=1.0).fit(x, y)
     design = model.predictor_.design
-    found, cells = DistributedDesignRows.with_design(pieces_of(x, y), design), np.asarray(design.matrix(frame_of(x)))
-    np.testing.assert_allclose(found.rows.origin, cells.mean(axis=0), rtol=1e-13)
-    np.testing.assert_allclose(found.rows.scale, np.where(found.rows.varies, cells.std(axis=0), 1.0), rtol=1e-10)
+    result, cells = DistributedDesignRows.with_design(pieces_of(x, y), design), np.asarray(design.matrix(frame_of(x)))
+    np.testing.assert_allclose(result.rows.origin, cells.mean(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(result.rows.scale, np.where(result.rows.varies, cells.std(axis=0), 1.0), rtol=1e-10)
 
 
 # The objective -------------------------------------------------------------------------------------------------------

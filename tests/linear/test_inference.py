@@ -142,22 +142,22 @@ def expected_of(groups: Groups):
     return estimates, dispersion * blocks.reshape(2 * m, 2 * m), deviance, null, likelihood, dispersion
 
 
-def agrees(found: Inference, groups: Groups) -> None:
+def agrees(result: Inference, groups: Groups) -> None:
     estimates, covariance, deviance, null, likelihood, dispersion = expected_of(groups)
     n, m = sum(map(len, groups.y)), len(estimates)
-    np.testing.assert_allclose(found.estimates, estimates, **CLOSE)
-    np.testing.assert_allclose(found.covariance, covariance, **CLOSE)
+    np.testing.assert_allclose(result.estimates, estimates, **CLOSE)
+    np.testing.assert_allclose(result.covariance, covariance, **CLOSE)
     errors = np.sqrt(np.diag(covariance)).reshape(m, 2)
-    np.testing.assert_allclose(found.standard_errors, errors, **CLOSE)
-    np.testing.assert_allclose(found.statistics, estimates / errors, **CLOSE)
-    assert found.deviance == pytest.approx(deviance, rel=1e-12)
-    assert found.null_deviance == pytest.approx(null, rel=1e-12)
-    assert found.log_likelihood == pytest.approx(likelihood, rel=1e-12)
-    assert found.dispersion == pytest.approx(dispersion, rel=1e-12)
-    assert (found.n, found.rank, found.undetermined) == (n, 2 * m, ())
-    assert found.residual_df == m * n - 2 * m
-    assert found.by_t is (groups.response.name == "gaussian")
-    assert found.aic == pytest.approx(-2 * likelihood + 2 * (2 * m + found.by_t), rel=1e-12)
+    np.testing.assert_allclose(result.standard_errors, errors, **CLOSE)
+    np.testing.assert_allclose(result.statistics, estimates / errors, **CLOSE)
+    assert result.deviance == pytest.approx(deviance, rel=1e-12)
+    assert result.null_deviance == pytest.approx(null, rel=1e-12)
+    assert result.log_likelihood == pytest.approx(likelihood, rel=1e-12)
+    assert result.dispersion == pytest.approx(dispersion, rel=1e-12)
+    assert (result.n, result.rank, result.undetermined) == (n, 2 * m, ())
+    assert result.residual_df == m * n - 2 * m
+    assert result.by_t is (groups.response.name == "gaussian")
+    assert result.aic == pytest.approx(-2 * likelihood + 2 * (2 * m + result.by_t), rel=1e-12)
 
 
 def at_the_maximum(groups: Groups, origin: float, scale: float):
@@ -195,20 +195,20 @@ X, Z, T = np.arange(8.0), np.array([1, 0, 0, 1, 1, 0, 1, 0.0]), np.array([1, 2, 
 Y = np.array([2, 1, 4, 3, 6, 5, 9, 12.0])
 
 
-def table_of(found):
-    return np.stack([found.estimates[0], found.standard_errors[0], found.statistics[0], found.p_values[0]], axis=1)
+def table_of(result):
+    return np.stack([result.estimates[0], result.standard_errors[0], result.statistics[0], result.p_values[0]], axis=1)
 
 
 def test_gaussian_as_in_r():
-    found = fitted(over(np.column_stack([X, Z]), Gaussian(), Y))
+    result = fitted(over(np.column_stack([X, Z]), Gaussian(), Y))
     # coef(summary(glm(y ~ x + z, gaussian, d)))
     expected = [
         [0.3042168674698815, 1.3437212527349300, 0.2263987913048905, 0.829855635697261285],
         [1.3855421686746985, 0.2718196186187584, 5.0972853825462670, 0.003778809897661485],
         [0.1927710843373490, 1.2456339776944887, 0.1547574069022619, 0.883065681858231644],
     ]
-    np.testing.assert_allclose(table_of(found), expected, rtol=1e-11)
-    judged = found.null_deviance, found.deviance, found.residual_df, found.aic
+    np.testing.assert_allclose(table_of(result), expected, rtol=1e-11)
+    judged = result.null_deviance, result.deviance, result.residual_df, result.aic
     np.testing.assert_allclose(judged, [95.5, 15.33132530120482, 5, 35.90666932286071], rtol=1e-12)
     # confint(lm(y ~ x + z, d), level = 0.9)
     limits = [
@@ -216,81 +216,81 @@ def test_gaussian_as_in_r():
         [0.8378124883369662, 1.933271849012431],
         [-2.3172416361842756, 2.702783804858972],
     ]
-    np.testing.assert_allclose(found.intervals(0.9)[0], limits, rtol=1e-11)
+    np.testing.assert_allclose(result.intervals(0.9)[0], limits, rtol=1e-11)
 
 
 def test_bernoulli_with_an_offset_as_in_r():
-    found = fitted(over(X[:, np.newaxis], Bernoulli(), [0, 0, 1, 0, 0, 1, 1, 1], offset=T / 4))
+    result = fitted(over(X[:, np.newaxis], Bernoulli(), [0, 0, 1, 0, 0, 1, 1, 1], offset=T / 4))
     # glm(c(0, 0, 1, 0, 0, 1, 1, 1) ~ x + offset(t / 4), binomial, d)
     expected = [
         [-3.2274077349344061, 2.1421381859629913, -1.506629103613843, 0.1319057531493555],
         [0.7818105520021578, 0.5523754750948411, 1.415360723370138, 0.1569627593066127],
     ]
-    np.testing.assert_allclose(table_of(found), expected, rtol=1e-10)
-    judged = found.null_deviance, found.deviance, found.residual_df, found.aic
+    np.testing.assert_allclose(table_of(result), expected, rtol=1e-10)
+    judged = result.null_deviance, result.deviance, result.residual_df, result.aic
     np.testing.assert_allclose(judged, [10.714550590027955, 7.252917619060506, 6, 11.252917619060506], rtol=1e-12)
 
 
 def test_poisson_with_an_offset_as_in_r():
-    found = fitted(over(np.column_stack([X, Z]), Poisson(), Y, offset=np.log(T)))
+    result = fitted(over(np.column_stack([X, Z]), Poisson(), Y, offset=np.log(T)))
     # glm(y ~ x + z + offset(log(t)), poisson, d)
     expected = [
         [0.3232647807724051, 0.44220683850005071, 0.731026190976393, 0.46476315542043251],
         [0.1815755140107681, 0.07714276175006814, 2.353759573698536, 0.01858462718338898],
         [-0.3297647660777448, 0.30980200987007506, -1.064437142341464, 0.28713071540279039],
     ]
-    np.testing.assert_allclose(table_of(found), expected, rtol=1e-10)
-    judged = found.null_deviance, found.deviance, found.residual_df, found.aic
+    np.testing.assert_allclose(table_of(result), expected, rtol=1e-10)
+    judged = result.null_deviance, result.deviance, result.residual_df, result.aic
     np.testing.assert_allclose(judged, [19.67284608526316, 12.33002966673730, 5, 44.72960840283101], rtol=1e-12)
 
 
 def test_exponential_with_an_offset_as_in_r():
     """R's link is 1/μ, which is −η: so all signs are reversed."""
-    found = fitted(over(X[:, np.newaxis], Exponential(), Y, offset=T / 100))
+    result = fitted(over(X[:, np.newaxis], Exponential(), Y, offset=T / 100))
     # summary(glm(y ~ x + offset(-t / 100), Gamma, d), dispersion = 1)
     expected = [
         [-0.48064160831919051, 0.21689548779922321, -2.216005566534021, 0.02669112091360721],
         [0.05474351299886521, 0.03526359150955007, 1.552408891307614, 0.12056441733616027],
     ]
-    np.testing.assert_allclose(table_of(found), expected, rtol=1e-9)
-    judged = found.null_deviance, found.deviance, found.residual_df
+    np.testing.assert_allclose(table_of(result), expected, rtol=1e-9)
+    judged = result.null_deviance, result.deviance, result.residual_df
     np.testing.assert_allclose(judged, [3.8515282805, 0.9997365580358117, 6], rtol=1e-10)
 
 
 def test_multinomial_as_in_r():
-    found = fitted(over(X[:, np.newaxis], Multinomial(3), [0, 1, 0, 2, 1, 0, 2, 1]))
+    result = fitted(over(X[:, np.newaxis], Multinomial(3), [0, 1, 0, 2, 1, 0, 2, 1]))
     # nnet::multinom(c("a", "b", "a", "c", "b", "a", "c", "b") ~ x, d, reltol = 1e-16, abstol = 1e-16)
     estimates = [[-1.12246259075, 0.356714200710], [-1.99553438934, 0.466638694098]]
     errors = [[1.54392684756, 0.408391366015], [1.97908134066, 0.471814319205]]
-    np.testing.assert_allclose(found.estimates, estimates, rtol=1e-5)
-    np.testing.assert_allclose(found.standard_errors, errors, rtol=1e-5)
-    assert found.deviance == pytest.approx(15.9353351068459, rel=1e-10)
-    assert found.aic == pytest.approx(23.9353351068459, rel=1e-10)
+    np.testing.assert_allclose(result.estimates, estimates, rtol=1e-5)
+    np.testing.assert_allclose(result.standard_errors, errors, rtol=1e-5)
+    assert result.deviance == pytest.approx(15.9353351068459, rel=1e-10)
+    assert result.aic == pytest.approx(23.9353351068459, rel=1e-10)
 
 
 # Tests and intervals -------------------------------------------------------------------------------------------------
 
 
 def test_tests_and_intervals_follow_their_distribution(groups):
-    found = fitted(over(group_indicator(groups), groups.response, np.concatenate(groups.y)))
+    result = fitted(over(group_indicator(groups), groups.response, np.concatenate(groups.y)))
     n = sum(map(len, groups.y))
     law = stats.t(n - 2) if groups.response.name == "gaussian" else stats.norm()
     estimates, covariance, *_ = expected_of(groups)
     errors = np.sqrt(np.diag(covariance)).reshape(estimates.shape)
-    np.testing.assert_allclose(found.p_values, 2 * law.sf(np.abs(estimates / errors)), rtol=1e-9)
+    np.testing.assert_allclose(result.p_values, 2 * law.sf(np.abs(estimates / errors)), rtol=1e-9)
     for level in (0.5, 0.9, 0.99):
         low, high = law.interval(level)
-        np.testing.assert_allclose(found.intervals(level)[..., 0], estimates + low * errors, **CLOSE)
-        np.testing.assert_allclose(found.intervals(level)[..., 1], estimates + high * errors, **CLOSE)
+        np.testing.assert_allclose(result.intervals(level)[..., 0], estimates + low * errors, **CLOSE)
+        np.testing.assert_allclose(result.intervals(level)[..., 1], estimates + high * errors, **CLOSE)
 
 
 def test_an_exact_fit_has_certain_coefficients():
     """y = 1 + 2x: R gives p below 1e-15 (and says "essentially perfect fit")."""
-    found = fitted(over([[0], [1], [2], [3]], Gaussian(), [1, 3, 5, 7]))
-    np.testing.assert_allclose(found.estimates, [[1, 2]], rtol=1e-13)
-    assert found.deviance == pytest.approx(0, abs=1e-25)
-    assert (found.standard_errors < 1e-12).all()
-    assert (found.p_values < 1e-10).all()
+    result = fitted(over([[0], [1], [2], [3]], Gaussian(), [1, 3, 5, 7]))
+    np.testing.assert_allclose(result.estimates, [[1, 2]], rtol=1e-13)
+    assert result.deviance == pytest.approx(0, abs=1e-25)
+    assert (result.standard_errors < 1e-12).all()
+    assert (result.p_values < 1e-10).all()
 
 
 @pytest.mark.parametrize(
@@ -298,12 +298,12 @@ def test_an_exact_fit_has_certain_coefficients():
 )
 def test_standard_errors_need_more_rows_than_parameters(x, y):
     """Else the dispersion is unknown; R gives NaN for errors, tests and intervals."""
-    found = fitted(over(x, Gaussian(), y))
+    result = fitted(over(x, Gaussian(), y))
     known = len(x) > 2
-    assert found.residual_df == len(x) - 2
-    assert np.isfinite(found.standard_errors).all() == known
-    assert np.isfinite(found.intervals(0.95)).all() == known
-    assert (found.p_values < 1).all() == known
+    assert result.residual_df == len(x) - 2
+    assert np.isfinite(result.standard_errors).all() == known
+    assert np.isfinite(result.intervals(0.95)).all() == known
+    assert (result.p_values < 1).all() == known
 
 
 # Null deviance with an offset ----------------------------------------------------------------------------------------
@@ -318,30 +318,30 @@ def test_null_deviance_of_poisson_is_that_of_one_rate():
     closed = 2 * weights @ (logs - counts + expected)
     x = np.array([[1], [2], [3], [5], [4.0]])
     for scale in (1.0, 1e-6, 1e6):  # the unit of an exposure does not matter
-        found = fitted(over(x, Poisson(), counts, weights=weights, offset=np.log(scale * years)))
-        assert found.null_deviance == pytest.approx(closed, rel=1e-12)
+        result = fitted(over(x, Poisson(), counts, weights=weights, offset=np.log(scale * years)))
+        assert result.null_deviance == pytest.approx(closed, rel=1e-12)
 
 
 def test_null_deviance_of_poisson_with_exposures_that_differ_widely():
     counts, years = np.array([2, 5, 1e6, 3e6]), np.array([1e-6, 1e-6, 1e9, 2e9])
     expected = years * counts.sum() / years.sum()
     closed = 2 * np.sum(counts * np.log(counts / expected) - counts + expected)
-    found = fitted(over([[0], [1], [0], [1]], Poisson(), counts, offset=np.log(years)))
-    assert found.null_deviance == pytest.approx(closed, rel=1e-12)
+    result = fitted(over([[0], [1], [0], [1]], Poisson(), counts, offset=np.log(years)))
+    assert result.null_deviance == pytest.approx(closed, rel=1e-12)
 
 
 def test_null_deviance_of_gaussian_is_the_variance_after_the_offset():
     y, offset = np.array([1, 4, 2, 8.0]), np.array([0.5, 1, 3, -2.0])
-    found = fitted(over([[1], [2], [4], [3]], Gaussian(), y, offset=offset))
-    assert found.null_deviance == pytest.approx(4 * np.var(y - offset), rel=1e-13)
+    result = fitted(over([[1], [2], [4], [3]], Gaussian(), y, offset=offset))
+    assert result.null_deviance == pytest.approx(4 * np.var(y - offset), rel=1e-13)
 
 
 def test_null_deviance_of_bernoulli_is_that_of_the_best_intercept():
     y, offset = np.array([0, 1, 1, 0, 1, 1.0]), np.array([-2, 1, 0, 0.5, -1, 3.0])
     best = brentq(lambda b: np.sum(y - expit(b + offset)), -10, 10, xtol=1e-14)
     closed = -2 * stats.bernoulli.logpmf(y, expit(best + offset)).sum()
-    found = fitted(over([[1], [3], [2], [5], [4], [0]], Bernoulli(), y, offset=offset))
-    assert found.null_deviance == pytest.approx(closed, rel=1e-12)
+    result = fitted(over([[1], [3], [2], [5], [4], [0]], Bernoulli(), y, offset=offset))
+    assert result.null_deviance == pytest.approx(closed, rel=1e-12)
 
 
 @pytest.mark.parametrize("far", [0.1, 10.0])
@@ -350,42 +350,42 @@ def test_null_deviance_of_exponential_is_that_of_the_best_intercept(far):
     y, offset = np.array([1, 2, 0.5, 4, 1.5]), far * np.array([-1, -0.5, 0, -2, -0.1])
     best = brentq(lambda b: np.sum(y + 1 / (b + offset)), -100, -1e-12, xtol=1e-15)
     closed = 2 * np.sum(stats.expon.logpdf(y, scale=y) - stats.expon.logpdf(y, scale=-1 / (best + offset)))
-    found = fitted(over([[1], [3], [2], [5], [4]], Exponential(), y, offset=offset))
-    assert found.null_deviance == pytest.approx(closed, rel=1e-10)
+    result = fitted(over([[1], [3], [2], [5], [4]], Exponential(), y, offset=offset))
+    assert result.null_deviance == pytest.approx(closed, rel=1e-10)
 
 
 # What the data do not determine --------------------------------------------------------------------------------------
 
 
-def assert_as_one_column(found: Inference, groups: Groups, loose: tuple[int, ...]) -> None:
+def assert_as_one_column(result: Inference, groups: Groups, loose: tuple[int, ...]) -> None:
     """A redundant column changes neither the fit nor its degrees of freedom."""
     estimates, covariance, deviance, null, likelihood, dispersion = expected_of(groups)
     m = len(estimates)
-    assert found.undetermined == loose
-    assert found.rank == 2 * m
-    assert found.residual_df == m * (sum(map(len, groups.y)) - 2)
-    assert found.deviance == pytest.approx(deviance, rel=1e-10)
-    assert found.null_deviance == pytest.approx(null, rel=1e-10)
-    assert found.dispersion == pytest.approx(dispersion, rel=1e-10)
-    assert found.aic == pytest.approx(-2 * likelihood + 2 * (2 * m + found.by_t), rel=1e-10)
+    assert result.undetermined == loose
+    assert result.rank == 2 * m
+    assert result.residual_df == m * (sum(map(len, groups.y)) - 2)
+    assert result.deviance == pytest.approx(deviance, rel=1e-10)
+    assert result.null_deviance == pytest.approx(null, rel=1e-10)
+    assert result.dispersion == pytest.approx(dispersion, rel=1e-10)
+    assert result.aic == pytest.approx(-2 * likelihood + 2 * (2 * m + result.by_t), rel=1e-10)
     known = [j for j in range(3) if j not in loose]
-    assert np.isinf(found.standard_errors[:, list(loose)]).all()
-    assert (found.statistics[:, list(loose)] == 0).all()
-    assert (found.p_values[:, list(loose)] == 1).all()
-    assert np.isneginf(found.intervals(0.9)[:, list(loose), 0]).all()
-    assert np.isposinf(found.intervals(0.9)[:, list(loose), 1]).all()
+    assert np.isinf(result.standard_errors[:, list(loose)]).all()
+    assert (result.statistics[:, list(loose)] == 0).all()
+    assert (result.p_values[:, list(loose)] == 1).all()
+    assert np.isneginf(result.intervals(0.9)[:, list(loose), 0]).all()
+    assert np.isposinf(result.intervals(0.9)[:, list(loose), 1]).all()
     errors = np.sqrt(np.diag(covariance)).reshape(m, 2)
-    np.testing.assert_allclose(found.standard_errors[:, known], errors[:, known], rtol=1e-8)
+    np.testing.assert_allclose(result.standard_errors[:, known], errors[:, known], rtol=1e-8)
 
 
 def test_a_column_twice_is_undetermined_and_its_sum_is_not(groups):
     x = group_indicator(groups)
-    found = fitted(over(np.hstack([x, x]), groups.response, np.concatenate(groups.y)))
-    assert_as_one_column(found, groups, (1, 2))
+    result = fitted(over(np.hstack([x, x]), groups.response, np.concatenate(groups.y)))
+    assert_as_one_column(result, groups, (1, 2))
     estimates, covariance, *_ = expected_of(groups)
     m = len(estimates)
-    np.testing.assert_allclose(found.estimates[:, 1:].sum(axis=1), estimates[:, 1], rtol=1e-8)
-    blocks = found.covariance.reshape(m, 3, m, 3)
+    np.testing.assert_allclose(result.estimates[:, 1:].sum(axis=1), estimates[:, 1], rtol=1e-8)
+    blocks = result.covariance.reshape(m, 3, m, 3)
     of_sum = np.einsum("iajb->ij", blocks[:, 1:, :, 1:])
     np.testing.assert_allclose(of_sum, covariance.reshape(m, 2, m, 2)[:, 1, :, 1], rtol=1e-8)
 
@@ -408,10 +408,10 @@ def test_the_same_quantity_in_two_units_is_undetermined(slope, start):
 
 def test_more_columns_than_rows_leave_no_degrees_of_freedom():
     x = np.array([[0, 1, 5], [1, 3, 4.0]])
-    found = fitted(Objective(rows_of(x, x.mean(axis=0), None), Poisson(), np.array([2.0, 5.0])))
-    assert (found.rank, found.residual_df) == (2, 0)
-    assert set(found.undetermined) >= {1, 2, 3}
-    assert found.deviance == pytest.approx(0, abs=1e-12)
+    result = fitted(Objective(rows_of(x, x.mean(axis=0), None), Poisson(), np.array([2.0, 5.0])))
+    assert (result.rank, result.residual_df) == (2, 0)
+    assert set(result.undetermined) >= {1, 2, 3}
+    assert result.deviance == pytest.approx(0, abs=1e-12)
 
 
 # Weights and the first guess -----------------------------------------------------------------------------------------

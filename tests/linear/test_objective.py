@@ -58,13 +58,13 @@ def test_the_gradient_and_the_hessian_are_derivatives(example):
     for objective, theta, case in problems(example):
         value, gradient = objective.evaluate(theta)
         assert gradient.shape == objective.shape == theta.shape
-        found = derivative(lambda t, f=objective: f.evaluate(t)[0], theta)
-        np.testing.assert_allclose(gradient, found, rtol=1e-8, atol=1e-10 * (1.0 + abs(value)), err_msg=case)
+        result = derivative(lambda t, f=objective: f.evaluate(t)[0], theta)
+        np.testing.assert_allclose(gradient, result, rtol=1e-8, atol=1e-10 * (1.0 + abs(value)), err_msg=case)
         hessian = objective.hessian(theta)
-        found = derivative(lambda t, f=objective: f.evaluate(t)[1], theta).reshape(theta.size, theta.size)
-        size = np.abs(found).max()
-        assert hessian.shape == found.shape
-        np.testing.assert_allclose(hessian, found, rtol=1e-7, atol=1e-9 * size, err_msg=case)
+        result = derivative(lambda t, f=objective: f.evaluate(t)[1], theta).reshape(theta.size, theta.size)
+        size = np.abs(result).max()
+        assert hessian.shape == result.shape
+        np.testing.assert_allclose(hessian, result, rtol=1e-7, atol=1e-9 * size, err_msg=case)
         np.testing.assert_allclose(hessian, hessian.T, rtol=1e-13, atol=1e-13 * size, err_msg=case)
         diagonal = np.diagonal(hessian).reshape(theta.shape)
         np.testing.assert_allclose(objective.diagonal(theta), diagonal, rtol=1e-12, err_msg=case)
@@ -241,8 +241,8 @@ def test_firths_gradient_is_the_derivative(classes, layout, weighted, collinear)
     firth = penalised(classes, layout=layout, weighted=weighted, collinear=collinear)
     theta = 0.7 * np.random.default_rng(8).normal(size=firth.objective.shape)
     value, gradient = firth.evaluate(theta)
-    found = derivative(lambda t: firth.evaluate(t)[0], theta)
-    np.testing.assert_allclose(gradient, found, rtol=1e-7, atol=1e-9 * (1.0 + abs(value)))
+    result = derivative(lambda t: firth.evaluate(t)[0], theta)
+    np.testing.assert_allclose(gradient, result, rtol=1e-7, atol=1e-9 * (1.0 + abs(value)))
 
 
 @pytest.mark.parametrize("classes", [2, 4])

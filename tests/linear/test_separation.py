@@ -301,12 +301,12 @@ def separates_in_the_plane(x, sign):
 @given(samples(columns=st.just(2), largest=3))
 def test_two_classes_in_the_plane(sample):
     x, codes = sample
-    found = find_separation(x, codes, 2)
+    result = find_separation(x, codes, 2)
     if len(set(codes.tolist())) < 2:
-        assert found is None
+        assert result is None
         return
-    assert (found is not None) == separates_in_the_plane(x, 2 * codes - 1)
-    assert (found is not None and found.complete) == isinstance(halfspace(x, 2 * codes - 1), Hyperplane)
+    assert (result is not None) == separates_in_the_plane(x, 2 * codes - 1)
+    assert (result is not None and result.complete) == isinstance(halfspace(x, 2 * codes - 1), Hyperplane)
 
 
 def optimum(x, codes, *, strict):
@@ -330,29 +330,29 @@ def optimum(x, codes, *, strict):
 @given(samples(classes=3, columns=st.integers(1, 3), largest=3))
 def test_three_classes_agree_with_the_full_program(sample):
     x, codes = sample
-    found = find_separation(x, codes, 3)
+    result = find_separation(x, codes, 3)
     if len(set(codes.tolist())) < 2:
-        assert found is None
+        assert result is None
         return
-    assert (found is not None) == (optimum(x, codes, strict=False) > 1e-6)
-    if found is not None:
-        columns = list(found.columns)
-        assert found.complete == (optimum(x, codes, strict=True) > 1e-6)
-        assert optimum(x[:, columns], codes, strict=found.complete) > 1e-6
+    assert (result is not None) == (optimum(x, codes, strict=False) > 1e-6)
+    if result is not None:
+        columns = list(result.columns)
+        assert result.complete == (optimum(x, codes, strict=True) > 1e-6)
+        assert optimum(x[:, columns], codes, strict=result.complete) > 1e-6
         for j in columns:  # none can be left out
-            assert optimum(x[:, [c for c in columns if c != j]], codes, strict=found.complete) < 1e-6
+            assert optimum(x[:, [c for c in columns if c != j]], codes, strict=result.complete) < 1e-6
 
 
 @settings(max_examples=12)
 @given(samples(classes=3, columns=st.integers(1, 3), largest=3))
 def test_the_working_set_finds_the_same_separation(sample):
     x, codes = sample
-    found = find_separation(x, codes, 3)
+    result = find_separation(x, codes, 3)
     with pytest.MonkeyPatch.context() as patch:
         few_rows_first(patch)
         grown = find_separation(x, codes, 3)
-    assert (grown is None) == (found is None)
-    assert grown is None or grown.complete == found.complete
+    assert (grown is None) == (result is None)
+    assert grown is None or grown.complete == result.complete
 
 
 def noisy(n=400, d=4, classes=2, seed=0):

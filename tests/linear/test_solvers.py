@@ -99,14 +99,14 @@ def test_every_branch_reaches_the_optimum(monkeypatch, descents, example, layout
         descents.clear()
         with monkeypatch.context() as patch:
             forced(patch, branch)
-            found = newton(objective, start, tol=1e-14, max_iter=100, watch=go_on)
+            result = newton(objective, start, tol=1e-14, max_iter=100, watch=go_on)
         # the solution of a sample may be outside the domain of other rows
         outside = branch == "sample" and example.response.name == "exponential"
         assert kinds(descents) == curvatures or (outside and kinds(descents) == [("DenseCurvature", False)] * 2)
-        assert found.solution.converged, branch
-        assert found.solution.objective == pytest.approx(bottom.objective, rel=1e-12), branch
-        np.testing.assert_allclose(found.solution.theta, bottom.theta, atol=1e-5, err_msg=branch)
-        assert found.flat == ()
+        assert result.solution.converged, branch
+        assert result.solution.objective == pytest.approx(bottom.objective, rel=1e-12), branch
+        np.testing.assert_allclose(result.solution.theta, bottom.theta, atol=1e-5, err_msg=branch)
+        assert result.flat == ()
 
 
 @pytest.mark.parametrize("example", EXAMPLES[:6], ids=str)
@@ -118,9 +118,9 @@ def test_every_branch_recovers_from_a_far_start(monkeypatch, example):
     for branch in BRANCHES:
         with monkeypatch.context() as patch:
             forced(patch, branch)
-            found = newton(objective, start, tol=1e-14, max_iter=200, watch=go_on).solution
-        assert found.converged, branch
-        np.testing.assert_allclose(found.theta, bottom.theta, atol=1e-5, err_msg=branch)
+            result = newton(objective, start, tol=1e-14, max_iter=200, watch=go_on).solution
+        assert result.converged, branch
+        np.testing.assert_allclose(result.theta, bottom.theta, atol=1e-5, err_msg=branch)
 
 
 def test_a_sample_that_lacks_a_column_is_not_trusted(monkeypatch, descents):
@@ -129,10 +129,10 @@ def test_a_sample_that_lacks_a_column_is_not_trusted(monkeypatch, descents):
     x[::2, -1] = 0.0
     objective = replace(problem(CLASSES[0], n=N), rows=rows_over(x))
     forced(monkeypatch, "sample")
-    found = newton(objective, np.zeros(objective.shape), tol=1e-14, max_iter=100, watch=go_on)
+    result = newton(objective, np.zeros(objective.shape), tol=1e-14, max_iter=100, watch=go_on)
     assert kinds(descents) == [("DenseCurvature", False), ("DenseCurvature", False)]
-    assert found.flat == ()
-    assert_optimal(objective, found.solution.theta)
+    assert result.flat == ()
+    assert_optimal(objective, result.solution.theta)
 
 
 def test_a_gram_matrix_of_a_sample_that_lacks_a_column_is_not_trusted(monkeypatch, descents):
@@ -141,10 +141,10 @@ def test_a_gram_matrix_of_a_sample_that_lacks_a_column_is_not_trusted(monkeypatc
     objective = replace(problem(CLASSES[1], n=N), rows=rows_over(x))
     forced(monkeypatch, "kronecker of a sample")
     assert kronecker_curvature(objective.thinned(12), np.zeros(objective.shape)).over_columns.flat.shape[1] == 1
-    found = newton(objective, np.zeros(objective.shape), tol=1e-14, max_iter=100, watch=go_on)
+    result = newton(objective, np.zeros(objective.shape), tol=1e-14, max_iter=100, watch=go_on)
     assert descents[0][0].over_columns.flat.shape[1] == 0
-    assert found.flat == ()
-    assert_optimal(objective, found.solution.theta)
+    assert result.flat == ()
+    assert_optimal(objective, result.solution.theta)
 
 
 @each_of_classes
@@ -154,9 +154,9 @@ def test_a_sample_that_lacks_a_class_does_no_harm(monkeypatch, example):
     y[::18] = 0.0
     objective = replace(objective, y=y)
     forced(monkeypatch, "sample")
-    found = newton(objective, np.zeros(objective.shape), tol=1e-14, max_iter=100, watch=go_on).solution
-    assert found.converged
-    assert_optimal(objective, found.theta)
+    result = newton(objective, np.zeros(objective.shape), tol=1e-14, max_iter=100, watch=go_on).solution
+    assert result.converged
+    assert_optimal(objective, result.theta)
 
 
 @pytest.mark.parametrize("layout", ["dense", "sparse"])
@@ -166,9 +166,9 @@ def test_the_number_of_rows_and_columns_chooses_the_branch(descents, layout):
     x = rng.normal(size=(40_000, 2))
     y = (rng.random(40_000) < 1 / (1 + np.exp(-x[:, 0] + 0.5))).astype(float)
     objective = Objective(rows_over(x, layout), Bernoulli(), y)
-    found = newton(objective, np.zeros(objective.shape), tol=1e-14, max_iter=100, watch=go_on).solution
+    result = newton(objective, np.zeros(objective.shape), tol=1e-14, max_iter=100, watch=go_on).solution
     assert kinds(descents) == BRANCHES["sample"][1]
-    assert_optimal(objective, found.theta)
+    assert_optimal(objective, result.theta)
 
 
 def test_only_the_last_descent_is_watched(monkeypatch):
@@ -179,9 +179,9 @@ def test_only_the_last_descent_is_watched(monkeypatch):
         asked.append(iteration)
         return iteration == 1
 
-    found = newton(objective, np.zeros(objective.shape), tol=1e-14, max_iter=100, watch=watch).solution
+    result = newton(objective, np.zeros(objective.shape), tol=1e-14, max_iter=100, watch=watch).solution
     assert asked == [0, 1]
-    assert not found.converged
+    assert not result.converged
 
 
 # ---- curvatures -------------------------------------------------------------------------------------------------
@@ -210,11 +210,11 @@ def test_equal_columns_share_their_coefficient_and_are_named(monkeypatch, exampl
     twice = replace(alone, rows=rows_over(np.hstack([x, x[:, :1]]), layout))
     forced(monkeypatch, branch)
     single = exact_newton(alone, np.zeros(alone.shape), tol=1e-14, max_iter=100).solution.theta
-    found = newton(twice, np.zeros(twice.shape), tol=1e-14, max_iter=100, watch=go_on)
+    result = newton(twice, np.zeros(twice.shape), tol=1e-14, max_iter=100, watch=go_on)
     expected = np.column_stack([single[:, 0] / 2, single[:, 1:3], single[:, 0] / 2, single[:, 3]])
-    assert found.solution.converged
-    np.testing.assert_allclose(found.solution.theta, expected, atol=1e-5)
-    assert found.flat == (() if branch == "diagonal" else (0, 3))
+    assert result.solution.converged
+    np.testing.assert_allclose(result.solution.theta, expected, atol=1e-5)
+    assert result.flat == (() if branch == "diagonal" else (0, 3))
 
 
 @pytest.mark.parametrize("branch", ["exact", "kronecker"])
@@ -222,10 +222,10 @@ def test_a_constant_column_gets_no_weight_and_is_named(monkeypatch, branch):
     x = np.insert(cells(N, P), 1, 7.5, axis=1)
     objective = Objective(rows_over(x), Bernoulli(), CLASSES[0].draw(np.random.default_rng(4), N))
     forced(monkeypatch, branch)
-    found = newton(objective, np.zeros(objective.shape), tol=1e-14, max_iter=100, watch=go_on)
-    assert found.flat == (1,)
-    assert found.solution.theta[0, 1] == pytest.approx(0.0, abs=1e-12)
-    assert_optimal(objective, found.solution.theta)
+    result = newton(objective, np.zeros(objective.shape), tol=1e-14, max_iter=100, watch=go_on)
+    assert result.flat == (1,)
+    assert result.solution.theta[0, 1] == pytest.approx(0.0, abs=1e-12)
+    assert_optimal(objective, result.solution.theta)
 
 
 def test_collinear_columns_fit_as_lstsq_does():
@@ -233,11 +233,11 @@ def test_collinear_columns_fit_as_lstsq_does():
     x = cells(50, 3)
     x = np.column_stack([x, x[:, 0] + x[:, 1], x[:, 1] - 2.0 * x[:, 2]])
     objective = Objective(rows_over(x), Gaussian(), np.random.default_rng(5).normal(size=50))
-    found = exact_newton(objective, np.zeros(objective.shape), tol=1e-14, max_iter=100)
+    result = exact_newton(objective, np.zeros(objective.shape), tol=1e-14, max_iter=100)
     z = plain_cells(objective)
     expected = np.linalg.lstsq(z, objective.y, rcond=1e-10)[0]
-    np.testing.assert_allclose(found.solution.theta[0], expected, atol=1e-9)
-    assert found.flat == (0, 1, 2, 3, 4)
+    np.testing.assert_allclose(result.solution.theta[0], expected, atol=1e-9)
+    assert result.flat == (0, 1, 2, 3, 4)
 
 
 def test_many_collinear_columns_are_named():
@@ -269,14 +269,14 @@ def test_gradient_descent_falls_at_every_step_and_converges(example, layout, var
     objective = problem(example, layout, variation, N, P)
     start = np.zeros(objective.shape)
     bottom = exact_newton(objective, start, tol=1e-14, max_iter=100).solution
-    found = gradient_descent(objective, start, tol=1e-14, max_iter=5000, watch=go_on).solution
-    values = [step.objective for step in found.path] + [found.objective]
-    assert found.converged
-    assert len(found.path) > 3
+    result = gradient_descent(objective, start, tol=1e-14, max_iter=5000, watch=go_on).solution
+    values = [step.objective for step in result.path] + [result.objective]
+    assert result.converged
+    assert len(result.path) > 3
     assert all(after <= before + 1e-14 * values[0] for before, after in pairwise(values))
     assert all(after < before for before, after in pairwise(values[:4]))
-    np.testing.assert_allclose(found.theta, bottom.theta, atol=1e-4)
-    assert found.objective == pytest.approx(bottom.objective, rel=1e-11)
+    np.testing.assert_allclose(result.theta, bottom.theta, atol=1e-4)
+    assert result.objective == pytest.approx(bottom.objective, rel=1e-11)
 
 
 @each_of_classes
@@ -284,10 +284,10 @@ def test_gradient_descent_falls_at_every_step_and_converges(example, layout, var
 def test_gradient_descent_takes_full_steps(descents, example, variation):
     """L bounds the curvature, so full steps are taken without a line search."""
     objective = problem(example, "dense", variation, N, P)
-    found = gradient_descent(objective, np.zeros(objective.shape), tol=1e-10, max_iter=5000, watch=go_on).solution
+    result = gradient_descent(objective, np.zeros(objective.shape), tol=1e-10, max_iter=5000, watch=go_on).solution
     limit = descents[0][0].diagonal
     np.testing.assert_allclose(limit - limit[0, -1], np.broadcast_to(objective.ridge, limit.shape), rtol=1e-9)
-    *taken, last = [step.step for step in found.path]
+    *taken, last = [step.step for step in result.path]
     np.testing.assert_allclose(taken, 1.0 / limit[0, -1], rtol=1e-14)  # the factor of the gradient
     assert last == 0.0
     assert limit.max() >= top_curvature(objective) * (1.0 - 1e-9)
@@ -337,8 +337,8 @@ def test_columns_far_from_zero_keep_their_digits():
     predictors = []
     for other in (x, x + 2.0**30):  # exact: values are multiples of 1/64
         objective = Objective(rows_over(other), Bernoulli(), y)
-        found = newton(objective, np.zeros(objective.shape), tol=1e-14, max_iter=99, watch=go_on).solution
-        predictors.append(objective.predictors(found.theta))
+        result = newton(objective, np.zeros(objective.shape), tol=1e-14, max_iter=99, watch=go_on).solution
+        predictors.append(objective.predictors(result.theta))
     np.testing.assert_allclose(predictors[1], predictors[0], rtol=1e-9, atol=1e-10)
 
 
@@ -351,8 +351,8 @@ def test_without_columns_the_intercept_fits_the_shares(counts, method):
     y = np.repeat(np.arange(len(counts)), counts).astype(float)
     response = Bernoulli() if len(counts) == 2 else Multinomial(len(counts))
     objective = Objective(rows_over(np.zeros((len(y), 0))), response, y)
-    found = method(objective, np.zeros(objective.shape), tol=1e-15, max_iter=1000, watch=go_on).solution
-    np.testing.assert_allclose(found.theta[:, 0], np.log(np.array(counts[1:]) / counts[0]), atol=1e-6)
+    result = method(objective, np.zeros(objective.shape), tol=1e-15, max_iter=1000, watch=go_on).solution
+    np.testing.assert_allclose(result.theta[:, 0], np.log(np.array(counts[1:]) / counts[0]), atol=1e-6)
 
 
 def test_two_groups_of_counts_have_their_own_rates():
@@ -373,17 +373,17 @@ def test_firth_without_columns_adds_half_a_row_to_every_class(counts):
     y = np.repeat(np.arange(len(counts)), counts).astype(float)
     response = Bernoulli() if len(counts) == 2 else Multinomial(len(counts))
     objective = Objective(rows_over(np.zeros((len(y), 0))), response, y)
-    found = firth(objective, np.zeros(objective.shape), tol=1e-16, max_iter=200, watch=go_on).solution
+    result = firth(objective, np.zeros(objective.shape), tol=1e-16, max_iter=200, watch=go_on).solution
     shares = np.array(counts) + 0.5
-    np.testing.assert_allclose(found.theta[:, 0], np.log(shares[1:] / shares[0]), atol=1e-6)
+    np.testing.assert_allclose(result.theta[:, 0], np.log(shares[1:] / shares[0]), atol=1e-6)
 
 
 def test_firth_of_two_groups_adds_half_a_row_to_every_cell():
     """Also where a group has one class only, so that the plain likelihood has no maximum."""
     x, y = np.repeat([[0.0], [1.0]], [6, 9], axis=0), np.array([0.0] * 6 + [1.0] * 5 + [0.0] * 4)
     objective = Objective(rows_over(x), Bernoulli(), y)
-    found = firth(objective, np.zeros(objective.shape), tol=1e-16, max_iter=200, watch=go_on).solution
-    eta = plain_cells(objective) @ found.theta[0]
+    result = firth(objective, np.zeros(objective.shape), tol=1e-16, max_iter=200, watch=go_on).solution
+    eta = plain_cells(objective) @ result.theta[0]
     np.testing.assert_allclose(eta[[0, -1]], logit([0.5 / 7, 5.5 / 10]), atol=1e-6)
 
 
@@ -394,21 +394,21 @@ def test_firth_ends_where_its_gradient_is_zero(example, collinear):
     if collinear:
         x = objective.rows.x
         objective = replace(objective, rows=rows_over(np.hstack([x, x[:, :1] + x[:, 1:2]]), weights=objective.weights))
-    found = firth(objective, np.zeros(objective.shape), tol=1e-16, max_iter=200, watch=go_on)
-    value, gradient = Firth(objective).evaluate(found.solution.theta)
-    assert value == found.solution.objective
+    result = firth(objective, np.zeros(objective.shape), tol=1e-16, max_iter=200, watch=go_on)
+    value, gradient = Firth(objective).evaluate(result.solution.theta)
+    assert value == result.solution.objective
     assert np.abs(gradient).max() <= 1e-5
-    assert found.flat == ((0, 1, 3) if collinear else ())
+    assert result.flat == ((0, 1, 3) if collinear else ())
 
 
 def test_firth_is_finite_where_classes_are_separated():
     x = np.array([[-3.0], [-2.0], [-1.0], [1.0], [2.0], [3.0]])
     objective = Objective(rows_over(x), Bernoulli(), (x[:, 0] > 0).astype(float))
-    found = firth(objective, np.zeros(objective.shape), tol=1e-16, max_iter=200, watch=go_on).solution
-    assert found.converged
-    assert np.abs(found.theta).max() < 10.0
-    assert np.abs(Firth(objective).evaluate(found.theta)[1]).max() <= 1e-6
-    assert found.theta[0, -1] == pytest.approx(0.0, abs=1e-6)  # by symmetry
+    result = firth(objective, np.zeros(objective.shape), tol=1e-16, max_iter=200, watch=go_on).solution
+    assert result.converged
+    assert np.abs(result.theta).max() < 10.0
+    assert np.abs(Firth(objective).evaluate(result.theta)[1]).max() <= 1e-6
+    assert result.theta[0, -1] == pytest.approx(0.0, abs=1e-6)  # by symmetry
 
 
 def test_the_test_thetas_are_inside_the_domain():

@@ -189,14 +189,14 @@ def design_of(x, names):
     return Design.of(frame_of(plain if names is None else pd.DataFrame(plain, columns=list(names))))
 
 
-def said(found, separation=None, x=X, names=("a", "b"), design=None):
+def said(result, separation=None, x=X, names=("a", "b"), design=None):
     """The status and the warnings."""
     objective = objective_of(Bernoulli(), [0, 1, 0, 1], x)
     watch = SeparationWatch(objective, penalised=False)
     watch.separation = separation
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        status = status_of(found, watch, objective, design or design_of(x, names))
+        status = status_of(result, watch, objective, design or design_of(x, names))
     assert all(w.category is db.DecibanWarning for w in caught)
     return status, [str(w.message) for w in caught]
 

@@ -74,29 +74,29 @@ def test_a_verdict_is_what_the_estimator_says(kind, classes, tmp_path):
     new, _ = mails(20, classes, seed=1)
     nothing = dict.fromkeys(COLUMNS) | {"links": "", "attachments": "", "body": ""}
     new += [nothing, nothing | {"body": "nobody ever wrote thesewords"}]
-    model, found = db.load(tmp_path / "m.deciban"), Filter.load(tmp_path / "m.deciban").classify(new)
+    model, result = db.load(tmp_path / "m.deciban"), Filter.load(tmp_path / "m.deciban").classify(new)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*impossible under every class")  # without smoothing
         p, explained = model.predict_proba(table_of(new)), model.explain(table_of(new))
-        assert [verdict.label for verdict in found] == model.predict(table_of(new)).tolist()
-    np.testing.assert_array_equal([verdict.probability for verdict in found], p.max(axis=1))
-    np.testing.assert_allclose([verdict.decibans for verdict in found], explained.log_odds(), rtol=1e-9, atol=1e-9)
-    for verdict, lines, row in zip(found, explained.decibans(), explained.joint, strict=True):
-        told = dict(verdict.terms)
+        assert [verdict.label for verdict in result] == model.predict(table_of(new)).tolist()
+    np.testing.assert_array_equal([verdict.probability for verdict in result], p.max(axis=1))
+    np.testing.assert_allclose([verdict.decibans for verdict in result], explained.log_odds(), rtol=1e-9, atol=1e-9)
+    for verdict, lines, row in zip(result, explained.decibans(), explained.joint, strict=True):
+        decibans = dict(verdict.terms)
         best = np.sort(row)[::-1]
         if len(best) > 2 and np.isfinite(best[2]) and best[1] - best[2] < 1e-9:
             continue  # two classes are equally unlikely: either may be the runner-up
-        assert len(told) == len(verdict.terms) <= MOST_TERMS
-        assert not any(math.isnan(value) for value in told.values())
+        assert len(decibans) == len(verdict.terms) <= MOST_TERMS
+        assert not any(math.isnan(value) for value in decibans.values())
         expected = {}
         for line, value in zip(explained.parts, lines.tolist(), strict=True):
             if line.times is not None:  # of a term
                 expected[line.name] = expected.get(line.name, 0.0) + value
         sizes = sorted((abs(value) for value in expected.values() if value), reverse=True)
-        sizes += [0.0] * (len(told) - len(sizes))
-        assert [abs(value) for value in told.values()] == pytest.approx(sizes[: len(told)], rel=1e-9, abs=1e-9)
-        assert {name: expected.get(name, 0.0) for name in told} == pytest.approx(told, rel=1e-9, abs=1e-9)
-        assert len(told) == MOST_TERMS or sum(sizes) == pytest.approx(sum(sizes[: len(told)]))
+        sizes += [0.0] * (len(decibans) - len(sizes))
+        assert [abs(value) for value in decibans.values()] == pytest.approx(sizes[: len(decibans)], rel=1e-9, abs=1e-9)
+        assert {name: expected.get(name, 0.0) for name in decibans} == pytest.approx(decibans, rel=1e-9, abs=1e-9)
+        assert len(decibans) == MOST_TERMS or sum(sizes) == pytest.approx(sum(sizes[: len(decibans)]))
 
 
 @pytest.mark.parametrize("estimator", [db.NaiveBayes(families=Text()), db.EvidenceClassifier()], ids=repr)
@@ -116,23 +116,23 @@ def test_a_mail_without_what_all_others_have(kind, tmp_path):
     texts, labels = mails(60, ("ham", "spam"))
     texts = [each | {"to": "me@example.org"} for each in texts]
     MODELS[kind]().fit(table_of(texts), np.array(labels, dtype=object)).save(tmp_path / "m.deciban")
-    found = Filter.load(tmp_path / "m.deciban")
+    result = Filter.load(tmp_path / "m.deciban")
     for each, other in zip(
-        found.classify(texts), found.classify([each | {"to": "you@other.example"} for each in texts]), strict=True
+        result.classify(texts), result.classify([each | {"to": "you@other.example"} for each in texts]), strict=True
     ):
         assert other.probability == pytest.approx(each.probability, rel=1e-6)
     strange = dict.fromkeys(COLUMNS, "strange")
-    assert 0.5 <= found.classify([strange])[0].probability <= 1.0
+    assert 0.5 <= result.classify([strange])[0].probability <= 1.0
 
 
 def test_no_terms_if_none_are_wanted():
     texts, labels = mails(10, ("ham", "spam"))
-    found = Filter.new().learn(texts[::2], "ham").learn(texts[1::2], "spam")
-    told, silent = found.classify(texts), found.classify(texts, terms=False)
+    result = Filter.new().learn(texts[::2], "ham").learn(texts[1::2], "spam")
+    full, silent = result.classify(texts), result.classify(texts, terms=False)
     assert [verdict.terms for verdict in silent] == [()] * 10
-    assert [verdict.probability for verdict in silent] == [verdict.probability for verdict in told]
-    assert [verdict.label for verdict in told] == labels
-    assert found.classify([]) == []
+    assert [verdict.probability for verdict in silent] == [verdict.probability for verdict in full]
+    assert [verdict.label for verdict in full] == labels
+    assert result.classify([]) == []
 
 
 # Learning ------------------------------------------------------------------------------------------------------------
@@ -142,12 +142,12 @@ def test_no_terms_if_none_are_wanted():
 def test_any_order_and_any_batches_are_one_fit(tmp_path_factory, order, cuts):
     folder = tmp_path_factory.mktemp("orders")
     texts, labels = mails(12, ("ham", "spam", "news"))
-    found = Filter.new()
+    result = Filter.new()
     for start, stop in zip([0, *sorted(cuts)], [*sorted(cuts), 12], strict=True):
         some = order[start:stop]
         for label in WORDS:
-            found = found.learn([texts[i] for i in some if labels[i] == label], label)
-    found.save(folder / "found.deciban")
+            result = result.learn([texts[i] for i in some if labels[i] == label], label)
+    result.save(folder / "found.deciban")
     expected = naive_bayes().fit(table_of(texts).append_column("folder", [labels]), "folder")
     expected._keep_rows(None)  # a filter keeps no rows to rank columns by
     expected.save(folder / "expected.deciban")
@@ -158,8 +158,8 @@ def test_what_is_learned_can_be_forgotten_and_nothing_else(tmp_path):
     texts, _ = mails(8, ("ham", "spam"))
     some = Filter.new().learn(texts[:3], "ham").learn(texts[3:6], "spam")
 
-    def saved(found):
-        found.save(tmp_path / "m.deciban")
+    def saved(result):
+        result.save(tmp_path / "m.deciban")
         return (tmp_path / "m.deciban").read_bytes()
 
     for label in ("news", "ham"):
@@ -174,9 +174,9 @@ def test_classes_that_are_numbers_are_meant_by_their_names(tmp_path):
     texts, _ = mails(6, ("ham", "spam"))
     model = naive_bayes().fit(table_of(texts[:4]), np.array([0, 1, 0, 1]))
     model.save(tmp_path / "m.deciban")
-    found = Filter.load(tmp_path / "m.deciban").learn(texts[4:], "1")
-    assert found.classes == (0, 1)
-    found.save(tmp_path / "m.deciban")
+    result = Filter.load(tmp_path / "m.deciban").learn(texts[4:], "1")
+    assert result.classes == (0, 1)
+    result.save(tmp_path / "m.deciban")
     model.partial_fit(table_of(texts[4:]), np.array([1, 1]))
     assert db.load(tmp_path / "m.deciban").class_count_.tolist() == model.class_count_.tolist() == [2, 4]
 
@@ -184,11 +184,11 @@ def test_classes_that_are_numbers_are_meant_by_their_names(tmp_path):
 @pytest.mark.parametrize("taught", [[], ["spam"]], ids=len)
 def test_a_model_that_knows_too_little_says_so(taught):
     texts, _ = mails(2, ("ham", "spam"))
-    found = Filter.new()
+    result = Filter.new()
     for label in taught:
-        found = found.learn(texts, label)
+        result = result.learn(texts, label)
     with pytest.raises(DecibanError, match="only 'spam' so far" if taught else "no mail so far"):
-        found.classify(texts)
+        result.classify(texts)
 
 
 def test_models_that_read_no_mail(tmp_path):

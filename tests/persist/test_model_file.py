@@ -129,13 +129,13 @@ def test_rows_with_unknown_columns_are_scored_by_a_file_to_the_last_bit(name, tm
 
 def test_scoring_a_row_imports_no_heavy_library(saved, tmp_path):
     model, path = saved
-    row, found = tmp_path / "row.npy", tmp_path / "found.npy"
+    row, result = tmp_path / "row.npy", tmp_path / "found.npy"
     np.save(row, X[:1])
-    command = [sys.executable, "-c", SCORE, str(path), str(row), str(found)]
+    command = [sys.executable, "-c", SCORE, str(path), str(row), str(result)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr
     assert not {name.partition(".")[0] for name in done.stdout.split()} & HEAVY
-    assert np.load(found).tobytes() == model.predict_log_proba(X[:1]).tobytes()
+    assert np.load(result).tobytes() == model.predict_log_proba(X[:1]).tobytes()
 
 
 def test_a_stored_model_is_written_as_the_file_of_the_estimator(saved, tmp_path):
@@ -165,8 +165,8 @@ def test_what_cannot_be_read_again_is_not_written(tmp_path):
 
 
 def test_every_name_is_of_a_class():
-    for name, (module, found) in HOMES.items():
-        assert class_at((module, found)).__module__ == module, name
+    for name, (module, result) in HOMES.items():
+        assert class_at((module, result)).__module__ == module, name
 
 
 @pytest.fixture(scope="module")

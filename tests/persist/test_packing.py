@@ -21,9 +21,9 @@ def back(array):
 def test_every_array_comes_back_to_the_last_bit(data, name, factor):
     few = data.draw(arrays_of.arrays(name, st.integers(1, 8)))
     array = np.resize(few, (factor, SMALL // few.itemsize))
-    found = back(array)
-    assert (found.dtype, found.shape) == (array.dtype, array.shape)
-    assert found.tobytes() == array.tobytes()
+    result = back(array)
+    assert (result.dtype, result.shape) == (array.dtype, array.shape)
+    assert result.tobytes() == array.tobytes()
 
 
 NUMBERS = np.random.default_rng(0).integers(0, 200, 3000)

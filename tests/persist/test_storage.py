@@ -123,10 +123,10 @@ def test_arrays_take_less_room_in_the_file_and_come_back_to_the_last_bit(path):
         "noise": rng.normal(size=5000),
     }
     write(path, {}, arrays)
-    found = read(path)[1]
+    result = read(path)[1]
     for name, array in arrays.items():
-        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape)
-        assert found[name].tobytes() == array.tobytes()
+        assert (result[name].dtype, result[name].shape) == (array.dtype, array.shape)
+        assert result[name].tobytes() == array.tobytes()
     assert (
         path.stat().st_size < arrays["counts"].nbytes / 16 + arrays["nodes"].nbytes / 8 + arrays["noise"].nbytes + 2000
     )

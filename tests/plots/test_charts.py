@@ -202,11 +202,11 @@ def test_coefficients_have_the_intervals_of_the_fit(rows):
     model = db.GeneralizedLinearModel("poisson").fit(x, np.random.default_rng(0).poisson(np.exp(0.5 * x[:, 1])))
     spec, _ = drawn(model.plot_coefficients())
     (listed,) = (rows for name, rows in spec["datasets"].items() if name != "zero")
-    found = {row["name"]: (row["low"], row["estimate"], row["high"]) for row in listed}
-    assert "(intercept)" not in found
+    result = {row["name"]: (row["low"], row["estimate"], row["high"]) for row in listed}
+    assert "(intercept)" not in result
     errors = np.sqrt(np.diag(model.inference_.covariance))[1:]
     for name, estimate, error in zip(model.feature_names_, model.inference_.estimates[0, 1:], errors, strict=True):
-        np.testing.assert_allclose(found[name], estimate + 1.959963984540054 * error * np.array([-1, 0, 1]))
+        np.testing.assert_allclose(result[name], estimate + 1.959963984540054 * error * np.array([-1, 0, 1]))
     sizes = [abs(row["estimate"]) for row in listed]
     assert sizes == sorted(sizes, reverse=True)
 

@@ -153,7 +153,7 @@ def test_of_many_classes_each_has_a_shorter_curve():
     X = rng.normal(size=(48, 2)) + y[:, np.newaxis]
     quality = report_of(db.NaiveBayes().fit(X, y), X, y).figures["quality"]
     assert [(curve["place"], curve["steps"]) for curve in quality["curves"]] == [(k, 100) for k in range(12)]
-    assert [found["class"] for found in quality["calibration"]] == [None, *map(str, range(12))]
+    assert [result["class"] for result in quality["calibration"]] == [None, *map(str, range(12))]
 
 
 # Rows of every kind --------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def test_a_stream_is_as_its_rows(tmp_path):
 
 
 def test_of_a_long_file_some_rows_are_explained(tmp_path):
-    """What is told from a sample is said to be."""
+    """Figures of a sample say so."""
     x = np.arange(3000)
     pd.DataFrame({"x": x, "y": np.where(x % 7 < 3, "a", "b")}).to_csv(tmp_path / "long.csv", index=False)
     model = db.NaiveBayes().fit(db.scan(tmp_path / "long.csv"), "y")
@@ -222,7 +222,7 @@ def test_a_weight_column_is_no_column():
     figures = report_of(model, table, "income", sample_weight="times").figures
     repeated = plainly.loc[plainly.index.repeat(table["times"])]
     expected = report_of(model, repeated, "income").figures
-    values = [[metric["value"] for metric in found["quality"]["metrics"]] for found in (figures, expected)]
+    values = [[metric["value"] for metric in result["quality"]["metrics"]] for result in (figures, expected)]
     np.testing.assert_allclose(*values, rtol=1e-12)
     assert figures["quality"]["confusion"] == expected["quality"]["confusion"]
     assert figures["head"]["evaluated"]["rows"] == table["times"].sum()

@@ -181,18 +181,18 @@ def test_a_changed_cell_is_scored_and_can_be_reset(opened, bayes):
     field(page, "trade").select_option("smith")
     field(page, "member").select_option("(missing)")
     cells = pd.DataFrame({"age": [77.5], "trade": ["smith"], "member": pd.array([None], dtype="boolean")})
-    (proba,), told = model.predict_proba(cells), model.explain(cells)
+    (proba,), explanation = model.predict_proba(cells), model.explain(cells)
     assert text(page, "#result") == f"{model.classes_[proba.argmax()]}, with probability {proba.max():.4f}"
-    assert f"{abs(told.log_odds()[0]):.1f} dban" in text(page, "#waterfall-note")
+    assert f"{abs(explanation.log_odds()[0]):.1f} dban" in text(page, "#waterfall-note")
     page.locator("#target").select_option("no")
     page.locator("#against").select_option("yes")
-    decibans = told.log_odds("no", "yes")[0]
+    decibans = explanation.log_odds("no", "yes")[0]
     assert text(page, "#waterfall-note").startswith(
         f"no against yes: {'−' if decibans < 0 else '+'}{abs(decibans):.1f} "
     )
     page.click("#parts summary")
     parts = page.eval_on_selector_all("#parts tbody tr", "all => all.map((row) => row.innerText.split('\\t'))")
-    expected = dict(told.lines(0, "no", "yes"))
+    expected = dict(explanation.lines(0, "no", "yes"))
     assert {"age = 77.5", "trade = smith", "member is missing"} < expected.keys()
     assert {name: float(value.replace("−", "-")) for name, value in parts} == pytest.approx(expected, rel=1e-3)
     page.locator("#target").select_option("-1")
@@ -338,8 +338,8 @@ def test_the_slider_moves_counts_rates_and_points(opened, step):
     points = views(page, "threshold", 'view.data("threshold").map(({ x, y }) => [x, y])')
     (tp, fp, tn, fn), _ = rates_at(curve, step)
     expected = [[[fp / (fp + tn), tp / (tp + fn)]], [[tp / (tp + fn), tp / (tp + fp)]] if tp + fp else []]
-    for found, wanted in zip(points, expected, strict=True):
-        np.testing.assert_allclose(np.ravel(found), np.ravel(wanted))
+    for result, wanted in zip(points, expected, strict=True):
+        np.testing.assert_allclose(np.ravel(result), np.ravel(wanted))
 
 
 def test_the_slider_goes_by_keyboard_and_by_number(opened):
@@ -513,8 +513,8 @@ def test_hostile_names_are_scored(opened):
 def test_the_file_holds_the_figures_and_forbids_requests():
     figures = made.made(made.HOSTILE[:3], columns=made.HOSTILE)
     page = html(figures)
-    found = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.DOTALL)
-    assert json.loads(found[1]) == figures
+    result = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.DOTALL)
+    assert json.loads(result[1]) == figures
     assert "default-src 'none'" in page
     assert page.count("</script>") == page.count("<script") == 4
     markup = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)

@@ -108,9 +108,9 @@ def test_what_if_is_what_python_predicts(opened, case):
     together = case.model.explain(case.asked)
     for i, row in enumerate(scored):
         shared = tuple(row["names"]) == together.names  # of documents, each has terms of its own
-        told, place = (together, i) if shared else (case.model.explain(case.asked[i : i + 1]), 0)
-        assert tuple(row["names"]) == told.names
-        np.testing.assert_allclose(row["nats"], told.nats[place], rtol=1e-9, atol=1e-9)
+        explanation, place = (together, i) if shared else (case.model.explain(case.asked[i : i + 1]), 0)
+        assert tuple(row["names"]) == explanation.names
+        np.testing.assert_allclose(row["nats"], explanation.nats[place], rtol=1e-9, atol=1e-9)
 
 
 def cells(table, page):

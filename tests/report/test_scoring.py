@@ -85,11 +85,11 @@ def assert_same(page, model, table, *, explained=True):
     together = model.explain(table)
     for i, one in enumerate(scored):
         shared = one["names"] == list(together.names)  # of documents, each has parts of its own
-        told, row = (together, i) if shared else (model.explain(row_of(table, i)), 0)
-        assert one["names"] == list(told.names)
-        assert one["last"] == [line.last for line in told.parts]
-        np.testing.assert_allclose(np.array(one["nats"]), told.nats[row], rtol=1e-12, atol=1e-9)
-        np.testing.assert_allclose(np.array(one["joint"]), told.joint[row], rtol=1e-12, atol=1e-9)
+        explanation, row = (together, i) if shared else (model.explain(row_of(table, i)), 0)
+        assert one["names"] == list(explanation.names)
+        assert one["last"] == [line.last for line in explanation.parts]
+        np.testing.assert_allclose(np.array(one["nats"]), explanation.nats[row], rtol=1e-12, atol=1e-9)
+        np.testing.assert_allclose(np.array(one["joint"]), explanation.joint[row], rtol=1e-12, atol=1e-9)
 
 
 # Tables --------------------------------------------------------------------------------------------------------------
@@ -711,11 +711,11 @@ def test_labels_are_those_of_an_explanation(page):
     )
     model = db.NaiveBayes().fit(table, [0, 1, 0, 1])
     for i, one in enumerate(in_page(page, model, cells_of(table))):
-        told = model.explain(table.iloc[i : i + 1])
-        assert [label.lower() for label in one["labels"]] == [told.label(part).lower() for part in range(4)]
+        explanation = model.explain(table.iloc[i : i + 1])
+        assert [label.lower() for label in one["labels"]] == [explanation.label(part).lower() for part in range(4)]
     texts = ["call 08712460324 now", "see you now", "call me", "win 500 now"]
     words = db.NaiveBayes(Text("bernoulli", shapes=True)).fit(texts, [1, 0, 0, 1])
     (one,) = in_page(page, words, [["now call 07000000000, now"]])
-    told = words.explain(["now call 07000000000, now"])
-    assert one["labels"] == [told.label(part) for part in range(len(told.names))]
+    explanation = words.explain(["now call 07000000000, now"])
+    assert one["labels"] == [explanation.label(part) for part in range(len(explanation.names))]
     assert "a number of 11 digits" in one["labels"]

@@ -53,8 +53,8 @@ def terms_in_the_kernel(text, cut):
 
 
 def assert_same(page, texts, cut):
-    found = terms_in_the_page(page, texts, cut)
-    for text, terms in zip(texts, found, strict=True):
+    result = terms_in_the_page(page, texts, cut)
+    for text, terms in zip(texts, result, strict=True):
         assert terms == terms_in_the_kernel(text, cut), (text[:200], cut)
 
 
@@ -76,12 +76,12 @@ def test_every_character_is_cut_and_folded_as_in_the_kernel(page, around, planes
     """
     cut = Text(shapes="www" in around).cut
     for first in (plane * PLANE for plane in planes):
-        found = page.evaluate(OF_A_PLANE, [around.split("{0}"), first, PLANE, list(cut)]).split("\n")
+        result = page.evaluate(OF_A_PLANE, [around.split("{0}"), first, PLANE, list(cut)]).split("\n")
         text = "\n".join(around.format(chr(code)) for code in range(first, first + PLANE))
         expected = terms_in_the_kernel(text, cut)
-        different = [pair for pair in zip(found, expected, strict=False) if pair[0] != pair[1]]
+        different = [pair for pair in zip(result, expected, strict=False) if pair[0] != pair[1]]
         assert not different[:1], hex(first)
-        assert len(found) == len(expected)
+        assert len(result) == len(expected)
 
 
 @same_version

@@ -47,8 +47,8 @@ def test_counts_are_those_of_fractions(drawn):
 
 def test_partitions_may_be_of_different_sizes():
     codes = np.array([[0, 4], [1, 0], [1, 4]], np.int32)
-    found = Cells.count(codes, np.array([0, 2, 7]), np.array([0, 1, 1], np.int32), np.array([1.0, 0.5, 2.0]), 2)
-    assert found.sum_x.value.tolist() == [[1, 0, 0, 0, 0, 0, 1], [0, 2.5, 0.5, 0, 0, 0, 2]]
+    result = Cells.count(codes, np.array([0, 2, 7]), np.array([0, 1, 1], np.int32), np.array([1.0, 0.5, 2.0]), 2)
+    assert result.sum_x.value.tolist() == [[1, 0, 0, 0, 0, 0, 1], [0, 2.5, 0.5, 0, 0, 0, 2]]
 
 
 def test_a_cell_cannot_be_forgotten_more_often_than_it_was_seen():

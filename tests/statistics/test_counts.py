@@ -46,16 +46,16 @@ def column_of(counts, j):
 
 @given(rows(SUBJECTS[0]))
 def test_counts_are_those_of_a_counter(drawn):
-    found = SUBJECTS[0].of(drawn)
+    result = SUBJECTS[0].of(drawn)
     weights = np.ones(len(drawn)) if drawn.weights is None else drawn.weights
     for j in range(drawn.values.shape[1]):
         expected = Counter()
         for code, label, weight in zip(drawn.values.codes[:, j], drawn.labels, weights, strict=True):
             if code >= 0 and weight:
                 expected[LEVELS[code], int(label)] += weight
-        table = column_of(found, j)
+        table = column_of(result, j)
         assert {(v, c): n for v, row in table.items() for c, n in enumerate(row) if n} == expected
-        assert found.present[:, j].tolist() == [
+        assert result.present[:, j].tolist() == [
             sum(n for (_, c), n in expected.items() if c == label) for label in range(drawn.classes)
         ]
 

@@ -13,16 +13,16 @@ SUBJECTS = [Subject(Extrema, "Extrema", Extrema.of, matrices(wild | nans), equal
 
 @given(rows(SUBJECTS[0]))
 def test_extrema_are_those_of_the_rows_of_positive_weight(drawn):
-    found = SUBJECTS[0].of(drawn)
+    result = SUBJECTS[0].of(drawn)
     weights = np.ones(len(drawn)) if drawn.weights is None else drawn.weights
     for c in range(drawn.classes):
         for j in range(drawn.values.shape[1]):
             chosen = (drawn.labels == c) & (weights > 0) & ~np.isnan(drawn.values[:, j])
             cells = drawn.values[chosen, j].tolist()
-            assert found.low[c, j] == min(cells, default=np.inf)
-            assert found.high[c, j] == max(cells, default=-np.inf)
-            assert found.count.value[c, j] == weights[chosen].sum()
-            for side, sign in ((found.least, 1), (found.most, -1)):
+            assert result.low[c, j] == min(cells, default=np.inf)
+            assert result.high[c, j] == max(cells, default=-np.inf)
+            assert result.count.value[c, j] == weights[chosen].sum()
+            for side, sign in ((result.least, 1), (result.most, -1)):
                 smallest, second = [*sorted({sign * cell for cell in cells}), np.inf, np.inf][:2]
                 assert side.value[c, j] == smallest
                 assert side.second[c, j] == second
@@ -32,9 +32,9 @@ def test_extrema_are_those_of_the_rows_of_positive_weight(drawn):
 
 @given(rows(SUBJECTS[0]))
 def test_extrema_without_a_row_are_those_of_the_others(drawn):
-    found = SUBJECTS[0].of(drawn)
+    result = SUBJECTS[0].of(drawn)
     for i in range(len(drawn)):
-        left = found.subtract_row(SUBJECTS[0].of(drawn.take(np.array([i]))))
+        left = result.subtract_row(SUBJECTS[0].of(drawn.take(np.array([i]))))
         expected = SUBJECTS[0].of(drawn.take(np.delete(np.arange(len(drawn)), i)))
         assert np.array_equal(left.low, expected.low)
         assert np.array_equal(left.high, expected.high)

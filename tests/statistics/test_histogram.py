@@ -95,7 +95,7 @@ def test_every_value_lies_in_its_cell(values, cap):
     lower, upper = h.lower(0), h.upper(0)
     assert np.isfinite([lower, upper]).all()
     inside = [(lower <= v) & (v <= upper) for v in values]
-    assert all(found.sum() == 1 for found in inside)
+    assert all(result.sum() == 1 for result in inside)
     assert h.table(0).value[0].tolist() == np.sum(inside, axis=0).tolist()
 
 

@@ -22,19 +22,19 @@ def of(values, weights=None):
 
 @given(rows(SUBJECTS[0]))
 def test_sums_are_those_of_fractions(drawn):
-    found = SUBJECTS[0].of(drawn)
+    result = SUBJECTS[0].of(drawn)
     expected = exact.moments(drawn.values, drawn.labels, drawn.weights, drawn.classes)
-    for mine, table in zip((found.count, found.sum_x, found.sum_xx), expected, strict=True):
+    for mine, table in zip((result.count, result.sum_x, result.sum_xx), expected, strict=True):
         assert np.array_equal(mine.words, exact.as_words(table))
 
 
 @given(st.lists(wild, min_size=1, max_size=9), st.data())
 def test_mean_and_squares_are_as_good_as_a_double_can_hold(values, data):
     weights = data.draw(hnp.arrays(np.float64, len(values), elements=dyadic.filter(bool)))
-    found = of(values, weights)
+    result = of(values, weights)
     mean, squares = exact.mean_and_squares(values, weights)
-    assert exact.relative_error(found.mean.item(), mean) < 3e-16
-    assert exact.relative_error(found.squares.item(), squares) < 1e-15
+    assert exact.relative_error(result.mean.item(), mean) < 3e-16
+    assert exact.relative_error(result.squares.item(), squares) < 1e-15
 
 
 def test_squares_of_neighbouring_doubles_far_from_zero():
@@ -44,8 +44,8 @@ def test_squares_of_neighbouring_doubles_far_from_zero():
 
 @given(st.floats(1e-100, 1e100), st.lists(st.floats(0.001, 1000), min_size=1, max_size=9))
 def test_a_constant_has_no_squares_whatever_the_weights(value, weights):
-    found = of([value] * len(weights), np.array(weights))
-    assert (found.mean.item(), found.squares.item()) == (value, 0.0)
+    result = of([value] * len(weights), np.array(weights))
+    assert (result.mean.item(), result.squares.item()) == (value, 0.0)
 
 
 @given(rows(SUBJECTS[0]))
@@ -67,9 +67,9 @@ def test_batches_do_not_matter_whether_weights_are_few_or_many(size, kinds):
 
 
 def test_missing_cells_count_nowhere():
-    found = Moments.of(np.array([[1.0, np.nan], [np.nan, 2.0], [3.0, np.nan]]), np.array([0, 0, 1], np.int32), None, 2)
-    assert found.count.value.tolist() == [[1, 1], [1, 0]]
-    assert found.mean.tolist() == [[1, 2], [3, 0]]
+    result = Moments.of(np.array([[1.0, np.nan], [np.nan, 2.0], [3.0, np.nan]]), np.array([0, 0, 1], np.int32), None, 2)
+    assert result.count.value.tolist() == [[1, 1], [1, 0]]
+    assert result.mean.tolist() == [[1, 2], [3, 0]]
 
 
 @cases("weights", [None, np.ones(3)])

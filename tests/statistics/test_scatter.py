@@ -92,9 +92,9 @@ def test_classes_far_apart_do_not_blur_each_other(shared):
 
 
 def test_rows_with_a_missing_value_are_left_out_and_counted():
-    found = of([[1.0, 2.0], [np.nan, 2.0], [3.0, np.nan], [5.0, 6.0]], [0, 0, 1, 1])
-    assert found.count.value.tolist() == [1, 1]
-    assert found.skipped.value.tolist() == [1, 1]
+    result = of([[1.0, 2.0], [np.nan, 2.0], [3.0, np.nan], [5.0, 6.0]], [0, 0, 1, 1])
+    assert result.count.value.tolist() == [1, 1]
+    assert result.skipped.value.tolist() == [1, 1]
 
 
 @cases("shared", [False, True])

@@ -37,8 +37,8 @@ def test_total_is_the_sum_over_the_first_axis(pairs):
     table = Sum.of(pairs) + Sum.of(np.full((len(pairs), 2), 0.1))
     for j in range(2):
         expected = words_of(sum(exact([pair[j], 0.1]) for pair in pairs)) or [0.0]
-        found = table.total().words[:, j].tolist()
-        assert [w for w in found if w] == [w for w in expected if w]
+        result = table.total().words[:, j].tolist()
+        assert [w for w in result if w] == [w for w in expected if w]
 
 
 @given(st.lists(doubles, max_size=10), st.data())

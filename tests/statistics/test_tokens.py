@@ -70,30 +70,30 @@ def test_counts_are_those_of_fractions(cut, once, data):
     """Of documents that the plain tokenizer has cut, weighted with any doubles."""
     drawn = data.draw(rows(SUBJECTS[0]))
     weights = data.draw(st.none() | hnp.arrays(np.float64, len(drawn), elements=st.floats(1e-9, 1e9)))
-    found = Tokens.of(drawn.values, Text(**cut).cut, drawn.labels, weights, drawn.classes, once=once)
+    result = Tokens.of(drawn.values, Text(**cut).cut, drawn.labels, weights, drawn.classes, once=once)
     cells = [[drawn.values.cell(i, j) for j in range(drawn.values.shape[1])] for i in range(len(drawn))]
     bags = [Counter(t for cell in row if cell for t in terms_of(cell.decode(), **cut)) for row in cells]
     names = sorted({term for bag in bags for term in bag}, key=str.encode)
     x = np.array([[min(bag[t], 1) if once else bag[t] for t in names] for bag in bags], np.float64)
     _, sum_x, _ = exact.moments(x.reshape(len(drawn), len(names)), drawn.labels, weights, drawn.classes)
-    assert list(found.terms) == names
-    np.testing.assert_array_equal(found.counts.words, exact.as_words(sum_x))
+    assert list(result.terms) == names
+    np.testing.assert_array_equal(result.counts.words, exact.as_words(sum_x))
     there = np.array([[1.0] if any(c is not None for c in row) else [0.0] for row in cells]).reshape(-1, 1)
     _, present, _ = exact.moments(there, drawn.labels, weights, drawn.classes)
-    np.testing.assert_array_equal(found.documents.words, exact.as_words(present)[:, :, 0])
+    np.testing.assert_array_equal(result.documents.words, exact.as_words(present)[:, :, 0])
 
 
 def test_counts_by_class():
-    found = of(["buy book buy", None, "", "Buy!"], labels=[0, 0, 1, 1])
-    assert table_of(found) == {"book": [1.0, 0.0], "buy": [2.0, 1.0]}
-    assert found.documents.value.tolist() == [1.0, 2.0]
+    result = of(["buy book buy", None, "", "Buy!"], labels=[0, 0, 1, 1])
+    assert table_of(result) == {"book": [1.0, 0.0], "buy": [2.0, 1.0]}
+    assert result.documents.value.tolist() == [1.0, 2.0]
     assert table_of(of(["buy book buy", None, "", "Buy!"], labels=[0, 0, 1, 1], once=True))["buy"] == [1.0, 1.0]
 
 
 def test_columns_are_one_bag():
-    found = of(["a b", None, None], ["a", "c", None], once=True)
-    assert table_of(found) == {"a": [1.0], "b": [1.0], "c": [1.0]}
-    assert found.documents.value.tolist() == [2.0]
+    result = of(["a b", None, None], ["a", "c", None], once=True)
+    assert table_of(result) == {"a": [1.0], "b": [1.0], "c": [1.0]}
+    assert result.documents.value.tolist() == [2.0]
 
 
 def test_a_union_is_in_order_and_what_is_forgotten_leaves_no_name():

@@ -23,8 +23,10 @@ def test_the_density_is_that_of_the_other_rows(shrinkage):
         sigma = (1 - (shrinkage or 0)) * sigma + (shrinkage or 0) * np.trace(sigma) / 3 * np.eye(3)
         means = others.mean(axis=0), X.mean(axis=0) - away
         v = basis.coordinates(x[np.newaxis], X.mean(axis=0))
-        found, *_ = log_density_without(basis, v, np.array([0 * away, away]), np.array([[12 / 11, 1.0]]), LESS)
-        np.testing.assert_allclose(found[0], [stats.multivariate_normal.logpdf(x, m, sigma) for m in means], rtol=1e-11)
+        result, *_ = log_density_without(basis, v, np.array([0 * away, away]), np.array([[12 / 11, 1.0]]), LESS)
+        np.testing.assert_allclose(
+            result[0], [stats.multivariate_normal.logpdf(x, m, sigma) for m in means], rtol=1e-11
+        )
 
 
 def test_columns_of_very_different_size_keep_their_digits():
@@ -36,5 +38,5 @@ def test_columns_of_very_different_size_keep_their_digits():
         m = mpmath.matrix(scatter.tolist())
         t = (m[0, 0] + m[1, 1] + m[2, 2]) / 3
         expected = float(mpmath.log(mpmath.det((1 - mpmath.mpf(s)) * m + s * t * mpmath.eye(3))))
-    found = basis.diagonal(np.zeros((1, 3)), LESS).log_det
-    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    result = basis.diagonal(np.zeros((1, 3)), LESS).log_det
+    np.testing.assert_allclose(result, expected, rtol=1e-13)

@@ -22,26 +22,26 @@ def left_out(events, alpha=1.0, each=0.0):
 
 def test_a_term_that_no_other_document_has_is_gone_for_all_classes():
     """Without the third mail V = 3; class 1 has buy and drugs once, class 0 buy once and book three times."""
-    found = left_out("multinomial")[2]
+    result = left_out("multinomial")[2]
     expected = Fraction(0 + 1, 4 + 3) ** 2, Fraction(1 + 1, 2 + 3) ** 2
-    np.testing.assert_allclose(found, [float(p) for p in expected], rtol=1e-14)
+    np.testing.assert_allclose(result, [float(p) for p in expected], rtol=1e-14)
 
 
 def test_absent_terms_count_among_those_that_are_left():
     """The last mail has book; of the others one has it in class 0 (with buy), and two of class 1 lack it."""
-    found = left_out("bernoulli")[3]
+    result = left_out("bernoulli")[3]
     zero = Fraction(2, 3) * Fraction(1, 3) * Fraction(2, 3) * Fraction(2, 3)  # book; no buy, no drugs, no only
     one = Fraction(1, 4) * Fraction(2, 4) * Fraction(1, 4) * Fraction(2, 4)
-    np.testing.assert_allclose(found, [float(zero), float(one)], rtol=1e-14)
+    np.testing.assert_allclose(result, [float(zero), float(one)], rtol=1e-14)
 
 
 def test_virtual_terms_are_spread_as_those_that_are_left():
     """Without the first mail there are book 1, buy 1, drugs 3, only 1; half a virtual term for each class."""
-    found = left_out("multinomial", alpha=0.0, each=0.5)[0]
+    result = left_out("multinomial", alpha=0.0, each=0.5)[0]
     share = Fraction(1, 2) * Fraction(1, 6)  # of book, and of buy
     zero = share / Fraction(3, 2) * ((1 + share) / Fraction(3, 2)) ** 2
     one = (1 + share) / Fraction(11, 2) * (share / Fraction(11, 2)) ** 2
-    np.testing.assert_allclose(found, [float(zero), float(one)], rtol=1e-13)
+    np.testing.assert_allclose(result, [float(zero), float(one)], rtol=1e-13)
 
 
 @pytest.mark.parametrize("events", ["multinomial", "bernoulli", "complement"])

@@ -29,9 +29,9 @@ def test_what_is_left_is_counted_again(prior):
     pseudo = prior.pseudo_counts(counts.value, LEVELS, CLASSES)
     labels, places = np.nonzero(counts.value)
     cells = Cells(labels.astype(np.int32), places, np.ones(len(labels)))
-    found = log_frequencies_without(counts, pseudo, prior.follows, cells)
+    result = log_frequencies_without(counts, pseudo, prior.follows, cells)
     expected = [by_fractions(prior, c, v) for c, v in zip(labels, places, strict=True)]
-    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    np.testing.assert_allclose(result, expected, rtol=1e-13)
 
 
 def test_a_value_that_no_other_row_has_is_unknown_or_takes_the_reserved_place():
@@ -40,9 +40,9 @@ def test_a_value_that_no_other_row_has_is_unknown_or_takes_the_reserved_place():
     assert np.isnan(log_frequencies_without(counts, pseudo, 0.0, cells)).all()
     tally = Tally.of(counts, pseudo, 0.0)
     with_place = Tally(counts, tally.present, pseudo, tally.all_pseudo + 0.5, 3, 0.0, reserved=np.full((2, 1), 0.5))
-    found = with_place.at(cells.index).of_rows(cells.labels, cells.weights)
+    result = with_place.at(cells.index).of_rows(cells.labels, cells.weights)
     # two values are left, a and the reserved one: ½ / (3 + 1) in the first class, ½ / (2 + 1) in the second
-    np.testing.assert_allclose(np.exp(found[0]), [1 / 8, 1 / 6], rtol=1e-13)
+    np.testing.assert_allclose(np.exp(result[0]), [1 / 8, 1 / 6], rtol=1e-13)
 
 
 def test_rows_of_equal_weight_come_together_unless_there_are_too_many_weights():

@@ -32,7 +32,7 @@ def derivative(function, eta, j):
 def test_every_response_has_an_example():
     assert {type(example.response) for example in EXAMPLES} == set(ALL)
     assert ALL
-    listed = {found for found in vars(responses).values() if isinstance(found, type)}
+    listed = {result for result in vars(responses).values() if isinstance(result, type)}
     assert set(members(responses, responses.Response)) <= listed, "import it in responses/__init__.py"
 
 
@@ -53,9 +53,9 @@ def test_the_mean_is_the_derivative_of_the_log_partition(example):
     mean = example.response.mean(example.eta)
     assert mean.shape == example.eta.shape
     for j in range(example.m):
-        found = derivative(example.response.log_partition, example.eta, j)
+        result = derivative(example.response.log_partition, example.eta, j)
         size = np.abs(example.response.log_partition(example.eta)) + 1.0
-        assert (np.abs(found - mean[:, j]) <= RTOL * np.abs(mean[:, j]) + ATOL * size).all()
+        assert (np.abs(result - mean[:, j]) <= RTOL * np.abs(mean[:, j]) + ATOL * size).all()
 
 
 @each
@@ -63,10 +63,10 @@ def test_the_variance_is_the_second_derivative(example):
     mean = example.response.mean(example.eta)
     for i in range(example.m):
         for j in range(example.m):
-            found = derivative(lambda eta, i=i: example.response.mean(eta)[:, i], example.eta, j)
+            result = derivative(lambda eta, i=i: example.response.mean(eta)[:, i], example.eta, j)
             variance = example.response.variance(mean, i, j)
             assert variance.shape == (len(mean),)
-            np.testing.assert_allclose(variance, found, rtol=1e-7, atol=ATOL * (1.0 + np.abs(mean[:, i]).max()))
+            np.testing.assert_allclose(variance, result, rtol=1e-7, atol=ATOL * (1.0 + np.abs(mean[:, i]).max()))
 
 
 @each
@@ -129,8 +129,8 @@ def test_densities_sum_to_one_and_the_mean_is_the_expected_statistic(example):
         assert expected(example, eta, np.ones_like) == pytest.approx(1.0, rel=1e-10)
         mean = example.response.mean(eta[np.newaxis])[0]
         for j in range(example.m):
-            found = expected(example, eta, lambda y, j=j: example.response.sufficient(y)[:, j])
-            assert found == pytest.approx(mean[j], rel=1e-9, abs=1e-12)
+            result = expected(example, eta, lambda y, j=j: example.response.sufficient(y)[:, j])
+            assert result == pytest.approx(mean[j], rel=1e-9, abs=1e-12)
 
 
 def pairs(example):
