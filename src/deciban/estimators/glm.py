@@ -28,6 +28,7 @@ from deciban.linear.design_rows import rows_of
 from deciban.linear.distributed_objective import forbid_distributed
 from deciban.linear.inference import Inference, null_deviance
 from deciban.linear.objective import Objective
+from deciban.linear.offsets import PerRow, names_of, offset_of
 from deciban.linear.predictor import Predictor
 from deciban.linear.responses import RESPONSES, Response
 from deciban.linear.solvers import newton
@@ -38,8 +39,6 @@ from deciban.types import FloatArray, IntArray, Levels
 
 if TYPE_CHECKING:
     from deciban.report import Report
-
-PerRow = Any  # an array of one number for each row, or the name of a column of X
 
 
 @dataclass(frozen=True)
@@ -118,8 +117,8 @@ class GeneralizedLinearModel(LinearEstimator):
         self._check_settings()
         forbid_distributed(X, self)
         columns = input_columns(X, one_dimensional(y), sample_weight)
-        shift, frame = self._offset(columns.frame, offset, exposure), columns.frame
-        for name in {*_named(offset, exposure)}:
+        shift, frame = offset_of(self.family, columns.frame, offset, exposure), columns.frame
+        for name in {*names_of(offset, exposure)}:
             assert isinstance(frame, TableFrame)  # or there would be no such name
             frame = frame.drop(list(frame.names).index(name))
         sample = self._sample(replace(columns, frame=frame))
@@ -187,26 +186,6 @@ class GeneralizedLinearModel(LinearEstimator):
                 f"a {self.family} response has two classes; y holds {count}: {list(classes)[:10]}. Only binary "
                 "classification is supported; use family='multinomial'"
             )
-
-    def _offset(self, frame: Frame, offset: PerRow, exposure: PerRow) -> FloatArray | None:
-        """(n) what is added to η, or None."""
-        if offset is None and exposure is None:
-            return None
-        response = RESPONSES[self.family]
-        if not response.takes_offset:
-            raise DecibanError(f"a {self.family} response takes no offset")
-        total = np.zeros(frame.rows)
-        if offset is not None:
-            total += _per_row(frame, offset, "offset")
-        if exposure is not None:
-            if not response.takes_exposure:
-                raise DecibanError(f"exposure needs a poisson response; for {self.family} use offset")
-            seen = _per_row(frame, exposure, "exposure")
-            if not (seen > 0).all():
-                row = int(np.argmin(seen > 0))
-                raise DecibanError(f"exposure, row {row}: {seen[row]:g} must be above 0")
-            total += np.log(seen)
-        return total
 
     def _restored(self) -> None:
         super()._restored()
@@ -338,7 +317,7 @@ class GeneralizedLinearModel(LinearEstimator):
         """The share of the deviance that is explained (R² for gaussian); for classes the accuracy."""
         self._require_fitted()
         self._check_features(X)
-        columns = input_columns(X, one_dimensional(y), sample_weight, self.columns_, _named(offset, exposure))
+        columns = input_columns(X, one_dimensional(y), sample_weight, self.columns_, names_of(offset, exposure))
         frame, y = columns.frame, columns.labels
         X = frame if is_table(X) else X
         y = y.to_pylist() if hasattr(y, "to_pylist") else y
@@ -347,7 +326,7 @@ class GeneralizedLinearModel(LinearEstimator):
         if self._predicts_classes:
             require_as_many(frame.rows, len(y))
             return float(np.average(self.predict(X, offset) == np.asarray(y), weights=w))
-        numbers, shift = self.response_.check(y), self._offset(frame, offset, exposure)
+        numbers, shift = self.response_.check(y), offset_of(self.family, frame, offset, exposure)
         require_as_many(frame.rows, len(numbers))
         eta = self._eta(X, offset, exposure)
         null = Objective(rows_of(np.zeros((len(w), 0)), None, w), self.response_, numbers, w, shift)
@@ -357,11 +336,11 @@ class GeneralizedLinearModel(LinearEstimator):
         return 1.0 if deviance <= 1e-20 * float(w @ numbers**2) else 0.0  # y is constant: predicted or not
 
     def _eta(self, X: Any, offset: PerRow, exposure: PerRow) -> FloatArray:
-        frame = self._frame_to_score(X, _named(offset, exposure))
+        frame = self._frame_to_score(X, names_of(offset, exposure))
         eta = np.empty((frame.rows, len(self.predictor_.constant)))
         for first, part in slices(frame, needs_small_batches=self.predictor_.needs_small_batches(frame)):
             self.predictor_.joint(part, eta[first : first + part.rows], first)
-        shift = self._offset(frame, offset, exposure)
+        shift = offset_of(self.family, frame, offset, exposure)
         return eta if shift is None else eta + shift[:, np.newaxis]
 
     def report(
@@ -401,26 +380,3 @@ def _probabilities(eta: FloatArray) -> FloatArray:
     """(n, K) softmax; the first class is the one that η compares with."""
     result: FloatArray = softmax(np.hstack([np.zeros((len(eta), 1)), eta]), axis=1)
     return result
-
-
-def _named(*values: PerRow) -> list[str]:
-    return [name for name in values if isinstance(name, str)]
-
-
-def _per_row(frame: Frame, values: PerRow, what: str) -> FloatArray:
-    """(n) numbers, from an array or from the column that is named."""
-    if isinstance(values, str):
-        if not isinstance(frame, TableFrame) or values not in frame.names:
-            raise DecibanError(f"{what}={values!r} names no column of X")
-        values = frame.numbers([list(frame.names).index(values)])[:, 0]
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DecibanError(f"{what} must be numbers, one for each row, or the name of a column") from None
-    array = np.full(frame.rows, float(array)) if array.ndim == 0 else array
-    if array.shape != (frame.rows,):
-        raise DecibanError(f"{what} has shape {array.shape}; it needs one number for each of {frame.rows} rows")
-    if not np.isfinite(array).all():
-        row = int(np.argmin(np.isfinite(array)))
-        raise DecibanError(f"{what}, row {row}: {array[row]:g} is not a finite number")
-    return array
