@@ -20,8 +20,17 @@ settings.register_profile(
 settings.load_profile("deciban")
 
 
+SHARED = {"cli", "report"}  # folders whose tests share models, pages and one browser
+SPREAD = {"test_docs.py"}  # long documents that share nothing
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One Spark at a time."""
+    """Tests that share fixtures run in one worker, which makes these once; and there is one Spark at a time."""
     for item in items:
+        folder, name = item.path.parent.name, item.path.name
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+        elif folder in SHARED:
+            item.add_marker(pytest.mark.xdist_group(folder))
+        elif name not in SPREAD:
+            item.add_marker(pytest.mark.xdist_group(f"{folder}/{name}"))
