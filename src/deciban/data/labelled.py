@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Labelled(ABC):
-    """Rows to learn from or to judge by, with their classes and weights: in memory, in a stream, or elsewhere.
+    """Rows to learn from or to evaluate, with their classes and weights: in memory, in a stream, or elsewhere.
 
     What is learned is a sum over batches, so rows need not be in one place: `summed` is all that learning asks of them.
     """
@@ -49,7 +49,7 @@ class Labelled(ABC):
         return total
 
     def _no_rows(self) -> str:
-        return "there are no rows to learn from or to judge by"
+        return "there are no rows to learn from or to evaluate"
 
     def summed_or_none(self, work: Callable[[Batch], T], *, needs_small_batches: bool) -> T | None:
         """The same; None if there are no rows."""
@@ -153,7 +153,7 @@ class Streamed(Labelled):
             require_weight(weight)
 
     def _no_rows(self) -> str:
-        return f"{self.stream.title} has no rows to learn from or to judge by"
+        return f"{self.stream.title} has no rows to learn from or to evaluate"
 
     def batches(self, *, needs_small_batches: bool) -> Iterator[Batch]:
         """Runs of rows; those of weight 0 are left out, as if they were not there."""
