@@ -14,8 +14,7 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m 'not spark and not slow'
 
-test-all: check-java $(VENV)/.spark  # both at once: Spark mostly waits
-	$(MAKE) --no-print-directory --output-sync=target -j2 test test-long
+test-all: test test-long
 
 test-long: check-java $(VENV)/.spark
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m 'spark or slow'
