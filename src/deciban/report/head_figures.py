@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from deciban.data.batch import NUMERIC, Frame
-from deciban.data.temporal import written, written_time
+from deciban.data.temporal import format_date, format_time
 from deciban.evaluation.fitted_model import FittedModel
 from deciban.evidence.weighted_evidence import WeightedEvidence
 from deciban.generative.estimate import Estimate
@@ -135,7 +135,7 @@ def cells(frame: Frame, j: int, weights: FloatArray) -> Figures:
         x = np.asarray(x.toarray() if issparse(x) else x, np.float64)[:, 0]
         present = x[~np.isnan(x)]
         levels = len(np.unique(present)) if kind == "boolean" else None
-        write: Any = {"date": written, "time": written_time}.get(kind, plain)  # dates and times as people write them
+        write: Any = {"date": format_date, "time": format_time}.get(kind, plain)  # dates and times as people write them
         ends = [write(float(end)) for end in (present.min(), present.max())] if len(present) else [None, None]
         missing = np.isnan(x)
     elif kind == "text":

@@ -25,7 +25,7 @@ from deciban.data.schema import require_unique
 from deciban.data.stream import Stream, TypesChanged, read_table
 from deciban.errors import DecibanError, warn
 
-ColumnType = Literal["category", "number", "boolean", "date"]  # types that a user may ask for
+ColumnType = Literal["category", "number", "boolean", "date"]  # types that `scan` accepts
 Progress = Callable[[int, int, str], None]  # called with the rows read, the bytes read of a file, and its path
 
 
@@ -116,33 +116,39 @@ def scan(
     >>> db.NaiveBayes().fit(people, "evade").predict(people).tolist()
     ['no', 'no', 'yes']
     """
-    for option, words in (("names", names), ("na_values", na_values)):
-        if isinstance(words, str):
-            raise DecibanError(f"{option} must be a list of words, not {words!r}")
-    names = None if names is None else tuple(names)
-    csv = CsvOptions(delimiter, quote, header, names, tuple(na_values), decimal, skip)
+    names = None if names is None else _words("names", names)
+    csv = CsvOptions(delimiter, quote, header, names, _words("na_values", na_values), decimal, skip)
     csv.check()
-    types, trim = types or {}, trim or {}
     if not isinstance(block_size, int) or block_size < 1:
         raise DecibanError(f"block_size must be a whole number of 1 or more, not {block_size!r}")
-    for name, kind in types.items():
-        if kind not in get_args(ColumnType):
-            raise DecibanError(f"types[{name!r}] must be one of {', '.join(get_args(ColumnType))}, not {kind!r}")
+    cell_types, trim = _cell_types(types or {}), trim or {}
     options = OpenOptions(csv, trim, labels)
     files = [TextFile(path, encoding, block_size, title) for path, title in resolve_paths(paths)]
-    cell_types: dict[str, CellType] = {name: "text" if kind == "category" else kind for name, kind in types.items()}
     result = Scan([open_fragment(file, format, options) for file in files], cell_types)
-    if (types or trim) and not any(fragment.has_late_columns for fragment in result.fragments):
-        result.select({**types, **trim})  # raises if a column is absent
+    if (cell_types or trim) and not any(fragment.has_late_columns for fragment in result.fragments):
+        result.select({**cell_types, **trim})  # raises if a column is absent
     return result
+
+
+def _words(option: str, words: Collection[str]) -> tuple[str, ...]:
+    if isinstance(words, str):
+        raise DecibanError(f"{option} must be a list of words, not {words!r}")
+    return tuple(words)
+
+
+def _cell_types(types: Mapping[str, ColumnType]) -> dict[str, CellType]:
+    for name, column_type in types.items():
+        if column_type not in get_args(ColumnType):
+            raise DecibanError(f"types[{name!r}] must be one of {', '.join(get_args(ColumnType))}, not {column_type!r}")
+    return {name: "text" if column_type == "category" else column_type for name, column_type in types.items()}
 
 
 @dataclass(frozen=True)
 class _Selection:
     """Which columns a scan has, and how they are read."""
 
-    types: Mapping[str, CellType]  # that the user gave
-    names: Sequence[str] | None = None  # None: all that are not dropped, also keys of JSON that come late
+    types: Mapping[str, CellType]  # given by the user
+    names: Sequence[str] | None = None  # None: all that are not dropped, with keys of JSON that later rows add
     dropped: Set[str] = frozenset()
     text: Set[str] = frozenset()  # columns whose text is never read as dates or numbers
 
@@ -213,11 +219,11 @@ class Scan(Stream):
 
     def drop(self, names: str | Iterable[str]) -> Scan:
         """All columns except these."""
-        dropped, own = self._selection.dropped | {*self.select(names).names}, self._selection.names
-        return self._with(names=own and [name for name in own if name not in dropped], dropped=dropped)
+        dropped, selected = self._selection.dropped | {*self.select(names).names}, self._selection.names
+        return self._with(names=selected and [name for name in selected if name not in dropped], dropped=dropped)
 
     def with_types(self, types: Mapping[str, CellType]) -> Scan:
-        """The same files with some types given: a cell of text that does not fit is an error."""
+        """The same files with these types: a cell of text that does not fit is an error."""
         return self._with(types={**self._selection.types, **types})
 
     def keep_text(self, names: Collection[str]) -> Scan:
@@ -250,7 +256,7 @@ class Scan(Stream):
         return [name for name in dict.fromkeys(names) if name not in known]
 
     def _may_have(self, absent: Collection[str]) -> bool:
-        """A key of JSON that no object has is a column of missing values; other files name all their columns."""
+        """Whether later rows may have these columns: JSON may have other keys, other files name all columns."""
         all_keys = self._selection.names is None and self._selection.dropped.isdisjoint(absent)
         return all_keys and all(fragment.has_late_columns for fragment in self.fragments)
 
@@ -302,7 +308,7 @@ class Scan(Stream):
         return parallel_map(lambda item: (item[0], item[1]()), tasks)
 
     def _report(self, skipped: SkippedDocuments, rows: int) -> None:
-        """Warns once of skipped documents and ambiguous columns; a folder without any document is an error."""
+        """Warns once of skipped documents and ambiguous columns; raises an error if no document was read."""
         kinds = {kind for fragment in self.fragments if (kind := fragment.document_kind) is not None}
         if kinds and not rows:
             raise DecibanError(f"there is no {' or '.join(sorted(kinds))} in {self.title}: {skipped}")
@@ -316,7 +322,7 @@ class Scan(Stream):
 
     @property
     def _inferred(self) -> frozenset[str]:
-        """Columns whose types are those of their first rows."""
+        """Columns whose types are inferred from their first rows."""
         return frozenset() if self._inference.complete else frozenset(self.names).difference(self._selection.types)
 
     @property
