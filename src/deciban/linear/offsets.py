@@ -16,7 +16,7 @@ PerRow = Any  # an array of one number for each row, or the name of a column of 
 
 
 def names_of(*values: PerRow) -> list[str]:
-    """The names of columns among these."""
+    """The column names among the values."""
     return [name for name in values if isinstance(name, str)]
 
 
@@ -33,28 +33,28 @@ def offset_of(family: str, frame: Frame, offset: PerRow, exposure: PerRow) -> Fl
     if exposure is not None:
         if not response.takes_exposure:
             raise DecibanError(f"exposure needs a poisson response; for {family} use offset")
-        seen = _per_row(frame, exposure, "exposure")
-        if not (seen > 0).all():
-            row = int(np.argmin(seen > 0))
-            raise DecibanError(f"exposure, row {row}: {seen[row]:g} must be above 0")
-        total += np.log(seen)
+        exposures = _per_row(frame, exposure, "exposure")
+        if not (exposures > 0).all():
+            row = int(np.argmin(exposures > 0))
+            raise DecibanError(f"exposure, row {row}: {exposures[row]:g} must be above 0")
+        total += np.log(exposures)
     return total
 
 
-def _per_row(frame: Frame, values: PerRow, what: str) -> FloatArray:
-    """(n) numbers, from an array or from the column that is named."""
+def _per_row(frame: Frame, values: PerRow, name: str) -> FloatArray:
+    """(n) numbers, from an array or a column name; `name` is the parameter, for messages."""
     if isinstance(values, str):
         if not isinstance(frame, TableFrame) or values not in frame.names:
-            raise DecibanError(f"{what}={values!r} names no column of X")
+            raise DecibanError(f"{name}={values!r} is not a column of X")
         values = frame.numbers([list(frame.names).index(values)])[:, 0]
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DecibanError(f"{what} must be numbers, one for each row, or the name of a column") from None
+        raise DecibanError(f"{name} must be numbers, one for each row, or the name of a column") from None
     array = np.full(frame.rows, float(array)) if array.ndim == 0 else array
     if array.shape != (frame.rows,):
-        raise DecibanError(f"{what} has shape {array.shape}; it needs one number for each of {frame.rows} rows")
+        raise DecibanError(f"{name} has shape {array.shape}; it needs one number for each of {frame.rows} rows")
     if not np.isfinite(array).all():
         row = int(np.argmin(np.isfinite(array)))
-        raise DecibanError(f"{what}, row {row}: {array[row]:g} is not a finite number")
+        raise DecibanError(f"{name}, row {row}: {array[row]:g} is not a finite number")
     return array
