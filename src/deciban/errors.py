@@ -25,17 +25,17 @@ class DecibanError(ValueError):
     """
 
 
-def require(holds: Any, problem: str) -> None:
-    if not holds:
+def require(condition: Any, problem: str) -> None:
+    if not condition:
         raise DecibanError(problem)
 
 
 def require_whole(name: str, value: Any, least: int = 0) -> int:
-    """A setting that must be a whole number, such as a seed.
+    """The value of a setting as an int; raises unless it is a whole number.
 
-    >>> require_whole("seed", -1)
+    >>> require_whole("random_state", -1)
     Traceback (most recent call last):
-    deciban.errors.DecibanError: seed must be a whole number of 0 or more (and below 2**63), not -1
+    deciban.errors.DecibanError: random_state must be a whole number of 0 or more (and below 2**63), not -1
     """
     if not isinstance(value, Integral) or not least <= int(value) < 1 << 63:
         raise DecibanError(f"{name} must be a whole number of {least} or more (and below 2**63), not {value!r}")
@@ -72,7 +72,7 @@ class RowError(DecibanError):
     >>> import deciban as db
     >>> db.NaiveBayes().fit([[1.0], [float("inf")]], ["no", "yes"])
     Traceback (most recent call last):
-    deciban.errors.RowError: column 0, row 1: inf is infinite: use NaN for a missing cell, or remove the row
+    deciban.errors.RowError: column 0, row 1: inf is infinite: use NaN for a missing value, or remove the row
     """
 
     def __init__(self, where: str, row: int, problem: str) -> None:
@@ -139,7 +139,7 @@ def capture_warnings() -> Iterator[CapturedWarnings]:
 
 
 def warn(message: str, category: type[DecibanWarning] = DecibanWarning) -> None:
-    """Warns at the line outside of this library that led here."""
+    """Warns at the line of the caller outside this library."""
     if (captured := _captured.get()) is not None:
         captured.messages.append(message)
         return
@@ -156,7 +156,7 @@ def warn_of_impossible(rows: int) -> None:
         which = "1 row is" if rows == 1 else f"{rows} rows are"
         warn(
             f"{which} impossible under every class and got the class prior: raise smoothing, "
-            "or choose families that allow such cells"
+            "or choose families that allow such values"
         )
 
 
@@ -164,7 +164,7 @@ def cell_error(column: object, row: int, value: object, problem: str) -> RowErro
     return RowError(f"column {column!r}", row, f"{value!r} {problem}")
 
 
-INFINITE = "is infinite: use NaN for a missing cell, or remove the row"
+INFINITE = "is infinite: use NaN for a missing value, or remove the row"
 TOO_LARGE = "is too large to be squared: rescale the column"
 
 
@@ -191,7 +191,7 @@ def forbid_infinite(x: NDArray[Any]) -> None:
 
 
 def forbid_stored(x: Any, bad: NDArray[np.bool_], problem: str) -> None:
-    """The same for the stored values of CSR rows."""
+    """As `forbid`, for the stored values of CSR rows."""
     if bad.any():
         i = int(np.argmax(bad))
         row = int(np.searchsorted(x.indptr, i, side="right")) - 1

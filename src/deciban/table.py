@@ -1,4 +1,4 @@
-"""Table: numbers for people and for plots, data first and text second."""
+"""Table: rows under a title, as text, as HTML and as an Arrow table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deciban.lazy import lazy
 
 html = lazy("html")
 
-MOST_ROWS, MOST_COLUMNS = 20, 12  # that are printed; the table holds all
+MOST_ROWS, MOST_COLUMNS = 20, 12  # printed at most; the table has all
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,7 +39,7 @@ class Table:
     note: str = ""
 
     def check_fields(self) -> None:
-        """Raise DecibanError unless the fields fit each other, as those of a file must."""
+        """Raises DecibanError unless every row fits the header; for tables from a file."""
         require(all(len(row) == len(self.header) for row in self.rows), "a row is not as long as the header")
 
     def __str__(self) -> str:
@@ -89,7 +89,7 @@ class Table:
 
 
 def html_caption(text: str) -> str:
-    """Above a table, on one line, which may be longer than the table is wide."""
+    """A caption on one line, which may be wider than the table."""
     return f'<caption style="text-align:left;white-space:nowrap">{html.escape(text)}</caption>'
 
 
@@ -99,15 +99,15 @@ def numbered(names: Iterable[object]) -> list[str]:
     >>> numbered(["a", "b", "a", "a 2", "a"])
     ['a', 'b', 'a 3', 'a 2', 'a 4']
     """
-    asked = [str(name) for name in names]
-    reserved, used, last = set(asked), dict[str, None](), dict[str, int]()
-    for name in asked:
+    texts = [str(name) for name in names]
+    reserved, used, last = set(texts), dict[str, None](), dict[str, int]()
+    for name in texts:
         number = last.get(name, 1)
-        free = name if number == 1 else f"{name} {number}"
-        while free in used or (number > 1 and free in reserved):
+        candidate = name if number == 1 else f"{name} {number}"
+        while candidate in used or (number > 1 and candidate in reserved):
             number += 1
-            free = f"{name} {number}"
-        used[free], last[name] = None, number
+            candidate = f"{name} {number}"
+        used[candidate], last[name] = None, number
     return list(used)
 
 

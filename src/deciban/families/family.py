@@ -1,4 +1,4 @@
-"""The interface of families: which statistic they need, how they are estimated from it, their log-density."""
+"""The interface of families: their statistic, how parameters are estimated from it, and the log-density."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Reads = Literal["numbers", "counts", "codes", "texts", "mixed"]
 P = TypeVar("P")
 Shaped = tuple[NDArray[Any], tuple[int, ...]]  # an array, and the shape that it should have
 
-formulas = lazy("deciban.export.formulas")  # needed only by reports
+formulas = lazy("deciban.export.formulas")  # only reports need them
 
 FLOOR = 1e-9  # of a column's pooled variance, mean or range: no class is narrower than this
 
 
 @dataclass(frozen=True)
 class Context:
-    """What an estimate depends on beside the statistic."""
+    """What an estimate depends on, apart from the statistic."""
 
     classes: tuple[Level, ...]
     columns: tuple[Level, ...]
@@ -64,8 +64,8 @@ class Fitted(Generic[S, P]):
 class Natural:
     """log p(x|c) = h(x) + Σ_m η_cm T_m(x) + b_c: a density in its natural parameters.
 
-    h(x) is common to all classes and is left out; so the scores of the classes are linear in T(x), which
-    `Family.sufficient` gives.
+    h(x) is common to all classes and is left out, so the scores of the classes are linear in T(x), which
+    `Family.sufficient` computes.
 
     >>> from deciban.families import Poisson
     >>> family = Poisson()
@@ -76,15 +76,15 @@ class Natural:
     (('calls is there', 'calls'), array([[-3.    ,  1.0986]]))
     """
 
-    names: tuple[str, ...]  # (m) what each entry of T(x) is called
-    columns: tuple[int, ...]  # (m) the block's column that it belongs to; a product of two belongs to the first
+    names: tuple[str, ...]  # (m) of the entries of T(x)
+    columns: tuple[int, ...]  # (m) the column of each entry, in the block; a product of two belongs to the first
     eta: FloatArray  # (K, m)
     presence: BoolArray  # (m) entries that are 1 unless the value is missing, and so part of an intercept
     constant: FloatArray  # (K) b
     absence: BoolArray | None = None  # (m) entries that are 1 if the value is missing
 
     def check_fields(self) -> None:
-        """Check that a loaded file holds terms of one shape."""
+        """Raises DecibanError unless the fields have matching shapes; for models from a file."""
         m = len(self.names)
         require_numbers("constant", self.constant, (self.constant.size,))
         require_numbers("eta", self.eta, (len(self.constant), m))
@@ -144,20 +144,20 @@ class Family(ABC, Generic[S, P]):
 
     def estimate_without(self, fitted: Fitted[S, P], rows: LabelledValues, index: Index, out: FloatArray) -> None:
         """out[i] += log p(x_i | class) for each i of `index`, from parameters that are estimated without row i."""
-        context, known = fitted.context, dict[object, FloatArray]()
+        context, scores = fitted.context, dict[object, FloatArray]()
         for i in index:
             row = rows.take(slice(i, i + 1))
             key = (row.labels.item(), None if row.weights is None else row.weights.item(), contents(row.values))
-            if key not in known:
-                counted = self.collect(row.values, row.labels, row.weights, len(context.classes))
-                rest = fitted.statistic.subtract_row(counted)
+            if key not in scores:
+                removed = self.collect(row.values, row.labels, row.weights, len(context.classes))
+                rest = fitted.statistic.subtract_row(removed)
                 with capture_warnings():  # the estimate from all rows has already warned
                     params = self.estimate(rest, context)
-                known[key] = self.log_density(params, self.coded_for(rest, row.values), len(context.classes))
-            out[i] += known[key][0]
+                scores[key] = self.log_density(params, self.coded_for(rest, row.values), len(context.classes))
+            out[i] += scores[key][0]
 
     def width(self, columns: int) -> int:
-        """The columns of the statistic of so many features."""
+        """The number of columns that the statistic of this many features has."""
         return columns
 
     @property
@@ -166,21 +166,21 @@ class Family(ABC, Generic[S, P]):
         return False
 
     def recall(self, statistic: S) -> LabelledValues | None:
-        """The distinct training rows with their weights, if the statistic of one column (or a joint one) implies them.
+        """The distinct training rows with their weights, if the statistic of one column (or a joint one) has them all.
 
-        Then leave-one-out needs no data. For a Multinomial each word is a row.
+        Leave-one-out then needs no data. For a Multinomial each word is a row.
         """
         return None
 
     def coded_for(self, statistic: S, values: Any) -> Any:
-        """Coded values in the codes of a statistic that may have lost levels; others as they are."""
+        """Coded values with the codes of a statistic, which may have fewer levels; other values unchanged."""
         return values
 
     def natural(self, params: P, context: Context) -> Natural:
-        """The density in its natural parameters, in which the model is linear; not every family has them."""
+        """The density in its natural parameters; an error for a family that is not exponential."""
         raise DecibanError(
             f"{named(context.columns)} ({type(self).__name__}): this is not an exponential family, so the model has "
-            "no twin; use another family for these columns"
+            "no linear form; use another family for these columns"
         )
 
     def sufficient(self, params: P, values: Any) -> Any:
@@ -234,7 +234,7 @@ class Family(ABC, Generic[S, P]):
         raise DecibanError(f"{type(self).__name__} has no formula: rows can be scored in Python only")
 
     def linear_formula(self, params: P, weights: FloatArray) -> list[Formula]:
-        """Σ_m weights (K, m) · T_m(x) as formulas, with T(x) of `sufficient` and the owners that `natural` names."""
+        """Σ_m weights (K, m) · T_m(x) as formulas, with T(x) of `sufficient`, owned by the columns of `natural`."""
         raise DecibanError(f"{type(self).__name__} has no linear formula: rows can be scored in Python only")
 
     def log_density(self, params: P, values: Any, classes: int) -> FloatArray:
@@ -245,7 +245,7 @@ class Family(ABC, Generic[S, P]):
 
 
 class SmoothedFamily(Family[S, P]):
-    """A family of counts: its prior adds pseudo-counts or, if it has none, the model's smoothing does."""
+    """A family of counts: pseudo-counts are added by its prior or, if it has none, by the model's smoothing."""
 
     prior: DiscretePrior | None
 
@@ -254,17 +254,17 @@ class SmoothedFamily(Family[S, P]):
         return self.prior is None
 
     def prior_in(self, context: Context) -> DiscretePrior:
-        """The prior of the family, or Laplace's with the smoothing of the model."""
+        """The prior of the family, or Laplace(smoothing of the model)."""
         return self.prior or Laplace(context.smoothing)
 
     @property
     def follows(self) -> float | None:
-        """How many pseudo-counts follow the counts (see DiscretePrior); None if the prior does not say."""
+        """How many pseudo-counts follow the counts (see DiscretePrior); None if the prior does not define it."""
         return getattr(self.prior or Laplace(), "follows", None)
 
 
 def named(columns: Sequence[Level]) -> str:
-    """Columns in a message.
+    """Columns as a message names them.
 
     >>> named(("age",)), named(("age", "size"))
     ("column 'age'", "columns 'age', 'size'")
