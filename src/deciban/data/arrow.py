@@ -147,7 +147,7 @@ def table_frame(x: Any) -> TableFrame:
 
 
 def object_frame(x: NDArray[Any]) -> TableFrame:
-    """A frame over an array of Python objects or strings: each column is typed by what it holds."""
+    """A frame over an array of Python objects or strings: each column is typed by its cells."""
     temporal = x.dtype.kind in "Mm"  # as lists they would be integers
     arrays = [arrow_column(j, column if temporal else column.tolist()) for j, column in enumerate(x.T)]
     return _frame(pa.table(arrays, names=list(map(str, range(len(arrays))))), range(len(arrays)))

@@ -51,7 +51,7 @@ class DerivedColumn:
         return "number" if self.part == "gap" else "category"
 
     def name(self, *sources: str) -> str:
-        """Its name, from those of its dates."""
+        """The name of this column, from the names of its dates."""
         return " − ".join(reversed(sources)) if self.part == "gap" else f"{sources[0]}[{self.part}]"
 
     def at(self, positions: Sequence[int]) -> DerivedColumn:
@@ -78,7 +78,7 @@ class Coded:
         codes = np.empty(self.codes.shape, dtype=np.int32)
         for j, (old, new) in enumerate(zip(self.levels, levels, strict=True)):
             position = {level: i for i, level in enumerate(new)}
-            # the last two entries are those of the codes −2 and −1
+            # codes −2 and −1 index the last two entries
             table = np.array([*(position.get(level, UNSEEN) for level in old), UNSEEN, MISSING], dtype=np.int32)
             codes[:, j] = table[self.codes[:, j]]
         return codes
@@ -164,13 +164,13 @@ class Frame(Protocol):
         """(n, d) float matrix, NaN where missing; a view where possible."""
 
     def counts(self, columns: Sequence[ColumnRef]) -> Any:
-        """The same; sparse rows stay sparse."""
+        """Like `numbers`, but sparse rows stay sparse."""
 
     def coded(self, columns: Sequence[ColumnRef]) -> Coded:
         """Indices into lists of the values that occur here."""
 
     def codes(self, columns: Sequence[ColumnRef], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
-        """Indices into the given lists."""
+        """Indices into these lists of values."""
 
     def texts(self, columns: Sequence[ColumnRef]) -> Texts:
         """Documents, for the family Text."""

@@ -88,7 +88,7 @@ def column_or_values(x: Any, values: Any) -> Any:
 
 
 def label_column_or_values(x: Any, y: Any) -> Any:
-    """The same for labels, where any scalar is a name, such as the 7 of `fit(table, 7)`."""
+    """Like `column_or_values`, but for labels: any scalar is a name, such as the 7 of `fit(table, 7)`."""
     return column_name(y) if _is_scalar(y) else column_or_values(x, y)
 
 

@@ -68,7 +68,7 @@ class Stream(ABC):
         return self
 
     def resolve_columns(self, names: Collection[str]) -> Stream:
-        """The same stream, after all rows were read if these columns are unknown: keys of JSON may come late."""
+        """The same stream; reads all rows first if a column is unknown, since later JSON objects may have it."""
         return self
 
     def locate(self, row: int) -> str | None:

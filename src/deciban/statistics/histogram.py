@@ -143,7 +143,7 @@ class Histogram(Statistic):
         return self.lower(j)[cells], classes.astype(np.int32), counts[classes, cells]
 
     def coarsened(self, levels: NDArray[np.int64]) -> Self:
-        """At `levels` (at least its own) of each column."""
+        """The same counts at other levels, one for each column and not below its own."""
         keys, counts = [], []
         for j, level in enumerate(levels):
             fine = self.keys[j] >> (level - self.levels[j])

@@ -1,4 +1,4 @@
-"""Dialects of csv: what the user does not give is inferred from the first records."""
+"""Dialects of csv: options that are not passed are inferred from the first records."""
 
 from __future__ import annotations
 
