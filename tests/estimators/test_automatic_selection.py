@@ -307,7 +307,7 @@ def test_models_that_chose_alike_merge_and_others_do_not(rng):
 def test_an_infinite_cell_is_named(rng, cell):
     table, y = mixed(rng)
     table.loc[17, "wait"] = cell
-    with pytest.raises(db.DecibanError, match=r"column 'wait', row 17: .*inf.* NaN for a missing cell"):
+    with pytest.raises(db.DecibanError, match=r"column 'wait', row 17: .*inf.* NaN for a missing value"):
         db.NaiveBayes("auto").fit(table, y)
     weights = np.ones(len(y))
     weights[:5] = 0  # rows count as in the table that was passed

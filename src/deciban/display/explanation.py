@@ -22,9 +22,9 @@ from deciban.types import FloatArray, Level, Levels
 
 html = lazy("html")
 
-MOST_ROWS, MOST_PARTS = 5, 15  # printed; the arrays hold all
+MOST_ROWS, MOST_PARTS = 5, 15  # printed at most; the arrays have all
 MOST_CHARACTERS = 30  # of a printed value
-WHOLE = 1e15  # whole numbers below are printed with all digits
+WHOLE = 1e15  # whole numbers below it are printed with all digits
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,7 +46,7 @@ class Explanation:
     @classmethod
     def of(cls, classes: Levels, contributions: Contributions, schema: Schema, rows: Frame) -> Explanation:
         """From the contributions to the scores of rows."""
-        if isinstance(rows, MatrixFrame):  # the array may change before its values are shown
+        if isinstance(rows, MatrixFrame):  # the caller may change the array before its values are shown
             rows = MatrixFrame(rows.x.copy())
         return cls(classes, contributions.lines, contributions.nats, schema, rows)
 
@@ -76,8 +76,8 @@ class Explanation:
                 values[:, i] = line.times.tolist()
             elif line.columns and not line.last and self.rows is not None:
                 cells = [self.rows.cells(self._positions[j]) for j in line.columns]
-                own = cells[0] if len(cells) == 1 else list(zip(*cells, strict=True))
-                values[:, i] = np.fromiter(own, dtype=object, count=len(self))
+                of_line = cells[0] if len(cells) == 1 else list(zip(*cells, strict=True))
+                values[:, i] = np.fromiter(of_line, dtype=object, count=len(self))
         return values
 
     @cached_property
@@ -92,7 +92,7 @@ class Explanation:
         return total
 
     def sides(self, pos_label: Level = None, against: Level = None) -> tuple[FloatArray, FloatArray]:
-        """(n) the index of the class that is explained, and of the one it is compared with."""
+        """(n) the index of the class that is explained, and of the class it is compared with."""
         joint = self.joint
         chosen = joint.argmax(axis=1) if pos_label is None else np.full(len(joint), self._position(pos_label))
         if against is not None:
@@ -114,7 +114,7 @@ class Explanation:
         return result
 
     def log_odds(self, pos_label: Level = None, against: Level = None) -> FloatArray:
-        """(n) the sum, in decibans; for a row that is impossible under both classes, the prior alone."""
+        """(n) the sum of the decibans; only the prior for a row that is impossible under both classes."""
         chosen, other = self.sides(pos_label, against)
         rows, joint = np.arange(len(self.nats)), self.joint
         impossible = np.isneginf(joint[rows, chosen]) & np.isneginf(joint[rows, other])
@@ -178,7 +178,7 @@ class Explanation:
         return Table("explanation", header, tuple(rows)).to_frame()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The Arrow PyCapsule interface, by which other libraries read the table."""
+        """The Arrow PyCapsule interface."""
         return self.to_frame().__arrow_c_stream__(requested_schema)
 
     def text(self, row: int = 0, pos_label: Level = None, against: Level = None) -> str:
@@ -187,12 +187,12 @@ class Explanation:
             return f"row {row}: {self.classes[0]}, the only class"
         lines = self.lines(row, pos_label, against)
         scale = _scale(lines)
-        wide = max(len(name) for name, _ in lines)
+        name_width = max(len(name) for name, _ in lines)
         numbers = [f"{value:+.2f}" for _, value in lines]
-        broad = max(9, *map(len, numbers))
+        width = max(9, *map(len, numbers))
         ends = ["+-"[value < 0] * round(20 * _share(value, scale)) for _, value in lines[:-1]]
         body = [
-            f"  {name:<{wide}}  {x:>{broad}}  {end}".rstrip()
+            f"  {name:<{name_width}}  {x:>{width}}  {end}".rstrip()
             for (name, _), x, end in zip(lines, numbers, [*ends, odds(lines[-1][1])], strict=True)
         ]
         return "\n".join([self._title(row, pos_label, against), *body])
@@ -270,18 +270,18 @@ def short(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """For a table: a pair as text."""
+    """A cell of a table: the values of a pair as text."""
     return ", ".join("" if part is None else str(part) for part in value) if isinstance(value, tuple) else value
 
 
 def _sum(values: FloatArray) -> float:
-    """The sum; 0 if values exclude both classes, which is no evidence between them."""
+    """The sum; 0 if the values make both classes impossible, which is no evidence between them."""
     infinite = values[np.isinf(values)]
     return 0.0 if len(set(infinite.tolist())) == 2 else float(values.sum())
 
 
 def odds(decibans: float) -> str:
-    """Decibans in words.
+    """Decibans as odds in words.
 
     >>> odds(10.0), odds(-3.0103), odds(float("inf"))
     ('odds 10.0 to 1', 'odds 1 to 2.0', 'certain')
@@ -295,7 +295,7 @@ def odds(decibans: float) -> str:
 
 
 def _scale(lines: list[tuple[str, float]]) -> float:
-    """The longest bar, among all lines except the last, which is their sum."""
+    """The largest value of all lines except the last, which is their sum: that of the longest bar."""
     return max([1.0, *(abs(value) for _, value in lines[:-1] if np.isfinite(value))])
 
 

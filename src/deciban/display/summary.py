@@ -1,4 +1,4 @@
-"""Summary: a fitted model as tables for people, data first and text second."""
+"""Summary: a fitted model as tables."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from deciban.table import Table
 
-MOST_TABLES = 60  # printed; the summary holds all
+MOST_TABLES = 60  # printed at most; the summary has all
 
 
 @dataclass(frozen=True, repr=False)
 class Summary:
-    """What a model has learned. `tables` hold all numbers; printing shortens long tables."""
+    """What a model has learned. `tables` have all numbers; printing shortens long tables."""
 
     title: str
     tables: tuple[Table, ...]
@@ -35,7 +35,7 @@ class Summary:
 
 
 def counted_word(n: float, word: str) -> str:
-    """A number of things.
+    """A number with its noun, in the plural unless it is 1.
 
     >>> counted_word(1, "class"), counted_word(3.0, "class")
     ('1 class', '3 classes')

@@ -21,7 +21,7 @@ from deciban.evidence.folds import assign_folds
 from deciban.evidence.weight_objective import Evidence
 from deciban.families.labelled_values import LabelledValues
 from deciban.generative.block import Block
-from deciban.generative.held_out import require_learned
+from deciban.generative.held_out import require_training_rows
 from deciban.generative.model import Generative
 from deciban.types import BoolArray, FloatArray, IntArray, Labels
 
@@ -212,5 +212,5 @@ class EvidenceRows:
         values = block.read_checked(MatchedFrame(self.model.schema, sample.frame, numbers))
         if self.origin == "training":
             batch = Batch(sample.frame, self.labels, self.model.classes, sample.weights, 0, numbers)
-            require_learned(block, values, self.labels, batch)
+            require_training_rows(block, values, self.labels, batch)
         return values
