@@ -173,7 +173,7 @@ class EvidenceRows:
         return missing
 
     def prior(self, fewest: float) -> FloatArray:
-        """(n, K) the shares of the classes, leave-one-out; a class whose only row is left out counts as `fewest` rows."""
+        """(n, K) the shares of the classes, leave-one-out; a class whose only row is left out has `fewest` rows."""
         counts = np.tile(self.model.counts.value, (len(self.labels), 1))
         if self.are_training:
             weight = 1.0 if self.sample.weights is None else np.minimum(self.sample.weights, 1.0)
@@ -206,7 +206,7 @@ class EvidenceRows:
             yield at, source.evidence(rows.take(slice(at, at + step)))
 
     def values(self, block: Block) -> Any:
-        """The values of a block, as its family reads them. Raises if its counts show that they are not training rows."""
+        """The values of a block, as read by its family. Raises if its counts show that rows are not training rows."""
         sample = self.sample
         numbers = np.arange(len(self.labels)) if sample.numbers is None else sample.numbers
         values = block.read_checked(MatchedFrame(self.model.schema, sample.frame, numbers))
