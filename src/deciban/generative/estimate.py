@@ -151,7 +151,7 @@ def _require_finite(values: Any, out: FloatArray) -> None:
 
 
 def log_prior(counts: FloatArray, classes: Levels, prior: ClassPrior) -> FloatArray:
-    """log p(c), from counts (…, K): n_c/n, (n_c + 1)/(n + K), 1/K, or the log of given probabilities.
+    """log p(c) from counts (…, K), with p(c) = n_c/n, (n_c + 1)/(n + K), 1/K, or as given.
 
     >>> np.exp(log_prior(np.array([1.0, 3.0]), ("no", "yes"), "laplace")).round(12)
     array([0.33333333, 0.66666667])

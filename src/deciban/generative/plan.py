@@ -83,8 +83,8 @@ def by_kind() -> dict[Kind, AnyFamily]:
 def make_plans(schema: Schema, families: Families, missing: Missing, *, sparse: bool) -> tuple[Plan, ...]:
     """Plans for all features: the given families, then defaults by kind, or one Multinomial for sparse rows."""
     plans = _given_plans(schema, families)
-    given = {j for plan in plans for j in plan.columns}
-    rest = [j for j in range(len(schema.names)) if j not in given]
+    planned = {j for plan in plans for j in plan.columns}
+    rest = [j for j in range(len(schema.names)) if j not in planned]
     if sparse and rest:
         plans.append(Plan(densities.Multinomial(), tuple(rest)))
     elif rest:
