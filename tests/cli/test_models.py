@@ -216,7 +216,7 @@ def test_labels_that_look_like_numbers_are_read_as_the_classes_are(tmp_path, mon
 def test_a_model_without_probabilities_is_not_evaluated(office):
     fit_in_memory(table("people.csv").dropna(), db.Halfspace()).save("m.deciban")
     line = refused("evaluate", "m.deciban", "later.csv", "--label", "evade")
-    assert "not a model that gives probabilities" in line
+    assert "not a model with probabilities" in line
 
 
 def test_a_model_that_knows_no_label_asks_for_it(office):

@@ -119,7 +119,7 @@ def test_errors_are_raised_before_long_work(office):
         (["later.csv", "--label", "nothing"], "--label: there is no column 'nothing'"),
         (["later.csv", "--label", "income"], "--label: 'income' is a feature of the model"),
         (["later.csv", "-o", "nowhere/page.html"], "nowhere"),
-        (["later.csv", "--exposure", "age"], "offset and exposure are for models of numbers only"),
+        (["later.csv", "--exposure", "age"], "offset and exposure are for regression only"),
         (["missing.csv"], "missing.csv"),
     ):
         assert message in refused("report", "m.deciban", *args)

@@ -22,11 +22,13 @@ from deciban.estimators.evidence_fit import MISSING, EvidenceFitter
 from deciban.estimators.importances import kept_rows
 from deciban.estimators.threads import one_thread
 from deciban.evaluation.evaluation import Evaluation
+from deciban.evaluation.fitted_model import KINDS, Treatment
 from deciban.evidence.evidence_by_block import EvidenceByBlock, evidence_by_block
 from deciban.evidence.evidence_formulas import evidence_formula
 from deciban.evidence.evidence_rows import EvidenceRows
 from deciban.evidence.evidence_state import EvidenceClassifierSettings, EvidenceClassifierState
 from deciban.evidence.leakage import warn_of_leakage
+from deciban.evidence.term_evidence import TERMS
 from deciban.evidence.uninformative import notes as reason_notes
 from deciban.evidence.uninformative import reasons
 from deciban.evidence.weighted_evidence import WeightedEvidence
@@ -357,6 +359,14 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
         schema = evidence.schema
         owners = schema.source_columns([j for j, name in enumerate(schema.all_names) if name in weighted])
         return reasons(evidence, {*schema.names} - {schema.names[j] for j in owners}, self._facts)
+
+    @property
+    def column_treatments_(self) -> dict[int, Treatment]:
+        """What is done with each feature that has evidence (by position), and why."""
+        kinds, texts = self.schema_.kinds, self.weighted_evidence_.describe_columns()
+        read_as_text = "long text, a third or more of it distinct" if isinstance(self.text, str) else "chosen by text="
+        why = {j: f"{KINDS[kinds[j]]}; other evidence of it has weight 0" for j in texts}
+        return {j: Treatment(text, read_as_text if TERMS in text else why[j]) for j, text in texts.items()}
 
     def summary(self) -> Summary:
         """Class prior; features by what they contribute; the weights of all pieces of evidence."""

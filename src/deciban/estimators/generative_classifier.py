@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -24,7 +24,7 @@ from deciban.estimators.first_pass import first_pass
 from deciban.estimators.logistic import LogisticRegression
 from deciban.estimators.to_linear import linear_equivalent
 from deciban.evaluation.evaluation import Evaluation
-from deciban.evaluation.fitted_model import AdditiveFit
+from deciban.evaluation.fitted_model import AdditiveFit, Treatment
 from deciban.evidence.uninformative import notes as reason_notes
 from deciban.evidence.uninformative import reasons
 from deciban.export.score_formula import ScoreFormula
@@ -209,6 +209,19 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
             if not block.plan.presence:
                 silent |= {context.columns[j] for j in block.plan.family.silent(params)}
         return reasons(self.generative_, silent, None)
+
+    @property
+    def column_treatments_(self) -> dict[int, Treatment]:
+        """What is done with each feature (by position), and why."""
+        names, reasons_of = self.schema_.names, self.columns_without_evidence_
+        columns = {j for plan in self.generative_.plans if not plan.presence for j in plan.columns}
+        left_out = {j: f"left out: {reasons_of.get(names[j], 'no evidence')}" for j in columns}
+        texts, why = left_out | self.estimate_.describe_columns(), self._family_reasons(columns)
+        return {j: Treatment(text, why[j]) for j, text in texts.items()}
+
+    def _family_reasons(self, columns: Collection[int]) -> dict[int, str]:
+        """Why each of these features has its family."""
+        return dict.fromkeys(columns, f"every feature of a {type(self).__name__} has this density")
 
     def summary(self) -> Summary:
         """Class prior, what was chosen, importances, and the parameters of each feature in the order of the table."""

@@ -21,7 +21,7 @@ from deciban.display.summary import Summary, counted_word
 from deciban.errors import DecibanError, require, warn
 from deciban.estimators.estimator import class_array, one_dimensional
 from deciban.estimators.linear_estimator import LinearEstimator
-from deciban.evaluation.fitted_model import LinearFit
+from deciban.evaluation.fitted_model import KINDS, LinearFit, Treatment
 from deciban.export.scorer import Scorer
 from deciban.linear.design import Design
 from deciban.linear.design_rows import rows_of
@@ -217,6 +217,15 @@ class GeneralizedLinearModel(LinearEstimator):
     def scorer_(self) -> Scorer:
         """What scores rows: a score for each class, or the linear predictor of a number."""
         return self.predictor_.with_reference() if self._predicts_classes else self.predictor_
+
+    @property
+    def column_treatments_(self) -> dict[int, Treatment]:
+        """What is done with each feature (by position), and why."""
+        treatments = super().column_treatments_
+        if self._predicts_classes:
+            return treatments
+        empty = {j: Treatment("left out: it is empty", KINDS[kind]) for j, kind in enumerate(self.schema_.kinds)}
+        return empty | treatments
 
     @property
     def linear_fit_(self) -> LinearFit:

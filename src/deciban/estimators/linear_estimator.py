@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from deciban.errors import DecibanError
 from deciban.estimators.estimator import TableEstimator
-from deciban.evaluation.fitted_model import LinearFit
+from deciban.evaluation.fitted_model import LinearFit, Treatment
 from deciban.export.score_formula import ScoreFormula
 from deciban.export.scorer import Scorer
 from deciban.linear.predictor import Predictor
@@ -80,6 +81,14 @@ class LinearEstimator(TableEstimator):
         classes = () if self.task == "regression" else tuple(self.classes_.tolist())
         mean = None if classes or self.response_ is None else self.response_.javascript_mean
         return self.predictor_.score_formula(classes, mean, probabilities="predict_proba" in self.capabilities)
+
+    @property
+    def column_treatments_(self) -> dict[int, Treatment]:
+        """What is done with each feature (by position), and why."""
+        treatments = super().column_treatments_
+        if not self.predictor_.design.has_sufficient_statistics:
+            return treatments
+        return {j: replace(each, why="the linear twin of a generative model") for j, each in treatments.items()}
 
     @property
     def linear_fit_(self) -> LinearFit:

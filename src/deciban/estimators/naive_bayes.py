@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from deciban.data import Labelled, Sample
 from deciban.data.schema import Schema
 from deciban.estimators.generative_classifier import GenerativeClassifier
+from deciban.evaluation.fitted_model import KINDS
 from deciban.generative.classifier_state import NaiveBayesSettings, NaiveBayesState
 from deciban.generative.estimate import Unseen
 from deciban.generative.model import Generative
@@ -132,6 +134,14 @@ class NaiveBayes(NaiveBayesSettings, NaiveBayesState, GenerativeClassifier):  # 
         """How families="auto" chose the families of features."""
         return self._contests
 
+    def _family_reasons(self, columns: Collection[int]) -> dict[int, str]:
+        names, kinds, families = self.schema_.names, self.schema_.kinds, self._families()
+        keys = families if isinstance(families, dict) else () if families is None else (tuple(names),)
+        given = {str(name) for key in keys for name in (key if isinstance(key, tuple) else (key,))}
+        why = {j: "chosen by families=" if str(names[j]) in given else KINDS[kinds[j]] for j in columns}
+        compared = {comparison.column: _why_chosen(comparison) for comparison in self.family_comparisons_}
+        return {j: compared.get(names[j], why[j]) for j in columns}
+
     @property
     def smoothing_(self) -> float:
         """The smoothing in use: the parameter, or what was chosen."""
@@ -159,6 +169,12 @@ class NaiveBayes(NaiveBayesSettings, NaiveBayesState, GenerativeClassifier):  # 
 
 
 COMPARISON = ("column", "family", "decibans a row", "next best", "its decibans")
+
+
+def _why_chosen(comparison: FamilyComparison) -> str:
+    order = sorted(comparison.decibans.values(), reverse=True)
+    lead = f", by {order[0] - order[1]:.3g} mean decibans" if len(order) > 1 else ""
+    return f"the family that by itself predicts the class best{lead}, by leave-one-out"
 
 
 def _outcome(comparison: FamilyComparison) -> tuple[object, ...]:

@@ -20,13 +20,7 @@ from deciban.data.text_columns import infer_notations
 from deciban.errors import DecibanError, UnknownLabelsWarning, warn
 from deciban.evaluation.distributed_folds import cross_validate_distributed, evaluate_batch
 from deciban.evaluation.evaluation import Evaluation
-from deciban.evaluation.evaluation_rows import (
-    EvaluationRows,
-    classes_of,
-    log_proba,
-    proba,
-    require_model,
-)
+from deciban.evaluation.evaluation_rows import EvaluationRows, classes_of, log_proba, proba, require_model
 from deciban.evaluation.fitted_model import FittedModel
 from deciban.evaluation.keyword_hints import hint_keywords
 from deciban.evaluation.predictions import check_probabilities
@@ -39,7 +33,7 @@ from deciban.types import IntArray, Labels, Level, Levels
 def evaluate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Evaluation:
     """Evaluate the probabilities of a fitted model on labelled rows: accuracy, log-loss, AUC, calibration, ….
 
-    - `model`: anything with `predict_proba` (or `predict_log_proba`) and `classes_`, of this library or another.
+    - `model`: any fitted classifier with `predict_proba` (or `predict_log_proba`) and `classes_`.
     - `X`, `y`: as for `fit`; y may be the name of a column of X. A stream, such as `deciban.scan`, is read batch by
       batch.
 
@@ -58,11 +52,11 @@ def evaluate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Evaluatio
     """
     require_model(model, type(model).__name__)
     if isinstance(X, DistributedRows):
-        return _of_batches(model, X, classes_of(model))
+        return _evaluate_batches(model, X, classes_of(model))
     if is_stream(X):
         columns = model.columns_ if isinstance(model, FittedModel) else GivenColumns(classes_of(model))
         streamed = labelled_rows(X, y, sample_weight, columns)
-        return retry_with_wider_types(lambda: _of_batches(model, streamed, classes_of(model)))
+        return retry_with_wider_types(lambda: _evaluate_batches(model, streamed, classes_of(model)))
     rows, known = EvaluationRows.of(X, y, sample_weight), classes_of(model)
     _warn_of_unknown_labels(rows.classes, known)
     return Evaluation.of(rows.labels, proba(model, rows.x), classes=known, sample_weight=rows.weights)
@@ -74,8 +68,8 @@ def _warn_of_unknown_labels(classes: Collection[Level], known: Levels) -> None:
         warn(f"no label is a class of the model: {labels}", UnknownLabelsWarning)
 
 
-def _of_batches(model: Any, rows: Labelled, known: Levels) -> Evaluation:
-    """The sum of the evaluations of all batches."""
+def _evaluate_batches(model: Any, rows: Labelled, known: Levels) -> Evaluation:
+    """Evaluate rows batch by batch."""
     evaluation = rows.summed(partial(evaluate_batch, model, known), needs_small_batches=False)
     present = evaluation.confusion.sum(axis=1) > 0
     _warn_of_unknown_labels([evaluation.classes[k] for k in np.flatnonzero(present)], known)
@@ -90,10 +84,10 @@ def cross_validate(
 
     A generative model reads the rows once, into a statistic for each fold, and adds the statistics of the other folds;
     nothing is fitted again. Other models, of this library or another, are copied and fitted once for each fold; the
-    model itself stays as it is.
+    model itself is not changed.
 
-    - `cv`: how many folds; or the fold of each row, as an array of numbers or names.
-    - `random_state`: folds are random and stratified.
+    - `cv`: the number of folds; or the fold of each row, as an array of numbers or names.
+    - `random_state`: the seed of the folds, which are random and stratified.
 
     Returns the evaluation of all rows; its `parts` are those of the folds.
 
@@ -118,13 +112,13 @@ def cross_validate(
 
 
 def out_of_fold(model: Any, rows: EvaluationRows, fold: IntArray) -> list[OutOfFoldPredictions]:
-    """The predictions for each fold by a model that was fitted to all others."""
+    """The predictions for each fold, by a model that was fitted to all other folds."""
     if isinstance(model, FittedModel) and model.additive:
         sample = Sample(infer_notations(frame_of(rows.x), rows.x), Encoded(rows.codes, rows.classes), rows.weights)
         fit = model.additive_fit(sample)
-        done = None if fit is None else held_out.out_of_fold(sample, fold, *vars(fit).values())
-        if done is not None:
-            return done
+        summed = None if fit is None else held_out.out_of_fold(sample, fold, *vars(fit).values())
+        if summed is not None:
+            return summed
     predictions = []
     for f, test in enumerate(rows_of_folds(fold)):
         training = rows.take(np.flatnonzero(fold != f))
@@ -147,8 +141,8 @@ def stratified_folds(codes: Labels, folds: int, seed: int) -> IntArray:
     >>> np.bincount(stratified_folds(np.array([0, 0, 0, 0, 1, 1], np.int32), 3, seed=0))
     array([2, 2, 2])
     """
-    kind = np.int32 if len(codes) < 1 << 31 else np.int64  # the shorter is shuffled faster
-    order = np.random.default_rng(seed).permutation(np.arange(len(codes), dtype=kind))
+    dtype = np.int32 if len(codes) < 1 << 31 else np.int64  # the shorter is shuffled faster
+    order = np.random.default_rng(seed).permutation(np.arange(len(codes), dtype=dtype))
     short = codes[order].astype(np.int16 if codes.max() < 1 << 15 else np.int32)  # short integers are radix-sorted
     fold = np.empty(len(codes), dtype=np.intp)
     fold[order[np.argsort(short, kind="stable")]] = np.arange(len(codes)) % folds
@@ -166,10 +160,10 @@ def _folds(cv: int | ArrayLike, seed: int, rows: EvaluationRows) -> IntArray:
             warn(f"class {label!r} has fewer rows ({least}) than there are folds ({cv}): some folds have none of it")
         return stratified_folds(rows.codes, int(cv), seed)
     try:
-        named = encode_labels(cv)
+        encoded = encode_labels(cv)
     except (DecibanError, ValueError) as error:
         raise DecibanError(f"cv must be a number of folds, or the fold of each row: {error}") from error
-    fold = named.codes.astype(np.intp)
+    fold = encoded.codes.astype(np.intp)
     if len(fold) == rows.passed > n:  # rows of weight 0 are left out
         fold = np.unique(fold[rows.kept], return_inverse=True)[1]
     if len(fold) != n:

@@ -51,7 +51,7 @@ class Evaluation:
            [0., 2.]])
     """
 
-    classes: Levels  # sorted: those of the labels and of the probabilities
+    classes: Levels  # sorted: of the labels and of the probabilities together
     pieces: tuple[ScoredRows, ...] = ()  # rows not folded yet, no more than cap
     folded: ScoreSums | None = None
     cap: int = CAP
@@ -64,7 +64,7 @@ class Evaluation:
         - `y`: the true labels: text, integers or booleans.
         - `proba`: (n, K), a column for each class, or (n), the probability of the second of two classes.
         - `classes`: the class of each column, such as `model.classes_`; by default the labels that occur, sorted. A
-          label that is not among them is a class that the model does not know, of probability 0.
+          label that is not among them is a class that the model does not know: its probability is 0.
         - `sample_weight`: a row of weight 2 counts as two rows; rows of weight 0 are ignored.
         """
         p = read_predictions(y, proba, classes, sample_weight)
@@ -95,7 +95,7 @@ class Evaluation:
         if not isinstance(other, Evaluation):
             return NotImplemented
         classes = sorted_levels({*self.classes, *other.classes})
-        a, b, cap = self._aligned(classes), other._aligned(classes), min(self.cap, other.cap)
+        a, b, cap = self._reindex_classes(classes), other._reindex_classes(classes), min(self.cap, other.cap)
         folded = a.folded + b.folded if a.folded and b.folded else a.folded or b.folded
         return Evaluation(classes, a.pieces + b.pieces, folded, cap)._within_cap()
 
@@ -109,7 +109,7 @@ class Evaluation:
             return NotImplemented
         classes = sorted_levels({*self.classes, *other.classes})
         try:
-            rest = self._aligned(classes)._scores - other._aligned(classes)._scores
+            rest = self._reindex_classes(classes)._scores - other._reindex_classes(classes)._scores
         except NegativeEvidence:
             raise NegativeEvidence("these rows are not in the evaluation: it is unchanged") from None
         present = np.flatnonzero(rest.known.value.any(axis=0) | rest.confusion.value.any(axis=1))
@@ -123,16 +123,17 @@ class Evaluation:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _aligned(self, classes: Levels) -> Evaluation:
+    def _reindex_classes(self, classes: Levels) -> Evaluation:
+        """The same rows, with these classes, which contain its own."""
         if classes == self.classes:
             return self
         index = ClassIndex(classes).positions(self.classes)
-        pieces = tuple(piece.aligned(index, len(classes)) for piece in self.pieces)
-        folded = None if self.folded is None else self.folded.aligned(index, len(classes))
+        pieces = tuple(rows.reindex_classes(index, len(classes)) for rows in self.pieces)
+        folded = None if self.folded is None else self.folded.reindex_classes(index, len(classes))
         return Evaluation(classes, pieces, folded, self.cap)
 
     def _within_cap(self) -> Evaluation:
-        """Folded if there are more than `cap` rows."""
+        """The same, with rows folded into sums if there are more than `cap`."""
         if sum(map(len, self.pieces)) <= self.cap:
             return self
         return Evaluation(self.classes, (), self._scores, self.cap, self.parts)

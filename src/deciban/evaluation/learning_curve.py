@@ -1,4 +1,4 @@
-"""Learning curves: how good models are after few training rows, and after many."""
+"""Learning curves: log-loss and error by the number of training rows."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from deciban.evaluation.keyword_hints import hint_keywords
 from deciban.table import Table, numbered
 from deciban.types import IntArray, Labels
 
-LEAST = 1e-15  # least probability that counts, so that one row does not make the loss infinite
-STEPS, FIRST = 8, 10  # of the default sizes: how many, and the smallest where classes are few
+LEAST = 1e-15  # smaller probabilities are clipped, so that one row does not make the loss infinite
+STEPS, FIRST = 8, 10  # of the default sizes: their number, and the smallest if classes are few
 
 HEADER = ("model", "rows", "repeat", "log_loss", "error")
 
@@ -42,8 +42,8 @@ def learning_curve(
     growing samples of the others, each of which contains the smaller ones. Samples and test rows are stratified, and
     every sample has a row of every class.
 
-    - `models`: a list of them, or a dict of names and models. They need `fit`, `predict_log_proba` or `predict_proba`,
-      and `classes_`, so those of scikit-learn will do. Copies are fitted; the models stay as they are.
+    - `models`: a list, or a dict of names and models. They need `fit`, `predict_log_proba` or `predict_proba`, and
+      `classes_`, as classifiers of scikit-learn have. Copies are fitted; the models themselves are not changed.
     - `X`, `y`: as for `fit`; X is an array, sparse rows or a table, and y an array or the name of a column of X.
     - `sizes`: numbers of training rows; by default about 8, from few to all that are not held out.
     - `sample_weight`: for the fits and for both means; rows of weight 0 are ignored.
@@ -78,7 +78,7 @@ def learning_curve(
         for size in steps:
             sample = rows.take(part.pool[:size])
             for name, model in named.items():
-                table.append((name, size, repeat, *_try(name, model, sample, test)))
+                table.append((name, size, repeat, *_fitted_losses(name, model, sample, test)))
     return Table("learning curve", HEADER, tuple(table), f"on {len(parts[0].test)} held-out rows; loss in nats")
 
 
@@ -94,7 +94,7 @@ class Split:
 
 
 def splits(codes: Labels, *, repeats: int, test_size: float, seed: int) -> list[Split]:
-    """One split for each repeat.
+    """A stratified split for each repeat.
 
     >>> split, = splits(np.array([0] * 8 + [1] * 2), repeats=1, test_size=0.5, seed=0)
     >>> len(split.pool), len(split.test)
@@ -124,7 +124,7 @@ def _stratified(codes: Labels, rng: np.random.Generator) -> IntArray:
 
 
 def _sizes(sizes: Sequence[int] | None, pool: int, classes: int) -> list[int]:
-    """Ascending and distinct."""
+    """The numbers of training rows: ascending and distinct."""
     if pool < classes:
         raise DecibanError(f"{pool} rows are too few to train on {classes} classes: lower test_size, or pass more rows")
     if sizes is None:
@@ -147,13 +147,14 @@ def _named(models: Any) -> dict[str, Any]:
         models = [models]
     pairs = models.items() if isinstance(models, Mapping) else [(type(model).__name__, model) for model in models]
     if not pairs:
-        raise DecibanError("there are no models to fit")
+        raise DecibanError("there are no models to fit: pass at least one")
     for name, model in pairs:
         require_model(model, name)
     return dict(zip(numbered(name for name, _ in pairs), (model for _, model in pairs), strict=True))
 
 
-def _try(name: str, model: Any, sample: EvaluationRows, test: EvaluationRows) -> tuple[float, float]:
+def _fitted_losses(name: str, model: Any, sample: EvaluationRows, test: EvaluationRows) -> tuple[float, float]:
+    """Log-loss and error rate of a copy that is fitted to the sample."""
     weights = {} if sample.weights is None else {"sample_weight": sample.weights}
     try:
         fresh = copy.deepcopy(model)
@@ -165,7 +166,7 @@ def _try(name: str, model: Any, sample: EvaluationRows, test: EvaluationRows) ->
 
 
 def _losses(model: Any, test: EvaluationRows) -> tuple[float, float]:
-    """Log-loss and error rate."""
+    """Log-loss and error rate of a fitted model."""
     log_p = log_proba(model, test.x)
     true = ClassIndex(classes_of(model)).recode(test.codes, test.classes)  # −1: a class it has not seen
     of_true = np.where(true < 0, -np.inf, log_p[np.arange(len(true)), true])

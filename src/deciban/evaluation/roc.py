@@ -20,8 +20,8 @@ from deciban.evaluation.threshold_rates import Rates, share
 from deciban.table import Table
 from deciban.types import FloatArray, Level, Levels, level_of
 
-BLOCK = 1 << 16  # points at a time, so that sums over long curves stay in the cache
-CLEAR = {True: 1, False: 0, -1: 0}  # labels that are positive or negative by themselves (True is 1, False is 0)
+BLOCK = 1 << 16  # points that are summed at a time, so that long curves stay in the cache
+SIGNS = {True: 1, False: 0, -1: 0}  # labels that are positive or negative by convention (True is 1, False is 0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,19 +49,20 @@ class Roc:
 
         `pos_label` is the label of the positives; by default the second of two. Rows of weight 0 are ignored.
         """
-        member = _members(y, pos_label)
-        x = _scores(scores, len(member))
+        positive = _positive_rows(y, pos_label)
+        x = _scores(scores, len(positive))
         weights = row_weights(sample_weight, len(x))
         if weights is not None:
             used = weights != 0
-            return cls.from_counts(ScoreCounts.of(x[used], member[used], weights[used]))
-        values, negatives, positives = _kernels.merge_sorted(*sort_by_class(x, member))
-        return cls(_led_by(np.inf, values), _at_or_above(positives), _at_or_above(negatives))
+            return cls.from_counts(ScoreCounts.of(x[used], positive[used], weights[used]))
+        values, negatives, positives = _kernels.merge_sorted(*sort_by_class(x, positive))
+        return cls(_descending_from(np.inf, values), _at_or_above(positives), _at_or_above(negatives))
 
     @classmethod
     def from_counts(cls, counts: ScoreCounts) -> Roc:
         """The curve of counted scores."""
-        return cls(_led_by(np.inf, counts.values), _summed(counts.positive), _summed(counts.negative))
+        sums = _running_sums(counts.positive), _running_sums(counts.negative)
+        return cls(_descending_from(np.inf, counts.values), *sums)
 
     @property
     def positives(self) -> float:
@@ -96,7 +97,7 @@ class Roc:
 
     @cached_property
     def area(self) -> float:
-        """The AUC; NaN, without a warning, where there is none."""
+        """The AUC; NaN, without a warning, where it is not defined."""
         twice = sum(float((np.diff(fp) * (tp[1:] + tp[:-1])).sum()) for tp, fp in self._blocks())
         return share(twice, 2 * self.positives * self.negatives)
 
@@ -110,7 +111,7 @@ class Roc:
         return self._variance(1.0)
 
     def _variance(self, share: float) -> float:
-        """Where one unit of weight stands for `share` rows."""
+        """The variance, if one unit of weight stands for `share` rows."""
         p, n = self.positives, self.negatives
         if share * p < 2 or share * n < 2:
             return float("nan")
@@ -153,7 +154,7 @@ class Roc:
 
     @cached_property
     def precision_area(self) -> float:
-        """The average precision; NaN, without a warning, where there is none."""
+        """The average precision; NaN, without a warning, where it is not defined."""
         return share(float(np.sum(np.diff(self.tp) * self.precision[1:])), self.positives)
 
     def precision_recall(self) -> Table:
@@ -201,21 +202,21 @@ class Roc:
             yield self.tp[start : start + BLOCK + 1], self.fp[start : start + BLOCK + 1]
 
 
-def _led_by(first: float, ascending: FloatArray) -> FloatArray:
+def _descending_from(first: float, ascending: FloatArray) -> FloatArray:
     result = np.empty(len(ascending) + 1)
     result[0], result[1:] = first, ascending[::-1]
     return result
 
 
-def _summed(ascending: NDArray[Any]) -> FloatArray:
-    """0 and the running sums from the largest score down."""
+def _running_sums(ascending: NDArray[Any]) -> FloatArray:
+    """0 and the running sums, from the largest score down."""
     result = np.zeros(len(ascending) + 1)
     np.cumsum(ascending[::-1], out=result[1:])
     return result
 
 
 def _at_or_above(at_or_below: NDArray[np.int64]) -> FloatArray:
-    """The same from running counts of ascending scores: n − those below."""
+    """The same from running counts n(≤ s) of ascending scores: n − n(< s)."""
     result = np.zeros(len(at_or_below) + 1)
     result[1:] = at_or_below[-1:]
     result[1:-1] -= at_or_below[-2::-1]
@@ -226,19 +227,19 @@ def _shares(part: FloatArray, whole: float) -> FloatArray:
     return part / whole if whole else np.full(len(part), np.nan)
 
 
-def _members(y: Any, pos_label: Level) -> NDArray[np.bool_]:
-    """Which rows are positive."""
+def _positive_rows(y: Any, pos_label: Level) -> NDArray[np.bool_]:
+    """(n) which rows are positive."""
     encoded = encode_labels(y)
     position = _position(encoded.classes, None if pos_label is None else level_of(pos_label))
     return np.equal(encoded.codes, position)
 
 
 def _position(classes: Levels, pos_label: Level) -> int:
-    """Where the positive class is among the classes; −1 if no row has it."""
+    """The position of the positive class; −1 if no row has it."""
     listed = ", ".join(map(repr, classes))
     if pos_label is None:
-        if len(classes) == 1 and classes[0] in CLEAR:
-            return CLEAR[classes[0]] - 1
+        if len(classes) == 1 and classes[0] in SIGNS:
+            return SIGNS[classes[0]] - 1
         if len(classes) not in (0, 2):
             raise DecibanError(f"which of {listed} is positive? Pass pos_label=, one of the labels")
         return len(classes) - 1

@@ -15,10 +15,10 @@ class Rates:
     """
 
     threshold: float
-    tp: float  # Σ w of the positives above
-    fp: float  # Σ w of the negatives above
-    tn: float  # Σ w of the negatives below
-    fn: float  # Σ w of the positives below
+    tp: float  # Σ w of positives at or above the threshold
+    fp: float  # Σ w of negatives at or above
+    tn: float  # Σ w of negatives below
+    fn: float  # Σ w of positives below
 
     @property
     def sensitivity(self) -> float:

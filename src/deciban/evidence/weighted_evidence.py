@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,7 @@ from deciban.generative.estimate import ClassPrior, log_prior
 from deciban.generative.model import Generative
 from deciban.generative.plan import needs_small_batches
 from deciban.lazy import lazy
+from deciban.plots.figures import counted
 from deciban.types import BoolArray, FloatArray, IntArray, Levels
 
 if TYPE_CHECKING:
@@ -291,6 +293,21 @@ class WeightedEvidence:
             for owner in owners:
                 out[:, owner] += out[:, j] / len(owners)
         return out[:, :own]
+
+    def describe_columns(self) -> dict[int, str]:
+        """The pieces of evidence of each feature that have a weight, in words."""
+        texts, pairs = dict[int, list[str]](), Counter[int]()
+        for _, source, weights in self.sources:
+            for piece, weight in zip(source.pieces, weights, strict=True):
+                columns = self.evidence.schema.source_columns(piece.columns) if weight.any() else ()
+                if source.explains_pairs:
+                    pairs.update(columns)
+                    continue
+                for j in columns:
+                    texts.setdefault(j, []).append(source.describe(piece))
+        for j, count in pairs.items():
+            texts.setdefault(j, []).append(f"{counted(count, 'pair')} with other features")
+        return {j: "; ".join(dict.fromkeys(each)) for j, each in texts.items()}
 
     def leave_one_out(self, rows: EvidenceRows) -> HeldOutPredictions:
         """Training rows, each scored by leave-one-out evidence, and by weights that its fold had no part in.

@@ -114,6 +114,10 @@ class Predictor:
         constant = np.broadcast_to(self.constant, (frame.rows, 1, len(self.constant)))
         return Contributions(lines, np.concatenate([constant, shares[:, columns]], axis=1))
 
+    def describe_columns(self) -> dict[int, str]:
+        """The encoding of each column, in words."""
+        return {j: part.encoder.describe(i) for part in self.design.parts for i, j in enumerate(part.columns)}
+
     def column_shares(self, frame: Frame) -> FloatArray:
         """(n, columns, k) the contribution of each column of the table."""
         x: Any = self.design.matrix(frame)

@@ -1,4 +1,4 @@
-"""Reports on fitted models: plain figures, and an HTML page that shows them."""
+"""Reports on fitted models: figures as plain values, and an HTML page that shows them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from deciban.report.report_input import read_input, shown_rows
 from deciban.table import numbered
 
 FORMAT = 1
-HEIGHT = 800  # pixels, in a notebook
+HEIGHT = 800  # of the page in a notebook, in pixels
 TRAINING = (
     "the rows have exactly the class counts of the training rows: if they are these, pass held_out=False "
     "(--training-rows), which predicts each from all the others"
@@ -38,7 +38,7 @@ __all__ = ["Report", "report_of"]
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What a model has learned and how good it is, as plain figures; `html()` is a self-contained page.
+    """What a model has learned and the quality of its predictions, as plain values; `html()` is a self-contained page.
 
     >>> import deciban as db
     >>> from deciban.report import report_of
@@ -51,7 +51,7 @@ class Report:
     figures: Figures
 
     def html(self) -> str:
-        """The page, with all figures."""
+        """The self-contained HTML page."""
         from deciban.report.page import html  # needs altair
 
         return html(self.figures)
@@ -61,7 +61,7 @@ class Report:
         return json.dumps(self.figures, ensure_ascii=False, allow_nan=False)
 
     def save(self, path: FilePath) -> None:
-        """Write .html or .json, by the suffix; an error leaves the file as it was."""
+        """Write HTML or JSON, by the suffix .html or .json; an error leaves an existing file unchanged."""
         suffix = Path(path).suffix.lower()
         if suffix not in (".html", ".htm", ".json"):
             raise DecibanError(f"{str(path)!r}: save a report to a file that ends in .html or .json")
@@ -69,37 +69,39 @@ class Report:
         with replacing(path) as file:
             file.write(text.encode("utf-8", "replace"))
 
-    # charts of evidence; those of quality are methods of Evaluation
+    # Evaluation has the charts of classification metrics
 
     def plot_evidence(self) -> Any:
-        """Mean absolute evidence of features, descending, as an altair chart."""
+        """Mean absolute evidence of the features, largest first, as an altair chart."""
         figures = self._evidence()
         return charts.ranking(figures["ranking"], figures["unit"])
 
     def plot_column(self, name: Any, pos_label: Any = None) -> Any:
-        """Evidence of a feature's values for a class, and how common they are in each, as an altair chart.
+        """Evidence of the values of a feature, and how common they are in each class, as an altair chart.
 
-        `pos_label` is the class: by default the second of two, or the first of three or more.
+        `pos_label` is the class that evidence is for: by default the second of two, or the first of three or more.
         """
         figures = self._evidence()
-        figure = _named(figures["columns"], "name", str(name), "feature")
+        figure = _by_name(figures["columns"], "name", str(name), "feature")
         return charts.feature(figure, self._class(pos_label), figures["unit"])
 
     def plot_pair(self, a: Any, b: Any, pos_label: Any = None) -> Any:
-        """Evidence of a pair of features for a class, as a heatmap: a pair that an EvidenceClassifier has counted."""
+        """Evidence of a pair of features for a class, as a heatmap; an EvidenceClassifier has pairs."""
         pairs = [{**pair, "both": " + ".join(sorted(pair["names"]))} for pair in self._evidence()["pairs"]]
-        return charts.pair(_named(pairs, "both", " + ".join(sorted((str(a), str(b)))), "pair"), self._class(pos_label))
+        return charts.pair(
+            _by_name(pairs, "both", " + ".join(sorted((str(a), str(b)))), "pair"), self._class(pos_label)
+        )
 
     def plot_terms(self, name: Any = None, pos_label: Any = None) -> Any:
         """The terms with most evidence for a class and against it; `name` is by default the first text feature."""
         figures = self._evidence()["terms"]
         shown = str(name) if name is not None else figures[0]["name"] if figures else None
-        return charts.terms(_named(figures, "name", shown, "text feature"), self._class(pos_label))
+        return charts.terms(_by_name(figures, "name", shown, "text feature"), self._class(pos_label))
 
     def plot_residuals(self) -> Any:
-        """Observed against predicted, of a model of numbers, as an altair chart."""
+        """Observed against predicted values of a regression, as an altair chart."""
         if "residuals" not in self.figures["quality"]:
-            raise DecibanError("classes have no residuals: see plot_confusion of an evaluation")
+            raise DecibanError("a classifier has no residuals: see plot_confusion of an evaluation")
         if self.figures["quality"]["residuals"] is None:
             raise DecibanError("there are no rows to draw: the report was made with rows=0")
         return residuals(self.figures["quality"]["residuals"])
@@ -139,7 +141,8 @@ class Report:
         return f'<iframe srcdoc="{page}" style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
 
 
-def _named(figures: list[Figures], key: str, name: str | None, what: str) -> Figures:
+def _by_name(figures: list[Figures], key: str, name: str | None, what: str) -> Figures:
+    """The figure whose `key` is `name`."""
     matching = [figure for figure in figures if figure[key] == name]
     if not matching:
         listed = ", ".join(repr(figure[key]) for figure in figures[:20]) or "none"
@@ -164,22 +167,22 @@ def report_of(
     ----------
     model : a fitted estimator of this library
     X, y, sample_weight
-        As for `fit`. A stream is read batch by batch, and a sample of it is explained.
+        As for `fit`. A stream is read batch by batch; evidence is computed for a sample of it.
     held_out
-        False for training rows: each is predicted from all the others, where the model can do that; otherwise the
-        report says that it is optimistic.
+        False for training rows: each is predicted from all the others, if the model has `leave_one_out`; otherwise
+        the report says that it is optimistic.
     rows
-        How many rows, at most, are shown as they are. With 0 the report holds none, not even as a point of a chart.
+        The largest number of rows that the report includes. With 0 it has none, not even as points of a chart.
     random_state
-        Of the sample of rows.
+        The seed of the sample of rows.
     shift
-        `offset` and `exposure` of a model of numbers, as for `fit`.
+        `offset` and `exposure` of a generalized linear model, as for `fit`.
     """
     rows, seed, fitted = require_whole("rows", rows), seed_of(random_state), require_fitted_model(model)
     with capture_warnings() as captured:
-        also = [name for name in shift.values() if isinstance(name, str)]
-        data = read_input(fitted, X, y, sample_weight, seed, also)
-        quality_figures = quality.quality(fitted, data, quality.how_evaluated(fitted, held_out=held_out), shift)
+        shift_columns = [name for name in shift.values() if isinstance(name, str)]
+        data = read_input(fitted, X, y, sample_weight, seed, shift_columns)
+        quality_figures = quality.quality(fitted, data, quality.prediction_mode(fitted, held_out=held_out), shift)
         if not rows and "residuals" in quality_figures:
             quality_figures["residuals"] = None
         evidence_figures = evidence.evidence(fitted, data)
@@ -194,15 +197,15 @@ def report_of(
         classes = numbered(np.asarray(fitted.classes_).tolist())
         class_counts = [counts.get(name, 0) for name in classes]
         notes += [TRAINING] if held_out and quality.seems_training(fitted, counts) else []
-    top = head.head(fitted, data, evidence_figures, class_counts, [*notes, *captured.messages])
+    about = head.head(fitted, data, evidence_figures, class_counts, [*notes, *captured.messages])
     return Report(
         {
             "format": FORMAT,
             "version": deciban.__version__,
-            "title": f"{top['model']} of {top['label']}" if top["label"] else top["model"],
+            "title": f"{about['model']} of {about['label']}" if about["label"] else about["model"],
             "kind": "numbers" if fitted.task == "regression" else "classes",
             "classes": classes,
-            "head": top,
+            "head": about,
             "quality": quality_figures,
             "evidence": evidence_figures,
             "linear": coefficients,

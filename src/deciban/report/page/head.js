@@ -1,4 +1,4 @@
-// Head: the model, its training rows, and what it does with each feature.
+// Head: the model, its training rows, and the treatment of each feature.
 
 function head() {
   const { head: about } = figures;

@@ -67,10 +67,10 @@ function listed(input, names) {
 
 // Numbers -------------------------------------------------------------------------------------------------------------
 
-// A value or a label as Python prints it.
+// A value or a label, as Python prints it.
 const written = (value) => (value === true ? "True" : value === false ? "False" : String(value));
 
-// A number for people: four digits, with thousands separators from `grouped` on (years have none).
+// A number to read: four digits, with thousands separators from `grouped` on (years have none).
 function shown(value, digits = 4, grouped = 1000) {
   if (!present(value) || Number.isNaN(value)) return "–";
   if (value === "inf" || value === Infinity) return "∞";
@@ -89,7 +89,7 @@ function digitsBetween(low, high) {
   return times > 1 && times < 1e12 ? Math.min(17, Math.max(4, 2 + Math.ceil(Math.log10(times)))) : 4;
 }
 
-// As a person would type it.
+// A number as a person would type it.
 const typed = (value, digits) =>
   value.toLocaleString("en-US", { maximumSignificantDigits: Math.max(6, digits), useGrouping: false });
 
@@ -128,7 +128,7 @@ function tableOf(fields, rows, attributes = {}) {
   return headed(head, body, attributes);
 }
 
-// A wide table scrolls in its own box, which the keyboard reaches.
+// A box in which a wide table scrolls, and which the keyboard can reach.
 function boxed(table, label, tall = false) {
   const attributes = { class: tall ? "scroll tall" : "scroll", tabindex: 0, role: "region", "aria-label": label };
   return element("div", attributes, table);

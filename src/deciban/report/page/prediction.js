@@ -1,4 +1,4 @@
-// One prediction: scored again whenever a value changes, and explained part by part.
+// One prediction: scored again whenever a value changes, with its explanation.
 
 const MOST_PARTS = 15;
 const MOST_CLASSES = 12;
@@ -22,7 +22,7 @@ async function prediction() {
   markRows();
 }
 
-// Why there is no sum to show, if there is none.
+// Why there is no explanation, or "".
 function noSum() {
   if (figures.kind !== "numbers" && figures.classes.length < 2) return "There is only one class.";
   const { corrections } = figures.scoring.finish;
@@ -77,7 +77,7 @@ function rescore() {
   if (!scored.problem) showResult(scored);
 }
 
-// The cells of the form, and what is wrong with the first that cannot be read.
+// The values of the form, and the problem of the first that cannot be parsed.
 function cellsRead() {
   const cells = new Array(fields.length).fill(null);
   let problem = "";
@@ -119,7 +119,7 @@ function showExplanation(scored) {
 
 const namesOf = (parts) => JSON.stringify(parts.map(({ name }) => name));
 
-// Bars move if they are the same in the same order; otherwise Vega would keep their old order.
+// Bars move if their names and order are the same; otherwise the chart is drawn again, since Vega keeps the old order.
 function showWaterfall(parts) {
   explanation = parts;
   const { box } = waterfall;
@@ -132,13 +132,13 @@ function showWaterfall(parts) {
 
 // Probabilities -------------------------------------------------------------------------------------------------------
 
-// With the digits that distinguish it from 0 and 1.
+// A probability with the digits that distinguish it from 0 and 1.
 function probability(p) {
   if (p > 0.9999) return p === 1 ? "1" : `1 − ${(1 - p).toPrecision(2)}`;
   return p >= 0.0001 ? p.toFixed(4) : p.toPrecision(2);
 }
 
-// The most probable of many classes.
+// Bars of probabilities; of many classes, only the most probable.
 function showProbabilities(proba) {
   const order = [...proba.keys()];
   if (order.length > MOST_CLASSES) order.sort((a, b) => proba[b] - proba[a]).splice(MOST_CLASSES);

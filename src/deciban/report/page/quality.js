@@ -64,7 +64,7 @@ function residuals(table) {
 
 // Confusion -----------------------------------------------------------------------------------------------------------
 
-// All classes of the rows, known to the model or not.
+// The confusion matrix of all classes of the rows, whether the model knows them or not.
 function confusion({ confusion: counted, by_class: each, classes: names }) {
   const corner = element("td", { class: "corner" });
   const head = [corner, ...names.map((name) => element("th", { scope: "col", title: name }, name))];

@@ -1,4 +1,4 @@
-// Threshold: counts and rates where a class is predicted from a probability on, and their curves.
+// Threshold: counts and rates when a class is predicted from a probability on, and ROC and precision-recall curves.
 
 const COUNTS = ["tp", "fp", "tn", "fn"];
 const RATES = ["sensitivity", "specificity", "precision", "f1"];
@@ -84,7 +84,7 @@ function atRandom({ positives, negatives }) {
   return [0, 1].map((x) => ({ x, y: positives / (positives + negatives) }));
 }
 
-// The point of the threshold on a curve; none where a rate has no rows.
+// The point of the threshold on a curve; none if a rate is 0/0.
 function pointsAt(name) {
   const { sensitivity, specificity, precision } = ratesAt(now.step, now.curve);
   const [x, y] = name === "roc" ? [1 - specificity, sensitivity] : [sensitivity, precision];
@@ -108,7 +108,7 @@ function ratesAt(step, place) {
   };
 }
 
-// Moving it -----------------------------------------------------------------------------------------------------------
+// Changing it ---------------------------------------------------------------------------------------------------------
 
 function threshold(step, place = now.curve) {
   const curve = figures.quality.curves[place];
@@ -164,7 +164,7 @@ function drawOther(name) {
   redraw(box);
 }
 
-// Also while the chart is being drawn.
+// Moves the point of the threshold, also while the chart is being drawn.
 async function movePoint(name) {
   const drawing = drawings.get(curvePictures[name].box);
   await drawing.done;
