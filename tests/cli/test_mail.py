@@ -548,7 +548,7 @@ def test_files_json_and_bulk(office, tmp_path):
     for i, name in enumerate(names):
         name.write_bytes(written(["ham", "spam"][i % 2], i))
     out, _ = deliver("filter", path, *names)
-    expected = Filter.load(path).classify([parse(name.read_bytes()).texts for name in names])
+    expected = Filter.load(path).explain([parse(name.read_bytes()).texts for name in names])
     lines = [line.split("\t") for line in out.decode().splitlines()]
     assert [line[3] for line in lines] == [str(name) for name in names]
     assert [float(line[1]) for line in lines] == pytest.approx([v.probability for v in expected], abs=1e-4)
