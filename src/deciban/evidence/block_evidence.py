@@ -127,7 +127,7 @@ class BlockEvidence(ABC):
         return 1 + 4 * len(self.pieces)
 
     def unknown_cells(self, values: Any) -> UnknownCells | None:
-        """Which values are unknown; None for all but one kind of evidence about the same features."""
+        """Which values are unknown, if this kind of evidence shows it for its features; else None."""
         return None
 
     @abstractmethod

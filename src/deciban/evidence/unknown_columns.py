@@ -41,7 +41,7 @@ class ColumnChanges:
 def column_changes(rows: EvidenceRows, sources: EvidenceByBlock, shares: dict[str, float]) -> list[ColumnChanges]:
     """The changes for every feature with a weight, or for the most informative of many.
 
-    A feature whose loss hardly matters changes nothing; its missing values, if any, stay evidence.
+    If hiding a feature hardly increases the loss, nothing changes, and its missing values, if any, stay evidence.
     """
     pieces = [piece for _, source in sources for piece in source.pieces]
     scores = 1 if len(rows.model.classes) == 2 else len(rows.model.classes)
