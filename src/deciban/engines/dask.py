@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from deciban.engines.prediction_columns import PredictionColumns
 
 sp = lazy("scipy.sparse")
-prediction_columns = lazy("deciban.engines.prediction_columns")  # not needed where partitions are reduced
+prediction_columns = lazy("deciban.engines.prediction_columns")  # workers that fit do not need it
 
 T = TypeVar("T")
 
@@ -122,9 +122,9 @@ class DaskRows(EngineRows):
     label_dtype: Any = None
 
     def map_sum(self, work: Callable[[int, Any], PartitionResult[T]]) -> PartitionResult[T]:
-        """Workers read partitions and sum eight results at a time; one result comes back.
+        """Workers read partitions and sum FAN_IN results at a time; one result comes back.
 
-        The graph is written out, since thousands of delayed calls are slow to merge, and so that it holds work once.
+        The graph is built by hand: thousands of delayed calls are slow to merge, and each would hold a copy of work.
         """
         if not self.partitions:
             return PartitionResult()
@@ -165,7 +165,7 @@ def _partitions(frame: Any) -> tuple[tuple[Any, ...], ...]:
 
 
 def _schema(frame: Any) -> Schema:
-    """The kinds of columns. For Python objects and unknown categories the partitions are read."""
+    """The kinds of columns. Columns of Python objects and of unknown categories are read to infer them."""
     declared = Schema.of(table_frame(frame._meta))
     unknown = [j for j, kind in enumerate(declared.kinds) if kind == "empty" or _unknown_categories(frame, j)]
     if not unknown:

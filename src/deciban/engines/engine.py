@@ -1,4 +1,4 @@
-"""fit, evaluate and cross_validate for the collections of all engines."""
+"""fit, evaluate and cross_validate, for the collections of every engine."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def _rows(collection: Any, label: Any, sample_weight: Any) -> EngineRows:
 def fit(model: Model, collection: Any, label: Any, sample_weight: Any = None) -> Model:
     """Fit a model to a collection: the same result as `model.fit` on all rows at once.
 
-    Generative models read the collection once, an EvidenceClassifier twice, linear models once for each Newton
-    step. Persist or cache a collection that is read more than once.
+    Generative models read the collection once, an EvidenceClassifier twice, linear models once per Newton step.
+    Persist or cache a collection that is read more than once.
 
     Parameters
     ----------
