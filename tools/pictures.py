@@ -1,4 +1,4 @@
-"""The pictures of the documentation, each drawn from a model that is fitted here: `make pictures`."""
+"""The pictures of the documentation, drawn from models that are fitted here: `make pictures`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import deciban as db
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 INK, SOFT, FOR, AGAINST = "#1f2937", "#eef2ff", "#0072B2", "#D55E00"  # bars that colour-blind readers can distinguish
-LINE = 22  # from one line of text to the next
+LINE = 22  # line height of text
 MARGIN = 24
 # the index of the row with the most certain prediction
 SUREST = """() => {
@@ -27,22 +27,22 @@ SUREST = """() => {
 
 
 def main() -> None:
-    """Writes all of them."""
+    """Writes all pictures."""
     PICTURES.mkdir(exist_ok=True)
     for name, text in {"mark.svg": mark(), "one-idea.svg": one_idea(), "rooms.svg": rooms()}.items():
         (PICTURES / name).write_text(text, encoding="utf-8")
     for name, chart in charts().items():
         chart.save(str(PICTURES / f"{name}.svg"))
-    photograph()
+    screenshots()
 
 
 def charts() -> dict[str, Any]:
-    """What the plot methods draw."""
+    """Charts of the plot methods."""
     X, y = load_breast_cancer(return_X_y=True)
     names = np.array(["malignant", "benign"])[y]
     held_out = db.GaussianDiscriminant().fit(X, names).leave_one_out(X, names)
     iris = load_iris(as_frame=True)
-    two = iris.target > 0  # setosa lies apart: no likelihood has a maximum there
+    two = iris.target > 0  # without setosa, which is separable
     petals = iris.data[two].iloc[:, 2:].rename(columns=lambda name: name.removesuffix(" (cm)"))
     species = iris.target_names[iris.target[two]]
     model = db.GaussianDiscriminant("per-class").fit(petals, species)
@@ -54,8 +54,8 @@ def charts() -> dict[str, Any]:
     }
 
 
-def photograph() -> None:
-    """Parts of a report, as a browser shows them."""
+def screenshots() -> None:
+    """Parts of a report in a browser."""
     from playwright.sync_api import sync_playwright
 
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
@@ -69,15 +69,15 @@ def photograph() -> None:
         page.evaluate("window.deciban.ready")
         page.evaluate("window.deciban.drawAll()")
         curves = page.locator("#quality .grid").first
-        _clipped(page, "#quality-title", curves.locator("summary").first, PICTURES / "report.png")
+        _screenshot(page, "#quality-title", curves.locator("summary").first, PICTURES / "report.png")
         page.select_option("#row", str(page.evaluate(SUREST)))
         page.evaluate("window.deciban.drawAll()")
-        _clipped(page, "#prediction-title", page.locator("#parts"), PICTURES / "explanation.png")
+        _screenshot(page, "#prediction-title", page.locator("#parts"), PICTURES / "explanation.png")
         browser.close()
 
 
-def _clipped(page: Any, first: str, after: Any, path: Path) -> None:
-    """What lies between two elements, as wide as the text, with a margin."""
+def _screenshot(page: Any, first: str, after: Any, path: Path) -> None:
+    """The page from one element to the next, as wide as the text, with a margin."""
     column, top, end = (page.locator("main").bounding_box(), page.locator(first).bounding_box(), after.bounding_box())
     sides = {"x": column["x"] - MARGIN, "width": column["width"] + 2 * MARGIN}
     clip = {**sides, "y": top["y"] - MARGIN, "height": end["y"] - top["y"] + MARGIN}
@@ -103,14 +103,14 @@ def customers() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def mark() -> str:
-    """Two weights that are added."""
+    """The logo: bars of evidence."""
     bars = [(6, 14, FOR), (13, 22, FOR), (20, 8, AGAINST)]
     drawn = "".join(f'<rect x="{x}" y="{28 - h}" width="6" height="{h}" fill="{fill}"/>' for x, h, fill in bars)
     return _svg(32, 32, drawn)
 
 
 def one_idea() -> str:
-    """Statistics add, parameters are estimated from their sum, decibans add: with the numbers of a model."""
+    """Statistics add, parameters are estimated from their sum, decibans add, with the numbers of a model."""
     fever = [38.9, 37.2, 39.4, 37.5, 36.8, 38.6, 36.9]
     cough = ["dry", "wet", "dry", "none", "wet", "wet", "none"]
     ill = ["flu", "cold", "flu", "cold", "cold", "flu", "cold"]
@@ -145,7 +145,7 @@ def one_idea() -> str:
 
 
 def rooms() -> str:
-    """Data flowing from a file to a prediction, room by room: the drawing of docs/architecture.md."""
+    """The data flow from a file to a prediction, room by room, for docs/architecture.md."""
     boxes = [
         (20, 70, 170, "training rows", ["arrays, tables", "files, streams", "Dask, Spark"]),
         (240, 70, 190, "data/", ["typed columns", "class indices", "summed(work)"]),
@@ -182,7 +182,7 @@ def rooms() -> str:
 
 
 def _sums(rows: pd.DataFrame) -> list[str]:
-    """What is kept of the fever, by class: Σ1, Σx and Σx²."""
+    """The statistics of fever by class: Σ1, Σx and Σx²."""
     lines = []
     for label in ("cold", "flu"):
         x = rows["fever"][rows["ill"] == label]
@@ -196,8 +196,8 @@ def _parameters(model: db.NaiveBayes) -> list[str]:
 
 
 def _decibans(left: float, top: float, explanation: Any) -> str:
-    """One prediction as bars, and their sum."""
-    lines = [(label.partition(" ")[0], value) for label, value in explanation.lines()]  # the values are above
+    """The contributions to a prediction as bars, and their sum."""
+    lines = [(label.partition(" ")[0], value) for label, value in explanation.lines()]  # their values are in the title
     scale = 60 / max(abs(value) for _, value in lines)
     drawn = [_word(left + 95, top - 18, "fever 38.0, cough dry", size=13)]
     for i, (name, value) in enumerate(lines):
