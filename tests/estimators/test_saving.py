@@ -624,7 +624,7 @@ DAMAGES = [
     ("gaussian", NB + ".blocks.0.statistic", {"is": "array", "order": "C"}, "KeyError"),
     ("gaussian", NB, {"is": "families.Gaussian"}, "generative_ is a"),
     ("gaussian", "state", {}, "no fitted model"),
-    ("gaussian", "state", {"_label_name": "kind"}, "AttributeError"),
+    ("gaussian", "state", {"_label_name": "kind"}, "state lacks generative_"),
     ("gaussian", "state.estimate_", 3, "has no 'estimate_'"),
     ("gaussian", "state.__class__", 3, "has no '__class__'"),
     ("gaussian", "state._label_dtype", {"is": "dtype", "name": "i4,(1000000,)f8"}, "unknown type"),

@@ -40,7 +40,7 @@ class AdditiveClassifier(RanksFeatures, ProbabilityClassifier):
 
     @abstractmethod
     def _first_plans(self, schema: Schema) -> tuple[Plan, ...]:
-        """How features are read that were empty so far."""
+        """The plans of features that had no values so far."""
 
     # Learning ------------------------------------------------------------------------------------------------------
 
@@ -93,7 +93,7 @@ class AdditiveClassifier(RanksFeatures, ProbabilityClassifier):
 
     @abstractmethod
     def _copy_choices(self, other: Self) -> None:
-        """Give another model what this one chose in its fit."""
+        """Copy to another model what the fit of this one selected."""
 
     def __add__(self, other: Self) -> Self:
         return self.merge(other) if isinstance(other, AdditiveClassifier) else NotImplemented
@@ -157,7 +157,7 @@ class AdditiveClassifier(RanksFeatures, ProbabilityClassifier):
 
     def _replace(self, generative: Generative) -> None:
         """Take new statistics, and drop what was made from the former ones."""
-        self.classes_ = class_array(generative.classes, getattr(self, "_label_dtype", None))
+        self.classes_ = class_array(generative.classes, self._label_dtype)
         self.generative_ = generative
 
     def _restored(self) -> None:
@@ -202,14 +202,14 @@ class AdditiveClassifier(RanksFeatures, ProbabilityClassifier):
 
 
 def require_like_labels(known: Levels, new: Levels) -> None:
-    """Class 1 of one file and class "1" of another are most likely one class, read as two types."""
+    """Raise an error if 1 and "1" are classes: most likely one class, read as two types."""
     by_text, by_value = {str(label): label for label in known}, {label: label for label in known}
     for label in new:
         other = by_value.get(label, by_text.get(str(label), label))
         if type(other) is not type(label):
             raise DecibanError(
                 f"the label {other!r} of one and {label!r} of the other are of different types: convert them to one; "
-                "of files, read the column as text (types={...: 'text'}, or --category)"
+                "in files, read the column as a category (types={...: 'category'}, or --category)"
             )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from deciban.data.schema import Schema
 from deciban.display.explanation import Explanation
 from deciban.display.summary import Summary
 from deciban.errors import DecibanError, require
-from deciban.estimators.calibration_maps import Evidence, Isotonic, Temperature
+from deciban.estimators.calibration_maps import CalibrationMap, Isotonic, Temperature
 from deciban.estimators.displayed import Displayed
 from deciban.estimators.estimator import one_dimensional
 from deciban.estimators.generative_classifier import GenerativeClassifier
@@ -38,7 +38,7 @@ from deciban.linear.distributed_objective import forbid_distributed
 from deciban.types import FloatArray
 
 F = TypeVar("F", bound=Callable[..., Any])
-KINDS: dict[str, type[Evidence]] = {"temperature": Temperature, "isotonic": Isotonic}
+KINDS: dict[str, type[CalibrationMap]] = {"temperature": Temperature, "isotonic": Isotonic}
 
 
 def _as_inner(method: F) -> F:
@@ -47,7 +47,24 @@ def _as_inner(method: F) -> F:
     return decorated
 
 
-class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator, FittedModel):  # type: ignore[misc]
+@dataclass(init=False, eq=False, repr=False)
+class CalibratedState:
+    """What a calibrated classifier has learned: attributes of the estimator, which a file holds by these names."""
+
+    model_: Any  # of another library too, though a file holds only ours
+    evidence_: CalibrationMap
+    _label_name: str | None = None
+
+
+class CalibratedClassifier(
+    CalibratedState,
+    Displayed,
+    Savable,
+    ClassifierMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+    FittedModel,
+):
     """p'(c|x) = a correction of p(c|x), fitted to out-of-fold predictions.
 
     Naive Bayes is often overconfident: features that repeat each other count as independent evidence. The correction is
@@ -105,13 +122,7 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
         self.cv = cv
         self.random_state = random_state
 
-    evidence_: Evidence
-    _label_name: str | None = None
-    _kept: ClassVar[dict[str, Any]] = {
-        "model_": Savable,
-        "evidence_": Temperature | Isotonic,
-        "_label_name": str | None,
-    }
+    _state = CalibratedState
 
     # Learning ------------------------------------------------------------------------------------------------------
 
@@ -322,7 +333,7 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
     def _inner(self) -> Any:
         return NaiveBayes() if self.model is None else self.model
 
-    def _kind(self) -> type[Evidence]:
+    def _kind(self) -> type[CalibrationMap]:
         if self.method not in KINDS:
             raise ValueError(f"method must be {' or '.join(map(repr, KINDS))}, not {self.method!r}")
         return KINDS[self.method]
@@ -343,7 +354,7 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
             raise NotFittedError("This CalibratedClassifier instance is not fitted yet: call fit first.")
 
     def _note(self) -> None:
-        """What scikit-learn wants to know of the model."""
+        """Copy the attributes that scikit-learn expects from the inner model."""
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(self.model_, name):
                 setattr(self, name, getattr(self.model_, name))
@@ -352,7 +363,8 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
 
     def _restored(self) -> None:
         require(self.model is None or isinstance(self.model, Savable), "model is no model")
-        require(hasattr(self.model_, "predict_proba") and kept_of(self.model_), "model_ is no fitted classifier")
+        fitted = isinstance(self.model_, Savable) and kept_of(self.model_)
+        require(fitted and hasattr(self.model_, "predict_proba"), "model_ is no fitted classifier")
         self._note()
 
     def __sklearn_tags__(self) -> Any:

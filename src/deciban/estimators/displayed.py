@@ -1,4 +1,4 @@
-"""Models as people see them: in a notebook, and as a report."""
+"""How models are displayed: in a notebook, and as a report."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Displayed:
-    """A model that can be looked at."""
+    """A model with a notebook representation and a report."""
 
     def _html_repr(self) -> str:
-        """What a notebook shows: the settings and, of a fitted model, the summary."""
+        """The representation in a notebook: the settings and, after fit, the summary."""
         try:
             body = self.summary()._repr_html_()  # type: ignore[attr-defined]
         except (AttributeError, NotFittedError):  # no summary, or not fitted: scikit-learn's box
@@ -39,7 +39,7 @@ class Displayed:
         rows: int = 200,
         random_state: int | None = 0,
     ) -> Report:
-        """The model in one page: what it is, how well it predicts these rows, its features, and single predictions.
+        """A report in one HTML page: the model, how well it predicts these rows, its features, and single predictions.
 
         Parameters
         ----------

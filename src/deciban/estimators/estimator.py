@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,7 @@ class TableEstimator(Displayed, Savable, BaseEstimator, FittedModel):  # type: i
     """Takes X as it is: an array, sparse rows, or a table; y may be the name of one of its columns."""
 
     _label_name: str | None = None
-
-    _kept: ClassVar[dict[str, Any]] = {"_label_dtype": np.dtype | None, "_label_name": str | None}
+    _label_dtype: np.dtype | None = None
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
         """Rows to fit; at least one of those in memory."""
@@ -48,7 +47,7 @@ class TableEstimator(Displayed, Savable, BaseEstimator, FittedModel):  # type: i
         return rows
 
     def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
-        """Rows to learn or to evaluate after a fit, with the features of the model; there may be none."""
+        """Rows to learn from or to evaluate after a fit, read with the features of the model; there may be none."""
         self._require_fitted()
         if not isinstance(X, DistributedRows):
             self._check_features(X)
@@ -65,7 +64,7 @@ class TableEstimator(Displayed, Savable, BaseEstimator, FittedModel):  # type: i
         return {}
 
     def _check_features(self, X: Any) -> None:
-        """As many features as in training, and a warning if those had names."""
+        """Require the number of features of the fit, and warn if those had names."""
         X = supported(X)
         if not (is_documents(X) or is_table(X)):
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -73,7 +72,9 @@ class TableEstimator(Displayed, Savable, BaseEstimator, FittedModel):  # type: i
     def _frame_to_score(self, X: Any, also: Collection[str] = ()) -> Frame:
         """Rows to predict; `also` names columns of a stream that are read though they are no features."""
         if isinstance(X, DistributedRows):
-            raise DecibanError("these rows are distributed: use predict of deciban.engines, on the collection")
+            raise DecibanError(
+                "these rows are distributed: use `predict` of deciban.engines.dask or deciban.engines.spark"
+            )
         self._check_features(X)
         schema, X = self.schema_, supported(X)
         frame = apply_notations(read_table(self.columns_.stream(X, also)) if is_stream(X) else frame_of(X), schema)
@@ -101,7 +102,7 @@ class TableEstimator(Displayed, Savable, BaseEstimator, FittedModel):  # type: i
 
     @abstractmethod
     def _fitted(self) -> Any:
-        """What holds the schema; None before fit."""
+        """The object with the schema; None before fit."""
 
     def _require_fitted(self) -> None:
         if self._fitted() is None:
@@ -115,7 +116,7 @@ class TableEstimator(Displayed, Savable, BaseEstimator, FittedModel):  # type: i
         return self._label_name
 
     def _note_columns(self, schema: Schema) -> None:
-        """What scikit-learn wants to know of the columns."""
+        """Set n_features_in_ and feature_names_in_, as scikit-learn expects."""
         self.n_features_in_ = len(schema.names)
         if not schema.positional:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
@@ -123,7 +124,7 @@ class TableEstimator(Displayed, Savable, BaseEstimator, FittedModel):  # type: i
             del self.feature_names_in_
 
     def _note_label(self, X: Any, y: Any) -> None:
-        """How the classes were given: by a column of that name, or an array of that type."""
+        """Remember the name of the label column, or the dtype of the label array."""
         self._label_name = X.label if isinstance(X, DistributedRows) else label_name(X, y)
         dtype = X.label_dtype if isinstance(X, DistributedRows) else y.dtype if isinstance(y, np.ndarray) else None
         self._label_dtype = dtype

@@ -38,7 +38,6 @@ from deciban.export.scorer import Scorer
 from deciban.families import Text
 from deciban.generative.model import Generative
 from deciban.generative.plan import Missing, Plan
-from deciban.persist.estimator_state import field_types
 from deciban.table import Table
 from deciban.types import Level
 
@@ -107,8 +106,8 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
         "predicts rows that it was not computed from."
     )
 
-    _warned: bool = False  # that the weights are out of date
-    _kept = field_types(EvidenceClassifierState)
+    _warned: bool = False  # that the weights are outdated
+    _state = EvidenceClassifierState
     _copied = (*AdditiveClassifier._copied, "_seed")
 
     # Learning ------------------------------------------------------------------------------------------------------
@@ -182,7 +181,7 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
     def refit_weights(self, X: Any, y: Any = None, sample_weight: Any = None, *, held_out: bool = False) -> Self:
         """Fit the weights again; the evidence stays as it is.
 
-        For a model that has learned, forgotten or merged so much that its weights are out of date.
+        For a model that has learned, forgotten or merged so much that its weights are outdated.
 
         Parameters
         ----------

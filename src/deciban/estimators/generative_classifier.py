@@ -36,7 +36,6 @@ from deciban.generative.held_out import lacks_complete_rows, leave_one_out, left
 from deciban.generative.model import Generative
 from deciban.generative.plan import Families, Missing, Plan, make_plans, without_absent
 from deciban.generative.selection import Selection, choose_shrinkages, has_auto_shrinkage
-from deciban.persist.estimator_state import field_types
 from deciban.table import Table
 from deciban.types import Level
 
@@ -46,7 +45,7 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
 
     additive = True
     _shrinkages: Mapping[frozenset[Level], Selection] = MappingProxyType({})
-    _kept = field_types(GenerativeState)
+    _state = GenerativeState
 
     @abstractmethod
     def _plans(self, schema: Schema, rows: Labelled) -> tuple[Plan, ...]:
@@ -247,7 +246,7 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
     def _chosen(self) -> list[Table]:
         """What was chosen by leave-one-out, and by how much."""
         rows = tuple(("shrinkage", each.value, each.decibans, each.other) for each in self._shrinkages.values())
-        return [Table("chosen by leave-one-out", ("", "value", "decibans a row", "over"), rows)] if rows else []
+        return [Table("chosen by leave-one-out", ("", "value", "mean decibans", "over"), rows)] if rows else []
 
     def to_linear(self) -> LogisticRegression:
         """The equal linear model: a softmax that is linear in the sufficient statistics of the features.
@@ -264,7 +263,7 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
             raise DecibanError("a model of one class has no equal linear model")
         if not np.isfinite(estimate.log_prior).all():
             raise DecibanError("a class with prior 0 has no finite intercept: use another class_prior")
-        return linear_equivalent(estimate, getattr(self, "_label_dtype", None))
+        return linear_equivalent(estimate, self._label_dtype)
 
 
 def _evaluated_left_out(estimate: Estimate, batch: Batch) -> Evaluation:

@@ -27,6 +27,7 @@ from deciban.linear.design import Design
 from deciban.linear.design_rows import rows_of
 from deciban.linear.distributed_objective import forbid_distributed
 from deciban.linear.inference import Inference, null_deviance
+from deciban.linear.linear_state import GeneralizedLinearState
 from deciban.linear.objective import Objective
 from deciban.linear.offsets import PerRow, names_of, offset_of
 from deciban.linear.predictor import Predictor
@@ -53,7 +54,7 @@ class Sample:
     classes: Levels
 
 
-class GeneralizedLinearModel(LinearEstimator):
+class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
     """y|x ~ b(y) exp(η·T(y) − a(η)) with η = w·x + b: predicts E[T(y)|x] = a′(η).
 
     Parameters
@@ -90,7 +91,7 @@ class GeneralizedLinearModel(LinearEstimator):
     """
 
     response_: Response
-    _kept = LinearEstimator._kept | {"inference_": Inference}
+    _state = GeneralizedLinearState
 
     def __init__(
         self,
@@ -189,8 +190,7 @@ class GeneralizedLinearModel(LinearEstimator):
 
     def _restored(self) -> None:
         super()._restored()
-        classes, scores = getattr(self, "_classes", ()), len(self.predictor_.constant)
-        require(vars(self).keys() >= {"status_", "path_", "n_iter_"}, "status_, path_ or n_iter_ is missing")
+        classes, scores = self._classes, len(self.predictor_.constant)
         require(self.family in RESPONSES, f"there is no {self.family} response")
         require(bool(classes) == self._predicts_classes, f"a {self.family} response with {len(classes)} classes")
         if classes:
@@ -229,7 +229,7 @@ class GeneralizedLinearModel(LinearEstimator):
 
     @property
     def linear_fit_(self) -> LinearFit:
-        """The coefficients, with their standard errors, and how they were inference."""
+        """The coefficients, with their standard errors, and how the solver reached them."""
         return replace(super().linear_fit_, estimates=self.inference_.estimates, inference=self.inference_)
 
     @property
@@ -253,7 +253,7 @@ class GeneralizedLinearModel(LinearEstimator):
         return self.inference_.rank
 
     def summary(self, level: float = 0.95) -> Summary:
-        """Coefficients with errors, tests and intervals; deviance and what else judges the fit."""
+        """Coefficients with standard errors, tests and intervals; the deviance and other statistics of the fit."""
         self._require_fitted()
         inference = self.inference_
         owners = [""]
@@ -278,7 +278,7 @@ class GeneralizedLinearModel(LinearEstimator):
 
     def _coefficient_tables(self) -> list[tuple[str, list[str], FloatArray, FloatArray | None]]:
         inference, names = self.inference_, ["(intercept)", *self.feature_names_]
-        classes: Levels = getattr(self, "_classes", ())  # a response of numbers has none
+        classes = self._classes  # none for a response of numbers
         owners = [f" of {label} against {classes[0]}" for label in classes[1:]] or [""]
         intervals = [None] * len(owners) if self.l2 else list(inference.intervals(0.95))
         parts = zip(owners, inference.estimates, intervals, strict=True)
@@ -364,7 +364,7 @@ class GeneralizedLinearModel(LinearEstimator):
         offset: PerRow = None,
         exposure: PerRow = None,
     ) -> Report:
-        """The model in one page, as of any other; `offset` and `exposure` of its rows are as for `fit`."""
+        """A report of the model on these rows in one HTML page; `offset` and `exposure` as for `fit`."""
         from deciban.report import report_of
 
         shift = {"offset": offset, "exposure": exposure}

@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from deciban.data.intake import label_name, rows_in_memory
 from deciban.errors import DecibanError, require
@@ -14,13 +13,14 @@ from deciban.estimators.estimator import ScoringClassifier, class_array, one_dim
 from deciban.estimators.linear_estimator import LinearEstimator
 from deciban.linear.design import Design
 from deciban.linear.distributed_objective import forbid_distributed
+from deciban.linear.linear_state import HalfspaceState
 from deciban.linear.predictor import Predictor
 from deciban.linear.separation import Certificate, Hyperplane, halfspace, least_slack
 from deciban.persist.validation import labels
 from deciban.types import FloatArray, IntArray
 
 
-class Halfspace(LinearEstimator, ScoringClassifier):
+class Halfspace(HalfspaceState, LinearEstimator, ScoringClassifier):
     """w, d with y_i (w·x_i − d) ≥ 1 for all rows, y = ±1: a linear program; infeasible if no hyperplane separates.
 
     The second class in order is the positive one. Rows of weight 0 are left out; other weights are ignored. Features of
@@ -55,11 +55,7 @@ class Halfspace(LinearEstimator, ScoringClassifier):
     (False, [0, 1, 2, 3], [0.25, 0.25, 0.25, 0.25])
     """
 
-    _kept = LinearEstimator._kept | {
-        "separable_": bool,
-        "certificate_": Certificate | None,
-        "axis_intercepts_": NDArray[np.float64],
-    }
+    _state = HalfspaceState
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows X and their two classes y: an array, or the name of a column of X."""

@@ -6,30 +6,19 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban.errors import DecibanError
 from deciban.estimators.estimator import TableEstimator
 from deciban.evaluation.fitted_model import LinearFit, Treatment
 from deciban.export.score_formula import ScoreFormula
 from deciban.export.scorer import Scorer
+from deciban.linear.linear_state import LinearState
 from deciban.linear.predictor import Predictor
-from deciban.table import Table
-from deciban.types import FloatArray, Levels
+from deciban.types import FloatArray
 
 
-class LinearEstimator(TableEstimator):
+class LinearEstimator(LinearState, TableEstimator):
     """η = w·x + b for each class or response, x the encoded features."""
-
-    predictor_: Predictor
-    _kept = TableEstimator._kept | {
-        "predictor_": Predictor,
-        "_classes": Levels,
-        "classes_": NDArray[Any],
-        "path_": Table,
-        "n_iter_": int,
-        "status_": str,
-    }
 
     @property
     def feature_names_(self) -> tuple[str, ...]:
@@ -88,7 +77,7 @@ class LinearEstimator(TableEstimator):
         treatments = super().column_treatments_
         if not self.predictor_.design.has_sufficient_statistics:
             return treatments
-        return {j: replace(each, why="the linear twin of a generative model") for j, each in treatments.items()}
+        return {j: replace(each, why="the linear form of a generative model") for j, each in treatments.items()}
 
     @property
     def linear_fit_(self) -> LinearFit:

@@ -1,4 +1,4 @@
-"""LogisticRegression and SoftmaxRegression: the discriminative twins."""
+"""LogisticRegression and SoftmaxRegression: the discriminative counterparts of generative models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from deciban.contributions import DECIBANS, ColumnEvidence
+from deciban.contributions import DECIBANS
 from deciban.data.class_index import ClassIndex
 from deciban.data.distributed import DistributedRows
 from deciban.data.intake import rows_in_memory
@@ -24,6 +24,7 @@ from deciban.linear.design import Design
 from deciban.linear.design_rows import DesignRows, rows_of
 from deciban.linear.distributed_objective import DistributedDesignRows, DistributedObjective
 from deciban.linear.firth import firth
+from deciban.linear.linear_state import LogisticState
 from deciban.linear.objective import Criterion, Objective
 from deciban.linear.predictor import Predictor
 from deciban.linear.responses import Multinomial, Response
@@ -34,7 +35,7 @@ from deciban.table import Table
 from deciban.types import FloatArray, Labels, Levels
 
 
-class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
+class LogisticRegression(LogisticState, RanksFeatures, LinearEstimator, ProbabilityClassifier):
     """log p(c|x)/p(c'|x) = (w_c − w_c')·x + b_c − b_c', by maximum likelihood.
 
     Minimises J(w) = −Σ log p(y|x) + l2/2 Σ|w|². Two classes have one vector w, for the second class against the first;
@@ -93,7 +94,7 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
     description = "Log-odds are linear in the features, by maximum likelihood."
 
     _pairwise = True  # two classes share one vector
-    _kept = LinearEstimator._kept | {"objective_": float, "_column_evidence": ColumnEvidence | None}
+    _state = LogisticState
 
     def __init__(
         self,
@@ -116,7 +117,7 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows X and their classes y: an array, or the name of a column of X.
 
-        Distributed rows bring their classes and weights with them; every step is one pass over their parts.
+        Distributed rows hold their classes and weights; every iteration is one pass over the partitions.
         """
         self._check_settings()
         objective: Criterion
@@ -159,7 +160,7 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
 
     @property
     def linear_fit_(self) -> LinearFit:
-        """The coefficients, and how they were found."""
+        """The coefficients, and how the solver reached them."""
         return replace(super().linear_fit_, objective=lambda *rows: self._again(*rows)[0])
 
     def _again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Criterion, RowSample]:
@@ -196,8 +197,7 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
     def _forbid_firth(self) -> None:
         if self.firth:
             raise DecibanError(
-                "firth=True needs the rows in memory, and these are in parts elsewhere: set l2 above 0 instead, or fit "
-                "a sample of the rows"
+                "firth=True needs the rows in memory, and these are distributed: set l2 above 0, or fit a sample"
             )
 
     def _check_settings(self) -> None:
@@ -230,7 +230,7 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
         )
 
     def _response(self, classes: int) -> tuple[Response, FloatArray | None]:
-        """Of so many classes, and the metric of the penalty."""
+        """The response of this number of classes, and the metric of the penalty."""
         pairwise = classes == 2 and self._pairwise
         metric = None if pairwise else np.eye(classes - 1) - 1.0 / classes
         return Multinomial.for_classes(classes), metric
@@ -259,7 +259,7 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
     def _take(self, predictor: Predictor, classes: Levels) -> None:
         self._note_columns(predictor.schema)
         self._classes = classes
-        self.classes_ = class_array(classes, getattr(self, "_label_dtype", None))
+        self.classes_ = class_array(classes, self._label_dtype)
         self.predictor_ = predictor
         self.status_ = "ok"
 
@@ -268,7 +268,7 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
         labels(self._classes, self.classes_, len(self.predictor_.constant))
         self._require_evidence_of(len(self.predictor_.schema.names))
         how = {hasattr(self, name) for name in ("path_", "n_iter_", "objective_")}  # `to_linear` used no solver
-        require(hasattr(self, "status_") and len(how) == 1, "status_, path_, n_iter_ or objective_ is missing")
+        require(len(how) == 1, "path_, n_iter_ or objective_ is missing")
 
     # What was learned ----------------------------------------------------------------------------------------------
 

@@ -14,7 +14,6 @@ from deciban.generative.estimate import Unseen
 from deciban.generative.model import Generative
 from deciban.generative.plan import AnyFamily, Families, Missing, Plan, is_sparse, make_plans
 from deciban.generative.selection import FamilyComparison, Selection, choose_smoothing, compare_families
-from deciban.persist.estimator_state import field_types
 from deciban.table import Table
 from deciban.types import Level
 
@@ -79,7 +78,7 @@ class NaiveBayes(NaiveBayesSettings, NaiveBayesState, GenerativeClassifier):  # 
     )
 
     _last_choice: tuple[Generative, Unseen, Selection] | None = None
-    _kept = field_types(NaiveBayesState)
+    _state = NaiveBayesState
 
     def _plans(self, schema: Schema, rows: Labelled) -> tuple[Plan, ...]:
         sparse = is_sparse(rows.frame)
@@ -162,13 +161,13 @@ class NaiveBayes(NaiveBayesSettings, NaiveBayesState, GenerativeClassifier):  # 
         if isinstance(self.smoothing, str):
             choice = self._smoothing_choice(self.generative_)
             rows = (("smoothing", choice.value, choice.decibans, choice.other),)
-            tables.append(Table("chosen by leave-one-out", ("", "value", "decibans a row", "over"), rows))
+            tables.append(Table("chosen by leave-one-out", ("", "value", "mean decibans", "over"), rows))
         if self._contests:
             tables.append(Table("families chosen by leave-one-out", COMPARISON, tuple(map(_outcome, self._contests))))
         return tables
 
 
-COMPARISON = ("column", "family", "decibans a row", "next best", "its decibans")
+COMPARISON = ("column", "family", "mean decibans", "next best", "its decibans")
 
 
 def _why_chosen(comparison: FamilyComparison) -> str:

@@ -25,7 +25,7 @@ from deciban.types import FloatArray, IntArray, level_of
 
 Row = dict[str, Any]  # of a chart's data
 
-GENERATIVE, REFINED = "generative", "twin (refined)"
+GENERATIVE, REFINED = "generative", "linear (refined)"
 DEVIATIONS = (1, 2, 3)  # standard deviations of the density contours
 FAR_BELOW = -20.0  # nats below the peak of a density, farther than any contour
 
@@ -73,7 +73,7 @@ def boundary_of(model: Any, X: Any, y: Any, sample_weight: Any, points: int, see
     """Where the most probable class of a model of two numeric features changes: s_j(x) = s_k(x) ≥ all other scores.
 
     For a generative model, also contours of the density of each class, at e^−½, e^−2 and e^−4½ of its peak (1, 2 and
-    3 standard deviations of a normal one), and the boundary of its linear twin after `refine(X, y)`, if it has one.
+    3 standard deviations of a normal one), and the boundary of its linear form after `refine(X, y)`, if it has one.
     At most `points` rows are drawn, at random.
     """
     sample = _sample(model, X, y, sample_weight, points, seed)
@@ -85,13 +85,13 @@ def boundary_of(model: Any, X: Any, y: Any, sample_weight: Any, points: int, see
     lines = {GENERATIVE: ties(grid, scores)}
     notes = ["thin lines: class densities at 1, 2 and 3 standard deviations (if normal)"]
     if "to_linear" not in model.capabilities:
-        notes.append(f"no twin: the evidence of an {type(model).__name__} is not linear in its features")
+        notes.append(f"no linear form: the evidence of an {type(model).__name__} is not linear in its features")
         return _boundary(sample, lines, densities, notes)
     try:
-        twin = model.to_linear().refine(X, y, sample_weight)
-        lines[REFINED] = ties(*score_grid(partial(_scores, twin), sample.cells))
-    except DecibanError as reason:  # the families have no linear twin, or these rows cannot refine it
-        notes.append(f"no twin: {reason}")
+        linear = model.to_linear().refine(X, y, sample_weight)
+        lines[REFINED] = ties(*score_grid(partial(_scores, linear), sample.cells))
+    except DecibanError as reason:  # the families have no linear form, or these rows cannot refine it
+        notes.append(f"no linear form: {reason}")
     return _boundary(sample, lines, densities, notes)
 
 

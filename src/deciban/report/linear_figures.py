@@ -133,7 +133,7 @@ def boundary(model: FittedModel, data: ReportInput, seed: int, rows: int = 1) ->
     if data.whole is None:
         X, y, weights = as_input(data.sample.frame), labels_of(data.sample), data.sample.weights
     try:
-        with capture_warnings() as captured:  # warnings about the refined twin are not about the model
+        with capture_warnings() as captured:  # warnings about the refined linear form are not about the model
             plane = boundary_of(model, X, y, weights, POINTS, seed)
     except DecibanError as reason:
         return None, [f"no decision boundary: {reason}"]
@@ -146,7 +146,7 @@ def boundary(model: FittedModel, data: ReportInput, seed: int, rows: int = 1) ->
         "points": _table(("class", "x", "y"), plane.points if rows else []),
         "densities": _table(("class", "line", "order", "x", "y"), plane.densities),
         "ties": _table(("model", "line", "order", "x", "y"), plane.ties),
-        "notes": [*plane.notes, *(f"refined twin: {message}" for message in captured.messages)],
+        "notes": [*plane.notes, *(f"refined linear form: {message}" for message in captured.messages)],
     }, []
 
 
