@@ -7,10 +7,12 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from deciban.contributions import ColumnEvidence
 from deciban.data import Labelled, Sample, Streamed, retry_with_wider_types
 from deciban.data.distributed import DistributedRows
+from deciban.data.input_types import Rows, SampleWeight, Target
 from deciban.data.intake import require_rows
 from deciban.data.sampling import RowSample
 from deciban.data.schema import Schema
@@ -44,7 +46,13 @@ class AdditiveClassifier(RanksFeatures, ProbabilityClassifier):
 
     # Learning ------------------------------------------------------------------------------------------------------
 
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Rows,
+        y: Target | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: SampleWeight | None = None,
+    ) -> Self:
         """Learn from more rows, which may have new classes and categories; no rows at all change nothing.
 
         Parameters
@@ -64,7 +72,7 @@ class AdditiveClassifier(RanksFeatures, ProbabilityClassifier):
                 self._keep_rows(self._rows_kept + rows)
         return self
 
-    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def forget(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Self:
         """Unlearn training rows, exactly: afterwards the statistics are as if they had never been seen."""
         self._require_fitted()
         less = self._statistics_of(X, y, sample_weight)
@@ -185,7 +193,7 @@ class AdditiveClassifier(RanksFeatures, ProbabilityClassifier):
         if not self.generative_.classes:
             raise DecibanError("every row was forgotten: there is nothing to predict from until partial_fit")
 
-    def predict_joint_log_proba(self, X: Any) -> FloatArray:
+    def predict_joint_log_proba(self, X: Rows) -> FloatArray:
         """(n, K) the scores before normalisation; for a generative model log p(c) + log p(x|c)."""
         return self._scores(X, lambda joint, prior: 0)[0]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
@@ -18,6 +18,7 @@ from deciban.contributions import By
 from deciban.data import is_stream, supported
 from deciban.data.class_index import ClassIndex
 from deciban.data.column_reader import ColumnReader, GivenColumns
+from deciban.data.input_types import Rows, SampleWeight, Target
 from deciban.data.intake import NoRows, label_name
 from deciban.data.sampling import seed_of
 from deciban.data.schema import Schema
@@ -126,7 +127,7 @@ class CalibratedClassifier(
 
     # Learning ------------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Self:
         """Fit the model to all rows, and its correction to out-of-fold predictions of copies."""
         return self._fit(X, y, sample_weight, lambda model, *rows, **weights: model.fit(*rows, **weights))
 
@@ -154,7 +155,13 @@ class CalibratedClassifier(
         return self
 
     @_as_inner
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Rows,
+        y: Target | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: SampleWeight | None = None,
+    ) -> Self:
         """Predict more rows with the model as it is, for the correction, then learn them.
 
         Rows of new classes are only learned.
@@ -192,7 +199,7 @@ class CalibratedClassifier(
         return self
 
     @_as_inner
-    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def forget(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Self:
         """Unlearn training rows, exactly; the correction stays as it is."""
         self._require_fitted()
         self.model_.forget(X, y, sample_weight)
@@ -288,17 +295,17 @@ class CalibratedClassifier(
 
     # Predicting ----------------------------------------------------------------------------------------------------
 
-    def predict_log_proba(self, X: Any) -> FloatArray:
+    def predict_log_proba(self, X: Rows) -> FloatArray:
         """(n, K) log p'(c|x)."""
         self._require_fitted()
         return self.evidence_.corrected(log_proba(self.model_, supported(X)), classes_of(self.model_))
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: Rows) -> FloatArray:
         """(n, K) p'(c|x)."""
         p: FloatArray = np.exp(self.predict_log_proba(X))
         return p
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Rows) -> NDArray[Any]:
         """The most probable class of each row."""
         self._require_fitted()
         if isinstance(self.evidence_, Temperature):
@@ -307,7 +314,7 @@ class CalibratedClassifier(
         return np.asarray(self.classes_[self.predict_log_proba(X).argmax(axis=1)])
 
     @available_if(lambda self: hasattr(self._inner(), "explain") and self.method == "temperature")  # type: ignore[untyped-decorator]
-    def explain(self, X: Any, *, by: By = "column") -> Explanation:
+    def explain(self, X: Rows, *, by: By = "column") -> Explanation:
         """Every prediction as a sum of decibans: the model's, each multiplied by β."""
         self._require_fitted()
         explanation: Explanation = self.model_.explain(X, by=by)
@@ -320,7 +327,7 @@ class CalibratedClassifier(
         own: FloatArray = self.model_.feature_importances_
         return own * self.beta_ if self.method == "temperature" else own
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Rows, y: Target, sample_weight: SampleWeight | None = None) -> float:
         """The accuracy; y is an array, or the name of a column of X."""
         self._require_fitted()
         if is_stream(X) or label_name(X, y) is not None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
+from deciban.data.input_types import Rows, SampleWeight, Target
 from deciban.errors import DecibanError
 
 if TYPE_CHECKING:
@@ -31,10 +32,10 @@ class Displayed:
 
     def report(
         self,
-        X: Any,
-        y: Any = None,
+        X: Rows,
+        y: Target | None = None,
         *,
-        sample_weight: Any = None,
+        sample_weight: SampleWeight | None = None,
         held_out: bool = True,
         rows: int = 200,
         random_state: int | None = 0,

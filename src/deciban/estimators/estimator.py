@@ -20,6 +20,7 @@ from deciban.data import Labelled, Sample, frame_of, is_documents, is_stream, is
 from deciban.data.batch import Frame
 from deciban.data.column_reader import TrainedColumns
 from deciban.data.distributed import DistributedRows
+from deciban.data.input_types import Rows, SampleWeight, Target
 from deciban.data.intake import label_name, labelled_rows, require_rows, rows_in_memory
 from deciban.data.labels import encode_labels
 from deciban.data.schema import Schema
@@ -143,7 +144,7 @@ class ScoringClassifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
 
     classes_: NDArray[Any]
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Rows) -> NDArray[Any]:
         """The most probable class of each row."""
         self._require_fitted()
         scorer, chosen, impossible = self.scorer_, [np.empty(0, dtype=np.int64)], 0
@@ -162,7 +163,7 @@ class ScoringClassifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         labels: NDArray[Any] = self.classes_[np.concatenate(chosen)]
         return labels
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Rows, y: Target, sample_weight: SampleWeight | None = None) -> float:
         """The accuracy; y is an array, or the name of a column of X."""
         if label_name(X, y) is None:
             labels = encode_labels(one_dimensional(y))
@@ -193,15 +194,15 @@ class ScoringClassifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
 class ProbabilityClassifier(ScoringClassifier):
     """Scores are log-probabilities, up to a term common to all classes."""
 
-    def predict_log_proba(self, X: Any) -> FloatArray:
+    def predict_log_proba(self, X: Rows) -> FloatArray:
         """(n, K) log p(c|x), by log-sum-exp."""
         return self._posterior(X, logs=True)
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: Rows) -> FloatArray:
         """(n, K) p(c|x). A row impossible under every class gets the class prior, with a warning."""
         return self._posterior(X, logs=False)
 
-    def predict_with_proba(self, X: Any) -> tuple[IntArray, FloatArray]:
+    def predict_with_proba(self, X: Rows) -> tuple[IntArray, FloatArray]:
         """(n) positions of the most probable classes in `classes_`, and (n, K) p(c|x), from one scoring of the rows."""
         chosen: list[IntArray] = [np.empty(0, dtype=np.intp)]
 
@@ -213,7 +214,7 @@ class ProbabilityClassifier(ScoringClassifier):
         warn_of_impossible(impossible)
         return np.concatenate(chosen), out
 
-    def explain(self, X: Any, *, by: By = "column") -> Explanation:
+    def explain(self, X: Rows, *, by: By = "column") -> Explanation:
         """Every prediction as a sum of decibans, feature by feature.
 
         The prior is that of the classes, or the average row of a linear model. A joint normal is shared out to its
@@ -232,7 +233,13 @@ class ProbabilityClassifier(ScoringClassifier):
         return Explanation.of(tuple(self.classes_.tolist()), self.scorer_.contributions(frame, by), self.schema_, frame)
 
     def plot_boundary(
-        self, X: Any, y: Any, *, sample_weight: Any = None, points: int = 2000, random_state: int | None = 0
+        self,
+        X: Rows,
+        y: Target,
+        *,
+        sample_weight: SampleWeight | None = None,
+        points: int = 2000,
+        random_state: int | None = 0,
     ) -> Any:
         """The boundaries between classes over two numeric features, as an altair chart.
 
@@ -242,8 +249,8 @@ class ProbabilityClassifier(ScoringClassifier):
         from deciban.evaluation.boundary import boundary_figures
         from deciban.plots.boundary_chart import boundary
 
-        options = {"sample_weight": sample_weight, "points": points, "random_state": random_state}
-        return boundary(**boundary_figures(self, X, y, **options))
+        figures = boundary_figures(self, X, y, sample_weight=sample_weight, points=points, random_state=random_state)
+        return boundary(**figures)
 
     def _posterior(self, X: Any, *, logs: bool) -> FloatArray:
         out, impossible = self._scores(X, lambda joint, prior: _kernels.normalise(joint, prior, logs))

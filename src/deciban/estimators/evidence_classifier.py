@@ -7,10 +7,12 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from deciban.data import Labelled, Sample, retry_with_wider_types
 from deciban.data.class_index import ClassIndex
 from deciban.data.distributed import DistributedRows
+from deciban.data.input_types import Rows, SampleWeight, Target
 from deciban.data.intake import require_rows
 from deciban.data.sampling import RowSample, seed_of
 from deciban.data.schema import Schema
@@ -112,7 +114,7 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
 
     # Learning ------------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Self:
         """Learn evidence from rows X with classes y, and its weights.
 
         Files and other streams are read twice: for features one by one, and for those that are read together.
@@ -149,7 +151,13 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
         pairs = None if isinstance(self.pairs, str) else int(self.pairs)
         return EvidenceFitter(pairs, self.trees, self.text, self.max_weight_rows, self._seed)
 
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Rows,
+        y: Target | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: SampleWeight | None = None,
+    ) -> Self:
         """Learn from more rows, which may have new classes and categories; the weights stay as they are.
 
         A warning says once when the model has learned four times as many rows as when they were fitted:
@@ -178,7 +186,9 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
     def _missing(self) -> Missing:
         return MISSING
 
-    def refit_weights(self, X: Any, y: Any = None, sample_weight: Any = None, *, held_out: bool = False) -> Self:
+    def refit_weights(
+        self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None, *, held_out: bool = False
+    ) -> Self:
         """Fit the weights again; the evidence stays as it is.
 
         For a model that has learned, forgotten or merged so much that its weights are outdated.
@@ -216,7 +226,7 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
             weights = Weights.fit(origin(self.generative_, sample, self._seed), self._blocks)
             return weights, kept_rows(sample, schema)
 
-    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def forget(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Self:
         """Unlearn training rows: afterwards they are not counted any more, exactly.
 
         What they had a part in choosing stays: the weights, and which features are read together, and how.
@@ -315,7 +325,7 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
         """The scores as formulas that need no library."""
         return evidence_formula(self.weighted_evidence_)
 
-    def leave_one_out(self, X: Any, y: Any = None, sample_weight: Any = None) -> Evaluation:
+    def leave_one_out(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Evaluation:
         """Predict every training row by evidence of all the others, with weights that its fold had no part in.
 
         Rows are assigned to five folds by what they hold. The weights for a fold, the pieces and pairs that have one,

@@ -8,13 +8,14 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from deciban.data import Labelled, Sample, retry_with_wider_types
 from deciban.data.batch import Batch
 from deciban.data.distributed import DistributedRows
+from deciban.data.input_types import Rows, SampleWeight, Target
 from deciban.data.sampling import RowSample
 from deciban.data.schema import Schema
 from deciban.display.summary import Summary
@@ -70,7 +71,7 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
 
     # Learning ------------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Self:
         """Learn from rows X with classes y.
 
         Parameters
@@ -138,7 +139,7 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
 
     # Evaluation ----------------------------------------------------------------------------------------------------
 
-    def leave_one_out(self, X: Any, y: Any = None, sample_weight: Any = None) -> Evaluation:
+    def leave_one_out(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Evaluation:
         """Predict every training row by a model of all the others: exact, in one pass, without refits.
 
         X, y and sample_weight are all training rows, or some of them. The only row of a class is given probability 0:

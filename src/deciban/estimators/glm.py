@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from deciban.data import is_table, slices
 from deciban.data.arrow import TableFrame
 from deciban.data.batch import Frame
+from deciban.data.input_types import PerRow, Rows, SampleWeight, Target
 from deciban.data.intake import InputColumns, input_columns, label_name, require_as_many, require_rows
 from deciban.data.labels import check_weights
 from deciban.display.summary import Summary, counted_word
@@ -29,7 +30,7 @@ from deciban.linear.distributed_objective import forbid_distributed
 from deciban.linear.inference import Inference, null_deviance
 from deciban.linear.linear_state import GeneralizedLinearState
 from deciban.linear.objective import Objective
-from deciban.linear.offsets import PerRow, names_of, offset_of
+from deciban.linear.offsets import names_of, offset_of
 from deciban.linear.predictor import Predictor
 from deciban.linear.responses import RESPONSES, Response
 from deciban.linear.solvers import newton
@@ -108,7 +109,12 @@ class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
     # Learning ------------------------------------------------------------------------------------------------------
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, offset: PerRow = None, exposure: PerRow = None
+        self,
+        X: Rows,
+        y: Target | None = None,
+        sample_weight: SampleWeight | None = None,
+        offset: PerRow | None = None,
+        exposure: PerRow | None = None,
     ) -> Self:
         """Fit to rows X and responses y: an array, or the name of a column of X.
 
@@ -301,7 +307,7 @@ class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
 
     # Predicting ----------------------------------------------------------------------------------------------------
 
-    def predict_mean(self, X: Any, offset: PerRow = None, exposure: PerRow = None) -> FloatArray:
+    def predict_mean(self, X: Rows, offset: PerRow | None = None, exposure: PerRow | None = None) -> FloatArray:
         """(n) E[T(y)|x] = a′(η), or (n, K − 1) for more than two classes."""
         eta = self._eta(X, offset, exposure)
         mean = _probabilities(eta)[:, 1:] if self._predicts_classes else self.response_.mean(eta)
@@ -309,7 +315,7 @@ class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
             warn("some rows have no finite mean: their linear predictor is outside the response's domain")
         return mean[:, 0] if mean.shape[1] == 1 else mean
 
-    def predict(self, X: Any, offset: PerRow = None, exposure: PerRow = None) -> NDArray[Any]:
+    def predict(self, X: Rows, offset: PerRow | None = None, exposure: PerRow | None = None) -> NDArray[Any]:
         """The mean response of each row; for classes the most probable one."""
         if not self._predicts_classes:
             return self.predict_mean(X, offset, exposure)
@@ -318,24 +324,31 @@ class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
         return chosen
 
     @available_if(lambda self: self._predicts_classes)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any, offset: PerRow = None) -> FloatArray:
+    def predict_proba(self, X: Rows, offset: PerRow | None = None) -> FloatArray:
         """(n, K) the probability of each class."""
         return _probabilities(self._eta(X, offset, None))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: PerRow = None, exposure: PerRow = None) -> float:
+    def score(
+        self,
+        X: Rows,
+        y: Target,
+        sample_weight: SampleWeight | None = None,
+        offset: PerRow | None = None,
+        exposure: PerRow | None = None,
+    ) -> float:
         """The share of the deviance that is explained (R² for gaussian); for classes the accuracy."""
         self._require_fitted()
         self._check_features(X)
         columns = input_columns(X, one_dimensional(y), sample_weight, self.columns_, names_of(offset, exposure))
-        frame, y = columns.frame, columns.labels
+        frame, true = columns.frame, columns.labels
         X = frame if is_table(X) else X
-        y = y.to_pylist() if hasattr(y, "to_pylist") else y
+        true = true.to_pylist() if hasattr(true, "to_pylist") else true
         weights = check_weights(columns.weights, frame.rows)
         w = np.ones(frame.rows) if weights is None else weights
         if self._predicts_classes:
-            require_as_many(frame.rows, len(y))
-            return float(np.average(self.predict(X, offset) == np.asarray(y), weights=w))
-        numbers, shift = self.response_.check(y), offset_of(self.family, frame, offset, exposure)
+            require_as_many(frame.rows, len(true))
+            return float(np.average(self.predict(X, offset) == np.asarray(true), weights=w))
+        numbers, shift = self.response_.check(true), offset_of(self.family, frame, offset, exposure)
         require_as_many(frame.rows, len(numbers))
         eta = self._eta(X, offset, exposure)
         null = Objective(rows_of(np.zeros((len(w), 0)), None, w), self.response_, numbers, w, shift)
@@ -344,7 +357,7 @@ class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
             return 1.0 - deviance / worst
         return 1.0 if deviance <= 1e-20 * float(w @ numbers**2) else 0.0  # y is constant: predicted or not
 
-    def _eta(self, X: Any, offset: PerRow, exposure: PerRow) -> FloatArray:
+    def _eta(self, X: Rows, offset: PerRow | None, exposure: PerRow | None) -> FloatArray:
         frame = self._frame_to_score(X, names_of(offset, exposure))
         eta = np.empty((frame.rows, len(self.predictor_.constant)))
         for first, part in slices(frame, needs_small_batches=self.predictor_.needs_small_batches(frame)):
@@ -354,15 +367,15 @@ class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
 
     def report(
         self,
-        X: Any,
-        y: Any = None,
+        X: Rows,
+        y: Target | None = None,
         *,
-        sample_weight: Any = None,
+        sample_weight: SampleWeight | None = None,
         held_out: bool = True,
         rows: int = 200,
         random_state: int | None = 0,
-        offset: PerRow = None,
-        exposure: PerRow = None,
+        offset: PerRow | None = None,
+        exposure: PerRow | None = None,
     ) -> Report:
         """A report of the model on these rows in one HTML page; `offset` and `exposure` as for `fit`."""
         from deciban.report import report_of

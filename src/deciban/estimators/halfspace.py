@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+from deciban.data.input_types import Rows, SampleWeight, Target
 from deciban.data.intake import label_name, rows_in_memory
 from deciban.errors import DecibanError, require
 from deciban.estimators.estimator import ScoringClassifier, class_array, one_dimensional
@@ -57,7 +58,7 @@ class Halfspace(HalfspaceState, LinearEstimator, ScoringClassifier):
 
     _state = HalfspaceState
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Self:
         """Learn from rows X and their two classes y: an array, or the name of a column of X."""
         forbid_distributed(X, self)
         data = rows_in_memory(X, one_dimensional(y), sample_weight).nonzero()
@@ -105,7 +106,7 @@ class Halfspace(HalfspaceState, LinearEstimator, ScoringClassifier):
         self._require_fitted()
         return self.predictor_.intercept[1:]
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Rows) -> FloatArray:
         """(n) w·x − d: positive on the side of the second class."""
         return self._scores(X, lambda scores, prior: 0)[0][:, 1]
 

@@ -11,6 +11,7 @@ import numpy as np
 from deciban.contributions import DECIBANS
 from deciban.data.class_index import ClassIndex
 from deciban.data.distributed import DistributedRows
+from deciban.data.input_types import Rows, SampleWeight, Target
 from deciban.data.intake import rows_in_memory
 from deciban.data.sampling import RowSample
 from deciban.display.summary import Summary, counted_word
@@ -114,7 +115,7 @@ class LogisticRegression(LogisticState, RanksFeatures, LinearEstimator, Probabil
 
     # Learning ------------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Self:
         """Learn from rows X and their classes y: an array, or the name of a column of X.
 
         Distributed rows hold their classes and weights; every iteration is one pass over the partitions.
@@ -147,7 +148,7 @@ class LogisticRegression(LogisticState, RanksFeatures, LinearEstimator, Probabil
         self._keep_rows(kept)
         return self
 
-    def refine(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def refine(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Self:
         """Go on from the present coefficients, by Newton's method on the conditional likelihood of these rows."""
         self._check_settings()
         self._require_fitted()
@@ -317,7 +318,7 @@ class LogisticRegression(LogisticState, RanksFeatures, LinearEstimator, Probabil
 
     # Predicting ----------------------------------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Rows) -> FloatArray:
         """(n) log-odds of the second class, or (n, K) scores."""
         scores = self._scores(X, lambda joint, prior: 0)[0]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores

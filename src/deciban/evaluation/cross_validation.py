@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from deciban.data import Labelled, Sample, frame_of, is_stream, labelled_rows, retry_with_wider_types
 from deciban.data.column_reader import GivenColumns
 from deciban.data.distributed import DistributedRows
+from deciban.data.input_types import Classifier, Rows, SampleWeight, Target
 from deciban.data.labels import Encoded, encode_labels
 from deciban.data.sampling import seed_of
 from deciban.data.text_columns import infer_notations
@@ -30,7 +31,7 @@ from deciban.types import IntArray, Labels, Level, Levels
 
 
 @hint_keywords
-def evaluate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Evaluation:
+def evaluate(model: Classifier, X: Rows, y: Target | None, sample_weight: SampleWeight | None = None) -> Evaluation:
     """Evaluate the probabilities of a fitted model on labelled rows: accuracy, log-loss, AUC, calibration, ….
 
     - `model`: any fitted classifier with `predict_proba` (or `predict_log_proba`) and `classes_`.
@@ -78,7 +79,13 @@ def _evaluate_batches(model: Any, rows: Labelled, known: Levels) -> Evaluation:
 
 @hint_keywords
 def cross_validate(
-    model: Any, X: Any, y: Any, cv: int | ArrayLike = 10, *, random_state: int | None = 0, sample_weight: Any = None
+    model: Classifier,
+    X: Rows,
+    y: Target | None,
+    cv: int | ArrayLike = 10,
+    *,
+    random_state: int | None = 0,
+    sample_weight: SampleWeight | None = None,
 ) -> Evaluation:
     """Evaluate every row by a model that was fitted to the other folds.
 

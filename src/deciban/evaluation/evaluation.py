@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from deciban.data.class_index import ClassIndex
 from deciban.display.summary import Summary
@@ -58,7 +58,15 @@ class Evaluation:
     parts: tuple[Evaluation, ...] = field(default=(), compare=False)  # the folds of a cross-validation
 
     @classmethod
-    def of(cls, y: Any, proba: Any, *, classes: Any = None, sample_weight: Any = None, cap: int = CAP) -> Evaluation:
+    def of(
+        cls,
+        y: ArrayLike | Sequence[Any],
+        proba: ArrayLike,
+        *,
+        classes: ArrayLike | Sequence[Any] | None = None,
+        sample_weight: ArrayLike | None = None,
+        cap: int = CAP,
+    ) -> Evaluation:
         """Evaluate the probabilities of any library.
 
         - `y`: the true labels: text, integers or booleans.

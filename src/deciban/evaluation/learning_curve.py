@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from deciban.data.class_index import ClassIndex
+from deciban.data.input_types import Classifier, Rows, SampleWeight, Target
 from deciban.data.sampling import seed_of
 from deciban.errors import DecibanError, capture_warnings
 from deciban.evaluation.evaluation_rows import EvaluationRows, classes_of, log_proba, require_model
@@ -25,15 +26,15 @@ HEADER = ("model", "rows", "repeat", "log_loss", "error")
 
 @hint_keywords
 def learning_curve(
-    models: Any,
-    X: Any,
-    y: Any,
+    models: Classifier | Sequence[Classifier] | Mapping[str, Classifier],
+    X: Rows,
+    y: Target,
     *,
     sizes: Sequence[int] | None = None,
     repeats: int = 5,
     test_size: float = 0.3,
     random_state: int | None = 0,
-    sample_weight: Any = None,
+    sample_weight: SampleWeight | None = None,
 ) -> Table:
     """log_loss = −mean log p(true class | x) and error = the share classified wrongly, after fitting n rows.
 

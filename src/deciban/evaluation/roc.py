@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from deciban import _kernels
@@ -44,7 +44,13 @@ class Roc:
     fp: FloatArray  # (m + 1) Σ w of negatives at or above
 
     @classmethod
-    def of(cls, y: Any, scores: Any, pos_label: Level = None, sample_weight: Any = None) -> Roc:
+    def of(
+        cls,
+        y: ArrayLike | Sequence[Any],
+        scores: ArrayLike,
+        pos_label: Level = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Roc:
         """The curve of any real scores: probabilities, decision functions, distances.
 
         `pos_label` is the label of the positives; by default the second of two. Rows of weight 0 are ignored.

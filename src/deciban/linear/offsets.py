@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from deciban.data.arrow import TableFrame
 from deciban.data.batch import Frame
+from deciban.data.input_types import PerRow
 from deciban.errors import DecibanError
 from deciban.linear.responses import RESPONSES
 from deciban.types import FloatArray
 
-PerRow = Any  # an array of one number for each row, or the name of a column of X
 
-
-def names_of(*values: PerRow) -> list[str]:
+def names_of(*values: PerRow | None) -> list[str]:
     """The column names among the values."""
     return [name for name in values if isinstance(name, str)]
 
 
-def offset_of(family: str, frame: Frame, offset: PerRow, exposure: PerRow) -> FloatArray | None:
+def offset_of(family: str, frame: Frame, offset: PerRow | None, exposure: PerRow | None) -> FloatArray | None:
     """(n) offset + log exposure, which is added to η; or None."""
     if offset is None and exposure is None:
         return None
