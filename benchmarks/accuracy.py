@@ -149,13 +149,13 @@ def _logistic() -> Any:
     return make_pipeline(ColumnTransformer(parts), LogisticRegression(max_iter=1000))
 
 
-class _HistGradientBoosting:
-    """Text as pandas categories, and without columns that have only missing values, which it cannot fit."""
+class _Categories:
+    """Text as pandas categories, and without columns that have only missing values, which boosting cannot fit."""
 
-    def __init__(self) -> None:
-        self.model = HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0)
+    def __init__(self, model: Any) -> None:
+        self.model = model
 
-    def fit(self, rows: pd.DataFrame, labels: NDArray[Any]) -> _HistGradientBoosting:
+    def fit(self, rows: pd.DataFrame, labels: NDArray[Any]) -> _Categories:
         self.columns = rows.columns[rows.notna().any()]
         self.model.fit(self._encode(rows), labels)
         self.classes_ = self.model.classes_
@@ -165,7 +165,16 @@ class _HistGradientBoosting:
         return np.asarray(self.model.predict_proba(self._encode(rows)))
 
     def _encode(self, rows: pd.DataFrame) -> pd.DataFrame:
-        return rows[self.columns].astype(dict.fromkeys(_text_columns(rows[self.columns]), "category"))
+        encoded = rows[self.columns].astype(dict.fromkeys(_text_columns(rows[self.columns]), "category"))
+        return encoded.set_axis([f"column {j}" for j in range(encoded.shape[1])], axis=1)  # LightGBM refuses some names
+
+
+def _hist_gradient_boosting() -> Any:
+    return _Categories(HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0))
+
+
+def _lightgbm() -> Any:
+    return _Categories(importlib.import_module("lightgbm").LGBMClassifier(verbose=-1))
 
 
 class _CatBoost:
@@ -203,7 +212,8 @@ MODELS = (
     Model("evidence", "EvidenceClassifier", "deciban", lambda: deciban.EvidenceClassifier()),
     Model("naive-bayes", "NaiveBayes", "deciban", lambda: deciban.NaiveBayes()),
     Model("logistic", LOGISTIC, "scikit-learn", _logistic),
-    Model("boosting", "HistGradientBoosting", "scikit-learn", _HistGradientBoosting),
+    Model("boosting", "HistGradientBoosting", "scikit-learn", _hist_gradient_boosting),
+    Model("lightgbm", "LightGBM", "lightgbm", _lightgbm),
     Model("catboost", CATBOOST, "catboost", _CatBoost),
     Model("khiops", "Khiops", "khiops", _khiops),
     Model("ebm", "EBM", "interpret-core", lambda: _glassbox().ExplainableBoostingClassifier()),

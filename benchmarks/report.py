@@ -22,6 +22,7 @@ PACKAGES = (
     "pandas",
     "pyarrow",
     "catboost",
+    "lightgbm",
     "khiops",
     "interpret-core",
 )
