@@ -57,9 +57,31 @@ class AdditiveClassifier(RanksFeatures, ProbabilityClassifier):
 
         Parameters
         ----------
-        X, y, sample_weight : as for `fit`
-        classes : ignored
-            Accepted as by scikit-learn; classes need not be known in advance.
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The class of each row, or the name of the column of X that holds it. Only distributed rows, which have their
+            classes with them, do without.
+        classes : array-like or None, default None
+            Ignored: accepted as by scikit-learn, but classes need not be known in advance.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+        Returns
+        -------
+        self : estimator
+            The same model.
+
+        Raises
+        ------
+        DecibanError
+            If rows cannot be read, or are not as many as labels; the message names the column and row.
+
+        See Also
+        --------
+        forget : The reverse.
+        merge : Add a model that was fitted elsewhere.
         """
         if self._fitted() is None:
             return self.fit(X, y, sample_weight)
@@ -73,7 +95,35 @@ class AdditiveClassifier(RanksFeatures, ProbabilityClassifier):
         return self
 
     def forget(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Self:
-        """Unlearn training rows, exactly: afterwards the statistics are as if they had never been seen."""
+        """Unlearn training rows, exactly: afterwards the statistics are as if they had never been seen.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The class of each row, or the name of the column of X that holds it. Only distributed rows, which have their
+            classes with them, do without.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+        Returns
+        -------
+        self : estimator
+            The same model.
+
+        Raises
+        ------
+        NegativeEvidence
+            If the rows were not learned; the model is unchanged.
+        NotInvertible
+            If a family cannot subtract rows (Uniform); the model is unchanged.
+
+        See Also
+        --------
+        partial_fit : Learn more rows.
+        """
         self._require_fitted()
         less = self._statistics_of(X, y, sample_weight)
         if less is not None:
@@ -84,13 +134,38 @@ class AdditiveClassifier(RanksFeatures, ProbabilityClassifier):
 
     @abstractmethod
     def merge(self, other: Self) -> Self:
-        """A new model of the training rows of both."""
+        """A new model of the training rows of both.
+
+        Parameters
+        ----------
+        other : estimator
+            A fitted model of the same kind.
+
+        Returns
+        -------
+        estimator
+            The sum; both models stay as they are. `a + b` and `sum(models)` are the same.
+
+        Raises
+        ------
+        DecibanError
+            If the models are of different kinds, or their features differ.
+        """
 
     def empty_copy(self) -> Self:
         """A model with the settings, features and plans of this one, and no rows.
 
         For distributed rows: parts learned by `empty_copy().partial_fit(rows)` add up to the model of all rows.
         `deciban fit --like` makes such parts from files.
+
+        Returns
+        -------
+        estimator
+            A fitted model without rows; it cannot predict before it has learned some.
+
+        See Also
+        --------
+        merge : Adds the parts.
         """
         self._require_fitted()
         other = self._like_this()
@@ -194,7 +269,23 @@ class AdditiveClassifier(RanksFeatures, ProbabilityClassifier):
             raise DecibanError("every row was forgotten: there is nothing to predict from until partial_fit")
 
     def predict_joint_log_proba(self, X: Rows) -> FloatArray:
-        """(n, K) the scores before normalisation; for a generative model log p(c) + log p(x|c)."""
+        """The scores before they are normalised; for a generative model log p(c) + log p(x|c).
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+
+        Returns
+        -------
+        array of shape (n, K)
+            Comparable between rows, unlike probabilities: a row with low scores for all classes is unlike the training
+            rows.
+
+        See Also
+        --------
+        predict_log_proba : Normalised.
+        """
         return self._scores(X, lambda joint, prior: 0)[0]
 
     def _title(self) -> str:

@@ -40,17 +40,24 @@ class Displayed:
         rows: int = 200,
         random_state: int | None = 0,
     ) -> Report:
-        """A report in one HTML page: the model, how well it predicts these rows, its features, and single predictions.
+        """Report in one HTML page: the model, how well it predicts these rows, its features, and single predictions.
 
         Parameters
         ----------
-        X, y, sample_weight : rows with their labels, as for `fit`
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The class of each row, or the name of the column of X that holds it. Only distributed rows, which have their
+            classes with them, do without.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
         held_out : bool, default True
             False for training rows: each is predicted without itself (`leave_one_out`), if the model can.
         rows : int, default 200
             How many of the rows are kept in the page for "one prediction"; 0 for none.
         random_state : int or None, default 0
-            Chooses these rows.
+            The seed that chooses these rows.
 
         Returns
         -------
@@ -58,6 +65,12 @@ class Displayed:
             `report.save("report.html")` writes one file that needs no network, `save("report.json")` all its figures.
             Needs `pip install 'deciban[plot]'`.
 
+        See Also
+        --------
+        deciban.report.Report : What is returned.
+
+        Examples
+        --------
         >>> import deciban as db
         >>> X, y = [[0.5], [1.0], [1.5], [2.0], [2.5], [3.0]], ["no", "no", "yes", "no", "yes", "yes"]
         >>> report = db.NaiveBayes().fit(X, y).report(X, y, held_out=False)

@@ -56,7 +56,7 @@ class TableEstimator(Displayed, Savable, BaseEstimator, FittedModel):  # type: i
 
     @property
     def columns_(self) -> TrainedColumns:
-        """The features, and how they are read."""
+        """The reader of the columns of new rows, which types them as those of the fit."""
         classes = () if self.task == "regression" else tuple(self.classes_.tolist())
         return TrainedColumns.of(self.schema_, self._levels(), classes)
 
@@ -145,7 +145,30 @@ class ScoringClassifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     classes_: NDArray[Any]
 
     def predict(self, X: Rows) -> NDArray[Any]:
-        """The most probable class of each row."""
+        """Predict the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+
+        Returns
+        -------
+        array of shape (n,)
+            Labels, as in `classes_`.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        DecibanError
+            If a feature is missing or of another type; the message names it.
+
+        See Also
+        --------
+        predict_proba : How probable each class is.
+        explain : Why.
+        """
         self._require_fitted()
         scorer, chosen, impossible = self.scorer_, [np.empty(0, dtype=np.int64)], 0
 
@@ -164,7 +187,27 @@ class ScoringClassifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         return labels
 
     def score(self, X: Rows, y: Target, sample_weight: SampleWeight | None = None) -> float:
-        """The accuracy; y is an array, or the name of a column of X."""
+        """The accuracy: the share of rows whose most probable class is the true one.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str
+            The class of each row, or the name of the column of X that holds it.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+
+        See Also
+        --------
+        deciban.evaluate : Log-loss, AUC, calibration and more, from the same rows.
+        """
         if label_name(X, y) is None:
             labels = encode_labels(one_dimensional(y))
         else:
@@ -195,15 +238,63 @@ class ProbabilityClassifier(ScoringClassifier):
     """Scores are log-probabilities, up to a term common to all classes."""
 
     def predict_log_proba(self, X: Rows) -> FloatArray:
-        """(n, K) log p(c|x), by log-sum-exp."""
+        """The logarithm of the probability of each class, log p(c|x).
+
+        Computed by log-sum-exp: exact where the probability itself would round to 0.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+
+        Returns
+        -------
+        array of shape (n, K)
+            Natural logarithms; columns in the order of `classes_`.
+
+        See Also
+        --------
+        predict_proba : The probabilities.
+        """
         return self._posterior(X, logs=True)
 
     def predict_proba(self, X: Rows) -> FloatArray:
-        """(n, K) p(c|x). A row impossible under every class gets the class prior, with a warning."""
+        """The probability of each class, p(c|x).
+
+        A row that is impossible under every class gets the class prior, with a warning.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+
+        Returns
+        -------
+        array of shape (n, K)
+            Rows sum to 1; columns in the order of `classes_`.
+
+        See Also
+        --------
+        predict_log_proba : Without rounding to 0.
+        explain : What each feature contributes.
+        """
         return self._posterior(X, logs=False)
 
     def predict_with_proba(self, X: Rows) -> tuple[IntArray, FloatArray]:
-        """(n) positions of the most probable classes in `classes_`, and (n, K) p(c|x), from one scoring of the rows."""
+        """Predict classes and probabilities from one scoring of the rows.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+
+        Returns
+        -------
+        positions : array of shape (n,)
+            The most probable classes, as positions in `classes_`.
+        probabilities : array of shape (n, K)
+            As `predict_proba`.
+        """
         chosen: list[IntArray] = [np.empty(0, dtype=np.intp)]
 
         def finish(joint: FloatArray, prior: FloatArray) -> int:
@@ -215,7 +306,7 @@ class ProbabilityClassifier(ScoringClassifier):
         return np.concatenate(chosen), out
 
     def explain(self, X: Rows, *, by: By = "column") -> Explanation:
-        """Every prediction as a sum of decibans, feature by feature.
+        """Explain every prediction as a sum of decibans, feature by feature.
 
         The prior is that of the classes, or the average row of a linear model. A joint normal is shared out to its
         features (see `deciban.families.MultivariateGaussian`). For an EvidenceClassifier a feature has its own
@@ -224,9 +315,19 @@ class ProbabilityClassifier(ScoringClassifier):
 
         Parameters
         ----------
-        X : rows to explain
-        by : "column" or "pair"
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+        by : "column" or "pair", default "column"
             "pair" shows pairs of features that have a table of their own as separate lines.
+
+        Returns
+        -------
+        Explanation
+            Print it, or use `to_frame()` for all rows as a table.
+
+        See Also
+        --------
+        deciban.display.explanation.Explanation : What is returned.
         """
         require_by(by)
         frame = self._frame_to_score(X)
@@ -241,10 +342,34 @@ class ProbabilityClassifier(ScoringClassifier):
         points: int = 2000,
         random_state: int | None = 0,
     ) -> Any:
-        """The boundaries between classes over two numeric features, as an altair chart.
+        """Draw the boundaries between classes over two numeric features.
 
-        With at most `points` rows of (X, y); for a generative model also the class densities as contours, and the
-        boundary of the equal linear model (`to_linear`), refined by (X, y). Needs `pip install 'deciban[plot]'`.
+        For a generative model the class densities are drawn as contours, too, and the boundary of the equal linear
+        model (`to_linear`), refined by (X, y).
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str
+            The class of each row, or the name of the column of X that holds it.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+        points : int, default 2000
+            The largest number of rows that are drawn.
+        random_state : int or None, default 0
+            The seed that chooses them.
+
+        Returns
+        -------
+        altair.Chart
+            Needs `pip install 'deciban[plot]'`.
+
+        Raises
+        ------
+        DecibanError
+            If the model has not two numeric features.
         """
         from deciban.evaluation.boundary import boundary_figures
         from deciban.plots.boundary_chart import boundary

@@ -72,14 +72,32 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
     # Learning ------------------------------------------------------------------------------------------------------
 
     def fit(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Self:
-        """Learn from rows X with classes y.
+        """Learn from rows X with classes y, in one pass.
 
         Parameters
         ----------
-        X : array, sparse matrix, table, list of documents, `deciban.scan` or other stream
-        y : array, or the name of a column of X
-        sample_weight : array, the name of a column of X, or None
-            A weight of 2 counts the row twice; rows of weight 0 are left out.
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The class of each row, or the name of the column of X that holds it. Only distributed rows, which have their
+            classes with them, do without.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+        Returns
+        -------
+        self : estimator
+            The same model.
+
+        Raises
+        ------
+        DecibanError
+            If rows cannot be read, or are not as many as labels; the message names the column and row.
+
+        See Also
+        --------
+        partial_fit : Learn more rows without forgetting these.
         """
         schema, fresh, sample, shrinkages = retry_with_wider_types(
             lambda: self._learned(self._training_rows(X, y, sample_weight))
@@ -92,7 +110,23 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
         return self
 
     def merge(self, other: Self) -> Self:
-        """A new model of the training rows of both."""
+        """A new model of the training rows of both.
+
+        Parameters
+        ----------
+        other : estimator
+            A fitted model of the same kind, with the same features.
+
+        Returns
+        -------
+        estimator
+            The sum, with the settings of this one; both stay as they are. `a + b` and `sum(models)` are the same.
+
+        Raises
+        ------
+        DecibanError
+            If the models are of different kinds, or their features or families differ.
+        """
         self._require_mergeable(other)
         merged = self._like_this()
         both = self.generative_ + other.generative_
@@ -140,11 +174,36 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
     # Evaluation ----------------------------------------------------------------------------------------------------
 
     def leave_one_out(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Evaluation:
-        """Predict every training row by a model of all the others: exact, in one pass, without refits.
+        """Evaluate every training row by a model of all the others: exact, in one pass, without refits.
 
-        X, y and sample_weight are all training rows, or some of them. The only row of a class is given probability 0:
-        without it the class has no rows.
+        The only row of a class is given probability 0: without it the class has no rows.
 
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            All training rows, or some of them.
+        y : array-like of shape (n,), or str, default None
+            The class of each row, or the name of the column of X that holds it. Only distributed rows, which have their
+            classes with them, do without.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+        Returns
+        -------
+        Evaluation
+            Of the rows that were passed.
+
+        Raises
+        ------
+        NegativeEvidence
+            If a row was not learned.
+
+        See Also
+        --------
+        deciban.cross_validate : By folds, for any model.
+
+        Examples
+        --------
         >>> import deciban as db
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
@@ -162,7 +221,18 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
         )
 
     def additive_fit(self, rows: Labelled) -> AdditiveFit | None:
-        """How this model would fit rows by adding up; None where it has to choose families or shrinkages."""
+        """How this model would fit rows by adding up.
+
+        Parameters
+        ----------
+        rows : Labelled
+            The rows; only their features are read.
+
+        Returns
+        -------
+        AdditiveFit or None
+            What to collect; None where families or shrinkages have to be chosen first.
+        """
         if self._chooses_families():
             return None
         model, schema = copy(self), Schema.of(rows.frame)
@@ -189,7 +259,13 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
         return self.estimate_
 
     def score_formula(self) -> ScoreFormula:
-        """The scores as formulas that need no library."""
+        """The scores as formulas that need no library.
+
+        Returns
+        -------
+        ScoreFormula
+            What exports and the page of a report are made from.
+        """
         return estimate_formula(self.estimate_)
 
     @property
@@ -224,7 +300,13 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
         return dict.fromkeys(columns, f"every feature of a {type(self).__name__} has this density")
 
     def summary(self) -> Summary:
-        """Class prior, what was chosen, importances, and the parameters of each feature in the order of the table."""
+        """What was learned, as tables.
+
+        Returns
+        -------
+        Summary
+            The class prior, what was chosen, importances, and the parameters of each feature in the order of the table.
+        """
         estimate = self.estimate_
         notes = self.generative_.schema.notes() + reason_notes(self.columns_without_evidence_)
         placed: list[tuple[int, Table]] = []
@@ -254,10 +336,19 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
 
         Predictions are the same; `refine` goes on from there, to the largest conditional likelihood.
 
+        Returns
+        -------
+        LogisticRegression
+            A fitted model, without the path of a solver.
+
         Raises
         ------
         DecibanError
             If a family is not an exponential one (Uniform), or a class or value has probability 0.
+
+        See Also
+        --------
+        deciban.LogisticRegression.refine : Improves it on the same rows.
         """
         estimate = self.estimate_
         if len(estimate.log_prior) < 2:

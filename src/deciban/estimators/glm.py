@@ -56,20 +56,87 @@ class Sample:
 
 
 class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
-    """y|x ~ b(y) exp(η·T(y) − a(η)) with η = w·x + b: predicts E[T(y)|x] = a′(η).
+    """Generalized linear model: the mean of a response, through a link, is linear in the features.
+
+    y|x ~ b(y) exp(η·T(y) − a(η)) with η = w·x + b; predicts E[T(y)|x] = a′(η)
+
+    `summary()` has coefficients, standard errors, z (t for gaussian), p-values and Wald intervals, deviance and AIC.
+    Weights count rows: a weight of 2 is the row twice. Columns of any kind are taken as by LogisticRegression. For
+    classes `predict` gives labels and `predict_mean` the probabilities of all classes but the first; coefficients are
+    those of each class against the first.
 
     Parameters
     ----------
-    family : "gaussian", "bernoulli", "multinomial", "poisson" or "exponential"
+    family : "gaussian", "bernoulli", "multinomial", "poisson" or "exponential", default "gaussian"
         The response. Links are canonical: identity, logit, log φ_k/φ_0, log, and −1/μ.
-    l2 : float
+    l2 : float, default 0.0
         Penalty l2/2 |w|², not on intercepts. With one there are no standard errors.
-    tol, max_iter : when Newton's method (here: iteratively reweighted least squares) ends
+    tol : float, default 1e-12
+        Newton's method (here: iteratively reweighted least squares) ends when a step promises less than tol·J.
+    max_iter : int, default 100
+        The largest number of iterations.
 
-    `summary()` has coefficients, standard errors, z (t for gaussian), p-values and Wald intervals, deviance and AIC;
-    `inference_` holds them as arrays. Weights count rows: a weight of 2 is the row twice. Columns of any kind are
-    taken as by LogisticRegression. For classes `predict` gives labels and `predict_mean` the probabilities of all
-    classes but the first; coefficients are those of each class against the first.
+    Attributes
+    ----------
+    coef_ : array of shape (p,), or (K − 1, p) for more than two classes
+        The coefficients of the encoded features, on the scale of η.
+    intercept_ : float, or array of shape (K − 1,)
+        η of a row of zeros.
+    feature_names_ : tuple of str
+        The names of the encoded features, such as "job = nurse": one for each coefficient.
+    inference_ : Inference
+        What `summary()` prints, as arrays and numbers: `estimates`, `standard_errors`, `statistics`, `p_values`,
+        `intervals(level)`, `covariance`, `deviance`, `null_deviance`, `log_likelihood`, `aic`, `dispersion`.
+    status_ : str
+        "ok", or what is wrong: separable classes, collinear or constant columns, no convergence; a warning says what to
+        do. Of collinear columns the coefficients are not unique; of separable classes they are only where the solver
+        stopped.
+    classes_ : array of shape (K,)
+        The classes, sorted; only if the response has classes. Coefficients compare with the first.
+    response_ : Response
+        The distribution of y, with its link.
+    path_ : Table
+        The objective, the norm of its gradient and the step taken, by iteration. `plot_path()` draws it.
+    n_iter_ : int
+        The number of iterations.
+    n_parameters_ : int
+        The number of coefficients that the data determine.
+    column_treatments_ : dict of int to Treatment
+        What is done with each feature (by position), and why, in words. Read it to check how a column was understood.
+    linear_fit_ : LinearFit
+        Coefficients, penalty, status and path in one object, as reports read them.
+    predictor_ : Predictor
+        What scores rows: how features are encoded, and their coefficients.
+    scorer_ : Scorer
+        The same, under the name that all models have.
+    n_features_in_ : int
+        The number of features. Arrays to predict need as many columns.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the features; only if X had names.
+    label_name_ : str or None
+        The column that y named, or None. Commands read the labels of other files from the column of this name.
+    schema_ : Schema
+        Names and kinds of the features as they were read. Look here if a column was taken for a wrong type.
+    columns_ : ColumnReader
+        Reads the columns of new rows as those of the fit were read. For engines and the command line.
+    columns_without_evidence_ : dict
+        Empty: linear models use all features that vary.
+    class_count_ : None
+        Not known to a linear model.
+    importances_ : None
+        Only classifiers with evidence have importances.
+    base_model_ : estimator
+        The model itself. A `CalibratedClassifier` has the model that it corrects here.
+    calibrations_ : tuple
+        Empty: only a `CalibratedClassifier` has corrections.
+    evidence_scale_ : float
+        1.0: only a `CalibratedClassifier` rescales decibans.
+    family_comparisons_ : tuple
+        Empty: only `NaiveBayes(families="auto")` compares families.
+
+    See Also
+    --------
+    deciban.LogisticRegression : Classes only; faster, with explanations in decibans.
 
     Examples
     --------
@@ -116,10 +183,37 @@ class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
         offset: PerRow | None = None,
         exposure: PerRow | None = None,
     ) -> Self:
-        """Fit to rows X and responses y: an array, or the name of a column of X.
+        """Fit to rows X and responses y, by maximum likelihood.
 
-        `offset` is added to η; `exposure` (poisson) is what rates are counted by, the same as an offset of its log.
-        Both are arrays, or names of columns of X.
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The response of each row, or the name of the column of X that holds it.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+        offset : array-like of shape (n,), str or None, default None
+            Added to η of each row; or the name of a column of X.
+        exposure : array-like of shape (n,), str or None, default None
+            What rates are counted by (poisson only): the same as an offset of its logarithm. Or the name of a column of
+            X.
+
+        Returns
+        -------
+        self : estimator
+            The same model.
+
+        Raises
+        ------
+        DecibanError
+            If a response is outside the family's domain, or the rows are distributed; the message names the row.
+
+        Warns
+        -----
+        DecibanWarning
+            If classes are separable, or features collinear: see `status_`.
         """
         self._check_settings()
         forbid_distributed(X, self)
@@ -235,7 +329,7 @@ class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
 
     @property
     def linear_fit_(self) -> LinearFit:
-        """The coefficients, with their standard errors, and how the solver reached them."""
+        """Coefficients, standard errors, penalty, status and path in one object, as reports read them."""
         return replace(super().linear_fit_, estimates=self.inference_.estimates, inference=self.inference_)
 
     @property
@@ -259,7 +353,18 @@ class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
         return self.inference_.rank
 
     def summary(self, level: float = 0.95) -> Summary:
-        """Coefficients with standard errors, tests and intervals; the deviance and other statistics of the fit."""
+        """What was learned, as tables.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            The probability of the intervals.
+
+        Returns
+        -------
+        Summary
+            Coefficients with standard errors, tests and intervals; the deviance and other statistics of the fit.
+        """
         self._require_fitted()
         inference = self.inference_
         owners = [""]
@@ -308,7 +413,23 @@ class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
     # Predicting ----------------------------------------------------------------------------------------------------
 
     def predict_mean(self, X: Rows, offset: PerRow | None = None, exposure: PerRow | None = None) -> FloatArray:
-        """(n) E[T(y)|x] = a′(η), or (n, K − 1) for more than two classes."""
+        """The mean response of each row, E[T(y)|x] = a′(η).
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+        offset : array-like of shape (n,), str or None, default None
+            Added to η of each row; or the name of a column of X.
+        exposure : array-like of shape (n,), str or None, default None
+            What rates are counted by (poisson only): the same as an offset of its logarithm. Or the name of a column of
+            X.
+
+        Returns
+        -------
+        array of shape (n,), or (n, K − 1) for more than two classes
+            Means; for classes, the probabilities of all but the first.
+        """
         eta = self._eta(X, offset, exposure)
         mean = _probabilities(eta)[:, 1:] if self._predicts_classes else self.response_.mean(eta)
         if np.isinf(mean).any():
@@ -316,7 +437,23 @@ class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
         return mean[:, 0] if mean.shape[1] == 1 else mean
 
     def predict(self, X: Rows, offset: PerRow | None = None, exposure: PerRow | None = None) -> NDArray[Any]:
-        """The mean response of each row; for classes the most probable one."""
+        """Predict the mean response of each row; for classes the most probable one.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+        offset : array-like of shape (n,), str or None, default None
+            Added to η of each row; or the name of a column of X.
+        exposure : array-like of shape (n,), str or None, default None
+            What rates are counted by (poisson only): the same as an offset of its logarithm. Or the name of a column of
+            X.
+
+        Returns
+        -------
+        array of shape (n,)
+            Numbers, or labels as in `classes_`.
+        """
         if not self._predicts_classes:
             return self.predict_mean(X, offset, exposure)
         scores = self._eta(X, offset, exposure)
@@ -325,7 +462,20 @@ class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
 
     @available_if(lambda self: self._predicts_classes)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Rows, offset: PerRow | None = None) -> FloatArray:
-        """(n, K) the probability of each class."""
+        """The probability of each class, if the response has classes.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+        offset : array-like of shape (n,), str or None, default None
+            Added to η of each row; or the name of a column of X.
+
+        Returns
+        -------
+        array of shape (n, K)
+            Rows sum to 1; columns in the order of `classes_`.
+        """
         return _probabilities(self._eta(X, offset, None))
 
     def score(
@@ -336,7 +486,30 @@ class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
         offset: PerRow | None = None,
         exposure: PerRow | None = None,
     ) -> float:
-        """The share of the deviance that is explained (R² for gaussian); for classes the accuracy."""
+        """The share of the deviance that is explained (R² for gaussian); for classes the accuracy.
+
+        1 − deviance / deviance of the mean alone
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str
+            The response of each row, or the name of the column of X that holds it.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+        offset : array-like of shape (n,), str or None, default None
+            Added to η of each row; or the name of a column of X.
+        exposure : array-like of shape (n,), str or None, default None
+            What rates are counted by (poisson only): the same as an offset of its logarithm. Or the name of a column of
+            X.
+
+        Returns
+        -------
+        float
+            At most 1; negative if the model is worse than the mean.
+        """
         self._require_fitted()
         self._check_features(X)
         columns = input_columns(X, one_dimensional(y), sample_weight, self.columns_, names_of(offset, exposure))
@@ -377,7 +550,38 @@ class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
         offset: PerRow | None = None,
         exposure: PerRow | None = None,
     ) -> Report:
-        """A report of the model on these rows in one HTML page; `offset` and `exposure` as for `fit`."""
+        """Report in one HTML page: the model, how well it predicts these rows, its features, and single predictions.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The response of each row, or the name of the column of X that holds it.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+        held_out : bool, default True
+            False for training rows; the page then says that its figures are optimistic.
+        rows : int, default 200
+            How many of the rows are kept in the page for "one prediction"; 0 for none.
+        random_state : int or None, default 0
+            The seed that chooses these rows.
+        offset : array-like of shape (n,), str or None, default None
+            Added to η of each row; or the name of a column of X.
+        exposure : array-like of shape (n,), str or None, default None
+            What rates are counted by (poisson only): the same as an offset of its logarithm. Or the name of a column of
+            X.
+
+        Returns
+        -------
+        Report
+            `report.save("report.html")` writes one file that needs no network. Needs `pip install 'deciban[plot]'`.
+
+        See Also
+        --------
+        deciban.report.Report : What is returned.
+        """
         from deciban.report import report_of
 
         shift = {"offset": offset, "exposure": exposure}

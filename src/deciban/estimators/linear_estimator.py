@@ -27,9 +27,12 @@ class LinearEstimator(LinearState, TableEstimator):
         return self.predictor_.design.names
 
     def plot_coefficients(self) -> Any:
-        """The coefficients as an altair chart, the largest first; with 95% intervals where the fit gave them.
+        """Draw the coefficients, the largest first; with 95% intervals where the fit gave them.
 
-        Needs `pip install 'deciban[plot]'`.
+        Returns
+        -------
+        altair.Chart
+            Needs `pip install 'deciban[plot]'`.
         """
         from deciban.plots import linear_charts as charts
 
@@ -37,9 +40,17 @@ class LinearEstimator(LinearState, TableEstimator):
         return charts.coefficients([_figure(*each) for each in self._coefficient_tables()])
 
     def plot_path(self) -> Any:
-        """The convergence of the fit: the objective above its minimum and the norm of its gradient, by iteration.
+        """Draw the convergence of the fit: the objective above its minimum and the norm of its gradient, by iteration.
 
-        An altair chart. Needs `pip install 'deciban[plot]'`.
+        Returns
+        -------
+        altair.Chart
+            Needs `pip install 'deciban[plot]'`.
+
+        Raises
+        ------
+        DecibanError
+            If no solver was used: `to_linear()` and Halfspace have no path.
         """
         from deciban.plots import linear_charts as charts
 
@@ -66,7 +77,13 @@ class LinearEstimator(LinearState, TableEstimator):
         return self.predictor_
 
     def score_formula(self) -> ScoreFormula:
-        """The scores as formulas that need no library."""
+        """The scores as formulas that need no library.
+
+        Returns
+        -------
+        ScoreFormula
+            What exports and the page of a report are made from.
+        """
         classes = () if self.task == "regression" else tuple(self.classes_.tolist())
         mean = None if classes or self.response_ is None else self.response_.javascript_mean
         return self.predictor_.score_formula(classes, mean, probabilities="predict_proba" in self.capabilities)

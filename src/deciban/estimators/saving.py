@@ -19,10 +19,24 @@ class Savable:
     _state: ClassVar[type]
 
     def save(self, path: FilePath) -> None:
-        """Writes the model to a file, whole or not at all; `deciban.load` reads it. The usual suffix is .deciban.
+        """Write the model to a file, whole or not at all; `deciban.load` reads it.
 
         The file holds the evidence, not the rows, so that a generative model that is loaded can merge, forget and learn
         more. It holds no code.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to; the usual suffix is .deciban. An existing file is replaced.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+
+        See Also
+        --------
+        deciban.load : Reads the file.
         """
         self._require_fitted()
         write_model(path, self, ESTIMATORS)
@@ -39,10 +53,33 @@ class Savable:
 
 
 def load(path: FilePath) -> Any:
-    """The model that `model.save(path)` wrote: it predicts, explains, merges and forgets as that one does, bit for bit.
+    """Load a model that `model.save(path)` wrote: it predicts, explains, merges and forgets as that one, bit for bit.
 
-    A file from anybody may be loaded: it runs no code, and what is damaged or makes no model is a DecibanError.
+    A file from anybody may be loaded: it runs no code.
 
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    estimator
+        A fitted model, of the class that was saved.
+
+    Raises
+    ------
+    DecibanError
+        If the file is damaged, or holds no model.
+    OSError
+        If it cannot be read.
+
+    See Also
+    --------
+    deciban.NaiveBayes.save : Every model has it.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> import deciban as db

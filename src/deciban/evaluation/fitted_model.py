@@ -125,7 +125,13 @@ class FittedModel:
         raise NotImplementedError
 
     def score_formula(self) -> ScoreFormula:
-        """The scores as formulas that need no library."""
+        """The scores as formulas that need no library.
+
+        Returns
+        -------
+        ScoreFormula
+            What exports and the page of a report are made from.
+        """
         raise NotImplementedError
 
     @property
@@ -180,7 +186,18 @@ class FittedModel:
         return None
 
     def additive_fit(self, rows: Labelled) -> AdditiveFit | None:
-        """How to fit rows like these by adding up statistics; None where that is not enough. Needs no earlier fit."""
+        """How to fit rows like these by adding up statistics. Needs no earlier fit.
+
+        Parameters
+        ----------
+        rows : Labelled
+            The rows; only their features are read.
+
+        Returns
+        -------
+        AdditiveFit or None
+            What to collect; None where adding up is not enough.
+        """
         return None
 
     @property
