@@ -32,15 +32,45 @@ from deciban.types import IntArray, Labels, Level, Levels
 
 @hint_keywords
 def evaluate(model: Classifier, X: Rows, y: Target | None, sample_weight: SampleWeight | None = None) -> Evaluation:
-    """Evaluate the probabilities of a fitted model on labelled rows: accuracy, log-loss, AUC, calibration, ….
-
-    - `model`: any fitted classifier with `predict_proba` (or `predict_log_proba`) and `classes_`.
-    - `X`, `y`: as for `fit`; y may be the name of a column of X. A stream, such as `deciban.scan`, is read batch by
-      batch.
+    """Evaluate the probabilities of a fitted model on labelled rows: accuracy, log-loss, AUC, calibration and more.
 
     Evaluations add: that of two files is the sum of those of each. A class that the model does not know has
     probability 0. For training rows, use `leave_one_out` or `cross_validate` instead: this would be overconfident.
 
+    Parameters
+    ----------
+    model : classifier
+        A fitted model of this library or another, with `predict_proba` (or `predict_log_proba`) and `classes_`.
+    X : array-like, DataFrame, sparse matrix, list of documents, or scan
+        The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+        texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+    y : array-like of shape (n,), or str
+        The class of each row, or the name of the column of X that holds it. None for distributed rows.
+    sample_weight : array-like of shape (n,), str or None, default None
+        The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+    Returns
+    -------
+    Evaluation
+        Print it, or take `accuracy`, `log_loss`, `auc()`, `confusion`, ….
+
+    Raises
+    ------
+    DecibanError
+        If the model has no probabilities, or rows cannot be read.
+
+    Warns
+    -----
+    DecibanWarning
+        If no label is a class of the model.
+
+    See Also
+    --------
+    deciban.cross_validate : For the rows that a model is fitted to.
+    deciban.Evaluation.of : For probabilities that are there already.
+
+    Examples
+    --------
     >>> import deciban as db
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -93,11 +123,39 @@ def cross_validate(
     nothing is fitted again. Other models, of this library or another, are copied and fitted once for each fold; the
     model itself is not changed.
 
-    - `cv`: the number of folds; or the fold of each row, as an array of numbers or names.
-    - `random_state`: the seed of the folds, which are random and stratified.
+    Parameters
+    ----------
+    model : classifier
+        A model of this library or another, with `fit` and `predict_proba` (or `predict_log_proba`); fitted or not.
+    X : array-like, DataFrame, sparse matrix, list of documents, or scan
+        The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+        texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+    y : array-like of shape (n,), or str
+        The class of each row, or the name of the column of X that holds it. None for distributed rows.
+    cv : int or array-like of shape (n,), default 10
+        The number of folds; or the fold of each row, as numbers or names.
+    random_state : int or None, default 0
+        The seed of the folds, which are random and stratified. None: other folds every time.
+    sample_weight : array-like of shape (n,), str or None, default None
+        The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
 
-    Returns the evaluation of all rows; its `parts` are those of the folds.
+    Returns
+    -------
+    Evaluation
+        Of all rows; its `parts` are those of the folds.
 
+    Raises
+    ------
+    DecibanError
+        If `cv` does not fit the rows, or a model fails; the message names the fold.
+
+    See Also
+    --------
+    deciban.evaluate : For rows that the model was not fitted to.
+    deciban.learning_curve : How figures depend on the number of rows.
+
+    Examples
+    --------
     >>> import deciban as db
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)

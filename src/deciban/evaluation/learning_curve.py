@@ -36,18 +36,14 @@ def learning_curve(
     random_state: int | None = 0,
     sample_weight: SampleWeight | None = None,
 ) -> Table:
-    """log_loss = −mean log p(true class | x) and error = the share classified wrongly, after fitting n rows.
+    """Compare models by the number of rows that they are fitted to.
+
+    log_loss = −mean log p(true class | x) and error = the share classified wrongly, after fitting n rows
 
     A generative model is often the better one while rows are few, a discriminative one when they are many; this
     shows where they cross. In each repeat a share `test_size` of the rows is held out; the models are fitted to
     growing samples of the others, each of which contains the smaller ones. Samples and test rows are stratified, and
     every sample has a row of every class.
-
-    - `models`: a list, or a dict of names and models. They need `fit`, `predict_log_proba` or `predict_proba`, and
-      `classes_`, as classifiers of scikit-learn have. Copies are fitted; the models themselves are not changed.
-    - `X`, `y`: as for `fit`; X is an array, sparse rows or a table, and y an array or the name of a column of X.
-    - `sizes`: numbers of training rows; by default about 8, from few to all that are not held out.
-    - `sample_weight`: for the fits and for both means; rows of weight 0 are ignored.
 
     A probability below 1e-15 counts as 1e-15, and so does that of a class the model has not seen. The loss is in nats,
     and repeats count from 0. The table is long, ready to plot, for example with altair::
@@ -56,6 +52,42 @@ def learning_curve(
             x=alt.X("rows").scale(type="log"), y="mean(log_loss)", color="model"
         )
 
+    Parameters
+    ----------
+    models : classifier, list or dict
+        One model, several, or names and models. They need `fit`, `predict_log_proba` or `predict_proba`, and
+        `classes_`, as classifiers of scikit-learn have. Copies are fitted; the models themselves are not changed.
+    X : array-like, DataFrame, sparse matrix or list of documents
+        The rows; those of a stream are read into memory.
+    y : array-like of shape (n,), or str
+        The class of each row, or the name of the column of X that holds it.
+    sizes : list of int or None, default None
+        Numbers of training rows; by default about 8, from few to all that are not held out.
+    repeats : int, default 5
+        How often rows are split.
+    test_size : float, default 0.3
+        The share of the rows that is held out.
+    random_state : int or None, default 0
+        The seed of the splits. None: others every time.
+    sample_weight : array-like of shape (n,), str or None, default None
+        For the fits and for both means; rows of weight 0 are ignored.
+
+    Returns
+    -------
+    Table
+        A row for each model, number of rows and repeat.
+
+    Raises
+    ------
+    DecibanError
+        If a size is larger than the rows that are not held out, or a model fails.
+
+    See Also
+    --------
+    deciban.cross_validate : One figure from all rows.
+
+    Examples
+    --------
     >>> import deciban as db
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)

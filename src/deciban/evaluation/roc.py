@@ -26,11 +26,49 @@ SIGNS = {True: 1, False: 0, -1: 0}  # labels that are positive or negative by co
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Roc:
-    """Sensitivity tp/P against false positive rate fp/N, as the threshold t falls; a row is positive at score ≥ t.
+    """ROC curve: how well scores separate positives from negatives, at every threshold.
+
+    Sensitivity tp/P against false positive rate fp/N, as the threshold t falls; a row is positive at score ≥ t
 
     Equal scores are one point, so ties are one diagonal segment. The first point is (0, 0), its threshold +inf, and no
     point is left out: `sklearn.metrics.roc_curve(..., drop_intermediate=False)`.
 
+    Attributes
+    ----------
+    thresholds : array of shape (m + 1,)
+        The distinct scores, descending, after +inf.
+    tp : array of shape (m + 1,)
+        Σ w of positives at or above each threshold.
+    fp : array of shape (m + 1,)
+        Σ w of negatives at or above each threshold.
+    positives : float
+        P, Σ w of the rows of the positive class.
+    negatives : float
+        N, Σ w of the other rows.
+    sensitivity : array of shape (m + 1,)
+        tp / P, the recall.
+    false_positive_rate : array of shape (m + 1,)
+        fp / N.
+    precision : array of shape (m + 1,)
+        tp / (tp + fp).
+    auc : float
+        The probability that a positive has a higher score than a negative, ties counted half. NaN, with a warning,
+        where all rows are of one class.
+    area : float
+        The same without a warning.
+    variance : float
+        The variance of the AUC (DeLong); `interval` uses it.
+    average_precision : float
+        The area under the precision-recall curve. NaN, with a warning, where no row is positive.
+    precision_area : float
+        The same without a warning.
+
+    See Also
+    --------
+    deciban.Evaluation.roc : That of a model's probabilities.
+
+    Examples
+    --------
     >>> import deciban as db
     >>> roc = db.Roc.of(["no", "yes", "no", "yes"], [0.1, 0.35, 0.4, 0.8])
     >>> roc
@@ -53,7 +91,26 @@ class Roc:
     ) -> Roc:
         """The curve of any real scores: probabilities, decision functions, distances.
 
-        `pos_label` is the label of the positives; by default the second of two. Rows of weight 0 are ignored.
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            The true labels.
+        scores : array-like of shape (n,)
+            The larger, the more likely positive.
+        pos_label : str, int, float or bool, default None
+            The label of the positives; by default the second of two.
+        sample_weight : array-like of shape (n,) or None, default None
+            Weights of the rows; rows of weight 0 are ignored.
+
+        Returns
+        -------
+        Roc
+            With a point for each distinct score.
+
+        Raises
+        ------
+        DecibanError
+            If a score is NaN, or `pos_label` is needed and missing.
         """
         positive = _positive_rows(y, pos_label)
         x = _scores(scores, len(positive))
@@ -66,7 +123,18 @@ class Roc:
 
     @classmethod
     def from_counts(cls, counts: ScoreCounts) -> Roc:
-        """The curve of counted scores."""
+        """The curve of counted scores.
+
+        Parameters
+        ----------
+        counts : ScoreCounts
+            Distinct scores, with the weight of positives and negatives at each.
+
+        Returns
+        -------
+        Roc
+            With a point for each distinct score.
+        """
         sums = _running_sums(counts.positive), _running_sums(counts.negative)
         return cls(_descending_from(np.inf, counts.values), *sums)
 
@@ -129,9 +197,24 @@ class Roc:
         return among_positives / ((share * p - 1) * p) + among_negatives / ((share * n - 1) * n)
 
     def interval(self, level: float = 0.95, share: float = 1.0) -> tuple[float, float]:
-        """AUC ± z √variance, within [0, 1]; NaN where there is no variance.
+        """The confidence interval of the AUC: AUC ± z √variance, within [0, 1].
 
-        `share` is the number of rows that one unit of weight stands for.
+        Parameters
+        ----------
+        level : float, default 0.95
+            The probability of the interval.
+        share : float, default 1.0
+            The number of rows that one unit of weight stands for.
+
+        Returns
+        -------
+        tuple of float
+            Its ends; NaN where there is no variance.
+
+        Raises
+        ------
+        DecibanError
+            If `level` is not between 0 and 1.
         """
         if not 0 < level < 1:
             raise DecibanError(f"level is {level}: it must be between 0 and 1, such as 0.95")
@@ -140,7 +223,18 @@ class Roc:
         return float(low), float(high)
 
     def at(self, threshold: float) -> Rates:
-        """The counts where rows with score ≥ threshold are predicted positive."""
+        """The counts where rows with score ≥ threshold are predicted positive.
+
+        Parameters
+        ----------
+        threshold : float
+            Any number.
+
+        Returns
+        -------
+        Rates
+            Sensitivity, specificity, precision, F1 and the counts they are made of.
+        """
         i = len(self.thresholds) - 1 - int(np.searchsorted(self.thresholds[:0:-1], threshold))
         tp, fp = float(self.tp[i]), float(self.fp[i])
         return Rates(float(threshold), tp, fp, self.negatives - fp, self.positives - tp)
@@ -164,8 +258,15 @@ class Roc:
         return share(float(np.sum(np.diff(self.tp) * self.precision[1:])), self.positives)
 
     def precision_recall(self) -> Table:
-        """Precision and recall at each threshold, ascending; the last, at which no row is positive, is None.
+        """Precision and recall at each threshold, ascending.
 
+        Returns
+        -------
+        Table
+            The last threshold, at which no row is positive, is None.
+
+        Examples
+        --------
         >>> import deciban as db
         >>> db.Roc.of([0, 1, 1], [0.2, 0.6, 0.9]).precision_recall()
         precision and recall
@@ -180,7 +281,13 @@ class Roc:
         return Table("precision and recall", ("threshold", "precision", "recall"), tuple(zip(*columns, strict=True)))
 
     def to_table(self) -> Table:
-        """A row for each point, from (0, 0) to (1, 1)."""
+        """The points, from (0, 0) to (1, 1).
+
+        Returns
+        -------
+        Table
+            Threshold, false positive rate, sensitivity, fp and tp of each point.
+        """
         columns = {
             "threshold": self.thresholds,
             "false_positive_rate": self.false_positive_rate,
@@ -191,7 +298,13 @@ class Roc:
         return Table("ROC curve", tuple(columns), tuple(zip(*(c.tolist() for c in columns.values()), strict=True)))
 
     def to_frame(self) -> Any:
-        """The points as a pyarrow.Table."""
+        """The points as an Arrow table.
+
+        Returns
+        -------
+        pyarrow.Table
+            `.to_pandas()` makes it pandas; polars and altair read it as it is.
+        """
         return self.to_table().to_frame()
 
     def __str__(self) -> str:
