@@ -19,10 +19,28 @@ MOST_ROWS, MOST_COLUMNS = 20, 12  # printed at most; the table has all
 
 @dataclass(frozen=True, repr=False)
 class Table:
-    """A title, a header and rows. Printing shortens it; `to_frame()` gives all of it to pandas, polars and altair.
+    """Rows under a title, as summaries, importances and learning curves are returned.
 
-    polars, duckdb and pyarrow also take a Table as it is, and so does `pandas.DataFrame.from_arrow`.
+    Printing shortens it; `to_frame()` gives all of it to pandas, polars and altair. polars, duckdb and pyarrow also
+    take a Table as it is, and so does `pandas.DataFrame.from_arrow`.
 
+    Attributes
+    ----------
+    title : str
+        What it is about.
+    header : tuple of str
+        The names of the columns.
+    rows : tuple of tuple
+        All rows, as Python values; None is a missing value.
+    note : str
+        A remark that is printed below; "" for none.
+
+    See Also
+    --------
+    deciban.display.summary.Summary : Several tables.
+
+    Examples
+    --------
     >>> table = Table("size", ("class", "mean"), (("ham", 2.0), ("spam", 8.5)))
     >>> table
     size
@@ -39,7 +57,13 @@ class Table:
     note: str = ""
 
     def check_fields(self) -> None:
-        """Raises DecibanError unless every row fits the header; for tables from a file."""
+        """Check that every row fits the header; for tables from a file.
+
+        Raises
+        ------
+        DecibanError
+            If one does not.
+        """
         require(all(len(row) == len(self.header) for row in self.rows), "a row is not as long as the header")
 
     def __str__(self) -> str:
@@ -61,11 +85,18 @@ class Table:
         return "\n".join(["<table>", *lines, "</table>", *remarks])
 
     def to_frame(self) -> Any:
-        """The whole table as a pyarrow.Table: `.to_pandas()` makes it pandas; polars and altair read it as it is.
+        """The whole table as an Arrow table.
 
         A column of numbers stays one. A column of numbers and text becomes text; None is a missing value. Columns
         with equal names are numbered, except the first.
 
+        Returns
+        -------
+        pyarrow.Table
+            `.to_pandas()` makes it pandas; polars and altair read it as it is.
+
+        Examples
+        --------
         >>> Table("", ("bin", "bin"), ((1, 0.5), ("other", 2))).to_frame().to_pydict()
         {'bin': ['1', 'other'], 'bin 2': [0.5, 2.0]}
         """

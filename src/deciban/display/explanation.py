@@ -29,12 +29,53 @@ WHOLE = 1e15  # whole numbers below it are printed with all digits
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """10·log₁₀ [p(c|x) / p(c'|x)] = prior + Σ_features 10·log₁₀ [p(x_j|c) / p(x_j|c')], in decibans.
+    """Predictions as sums of decibans: what each feature adds to the evidence for a class.
+
+    10·log₁₀ [p(c|x) / p(c'|x)] = prior + Σ_features 10·log₁₀ [p(x_j|c) / p(x_j|c')]
 
     Ten decibans are odds of ten to one; one is about the least difference that a person notices. Each row is explained
     for one class against another: by default the predicted class against the runner-up. Lines are the prior and the
-    features, pairs of features or terms: `names`, the `features` of each line, their `values` in each row, and the
-    evidence, `decibans()`.
+    features, pairs of features or terms. `model.explain(X)` returns one; printed, it shows the first rows.
+
+    Attributes
+    ----------
+    classes : tuple
+        The classes, in the order of `model.classes_`.
+    names : tuple of str
+        The name of each line: "prior", then the features, pairs of features, or terms.
+    features : tuple of tuple
+        The features of each line: one, or two for a pair; none for the prior and the intercept.
+    values : array of shape (n, lines)
+        The value of each line's features in each row; None if missing, a tuple for a pair, the count of a term.
+    joint : array of shape (n, K)
+        log p(c, x): the sum of all lines for each class, in nats.
+    nats : array of shape (n, lines, K)
+        What each line adds to the score of each class, in nats: log p(c), then log p(x_j|c).
+    parts : tuple of Line
+        The lines: the prior, then the features; terms of documents come last.
+    schema : Schema or None
+        The features of the model.
+    rows : Frame or None
+        The rows that are explained, as they were read.
+
+    See Also
+    --------
+    deciban.EvidenceClassifier.explain : Makes one.
+
+    Examples
+    --------
+    >>> import deciban as db
+    >>> X = [["yes", 125], ["no", 100], ["no", 70], ["no", 95], ["no", 85], ["no", 90]]
+    >>> model = db.NaiveBayes().fit(X, ["No", "No", "No", "Yes", "Yes", "Yes"])
+    >>> explanation = model.explain([["no", 88]])
+    >>> print(explanation)
+    row 0: Yes against No, in decibans
+      prior              +0.00
+      column 1 = 88      +7.35  ++++++++++++++++++++
+      column 0 = no      +1.25  +++
+      log-odds           +8.60  odds 7.2 to 1
+    >>> explanation.decibans().round(2), explanation.log_odds().round(2)
+    (array([[0.  , 1.25, 7.35]]), array([8.6]))
     """
 
     classes: Levels
@@ -45,7 +86,24 @@ class Explanation:
 
     @classmethod
     def of(cls, classes: Levels, contributions: Contributions, schema: Schema, rows: Frame) -> Explanation:
-        """From the contributions to the scores of rows."""
+        """From the contributions to the scores of rows.
+
+        Parameters
+        ----------
+        classes : tuple
+            The classes.
+        contributions : Contributions
+            What each line adds to the scores.
+        schema : Schema
+            The features of the model.
+        rows : Frame
+            The rows that are explained.
+
+        Returns
+        -------
+        Explanation
+            As `explain` returns it.
+        """
         if isinstance(rows, MatrixFrame):  # the caller may change the array before its values are shown
             rows = MatrixFrame(rows.x.copy())
         return cls(classes, contributions.lines, contributions.nats, schema, rows)
@@ -92,7 +150,27 @@ class Explanation:
         return total
 
     def sides(self, pos_label: Level = None, against: Level = None) -> tuple[FloatArray, FloatArray]:
-        """(n) the index of the class that is explained, and of the class it is compared with."""
+        """Which class is explained in each row, and which it is compared with.
+
+        Parameters
+        ----------
+        pos_label : str, int, float or bool, default None
+            The class that is explained. By default the predicted class of each row.
+        against : str, int, float or bool, default None
+            The class that it is compared with. By default the runner-up.
+
+        Returns
+        -------
+        chosen : array of shape (n,)
+            The position of the class that is explained.
+        other : array of shape (n,)
+            The position of the class that it is compared with.
+
+        Raises
+        ------
+        DecibanError
+            If there is no such class.
+        """
         joint = self.joint
         chosen = joint.argmax(axis=1) if pos_label is None else np.full(len(joint), self._position(pos_label))
         if against is not None:
@@ -103,7 +181,20 @@ class Explanation:
         return chosen, np.where(same, (chosen + 1) % len(self.classes), runner_up)
 
     def decibans(self, pos_label: Level = None, against: Level = None) -> FloatArray:
-        """(n, parts) evidence for `pos_label` against `against`; a row sums to its log-odds."""
+        """The evidence of each line for `pos_label` against `against`; a row sums to its log-odds.
+
+        Parameters
+        ----------
+        pos_label : str, int, float or bool, default None
+            The class that is explained. By default the predicted class of each row.
+        against : str, int, float or bool, default None
+            The class that it is compared with. By default the runner-up.
+
+        Returns
+        -------
+        array of shape (n, lines)
+            Positive for `pos_label`.
+        """
         chosen, other = self.sides(pos_label, against)
         rows = np.arange(len(self.nats))
         with np.errstate(invalid="ignore"):
@@ -114,7 +205,20 @@ class Explanation:
         return result
 
     def log_odds(self, pos_label: Level = None, against: Level = None) -> FloatArray:
-        """(n) the sum of the decibans; only the prior for a row that is impossible under both classes."""
+        """The sum of the decibans of each row; only the prior for a row that is impossible under both classes.
+
+        Parameters
+        ----------
+        pos_label : str, int, float or bool, default None
+            The class that is explained. By default the predicted class of each row.
+        against : str, int, float or bool, default None
+            The class that it is compared with. By default the runner-up.
+
+        Returns
+        -------
+        array of shape (n,)
+            10 is odds of ten to one.
+        """
         chosen, other = self.sides(pos_label, against)
         rows, joint = np.arange(len(self.nats)), self.joint
         impossible = np.isneginf(joint[rows, chosen]) & np.isneginf(joint[rows, other])
@@ -126,9 +230,30 @@ class Explanation:
     def lines(
         self, row: int = 0, pos_label: Level = None, against: Level = None, most: int = MOST_PARTS
     ) -> list[tuple[str, float]]:
-        """One row as labels ("age = 39") and decibans: the prior, the strongest parts, the sum of the others, log-odds.
+        """One row as labels and decibans: the prior, the strongest parts, the sum of the others, and the log-odds.
 
         Terms that the row does not have are left out; parts of no single feature or term come last.
+
+        Parameters
+        ----------
+        row : int, default 0
+            The number of the row, from 0.
+        pos_label : str, int, float or bool, default None
+            The class that is explained. By default the predicted class of each row.
+        against : str, int, float or bool, default None
+            The class that it is compared with. By default the runner-up.
+        most : int, default 15
+            How many parts are listed by themselves.
+
+        Returns
+        -------
+        list of tuple
+            Labels such as "age = 39", and decibans.
+
+        Raises
+        ------
+        DecibanError
+            If there is no such row.
         """
         if not -len(self) <= row < len(self):
             raise DecibanError(f"there is no row {row}; there are {len(self)}, counted from 0")
@@ -144,11 +269,35 @@ class Explanation:
         return [*result, ("log-odds", float(self.log_odds(pos_label, against)[row]))]
 
     def listed(self, row: int = 0) -> Iterator[int]:
-        """The lines of a row, as positions in `names`: all, except terms that it does not have."""
+        """The lines of a row: all, except terms that it does not have.
+
+        Parameters
+        ----------
+        row : int, default 0
+            The number of the row, from 0.
+
+        Returns
+        -------
+        iterator of int
+            Positions in `names`.
+        """
         return (i for i, line in enumerate(self.parts) if line.times is None or line.times[row])
 
     def label(self, part: int, row: int = 0) -> str:
-        """A line's name with the row's value: "age = 39", "age is missing"."""
+        """A line's name with the row's value: "age = 39", "age is missing".
+
+        Parameters
+        ----------
+        part : int
+            The position of the line in `names`.
+        row : int, default 0
+            The number of the row, from 0.
+
+        Returns
+        -------
+        str
+            As it is printed.
+        """
         line = self.parts[part]
         if line.times is not None:
             return f"{line.name} (×{line.times[row]})" if line.times[row] > 1 else line.name
@@ -164,8 +313,19 @@ class Explanation:
     def to_frame(self, pos_label: Level = None, against: Level = None) -> Any:
         """All rows as one tidy table: row, feature, value, decibans, class, against.
 
-        A pyarrow.Table: `.to_pandas()` makes it a pandas DataFrame; polars, duckdb and altair read it as it is. The
-        decibans of a row sum to its log-odds. Values of several types become text.
+        The decibans of a row sum to its log-odds. Values of several types become text.
+
+        Parameters
+        ----------
+        pos_label : str, int, float or bool, default None
+            The class that is explained. By default the predicted class of each row.
+        against : str, int, float or bool, default None
+            The class that it is compared with. By default the runner-up.
+
+        Returns
+        -------
+        pyarrow.Table
+            `.to_pandas()` makes it a pandas DataFrame; polars, duckdb and altair read it as it is.
         """
         chosen, other = self.sides(pos_label, against)
         decibans, values = self.decibans(pos_label, against), self.values
@@ -182,7 +342,22 @@ class Explanation:
         return self.to_frame().__arrow_c_stream__(requested_schema)
 
     def text(self, row: int = 0, pos_label: Level = None, against: Level = None) -> str:
-        """One row as text: a line with a bar for each part, the strongest evidence first."""
+        """One row as text: a line with a bar for each part, the strongest evidence first.
+
+        Parameters
+        ----------
+        row : int, default 0
+            The number of the row, from 0.
+        pos_label : str, int, float or bool, default None
+            The class that is explained. By default the predicted class of each row.
+        against : str, int, float or bool, default None
+            The class that it is compared with. By default the runner-up.
+
+        Returns
+        -------
+        str
+            What printing shows.
+        """
         if len(self.classes) == 1:
             return f"row {row}: {self.classes[0]}, the only class"
         lines = self.lines(row, pos_label, against)
@@ -198,9 +373,21 @@ class Explanation:
         return "\n".join([self._title(row, pos_label, against), *body])
 
     def plot(self, row: int = 0, pos_label: Level = None, against: Level = None) -> Any:
-        """One row as a waterfall, from the prior to the log-odds: an altair chart.
+        """Draw one row as a waterfall, from the prior to the log-odds.
 
-        Needs `pip install 'deciban[plot]'`.
+        Parameters
+        ----------
+        row : int, default 0
+            The number of the row, from 0.
+        pos_label : str, int, float or bool, default None
+            The class that is explained. By default the predicted class of each row.
+        against : str, int, float or bool, default None
+            The class that it is compared with. By default the runner-up.
+
+        Returns
+        -------
+        altair.Chart
+            Needs `pip install 'deciban[plot]'`.
         """
         from deciban.plots.evidence_charts import waterfall
 

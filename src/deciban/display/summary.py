@@ -12,7 +12,31 @@ MOST_TABLES = 60  # printed at most; the summary has all
 
 @dataclass(frozen=True, repr=False)
 class Summary:
-    """What a model has learned. `tables` have all numbers; printing shortens long tables."""
+    """What a model has learned, or an evaluation found, as tables.
+
+    `tables` have all numbers; printing shortens long tables, and a notebook shows them as HTML.
+
+    Attributes
+    ----------
+    title : str
+        The model and its sizes.
+    tables : tuple of Table
+        All tables; `tables[i].to_frame()` gives one to pandas, polars and altair.
+    notes : tuple of str
+        Remarks, such as columns that carry no evidence.
+
+    See Also
+    --------
+    deciban.NaiveBayes.summary : Every model has one, except Halfspace.
+    deciban.Evaluation.summary : That of an evaluation.
+
+    Examples
+    --------
+    >>> import deciban as db
+    >>> summary = db.NaiveBayes().fit([[1.0], [2.0], [4.0], [5.0]], ["no", "no", "yes", "yes"]).summary()
+    >>> summary.title, [table.title for table in summary.tables]
+    ('NaiveBayes: 4 rows, 2 classes, 1 column, 5 parameters', ['class prior', 'features', '0 (Gaussian)'])
+    """
 
     title: str
     tables: tuple[Table, ...]
