@@ -27,7 +27,7 @@ def figures(*args):
 @pytest.mark.parametrize(("args", "name"), [(["-o", "page.html"], "page.html"), ([], "report.html")])
 def test_a_page_is_written_and_said(args, name, office):
     said = run("report", "m.deciban", "later.csv", *args).stdout
-    assert "NaiveBayes of evade" in said
+    assert "NaiveBayes predicts `evade` from 4 features" in said
     assert f"written: {name}" in said
     page = (office / name).read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")

@@ -15,6 +15,7 @@ from deciban.table import numbered
 MOST_BARS, MOST_TERMS, MOST_OTHERS = 20, 15, 4  # that are drawn; the figures contain all
 FULL = 5  # decibans of the deepest colour
 TEN, NONE = "abs(datum.decibans) >= 9.95", "abs(datum.decibans) < 0.05"
+ZERO_TEXT = "test(/^[+−-]?0(\\.0*)?$/, datum.text)"  # a number that rounds to 0, for which no bar is drawn
 ENDS = ("from", "to")
 SIGNED = "datum.infinite ? (datum.decibans > 0 ? '+∞' : '−∞') : format(datum.decibans, '+.4~g')"  # as text
 OF_CHOSEN, IS_CHOSEN = "datum.class === chosen", "datum.side === chosen"
@@ -34,12 +35,21 @@ def ranking(figures: Sequence[Figure], unit: str = "decibans") -> Any:
 def ranking_bars(unit: str = "decibans") -> Any:
     """The ranking without data."""
     base = alt.Chart(data("ranking")).encode(y=names_axis("name"))
-    bars = base.transform_calculate(text="datum.infinite ? '∞' : format(datum.value, '.4~g')").mark_bar(color=FOR)
-    drawn = bars.encode(
+    number = f"format(datum.value, '{',.2f' if unit == 'decibans' else '.3~g'}')"
+    base = base.transform_calculate(text=f"datum.infinite ? '∞' : {number}", drawn=f"{ZERO_TEXT} ? 0 : 1")
+    drawn = base.mark_bar(color=FOR).encode(
         x=alt.X("value:Q", title=f"mean |{unit}|", axis=axis(grid=True, tickCount=5)),
+        opacity=_drawn(),
         tooltip=["name:N", "what:N", alt.Tooltip("text:N", title=f"mean |{unit}|")],
     )
-    return alt.layer(drawn, *infinite(base, "value")).properties(width=SIDE, height=alt.Step(STEP))
+    finite = base.transform_filter("!datum.infinite").mark_text(align="left", dx=4, color=INK, fontSize=11)
+    texts = finite.encode(x="value:Q", text="text:N"), *infinite(base, "value")
+    return alt.layer(drawn, *texts).properties(width=SIDE, height=alt.Step(STEP))
+
+
+def _drawn() -> Any:
+    """The opacity of a bar, from the field `drawn`: 0 for one without length, whose row stays."""
+    return alt.Opacity("drawn:Q", scale=None, legend=None)
 
 
 def feature(figure: Figure, pos_label: str | None = None, unit: str = "decibans") -> Any:
@@ -76,7 +86,7 @@ def levels(chosen: str, density_title: str, unit: str = "decibans") -> Any:
     base = alt.Chart(data("evidence")).transform_filter(OF_CHOSEN).encode(y=names_axis("value", limit=120))
     bars = _bars(base, unit, "value", "rows")
     ranges = base.transform_filter(KNOWN).mark_rule(color=INK).encode(x=alt.X("low:Q", title=unit), x2="high:Q")
-    evidence = alt.layer(bars, ranges, zero(), *infinite(base, "decibans"))
+    evidence = alt.layer(bars, ranges, zero(), _zeros(base, unit), *infinite(base, "decibans"))
     evidence = evidence.properties(width=SIDE * 0.6, height=alt.Step(STEP))
     shares = _density_base(density_title, "value:N").mark_point(filled=True, size=45, opacity=0.9)
     common = shares.encode(
@@ -91,9 +101,20 @@ def levels(chosen: str, density_title: str, unit: str = "decibans") -> Any:
 def _bars(base: Any, unit: str, name: str, count: str) -> Any:
     """Bars of decibans: to the right if they are for the class."""
     tips = [f"{name}:N", "class:N", alt.Tooltip("text:N", title=unit), alt.Tooltip(f"{count}:Q", format=",")]
-    bars = base.transform_calculate(text=SIGNED).mark_bar(height={"band": 0.8})
+    calculated = base.transform_calculate(text=SIGNED, drawn=f"{_rounds_to_zero(unit)} ? 0 : 1")
     x = alt.X("decibans:Q", title=unit, axis=axis(tickCount=5))
-    return bars.encode(x=x, color=by_sign("decibans"), tooltip=tips)
+    bars = calculated.mark_bar(height={"band": 0.8})
+    return bars.encode(x=x, color=by_sign("decibans"), opacity=_drawn(), tooltip=tips)
+
+
+def _zeros(base: Any, unit: str) -> Any:
+    """0 in place of bars without length."""
+    text = base.transform_filter(_rounds_to_zero(unit)).mark_text(text="0", align="left", dx=4, color=GREY, fontSize=11)
+    return text.encode(x="decibans:Q")
+
+
+def _rounds_to_zero(unit: str) -> str:
+    return NONE if unit == "decibans" else "datum.decibans === 0"
 
 
 def numbers(chosen: str, density_title: str, unit: str = "decibans", scale: Figure | None = None) -> Any:
@@ -223,7 +244,8 @@ def terms(figure: Figure, pos_label: str | None = None) -> Any:
 def term_bars() -> Any:
     """The chart of terms without data."""
     base = alt.Chart(data("terms")).encode(y=names_axis("term"))
-    layers = _bars(base, "decibans", "term", "count"), zero(), *infinite(base, "decibans")
+    bars = _bars(base, "decibans", "term", "count")
+    layers = bars, zero(), _zeros(base, "decibans"), *infinite(base, "decibans")
     return alt.layer(*layers).properties(width=SIDE, height=alt.Step(STEP))
 
 
@@ -254,12 +276,13 @@ def waterfall_bars(unit: str = "decibans") -> Any:
     """The waterfall without data; `text` is drawn at the end of a bar."""
     base = alt.Chart(data("parts")).encode(y=names_axis("name"))
     numbers = alt.Tooltip("value:Q", format="+.4~g", title=unit), alt.Tooltip("end:Q", format="+.4~g", title="so far")
-    bars = base.mark_bar(height={"band": 0.75}).encode(
+    shown = base.transform_calculate(drawn=f"{ZERO_TEXT} ? 0 : datum.what === 'sum' ? 1 : 0.75")
+    bars = shown.mark_bar(height={"band": 0.75}).encode(
         # with room for numbers
         x=alt.X("start:Q", title=unit, axis=axis(tickCount=6), scale=alt.Scale(padding=40, nice=False)),
         x2="end:Q",
         color=by_sign("value"),
-        opacity=alt.condition("datum.what === 'sum'", alt.value(1), alt.value(0.75)),
+        opacity=_drawn(),
         tooltip=["name:N", *numbers],
     )
     right = base.transform_filter("datum.value >= 0").mark_text(align="left", dx=4, color=INK, fontSize=11)

@@ -23,6 +23,7 @@ from deciban.report import head_figures as head
 from deciban.report import linear_figures as linear
 from deciban.report import quality_figures as quality
 from deciban.report import scoring
+from deciban.report.lead import lead
 from deciban.report.report_input import read_input, shown_rows
 from deciban.table import numbered
 
@@ -124,7 +125,7 @@ class Report:
 
     def __str__(self) -> str:
         quality_figures, evidence_figures = self.figures["quality"], self.figures["evidence"]
-        lines = [self.figures["title"], quality_figures["sentence"]]
+        lines = [self.figures["lead"], quality_figures["sentence"]]
         for metric in quality_figures["metrics"]:
             value = metric["value"]
             shown = "–" if value is None else value if isinstance(value, str) else f"{value:.6g}"
@@ -191,18 +192,21 @@ def report_of(
         shown = shown_rows(fitted, data, rows, seed)
     if captured.impossible:
         notes.append(f"{captured.impossible} times a row was impossible under every class, and got the class prior")
-    classes, class_counts = [], None
+    classes, class_counts, doubtful = [], None, False
     if fitted.task == "classification":
         counts = dict(zip(quality_figures["classes"], map(sum, quality_figures["confusion"]), strict=True))
         classes = numbered(np.asarray(fitted.classes_).tolist())
         class_counts = [counts.get(name, 0) for name in classes]
-        notes += [TRAINING] if held_out and quality.seems_training(fitted, counts) else []
+        doubtful = held_out and quality.seems_training(fitted, counts)
+        notes += [TRAINING] if doubtful else []
     about = head.head(fitted, data, evidence_figures, class_counts, [*notes, *captured.messages])
+    text = about["width"] == 1 and bool(evidence_figures and evidence_figures["terms"])
     return Report(
         {
             "format": FORMAT,
             "version": deciban.__version__,
             "title": f"{about['model']} of {about['label']}" if about["label"] else about["model"],
+            "lead": lead(about, quality_figures, data.rows, text=text, weighted=data.weighted, doubtful=doubtful),
             "kind": "numbers" if fitted.task == "regression" else "classes",
             "classes": classes,
             "head": about,

@@ -18,7 +18,10 @@ function evidence() {
   if (e.terms?.length) section.append(element("h3", {}, "Terms"), grid(e.terms.map(termsPicture)));
 }
 
-function rankingPicture({ ranking, unit }) {
+function rankingPicture({ ranking: parts, unit }) {
+  const { columns } = figures.head;
+  const named = (part) => ({ ...part, name: columnName(columns[0], columns) });
+  const ranking = columns.length === 1 ? parts.map(named) : parts;
   const top = ranking.slice(0, MOST_BARS);
   const first = ranking.length > top.length ? `; the first ${top.length} of ${ranking.length}` : "";
   const five = top.slice(0, 5).map(({ name, value }) => `${name} ${shown(value)}`);

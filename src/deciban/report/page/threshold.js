@@ -46,8 +46,8 @@ function curves(all) {
 function rates() {
   const cell = (id) => element("td", { id: `confusion-${id}` });
   const predicted = [
-    element("th", { scope: "col", id: "called-positive" }),
-    element("th", { scope: "col", id: "called-negative" }),
+    element("th", { scope: "col", id: "predicted-positive" }),
+    element("th", { scope: "col", id: "predicted-negative" }),
   ];
   const body = [
     element("tr", {}, element("th", { scope: "row", id: "is-positive" }), cell("tp"), cell("fn")),
@@ -139,8 +139,8 @@ function showThreshold(curve, { sensitivity, specificity }) {
 function showCounts(curve, rates) {
   const { classes } = figures.quality;
   const other = classes.length === 2 ? classes.find((name) => name !== curve.class) : "others";
-  byId("called-positive").textContent = `predicted ${curve.class}`;
-  byId("called-negative").textContent = `predicted ${other}`;
+  byId("predicted-positive").textContent = `predicted ${curve.class}`;
+  byId("predicted-negative").textContent = `predicted ${other}`;
   byId("is-positive").textContent = `true ${curve.class}`;
   byId("is-negative").textContent = `true ${other}`;
   for (const name of COUNTS) {
@@ -152,10 +152,10 @@ function showCounts(curve, rates) {
 }
 
 function showCurveNotes({ class: name, auc, auc_low: low, auc_high: high, average_precision: precision }) {
-  const interval = low === null ? "" : ` (95% interval ${span(low, high)})`;
-  byId("roc-note").textContent = `${name}: area ${shown(auc)}${interval}.`;
+  const interval = low === null ? "" : ` (95% interval ${fixed(low, 4)} to ${fixed(high, 4)})`;
+  byId("roc-note").textContent = `${name}: area ${fixed(auc, 4)}${interval}.`;
   byId("precision_recall-note").textContent =
-    `${name}: average precision ${shown(precision)}. Dashed: random predictions.`;
+    `${name}: average precision ${fixed(precision, 4)}. Dashed: random predictions.`;
 }
 
 function drawOther(name) {
