@@ -27,11 +27,13 @@ def data(name: str) -> Any:
 
 
 def with_data(chart: Any, **datasets: Rows) -> Any:
-    """The chart with the rows of its data sets."""
+    """The chart with the rows of its data sets; saved as HTML it needs no network."""
+    from deciban.plots.offline import offline  # needs altair
+
     chart.datasets = {
         name: [{key: unreserved(x) for key, x in row.items()} for row in rows] for name, rows in datasets.items()
     }
-    return chart
+    return offline(chart)
 
 
 def unreserved(value: Any) -> Any:
