@@ -24,6 +24,7 @@ html = lazy("html")
 
 MOST_ROWS, MOST_PARTS = 5, 15  # printed at most; the arrays have all
 MOST_CHARACTERS = 30  # of a printed value
+LEAST = 0.005  # decibans: fewer are written as 0
 WHOLE = 1e15  # whole numbers below it are printed with all digits
 
 
@@ -420,13 +421,15 @@ class Explanation:
         lines = self.lines(row)
         scale = _scale(lines)
         ends = [*(_html_bar(value, scale) for _, value in lines[:-1]), html.escape(odds(lines[-1][1]))]
+        numbers = ["0.00" if abs(value) < LEAST else f"{value:+.2f}" for _, value in lines]
         body = [
-            f'<tr><th style="text-align:left">{html.escape(name)}</th><td>{value:+.2f}</td>'
+            f'<tr><th style="text-align:left">{html.escape(name)}</th><td style="text-align:right">{number}</td>'
             f'<td style="text-align:left;min-width:14em">{end}</td></tr>'
-            for (name, value), end in zip(lines, ends, strict=True)
+            for (name, _), number, end in zip(lines, numbers, ends, strict=True)
         ]
         caption = html_caption(self._title(row, None, None))
-        return "\n".join(["<table>", caption, "<tbody>", *body, "</tbody>", "</table>"])
+        opened = '<tbody style="font-variant-numeric:tabular-nums">'
+        return "\n".join(["<table>", caption, opened, *body, "</tbody>", "</table>"])
 
     def _class(self, position: Any) -> Level:
         return self.classes[int(position)]
@@ -491,7 +494,9 @@ def _share(value: float, scale: float) -> float:
 
 
 def _html_bar(value: float, scale: float) -> str:
-    """A bar from the middle, to the right if positive."""
+    """A bar from the middle, to the right if positive; none for a number that rounds to 0."""
+    if abs(value) < LEAST:
+        return ""
     width = 50.0 * _share(value, scale)
     colour, left = (FOR, 50.0) if value >= 0 else (AGAINST, 50.0 - width)
     style = f"height:0.8em;width:{width:.1f}%;margin-left:{left:.1f}%;background:{colour}"

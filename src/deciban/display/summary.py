@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from dataclasses import dataclass
 
 from deciban.table import Table
@@ -53,7 +54,8 @@ class Summary:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        parts = [f"<p><b>{html.escape(self.title)}</b></p>"]
+        title = re.sub(r"\b\d{4,}(?= \w+s\b)", lambda count: f"{int(count[0]):,}", self.title)
+        parts = [f"<p><b>{html.escape(title)}</b></p>"]
         parts += [table._repr_html_() for table in self.tables[:MOST_TABLES]]
         return "\n".join([*parts, *(f"<p>{html.escape(text)}</p>" for text in (*self._more_tables(), *self.notes))])
 
