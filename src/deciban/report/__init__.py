@@ -39,8 +39,21 @@ __all__ = ["Report", "report_of"]
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What a model has learned and the quality of its predictions, as plain values; `html()` is a self-contained page.
+    """What a model has learned and the quality of its predictions: one HTML page, or plain values.
 
+    `model.report(X, y)` makes one. A notebook shows the page.
+
+    Attributes
+    ----------
+    figures : dict
+        Everything that the page shows, as plain values: "head", "quality", "evidence", "rows" and so on.
+
+    See Also
+    --------
+    deciban.EvidenceClassifier.report : Makes one.
+
+    Examples
+    --------
     >>> import deciban as db
     >>> from deciban.report import report_of
     >>> X, y = [[1.0], [2.0], [3.0], [4.0]], ["no", "no", "yes", "yes"]
@@ -52,17 +65,40 @@ class Report:
     figures: Figures
 
     def html(self) -> str:
-        """The self-contained HTML page."""
+        """The page, which needs no other file and no network.
+
+        Returns
+        -------
+        str
+            HTML.
+        """
         from deciban.report.page import html  # needs altair
 
         return html(self.figures)
 
     def json(self) -> str:
-        """The figures as JSON."""
+        """The figures as JSON.
+
+        Returns
+        -------
+        str
+            All of `figures`.
+        """
         return json.dumps(self.figures, ensure_ascii=False, allow_nan=False)
 
     def save(self, path: FilePath) -> None:
-        """Write HTML or JSON, by the suffix .html or .json; an error leaves an existing file unchanged."""
+        """Write HTML or JSON, by the suffix .html or .json; an error leaves an existing file unchanged.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to.
+
+        Raises
+        ------
+        DecibanError
+            If the suffix is another one.
+        """
         suffix = Path(path).suffix.lower()
         if suffix not in (".html", ".htm", ".json"):
             raise DecibanError(f"{str(path)!r}: save a report to a file that ends in .html or .json")
@@ -73,34 +109,104 @@ class Report:
     # Evaluation has the charts of classification metrics
 
     def plot_evidence(self) -> Any:
-        """Mean absolute evidence of the features, largest first, as an altair chart."""
+        """Draw the mean absolute evidence of the features, largest first.
+
+        Returns
+        -------
+        altair.Chart
+            Needs `pip install 'deciban[plot]'`.
+        """
         figures = self._evidence()
         return charts.ranking(figures["ranking"], figures["unit"])
 
     def plot_column(self, name: Any, pos_label: Any = None) -> Any:
-        """Evidence of the values of a feature, and how common they are in each class, as an altair chart.
+        """Draw the evidence of the values of a feature, and how common they are in each class.
 
-        `pos_label` is the class that evidence is for: by default the second of two, or the first of three or more.
+        Parameters
+        ----------
+        name : str or int
+            The feature.
+        pos_label : str, int, float or bool, default None
+            The class that evidence is for: by default the second of two, or the first of three or more.
+
+        Returns
+        -------
+        altair.Chart
+            Needs `pip install 'deciban[plot]'`.
+
+        Raises
+        ------
+        DecibanError
+            If there is no chart of this feature.
         """
         figures = self._evidence()
         figure = _by_name(figures["columns"], "name", str(name), "feature")
         return charts.feature(figure, self._class(pos_label), figures["unit"])
 
     def plot_pair(self, a: Any, b: Any, pos_label: Any = None) -> Any:
-        """Evidence of a pair of features for a class, as a heatmap; an EvidenceClassifier has pairs."""
+        """Draw the evidence of a pair of features for a class, as a heatmap; an EvidenceClassifier has pairs.
+
+        Parameters
+        ----------
+        a : str or int
+            One feature.
+        b : str or int
+            The other.
+        pos_label : str, int, float or bool, default None
+            The class that evidence is for: by default the second of two, or the first of three or more.
+
+        Returns
+        -------
+        altair.Chart
+            Needs `pip install 'deciban[plot]'`.
+
+        Raises
+        ------
+        DecibanError
+            If the model has no such pair.
+        """
         pairs = [{**pair, "both": " + ".join(sorted(pair["names"]))} for pair in self._evidence()["pairs"]]
         return charts.pair(
             _by_name(pairs, "both", " + ".join(sorted((str(a), str(b)))), "pair"), self._class(pos_label)
         )
 
     def plot_terms(self, name: Any = None, pos_label: Any = None) -> Any:
-        """The terms with most evidence for a class and against it; `name` is by default the first text feature."""
+        """Draw the terms with most evidence for a class and against it.
+
+        Parameters
+        ----------
+        name : str, int or None, default None
+            The text feature; by default the first.
+        pos_label : str, int, float or bool, default None
+            The class that evidence is for: by default the second of two, or the first of three or more.
+
+        Returns
+        -------
+        altair.Chart
+            Needs `pip install 'deciban[plot]'`.
+
+        Raises
+        ------
+        DecibanError
+            If there is no such text feature.
+        """
         figures = self._evidence()["terms"]
         shown = str(name) if name is not None else figures[0]["name"] if figures else None
         return charts.terms(_by_name(figures, "name", shown, "text feature"), self._class(pos_label))
 
     def plot_residuals(self) -> Any:
-        """Observed against predicted values of a regression, as an altair chart."""
+        """Draw observed against predicted values of a regression.
+
+        Returns
+        -------
+        altair.Chart
+            Needs `pip install 'deciban[plot]'`.
+
+        Raises
+        ------
+        DecibanError
+            For a classifier, and for a report with rows=0.
+        """
         if "residuals" not in self.figures["quality"]:
             raise DecibanError("a classifier has no residuals: see plot_confusion of an evaluation")
         if self.figures["quality"]["residuals"] is None:

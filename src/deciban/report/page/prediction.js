@@ -105,19 +105,19 @@ function showResult(scored) {
     byId("result").textContent = `${figures.classes[predicted]}, with probability ${probability(proba[predicted])}`;
     showProbabilities(proba);
   }
-  byId("answer-odds").textContent = answerOdds(scored);
+  byId("answer-odds").replaceChildren(...answerOdds(scored));
   if (waterfall) showExplanation(scored);
 }
 
 // The log-odds of the predicted class against the runner-up; the linear predictor of a regression.
 function answerOdds(scored) {
-  if (figures.kind === "numbers") return `Linear predictor ${shown(scored.joint[0])}`;
-  if (figures.classes.length < 2) return "";
+  if (figures.kind === "numbers") return [`Linear predictor ${shown(scored.joint[0])}`];
+  if (figures.classes.length < 2) return [];
   const { predicted, proba, joint } = scored;
   const other = runnerUp(noSum() ? proba : joint, predicted);
   const curved = 10 * Math.log10(proba[predicted] / proba[other]);
   const total = noSum() ? curved : allParts(scored, [predicted, other]).at(-1).value;
-  return `${signed(total)} dban against ${figures.classes[other]}, ${odds(total)}`;
+  return [`${signed(total)} dban against ${figures.classes[other]}, `, element("span", {}, odds(total))];
 }
 
 function showExplanation(scored) {
