@@ -18,6 +18,16 @@ from numpy.typing import NDArray
 class DecibanError(ValueError):
     """Bad input or an impossible request; the message names the column and row and says what to do.
 
+    All errors of this library derive from it, and it is a ValueError.
+
+    See Also
+    --------
+    deciban.RowError : With the number of the row.
+    deciban.NegativeEvidence : Rows that were never learned cannot be forgotten.
+    deciban.NotInvertible : A family that cannot forget.
+
+    Examples
+    --------
     >>> import deciban as db
     >>> db.NaiveBayes().fit([[1.0], [2.0]], ["no", "yes", "no"])
     Traceback (most recent call last):
@@ -45,6 +55,15 @@ def require_whole(name: str, value: Any, least: int = 0) -> int:
 class NotInvertible(DecibanError):
     """Rows cannot be subtracted from a statistic: extrema, for instance, do not keep the values that they replaced.
 
+    The model is unchanged. Fit it again without these rows, or use another family.
+
+    See Also
+    --------
+    deciban.families.Uniform : The family that cannot forget.
+    deciban.DecibanError : All errors of this library.
+
+    Examples
+    --------
     >>> import deciban as db
     >>> model = db.NaiveBayes(db.families.Uniform()).fit([[1.0], [2.0]], ["no", "yes"])
     >>> try:
@@ -58,6 +77,13 @@ class NotInvertible(DecibanError):
 class NegativeEvidence(DecibanError):
     """Rows to be subtracted are not among the training rows; the model is unchanged.
 
+    See Also
+    --------
+    deciban.NaiveBayes.forget : Raises it.
+    deciban.DecibanError : All errors of this library.
+
+    Examples
+    --------
     >>> import deciban as db
     >>> model = db.NaiveBayes().fit([[1.0], [2.0]], ["no", "yes"])
     >>> model.forget([[1.0]], ["perhaps"])
@@ -67,8 +93,32 @@ class NegativeEvidence(DecibanError):
 
 
 class RowError(DecibanError):
-    """An error about one row: `row` is its number, from 0, in the table that was passed; files name the line instead.
+    """An error about one row, with its number; for files the message names the line instead.
 
+    Parameters
+    ----------
+    where : str
+        The column, file or argument.
+    row : int
+        The number of the row, from 0, in the table that was passed.
+    problem : str
+        What is wrong, and what to do.
+
+    Attributes
+    ----------
+    where : str
+        The column, file or argument.
+    row : int
+        The number of the row, from 0: use it to look the row up, or to drop it.
+    problem : str
+        What is wrong, and what to do.
+
+    See Also
+    --------
+    deciban.DecibanError : All errors of this library.
+
+    Examples
+    --------
     >>> import deciban as db
     >>> db.NaiveBayes().fit([[1.0], [float("inf")]], ["no", "yes"])
     Traceback (most recent call last):
@@ -83,13 +133,30 @@ class RowError(DecibanError):
         return RowError, (self.where, self.row, self.problem)
 
     def at(self, where: str) -> DecibanError:
-        """The same error, at a file and line."""
+        """The same error, at a file and line.
+
+        Parameters
+        ----------
+        where : str
+            The file and line.
+
+        Returns
+        -------
+        DecibanError
+            To be raised in place of this one.
+        """
         return DecibanError(f"{where}: {self.where}: {self.problem}")
 
 
 class DecibanWarning(UserWarning):
-    """The result is valid, but the data may have a problem.
+    """The result is valid, but the data may have a problem; the message says which, and what to do.
 
+    See Also
+    --------
+    deciban.LeakageWarning : About a feature that predicts too well.
+
+    Examples
+    --------
     >>> import warnings
     >>> import deciban as db
     >>> with warnings.catch_warnings(record=True) as caught:
@@ -103,8 +170,15 @@ class DecibanWarning(UserWarning):
 class LeakageWarning(DecibanWarning):
     """A column predicts the class almost perfectly by itself: it may have been recorded after the outcome.
 
-    Drop such a column, unless it is known when you predict. If it is, silence the warning:
+    Drop such a column, unless it is known when you predict. If it is, silence the warning.
 
+    See Also
+    --------
+    deciban.EvidenceClassifier.fit : Issues it.
+    deciban.DecibanWarning : All warnings of this library.
+
+    Examples
+    --------
     >>> import warnings
     >>> import deciban as db
     >>> warnings.simplefilter("ignore", db.LeakageWarning)

@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import floor, isfinite, log10
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from deciban.errors import require
 from deciban.lazy import lazy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 html = lazy("html")
 
@@ -99,7 +102,7 @@ class Table:
         cut = [(["…"] * len(rows), False)] if len(self.header) > MOST_COLUMNS else []
         return [*header, *["…" for _ in cut]], [*columns, *cut]
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pa.Table:
         """The whole table as an Arrow table.
 
         A column of numbers stays one. A column of numbers and text becomes text; None is a missing value. Columns

@@ -32,7 +32,10 @@ except ImportError as error:
     raise ImportError(f"deciban.engines.spark needs PySpark: pip install deciban[spark] ({error})") from error
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from deciban.engines.prediction_columns import PredictionColumns
+    from deciban.evaluation.fitted_model import FittedModel
 
 prediction_columns = lazy("deciban.engines.prediction_columns")  # workers that fit do not need it
 
@@ -45,19 +48,31 @@ RESULT_SCHEMA = "number long, piece int, result binary"
 __all__ = ["cross_validate", "evaluate", "fit", "predict", "rows"]
 
 
-def predict(model: Any, collection: Any, *, probabilities: bool = True) -> Any:
+def predict(model: FittedModel, collection: DataFrame, *, probabilities: bool = True) -> DataFrame:
     """Predict lazily: a DataFrame with the added columns `prediction` and `proba_CLASS`.
 
     Parameters
     ----------
-    model : fitted estimator
+    model : estimator
+        A fitted model of deciban.
     collection : Spark DataFrame
-    probabilities : bool, default=True
+        The rows; other columns than the features are kept.
+    probabilities : bool, default True
         Whether to add columns of probabilities.
 
     Returns
     -------
     Spark DataFrame
+        Nothing is computed before an action, such as `write`.
+
+    Raises
+    ------
+    DecibanError
+        If this is no Spark DataFrame; and, when it is computed, if a row cannot be read.
+
+    See Also
+    --------
+    deciban.engines.spark.evaluate : How good the predictions are.
     """
     _require_frame(collection)
     predictions = prediction_columns.PredictionColumns(model, probabilities)
@@ -69,8 +84,32 @@ def predict(model: Any, collection: Any, *, probabilities: bool = True) -> Any:
     return collection.mapInArrow(partial(_predict, predictions, names, types), schema)
 
 
-def rows(collection: Any, label: str, sample_weight: str | None = None) -> EngineRows:
-    """A DataFrame as X of any method that takes labelled rows, such as `model.partial_fit(rows(more, "y"))`."""
+def rows(collection: DataFrame, label: str, sample_weight: str | None = None) -> EngineRows:
+    """A DataFrame as X of any method that takes labelled rows, such as `model.partial_fit(rows(more, "y"))`.
+
+    Parameters
+    ----------
+    collection : Spark DataFrame
+        The rows, where they are.
+    label : str
+        The name of the column of classes.
+    sample_weight : str or None, default None
+        The name of the column of weights.
+
+    Returns
+    -------
+    EngineRows
+        Distributed rows, with their classes and weights.
+
+    Raises
+    ------
+    DecibanError
+        If this is no Spark DataFrame, or has no such column.
+
+    See Also
+    --------
+    deciban.engines.spark.fit : The first fit.
+    """
     _require_frame(collection)
     fields = arrow_schema(collection.schema)
     schema = Schema(tuple(fields.names), tuple(kind_of(field.name, field.type) for field in fields))

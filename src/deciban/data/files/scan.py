@@ -46,7 +46,7 @@ def scan(
     labels: str | os.PathLike[str] | None = None,
     block_size: int = BLOCK,
 ) -> Scan:
-    """Scan files as a source for `fit`, `predict` and `evaluate`: rows are read in blocks, never all at once.
+    r"""Read files as rows for `fit`, `predict` and `evaluate`: in blocks, never all at once.
 
     Parameters
     ----------
@@ -54,31 +54,34 @@ def scan(
         A path, a pattern such as "data/*.parquet", or a list of them; "-" is standard input. Tables are csv, tsv, JSON
         lines, parquet and Arrow (Feather); text may be compressed by gzip, zstd, bz2 or lz4. Mail is a folder with its
         subfolders (Maildirs among them), an mbox, or files of one mail each.
-    format : "csv", "jsonl", "parquet", "arrow", "mail" or "text", optional
+    format : "csv", "jsonl", "parquet", "arrow", "mail", "text" or None, default None
         By default inferred from the first bytes and the name of each file. A folder is "mail" by default; with "text"
         every file in it is a document.
-    delimiter, decimal : str, optional
-        By default inferred from the first rows of csv.
-    header : bool, optional
+    delimiter : str or None, default None
+        What separates cells of csv; by default inferred from the first rows.
+    header : bool or None, default None
         Whether the first row of csv holds names; by default inferred from the first rows.
-    names : list of str, optional
+    names : list of str or None, default None
         Names of the columns of csv without a header, or instead of it if `header=True`. Without names and header
         columns are called c1, c2, ….
-    quote : str, default='"'
+    quote : str, default '"'
         The quote character of csv; "" for none.
-    na_values : list of str
+    na_values : list of str, default ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL")
         Cells of csv that are missing values.
-    encoding : str, default="utf-8"
-    skip : int, default=0
+    decimal : str or None, default None
+        The decimal mark of csv; by default inferred from the first rows.
+    encoding : str, default "utf-8"
+        The encoding of text files.
+    skip : int, default 0
         Lines to skip at the beginning of csv.
-    types : {column: "category", "number", "boolean" or "date"}, optional
-        Types of columns, in place of those that are inferred from their cells.
-    trim : {column: characters}, optional
-        Characters to strip from the end of a column's cells, in csv.
-    labels : str or path-like, optional
+    types : dict or None, default None
+        {column: "category", "number", "boolean" or "date"}, in place of the types that are inferred from cells.
+    trim : dict or None, default None
+        {column: characters} to strip from the end of a column's cells, in csv.
+    labels : str, path-like or None, default None
         A file with the classes of mails or texts: lines "spam path", or csv with a header "path,label". Paths are
         relative to this file or to the folder.
-    block_size : int, default=4 MB
+    block_size : int, default 4_194_304
         Bytes of text that are read at a time. No result depends on it.
 
     Returns
@@ -90,6 +93,10 @@ def scan(
     ------
     DecibanError
         If there is no such file, or an option cannot be used.
+
+    See Also
+    --------
+    deciban.data.files.scan.Scan : What is returned.
 
     Notes
     -----
@@ -109,7 +116,7 @@ def scan(
     >>> import pathlib, tempfile
     >>> import deciban as db
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
-    >>> _ = path.write_text("status;income;evade\\nsingle;125;no\\nmarried;?;no\\nsingle;85;yes\\n")
+    >>> _ = path.write_text("status;income;evade\nsingle;125;no\nmarried;?;no\nsingle;85;yes\n")
     >>> people = db.scan(path)
     >>> people.columns
     {'status': 'text', 'income': 'integer', 'evade': 'text'}
@@ -154,15 +161,51 @@ class _Selection:
 
 
 class Scan(Stream):
-    """Rows of files, block by block: made by `scan`.
+    r"""Rows of files, block by block: made by `scan`, and passed as X to any method.
+
+    Parameters
+    ----------
+    fragments : list of Fragment
+        The opened files.
+    types : dict
+        Types of columns that are given, not inferred.
 
     Attributes
     ----------
-    columns : {name: type}
+    columns : dict
+        Names and types of the columns; in text files inferred from the first rows, until more are read.
+    names : tuple of str
+        The names of the columns.
+    kinds : tuple of str
+        What models take each column for: "number", "category", "date" and so on.
+    notations : tuple
+        How columns of text are parsed as dates or numbers; empty if none is.
+    title : str
+        The file, or the number of files, as messages name it.
+    single_pass : bool
+        Whether the rows can be read only once; False for files.
+    empty : Frame
+        No rows, with the columns and kinds of the others.
     fragments : tuple of Fragment
         The files.
     on_progress : callable or None
-        Called with the number of rows read, the bytes read of a file, and its path.
+        Set it to be called with the number of rows read, the bytes read of a file, and its path.
+
+    See Also
+    --------
+    deciban.scan : Makes one.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import deciban as db
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_text("id,income,evade\n1,125,no\n2,85,yes\n")
+    >>> people = db.scan(path).drop("id")
+    >>> people.names
+    ('income', 'evade')
+    >>> people.read().to_pydict()
+    {'income': [125, 85], 'evade': ['no', 'yes']}
     """
 
     def __init__(self, fragments: Sequence[Fragment], types: Mapping[str, CellType]) -> None:
@@ -209,7 +252,23 @@ class Scan(Stream):
         return tuple(KIND_OF[cell_type] for cell_type in self.columns.values())
 
     def select(self, names: str | Iterable[str]) -> Scan:
-        """Only these columns, in this order."""
+        """Only these columns, in this order.
+
+        Parameters
+        ----------
+        names : str or list of str
+            The columns.
+
+        Returns
+        -------
+        Scan
+            A new one; no other column is read.
+
+        Raises
+        ------
+        DecibanError
+            If a column is absent.
+        """
         names = (names,) if isinstance(names, str) else tuple(names)
         require_unique(names)
         absent = self.resolve_columns(names)._absent(names)
@@ -218,25 +277,89 @@ class Scan(Stream):
         return self._with(names=names, dropped=frozenset())
 
     def drop(self, names: str | Iterable[str]) -> Scan:
-        """All columns except these."""
+        """All columns except these.
+
+        Parameters
+        ----------
+        names : str or list of str
+            The columns to leave out, such as an identifier.
+
+        Returns
+        -------
+        Scan
+            A new one.
+
+        Raises
+        ------
+        DecibanError
+            If a column is absent.
+        """
         dropped, selected = self._selection.dropped | {*self.select(names).names}, self._selection.names
         return self._with(names=selected and [name for name in selected if name not in dropped], dropped=dropped)
 
     def with_types(self, types: Mapping[str, CellType]) -> Scan:
-        """The same files with these types: a cell of text that does not fit is an error."""
+        """The same files with these types: a cell of text that does not fit is an error.
+
+        Parameters
+        ----------
+        types : dict
+            {column: type}.
+
+        Returns
+        -------
+        Scan
+            A new one.
+        """
         return self._with(types={**self._selection.types, **types})
 
     def keep_text(self, names: Collection[str]) -> Scan:
+        """The same rows; text of these columns, such as labels, is not parsed as dates or numbers.
+
+        Parameters
+        ----------
+        names : list of str
+            The columns.
+
+        Returns
+        -------
+        Scan
+            A new one.
+        """
         return self._with(text=self._selection.text | {*names})
 
     def with_trim(self, name: str, characters: str) -> Scan:
-        """The same csv files; these characters are stripped from the end of a column's cells."""
+        """The same csv files; these characters are stripped from the end of a column's cells.
+
+        Parameters
+        ----------
+        name : str
+            The column.
+        characters : str
+            The characters, each of which is stripped.
+
+        Returns
+        -------
+        Scan
+            A new one.
+        """
         trimmed = self._with()
         trimmed.fragments = tuple(fragment.with_trim(name, characters) for fragment in self.fragments)
         trimmed._inference = ColumnInference(trimmed.fragments)
         return trimmed
 
     def project(self, names: Collection[str]) -> Scan:
+        """The same rows, without columns that need not be read.
+
+        Parameters
+        ----------
+        names : list of str
+            The columns that are needed. JSON that lacks one has missing values there, with a warning.
+
+        Returns
+        -------
+        Scan
+            A new one; the same if a column is absent, so that the caller says which.
+        """
         absent = self.resolve_columns(names)._absent(names)
         if absent and not self._may_have(absent):
             return self  # the caller says which columns are missing
@@ -246,6 +369,18 @@ class Scan(Stream):
         return self._with(names=[*(name for name in self.names if name in wanted), *absent], dropped=frozenset())
 
     def resolve_columns(self, names: Collection[str]) -> Scan:
+        """The same stream; reads all rows first if a column is unknown, since later JSON objects may have it.
+
+        Parameters
+        ----------
+        names : list of str
+            The columns that are needed.
+
+        Returns
+        -------
+        Scan
+            The same.
+        """
         absent = self._absent(names)
         if absent and self._may_have(absent) and not self._inference.complete:
             self._inference.infer_from_all_rows()
@@ -269,6 +404,18 @@ class Scan(Stream):
     # Rows ----------------------------------------------------------------------------------------------------------
 
     def frames(self) -> Iterator[TableFrame]:
+        """The batches in order; the next one is read while one is in use.
+
+        Returns
+        -------
+        iterator of TableFrame
+            A pass over all files.
+
+        Raises
+        ------
+        DecibanError
+            If a row cannot be read; the message names file and line.
+        """
         if not (self._inference.complete or self._inferred) and self._may_have(()):
             self._inference.infer_from_all_rows()  # where all types are given, late keys would not be noticed
         names, types, notations = self.names, self.columns, self.notations
@@ -333,6 +480,18 @@ class Scan(Stream):
         return frozenset(name for name in text if profiles[name].may_have_notation())
 
     def locate(self, row: int) -> str | None:
+        """Where a row of the last pass was read.
+
+        Parameters
+        ----------
+        row : int
+            Its number, from 0.
+
+        Returns
+        -------
+        str or None
+            File and line, or None if they are not known.
+        """
         i = bisect_right(self._chunks, row, key=lambda chunk: chunk[0]) - 1
         if i < 0:
             return None
@@ -340,7 +499,13 @@ class Scan(Stream):
         return fragment.locate(offset, row - first)
 
     def read(self) -> Any:
-        """All rows, as a pyarrow.Table in memory."""
+        """All rows in memory.
+
+        Returns
+        -------
+        pyarrow.Table
+            The selected columns.
+        """
         return read_table(self).table
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
