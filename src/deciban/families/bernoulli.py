@@ -37,12 +37,35 @@ class BernoulliParams:
 
 @dataclass(frozen=True)
 class Bernoulli(SmoothedFamily[Moments, BernoulliParams]):
-    """p(x|c) = φ if x else 1 − φ, with φ = (k + α) / (n + 2α): k of the n known values are true.
+    """Features that are true or false, with a probability of true in each class.
 
-    Both outcomes count: an absent word multiplies by 1 − φ. Values must be 0, 1 or bool; with `threshold` a number is
-    true if it is above it. In sparse rows, values that are not stored are false.
+    p(x|c) = φ if x else 1 − φ, with φ = (k + α) / (n + 2α): k of the n known values are true
 
+    Both outcomes count: an absent word multiplies by 1 − φ. Values must be 0, 1 or bool. In sparse rows, values that
+    are not stored are false.
+
+    Parameters
+    ----------
+    prior : prior of deciban.priors or None, default None
+        Pseudo-counts: Laplace, Beta, Dirichlet or Virtual. None: Laplace, with the smoothing of the model.
+    threshold : float or None, default None
+        With it, any number is a value, and true if it is above.
+
+    Attributes
+    ----------
+    follows : float or None
+        How many pseudo-counts follow the counts of all classes; None if the prior does not say, which makes
+        leave-one-out slow.
+
+    See Also
+    --------
+    deciban.families.Categorical : More than two values.
+    deciban.families.Multinomial : How often, not whether.
+
+    Examples
+    --------
     >>> import numpy as np
+    >>> from deciban.families import Bernoulli, Context
     >>> family = Bernoulli()
     >>> evidence = family.collect(np.array([[1.0], [1.0], [0.0]]), np.zeros(3, np.int32), None, 1)
     >>> np.exp(family.estimate(evidence, Context(("all",), ("x",))).log_p).round(12)

@@ -48,14 +48,41 @@ class BinnedParams:
 
 @dataclass(frozen=True)
 class Binned(SmoothedFamily[Histogram, BinnedParams]):
-    """p(x|c) = (k_b + α) / (n + αB) for x in bin b of B.
+    """Numbers that are cut into intervals and counted, with a probability of each interval in each class.
 
-    The bins are selected when the model is estimated, from a histogram that adds and subtracts: "equal-width" and
-    "equal-frequency" make `count` bins (fewer if values tie); "supervised" cuts where the classes differ, as long as a
-    cut shortens the description of the labels (Fayyad & Irani 1993). Cuts lie half way between values. Beyond `cap`
-    different values, or if these take more than `bits` bits, the histogram is coarser, by whole mantissa bits.
+    p(x|c) = (k_b + α) / (n + αB) for x in bin b of B
 
+    The bins are selected when the model is estimated, from a histogram that adds and subtracts. Cuts lie half way
+    between values.
+
+    Parameters
+    ----------
+    bins : "supervised", "equal-frequency" or "equal-width", default "supervised"
+        "supervised" cuts where the classes differ, as long as a cut shortens the description of the labels (Fayyad &
+        Irani 1993); the others make `count` bins (fewer if values tie).
+    count : int, default 10
+        The number of bins; "supervised" ignores it.
+    prior : prior of deciban.priors or None, default None
+        Pseudo-counts: Laplace, Beta, Dirichlet or Virtual. None: Laplace, with the smoothing of the model.
+    cap : int, default 2048
+        Beyond this number of different values the histogram is coarser, by whole mantissa bits.
+    bits : int or None, default None
+        It is coarser, too, if different values take more than this number of bits. None: no such limit.
+
+    Attributes
+    ----------
+    follows : float or None
+        How many pseudo-counts follow the counts of all classes; None if the prior does not say, which makes
+        leave-one-out slow.
+
+    See Also
+    --------
+    deciban.families.Gaussian : Two parameters in place of many bins.
+
+    Examples
+    --------
     >>> import numpy as np
+    >>> from deciban.families import Binned, Context
     >>> family = Binned("equal-frequency", count=2)
     >>> x, labels = np.array([[1.0], [2.0], [3.0], [9.0]]), np.array([0, 0, 1, 1], np.int32)
     >>> params = family.estimate(family.collect(x, labels, None, 2), Context(("a", "b"), ("x",)))

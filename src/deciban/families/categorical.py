@@ -34,12 +34,33 @@ class CategoricalParams:
 
 @dataclass(frozen=True)
 class Categorical(SmoothedFamily[Counts, CategoricalParams]):
-    """p(x = v|c) = (k_v + α) / (n + αV): k_v of the n values of class c are v; missing ones are not counted.
+    """Features with a set of values, with a probability of each value in each class.
+
+    p(x = v|c) = (k_v + α) / (n + αV): k_v of the n values of class c are v; missing ones are not counted
 
     Values are strings or numbers, as in the table. V is the number of values seen in any class, and one more
-    with unseen="reserve". α is the model's smoothing, unless there is a prior.
+    with unseen="reserve".
 
+    Parameters
+    ----------
+    prior : prior of deciban.priors or None, default None
+        Pseudo-counts: Laplace, Beta, Dirichlet or Virtual. None: Laplace, with the smoothing of the model.
+
+    Attributes
+    ----------
+    follows : float or None
+        How many pseudo-counts follow the counts of all classes; None if the prior does not say, which makes
+        leave-one-out slow.
+
+    See Also
+    --------
+    deciban.families.Bernoulli : Two values.
+
+    Examples
+    --------
     >>> import numpy as np
+    >>> from deciban.data.batch import Coded
+    >>> from deciban.families import Categorical, Context
     >>> family = Categorical()
     >>> rows = Coded(np.array([[0], [1], [1]], np.int32), (("no", "yes"),))
     >>> evidence = family.collect(rows, np.zeros(3, np.int32), None, 1)

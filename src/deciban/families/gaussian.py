@@ -41,13 +41,31 @@ class GaussianParams:
 
 @dataclass(frozen=True)
 class Gaussian(Family[Moments, GaussianParams]):
-    """log p(x|c) = −½ log 2πσ² − (x − μ)²/2σ², with μ = Σx/n and σ² = Σ(x − μ)²/(n − ddof).
+    """Numbers with a normal density in each class.
 
-    ddof=0 is maximum likelihood, ddof=1 the unbiased variance (as in R's e1071). With priors for `mean` and `variance`,
-    estimates are posterior modes: first that of the variance, about the sample mean, then that of the mean given this
-    variance. No variance is below 1e-9 of the column's variance over all classes.
+    log p(x|c) = −½ log 2πσ² − (x − μ)²/2σ², with μ = Σx/n and σ² = Σ(x − μ)²/(n − ddof)
 
+    With priors, estimates are posterior modes: first that of the variance, about the sample mean, then that of the mean
+    given this variance. No variance is below 1e-9 of the column's variance over all classes.
+
+    Parameters
+    ----------
+    ddof : float, default 0
+        0 is maximum likelihood, 1 the unbiased variance (as in R's e1071).
+    mean : deciban.priors.Normal or None, default None
+        A prior on the mean.
+    variance : deciban.priors.InverseGamma or None, default None
+        A prior on the variance.
+
+    See Also
+    --------
+    deciban.families.MultivariateGaussian : Columns that are correlated.
+    deciban.families.Binned : Numbers of any distribution.
+
+    Examples
+    --------
     >>> import numpy as np
+    >>> from deciban.families import Context, Gaussian
     >>> family = Gaussian(ddof=1)
     >>> evidence = family.collect(np.array([[1.0], [2.0], [6.0]]), np.zeros(3, np.int32), None, 1)
     >>> params = family.estimate(evidence, Context(("all",), ("x",)))

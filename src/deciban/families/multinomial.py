@@ -35,13 +35,34 @@ class MultinomialParams:
 
 @dataclass(frozen=True)
 class Multinomial(SmoothedFamily[Totals, MultinomialParams]):
-    """log p(x|c) = Σ_v x_v log θ_v, with θ_v = (k_v + α) / (all words of class c + αV).
+    """A block of columns that count words, or anything, with a share of each in each class.
+
+    log p(x|c) = Σ_v x_v log θ_v, with θ_v = (k_v + α) / (all words of class c + αV)
 
     The event model: a document is a sequence of words drawn from the class's vocabulary, of any length. The multinomial
     coefficient, which is common to all classes, is left out. Values are counts, or sparse rows of them; fractions
     (tf-idf) are allowed, negative counts are not.
 
+    Parameters
+    ----------
+    prior : prior of deciban.priors or None, default None
+        Pseudo-counts: Laplace, Beta, Dirichlet or Virtual. None: Laplace, with the smoothing of the model.
+
+    Attributes
+    ----------
+    follows : float or None
+        How many pseudo-counts follow the counts of all classes; None if the prior does not say, which makes
+        leave-one-out slow.
+
+    See Also
+    --------
+    deciban.families.Text : Counts the words of documents itself.
+    deciban.families.Bernoulli : Whether a word occurs, not how often.
+
+    Examples
+    --------
     >>> import numpy as np
+    >>> from deciban.families import Context, Multinomial
     >>> family = Multinomial()
     >>> evidence = family.collect(np.array([[2.0, 0.0], [1.0, 1.0]]), np.zeros(2, np.int32), None, 1)
     >>> np.exp(family.estimate(evidence, Context(("all",), ("a", "b"))).log_p).round(12)

@@ -53,18 +53,36 @@ JointFitted = Fitted[Scatter, MultivariateGaussianParams]
 
 @dataclass(frozen=True)
 class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
-    """log p(x|c) = −½ log |2πΣ| − ½ (x − μ)ᵀ Σ⁻¹ (x − μ), with Σ = scatter/(n − ddof).
+    """Numbers that are jointly normal in each class, with a covariance shared by the classes or one for each.
 
-    covariance="shared": one Σ from all classes, each row about its class mean (boundaries are linear);
-    "per-class": each class its own (boundaries are quadratic). ddof=0 is maximum likelihood, "unbiased" divides by
-    n − K (shared) or n_c − 1 (per-class). shrinkage s gives (1 − s)Σ + s·(tr Σ/d)·I; "oas" chooses s from n, d and Σ
-    (Chen et al. 2010), "auto" leaves it to the model, which selects the s that predicts left-out rows best. With
-    prior=InverseWishart(...) Σ is the posterior mode. The fit skips and counts rows with missing values; at prediction
-    such a row is scored by the marginal density of its known values.
-    Where Σ is singular its small directions are widened to 1e-9 of the columns' variances; a column that is constant
-    over all rows has variance 0 and is no evidence. `status` says so, and a warning names the columns.
+    log p(x|c) = −½ log |2πΣ| − ½ (x − μ)ᵀ Σ⁻¹ (x − μ), with Σ = scatter/(n − ddof)
 
+    The fit skips and counts rows with missing values; at prediction such a row is scored by the marginal density of its
+    known values. Where Σ is singular its small directions are widened to 1e-9 of the columns' variances; a column that
+    is constant over all rows has variance 0 and is no evidence. `status` says so, and a warning names the columns.
+
+    Parameters
+    ----------
+    covariance : "shared" or "per-class", default "shared"
+        One Σ from all classes, each row about its class mean (boundaries are linear); or each class its own (boundaries
+        are quadratic).
+    shrinkage : float from 0 to 1, "oas", "auto" or None, default None
+        s gives (1 − s)Σ + s·(tr Σ/d)·I; "oas" chooses s from n, d and Σ (Chen et al. 2010), "auto" leaves it to the
+        model, which selects the s that predicts left-out rows best.
+    ddof : float or "unbiased", default 0
+        0 is maximum likelihood, "unbiased" divides by n − K (shared) or n_c − 1 (per-class).
+    prior : deciban.priors.InverseWishart or None, default None
+        With a prior, Σ is the posterior mode.
+
+    See Also
+    --------
+    deciban.GaussianDiscriminant : This density over all features.
+    deciban.families.Gaussian : Columns that are independent.
+
+    Examples
+    --------
     >>> import numpy as np
+    >>> from deciban.families import Context, MultivariateGaussian
     >>> family = MultivariateGaussian()
     >>> x, labels = np.array([[0.0, 0], [2, 0], [0, 2], [2, 2]]), np.zeros(4, np.int32)
     >>> params = family.estimate(family.collect(x, labels, None, 1), Context(("all",), ("x", "y")))

@@ -41,14 +41,51 @@ class RateFamily(Family[Moments, RateParams]):
 
     @abstractmethod
     def rate(self, mean: FloatArray, pooled: FloatArray) -> FloatArray:
-        """λ, from the mean of the class and that of all classes; elementwise."""
+        """λ, from the mean of the class and that of all classes; elementwise.
+
+        Parameters
+        ----------
+        mean : array
+            Means of the classes.
+        pooled : array
+            Means of all classes together.
+
+        Returns
+        -------
+        array
+            Rates.
+        """
 
     @abstractmethod
     def line(self, rate: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """s(λ) and t(λ), elementwise."""
+        """s(λ) and t(λ) of log p(x|c) = h(x) + s(λ)·x + t(λ), elementwise.
+
+        Parameters
+        ----------
+        rate : array
+            Rates λ.
+
+        Returns
+        -------
+        slope : array
+            s(λ).
+        constant : array
+            t(λ).
+        """
 
     def common(self, x: FloatArray) -> FloatArray:
-        """(n, 1) Σ h(x) over the columns, which is the same for all classes."""
+        """Σ h(x) over the columns, which is the same for all classes.
+
+        Parameters
+        ----------
+        x : array of shape (n, d)
+            Numbers, NaN where missing.
+
+        Returns
+        -------
+        array of shape (n, 1)
+            0, unless h(x) is −log x!.
+        """
         return np.zeros((len(x), 1))
 
     def collect(self, values: NDArray[Any], labels: Labels, weights: FloatArray | None, classes: int) -> Moments:

@@ -50,35 +50,58 @@ class TextParams:
 
 @dataclass(frozen=True)
 class Text(SmoothedFamily[Tokens, TextParams]):
-    """log p(x|c) = Σ_t x_t log θ_t, with θ_t = (k_t + α) / (all terms of class c + αV), x_t how often term t occurs.
+    """Documents as bags of terms, with a probability of each term in each class.
+
+    log p(x|c) = Σ_t x_t log θ_t, with θ_t = (k_t + α) / (all terms of class c + αV), x_t how often term t occurs
 
     That is events="multinomial". With "bernoulli" it is Σ_t log(φ_t if t occurs else 1 − φ_t), with
     φ_t = (documents with t + α) / (documents + 2α); with "complement" (Rennie et al. 2003) −Σ_t x_t log θ̃_t, with θ̃
     estimated from all other classes.
 
+    Several columns, given as one key, are one bag of terms; n-grams do not cross columns. A missing document adds
+    nothing, and neither does an unseen term.
+
     Parameters
     ----------
-    events : "multinomial", "bernoulli" or "complement"
-    words : (least, most) words of an n-gram; None: no words
+    events : "multinomial", "bernoulli" or "complement", default "multinomial"
+        How often terms occur, whether they occur, or how often they occur in other classes.
+    words : tuple of int or None, default (1, 1)
+        The least and most words of an n-gram; None: no words.
         A word is a run of letters, marks and digits in any script, folded (Straße is strasse), accents kept; with an
         apostrophe between letters or a point between digits. Ideographs, emoji and currency signs are words by
         themselves. Invisible characters (soft hyphens, zero-width ones) are left out, and so are words of more than 128
         bytes. Bytes that are not UTF-8 separate words.
-    characters : (least, most) characters of an n-gram; None: none
-        From the folded words, with a space around each; such a term begins with ~.
-    shapes : bool
+    characters : tuple of int or None, default None
+        The least and most characters of an n-gram; None: none. From the folded words, with a space around each; such a
+        term begins with ~.
+    shapes : bool, default False
         Whether numbers become their shapes (1,500 is 0,000), and links and mail addresses their hosts (url:example.com
         and url:; address:…).
-    max_terms : number
+    max_terms : int or None, default None
         Only the most frequent terms of all classes together are used; ties are broken by the order of terms. All are
         counted, and these are selected when parameters are estimated, so the order of rows does not matter.
-    hash_bits : number up to 31
+    hash_bits : int up to 31 or None, default None
         Terms are hashed to 2^hash_bits numbers, which bounds memory; terms with the same hash are one.
-    prior : one of deciban.priors, for the probabilities of terms; by default the model's smoothing
+    prior : prior of deciban.priors or None, default None
+        Pseudo-counts: Laplace, Beta, Dirichlet or Virtual. None: Laplace, with the smoothing of the model.
 
-    Several columns, given as one key, are one bag of terms; n-grams do not cross columns. A missing document adds
-    nothing, and neither does an unseen term.
+    Attributes
+    ----------
+    follows : float or None
+        How many pseudo-counts follow the counts of all classes; None if the prior does not say, which makes
+        leave-one-out slow.
+    cut : tuple
+        How a text is cut into terms, as an argument of the kernels.
+    title : str
+        What is counted: "words", "bernoulli characters", ….
 
+    See Also
+    --------
+    deciban.families.Multinomial : Counts that are columns already.
+    deciban.EvidenceClassifier : Weights the terms.
+
+    Examples
+    --------
     >>> import deciban as db
     >>> mails = ["Do math today", "Buy", "Buy book", "Today do math drugs", "Buy drugs book today"]
     >>> model = db.NaiveBayes(families=db.families.Text()).fit(mails, [0, 1, 0, 1, 1])
@@ -122,6 +145,19 @@ class Text(SmoothedFamily[Tokens, TextParams]):
     def terms(self, document: str) -> list[str]:
         """The terms of a document, in its order: an analyzer, also for scikit-learn's CountVectorizer.
 
+        Parameters
+        ----------
+        document : str
+            A text.
+
+        Returns
+        -------
+        list of str
+            Words and n-grams, folded.
+
+        Examples
+        --------
+        >>> from deciban.families import Text
         >>> Text(words=(1, 2)).terms("Don't PAY £1,000!")
         ["don't", 'pay', "don't pay", '£', 'pay £', '1,000', '£ 1,000']
         """
@@ -174,7 +210,18 @@ class Text(SmoothedFamily[Tokens, TextParams]):
         return prior.pseudo_counts(counts, names, context.classes)
 
     def used_terms(self, statistic: Tokens) -> IntArray:
-        """The indices of the terms that are used: all, or the max_terms most frequent."""
+        """The indices of the terms that are used: all, or the max_terms most frequent.
+
+        Parameters
+        ----------
+        statistic : Tokens
+            The counts of all terms.
+
+        Returns
+        -------
+        array of int
+            Ascending.
+        """
         total = statistic.counts.value.sum(axis=0)
         if self.max_terms is None or len(total) <= self.max_terms:
             return np.arange(len(total))
@@ -227,11 +274,25 @@ class Text(SmoothedFamily[Tokens, TextParams]):
             out[chunk][present[chunk]] += left.of(terms[chunk], rows.labels[chunk], w[chunk])[present[chunk]]
 
     def centred(self, statistic: Tokens, params: TextParams) -> tuple[TextParams, FloatArray]:
-        """Parameters minus their mean over the training data, and (K) that mean.
+        """Parameters minus their mean over the training data.
 
         The mean of log θ over all terms is subtracted from every term; for "bernoulli", that of log p over all
         documents from every document. Densities of classes with few documents are flat, so without this every term of a
         long text would be evidence for them. The mean is that of all rows, also for a row that is left out.
+
+        Parameters
+        ----------
+        statistic : Tokens
+            The counts of all terms.
+        params : TextParams
+            What `estimate` returned.
+
+        Returns
+        -------
+        centred : TextParams
+            The parameters less their mean.
+        mean : array of shape (K,)
+            The mean.
         """
         share = statistic.counts.value.sum(axis=0)
         total = statistic.documents.value.sum() if self._once else share.sum()
@@ -251,7 +312,22 @@ class Text(SmoothedFamily[Tokens, TextParams]):
         return LabelledValues(rows, labels.astype(np.int32), counts[labels, terms])
 
     def cells(self, params: TextParams, values: Texts) -> tuple[TermRows, FloatArray]:
-        """The terms of documents, and (m, K) what each of them adds to the log-density."""
+        """The terms of documents, and what each of them adds to the log-density.
+
+        Parameters
+        ----------
+        params : TextParams
+            What `estimate` returned.
+        values : Texts
+            The documents.
+
+        Returns
+        -------
+        terms : TermRows
+            The m terms of the documents.
+        nats : array of shape (m, K)
+            What they add.
+        """
         rows = TermRows.of(values, self.cut, params.terms)
         times = np.ones(len(rows.data)) if self._once else rows.data
         return rows, times[:, np.newaxis] * params.log_p[:, rows.indices].T
@@ -273,7 +349,22 @@ class Text(SmoothedFamily[Tokens, TextParams]):
             yield TermLine(ABSENT, absent)
 
     def names(self, terms: Terms, known: IntArray, values: Texts) -> list[str]:
-        """The display names of terms; that of a hash is the first term of these documents that has it."""
+        """The display names of terms; that of a hash is the first term of these documents that has it.
+
+        Parameters
+        ----------
+        terms : Terms
+            All terms.
+        known : array of int
+            Which of them.
+        values : Texts
+            The documents.
+
+        Returns
+        -------
+        list of str
+            One for each of `known`.
+        """
         names = [terms[i] for i in known.tolist()]
         if not self.hash_bits:
             return [self.display_name(term) for term in names]
@@ -285,7 +376,18 @@ class Text(SmoothedFamily[Tokens, TextParams]):
         return [name_of[term] for term in names]
 
     def display_name(self, term: str) -> str:
-        """A term as it is displayed; shapes are described."""
+        """A term as it is displayed; shapes are described.
+
+        Parameters
+        ----------
+        term : str
+            As `terms` returns it.
+
+        Returns
+        -------
+        str
+            For people.
+        """
         return describe_shapes(term) if self.shapes else term
 
     def silent(self, params: TextParams) -> list[int]:

@@ -29,14 +29,28 @@ class UniformParams:
 
 @dataclass(frozen=True)
 class Uniform(Family[Extrema, UniformParams]):
-    """p(x|c) = 1/(b − a) on [a, b], with a = min x − αg and b = max x + αg, where g = (range of the column)/(n + 1).
+    """Numbers that are evenly spread over an interval of each class.
+
+    p(x|c) = 1/(b − a) on [a, b], with a = min x − αg and b = max x + αg, where g = (range of the column)/(n + 1)
 
     α = 0 is maximum likelihood, under which values beyond the training range are impossible. The widening is the
     posterior mode under the conjugate (bilateral Pareto) prior whose virtual rows reach α gaps beyond the extremes; g
-    is the expected gap between neighbours of n rows that spread over the column's range in all classes together. α is
-    the model's smoothing, unless there is a prior. Rows cannot be subtracted.
+    is the expected gap between neighbours of n rows that spread over the column's range in all classes together. Rows
+    cannot be subtracted.
 
+    Parameters
+    ----------
+    prior : deciban.priors.Laplace or None, default None
+        With Laplace(α). None: α is the smoothing of the model.
+
+    See Also
+    --------
+    deciban.NotInvertible : What `forget` raises.
+
+    Examples
+    --------
     >>> import numpy as np
+    >>> from deciban.families import Context, Uniform
     >>> family = Uniform()
     >>> evidence = family.collect(np.array([[1.0], [3.0], [5.0]]), np.zeros(3, np.int32), None, 1)
     >>> params = family.estimate(evidence, Context(("all",), ("x",)))
