@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 import deciban as db
 
@@ -37,7 +37,12 @@ def main() -> None:
 
 
 def charts() -> dict[str, Any]:
-    """Charts of the plot methods."""
+    """Charts of all plot methods: those of evaluations, then those of models and reports."""
+    return {**quality_charts(), **tumour_charts(), **linear_charts(), **term_charts()}
+
+
+def quality_charts() -> dict[str, Any]:
+    """Charts of an evaluation, and the boundary of a model of two columns."""
     X, y = load_breast_cancer(return_X_y=True)
     names = np.array(["malignant", "benign"])[y]
     held_out = db.GaussianDiscriminant().fit(X, names).leave_one_out(X, names)
@@ -48,10 +53,69 @@ def charts() -> dict[str, Any]:
     model = db.GaussianDiscriminant("per-class").fit(petals, species)
     return {
         "roc": held_out.plot_roc(),
+        "precision-recall": held_out.plot_precision_recall(),
         "calibration": held_out.plot_calibration(),
         "confusion": held_out.plot_confusion(),
         "boundary": model.plot_boundary(petals, species),
     }
+
+
+def tumour_charts() -> dict[str, Any]:
+    """Charts of an EvidenceClassifier, for the table of docs/quickstart.md."""
+    train, test = tumours()
+    model = db.EvidenceClassifier().fit(train, "diagnosis")
+    report = model.report(test, "diagnosis")
+    return {
+        "explanation-chart": model.explain(test).plot(2),
+        "evidence": report.plot_evidence(),
+        "column-number": report.plot_column("worst radius"),
+        "column-category": report.plot_column("symmetry"),
+    }
+
+
+def linear_charts() -> dict[str, Any]:
+    """Charts of linear models, and a learning curve."""
+    import altair as alt
+
+    train, test = tumours()
+    table = pd.concat([train, test]).dropna()
+    numbers, kind = table.drop(columns=["symmetry", "diagnosis"]), table["diagnosis"]
+    body, progression = load_diabetes(return_X_y=True, as_frame=True)
+    models = [db.GaussianDiscriminant(), db.LogisticRegression(l2=1)]
+    curve = db.learning_curve(models, numbers, kind, repeats=20)
+    loss = alt.Y("mean(log_loss)").title("log-loss").scale(type="log", nice=False)
+    line = alt.Chart(curve.to_frame()).mark_line(point=True)
+    amount = db.GeneralizedLinearModel("gaussian").fit(body[:300], progression[:300])
+    return {
+        "coefficients": db.GeneralizedLinearModel("bernoulli").fit(numbers, kind).plot_coefficients(),
+        "path": db.LogisticRegression(l2=1).fit(numbers, kind).plot_path(),
+        "residuals": amount.report(body[300:], progression[300:]).plot_residuals(),
+        "learning-curve": line.encode(x=alt.X("rows").scale(type="log", nice=False), y=loss, color="model"),
+    }
+
+
+def term_charts() -> dict[str, Any]:
+    """The terms of the tickets in docs/text.md."""
+    money = [
+        "please send the invoice again",
+        "invoice has a wrong sum",
+        "when is the invoice due",
+        "send the March invoice",
+    ]
+    tech = ["cannot log in today", "the login page is broken", "password reset fails", "login fails with my password"]
+    texts, team = money + tech, ["money"] * 4 + ["tech"] * 4
+    return {"terms": db.NaiveBayes().fit(texts, team).report(texts, team, held_out=False).plot_terms()}
+
+
+def tumours() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The table of docs/quickstart.md: training and test rows."""
+    data = load_breast_cancer(as_frame=True)
+    names = ["mean radius", "mean texture", "mean smoothness", "worst radius", "worst concave points"]
+    table = data.data[names].copy()
+    table["symmetry"] = pd.cut(data.data["mean symmetry"], 3, labels=["low", "medium", "high"]).astype(str)
+    table.loc[::10, "mean smoothness"] = None
+    table["diagnosis"] = data.target_names[data.target]
+    return table[::2], table[1::2]
 
 
 def screenshots() -> None:
@@ -68,6 +132,7 @@ def screenshots() -> None:
         page.goto(path.as_uri())
         page.evaluate("window.deciban.ready")
         page.evaluate("window.deciban.drawAll()")
+        page.screenshot(path=PICTURES / "report-page.png")
         curves = page.locator("#quality .grid").first
         _screenshot(page, "#quality-title", curves.locator("summary").first, PICTURES / "report.png")
         page.select_option("#row", str(page.evaluate(SUREST)))
@@ -85,7 +150,7 @@ def _screenshot(page: Any, first: str, after: Any, path: Path) -> None:
 
 
 def customers() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The customers of docs/start.md: training and test rows."""
+    """Customers who leave or stay: training and test rows."""
     rng, n = np.random.default_rng(1), 1000
     months, calls = rng.exponential(20, n).round(), rng.poisson(2, n)
     plan = rng.choice(["basic", "family", "plus"], n)
