@@ -83,9 +83,10 @@ def test_slow_blocks_run(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_pa
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore::FutureWarning:pyspark")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_blocks_of_spark_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("document", [path for path in RUNNING if "\n```python spark\n" in path.read_text("utf-8")])
+def test_blocks_of_spark_run(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
-    run_document(ROOT / "docs" / "scale.md", monkeypatch, tmp_path, {"python", "python spark"})
+    run_document(document, monkeypatch, tmp_path, {"python", "python spark"})
 
 
 def run_document(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, languages: set[str]) -> None:
@@ -113,7 +114,7 @@ def run_document(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 def test_documents_have_sessions() -> None:
     """Blocks are recognised: documents without any are named."""
-    text = {ROOT / "docs" / f"{name}.md" for name in ("architecture", "benchmarks", "design")}
+    text = {ROOT / "docs" / f"{name}.md" for name in ("architecture", "benchmarks", "design", "references")}
     silent = {path for path in DOCUMENTS if path not in RUNNING}
     assert {path for path in silent if path.parent.name not in ("reference", "decisions")} == text
 
