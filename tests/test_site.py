@@ -23,8 +23,10 @@ from typer.testing import CliRunner
 
 import deciban
 from deciban import cli
+from deciban.data.files.scan import Scan
 from deciban.display.explanation import Explanation
 from deciban.display.summary import Summary
+from deciban.evaluation.threshold_rates import Rates
 from deciban.report import Report
 from deciban.table import Table
 
@@ -39,6 +41,8 @@ ANSWERS = {
     "deciban.display.summary.Summary": Summary,
     "deciban.table.Table": Table,
     "deciban.report.Report": Report,
+    "deciban.evaluation.threshold_rates.Rates": Rates,
+    "deciban.data.files.scan.Scan": Scan,
 }
 OFFLINE = """
 import runpy, sys
@@ -149,17 +153,33 @@ def home_of(name: str, kind: type, member: str) -> str:
     return f"deciban.families.Family.{member}" if shared else f"{name}.{member}"
 
 
-def test_docstrings_are_split_into_sections() -> None:
-    names = runpy.run_path(str(ROOT / "tools" / "docstrings.py"))
+@pytest.mark.parametrize(("file", "function"), [("docstrings", "linked"), ("reference", "page")])
+def test_examples_of_the_tools_run(file: str, function: str) -> None:
+    names = runpy.run_path(str(ROOT / "tools" / f"{file}.py"))
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
-    for test in finder.find(names["in_sections"], globs=names):
+    for test in finder.find(names[function], globs=names):
         runner.run(test)
     assert (runner.tries, runner.failures) == (1, 0)
 
 
+def test_a_public_class_has_a_page_of_its_own(site: Path) -> None:
+    for name, kind in public_things():
+        short = name.rpartition(".")[2]
+        path = site / "reference" / f"{'scan' if short == 'Scan' else short}.html"
+        assert path.is_file(), name
+        assert name in page(path).anchors, path
+        assert inspect.getdoc(kind), name
+
+
+def test_page_names_differ_by_more_than_case(site: Path) -> None:
+    """Some file systems cannot tell them apart."""
+    names = [path.name.lower() for path in (site / "reference").glob("*.html")]
+    assert len(names) == len(set(names))
+
+
 def test_every_public_name_is_in_the_reference(site: Path) -> None:
     missing = {name for name, _ in public_things()} - anchors(site)
-    assert not missing, "add them to a page in docs/reference"
+    assert not missing, "add them to a group in tools/reference.py"
 
 
 def test_every_public_member_is_in_the_reference(site: Path) -> None:
@@ -200,7 +220,10 @@ def test_every_command_and_option_is_in_the_reference(site: Path) -> None:
     sections = {"": first, **dict(zip(named[::2], named[1::2], strict=True))}
     options_checked = 0
     for name, help_ in helps():
-        options = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", help_)) - {"--help"}
+        own = re.sub(
+            rf"\bdeciban (?!{name or 'COMMAND'}\b)[a-z-]+ --[a-z-]+", "", help_
+        )  # text may name other commands
+        options = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", own)) - {"--help"}
         options_checked += len(options)
         cells = " ".join(re.findall(r"<td><code>(.*?)</code></td>", sections[name]))
         assert not options - set(re.findall(r"--[a-z][\w-]*", cells)), f"deciban {name}"

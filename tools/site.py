@@ -1,12 +1,14 @@
 """Assembles the pages of the site and builds it: `python tools/site.py [SITE]`, or `make docs`.
 
-The pages are those in docs/, two files of the root, and the reference of commands, which is generated from the program.
+The pages are those in docs/, two files of the root, and the reference, which is generated: commands from the program,
+public names from their docstrings (tools/reference.py).
 They are assembled before mkdocs reads them, so that any builder of Markdown could replace it.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import re
 import shutil
@@ -29,6 +31,7 @@ def assemble(pages: Path) -> None:
         text = (ROOT / name).read_text(encoding="utf-8")
         (pages / name.lower()).write_text(text.replace("](docs/", "]("), encoding="utf-8")
     (pages / "reference" / "commands.md").write_text(commands_page(), encoding="utf-8")
+    reference_module().write_pages(pages / "reference")
     for page in pages.rglob("*.md"):
         page.write_text(for_the_site(page.read_text(encoding="utf-8")), encoding="utf-8")
 
@@ -46,7 +49,15 @@ def build(pages: Path, site: Path) -> None:
     from mkdocs.commands.build import build
     from mkdocs.config import load_config
 
-    build(load_config(str(ROOT / "mkdocs.yml"), docs_dir=str(pages), site_dir=str(site), strict=True))
+    config = load_config(str(ROOT / "mkdocs.yml"), docs_dir=str(pages), site_dir=str(site), strict=True)
+    config.nav = reference_module().expand_nav(config.nav or [])
+    build(config)
+
+
+def reference_module() -> Any:
+    """tools/reference.py, however this file is run."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    return importlib.import_module("reference")
 
 
 def commands_page() -> str:

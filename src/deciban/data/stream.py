@@ -35,11 +35,13 @@ class Stream(ABC):
 
     @property
     @abstractmethod
-    def names(self) -> tuple[str, ...]: ...
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
 
     @property
     @abstractmethod
-    def kinds(self) -> tuple[Kind, ...]: ...
+    def kinds(self) -> tuple[Kind, ...]:
+        """What models take each column for."""
 
     @property
     def title(self) -> str:
@@ -77,7 +79,13 @@ class Stream(ABC):
 
     @contextmanager
     def error_context(self) -> Iterator[None]:
-        """A context in which errors about a row name where it was read."""
+        """A context in which errors about a row name where it was read.
+
+        Returns
+        -------
+        context manager
+            For a `with` statement around a pass.
+        """
         try:
             yield
         except RowError as error:

@@ -63,7 +63,7 @@ class AdditiveClassifier(RanksFeatures, ProbabilityClassifier):
         y : array-like of shape (n,), or str, default None
             The class of each row, or the name of the column of X that holds it. Only distributed rows, which have their
             classes with them, do without.
-        classes : array-like or None, default None
+        classes : array-like, or None, default None
             Ignored: accepted as by scikit-learn, but classes need not be known in advance.
         sample_weight : array-like of shape (n,), str or None, default None
             The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.

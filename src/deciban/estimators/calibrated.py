@@ -234,7 +234,7 @@ class CalibratedClassifier(
             texts; or a stream such as `deciban.scan(...)`, which is read in batches.
         y : array-like of shape (n,), or str, default None
             The class of each row, or the name of the column of X that holds it.
-        classes : array-like or None, default None
+        classes : array-like, or None, default None
             All classes, for the first call with a model of another library that asks for them.
         sample_weight : array-like of shape (n,), str or None, default None
             The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.

@@ -60,7 +60,7 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
         enough beyond their two features; a number: as many of the best that add anything; 0: none.
     trees : int, default 128
         The number of trees whose leaves are counted; 0: none. Fewer make fit and predictions faster.
-    class_prior : "empirical", "laplace", "uniform", array-like or dict, default "empirical"
+    class_prior : "empirical", "laplace", "uniform", or probabilities, default "empirical"
         The probability of each class before any feature: the shares of the training rows; these with one more row for
         each class; equal; or given, in order of `classes_` or as {class: probability}. It may be changed after fit.
         Weights are fitted with the empirical one.
@@ -232,7 +232,7 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
         y : array-like of shape (n,), or str, default None
             The class of each row, or the name of the column of X that holds it. Only distributed rows, which have their
             classes with them, do without.
-        classes : array-like or None, default None
+        classes : array-like, or None, default None
             Ignored: accepted as by scikit-learn, but classes need not be known in advance.
         sample_weight : array-like of shape (n,), str or None, default None
             The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.

@@ -39,7 +39,7 @@ class GaussianDiscriminant(GaussianDiscriminantSettings, GenerativeClassifier): 
         `partial_fit`, `forget` and `merge` keep what was chosen (a merged model that of more rows).
     ddof : float or "unbiased", default 0
         Scatter is divided by n − ddof; "unbiased" is n − K for a shared covariance, n_c − 1 for the others.
-    class_prior : "empirical", "laplace", "uniform", array-like or dict, default "empirical"
+    class_prior : "empirical", "laplace", "uniform", or probabilities, default "empirical"
         The probability of each class before any feature: the shares of the training rows; these with one more row for
         each class; equal; or given, in order of `classes_` or as {class: probability}.
     prior : deciban.priors.InverseWishart or None, default None

@@ -37,7 +37,7 @@ class NaiveBayes(NaiveBayesSettings, NaiveBayesState, GenerativeClassifier):  # 
         Laplace's α for Bernoulli, Categorical, Multinomial and Binned, the widening of Uniform; 0 is no smoothing.
         "auto" takes the α that predicts left-out values best, from the counts alone: see `smoothing_`. It is chosen
         again when the model has merged, forgotten or learned more.
-    class_prior : "empirical", "laplace", "uniform", array-like or dict, default "empirical"
+    class_prior : "empirical", "laplace", "uniform", or probabilities, default "empirical"
         The probability of each class before any feature: the shares of the training rows; these with one more row for
         each class; equal; or given, in order of `classes_` or as {class: probability}.
     missing : "skip" or "category", default "skip"

@@ -26,7 +26,7 @@ class Savable:
 
         Parameters
         ----------
-        path : str or path-like
+        path : str, or path-like
             Where to; the usual suffix is .deciban. An existing file is replaced.
 
         Raises
@@ -59,7 +59,7 @@ def load(path: FilePath) -> Any:
 
     Parameters
     ----------
-    path : str or path-like
+    path : str, or path-like
         The file.
 
     Returns

@@ -44,9 +44,9 @@ def log_frequencies(counts: FloatArray, pseudo: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Laplace:
-    """Laplace's smoothing: α imaginary rows for every value. α = 0 is maximum likelihood.
+    """Laplace's smoothing: α imaginary rows for every value.
 
-    (k + α) / (n + αV)
+    (k + α) / (n + αV); α = 0 is maximum likelihood
 
     Parameters
     ----------
@@ -465,7 +465,7 @@ class InverseWishart:
     ----------
     dof : float
         ν, above d − 1: the larger, the more the prior counts.
-    scale : float or array-like of shape (d, d)
+    scale : float, or array-like of shape (d, d)
         Ψ: a matrix, or one number for that times the identity. Without rows the covariance is Ψ/(ν + d + 1).
 
     See Also

@@ -50,7 +50,7 @@ def scan(
 
     Parameters
     ----------
-    paths : str, path-like or list of these
+    paths : str, path-like, or list of these
         A path, a pattern such as "data/*.parquet", or a list of them; "-" is standard input. Tables are csv, tsv, JSON
         lines, parquet and Arrow (Feather); text may be compressed by gzip, zstd, bz2 or lz4. Mail is a folder with its
         subfolders (Maildirs among them), an mbox, or files of one mail each.
@@ -78,7 +78,7 @@ def scan(
         {column: "category", "number", "boolean" or "date"}, in place of the types that are inferred from cells.
     trim : dict or None, default None
         {column: characters} to strip from the end of a column's cells, in csv.
-    labels : str, path-like or None, default None
+    labels : str, path-like, or None, default None
         A file with the classes of mails or texts: lines "spam path", or csv with a header "path,label". Paths are
         relative to this file or to the folder.
     block_size : int, default 4_194_304
