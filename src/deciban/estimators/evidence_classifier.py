@@ -17,10 +17,11 @@ from deciban.data.intake import require_rows
 from deciban.data.sampling import RowSample, seed_of
 from deciban.data.schema import Schema
 from deciban.display.summary import Summary
-from deciban.errors import DecibanError, DroppedBlocksWarning, require_whole, warn
+from deciban.errors import DecibanError, require_whole
 from deciban.estimators import outdated_weights as outdated
 from deciban.estimators.additive_classifier import AdditiveClassifier, in_memory, same_prior
 from deciban.estimators.evidence_fit import MISSING, EvidenceFitter
+from deciban.estimators.evidence_merge import dropped_pieces, require_same_text
 from deciban.estimators.importances import kept_rows
 from deciban.estimators.threads import one_thread
 from deciban.evaluation.evaluation import Evaluation
@@ -37,7 +38,6 @@ from deciban.evidence.weighted_evidence import WeightedEvidence
 from deciban.evidence.weights import Weights
 from deciban.export.score_formula import ScoreFormula
 from deciban.export.scorer import Scorer
-from deciban.families import Text
 from deciban.generative.model import Generative
 from deciban.generative.plan import Missing, Plan
 from deciban.table import Table
@@ -388,20 +388,9 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
             If the features of the models differ, or a column is text to one and a category to the other.
         """
         self._require_mergeable(other)
-        for name in _text_columns(self.generative_) ^ _text_columns(other.generative_):
-            raise DecibanError(
-                f"column {name!r} is text to one model and a category to the other: fit both with text=[{name!r}]"
-            )
+        require_same_text(self.generative_, other.generative_)
         own, added = self.generative_.sharing(other.generative_)
-        shared = {(block.plan.family, *block.names) for block in own.blocks}
-        dropped = {*_pieces_beyond(self, shared), *_pieces_beyond(other, shared)}
-        if dropped:
-            warn(
-                "blocks over several columns that only one of the models has were left out, and the weights of the "
-                "rest were fitted beside them: use refit_weights(X, y) before you predict, or learn the rows of the "
-                "other by model.empty_copy().partial_fit(...), which keeps all",
-                DroppedBlocksWarning,
-            )
+        dropped = dropped_pieces(own, (self.generative_, self._blocks), (other.generative_, other._blocks))
         merged = self._like_this()
         rows = [dict(zip(model.classes, model.counts.value.tolist(), strict=True)) for model in (own, added)]
         merged._weights = self._weights.merged(other._weights, *rows)
@@ -571,22 +560,6 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
         ]
         notes = scorer.evidence.schema.notes() + reason_notes(self.columns_without_evidence_)
         return Summary(self._title(), tuple(tables), tuple(notes))
-
-
-def _pieces_beyond(model: EvidenceClassifier, shared: set[tuple[Any, ...]]) -> set[tuple[str, frozenset[Any]]]:
-    """The pieces of evidence of blocks over several columns that are not among those shared."""
-    evidence, pieces = model.generative_, set()
-    for block, block_evidence in model._blocks:
-        if block.plan.family.joint and (block.plan.family, *block.names) not in shared:
-            pieces |= {
-                (p.kind, frozenset(evidence.schema.all_names[j] for j in p.columns)) for p in block_evidence.pieces
-            }
-    return pieces
-
-
-def _text_columns(evidence: Generative) -> set[Any]:
-    """The columns that are read as documents."""
-    return {name for b in evidence.blocks if isinstance(b.plan.family, Text) for name in b.names}
 
 
 def _about(columns: tuple[Any, ...]) -> str:

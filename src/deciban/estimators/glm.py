@@ -21,6 +21,7 @@ from deciban.data.labels import check_weights
 from deciban.display.summary import Summary, counted_word
 from deciban.errors import DecibanError, require, warn
 from deciban.estimators.estimator import class_array, one_dimensional
+from deciban.estimators.glm_tables import coefficient_table, inference_notes, owners_of
 from deciban.estimators.linear_estimator import LinearEstimator
 from deciban.evaluation.fitted_model import KINDS, LinearFit, Treatment
 from deciban.export.scorer import Scorer
@@ -36,7 +37,6 @@ from deciban.linear.responses import RESPONSES, Response
 from deciban.linear.solvers import newton
 from deciban.linear.status import SeparationWatch, require_scales, status_of
 from deciban.persist.validation import labels
-from deciban.table import Table
 from deciban.types import FloatArray, IntArray, Levels
 
 if TYPE_CHECKING:
@@ -367,25 +367,15 @@ class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
         """
         self._require_fitted()
         inference = self.inference_
-        owners = [""]
-        if len(inference.estimates) > 1:
-            owners = [f" of {label} against {self._classes[0]}" for label in self._classes[1:]]
-        tables = tuple(self._coefficients(k, owner, level) for k, owner in enumerate(owners))
+        tables = tuple(
+            coefficient_table(inference, k, owner, self.feature_names_, level, penalised=bool(self.l2))
+            for k, owner in enumerate(owners_of(self._classes))
+        )
         title = f"{type(self).__name__}: {self.family} response, {self.response_.link} link"
         counted = f"{counted_word(inference.n, 'row')}, {counted_word(self.n_parameters_, 'parameter')}"
-        return Summary(f"{title}, {counted}", tables, tuple(self._notes()))
-
-    def _coefficients(self, k: int, owner: str, level: float) -> Table:
-        inference = self.inference_
-        columns: dict[str, FloatArray] = {"estimate": inference.estimates[k]}
-        if not self.l2:  # a penalised fit has no such errors
-            columns["std. error"] = inference.standard_errors[k]
-            columns["t" if inference.by_t else "z"] = inference.statistics[k]
-            columns["p"] = inference.p_values[k]
-            columns[f"{50 * (1 - level):g} %"], columns[f"{50 * (1 + level):g} %"] = inference.intervals(level)[k].T
-        names = ("(intercept)", *self.feature_names_)
-        rows = zip(names, *(column.tolist() for column in columns.values()), strict=True)
-        return Table(f"coefficients{owner}", ("", *columns), tuple(rows))
+        notes = inference_notes(inference, self.l2) + self.schema_.notes()
+        notes += [] if self.status_ == "ok" else [self.status_]
+        return Summary(f"{title}, {counted}", tables, tuple(notes))
 
     def _coefficient_tables(self) -> list[tuple[str, list[str], FloatArray, FloatArray | None]]:
         inference, names = self.inference_, ["(intercept)", *self.feature_names_]
@@ -394,21 +384,6 @@ class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
         intervals = [None] * len(owners) if self.l2 else list(inference.intervals(0.95))
         parts = zip(owners, inference.estimates, intervals, strict=True)
         return [(f"coefficients{owner}", names, row, interval) for owner, row, interval in parts]
-
-    def _notes(self) -> list[str]:
-        inference = self.inference_
-        freedom = f"{inference.residual_df:.15g} degrees of freedom"
-        notes = [f"deviance {inference.deviance:.6g} on {freedom}, null deviance {inference.null_deviance:.6g}"]
-        if self.l2:
-            notes.append(f"penalised by l2 = {self.l2:g}: no standard errors")
-        else:
-            notes.append(f"log-likelihood {inference.log_likelihood:.6g}, AIC {inference.aic:.6g}")
-        if inference.by_t and inference.residual_df > 0:
-            notes.append(f"dispersion {inference.dispersion:.6g}, the residual variance")
-        elif inference.by_t:
-            notes.append("as many coefficients as rows: the residual variance is unknown")
-        notes += self.schema_.notes()
-        return notes if self.status_ == "ok" else [*notes, self.status_]
 
     # Predicting ----------------------------------------------------------------------------------------------------
 

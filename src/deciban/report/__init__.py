@@ -91,7 +91,7 @@ class Report:
 
         Parameters
         ----------
-        path : str or path-like
+        path : str, or path-like
             Where to.
 
         Raises
