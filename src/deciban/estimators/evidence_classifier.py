@@ -83,7 +83,7 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
     weights_ : Weights
         The fitted weights: `values` of each piece for each class, with its `kinds` and `columns`; `shares`, how much
         each candidate counts (no evidence, naive Bayes, weak and strong penalties); and `prior_share`, the share of the
-        class prior in every probability: n rows cannot support odds of more than about 2n to 1. `summary()` shows them.
+        class prior in every probability: n rows support no probability below about p(c)/2n. `summary()` shows them.
     feature_importances_ : array of shape (n_features_in_,)
         The mean absolute decibans of each feature over training rows. Use them to see which features matter.
     column_evidence_ : Table

@@ -266,6 +266,6 @@ def _count_surprises(log_p: FloatArray, log_prior: FloatArray, omega: FloatArray
 def _prior_share(surprises: float, rows: float) -> float:
     """ε = (½ + r)/(n + 1), Jeffreys' estimate, with r surprises minus two standard errors, as they may be chance.
 
-    So if all n rows are predicted well, odds are at most about 2n to 1.
+    So if all n rows are predicted well, no probability is below about p(c)/2n, with p(c) the class prior.
     """
     return (0.5 + max(0.0, surprises - 2.0 * sqrt(surprises))) / (rows + 1.0)

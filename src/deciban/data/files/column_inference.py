@@ -74,13 +74,14 @@ class ColumnInference:
         names = set(types)
         for fragment in self._fragments:
             own_names = names if fragment.has_late_columns else set(fragment.names)
-            if names != own_names:
-                verb = "lacks" if names - own_names else "has, beyond the others,"
-                columns_text = columns_named(sorted(names - own_names) or sorted(own_names - names))
-                raise DecibanError(
-                    f"{fragment.title} {verb} {columns_text}: all files of a scan must have the same columns, as "
-                    f"{self._fragments[0].title} has"
-                )
+            if missing := names - own_names:
+                other = next((each for each in self._fragments if missing & {*each.names}), self._fragments[-1])
+                difference = f"lacks {columns_named(sorted(missing))}, which {other.title} has"
+            elif extra := own_names - names:
+                difference = f"has, beyond the others, {columns_named(sorted(extra))}"
+            else:
+                continue
+            raise DecibanError(f"{fragment.title} {difference}: all files of a scan must have the same columns")
         return types
 
     def _undecided(self, types: Mapping[str, CellType]) -> set[str]:
