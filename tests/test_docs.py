@@ -10,6 +10,7 @@ import runpy
 import shlex
 import subprocess
 import sys
+import textwrap
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,16 +24,16 @@ from tests.test_architecture import ROOMS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^```(python|console|python spark|python slow)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^( *)```(python|console|python spark|python slow)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 def blocks(document: Path) -> Iterator[tuple[int, str, str]]:
-    """The runnable blocks of a document, each with the number of its first line and its language."""
+    """The runnable blocks of a document, also folded ones, each with the number of its first line and its language."""
     text = document.read_text(encoding="utf-8")
     for match in BLOCK.finditer(text):
-        yield text.count("\n", 0, match.start(2)) + 1, match[1], match[2]
+        yield text.count("\n", 0, match.start(3)) + 1, match[2], textwrap.dedent(match[3])
 
 
 def run_commands(block: str) -> None:
@@ -75,7 +76,7 @@ def test_blocks_run(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("document", [path for path in RUNNING if "\n```python slow\n" in path.read_text("utf-8")])
+@pytest.mark.parametrize("document", [path for path in RUNNING if "```python slow\n" in path.read_text("utf-8")])
 def test_slow_blocks_run(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     run_document(document, monkeypatch, tmp_path, {"python", "console", "python slow"})
 
