@@ -29,7 +29,8 @@ from deciban.report import Report
 from deciban.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
-ABSENT = [name for name in ("mkdocs", "material", "mkdocstrings", "griffe_inherited_docstrings") if not find_spec(name)]
+NEEDED = ("mkdocs", "material", "mkdocstrings", "griffe_inherited_docstrings", "latex2mathml")
+ABSENT = [name for name in NEEDED if not find_spec(name)]
 pytestmark = [
     pytest.mark.skipif(bool(ABSENT), reason=f"the site needs pip install '.[docs]': there is no {ABSENT}"),
     pytest.mark.xdist_group("site"),  # one worker builds it, once
@@ -41,12 +42,13 @@ ANSWERS = {
     "deciban.report.Report": Report,
 }
 OFFLINE = """
-import runpy, sys
+import os, runpy, sys
 def refuse(event, arguments):
     if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"):
         raise SystemExit(f"the build asks for {arguments}")
 sys.addaudithook(refuse)
 sys.argv = sys.argv[1:]
+sys.path[0] = os.path.dirname(sys.argv[0])
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 LOADING = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("object", "data")}
@@ -149,12 +151,16 @@ def home_of(name: str, kind: type, member: str) -> str:
     return f"deciban.families.Family.{member}" if shared else f"{name}.{member}"
 
 
-def test_docstrings_are_split_into_sections() -> None:
-    names = runpy.run_path(str(ROOT / "tools" / "docstrings.py"))
+@pytest.mark.parametrize(
+    ("tool", "function", "tries"), [("docstrings", "in_sections", 1), ("mathematics", "typeset", 4)]
+)
+def test_the_tools_of_the_pages_do_what_they_say(tool: str, function: str, tries: int) -> None:
+    """What is between dollars is typeset, and docstrings are split into sections."""
+    names = runpy.run_path(str(ROOT / "tools" / f"{tool}.py"))
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
-    for test in finder.find(names["in_sections"], globs=names):
+    for test in finder.find(names[function], globs=names):
         runner.run(test)
-    assert (runner.tries, runner.failures) == (1, 0)
+    assert (runner.tries, runner.failures) == (tries, 0)
 
 
 def test_every_public_name_is_in_the_reference(site: Path) -> None:
