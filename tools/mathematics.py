@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, pairwise
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
@@ -32,6 +32,8 @@ SPELLINGS = [  # what latex2mathml does not know, or shows worse
 CHILDREN = {"mfrac": 2, "msub": 2, "msup": 2, "munder": 2, "mover": 2, "mroot": 2, "msubsup": 3, "munderover": 3}
 SCRIPTS = ("msub", "msup", "msubsup", "munder", "mover", "munderover")
 LIMITS = ("max", "min", "argmax", "argmin")  # what is below them in a formula on a line of its own
+LETTERS = "∞⊤∂∇"  # symbols without space around them
+CLOSING = (")", "]", "}", "|", "!", "⟩")
 THIN = "0.167em"
 
 
@@ -114,6 +116,7 @@ def mathml(latex: str, display: bool) -> str:
         check(element)
         respell(element, display)
     for element in list(root.iter()):
+        space_signs(element)
         space_names(element)
     text = ElementTree.tostring(root, encoding="unicode")
     text = re.sub(r">([^<]+)<", lambda match: ">" + escaped(match[1]) + "<", text)
@@ -139,12 +142,16 @@ def respell(element: Element, display: bool) -> None:
     if text == "~" and element.tag == "mi":
         text = "∼"
     if element.tag in ("mi", "mo") and len(text) == 1:
-        relation = unicodedata.category(text) == "Sm" and text not in "∞⊤∂∇"
-        element.tag = "mo" if relation or (element.tag == "mo" and text not in "∞⊤") else "mi"
+        if text in LETTERS:
+            element.tag = "mi"
+        elif unicodedata.category(text) == "Sm":
+            element.tag = "mo"
+        if element.tag == "mi" and (text == "∇" or "Α" <= text <= "Ω"):  # capital Greek letters are upright
+            element.set("mathvariant", "normal")
     if element.tag == "mo" and text.isalpha() and len(text) > 1 and text != "mod":
         element.tag = "mi"
         element.attrib = {}
-    if element.tag == "mo" and text == "|" and "form" not in element.attrib:
+    if element.tag == "mo" and text in ("|", "/") and "form" not in element.attrib:
         element.attrib |= {"lspace": "0", "rspace": "0"}
     if variant != "normal":
         del element.attrib["mathvariant"]
@@ -160,6 +167,14 @@ def in_style(letter: str, variant: str) -> str:
     """A letter of mathematics: μ in bold-italic is 𝝁."""
     name = re.sub(r"(LATIN|GREEK) (SMALL|CAPITAL) LETTER", r"\2", unicodedata.name(letter))
     return unicodedata.lookup(f"MATHEMATICAL {variant.replace('bold-', 'bold ').upper()} {name}")
+
+
+def space_signs(row: Element) -> None:
+    """A minus after an operator belongs to what follows."""
+    for before, sign in pairwise(row):
+        follows = before.tag in ("mo", "mspace") and before.text not in CLOSING
+        if follows and sign.tag == "mo" and sign.text in ("−", "+", "±"):
+            sign.set("form", "prefix")
 
 
 def space_names(row: Element) -> None:
