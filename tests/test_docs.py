@@ -138,11 +138,24 @@ def test_decisions_are_numbered_and_listed() -> None:
         assert headings == ["Context", "Decision", "Consequences"], page
 
 
+def test_pages_of_the_lectures_have_the_same_parts() -> None:
+    parts = ["Goal", "Derivation", "In deciban", "Explore", "Exercises", "Read next"]
+    for page in sorted((ROOT / "docs" / "lectures").glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        if page.name != "index.md":
+            assert re.findall(r"^## (.*)", text, re.MULTILINE) == parts, page.name
+            assert len(re.findall(r"^\?\?\? note \"Solution\"$", text, re.MULTILINE)) == 3, page.name
+            assert len(re.findall(r"^<div class=\"lecture-figure\" data-figure", text, re.MULTILINE)) == 1, page.name
+
+
 def test_links_between_files_resolve() -> None:
     """In the repository; test_site.py checks the site, with anchors."""
     broken = [
         (document.name, link)
-        for document in [*DOCUMENTS, ROOT / "CHANGELOG.md", ROOT / "benchmarks" / "README.md"]
+        for document in [
+            *DOCUMENTS,
+            *(ROOT / name for name in ("CHANGELOG.md", "benchmarks/README.md", "examples/README.md")),
+        ]
         for link in LINK.findall(document.read_text(encoding="utf-8"))
         if "://" not in link and not link.startswith("#") and not (document.parent / link.partition("#")[0]).exists()
     ]

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "examples" / "lectures"
 TOOL = runpy.run_path(str(ROOT / "tools" / "notebooks.py"))
 NAMES = sorted(path.stem for path in (ROOT / "docs" / "lectures").glob("*.md") if path.stem != "index")
-LONG = ()  # more than a few seconds
+LONG = ("gaussian-naive-bayes",)  # more than a few seconds
 
 
 def cells(name: str) -> list[dict[str, Any]]:
