@@ -1,23 +1,33 @@
 """A page on disk with one figure of the lectures, opened in a browser."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-FIGURES = Path(__file__).parents[2] / "docs" / "lectures" / "figures"
+ROOT = Path(__file__).parents[2]
+FIGURES = ROOT / "docs" / "lectures" / "figures"
 WIDE, PHONE = (1000, 900), (375, 812)
 SCHEMES = ("default", "slate")  # light and dark, as mkdocs-material calls them
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>figure</title><link rel="stylesheet" href="{base}/figures.css">
-<style>html {{ font-size: 125%; }} body {{ margin: 0 auto; padding: 0 16px; max-width: 688px; font-family: sans-serif; }}
+<style>html {{ font-size: 125%; }}
+body {{ margin: 0 auto; padding: 0 16px; max-width: 688px; font-family: sans-serif; }}
 [data-md-color-scheme=slate] {{ background: #1e2129; }}</style></head>
 <body data-md-color-scheme="{scheme}">
 <div class="lecture-figure" data-figure="{name}" {options}></div>
 {scripts}
 </body></html>
 """
+
+
+def site_scripts():
+    """The scripts that pages of the site load, in their order."""
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    names = re.findall(r"^  - lectures/figures/(\S+\.js)", settings, re.MULTILINE)
+    return [FIGURES / name for name in names]
 
 
 class Figures:
@@ -31,11 +41,9 @@ class Figures:
         page.on("dialog", lambda dialog: (self.heard.append(dialog.message), dialog.dismiss()))
         page.on("request", lambda request: self.heard.append(request.url))
 
-    def open(self, name, size=WIDE, scheme="default", script=None, **options):
-        """The page with the figure, e.g. open("points", show="lda"); `script` if its file has another name."""
-        scripts = "\n".join(
-            f'<script src="{FIGURES.as_uri()}/{file}.js"></script>' for file in ("figure", "math", script or name)
-        )
+    def open(self, name, size=WIDE, scheme="default", **options):
+        """The page with the figure and its data- attributes, e.g. open("points", show="lda")."""
+        scripts = "\n".join(f'<script src="{path.as_uri()}"></script>' for path in site_scripts() if path.exists())
         data = " ".join(f'data-{key}="{value}"' for key, value in options.items())
         path = self.folder / "figure.html"
         text = PAGE.format(base=FIGURES.as_uri(), name=name, scheme=scheme, options=data, scripts=scripts)
@@ -52,10 +60,8 @@ class Figures:
 
 def evaluate(page, expression, argument=None):
     """A JavaScript expression of `figure` (its state, set and results), `box` (the element) and `given`."""
-    return page.evaluate(
-        f"(given) => {{ const box = document.querySelector('.lecture-figure'), {{ figure }} = box; return {expression}; }}",
-        argument,
-    )
+    names = "const box = document.querySelector('.lecture-figure'), { figure } = box"
+    return page.evaluate(f"(given) => {{ {names}; return {expression}; }}", argument)
 
 
 def results(page, **changed):

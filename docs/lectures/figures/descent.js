@@ -196,14 +196,16 @@ lectures.register("descent", (box, options) => {
     const shown = Array.from({ length: Math.min(6, gradient.length) }, (_, k) => gradient.length - 1 - k).reverse();
     table.set(
       shown.map((k) => {
-        const cells = [[gradient[k], "series-1"], [newton[k], "series-0"]].flatMap(([at, look]) =>
-          at ? [{ text: format(at.cost, 5), look }, { text: format(at.gradient, 2), look }] : ["", ""]);
+        const cells = [[gradient[k], "series-1"], [newton[k] ?? newton.at(-1), "series-0"]].flatMap(([at, look]) => [
+          { text: at.cost < 1e5 ? lectures.fixed(at.cost, 4) : format(at.cost), look },
+          { text: format(at.gradient, 2), look },
+        ]);
         return [String(k), ...cells];
       }),
     );
     const { cost } = gradient.at(-1);
     const rising = gradient.length > 1 && cost > gradient.at(-2).cost;
-    const line = ({ intercept, coef }) => `b = ${format(intercept, 4)}, w = ${format(coef, 4)}`;
+    const line = ({ intercept, coef }) => `b\u00a0=\u00a0${format(intercept, 4)}, w\u00a0=\u00a0${format(coef, 4)}`;
     note.textContent = [
       `After ${state.steps} iterations gradient descent is at ${line(gradient.at(-1))};`,
       `Newton is at ${line(newton.at(-1))}${newton.length <= state.steps ? `, where it ended after ${newton.length - 1}` : ""}.`,

@@ -546,7 +546,54 @@ lectures.math = (() => {
 
   const exponential = (random) => -Math.log(1 - random());
 
+  // Learning curves ------------------------------------------------------------------------------------------------
+
+  /* Where rows come from. All have 8 features; classes alternate, 0 first. `row(random, c)` draws the features of a row,
+     in order; `logOdds(x)` is the true log p(1|x)/p(0|x).
+       independent  N(0, 1) in class 0 and N(0.7, 1) in class 1
+       correlated   each two features have a correlation of 0.6 (a normal number for each feature, then one for all);
+                    the first four have means of 0.7 in class 1, the others 0
+       exponential  means 1 in class 0 and 2.2 in class 1 */
+  const FEATURES = 8;
+  const SHIFT = 0.7;
+  const CORRELATION = 0.6;
+  const MEAN = 2.2;
+  const features = (f) => Array.from({ length: FEATURES }, (_, j) => f(j));
+  const correlatedShift = features((j) => (j < FEATURES / 2 ? SHIFT : 0));
+  const correlatedWeights = (() => {
+    // ((1 − ρ)I + ρ11ᵀ)⁻¹ = (I − ρ/(1 − ρ + dρ) 11ᵀ)/(1 − ρ)
+    const total = correlatedShift.reduce((sum, v) => sum + v, 0);
+    const common = (CORRELATION / (1 - CORRELATION + FEATURES * CORRELATION)) * total;
+    return correlatedShift.map((v) => (v - common) / (1 - CORRELATION));
+  })();
+  const truths = {
+    independent: {
+      row: (random, c) => features(() => normal(random) + c * SHIFT),
+      logOdds: (x) => x.reduce((sum, v) => sum + SHIFT * (v - SHIFT / 2), 0),
+    },
+    correlated: {
+      row: (random, c) => {
+        const own = features(() => normal(random));
+        const all = normal(random);
+        return own.map((v, j) => Math.sqrt(1 - CORRELATION) * v + Math.sqrt(CORRELATION) * all + c * correlatedShift[j]);
+      },
+      logOdds: (x) => dot(correlatedWeights, x) - dot(correlatedWeights, correlatedShift) / 2,
+    },
+    exponential: {
+      row: (random, c) => features(() => exponential(random) * (c ? MEAN : 1)),
+      logOdds: (x) => x.reduce((sum, v) => sum + v * (1 - 1 / MEAN) - Math.log(MEAN), 0),
+    },
+  };
+
+  /* n rows of a truth from a seed: the first rows are the same for every n. */
+  function sample(truth, seed, n) {
+    const random = uniform(seed);
+    const y = Array.from({ length: n }, (_, i) => i % 2);
+    return { X: y.map((c) => truths[truth].row(random, c)), y };
+  }
+
   return {
+    truths, sample,
     logSumExp, sigmoid, softplus, dot, norm, zeros, matrix, cholesky, solveCholesky,
     gaussian, newton, gradientDescent, logisticCost, logistic, softmax, probabilities, evaluate, halfspace,
     clipLine, grid, contour, joinSegments, ellipse, uniform, normal, exponential,
