@@ -156,6 +156,8 @@ def respell(element: Element, display: bool) -> None:
     if variant != "normal":
         del element.attrib["mathvariant"]
         text = "".join(in_style(letter, variant) for letter in text) if variant != "italic" else text
+    if element.tag == "msup" and set(element[1].text or " ") <= set("′″‴"):  # these are raised, and small, already
+        element.tag, element[1].tag = "mrow", "mi"
     if element.get("width") == "negativethinmathspace":
         element.set("width", f"-{THIN}")
     if display and element.tag == "msub" and element[0].text in LIMITS:
@@ -185,7 +187,7 @@ def space_names(row: Element) -> None:
         if is_name(row[i]):
             if i + 1 < len(row) and not is_operator(row[i + 1]):
                 row.insert(i + 1, Element("mspace", width=THIN))
-            if i and not is_operator(row[i - 1]):
+            if i and (not is_operator(row[i - 1]) or "".join(row[i - 1].itertext()).endswith(CLOSING)):
                 row.insert(i, Element("mspace", width=THIN))
 
 
