@@ -11,8 +11,8 @@ lectures.register("coin", (box, options) => {
   const slider = (row, key, label, min, max, step) =>
     row.slider({ label, min, max, step, value: state[key], change: (value) => figure.set({ [key]: value }) });
   const sliders = {
-    betaHeads: slider(priors, "betaHeads", html("span", null, "prior ", beta("H")), 1, 20, 0.5),
-    betaTails: slider(priors, "betaTails", html("span", null, "prior ", beta("T")), 1, 20, 0.5),
+    betaHeads: slider(priors, "betaHeads", html("span", null, "prior ", beta("H")), 1, 40, 0.5),
+    betaTails: slider(priors, "betaTails", html("span", null, "prior ", beta("T")), 1, 40, 0.5),
     heads: slider(counts, "heads", "heads", 0, 50, 1),
     tails: slider(counts, "tails", "tails", 0, 50, 1),
   };

@@ -43,7 +43,7 @@
         const end = lectures.clamp(bar.to, x);
         const look = bar.dban < 0 ? "series-0" : bar.dban > 0 ? "series-1" : "series-soft";
         chart.rect([bar.from, end], [i + 0.18, i + 0.82], `${look} ${bar.last ? "figure-solid" : "figure-strong"}`);
-        if (!bar.last) chart.line([[end, i + 0.18], [end, i + 1.18]], "series-soft figure-thin figure-dotted");
+        if (!bar.last && end === bar.to) chart.line([[end, i + 0.18], [end, i + 1.18]], "series-soft figure-thin figure-dotted");
         const bold = bar.last ? "figure-bold" : "";
         chart.text(x[0], i + 0.5, bar.name, bold, { dx: -6, dy: 4, anchor: "end" });
         chart.text(x[1], i + 0.5, signed(bar.dban), `${look} ${bold}`, { dx: 58, dy: 4, anchor: "end" });

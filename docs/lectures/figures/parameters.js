@@ -3,7 +3,10 @@
 
 lectures.register("parameters", (box, options) => {
   const { tables, controls, html } = lectures;
-  const FEATURES = [1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 30, 40, 50, 64, 100, 128, 200, 256, 500, 784, 1024, 4096, 16384, 65536];
+  const FEATURES = [
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 20, 25, 30, 40, 50, 64, 80, 100, 140, 200, 300, 500, 784, 1000, 1500,
+    2000, 3000, 5000, 10000, 16384, 30000, 65536,
+  ];
   const MODELS = [
     ["prior", "class prior", "K − 1"],
     ["bernoulli", "naive Bayes, binary", "Kd"],

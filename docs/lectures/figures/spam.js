@@ -6,7 +6,8 @@ lectures.register("spam", (box, options) => {
   const { WORDS, MAILS, MAIL_CLASSES, NEW_MAIL, wordsOf } = tables;
   const looks = { ham: "series-0", spam: "series-1" };
   const first = () => ({ mails: MAILS.map(wordsOf), labels: [...MAIL_CLASSES], words: wordsOf(NEW_MAIL) });
-  const state = { ...first(), ...tables.withOptions({ model: "bernoulli", alpha: 0 }, options) };
+  const smoothed = options.model === "multinomial" ? 1 : 0; // as in the lectures
+  const state = { ...first(), ...tables.withOptions({ model: "bernoulli", alpha: smoothed }, options) };
   let refused = "";
 
   // Controls

@@ -77,7 +77,7 @@ lectures.register("threshold", (box, options) => {
     scores.rect([now.threshold, 1.02], [-most, most], "series-1 figure-region");
     scores.line([[-0.02, 0], [1.02, 0]], "series-soft figure-thin");
     scores.line([[now.threshold, -most], [now.threshold, most]], "series-text");
-    const size = Math.min(5, (0.42 * (scores.inner.bottom - scores.inner.top)) / (2 * most));
+    const size = Math.min(5, scores.width / 100, (0.42 * (scores.inner.bottom - scores.inner.top)) / (2 * most));
     place.forEach(([x, y], i) => dot(x, y, rows[i].positive, size));
     const near = now.threshold > 0.6;
     scores.text(now.threshold, most, "predicted positive →", "", { dx: near ? 0 : 4, dy: -6, anchor: near ? "end" : "start" });
