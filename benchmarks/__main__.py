@@ -11,7 +11,7 @@ from benchmarks.sizes import QUICK
 
 
 def main() -> int:
-    """Run the jobs; 1 when one failed or its answers were wrong (a missed target is only reported)."""
+    """Run the jobs; 1 if one failed or disagrees with its peer (a missed target is only reported)."""
     harness.discover()
     options = _parse()
     bench = harness.Bench(runs=options.runs, quick=options.quick)
@@ -26,7 +26,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Time deciban beside peers.")
     parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=", ".join(names))
     parser.add_argument("--quick", action="store_true", help=f"1/{QUICK} of the rows: does everything work?")
-    parser.add_argument("--runs", type=int, default=5, help="runs of ours; the minimum counts")
+    parser.add_argument("--runs", type=int, default=5, help="runs of deciban; the minimum counts")
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results.json"), metavar="PATH")
     return parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""Seeded data for the jobs. Classes overlap, so that posteriors are not all 0 or 1 and an error shows."""
+"""Seeded data for the jobs. Classes overlap: if all posteriors were 0 or 1, an error would not show."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def digits(rng: np.random.Generator, size: Size, y: Ints) -> Floats:
     """Pictures like scanned digits, 0 to 1: four fifths of the cells are 0, neighbours correlate, the border is empty.
 
     A class is seven smooth blobs. Each picture moves every blob, stretches and shears the whole, shifts it, draws it
-    thin or thick and with grainy ink. The blobs of two classes then cover the same pixels, and no linear rule tells
-    the classes apart without error: softmax regression gets about 87 % right.
+    thin or thick and with grainy ink. The blobs of two classes then cover the same pixels, and the classes are not
+    linearly separable: the accuracy of softmax regression is about 87 %.
     """
     prototypes = rng.uniform(-6.5, 6.5, (size.classes, 7, 2))  # from the middle
     pixels = np.arange(GRID)
@@ -99,7 +99,7 @@ def whole_numbers(rng: np.random.Generator, size: Size) -> Ints:
 
 
 def counts(rng: np.random.Generator, size: Size, y: Ints) -> sparse.csr_matrix:
-    """Word counts 1..3, COUNTS_PER_ROW words a row, one from each equal stretch of the vocabulary."""
+    """Word counts 1..3, COUNTS_PER_ROW words per row, one from each equal stretch of the vocabulary."""
     stretch = size.columns // COUNTS_PER_ROW
     starts = stretch * np.arange(COUNTS_PER_ROW)
     powers = rng.uniform(0.9, 1.1, (size.classes, COUNTS_PER_ROW))
@@ -112,11 +112,11 @@ def counts(rng: np.random.Generator, size: Size, y: Ints) -> sparse.csr_matrix:
 
 
 def text(rng: np.random.Generator, size: Size) -> tuple[sparse.csr_matrix, Ints]:
-    """tf-idf of WORDS_PER_ROW words a row, in rows of length 1, and two classes.
+    """tf-idf of WORDS_PER_ROW words per row, in rows of length 1, and two classes.
 
     Word r is as frequent as 1 / (r + 20), like words are (Zipf, Mandelbrot): a row has one from each stretch of the
-    vocabulary, and the stretches grow geometrically, from 3 words to a sixth of them all. A tenth of the words count
-    for the class, which is drawn from a logistic model: the model itself gets about 80 % right.
+    vocabulary, and the stretches grow geometrically, from 3 words to a sixth of them all. A tenth of the words are
+    informative. The class is drawn from a logistic model, whose own accuracy is about 80 %.
     """
     edges = np.floor(20 * ((size.columns / 20 + 1) ** (np.arange(WORDS_PER_ROW + 1) / WORDS_PER_ROW) - 1))
     words = np.empty((size.rows, WORDS_PER_ROW), dtype=np.int32)

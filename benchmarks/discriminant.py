@@ -16,13 +16,13 @@ from benchmarks.sizes import HEAD
 
 @job("shared-covariance")
 def shared_covariance(bench: Bench) -> None:
-    """Beside both solvers of the peer."""
+    """Compared with two solvers of the peer."""
     size, rng = bench.size(sizes.DISCRIMINANT), bench.rng()
     y = data.labels(rng, size)
     X = data.correlated(rng, size, y)
 
     def beside(solver: str, target: float) -> None:
-        unbiased = _divides_by_less_than_n(LinearDiscriminantAnalysis(solver=solver))
+        unbiased = _divides_by_n_minus_1(LinearDiscriminantAnalysis(solver=solver))
         divisor = size.rows - size.classes if unbiased else size.rows
         bench.compare(
             f"shared covariance fit, {size}, K={size.classes}",
@@ -41,11 +41,11 @@ def shared_covariance(bench: Bench) -> None:
 
 @job("per-class-covariance")
 def per_class_covariance(bench: Bench) -> None:
-    """Ours divides each class's scatter by what the peer does."""
+    """With the ddof of the installed scikit-learn."""
     size, rng = bench.size(sizes.DISCRIMINANT), bench.rng()
     y = data.labels(rng, size)
     X = data.correlated(rng, size, y)
-    ddof = int(_divides_by_less_than_n(QuadraticDiscriminantAnalysis()))
+    ddof = int(_divides_by_n_minus_1(QuadraticDiscriminantAnalysis()))
     ours, peer = bench.compare(
         f"per-class covariance fit, {size}, K={size.classes}",
         "QuadraticDiscriminantAnalysis",
@@ -64,14 +64,14 @@ def per_class_covariance(bench: Bench) -> None:
     )
 
 
-def _divides_by_less_than_n(peer: Any) -> bool:
+def _divides_by_n_minus_1(peer: Any) -> bool:
     """Whether ``peer`` divides scatter by n - 1 (pooled: n - K), not n: scikit-learn's versions differ."""
     peer.fit([[-1.0], [1.0], [9.0], [11.0]], [0, 0, 1, 1])  # log-odds at x: 10 (x - 5) / variance
     return bool(peer.decision_function([[6.0]])[0] < 7.5)  # 10 with variance 2/2, 5 with variance 2/1
 
 
 def _posterior_over_n(lda: Any, X: data.Floats, factor: float) -> data.Floats:
-    """The posterior of ``lda`` had it divided the scatter by n: its linear evidence times ``factor``."""
+    """The posterior of ``lda`` if it divided the scatter by n: its linear evidence times ``factor``."""
     log_prior = np.log(lda.priors_)
     evidence = X @ lda.coef_.T + lda.intercept_ - log_prior
     return np.asarray(softmax(log_prior + factor * evidence, axis=1))

@@ -1,10 +1,10 @@
-"""LogisticRegression and SoftmaxRegression beside scikit-learn's solvers and glum: who is first at the optimum?
+"""LogisticRegression and SoftmaxRegression beside scikit-learn's solvers and glum: time to the optimum.
 
 All minimise J = −Σ log p(y|x) + l2/2 Σ|w|², the intercepts free: two classes with one vector w, more with one each.
 Ours runs at its default tolerance, a peer at the loosest that brings it within LIMIT of the best J of all solvers:
-1, 2 or 5 times a power of ten (between powers saga's time leaps by six), looked for before the clock runs. The
-agreement of a row is the larger of the two distances, (J − best) / best, with J computed here from `coef_` and
-`intercept_`.
+1, 2 or 5 times a power of ten (from one power to the next saga takes up to six times as long). The search for it is not
+timed. The agreement of a row is the larger of the two distances, (J − best) / best, with J computed here from `coef_`
+and `intercept_`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import deciban
 from benchmarks import data, sizes
 from benchmarks.harness import Bench, job, timed
 
-LIMIT = 1e-8  # how far above the best objective a fit may end, relative to it
+LIMIT = 1e-8  # relative distance from the best objective at which a fit may end
 TOLERANCES = tuple(10.0**-k for k in range(1, 10))
-LONG = 10_000  # iterations: no peer is stopped by their number
-EPOCHS = 1_000  # except for saga, whose passes over the text take a third of a second
+LONG = 10_000  # max_iter: no peer reaches it
+EPOCHS = 1_000  # max_iter of saga, whose epochs on text take a third of a second
 
 Rows = Any  # an array, or CSR
-Fit = Callable[[float], Any]  # tolerance: fitted model
+Fit = Callable[[float], Any]  # tolerance → fitted model
 
 
 @job("logistic")
@@ -40,7 +40,7 @@ def logistic(bench: Bench) -> None:
     for solver, target in (("lbfgs", 1.5), ("newton-cholesky", 10)):
         problem.race(bench, f"logistic fit, {size}", solver, problem.scikit_learn(solver), target)
     fit = problem.glum()
-    problem.race(bench, f"logistic fit, {size}", "glum", fit, 5, "given contiguous columns, with which it is faster; ")
+    problem.race(bench, f"logistic fit, {size}", "glum", fit, 5, "in column-major order, with which it is faster; ")
 
 
 @job("softmax")
@@ -68,7 +68,7 @@ def digits(bench: Bench) -> None:
 
 @job("sparse-logistic")
 def sparse_logistic(bench: Bench) -> None:
-    """Words as tf-idf in rows of length 1: what saga likes best."""
+    """tf-idf of words in rows of norm 1, which suit saga best."""
     size = bench.size(sizes.TEXT)
     X, y = data.text(bench.rng(), size)
     problem = Problem(X, y, l2=1, ours=deciban.LogisticRegression)
@@ -85,13 +85,13 @@ class Problem:
         self.best = np.inf
         reference = ours(l2=l2, tol=1e-16).fit(X, y)
         self.excess(reference)
-        doubt = self.doubt(reference)
-        print(f"  best objective {self.best:.6f}, less than {doubt:.0e} of it above the optimum", flush=True)
-        if not doubt <= LIMIT / 10:
-            raise RuntimeError("the optimum is not known well enough to tell who reached it")
+        bound = self.suboptimality_bound(reference)
+        print(f"  best objective {self.best:.6f}, at most {bound:.0e} (relatively) above the optimum", flush=True)
+        if not bound <= LIMIT / 10:
+            raise RuntimeError("the optimum is not known precisely enough to compare solvers")
 
     def race(self, bench: Bench, title: str, name: str, fit: Fit, target: float, note: str = "") -> None:
-        """Add the row beside the peer ``fit``."""
+        """Add the row that compares ours with the peer ``fit``."""
         tol = self.loosest(name, fit)
         bench.compare(
             title,
@@ -105,9 +105,9 @@ class Problem:
         )
 
     def loosest(self, name: str, fit: Fit) -> float:
-        """The first of TOLERANCES that brings ``fit`` within LIMIT, then five times and twice that if they do, too.
+        """The first of TOLERANCES that brings ``fit`` within LIMIT, or five times or twice that if it does too.
 
-        The last when none does: then the row is invalid.
+        If none does, the last one, and the row is invalid.
         """
         reached = next((tol for tol in TOLERANCES if self.reached(name, fit, tol)), TOLERANCES[-1])
         return next((tol for tol in (5 * reached, 2 * reached) if self.reached(name, fit, tol)), reached)
@@ -116,7 +116,9 @@ class Problem:
         seconds, model = timed(lambda: fit(tol))
         excess = self.excess(model)
         iterations = np.max(model.n_iter_)
-        print(f"  {name} tol={tol:.0e}: {excess:.1e} off, {iterations} iterations, {seconds:.1f} s", flush=True)
+        print(
+            f"  {name} tol={tol:.0e}: {excess:.1e} above the best, {iterations} iterations, {seconds:.1f} s", flush=True
+        )
         return excess <= LIMIT
 
     # The peers -----------------------------------------------------------------------------------------------------
@@ -126,7 +128,7 @@ class Problem:
         return lambda tol: LogisticRegression(**settings, tol=tol, random_state=sizes.SEED).fit(self.X, self.y)
 
     def glum(self) -> Fit:
-        """It minimises the mean of −log p + alpha/2 |w|²."""
+        """glum minimises the mean of −log p + alpha/2 |w|²."""
         from glum import GeneralizedLinearRegressor  # type: ignore # no types; without glum only this row fails
 
         X: data.Floats = np.asfortranarray(self.X)
@@ -144,18 +146,24 @@ class Problem:
         self.best = min(self.best, value)
         return (value - self.best) / self.best
 
-    def doubt(self, model: Any) -> float:
-        """A bound of (J − min J) / J that no solver's word is needed for.
+    def suboptimality_bound(self, model: Any) -> float:
+        """A bound on (J − min J) / J, from the gradient alone.
 
-        J curves by at least l2 along w, so it cannot fall by more than |∂J/∂w|²/2l2; along an intercept it falls by no
-        more than slope times way, and the way is taken to be 0.1 at most.
+        J is l2-strongly convex in w, so moving w lowers it by at most |∂J/∂w|²/2l2; moving an intercept lowers it by at
+        most gradient times distance, and the distance is assumed to be 0.1 or less.
         """
         weights, intercepts = _parameters(model)
-        value, slope, level = 0.5 * self.l2 * float((weights**2).sum()), self.l2 * weights, np.zeros(len(weights))
+        value, by_weight, by_intercept = (
+            0.5 * self.l2 * float((weights**2).sum()),
+            self.l2 * weights,
+            np.zeros(len(weights)),
+        )
         for rows in data.blocks(len(self.y)):
             likelihood, residual = _log_likelihood(self.X[rows], self.y[rows], weights, intercepts)
-            value, slope, level = value - likelihood, slope - residual.T @ self.X[rows], level - residual.sum(axis=0)
-        return float((0.5 / self.l2 * (slope**2).sum() + 0.1 * np.abs(level).sum()) / value)
+            value -= likelihood
+            by_weight = by_weight - residual.T @ self.X[rows]
+            by_intercept = by_intercept - residual.sum(axis=0)
+        return float((0.5 / self.l2 * (by_weight**2).sum() + 0.1 * np.abs(by_intercept).sum()) / value)
 
 
 def _parameters(model: Any) -> tuple[data.Floats, data.Floats]:
@@ -166,11 +174,11 @@ def _parameters(model: Any) -> tuple[data.Floats, data.Floats]:
 def _log_likelihood(X: Rows, y: data.Ints, weights: data.Floats, intercepts: data.Floats) -> tuple[Any, data.Floats]:
     """Σ log p(y|x), and its derivative by the scores, (n, K)."""
     scores = X @ weights.T + intercepts
-    pair = len(weights) == 1
-    if pair:
+    binary = len(weights) == 1
+    if binary:
         scores = np.hstack([np.zeros_like(scores), scores])
     log_p = scores - logsumexp(scores, axis=1, keepdims=True)
-    at = np.arange(len(y)), y
-    value, residual = log_p[at].sum(), -np.exp(log_p)
-    residual[at] += 1
-    return value, residual[:, 1:] if pair else residual
+    true_class = np.arange(len(y)), y
+    value, residual = log_p[true_class].sum(), -np.exp(log_p)
+    residual[true_class] += 1
+    return value, residual[:, 1:] if binary else residual

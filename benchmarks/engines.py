@@ -1,8 +1,8 @@
-"""Fits on Spark and Dask beside Spark's MLlib, dask-ml and scikit-learn; and what the driver holds.
+"""Fits on Spark and Dask beside Spark's MLlib, dask-ml and scikit-learn; and the memory of the driver.
 
 ``python -m benchmarks.engines [--only NAME ...] [--quick] [--runs N] [--json PATH]``. Spark needs Java 17. Both sides
-are given the same rows, from the same cached DataFrame or from the same files, and take turns; before that both have
-had a few rows, since Java and Python workers are slow at first. Memory is measured in processes of their own.
+have the same rows, from the same cached DataFrame or from the same files, and take turns, after a warm-up, since Java
+and Python workers are slow at first. Memory is measured in separate processes.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ Peer = TypeVar("Peer")
 NUMBERS = Size(5_000_000, 30, 2)
 LINEAR = Size(500_000, 30, 2)
 SOFTMAX = Size(500_000, 30, 5)
-FILES = 8  # that the rows are in
-WARM = 3  # fits of one small file before any is timed
+FILES = 8  # of rows
+WARM = 3  # fits of one small file for warm-up
 WORKERS = 2
 JAVA_MEMORY = "6g"
 PARTITIONS = (10, 100, 1_000)
-EACH, TOTAL = 5_000, 1_000_000  # rows of a partition, or of all, when memory is measured
-DRIVER_MB, FLAT_MB = 200.0, 50.0  # what a fit may take in the driver; how much more with more partitions
+EACH, TOTAL = 5_000, 1_000_000  # rows per partition, or in all, when memory is measured
+DRIVER_MB, GROWTH_MB = 200.0, 50.0  # limits: memory of a fit in the driver; growth of it with more partitions
 
 
 def installed(*modules: str) -> bool:
-    """Whether there are such modules; says so if not."""
+    """Whether the modules are installed; prints those that are not."""
     missing = [name for name in modules if importlib.util.find_spec(name) is None]
     if missing:
-        print(f"  skipped: there is no {', '.join(missing)}")
+        print(f"  skipped: not installed: {', '.join(missing)}")
     return not missing
 
 
@@ -66,7 +66,7 @@ def turns(
     note: str = "",
     within: float = AGREEMENT,
 ) -> tuple[Ours, Peer]:
-    """As ``Bench.compare``, but a slow peer has as many turns as we have: clusters are noisier than arrays."""
+    """As ``Bench.compare``, but a slow peer runs as often as ours does: clusters are noisier than arrays."""
     times: tuple[list[float], list[float]] = [], []
     for _ in range(bench.runs):
         seconds, mine = timed(ours)
@@ -88,7 +88,7 @@ def names_of(size: Size) -> list[str]:
 
 
 def write_rows(folder: Path, size: Size) -> None:
-    """Normals of two or more classes, as some parquet files."""
+    """Writes normal features and a label as FILES parquet files."""
     rng = np.random.default_rng(SEED)
     y = data.labels(rng, size)
     X = data.gaussian(rng, size, y)
@@ -99,7 +99,7 @@ def write_rows(folder: Path, size: Size) -> None:
 
 
 def head_of(folder: Path) -> Any:
-    """Some rows, as an Arrow table, without their classes."""
+    """The first rows, as an Arrow table without the label."""
     return pq.read_table(folder / "0.parquet").slice(0, HEAD).drop_columns(["label"])
 
 
@@ -133,7 +133,7 @@ def _spark() -> Iterator[Any]:
 
 
 class Mllib:
-    """A fit of MLlib, from columns of numbers, and what it says of some rows."""
+    """An estimator of MLlib, fitted to columns of numbers, and its probabilities."""
 
     def __init__(self, estimator: Any, size: Size) -> None:
         from pyspark.ml.feature import VectorAssembler
@@ -152,7 +152,7 @@ class Mllib:
 
 
 def spark(bench: Bench) -> None:
-    """From files and from a cached DataFrame. Files come first: Spark would take the cache for them too."""
+    """From files and from a cached DataFrame. Files come first, because Spark would read them from the cache too."""
     if not installed("pyspark"):
         return
     import pyspark.ml.classification as mllib
@@ -168,7 +168,7 @@ def spark(bench: Bench) -> None:
         cached.count()
         _naive_bayes(bench, session, cached, bayes, heads[0], f"{sizes[0]}, cached")
         cached.unpersist(blocking=True)
-        _few(bench, session)
+        _ten_rows(bench, session)
         for kind, size, frame, head in zip(("logistic", "softmax"), sizes[1:], frames[1:], heads[1:], strict=True):
             linear = Mllib(mllib.LogisticRegression(regParam=0.0, tol=1e-9, maxIter=200), size)
             _linear(bench, session, kind, frame.cache(), linear, head, f"{size}, K={size.classes}, cached")
@@ -190,11 +190,11 @@ def _warm(session: Any, folder: Path, bayes: Mllib) -> None:
 
 
 def _read(frame: Any) -> int:
-    """The rows as Python workers get them, which do nothing with them."""
-    return int(sum(row["rows"] for row in frame.mapInArrow(_counted, "rows long").collect()))
+    """Sends the rows to Python workers, which only count them."""
+    return int(sum(row["rows"] for row in frame.mapInArrow(_count_rows, "rows long").collect()))
 
 
-def _counted(batches: Any) -> Iterator[Any]:
+def _count_rows(batches: Any) -> Iterator[Any]:
     rows = sum(batch.num_rows for batch in batches)
     yield pa.RecordBatch.from_arrays([pa.array([rows])], names=["rows"])
 
@@ -215,17 +215,17 @@ def _naive_bayes(bench: Bench, session: Any, frame: Any, bayes: Mllib, head: Any
     turns(
         bench,
         f"NB fit on Spark, {title}",
-        "rows handed to Python, nothing done",
+        "rows sent to Python and counted",
         ours=ours,
         peer=lambda: _read(frame),
         target=0.5,
         agreement=lambda a, rows: float(abs(a.class_count_.sum() - rows)),
-        note="the ratio is the fraction of its speed: what the engine and the kernels add",
+        note="the ratio is the fraction of its speed",
     )
 
 
-def _few(bench: Bench, session: Any) -> None:
-    """Ten rows: what any fit costs."""
+def _ten_rows(bench: Bench, session: Any) -> None:
+    """The fixed cost of a fit."""
     size = Size(10, 1, 2)
     rows = [(float(i), i % 2) for i in range(size.rows)]
     frame = session.createDataFrame(rows, "x0 double, label long").coalesce(WORKERS).cache()
@@ -241,7 +241,7 @@ def _few(bench: Bench, session: Any) -> None:
         peer=lambda: bayes.fit(frame),
         target=0,
         agreement=lambda a, b: gap(a.predict_proba(head), bayes.probabilities(session, b, head)),
-        note="what one pass costs at least: plans, tasks, three shuffles",
+        note="the least that a pass takes: plans, tasks, three shuffles",
     )
 
 
@@ -270,11 +270,11 @@ def dask(bench: Bench) -> None:
         return
     size = bench.size(NUMBERS)
     with _rows(size) as (folder,):
-        _in_threads(bench, folder, size)
-        _in_processes(bench, folder, size)
+        _with_threads(bench, folder, size)
+        _with_processes(bench, folder, size)
 
 
-def _in_threads(bench: Bench, folder: Path, size: Size) -> None:
+def _with_threads(bench: Bench, folder: Path, size: Size) -> None:
     import dask.array as da
 
     rows = -(-size.rows // FILES)
@@ -285,7 +285,7 @@ def _in_threads(bench: Bench, folder: Path, size: Size) -> None:
     _dask_rows(bench, "10 rows, threads", lambda: _dask_fit(*few), *few, target=0)
 
 
-def _in_processes(bench: Bench, folder: Path, size: Size) -> None:
+def _with_processes(bench: Bench, folder: Path, size: Size) -> None:
     import dask.dataframe as dd
     from dask.distributed import Client, LocalCluster
 
@@ -293,9 +293,9 @@ def _in_processes(bench: Bench, folder: Path, size: Size) -> None:
         frame = dd.read_parquet(str(folder)).persist()
         X = frame[names_of(size)].to_dask_array(lengths=True).persist()
         y = frame["label"].to_dask_array(lengths=True).persist()
-        where = f"{size}, {WORKERS} processes"
-        _dask_rows(bench, where, lambda: _dask_fit(X, y), X, y)
-        _dask_rows(bench, f"{where}, ours a DataFrame", lambda: _dask_fit(frame, "label"), X, y)
+        title = f"{size}, {WORKERS} processes"
+        _dask_rows(bench, title, lambda: _dask_fit(X, y), X, y)
+        _dask_rows(bench, f"{title}, ours a DataFrame", lambda: _dask_fit(frame, "label"), X, y)
 
 
 def _arrays(folder: Path, size: Size) -> tuple[data.Floats, data.Ints]:
@@ -313,21 +313,22 @@ def _dask_fit(collection: Any, label: Any) -> Any:
 
 
 def _dask_rows(bench: Bench, title: str, ours: Callable[[], Any], X: Any, y: Any, target: float = 5) -> None:
-    """The peers have arrays, which are there before the clock starts."""
+    """Compares a fit with the peers, whose arrays are already in memory."""
     head = X[:HEAD].compute()
 
-    def own(model: Any) -> data.Floats:
-        asked = pa.table(dict(zip(model.feature_names_in_, head.T, strict=True))) if _named(model) else head
-        return np.asarray(model.predict_proba(asked))
+    def our_proba(model: Any) -> data.Floats:
+        named = hasattr(model, "feature_names_in_")
+        rows = pa.table(dict(zip(model.feature_names_in_, head.T, strict=True))) if named else head
+        return np.asarray(model.predict_proba(rows))
 
     turns(
         bench,
         f"NB fit on Dask, {title}",
-        "GaussianNB.partial_fit, part by part",
+        "GaussianNB.partial_fit, chunk by chunk",
         ours=ours,
-        peer=lambda: _in_turn(X, y),
+        peer=lambda: _partial_fits(X, y),
         target=target,
-        agreement=lambda a, b: gap(own(a), b.predict_proba(head)),
+        agreement=lambda a, b: gap(our_proba(a), b.predict_proba(head)),
     )
     if not installed("dask_ml"):
         return
@@ -338,31 +339,27 @@ def _dask_rows(bench: Bench, title: str, ours: Callable[[], Any], X: Any, y: Any
         ours=ours,
         peer=lambda: _dask_ml(X, y),
         target=target,
-        agreement=lambda a, b: gap(own(a), b.predict_proba(head)),
+        agreement=lambda a, b: gap(our_proba(a), b.predict_proba(head)),
     )
 
 
-def _named(model: Any) -> bool:
-    return hasattr(model, "feature_names_in_")
-
-
-def _in_turn(X: Any, y: Any) -> GaussianNB:
-    """One part after the other, where they are: a model is handed on."""
+def _partial_fits(X: Any, y: Any) -> GaussianNB:
+    """partial_fit on one chunk after the other, where it is: the model moves."""
     from dask import delayed
 
     model = delayed(GaussianNB)(var_smoothing=0)
     for x, labels in zip(X.to_delayed().ravel(), y.to_delayed().ravel(), strict=True):
-        model = delayed(_learned)(model, x, labels)
+        model = delayed(_partial_fit)(model, x, labels)
     fitted: GaussianNB = model.compute()
     return fitted
 
 
-def _learned(model: GaussianNB, x: data.Floats, y: data.Ints) -> GaussianNB:
+def _partial_fit(model: GaussianNB, x: data.Floats, y: data.Ints) -> GaussianNB:
     return model.partial_fit(x, y, classes=[0, 1])
 
 
 def _dask_ml(X: Any, y: Any) -> GaussianNB:
-    """Its parameters are lazy: they are computed, all in one go, and put into scikit-learn's."""
+    """Its lazy parameters, computed together, in a model of scikit-learn."""
     import dask
 
     lazy = importlib.import_module("dask_ml.naive_bayes").GaussianNB(classes=[0, 1]).fit(X, y)
@@ -378,7 +375,7 @@ def _dask_ml(X: Any, y: Any) -> GaussianNB:
 
 
 def memory(bench: Bench) -> None:
-    """What the driver's Python holds at most during a fit, beyond what it held before it; and Java's heap after it."""
+    """Growth of the peak memory of the driver's Python during a fit, and Java's heap after it."""
     if not STATUS.exists():
         print("  skipped: needs Linux")
         return
@@ -386,16 +383,16 @@ def memory(bench: Bench) -> None:
     for engine, modules in (("spark", ("pyspark",)), ("dask", ("dask", "distributed"))):
         if not installed(*modules):
             continue
-        for way in ("as large each", "as large together"):
+        for fixed in ("rows per partition", "rows in all"):
             first = None
             for parts in PARTITIONS[: 2 if bench.quick else None]:
-                rows = each * parts if way == "as large each" else total
+                rows = each * parts if fixed == "rows per partition" else total
                 peaks = _measured(engine, parts, rows)
                 title = f"{engine}'s driver, {parts:,} partitions, {rows:,} rows"
                 first = peaks if first is None else first
-                limits = [DRIVER_MB if peaks is first else old + FLAT_MB for old in first]
-                for what, value, most in zip(("Python", "Java's heap"), peaks, limits, strict=False):
-                    bench.limit(f"{title}, {what}", value, most, "MB")
+                limits = [DRIVER_MB if peaks is first else mb + GROWTH_MB for mb in first]
+                for name, value, limit in zip(("Python", "Java's heap"), peaks, limits, strict=False):
+                    bench.limit(f"{title}, {name}", value, limit, "MB")
 
 
 def _measured(engine: str, parts: int, rows: int) -> list[float]:
@@ -406,12 +403,12 @@ def _measured(engine: str, parts: int, rows: int) -> list[float]:
 
 
 def peak(engine: str, parts: int, rows: int) -> list[float]:
-    """MB: the growth of this process during a fit; of Spark also Java's heap, when what can be freed is."""
+    """MB: the growth of this process during a fit; for Spark also Java's heap after garbage collection."""
     return _spark_peak(parts, rows) if engine == "spark" else _dask_peak(parts, rows)
 
 
 def _growth(fit: Callable[[], object]) -> float:
-    CLEAR.write_text("5", encoding="ascii")  # the peak starts again from what is held now
+    CLEAR.write_text("5", encoding="ascii")  # resets the peak to the current memory
     before = _mb("VmRSS")
     fit()
     return _mb("VmHWM") - before
@@ -429,12 +426,12 @@ def _spark_peak(parts: int, rows: int) -> list[float]:
         return session.range(0, rows, 1, parts).select(*numbers, (functions.col("id") % 2).alias("label"))
 
     with _spark() as session:
-        _fit(deciban.NaiveBayes(), frame(10, 1))  # loads what is loaded only once
-        grown = _growth(lambda: _fit(deciban.NaiveBayes(), frame(rows, parts)))
+        _fit(deciban.NaiveBayes(), frame(10, 1))  # imports happen once
+        growth = _growth(lambda: _fit(deciban.NaiveBayes(), frame(rows, parts)))
         java = session.sparkContext._jvm.java.lang
         java.System.gc()
         runtime = java.Runtime.getRuntime()
-        return [grown, (runtime.totalMemory() - runtime.freeMemory()) / 1e6]
+        return [growth, (runtime.totalMemory() - runtime.freeMemory()) / 1e6]
 
 
 def _dask_peak(parts: int, rows: int) -> list[float]:
@@ -451,19 +448,19 @@ def _dask_peak(parts: int, rows: int) -> list[float]:
         return [_growth(lambda: _dask_fit(*arrays(rows, parts)))]
 
 
-# From the shell ------------------------------------------------------------------------------------------------------
+# Command line --------------------------------------------------------------------------------------------------------
 
 ENGINES: dict[str, harness.Job] = {"spark": spark, "dask": dask, "driver-memory": memory}
 
 
 def main() -> int:
-    """Run the jobs; 1 when one failed or its answers were wrong (a missed target is only reported)."""
+    """Run the jobs; 1 if one failed or disagrees with its peer (a missed target is only reported)."""
     options = _parse()
     if options.peak:
         engine, parts, rows = options.peak
         print(*peak(engine, int(parts), int(rows)))
         return 0
-    harness.JOBS.update(ENGINES)  # not for everybody: they need Java and minutes
+    harness.JOBS.update(ENGINES)  # not in `python -m benchmarks`: they need Java and minutes
     bench = Bench(runs=options.runs, quick=options.quick)
     bench.run(options.only or ENGINES)
     print("\n" + report.text(bench))
@@ -480,7 +477,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=list(ENGINES), metavar="NAME", help=", ".join(ENGINES))
     parser.add_argument("--quick", action="store_true", help=f"1/{QUICK} of the rows: does everything work?")
     parser.add_argument("--runs", type=int, default=3, help="runs of both sides; the minimum counts")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="all timings, as a file")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write all timings to this file")
     parser.add_argument("--peak", nargs=3, metavar=("ENGINE", "PARTS", "ROWS"), help=argparse.SUPPRESS)
     return parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""Fitting from files beside pyarrow that only reads them; predicting to a file beside a pipeline in chunks."""
+"""Fitting from files beside reading them with pyarrow; predicting to a file beside a pipeline in chunks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from benchmarks.sizes import HEAD, SEED, Size
 from benchmarks.tables import ImputeEncodeNB
 from deciban.cli import app
 
-CHUNK = 100_000  # rows that a pipeline takes at a time
+CHUNK = 100_000  # rows that the pipeline predicts at a time
 PEAK_MB, GROWTH_MB = 600.0, 60.0
 # The peak is Linux's VmHWM: ru_maxrss starts from the peak of the process that launched this one
 FIT = """
@@ -59,14 +59,14 @@ def _table(rng: np.random.Generator, size: Size) -> Any:
 
 
 def _gap_to_memory(model: deciban.NaiveBayes, table: Any) -> float:
-    """Of what a model from a file says, to what one from memory says."""
+    """The gap between the predictions of a model fitted from a file and of one fitted in memory."""
     head = table.slice(0, HEAD)
     return gap(model.predict_proba(head), deciban.NaiveBayes().fit(table, "label").predict_proba(head))
 
 
 @job("files")
 def files(bench: Bench) -> None:
-    """pyarrow reads with all its threads, and keeps nothing but the last table."""
+    """pyarrow reads with all its threads, and keeps only the last table."""
     size = bench.size(sizes.FILES)
     table = _table(bench.rng(), size)
     with _folder() as folder:
@@ -116,7 +116,7 @@ def predict_file(bench: Bench) -> None:
 
 
 def _complete(table: Any) -> Any:
-    """Without missing values, and whole numbers as floats: the peer takes those for numbers."""
+    """The table without missing values, and with integers as floats, which the peer treats as numbers."""
     columns = {name: table.column(name) for name in table.column_names}
     for name, column in columns.items():
         if not pa.types.is_string(column.type):
@@ -126,8 +126,7 @@ def _complete(table: Any) -> Any:
 
 def _predict_in_chunks(model: ImputeEncodeNB, rows: Path, out: Path) -> None:
     classes = model.gaussian.classes_
-    names = ["prediction", *(f"p({label})" for label in classes)]
-    schema = pa.schema([(name, pa.float64() if "(" in name else pa.string()) for name in names])
+    schema = pa.schema([("prediction", pa.string()), *((f"proba_{label}", pa.float64()) for label in classes)])
     with pq.ParquetWriter(out, schema) as writer:
         for batch in pq.ParquetFile(rows).iter_batches(CHUNK):
             p = model.predict_proba(batch.to_pandas())
@@ -137,25 +136,25 @@ def _predict_in_chunks(model: ImputeEncodeNB, rows: Path, out: Path) -> None:
 
 def _probabilities(path: Path) -> data.Floats:
     table = pq.read_table(path).slice(0, HEAD)
-    return np.stack([table.column(name).to_numpy() for name in table.column_names if name.startswith("p(")])
+    return np.stack([table.column(name).to_numpy() for name in table.column_names if name.startswith("proba_")])
 
 
 @job("memory-csv")
 def memory_csv(bench: Bench) -> None:
-    """The peak of a process that does nothing but fit, of one file and of one twice as long."""
+    """The peak memory of a process that only fits, for a file and for one twice as long."""
     if not Path("/proc/self/status").exists():
         print("  skipped: needs Linux")
         return
     size = bench.size(sizes.LONG_CSV)
     rng, rows = np.random.default_rng(SEED), size.rows // 20
-    part = _table(rng, Size(rows, size.columns, size.classes))
+    chunk = _table(rng, Size(rows, size.columns, size.classes))
     with _folder() as folder:
         peaks = []
         for times in (20, 40):
             path = folder / f"{times}.csv"
-            with pacsv.CSVWriter(path, part.schema) as writer:
+            with pacsv.CSVWriter(path, chunk.schema) as writer:
                 for _ in range(times):
-                    writer.write_table(part)
+                    writer.write_table(chunk)
             done = subprocess.run([sys.executable, "-c", FIT, str(path)], check=True, stdout=subprocess.PIPE, text=True)
             peaks.append(float(done.stdout) * 1024 / 1e6)
             path.unlink()

@@ -1,7 +1,7 @@
 """Time deciban beside a peer, in the same process.
 
-A job is a function that makes its data and adds one row per ``compare`` (or ``limit``); the data is freed
-when it returns. Every module of this package is imported at start, so a new file is enough for new rows::
+A job is a function that makes its data and adds one row per ``compare`` (or ``limit``); the data is freed when it
+returns. Every module of this package is imported at start, so a new file with jobs needs no registration::
 
     @job("gaussian")
     def gaussian(bench: Bench) -> None:
@@ -56,7 +56,7 @@ class Comparison:
     target: float  # the ratio must be at least this
     gap: float  # largest difference between our answer and the peer's
     note: str
-    within: float = AGREEMENT  # the largest gap of a valid row
+    within: float = AGREEMENT  # the largest gap at which the row is valid
 
     @property
     def ratio(self) -> float:
@@ -89,7 +89,7 @@ class Limit:
 
 @dataclass
 class Bench:
-    """What a job is given: sizes, seeded randomness, and the two ways to add a row."""
+    """The argument of a job: sizes, a seeded generator, and two methods that add a row."""
 
     runs: int = 3
     quick: bool = False
@@ -131,7 +131,7 @@ class Bench:
         print(f"  {title}: {measured:.1f} {unit}", flush=True)
 
     def run(self, names: Iterable[str]) -> None:
-        """Run the named jobs; one that fails is recorded and the others go on."""
+        """Run the named jobs; a failure is recorded, and the others continue."""
         for self.job in names:
             print(self.job, flush=True)
             try:
@@ -174,7 +174,7 @@ def gap(a: ArrayLike, b: ArrayLike) -> float:
 def interleave(
     ours: Callable[[], Ours], peer: Callable[[], Peer], runs: int
 ) -> tuple[list[float], list[float], Ours, Peer]:
-    """Run both in turn, ours ``runs`` times and a slow peer less often; times, and the last results."""
+    """Run both in turn, ours ``runs`` times and a slow peer less often; returns times and the last results."""
     our_times, peer_times = [], []
     seconds, our_result = timed(ours)
     our_times.append(seconds)
@@ -190,10 +190,9 @@ def interleave(
 
 
 def timed(function: Callable[[], Result]) -> tuple[float, Result]:
-    """Seconds of wall time, and what the call returned.
+    """Seconds of wall time, and the result.
 
-    It starts when the BLAS threads of the call before, which spin for a while, are asleep, and on a processor that is
-    not.
+    Spins for REST seconds first: the BLAS threads of the previous call fall asleep, and the processor does not.
     """
     until = time.perf_counter() + REST
     while time.perf_counter() < until:

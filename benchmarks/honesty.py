@@ -5,15 +5,15 @@
     python -m benchmarks.honesty small --draws 20 --jobs 2 --cache small.jsonl
     python -m benchmarks.honesty blank --tables heart_c --columns age,thal --seeds 3
 
-    noise    features that say nothing: the model must not do worse than the class prior
-    wide     one informative feature, or a real table, among a thousand or more that say nothing
+    noise    only uninformative features: the model must not be worse than the class prior
+    wide     one informative feature, or a real table, among a thousand or more uninformative ones
     small    20 to 400 training rows of real tables, beside NaiveBayes and SoftmaxRegression
     blank    a feature is missing when predicting: as good as a model that was fitted without the feature?
 
 All are scored by log-loss, in nats, on held-out rows: −mean log p(true class), p at least 1e-15. The tables are those
 of `benchmarks.accuracy`; of adult, `small` uses the training file. --cache keeps every finished cell in a file of JSON
-lines, so that a run that was stopped goes on where it ended. Use a new file after a change to deciban: the results
-say so when their cells come from different sources.
+lines, so that an interrupted run can continue. Use a new file after a change to deciban: a note is printed if cells
+were measured with different sources.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from benchmarks.data import Floats, Ints
 from benchmarks.harness import Bench, job
 from deciban import _kernels
 
-HELD_OUT = 2_000  # rows, of data that is made here
+HELD_OUT = 2_000  # rows of synthetic data
 NOISE_ROWS, NOISE_FEATURES, NOISE_SEEDS = (50, 200, 1_000), (5, 50, 500, 2_000), 20
 WIDE_ROWS, WIDE_FEATURES, WIDE_SEEDS = 500, 2_000, 5
 PIMA_NOISE = 1_000  # columns
@@ -59,10 +59,10 @@ BLANK_TABLES = ("adult", "credit_g", "heart_c", "hypothyroid")  # with numbers a
 ADULT_TRAIN = 32_561  # rows of adult-train.csv, which come first in the table; those of adult-test.csv follow
 ADULT_SAMPLE = 8_000  # rows of each of the two files
 
-MOST_MEAN_RATIO, MOST_RATIO, MOST_GAP = 1.02, 1.06, 0.03  # noise
-MOST_ABOVE_LOGISTIC, MOST_ABOVE_PIMA = 0.05, 0.02  # wide
-MOST_TO_BETTER, MOST_TO_MEAN = 1.03, 1.0  # small
-MOST_BLANK = 1.01
+MAX_MEAN_RATIO, MAX_RATIO, MAX_GAP = 1.02, 1.06, 0.03  # noise
+MAX_ABOVE_LOGISTIC, MAX_ABOVE_PIMA = 0.05, 0.02  # wide
+MAX_TO_BETTER, MAX_TO_MEAN = 1.03, 1.0  # small
+MAX_BLANK = 1.01
 
 Result = dict[str, float]
 Labels = NDArray[Any]
@@ -120,7 +120,7 @@ class Check:
 
     @property
     def unit(self) -> str:
-        """Of the figure times scale, for rows with one digit after the point."""
+        """The unit of the figure times scale, for tables with one decimal."""
         return "mnat" if self.difference else "%"
 
     def __str__(self) -> str:
@@ -151,7 +151,7 @@ def _worst(values: Mapping[str, float]) -> tuple[str, float]:
 
 @dataclass(frozen=True)
 class Cell(ABC):
-    """The smallest part of a measurement. Its repr is its key in the cache."""
+    """The unit of work of a measurement. Its repr is its key in the cache."""
 
     @abstractmethod
     def measure(self) -> Result:
@@ -167,7 +167,7 @@ def _of(results: Results, kind: type[C]) -> Iterator[tuple[C, Result]]:
 
 
 def _grouped(items: Iterable[tuple[Hashable, Result]]) -> dict[Any, pd.DataFrame]:
-    """A frame of results for each name, in the order of their first ones."""
+    """A frame of results for each name, in the order of first occurrence."""
     groups: dict[Hashable, list[Result]] = defaultdict(list)
     for name, result in items:
         groups[name].append(result)
@@ -179,8 +179,8 @@ def losses(model: Any, X: Any, y: Labels) -> Floats:
     proba = np.asarray(model.predict_proba(X))
     if not np.isfinite(proba).all():
         raise ValueError("a probability is not a number")
-    place = {str(level): k for k, level in enumerate(model.classes_)}
-    codes = np.array([place[str(label)] for label in y])
+    index = {str(level): k for k, level in enumerate(model.classes_)}
+    codes = np.array([index[str(label)] for label in y])
     return np.asarray(-np.log(proba[np.arange(len(codes)), codes].clip(CLIP, 1)))
 
 
@@ -226,7 +226,7 @@ def noise_cells(rows: Iterable[int], features: Iterable[int], seeds: int) -> lis
 
 
 def summarise_noise(results: Results) -> Summary:
-    """A row for each number of rows and features: mean and worst over seeds. Limits hold for each of them."""
+    """A row for each number of rows and features, with mean and worst over seeds. Limits apply to each row."""
     groups = _grouped(((cell.rows, cell.features), result) for cell, result in _of(results, Noise))
     rows = []
     means, worsts, gaps = {}, {}, {}
@@ -238,14 +238,14 @@ def summarise_noise(results: Results) -> Summary:
         rows.append([f"{n:,}", f"{d:,}", str(len(frame)), *figures])
     head = ["rows", "features", "seeds", "mean ratio", "worst ratio", "mean gap of leave_one_out"]
     checks = []
-    for title, values, most in (
-        ("mean log-loss / class prior's", means, MOST_MEAN_RATIO),
-        ("worst log-loss / class prior's", worsts, MOST_RATIO),
-        ("mean distance of leave_one_out from the held-out log-loss", gaps, MOST_GAP),
+    for title, values, limit in (
+        ("mean log-loss / class prior's", means, MAX_MEAN_RATIO),
+        ("worst log-loss / class prior's", worsts, MAX_RATIO),
+        ("mean distance of leave_one_out from the held-out log-loss", gaps, MAX_GAP),
     ):
         if values:
             name, value = _worst(values)
-            checks.append(Check(f"noise, {title}, largest at {name}", value, most, difference=values is gaps))
+            checks.append(Check(f"noise, {title}, largest at {name}", value, limit, difference=values is gaps))
     return Summary(head, rows, checks)
 
 
@@ -298,12 +298,12 @@ def _fold(y: Labels, fold: int) -> tuple[Ints, Ints]:
 
 
 def find_pima(path: Path | None) -> Path | None:
-    """The file asked for, or $DECIBAN_DATA/tables/pima.csv; says so when there is none."""
+    """The given file, or $DECIBAN_DATA/tables/pima.csv; None, with a note, if it does not exist."""
     if path is None:
         path = Path(os.environ.get("DECIBAN_DATA", ".")) / "tables" / "pima.csv"
     if path.exists():
         return path
-    print(f"  pima with noise columns is skipped: there is no {path}; --pima names another file\n", flush=True)
+    print(f"  pima with noise columns is skipped: there is no {path}; use --pima FILE\n", flush=True)
     return None
 
 
@@ -315,28 +315,28 @@ def wide_cells(seeds: int, pima: Path | None) -> list[Cell]:
 
 
 def summarise_wide(results: Results) -> Summary:
-    """One informative feature: a row for each seed, and the mean, which has the limit. Pima: pooled over folds."""
+    """One informative feature: a row for each seed, and the mean, which has a limit. Pima: pooled over folds."""
     rows, checks = [], []
 
     def add(name: str, ours: float, reference: float) -> float:
         rows.append([name, f"{ours:.4f}", f"{reference:.4f}", f"{ours - reference:+.4f}"])
         return ours - reference
 
-    what = f"one of {WIDE_FEATURES:,} features, {WIDE_ROWS:,} rows"
+    name = f"one of {WIDE_FEATURES:,} features, {WIDE_ROWS:,} rows"
     one = {cell.seed: result for cell, result in _of(results, OneFeature)}
     for seed, result in one.items():
-        add(f"{what}, seed {seed}", result["log_loss"], result["reference"])
+        add(f"{name}, seed {seed}", result["log_loss"], result["reference"])
     if one:
         frame = pd.DataFrame(one.values())
-        above = add(f"{what}, mean", *(float(frame[name].mean()) for name in ("log_loss", "reference")))
+        above = add(f"{name}, mean", *(float(frame[key].mean()) for key in ("log_loss", "reference")))
         title = "wide, log-loss − that of LogisticRegression on the informative feature, mean over seeds"
-        checks.append(Check(title, above, MOST_ABOVE_LOGISTIC, difference=True))
+        checks.append(Check(title, above, MAX_ABOVE_LOGISTIC, difference=True))
     folds = [result for _, result in _of(results, Pima)]
     if folds:
         total = pd.DataFrame(folds).sum()
-        what = f"pima + {PIMA_NOISE:,} noise columns" + ("" if len(folds) == FOLDS else f", {len(folds)} folds only")
-        above = add(what, *(float(total[name] / total["held_out"]) for name in ("log_loss", "reference")))
-        checks.append(Check(f"wide, {what}, log-loss − without them", above, MOST_ABOVE_PIMA, difference=True))
+        name = f"pima + {PIMA_NOISE:,} noise columns" + ("" if len(folds) == FOLDS else f", {len(folds)} folds only")
+        above = add(name, *(float(total[key] / total["held_out"]) for key in ("log_loss", "reference")))
+        checks.append(Check(f"wide, {name}, log-loss − without them", above, MAX_ABOVE_PIMA, difference=True))
     return Summary(["data", "EvidenceClassifier", "reference", "difference"], rows, checks)
 
 
@@ -345,11 +345,11 @@ def summarise_wide(results: Results) -> Summary:
 
 @dataclass(frozen=True)
 class Small(Cell):
-    """A few rows of a table, drawn at random, to train on; of the others at most SMALL_HELD_OUT to predict.
+    """A few random rows of a table to train on, and at most SMALL_HELD_OUT of the others to predict.
 
-    A draw with one class is drawn again. Rows of classes that are not among the training rows are kept out of the
-    held-out rows, for all models alike. All models take the table as it is: SoftmaxRegression makes indicators of
-    categories, and sets a missing number to the mean of its column, beside an indicator that it is missing.
+    A draw with only one class is repeated. Rows of classes without training rows are not predicted, by any model. All
+    models take the table as it is: SoftmaxRegression one-hot encodes categories, and imputes a missing number by the
+    mean of its column, with an indicator that it is missing.
     """
 
     table: str
@@ -364,10 +364,10 @@ class Small(Cell):
         rng = np.random.default_rng(self.draw)
         while True:
             train, test = np.split(rng.permutation(len(y)), [self.rows])
-            seen = np.unique(y[train])
-            if len(seen) > 1:
+            classes = np.unique(y[train])
+            if len(classes) > 1:
                 break
-        test = test[np.isin(y[test], seen)][:SMALL_HELD_OUT]
+        test = test[np.isin(y[test], classes)][:SMALL_HELD_OUT]
         models = {
             "evidence": deciban.EvidenceClassifier(),
             "naive_bayes": deciban.NaiveBayes(),
@@ -379,11 +379,11 @@ class Small(Cell):
 
 
 def small_cells(tables: Iterable[str], rows: Iterable[int], draws: int) -> list[Cell]:
-    """Tables that do not have more rows than are trained on are left out."""
+    """A cell for each table, number of rows and draw, where the table has more rows than are trained on."""
     sizes, cells = list(rows), list[Cell]()
     for name in tables:
-        most = ADULT_TRAIN if name == "adult" else len(_table(name).labels)
-        cells += [Small(name, n, draw) for n in sizes if n < most for draw in range(draws)]
+        available = ADULT_TRAIN if name == "adult" else len(_table(name).labels)
+        cells += [Small(name, n, draw) for n in sizes if n < available for draw in range(draws)]
     return cells
 
 
@@ -403,15 +403,15 @@ def summarise_small(results: Results) -> Summary:
     ours, naive, softmax = map(float, pd.DataFrame(means).mean())
     rows.append(["mean", "", "", *(f"{value:.4f}" for value in (ours, naive, softmax, ours / min(naive, softmax)))])
     name, value = _worst(ratios)
-    above = sum(not ratio <= MOST_TO_BETTER for ratio in ratios.values())
+    above = sum(not ratio <= MAX_TO_BETTER for ratio in ratios.values())
     where = f"largest at {name}, {above} of {len(ratios)} above"
     return Summary(
         head,
         rows,
         [
-            Check(f"small, log-loss / the better of NaiveBayes and SoftmaxRegression, {where}", value, MOST_TO_BETTER),
-            Check("small, mean log-loss / NaiveBayes's", ours / naive, MOST_TO_MEAN),
-            Check("small, mean log-loss / SoftmaxRegression's", ours / softmax, MOST_TO_MEAN),
+            Check(f"small, log-loss / the better of NaiveBayes and SoftmaxRegression, {where}", value, MAX_TO_BETTER),
+            Check("small, mean log-loss / NaiveBayes's", ours / naive, MAX_TO_MEAN),
+            Check("small, mean log-loss / SoftmaxRegression's", ours / softmax, MAX_TO_MEAN),
         ],
     )
 
@@ -431,7 +431,7 @@ class Split:
 
 @lru_cache(maxsize=1)
 def _split(name: str, fold: int) -> Split:
-    """A stratified fold; of adult, rows drawn from its training file and from its test file."""
+    """A stratified fold; for adult, random rows of its training file and of its test file."""
     table = _table(name)
     if name == "adult":
         rng = np.random.default_rng(fold)
@@ -445,7 +445,7 @@ def _split(name: str, fold: int) -> Split:
 
 @lru_cache(maxsize=1)
 def _fitted(name: str, fold: int, seed: int) -> deciban.EvidenceClassifier:
-    """On all columns: the same model for every column of a split."""
+    """The model of all columns, shared by all columns of a split."""
     split = _split(name, fold)
     return deciban.EvidenceClassifier(random_state=seed).fit(split.X, split.y)
 
@@ -454,7 +454,7 @@ def _fitted(name: str, fold: int, seed: int) -> deciban.EvidenceClassifier:
 class Blank(Cell):
     """A column is set to missing in the held-out rows, beside a model that was fitted without the column.
 
-    A refit grows another forest, which may be better or worse by chance: several seeds of both models tell how much.
+    A refit grows another forest, which may be better or worse by chance: several seeds of both models show how much.
     The result holds sums of losses, to be pooled over folds and seeds.
     """
 
@@ -479,7 +479,7 @@ class Blank(Cell):
 
 
 def blank_cells(tables: Iterable[str], columns: Sequence[str] | None = None, seeds: int = 1) -> list[Cell]:
-    """Every column, or those named; splits come one after the other, for the model that their columns share."""
+    """A cell for every column, or the named ones; the columns of a split are adjacent, since they share a model."""
     return [
         Blank(name, fold, str(column), seed)
         for name in tables
@@ -491,24 +491,24 @@ def blank_cells(tables: Iterable[str], columns: Sequence[str] | None = None, see
 
 
 def summarise_blank(results: Results) -> Summary:
-    """A row for each column, pooled over folds and seeds, the worst ones of a table first; each table has a limit."""
+    """A row for each column, pooled over folds and seeds, the worst of each table first; each table has a limit."""
     groups = _grouped(((cell.table, cell.column), result) for cell, result in _of(results, Blank))
     ratios: dict[str, dict[str, float]] = defaultdict(dict)
     lines: dict[str, list[tuple[float, list[str]]]] = defaultdict(list)
     for (table, column), frame in groups.items():
         total = frame.sum()
         ratios[table][column] = ratio = float(total["blank"] / total["without"])
-        figures = [f"{total[what] / total['held_out']:.4f}" for what in ("complete", "blank", "without")]
+        figures = [f"{total[key] / total['held_out']:.4f}" for key in ("complete", "blank", "without")]
         share = total["missing"] / total["trained"]
         missing = f"yes, {100 * share:.1f} %" if share else "no"
         lines[table].append((ratio, [table, column, missing, str(len(frame)), *figures, f"{ratio:.4f}"]))
     head = ["table", "column", "missing in training", "fits", "complete", "blank", "fitted without", "ratio"]
-    rows = [row for found_lines in lines.values() for _, row in sorted(found_lines, key=lambda line: -line[0])]
+    rows = [row for of_table in lines.values() for _, row in sorted(of_table, key=lambda line: -line[0])]
     checks = []
     for table, values in ratios.items():
         column, value = _worst(values)
         title = f"blank, {table}, log-loss of a missing column / of a fit without it, largest at {column}"
-        checks.append(Check(title, value, MOST_BLANK))
+        checks.append(Check(title, value, MAX_BLANK))
     return Summary(head, rows, checks)
 
 
@@ -524,11 +524,11 @@ SUMMARIES = {
 
 
 class Cache:
-    """Results of finished cells as JSON lines: key, result, and which sources of deciban it was measured with."""
+    """Results of finished cells as JSON lines: key, result, and a hash of the sources of deciban."""
 
     def __init__(self, path: Path | None) -> None:
         self.path, self.sources = path, _sources()
-        self.kept: dict[str, tuple[Result, str]] = {}
+        self.entries: dict[str, tuple[Result, str]] = {}
         if path is None or not path.exists():
             return
         content = path.read_text(encoding="utf-8")
@@ -536,24 +536,24 @@ class Cache:
             try:
                 entry = json.loads(line)
             except json.JSONDecodeError:
-                continue  # of a run that was stopped while it wrote
-            self.kept[entry["key"]] = entry["result"], entry["sources"]
+                continue  # cut off when a run was interrupted
+            self.entries[entry["key"]] = entry["result"], entry["sources"]
         if content and not content.endswith("\n"):
             with path.open("a", encoding="utf-8") as file:
                 file.write("\n")
 
     def get(self, cell: Cell) -> Result | None:
-        kept = self.kept.get(repr(cell))
-        return None if kept is None else kept[0]
+        entry = self.entries.get(repr(cell))
+        return None if entry is None else entry[0]
 
     def put(self, cell: Cell, result: Result) -> None:
-        self.kept[repr(cell)] = result, self.sources
+        self.entries[repr(cell)] = result, self.sources
         if self.path is not None:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"key": repr(cell), "result": result, "sources": self.sources}) + "\n")
 
     def sources_of(self, cells: Iterable[Cell]) -> set[str]:
-        return {self.kept[key][1] for key in map(repr, cells) if key in self.kept}
+        return {self.entries[key][1] for key in map(repr, cells) if key in self.entries}
 
 
 def _sources() -> str:
@@ -566,7 +566,7 @@ def _sources() -> str:
 
 
 class Run:
-    """Cells that are in the cache, and the others measured; one that fails is named, and the others go on."""
+    """Measures the cells that are not in the cache; a failure is recorded, and the others continue."""
 
     def __init__(self, cells: Sequence[Cell], path: Path | None = None, jobs: int = 1, progress: bool = True) -> None:
         self.cells, self.cache, self.progress = cells, Cache(path), progress
@@ -574,23 +574,23 @@ class Run:
         self.failures: list[str] = []
         todo = []
         for cell in cells:
-            kept = self.cache.get(cell)
-            if kept is None:
+            cached = self.cache.get(cell)
+            if cached is None:
                 todo.append(cell)
             else:
-                self.results[cell] = kept
+                self.results[cell] = cached
         if len(todo) < len(cells):
             self._say(f"{len(cells) - len(todo)} of {len(cells)} cells are in {path}")
         for done, (cell, answer, seconds) in enumerate(_measure_all(todo, jobs), 1):
-            place = f"[{done}/{len(todo)}] {cell!r}"
+            progress_text = f"[{done}/{len(todo)}] {cell!r}"
             if isinstance(answer, str):
                 self.failures.append(f"{cell!r}: {answer.strip().splitlines()[-1]}")
-                print(f"{place} FAILED\n{answer}", file=sys.stderr, flush=True)
+                print(f"{progress_text} FAILED\n{answer}", file=sys.stderr, flush=True)
                 continue
             self.results[cell] = answer
             self.cache.put(cell, answer)
             values = ", ".join(f"{name} {value:.4f}" for name, value in answer.items())
-            self._say(f"{place}: {values}; {seconds:.1f} s")
+            self._say(f"{progress_text}: {values}; {seconds:.1f} s")
 
     @property
     def finished(self) -> dict[Cell, Result]:
@@ -606,7 +606,7 @@ Answer = tuple[Cell, Result | str, float]
 
 
 def _measure_all(cells: Sequence[Cell], jobs: int) -> Iterator[Answer]:
-    """As they are finished."""
+    """Measures cells; yields them as they finish."""
     if jobs == 1 or len(cells) < 2:
         with threadpool_limits(limits=1):
             yield from map(_measure, cells)
@@ -622,12 +622,12 @@ def _measure_all(cells: Sequence[Cell], jobs: int) -> Iterator[Answer]:
 
 
 def _one_thread() -> None:
-    """For the rest of this process."""
+    """Limits thread pools for the rest of this process."""
     threadpool_limits(limits=1)
 
 
 def _measure(cell: Cell) -> Answer:
-    """The result or the traceback, and seconds."""
+    """The cell, its result or traceback, and seconds."""
     start = time.perf_counter()
     answer: Result | str
     try:
@@ -639,11 +639,11 @@ def _measure(cell: Cell) -> Answer:
     return cell, answer, time.perf_counter() - start
 
 
-# From the shell ------------------------------------------------------------------------------------------------------
+# Command line --------------------------------------------------------------------------------------------------------
 
 
 def main() -> int:
-    """1 when a cell failed; a limit that is not met is only reported."""
+    """Measures and prints; 1 if a cell failed (a missed limit is only reported)."""
     options = _parse()
     cells = _cells(options)
     if not cells:
@@ -673,10 +673,10 @@ def _parse() -> argparse.Namespace:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--jobs", type=int, default=1, metavar="N", help="processes, of one thread each")
     common.add_argument("--cache", type=Path, metavar="FILE.jsonl", help="keep finished cells, and do not repeat them")
-    common.add_argument("--quick", action="store_true", help="few cells, unless more are asked for: does it work?")
+    common.add_argument("--quick", action="store_true", help="few cells, unless options ask for more: does it work?")
     parts = parser.add_subparsers(dest="measurement", required=True)
 
-    noise = parts.add_parser("noise", parents=[common], help="features that say nothing")
+    noise = parts.add_parser("noise", parents=[common], help="only uninformative features")
     noise.add_argument("--rows", type=_numbers, metavar="A,B")
     noise.add_argument("--features", type=_numbers, metavar="A,B")
     noise.add_argument("--seeds", type=int)
@@ -709,7 +709,7 @@ def _parse() -> argparse.Namespace:
 
 
 def _defaults(measurement: str, quick: bool, known: list[str]) -> dict[str, Any]:
-    """Options that were not given; the quick ones take seconds."""
+    """Defaults of options; the quick ones take seconds."""
     full: dict[str, dict[str, Any]] = {
         "noise": {"rows": NOISE_ROWS, "features": NOISE_FEATURES, "seeds": NOISE_SEEDS},
         "wide": {"seeds": WIDE_SEEDS},

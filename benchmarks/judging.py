@@ -1,4 +1,4 @@
-"""Leave-one-out beside scoring; folds and ROC curves beside scikit-learn."""
+"""Leave-one-out beside predict_proba; cross-validation and ROC curves beside scikit-learn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deciban.evaluation.cross_validation import stratified_folds
 
 @job("leave-one-out")
 def leave_one_out(bench: Bench) -> None:
-    """Beside its own predict_proba; evaluated by models that are fitted without a row."""
+    """Beside predict_proba of the same model; checked against refits without a row."""
     size, rng = bench.size(sizes.LEFT_OUT), bench.rng()
     y = data.labels(rng, size)
     x = data.gaussian(rng, size, y)
@@ -35,38 +35,38 @@ def leave_one_out(bench: Bench) -> None:
 
 
 def _gap_to_a_refit(model: deciban.NaiveBayes, x: Floats, y: Ints, row: int) -> float:
-    """The loss of one row, against that of a model which was fitted without it."""
-    kept = np.arange(len(y)) != row
+    """The gap between the leave-one-out loss of a row and its loss under a model fitted without it."""
+    others = np.arange(len(y)) != row
     one = slice(row, row + 1)
-    refitted = deciban.evaluate(deciban.NaiveBayes().fit(x[kept], y[kept]), x[one], y[one])
+    refitted = deciban.evaluate(deciban.NaiveBayes().fit(x[others], y[others]), x[one], y[one])
     return gap(model.leave_one_out(x[one], y[one]).log_loss, refitted.log_loss)
 
 
 @job("folds")
 def folds(bench: Bench) -> None:
-    """The same folds for both; the peer counts what is right, ours keeps every probability."""
+    """The same folds for both; the peer computes only accuracies, ours keeps every probability."""
     size, rng = bench.size(sizes.FOLDS), bench.rng()
     y = data.labels(rng, size)
     x = data.gaussian(rng, size, y)
     fold = stratified_folds(y.astype(np.int32), sizes.FOLD_COUNT, seed=0)
-    dealt = PredefinedSplit(fold)
+    same_folds = PredefinedSplit(fold)
     bench.compare(
         f"{sizes.FOLD_COUNT} folds, Gaussian naive Bayes, {size}, K={size.classes}",
         "scikit-learn cross_validate, GaussianNB",
         ours=lambda: _accuracies(deciban.cross_validate(deciban.NaiveBayes(), x, y, sizes.FOLD_COUNT, random_state=0)),
-        peer=lambda: cross_validate(GaussianNB(var_smoothing=0), x, y, cv=dealt)["test_score"],
+        peer=lambda: cross_validate(GaussianNB(var_smoothing=0), x, y, cv=same_folds)["test_score"],
         target=30,
         agreement=gap,
     )
 
 
 def _accuracies(evaluation: deciban.Evaluation) -> Floats:
-    return np.array([part.accuracy for part in evaluation.parts])
+    return np.array([fold.accuracy for fold in evaluation.parts])
 
 
 @job("roc")
 def roc(bench: Bench) -> None:
-    """Scores that all differ, of overlapping classes."""
+    """Distinct scores of overlapping classes."""
     rows, rng = bench.size(sizes.SCORES).rows, bench.rng()
     y = rng.integers(2, size=rows)
     scores = rng.standard_normal(rows) + 0.8 * y
@@ -85,6 +85,6 @@ def _curve(roc: deciban.Roc) -> tuple[Any, ...]:
 
 
 def _gap_of_curves(ours: tuple[Any, ...], peer: tuple[Any, ...]) -> float:
-    """The peer leaves out points on straight lines: ours at its thresholds, and the areas."""
-    place = np.searchsorted(-ours[2], -peer[2])
-    return max(gap(ours[0][place], peer[0]), gap(ours[1][place], peer[1]), gap(ours[3], peer[3]))
+    """The largest gap at the peer's thresholds (it drops collinear points), and between the areas."""
+    at = np.searchsorted(-ours[2], -peer[2])
+    return max(gap(ours[0][at], peer[0]), gap(ours[1][at], peer[1]), gap(ours[3], peer[3]))

@@ -1,4 +1,4 @@
-"""Peak memory of fitting an array, beyond the array: measured in a process of its own.
+"""Peak memory of a fit, beyond its rows, measured in a separate process.
 
 ``python -m benchmarks.memory KIND ROWS`` prints the growth in MB. The peak is Linux's VmHWM, reset before the
 fit. (ru_maxrss cannot be reset, and starts from the peak of the process that launched this one.)
@@ -43,12 +43,12 @@ def _table(rng: np.random.Generator, size: Size, y: data.Ints) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Kind:
-    """What is fitted, and the most that the fit may take beside it."""
+    """The rows and the model of a fit, and its memory limit."""
 
     size: Size
     make: Make
     model: Callable[[], Any]
-    most: float = MEMORY_LIMIT_MB
+    limit: float = MEMORY_LIMIT_MB
 
 
 KINDS = {
@@ -70,18 +70,18 @@ def memory(bench: Bench) -> None:
         command = [sys.executable, "-m", "benchmarks.memory", kind, str(size.rows)]
         root = Path(__file__).resolve().parents[1]
         output = subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout
-        bench.limit(f"memory beyond the rows, fit {size} {kind}", float(output), case.most, "MB")
+        bench.limit(f"memory beyond the rows, fit {size} {kind}", float(output), case.limit, "MB")
 
 
 def growth(kind: str, rows: int) -> float:
-    """MB by which a fit raises the peak above the memory held before it."""
+    """MB by which the peak of a fit exceeds the memory before it."""
     case = KINDS[kind]
     size, rng = Size(rows, case.size.columns, case.size.classes), np.random.default_rng(SEED)
     y = data.labels(rng, size)
     X = case.make(rng, size, y)
     case.model().fit(X[:1_000], y[:1_000])  # imports happen once
-    ctypes.CDLL(None).malloc_trim(0)  # else the fit may reuse, unseen, what making the array left behind
-    CLEAR.write_text("5", encoding="ascii")  # the peak starts again from what is held now
+    ctypes.CDLL(None).malloc_trim(0)  # else the fit could reuse memory freed while the rows were made
+    CLEAR.write_text("5", encoding="ascii")  # resets the peak to the current memory
     before = _status_mb("VmRSS")
     case.model().fit(X, y)
     return _status_mb("VmHWM") - before

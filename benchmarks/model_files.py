@@ -1,6 +1,6 @@
-"""``python -m benchmarks.model_files``: how large model files are, and how long a model of many columns takes.
+"""``python -m benchmarks.model_files``: sizes of model files, and times for many columns.
 
-letter (26 classes) from $DECIBAN_DATA/tables, if it is there; 500 rows of 1,000, 6,000 and 10,000 columns of noise.
+letter (26 classes) from $DECIBAN_DATA/tables, if it exists; 500 rows of 1,000, 6,000 and 10,000 columns of noise.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ COLUMNS = (1_000, 6_000, 10_000)
 def main() -> int:
     print("| table | fit, s | save, s | load, s | peak, MB | file, MB | predictions |\n|---|---|---|---|---|---|---|")
     for name, X, y, rows in tables():
-        print(f"| {name} | " + " | ".join(measured(X, y, rows)) + " |", flush=True)
+        print(f"| {name} | " + " | ".join(measure(X, y, rows)) + " |", flush=True)
     return 0
 
 
 def tables() -> Iterator[tuple[str, Any, Any, Any]]:
-    """The name of a table, what a model is fitted to, and rows to predict."""
+    """The name of a table, X and y to fit, and rows to predict."""
     letter = Path(os.environ.get("DECIBAN_DATA", "")) / "tables" / "letter.csv"
     if letter.exists():
         yield "letter", db.scan(letter), "class", db.scan(letter)
@@ -40,7 +40,7 @@ def tables() -> Iterator[tuple[str, Any, Any, Any]]:
         yield f"{ROWS} × {columns:,}", X, y, X
 
 
-def measured(X: Any, y: Any, rows: Any) -> list[str]:
+def measure(X: Any, y: Any, rows: Any) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.deciban"
         begin = time.perf_counter()

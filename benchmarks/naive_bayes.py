@@ -15,7 +15,7 @@ from benchmarks.sizes import HEAD, MISSING, READ_THREADS
 
 @job("gaussian")
 def gaussian(bench: Bench) -> None:
-    """Ours has missing values; the peer cannot, and gets the complete array."""
+    """Ours has missing values; the peer, which does not support them, has the complete array."""
     size, rng = bench.size(sizes.GAUSSIAN), bench.rng()
     y = data.labels(rng, size)
     complete = data.gaussian(rng, size, y)
@@ -116,11 +116,11 @@ def multinomial(bench: Bench) -> None:
 
 
 def _posterior_skipping_nan(X: data.Floats, y: data.Ints) -> data.Floats:
-    """Posterior of the first rows by plain numpy, ignoring missing values in fit and prediction."""
+    """Posterior of the first rows in plain numpy, which ignores missing values."""
     head, log_joint = X[:HEAD], []
     for label in np.unique(y):
-        own = X[y == label]
-        mean, variance = np.nanmean(own, axis=0), np.nanvar(own, axis=0)
+        of_class = X[y == label]
+        mean, variance = np.nanmean(of_class, axis=0), np.nanvar(of_class, axis=0)
         log_density = -0.5 * (np.log(2 * np.pi * variance) + (head - mean) ** 2 / variance)
-        log_joint.append(np.log(len(own) / len(X)) + np.nansum(log_density, axis=1))
+        log_joint.append(np.log(len(of_class) / len(X)) + np.nansum(log_density, axis=1))
     return np.asarray(softmax(np.stack(log_joint, axis=1), axis=1))

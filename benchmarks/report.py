@@ -1,4 +1,4 @@
-"""Print what a bench measured, and write it as JSON."""
+"""The results of a bench as text and JSON."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ PACKAGES = (
     "pandas",
     "pyarrow",
     "catboost",
+    "lightgbm",
     "khiops",
     "interpret-core",
 )
@@ -38,7 +39,7 @@ def text(bench: Bench) -> str:
         parts.append(table(["job", "measured", "limit", "met"], [_limit_cells(row) for row in bench.limits]))
     parts.append("\n".join(f"FAILED {name}: {error}" for name, error in bench.failures.items()))
     if bench.quick:
-        parts.append(f"Quick run, 1/{QUICK} of the rows: it shows that all works; its ratios do not count.")
+        parts.append(f"Quick run, 1/{QUICK} of the rows: it shows that everything works; its ratios do not count.")
     return "\n\n".join(part for part in parts if part)
 
 

@@ -1,16 +1,16 @@
-"""What a plan for 10¹² rows would cost, from statistics measured here: bytes that travel, and seconds of ``+``.
+"""The cost of summing statistics of 10¹² rows, estimated from measurements: bytes on the network, seconds of ``+``.
 
-``python -m benchmarks.scale_sim [--quick]``. Rows cost what they cost anywhere; what grows with a cluster is the sum
-of what its partitions come to. So no rows are made: statistics of the shape that the plan has are made, pickled (as
-they travel) and added, at sizes that fit one machine, and a line is fitted::
+``python -m benchmarks.scale_sim [--quick]``. Reading rows costs the same on any cluster; what grows with a cluster is
+the sum of the partitions' statistics. So no rows are made: statistics of the plan's shape are made, pickled (as they
+travel) and added, at sizes that fit one machine, and a line is fitted::
 
     y = a + b·places + c·classes·places
 
-where a place is a column, a key of a histogram, a value of a column, or a term; the line is then raised until nothing
-measured lies above it (large tables leave the cache, so that a place of theirs takes longer). Seconds are a
-processor's, so that a busy machine matters little. A vocabulary of 10⁹ terms is cut into shards by a hash of the term,
-which are added independently: one whole shard is measured, in a tree of partitions whose terms are Zipf-distributed.
-The rest is arithmetic, which is printed.
+where a place is a column, a key of a histogram, a value of a column, or a term; the line is then raised until no
+measurement lies above it (large tables do not fit the cache, so that their places take longer). Seconds are CPU time,
+which depends little on other load. A vocabulary of 10⁹ terms is cut into shards by a hash of the term, which are added
+independently: one whole shard is measured, in a tree of partitions whose terms are Zipf-distributed. The rest is
+arithmetic, which is printed.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from deciban.data.terms import Terms
 from deciban.statistics import Counts, Histogram, Moments, Statistic, Sum, Tokens
 
 CLASSES = (2, 10, 100)
-CELLS = 2 * 10**7  # classes × places of a statistic that is made here, at most
-LEAF = 20_000  # rows that a statistic of numbers is made of
-DOUBLINGS = 26  # times that such a one is added to itself: 10¹² rows have sums that are so much larger
+CELLS = 2 * 10**7  # limit of classes × places of a measured statistic
+LEAF = 20_000  # rows of a statistic of numbers
+DOUBLINGS = 26  # times that it is added to itself, for sums as large as those of 10¹² rows
 CAP = 2048  # keys of a histogram
-DIGITS = 9  # bytes of a term, about as many as words have
-NETWORK = 1.25e9  # bytes a second that a worker receives: 10 Gbit/s
+DIGITS = 9  # bytes of a term, about as long as a word
+NETWORK = 1.25e9  # bytes per second that a worker receives: 10 Gbit/s
 WORKERS = (100, 1_000)
-FAN_IN = 8  # statistics that one task adds up, as on Dask
-GROUPS = (1024, 32, 1)  # sums that partitions are added up to, one after the other, as on Spark
-FOR, RUNS = 0.2, 3  # a + is tried for so many seconds, and so many times
+FAN_IN = 8  # statistics that one task adds, as on Dask
+GROUPS = (1024, 32, 1)  # sums after each shuffle, as on Spark
+FOR, RUNS = 0.2, 3  # minimum seconds and runs of each timing
 AMPLE = 12e9  # bytes of memory that the largest vocabulary needs
 
 Make = Callable[[np.random.Generator, int, int], Statistic]
@@ -52,7 +52,7 @@ Make = Callable[[np.random.Generator, int, int], Statistic]
 
 
 def moments(rng: np.random.Generator, classes: int, columns: int) -> Moments:
-    """With as many words in its sums as those of 10¹² rows have."""
+    """Moments whose exact sums have as many words as those of 10¹² rows."""
     labels = rng.integers(0, classes, LEAF // columns + 2 * classes).astype(np.int32)
     some, more = (Moments.of(rng.normal(size=(len(labels), columns)), labels, None, classes) for _ in range(2))
     for _ in range(DOUBLINGS):
@@ -61,30 +61,30 @@ def moments(rng: np.random.Generator, classes: int, columns: int) -> Moments:
 
 
 def histogram(rng: np.random.Generator, classes: int, keys: int) -> Histogram:
-    """Of columns that each have as many keys as a histogram may."""
+    """Histograms of columns that each have CAP keys."""
     columns = max(1, keys // CAP)
     labels = rng.integers(0, classes, 4 * CAP).astype(np.int32)
     return Histogram.of(rng.normal(size=(len(labels), columns)), labels, None, classes, cap=CAP)
 
 
 def counts(rng: np.random.Generator, classes: int, values: int) -> Counts:
-    """One column of text; of twice as many values this partition has half."""
+    """Counts of one column of text, with half of the 2·values values that occur in all partitions."""
     seen = np.sort(rng.choice(2 * values, values, replace=False))
-    return Counts((tuple(f"value {i:09d}" for i in seen.tolist()),), _some(rng, classes, values))
+    return Counts((tuple(f"value {i:09d}" for i in seen.tolist()),), _random_counts(rng, classes, values))
 
 
 def tokens(rng: np.random.Generator, classes: int, terms: int) -> Tokens:
-    """Half of twice as many terms."""
+    """Counts of half of the 2·terms terms that occur in all partitions."""
     seen = np.flatnonzero(rng.random(2 * terms) < 0.5)
-    return Tokens(_terms(seen), _some(rng, classes, len(seen)), Sum.of(np.ones(classes)))
+    return Tokens(_terms(seen), _random_counts(rng, classes, len(seen)), Sum.of(np.ones(classes)))
 
 
-def _some(rng: np.random.Generator, classes: int, places: int) -> Sum:
+def _random_counts(rng: np.random.Generator, classes: int, places: int) -> Sum:
     return Sum.of(rng.integers(1, 1000, (classes, places)))
 
 
 def _terms(numbers: NDArray[np.int64]) -> Terms:
-    """Numbers, which ascend, as terms."""
+    """Ascending numbers as terms of DIGITS digits."""
     digits = np.empty((len(numbers), DIGITS), np.uint8)
     rest = numbers.copy()
     for place in reversed(range(DIGITS)):
@@ -94,10 +94,10 @@ def _terms(numbers: NDArray[np.int64]) -> Terms:
 
 @dataclass(frozen=True)
 class Kind:
-    """A family's statistic, at growing sizes."""
+    """The statistic of a family, and the sizes to measure."""
 
     name: str
-    place: str  # what there are more and more of
+    place: str  # what a size counts
     make: Make
     sizes: tuple[int, ...]
 
@@ -111,25 +111,25 @@ KINDS = (
 MORE_TERMS = 3 * 10**7  # if there is memory for them
 
 
-# What they measure ---------------------------------------------------------------------------------------------------
+# Measurements --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One statistic, and the sum of two like it."""
+    """The cost of one statistic, and of the sum of two."""
 
     classes: int
     places: int
     bytes: float  # as pickled
-    travel: float  # seconds, to pickle and to unpickle it
+    travel: float  # seconds to pickle and unpickle it
     merge: float  # seconds of +
 
 
 def measure(kind: Kind, classes: int, size: int) -> Measured:
     a, b = (kind.make(np.random.default_rng([SEED, i]), classes, size) for i in range(2))
-    sent = pickle.dumps(a, protocol=5)
+    pickled = pickle.dumps(a, protocol=5)
     travel = _fastest(lambda: pickle.loads(pickle.dumps(a, protocol=5)))
-    return Measured(classes, _places(a), len(sent), travel, _fastest(lambda: a + b))
+    return Measured(classes, _places(a), len(pickled), travel, _fastest(lambda: a + b))
 
 
 def _places(statistic: Statistic) -> int:
@@ -146,29 +146,29 @@ def _places(statistic: Statistic) -> int:
 
 
 def _fastest(work: Callable[[], object]) -> float:
-    """Seconds of a processor, the least of as many runs as there is time for."""
-    taken: list[float] = []
+    """CPU seconds: the minimum over at least RUNS runs and FOR seconds."""
+    times: list[float] = []
     until = time.perf_counter() + FOR
-    while len(taken) < RUNS or time.perf_counter() < until:
+    while len(times) < RUNS or time.perf_counter() < until:
         start = time.process_time()
         work()
-        taken.append(time.process_time() - start)
-    return min(taken)
+        times.append(time.process_time() - start)
+    return min(times)
 
 
 @dataclass(frozen=True)
 class Line:
-    """y = a + b·places + c·classes·places, raised so that nothing that was measured lies above it."""
+    """y = a + b·places + c·classes·places, raised so that no measurement lies above it."""
 
     a: float
     b: float
     c: float
-    off: float  # how far a measured value is below the line, relative to itself, at most
+    off: float  # the largest distance of a measurement below the line, relative to the measurement
 
     @classmethod
-    def fitted(cls, measured: Sequence[Measured], what: str) -> Line:
-        """Least relative squares, no coefficient below 0."""
-        y = np.array([getattr(m, what) for m in measured])
+    def fitted(cls, measured: Sequence[Measured], quantity: str) -> Line:
+        """Least squares of relative errors, with coefficients ≥ 0."""
+        y = np.array([getattr(m, quantity) for m in measured])
         x = np.array([[1.0, m.places, m.classes * m.places] for m in measured])
         scale = np.abs(x).max(axis=0)
         solution, _ = nnls(x / scale / y[:, np.newaxis], np.ones(len(y)))
@@ -189,19 +189,19 @@ class Lines:
 
     @classmethod
     def fitted(cls, measured: Sequence[Measured]) -> Lines:
-        return cls(*(Line.fitted(measured, what) for what in ("bytes", "travel", "merge")))
+        return cls(*(Line.fitted(measured, quantity) for quantity in ("bytes", "travel", "merge")))
 
 
 def lines_of(quick: bool) -> dict[str, Lines]:
-    """Measures every family, and prints what it finds."""
+    """Measures every family, and prints the measurements and their lines."""
     cells = CELLS // 100 if quick else CELLS
     rows, lines = [], {}
     for kind in KINDS:
         sizes = kind.sizes
         if kind.make is tokens and not quick and _memory() > AMPLE:
             sizes = (*sizes, MORE_TERMS)
-        most = {classes: (3 * cells if classes == CLASSES[0] else cells) for classes in CLASSES}
-        shapes = [(k, n) for k in CLASSES for n in sizes if k * n <= most[k]]
+        limits = {classes: (3 * cells if classes == CLASSES[0] else cells) for classes in CLASSES}
+        shapes = [(k, n) for k in CLASSES for n in sizes if k * n <= limits[k]]
         measured = [measure(kind, *shape) for shape in shapes]
         for m in measured:
             each = m.bytes / m.places / m.classes
@@ -222,16 +222,15 @@ def _seconds(m: Measured) -> list[str]:
 def _line_rows(lines: dict[str, Lines]) -> list[list[str]]:
     rows = []
     for kind in KINDS:
-        own = lines[kind.name]
-        for what, unit, by in (("bytes", "bytes", 1.0), ("travel", "travel, ns", 1e9), ("merge", "+, ns", 1e9)):
-            line = getattr(own, what)
-            cells = [f"{value * by:,.1f}" for value in (line.a, line.b, line.c)]
+        for quantity, unit, scale in (("bytes", "bytes", 1.0), ("travel", "travel, ns", 1e9), ("merge", "+, ns", 1e9)):
+            line = getattr(lines[kind.name], quantity)
+            cells = [f"{value * scale:,.1f}" for value in (line.a, line.b, line.c)]
             rows.append([f"{kind.name}, a {kind.place}", unit, *cells, f"{line.off:.0%}"])
     return rows
 
 
 def _memory() -> float:
-    """Bytes that are free; 0 if nobody knows."""
+    """Bytes of available memory; 0 if unknown."""
     info = Path("/proc/meminfo")
     words = info.read_text(encoding="ascii").partition("MemAvailable:")[2].split() if info.exists() else []
     return float(words[0]) * 1024 if words else 0.0
@@ -242,27 +241,27 @@ def _memory() -> float:
 
 @dataclass(frozen=True)
 class Level:
-    """One level of the tree: what each sum comes to."""
+    """One level of the tree: the number of sums, and the mean size of each."""
 
     sums: int
     terms: float
     bytes: float
-    merge: float  # seconds, for each +
+    merge: float  # seconds per +
 
 
 def shard(terms: int, leaves: int, draws: int, classes: int) -> list[Level]:
-    """Leaves of Zipf-distributed terms, added two by two up to one, which is a whole shard."""
+    """Adds leaves of Zipf-distributed terms in a binary tree, whose root is a whole shard."""
     rng = np.random.default_rng(SEED)
     ranks = np.arange(1, terms + 1)
-    chances = np.cumsum(1.0 / ranks)
-    places = rng.permutation(terms)  # a frequent term may be anywhere in the order
+    cumulative = np.cumsum(1.0 / ranks)
+    places = rng.permutation(terms)  # frequent terms are anywhere in the alphabet
     layer = []
     for _ in range(leaves):
-        drawn = places[np.searchsorted(chances, rng.random(draws) * chances[-1])]
-        seen, often = np.unique(drawn, return_counts=True)
-        spread = rng.binomial(often, 1 / classes, (classes, len(seen)))
-        spread[rng.integers(0, classes, len(seen)), np.arange(len(seen))] += 1
-        layer.append(Tokens(_terms(seen), Sum.of(spread), Sum.of(np.ones(classes))))
+        drawn = places[np.searchsorted(cumulative, rng.random(draws) * cumulative[-1])]
+        seen, times = np.unique(drawn, return_counts=True)
+        by_class = rng.binomial(times, 1 / classes, (classes, len(seen)))
+        by_class[rng.integers(0, classes, len(seen)), np.arange(len(seen))] += 1
+        layer.append(Tokens(_terms(seen), Sum.of(by_class), Sum.of(np.ones(classes))))
     levels = [_level(layer, 0.0)]
     while len(layer) > 1:
         start = time.process_time()
@@ -285,11 +284,11 @@ def _pickled(statistic: Statistic) -> int:
 
 @dataclass(frozen=True)
 class Plan:
-    """Rows in partitions, and how many places each family has."""
+    """Rows in partitions, and the number of places of each family."""
 
     rows: float
-    partition: float  # rows of one
-    places: dict[str, float]  # by the statistic's name
+    partition: float  # rows per partition
+    places: dict[str, float]  # by the name of the statistic
 
     @property
     def partitions(self) -> float:
@@ -312,7 +311,7 @@ HASH_BITS = 24
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one statistic, all families together."""
+    """The cost of the statistics of all families."""
 
     bytes: float
     travel: float
@@ -320,30 +319,31 @@ class Cost:
 
     @classmethod
     def of(cls, lines: dict[str, Lines], classes: int, places: dict[str, float]) -> Cost:
-        sizes = [(lines[name], n) for name, n in places.items()]
-        at = (sum(getattr(own, what).at(classes, n) for own, n in sizes) for what in ("bytes", "travel", "merge"))
-        return cls(*at)
+        def total(quantity: str) -> float:
+            return sum(float(getattr(lines[name], quantity).at(classes, n)) for name, n in places.items())
+
+        return cls(total("bytes"), total("travel"), total("merge"))
 
     @property
     def each(self) -> float:
-        """Seconds for one more statistic: it is received, unpickled and added."""
+        """Seconds per statistic: to receive, unpickle and add it."""
         return self.bytes / NETWORK + self.travel + self.merge
 
 
 def tree(cost: Cost, partitions: float, workers: int, fan_in: int = FAN_IN) -> tuple[float, float, list[float]]:
-    """Bytes over the network and seconds, in all and by level; every sum is taken to be as large as the last."""
+    """Bytes over the network, seconds, and seconds by level, if every sum is as large as the last."""
     moved, levels, left = 0.0, [], partitions
     while left > 1:
         tasks = np.ceil(left / fan_in)
-        in_turn = np.ceil(tasks / workers)
-        levels.append(float(in_turn * min(fan_in, left) * cost.each))
+        rounds = np.ceil(tasks / workers)
+        levels.append(float(rounds * min(fan_in, left) * cost.each))
         moved += left * cost.bytes
         left = tasks
     return moved, sum(levels), levels
 
 
 def shuffles(cost: Cost, partitions: float, workers: int) -> tuple[float, float]:
-    """Bytes and seconds when partitions are added up to so many sums, these to fewer, and so on."""
+    """Bytes and seconds of shuffles that each add statistics to fewer sums."""
     left, moved, seconds = partitions, 0.0, 0.0
     for groups in GROUPS:
         seconds += np.ceil(groups / workers) * left / groups * cost.each
@@ -352,13 +352,13 @@ def shuffles(cost: Cost, partitions: float, workers: int) -> tuple[float, float]
 
 
 def at_the_worker(cost: Cost, partitions: float, workers: int) -> tuple[float, float]:
-    """Bytes and seconds when each worker adds its own partitions first, which needs no network, then a tree."""
+    """Bytes and seconds if each worker adds its own partitions first, without the network, and then a tree."""
     moved, seconds, _ = tree(cost, workers, workers)
     return moved, seconds + partitions / workers * cost.merge
 
 
 def show_plan(lines: dict[str, Lines]) -> None:
-    """The table: 10¹² rows, 200 columns."""
+    """Prints the cost of 10¹² rows of 200 columns."""
     rows = []
     for classes in CLASSES:
         for title, places in _shapes().items():
@@ -388,10 +388,10 @@ def _shapes() -> dict[str, dict[str, float]]:
 
 @dataclass(frozen=True)
 class Shards:
-    """A vocabulary in shards, each added up as the one that was measured."""
+    """A vocabulary in shards, each as costly as the measured one."""
 
     levels: list[Level]
-    travel: float  # seconds a byte, to pickle and unpickle
+    travel: float  # seconds per byte to pickle and unpickle
 
     @property
     def whole(self) -> Level:
@@ -403,28 +403,28 @@ class Shards:
         return self.whole.bytes / self.whole.terms * VOCABULARY
 
     def merging(self, partitions: float) -> float:
-        """Seconds to add up so many partitions, all shards: in trees as deep as the measured one, then whole ones."""
+        """Seconds to add all shards of the partitions: in trees like the measured one, whose roots are then added."""
         trees = partitions / self.levels[0].sums
-        by_tree = sum(level.sums * level.merge for level in self.levels[1:])
-        of_vocabulary = VOCABULARY / self.whole.terms
-        return of_vocabulary * (trees * by_tree + max(trees - 1, 0.0) * self.whole.merge)
+        per_tree = sum(level.sums * level.merge for level in self.levels[1:])
+        shards = VOCABULARY / self.whole.terms
+        return shards * (trees * per_tree + max(trees - 1, 0.0) * self.whole.merge)
 
     def by_shard(self, partitions: float, workers: int) -> tuple[float, float, float]:
-        """Every partition sends each shard to its owner: bytes over the network, seconds, bytes that a worker holds."""
+        """Every partition sends each shard to its worker: bytes over the network, seconds, bytes per worker."""
         moved = partitions * self.levels[0].bytes / self.whole.terms * VOCABULARY
         seconds = (self.merging(partitions) + moved * (1 / NETWORK + self.travel)) / workers
         return moved, seconds, self.bytes / workers
 
     def at_the_worker(self, partitions: float, workers: int) -> tuple[float, float, float]:
-        """Every worker adds up its own partitions, then sends each shard to its owner, who adds a whole one of each."""
+        """The same, if every worker adds its own partitions first, and then sends each shard to its worker."""
         moved = workers * self.bytes
-        last = VOCABULARY / self.whole.terms * self.whole.merge  # of two whole vocabularies
+        last = VOCABULARY / self.whole.terms * self.whole.merge  # + of two whole vocabularies
         seconds = self.merging(partitions / workers) + self.bytes * (1 / NETWORK + self.travel) + last
         return moved, seconds, self.bytes
 
 
 def show_vocabulary(lines: dict[str, Lines], quick: bool) -> None:
-    """10⁹ terms in shards, and the bounded alternative."""
+    """Prints the cost of 10⁹ terms in shards, and of hashed terms."""
     whole = int(VOCABULARY / SHARDS)
     terms, leaves = (whole // 50, 16) if quick else (whole, 64)
     levels = shard(terms, leaves, draws=terms // 2, classes=2)
@@ -435,7 +435,7 @@ def show_vocabulary(lines: dict[str, Lines], quick: bool) -> None:
     shards = Shards(levels, text.travel.at(2, VOCABULARY) / text.bytes.at(2, VOCABULARY))
     rows = []
     for workers in WORKERS:
-        ways = {"each shard to its owner": shards.by_shard, "each worker first": shards.at_the_worker}
+        ways = {"each shard to its worker": shards.by_shard, "each worker first": shards.at_the_worker}
         for way, cost in ways.items():
             moved, seconds, held = cost(PLAN.partitions, workers)
             rows.append([way, f"{workers:,}", _short(held), _short(moved), _long(seconds)])
@@ -454,11 +454,11 @@ def show_vocabulary(lines: dict[str, Lines], quick: bool) -> None:
     print(table(["vocabulary", "classes", "a statistic", "one +"], rows))
 
 
-# In words ------------------------------------------------------------------------------------------------------------
+# Formatting ----------------------------------------------------------------------------------------------------------
 
 
 def _short(size: float) -> str:
-    """Bytes.
+    """Bytes with a unit.
 
     >>> _short(2.5e9)
     '2.5 GB'

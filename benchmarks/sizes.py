@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 SEED = 20240229
-MISSING = 0.05  # fraction of cells made missing, where a job has missing cells
-HEAD = 1_000  # rows on which our answer is compared with the peer's
+MISSING = 0.05  # fraction of missing cells, in jobs with missing values
+HEAD = 1_000  # rows on which predictions are compared with the peer's
 READ_THREADS = 2  # threads of the plain read that bounds a fit
 QUICK = 20  # --quick divides the rows by this
 
@@ -54,10 +54,10 @@ PREDICTED = Size(2_000_000, 12, 3)
 LONG_CSV = Size(10_000_000, 12, 3)
 EVIDENCE = Size(1_000_000, 30, 2)
 EVIDENCE_LIMIT_MB = 2_000.0
-EVIDENCE_TIMES = 100.0  # as long as naive Bayes, at most
+EVIDENCE_TIMES = 100.0  # limit: time / that of NaiveBayes
 EXPLAIN = Size(100_000, 14, 2)
-EXPLAIN_TIMES = 2.0  # as long as a prediction, at most
-DOCUMENTS = Size(100_000, 50_000, 2)  # of some 700 bytes; columns are words
+EXPLAIN_TIMES = 2.0  # limit: time / that of predict_proba
+DOCUMENTS = Size(100_000, 50_000, 2)  # of about 700 bytes; columns are words
 WORDS_PER_DOCUMENT = 108
 MAILS = 1_000
 MEMORY_LIMIT_MB = 100.0

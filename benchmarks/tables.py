@@ -18,7 +18,7 @@ from benchmarks import data, sizes
 from benchmarks.harness import Bench, gap, job
 from benchmarks.sizes import HEAD
 
-CHECKED = 100_000  # rows whose complete ones serve to compare the answers
+CHECKED = 100_000  # of these rows the complete ones are compared
 
 
 @job("table")
@@ -33,7 +33,7 @@ def table(bench: Bench) -> None:
         peer=lambda: ImputeEncodeNB().fit(frame, "label"),
         target=10,
         agreement=lambda *_: _gap_on_complete_rows(frame),
-        note="agreement is of both fitted on complete rows",
+        note="agreement is that of fits to complete rows",
     )
 
 

@@ -1,4 +1,4 @@
-"""Documents beside scikit-learn's vectorizer and naive Bayes, and fastText; mail beside bogofilter; SMS beside both."""
+"""Documents beside scikit-learn's vectorizer and naive Bayes, and fastText; mail beside bogofilter; SMS."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from deciban.families import Text
 
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
 EPOCHS = (1, 2, 3, 5, 10, 25)  # of fastText; its default is 5
-STARTS = 15  # runs of a process that does next to nothing
-LOST = 0.002  # of accuracy, that does not matter
+STARTS = 15  # runs of a short process
+TOLERATED = 0.002  # difference of accuracies
 
 
 def documents(rng: np.random.Generator, size: Size) -> tuple[list[str], Ints]:
-    """Words of 2 to 10 letters as frequent as 1/(rank + 3) (Zipf, Mandelbrot); a tenth of them tell classes apart."""
+    """Words of 2 to 10 letters as frequent as 1/(rank + 3) (Zipf, Mandelbrot); a tenth are informative."""
     words = np.array(["".join(rng.choice(LETTERS, n)) for n in rng.integers(2, 11, size.columns)], dtype=object)
     y = rng.integers(0, size.classes, size.rows)
     weight = 1.0 / (np.arange(size.columns) + 3.0)
@@ -53,7 +53,7 @@ def documents(rng: np.random.Generator, size: Size) -> tuple[list[str], Ints]:
 
 @job("text")
 def text(bench: Bench) -> None:
-    """The peer is given a list, which it reads faster than an Arrow column. Words have two letters or more."""
+    """The peer has a list, which it reads faster than an Arrow column. Words have at least two letters."""
     size = bench.size(sizes.DOCUMENTS)
     texts, y = documents(bench.rng(), size)
     table = pa.table({"text": pa.array(texts)})
@@ -66,9 +66,9 @@ def text(bench: Bench) -> None:
         head = table.slice(0, HEAD) if ours.n_features_in_ and hasattr(ours, "feature_names_in_") else texts[:HEAD]
         return gap(ours.predict_proba(head), peer.predict_proba(texts[:HEAD]))
 
-    named = f"{sizes.short(size.rows)} documents"
+    count = f"{sizes.short(size.rows)} documents"
     ours, peer = bench.compare(
-        f"fit from an Arrow column, {named}",
+        f"fit from an Arrow column, {count}",
         against,
         ours=lambda: deciban.NaiveBayes(families=Text()).fit(table, y),
         peer=fitted,
@@ -76,7 +76,7 @@ def text(bench: Bench) -> None:
         agreement=agreement,
     )
     bench.compare(
-        f"fit from a list, {named}",
+        f"fit from a list, {count}",
         against,
         ours=lambda: deciban.NaiveBayes().fit(texts, y),
         peer=fitted,
@@ -84,7 +84,7 @@ def text(bench: Bench) -> None:
         agreement=agreement,
     )
     bench.compare(
-        f"predict_proba, {named}",
+        f"predict_proba, {count}",
         against,
         ours=lambda: ours.predict_proba(table),
         peer=lambda: peer.predict_proba(texts),
@@ -98,49 +98,48 @@ def text(bench: Bench) -> None:
 
 @job("text-file")
 def text_file(bench: Bench) -> None:
-    """fastText learns with as few epochs as are as accurate as ours, on rows that neither has seen; both from disk."""
+    """Both fit from disk; fastText with the fewest epochs that reach our accuracy on held-out rows."""
     program = shutil.which("fasttext")
     if program is None:
         print("  skipped: there is no fasttext (Debian: apt-get install fasttext)")
         return
     size = bench.size(sizes.DOCUMENTS)
     texts, y = documents(bench.rng(), size)
-    learn = int(0.9 * len(texts))
+    n_train = int(0.9 * len(texts))
     with _folder() as folder:
-        rows, lines, unseen = folder / "rows.tsv", folder / "learn.txt", folder / "unseen.txt"
+        rows, train, test = folder / "rows.tsv", folder / "train.txt", folder / "test.txt"
         labelled = [f"__label__{c} {t}\n" for c, t in zip(y.tolist(), texts, strict=True)]
-        lines.write_text("".join(labelled[:learn]))
-        unseen.write_text("".join(labelled[learn:]))
+        train.write_text("".join(labelled[:n_train]))
+        test.write_text("".join(labelled[n_train:]))
         rows.write_text(
-            "label\ttext\n" + "".join(f"c{c}\t{t}\n" for c, t in zip(y[:learn].tolist(), texts, strict=False))
+            "label\ttext\n" + "".join(f"c{c}\t{t}\n" for c, t in zip(y[:n_train].tolist(), texts, strict=False))
         )
 
         def ours() -> Any:
             return deciban.NaiveBayes(families={"text": Text()}).fit(deciban.scan(rows), "label")
 
-        ask = pa.table({"text": pa.array(texts[learn:])})
-        truth = np.array([f"c{c}" for c in y[learn:].tolist()])
+        held_out = pa.table({"text": pa.array(texts[n_train:])})
+        labels = np.array([f"c{c}" for c in y[n_train:].tolist()])
 
-        def right(model: Any) -> float:
-            return float((model.predict(ask) == truth).mean())
+        def our_accuracy(model: Any) -> float:
+            return float((model.predict(held_out) == labels).mean())
 
-        def peer(epochs: int) -> float:
-            command = [program, "supervised", "-input", lines, "-output", folder / "peer", "-epoch", epochs]
-            _run([*command, "-thread", os.cpu_count() or 1])
-            printed = _run([program, "test", folder / "peer.bin", unseen])
+        def peer_accuracy(epochs: int) -> float:
+            _train(program, train, folder, epochs)
+            printed = _run([program, "test", folder / "peer.bin", test])
             return float(printed.partition("P@1")[2].split()[0])
 
-        aim = right(ours()) - LOST
-        epochs = next((n for n in EPOCHS if peer(n) >= aim), EPOCHS[-1])
+        target = our_accuracy(ours()) - TOLERATED
+        epochs = next((n for n in EPOCHS if peer_accuracy(n) >= target), EPOCHS[-1])
         bench.compare(
-            f"fit from text on disk, {sizes.short(learn)} documents",
+            f"fit from text on disk, {sizes.short(n_train)} documents",
             "fastText supervised",
             ours=ours,
-            peer=lambda: _train(program, lines, folder, epochs),
+            peer=lambda: _train(program, train, folder, epochs),
             target=5,
-            agreement=lambda model, _: max(0.0, peer(epochs) - right(model)),
-            within=LOST,
-            note=f"{epochs} epochs, accuracy {peer(epochs):.3f}; ours {right(ours()):.3f}",
+            agreement=lambda model, _: max(0.0, peer_accuracy(epochs) - our_accuracy(model)),
+            within=TOLERATED,
+            note=f"{epochs} epochs, accuracy {peer_accuracy(epochs):.3f}; ours {our_accuracy(ours()):.3f}",
         )
 
 
@@ -154,7 +153,7 @@ def _train(program: str, lines: Path, folder: Path, epochs: int) -> None:
 
 @job("mail")
 def mail(bench: Bench) -> None:
-    """Processes as a mail server starts them. Trained on as many mails as are classified."""
+    """Processes as a mail server starts them, with a model of the mails that are classified."""
     rng = bench.rng()
     n = sizes.MAILS // 10 if bench.quick else sizes.MAILS
     with _folder() as folder:
@@ -165,10 +164,9 @@ def mail(bench: Bench) -> None:
         one = Path(names[0]).read_bytes()
         numpy = _fastest([sys.executable, "-c", "import numpy"], b"")
         for kind in ("naive-bayes", "evidence"):
-            mine = _fastest(_deciban("mail", "filter", folder / kind, "--exit-zero"), one)
-            bench.limit(
-                f"one mail through filter, {kind}, beside python -c 'import numpy'", 100 * mine / numpy, 200, "%"
-            )
+            ours = _fastest(_deciban("mail", "filter", folder / kind, "--exit-zero"), one)
+            title = f"one mail through filter, {kind}, beside python -c 'import numpy'"
+            bench.limit(title, 100 * ours / numpy, 200, "%")
 
 
 def _filter_bulk(bench: Bench, folder: Path, names: Sequence[str]) -> None:
@@ -180,8 +178,8 @@ def _filter_bulk(bench: Bench, folder: Path, names: Sequence[str]) -> None:
     home.mkdir()
     listed = "\n".join(names).encode()
     for label, option in (("spam", "-s"), ("ham", "-n")):
-        chosen = "\n".join(name for name in names if f"/{label}/" in name).encode()
-        _run([program, "-d", home, option, "-b"], chosen)
+        of_class = "\n".join(name for name in names if f"/{label}/" in name).encode()
+        _run([program, "-d", home, option, "-b"], of_class)
     peer = [program, "-d", home, "-b", "-T"]
     for kind in ("naive-bayes", "evidence"):
         ours = _deciban("mail", "filter", folder / kind, "--bulk")
@@ -194,18 +192,18 @@ def _filter_bulk(bench: Bench, folder: Path, names: Sequence[str]) -> None:
             agreement=lambda *_: 0.0,
             note="the ratio is the fraction of its speed, processes included",
         )
-        more = _each_more(ours, names) / _each_more(peer, names)
-        bench.limit(f"each mail more through filter, {kind}, beside bogofilter -b", 100 * more, 200, "%")
+        ratio = _seconds_per_mail(ours, names) / _seconds_per_mail(peer, names)
+        bench.limit(f"each further mail through filter, {kind}, beside bogofilter -b", 100 * ratio, 200, "%")
 
 
-def _each_more(command: Sequence[object], names: Sequence[str]) -> float:
-    """Seconds that a mail takes, when the process has started."""
+def _seconds_per_mail(command: Sequence[object], names: Sequence[str]) -> float:
+    """Seconds per mail, without the start of the process."""
     one, all_ = (_fastest(command, "\n".join(some).encode(), 7) for some in (names[:1], names))
     return (all_ - one) / (len(names) - 1)
 
 
 def _mails(rng: np.random.Generator, folder: Path, n: int) -> list[str]:
-    """Mails of some kB, a quarter each: plain, with HTML beside it, HTML in base64, with an attachment."""
+    """Mails of a few kB, a quarter each: plain, plain and HTML, HTML in base64, with an attachment."""
     texts, y = documents(rng, Size(n, 20_000, 2))
     names = []
     for i, (body, c) in enumerate(zip(texts, y.tolist(), strict=True)):
@@ -235,16 +233,16 @@ def _deciban(*arguments: object) -> list[object]:
     return [sys.executable, "-c", "from deciban.cli import main; main()", *arguments]
 
 
-def _run(command: Sequence[object], given: bytes = b"") -> str:
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    done = subprocess.run([*map(str, command)], input=given, capture_output=True, env=kept, check=False)
+def _run(command: Sequence[object], stdin: bytes = b"") -> str:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run([*map(str, command)], input=stdin, capture_output=True, env=environment, check=False)
     if done.returncode not in (0, 1, 2):
         raise RuntimeError(done.stderr.decode("utf-8", "replace")[-500:])
     return done.stdout.decode("utf-8", "replace")
 
 
-def _fastest(command: Sequence[object], given: bytes, times: int = STARTS) -> float:
-    return min(timed(lambda: _run(command, given))[0] for _ in range(times))
+def _fastest(command: Sequence[object], stdin: bytes, times: int = STARTS) -> float:
+    return min(timed(lambda: _run(command, stdin))[0] for _ in range(times))
 
 
 @contextmanager
@@ -274,9 +272,9 @@ OURS: dict[str, Callable[[], Any]] = {
 
 @job("sms")
 def sms(bench: Bench) -> None:
-    """Spam among text messages, five folds: is it right, is it sure, does it rank?"""
+    """Spam among text messages, in five folds: accuracy, log-loss, AUC and calibration error."""
     if not os.environ.get("DECIBAN_DATA"):
-        print("  skipped: DECIBAN_DATA does not say where the texts are")
+        print("  skipped: set DECIBAN_DATA to the folder that holds text/SMSSpamCollection")
         return
     texts, y = messages()
     scores = {name: score(make, texts, y) for name, make in {**OURS, **PEERS}.items()}
@@ -284,10 +282,10 @@ def sms(bench: Bench) -> None:
     for name, values in scores.items():
         print(f"  {name:<34} " + " ".join(f"{value:8.4f}" for value in values))
     ours, peers = scores["EvidenceClassifier"], [scores[name] for name in PEERS]
-    ranked = (1 - ours[2]) / min(1 - values[2] for values in peers)
-    sure = ours[1] / min(values[1] for values in peers)
-    bench.limit("SMS: 1 − AUC of EvidenceClassifier, beside the best peer's", 100 * ranked, 100, "%")
-    bench.limit("SMS: log-loss of EvidenceClassifier, beside the best peer's", 100 * sure, 100, "%")
+    auc_ratio = (1 - ours[2]) / min(1 - values[2] for values in peers)
+    loss_ratio = ours[1] / min(values[1] for values in peers)
+    bench.limit("SMS: 1 − AUC of EvidenceClassifier, beside the best peer's", 100 * auc_ratio, 100, "%")
+    bench.limit("SMS: log-loss of EvidenceClassifier, beside the best peer's", 100 * loss_ratio, 100, "%")
 
 
 def messages() -> tuple[list[str], Ints]:
@@ -297,16 +295,16 @@ def messages() -> tuple[list[str], Ints]:
 
 
 def score(make: Callable[[], Any], texts: Sequence[str], y: Ints) -> tuple[float, float, float, float]:
-    """Accuracy, log-loss, AUC and calibration error (15 bins of the larger probability), of rows not learned."""
+    """Out-of-fold accuracy, log-loss, AUC and calibration error (15 bins of the larger probability)."""
     p = np.zeros(len(y))
-    for learn, ask in StratifiedKFold(5, shuffle=True, random_state=0).split(y, y):
-        model = make().fit([texts[i] for i in learn], y[learn])
-        p[ask] = model.predict_proba([texts[i] for i in ask])[:, 1]
+    for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(y, y):
+        model = make().fit([texts[i] for i in train], y[train])
+        p[test] = model.predict_proba([texts[i] for i in test])[:, 1]
     p = np.clip(p, 1e-15, 1 - 1e-15)
     return float(accuracy_score(y, p > 0.5)), float(log_loss(y, p)), float(roc_auc_score(y, p)), _ece(p, y)
 
 
 def _ece(p: Floats, y: Ints) -> float:
-    sure, right = np.maximum(p, 1 - p), (p > 0.5) == y
-    bins = np.minimum((sure * 15).astype(int), 14)
-    return float(sum(abs(right[bins == b].sum() - sure[bins == b].sum()) for b in range(15)) / len(y))
+    confidence, correct = np.maximum(p, 1 - p), (p > 0.5) == y
+    bins = np.minimum((confidence * 15).astype(int), 14)
+    return float(sum(abs(correct[bins == b].sum() - confidence[bins == b].sum()) for b in range(15)) / len(y))

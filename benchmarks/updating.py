@@ -1,7 +1,7 @@
-"""``python -m benchmarks.updating``: an EvidenceClassifier that is updated, without and with a refit of its weights.
+"""``python -m benchmarks.updating``: an EvidenceClassifier after updates, without and with a refit of its weights.
 
-A first fit of 300 rows of adult, then `partial_fit` in 30 batches of the other rows; the census data's own test rows
-evaluate it. Needs $DECIBAN_DATA/tables/adult-train.csv and adult-test.csv.
+A first fit of 300 rows of adult, then `partial_fit` on the other rows in 30 batches; evaluated on the test rows of
+adult. Needs $DECIBAN_DATA/tables/adult-train.csv and adult-test.csv.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def main() -> int:
     X, y = X.iloc[order], y[order]
     ends = np.linspace(FIRST, len(X), BATCHES + 1).astype(int)
     model = db.EvidenceClassifier().fit(X[:FIRST], y[:FIRST])
-    print("| rows learned | log-loss, weights of the first fit | after refitting the weights |\n|---|---|---|")
+    print("| training rows | log-loss, weights of the first fit | after refitting the weights |\n|---|---|---|")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", db.DecibanWarning)  # that the weights are out of date, which is the point
+        warnings.simplefilter("ignore", db.DecibanWarning)  # the weights are out of date on purpose
         for batch, end in enumerate(ends):
             begin = 0 if batch == 0 else ends[batch - 1]
             if batch:
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def adult(path: Path) -> tuple[pd.DataFrame, Any]:
-    """The rows of a file of the census data, and their classes."""
+    """The features and labels of a file of adult."""
     table = pd.read_csv(path, header=None, skipinitialspace=True, na_values="?")
     table.columns = [f"c{j}" for j in range(table.shape[1])]
     return table.iloc[:, :-1], table.iloc[:, -1].str.rstrip(".").to_numpy(dtype=object)

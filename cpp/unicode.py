@@ -1,9 +1,9 @@
-"""Writes what each character is to a word, and how it is folded: for the kernels, and for the page of a report.
+"""Generates the tables of character kinds and case folding, for the kernels and for HTML reports.
 
     python cpp/unicode.py
 
-The tables are kept in the sources (cpp/kernels/unicode.hpp, and a part of src/deciban/report/page/terms.js), so that a
-text has the same terms wherever deciban was built, and in any browser.
+The tables are committed (cpp/kernels/unicode.hpp, and a part of src/deciban/report/page/terms.js), so that a text has
+the same terms wherever deciban was built, and in any browser.
 """
 
 import re
@@ -20,16 +20,16 @@ PART_OF_SCRIPT = re.compile(r" *// Made by cpp/unicode\.py.*// Up to here made b
 WIDTH = 116  # of lines
 
 SEPARATOR, LETTER, DIGIT, ALONE, IGNORED, APOSTROPHE, POINT = range(7)
-SIGNS = "SLDAI'."  # of the kinds, in the script
-IDEOGRAPHS = ("CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA")  # names of what is written without spaces
-VARIANTS = {*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}  # they choose among shapes of a character
+SIGNS = "SLDAI'."  # letters for the kinds, in the script
+IDEOGRAPHS = ("CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA")  # name prefixes of scripts without spaces
+VARIANTS = {*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}  # variation selectors
 
-Runs = list[tuple[int, int, int]]  # of one kind: where it begins, how many characters, the kind
-Folds = dict[int, tuple[int, ...]]  # what a character becomes, if it does not stay
+Runs = list[tuple[int, int, int]]  # runs of one kind: first character, number of characters, kind
+Folds = dict[int, tuple[int, ...]]  # character → its fold, where they differ
 
 
 def kind_of(code: int) -> int:
-    """What a character is to a word."""
+    """The role of a character in a word."""
     character = chr(code)
     category = unicodedata.category(character)
     if character in "'\u2019":
@@ -51,7 +51,7 @@ def runs_of_kinds() -> Runs:
 
 
 def full_folds() -> Folds:
-    """Full case folding, by what it is of."""
+    """Full case folding, by character."""
     folded = {code: chr(code).casefold() for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000}
     return {code: tuple(map(ord, to)) for code, to in folded.items() if to != chr(code)}
 
@@ -68,9 +68,9 @@ def header(runs: Runs, folds: Folds) -> str:
             f"// Made by cpp/unicode.py from Unicode {unicodedata.unidata_version} and not to be changed by hand.",
             "#pragma once\n#include <cstdint>\n\nnamespace deciban::unicode {\n",
             "enum Kind : std::uint8_t { SEPARATOR, LETTER, DIGIT, ALONE, IGNORED, APOSTROPHE, POINT };\n",
-            *_array("std::uint32_t RUNS", begins, "where a kind begins, · 8 + the kind"),
-            "struct Fold {\n    std::uint32_t from;\n    std::uint32_t to[3];  // 0: no more\n};\n",
-            *_array("Fold FOLDS", cells, "full case folding, by what it is of"),
+            *_array("std::uint32_t RUNS", begins, "first character of each run · 8 + its kind"),
+            "struct Fold {\n    std::uint32_t from;\n    std::uint32_t to[3];  // padded with 0\n};\n",
+            *_array("Fold FOLDS", cells, "full case folding, by character"),
             "}  // namespace deciban::unicode\n",
         ]
     )
@@ -99,11 +99,11 @@ def part_of_script(runs: Runs, folds: Folds) -> str:
     return "\n".join(
         [
             f"  // Made by cpp/unicode.py from Unicode {unicodedata.unidata_version} and not to be changed by hand.",
-            "  // All characters in order: how many (one, if not said) are of a kind. All numbers have base 36.",
+            "  // All characters in order, as runs: their length (if above 1) and kind. All numbers have base 36.",
             *_string("KINDS", "".join(kinds)),
-            "  // Folds to one character: the first, how many, how far apart, what is added.",
+            "  // Folds to one character, as runs: first character, count, step, shift.",
             *_string("SHIFTS", " ".join(shifts)),
-            "  // Folds to several: the character, those it becomes.",
+            "  // Folds to several characters: the character, and its fold.",
             *_string("SPELLED", " ".join(spelled)),
             "  // Up to here made by cpp/unicode.py.\n",
         ]
@@ -111,15 +111,15 @@ def part_of_script(runs: Runs, folds: Folds) -> str:
 
 
 def _shifts(folds: Folds) -> list[tuple[int, int, int, int]]:
-    """Folds to one character, as runs of one shift and one step: first, how many, step, shift."""
+    """Folds to one character, as runs with one step and shift: first character, count, step, shift."""
     runs: list[tuple[int, int, int, int]] = []
     for code, to in folds.items():
         if len(to) > 1:
             continue
         first, count, step, shift = runs[-1] if runs else (code, 0, 0, 0)
-        away = code - first - step * (count - 1)
-        if count and shift == to[0] - code and away in ((1, 2) if count == 1 else (step,)):
-            runs[-1] = (first, count + 1, away, shift)
+        distance = code - first - step * (count - 1)
+        if count and shift == to[0] - code and distance in ((1, 2) if count == 1 else (step,)):
+            runs[-1] = (first, count + 1, distance, shift)
         else:
             runs.append((code, 1, 1, to[0] - code))
     return runs
@@ -133,7 +133,7 @@ def _base_36(number: int) -> str:
 
 
 def _string(name: str, text: str) -> Iterator[str]:
-    """A constant over several lines; where they break says nothing."""
+    """A constant over several lines; line breaks have no meaning."""
     yield f"  const {name} = `"
     yield from wrap(text, WIDTH, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
     yield "  `;"

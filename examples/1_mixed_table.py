@@ -7,7 +7,7 @@ import deciban as db
 
 
 def loans(n: int, seed: int) -> pd.DataFrame:
-    """Who pays late? The debt counts in relation to the income, and some values are missing."""
+    """Customers who pay late or in time, which depends on debt / income; some values are missing."""
     rng = np.random.default_rng(seed)
     income, debt = rng.lognormal(10, 0.5, n), rng.lognormal(9.5, 0.8, n)
     job, years = rng.choice(["clerk", "driver", "farmer", "nurse"], n), rng.exponential(5, n)
@@ -37,4 +37,4 @@ evidence.save("loans.deciban")
 loaded = db.load("loans.deciban")
 assert (loaded.predict_proba(new) == evidence.predict_proba(new)).all()
 loaded.partial_fit(new, "late")
-print(f"\nloans.deciban learned {evidence.class_count_.sum():.0f} rows, and then {loaded.class_count_.sum():.0f}")
+print(f"\ntraining rows: {evidence.class_count_.sum():.0f}, after the update {loaded.class_count_.sum():.0f}")

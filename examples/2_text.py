@@ -1,4 +1,4 @@
-"""A filter for made-up mails that explains itself, learns from mistakes and forgets them."""
+"""A spam filter for synthetic mails: explain a prediction, learn from a mistake, forget it."""
 
 import numpy as np
 
@@ -12,11 +12,11 @@ WORDS = {
 
 
 def mails(label: str, n: int, rng: np.random.Generator) -> list[str]:
-    """Ten words each; four in ten are shared, and one in ten is a word of the other kind."""
+    """Mails of ten words: 40 % are shared words, and 10 % are words of the other class."""
     other = "spam" if label == "ham" else "ham"
-    kinds = [SHARED, WORDS[label], WORDS[other]]
-    chosen = rng.choice(3, (n, 10), p=[0.4, 0.5, 0.1])
-    return [" ".join(str(rng.choice(kinds[kind])) for kind in kinds_of_mail) for kinds_of_mail in chosen]
+    vocabularies = [SHARED, WORDS[label], WORDS[other]]
+    drawn = rng.choice(3, (n, 10), p=[0.4, 0.5, 0.1])
+    return [" ".join(str(rng.choice(vocabularies[i])) for i in row) for row in drawn]
 
 
 rng = np.random.default_rng(0)
@@ -30,7 +30,7 @@ print(model.leave_one_out(texts, labels).by_class())
 mail = ["Hello, claim your free lunch today: cheap watches"]
 print(model.explain(mail))
 
-# It was a friend's joke: learn that. It was spam after all: forget it, and the model is what it was.
+# It was a friend's joke: learn it as ham. It was spam after all: forget it, and the model is as before.
 before = model.predict_proba(mail)
 model.partial_fit(mail, ["ham"])
 print(f"P(spam) {before[0, 1]:.3f}, after it was learned as ham {model.predict_proba(mail)[0, 1]:.3f}")

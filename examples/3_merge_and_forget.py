@@ -1,4 +1,4 @@
-"""Three hospitals train separately and share no rows; one withdraws; nothing is refitted."""
+"""Three hospitals train separately and share no rows; one withdraws, without a refit."""
 
 import numpy as np
 import pandas as pd
@@ -14,25 +14,25 @@ parts = [table[i::3] for i in range(3)]
 for i, part in enumerate(parts):
     db.NaiveBayes().fit(part, "kind").save(f"hospital-{i}.deciban")
 
-# Whoever has the files adds them up: this is the model of all rows, to the last bit.
+# The sum of the models is the model of all rows, bit for bit.
 first, second, third = (db.load(f"hospital-{i}.deciban") for i in range(3))
 together = first + second + third
 whole = db.NaiveBayes().fit(table, "kind")
 print("merged equals fitted in one place:", bool((together.predict_proba(table) == whole.predict_proba(table)).all()))
 
-# The third withdraws its rows. The model is as if it had never learned them.
+# The third withdraws its rows: the model is as if it had never been trained on them.
 together.forget(parts[2], "kind")
 pair = db.NaiveBayes().fit(pd.concat(parts[:2]), "kind")
-print("forgotten equals never learned:", bool((together.predict_proba(table) == pair.predict_proba(table)).all()))
+print("forgotten equals never trained on:", bool((together.predict_proba(table) == pair.predict_proba(table)).all()))
 
-# Rows that were not learned cannot be forgotten, and the model stays as it was.
+# Rows that it was not trained on cannot be forgotten, and the model stays as it was.
 try:
     together.forget(table, "kind")
 except db.NegativeEvidence as error:
     print(f"refused: {error}")
 print("rows now:", int(together.class_count_.sum()))
 
-# Weighted evidence merges too, if all use one layout: fit once, and hand out empty copies.
+# EvidenceClassifiers merge too, if all have the same layout: fit one, and send out empty copies.
 model = db.EvidenceClassifier().fit(parts[0], "kind")
 merged = model + model.empty_copy().partial_fit(parts[1], "kind")
 back = merged.forget(parts[1], "kind")

@@ -22,13 +22,13 @@ claims = rng.poisson(rate * years)
 model = db.GeneralizedLinearModel("poisson").fit(policies, claims, exposure=years)
 print(model.summary())
 
-# 95 in 100 of such intervals should hold the true coefficient.
+# 95 % of such intervals should contain the true coefficient.
 estimates = {name: numbers for name, *numbers in model.summary().tables[0].rows}
 for name, true in TRUE.items():
     estimate, *_, low, high = estimates[name]
     print(f"{name:<10} true {true:+.2f}, estimate {estimate:+.3f}, 95% from {low:+.3f} to {high:+.3f}")
 
 person = pd.DataFrame({"age": [30], "car": ["van"], "town": [True]})
-print(f"claims a year, aged 30 with a van in a town: {model.predict(person)[0]:.2f}")
+print(f"claims per year, aged 30 with a van in a town: {model.predict(person)[0]:.2f}")
 
 model.report(policies, claims, exposure=years, held_out=False).save("claims.html")

@@ -69,14 +69,23 @@ def with_blank_lines(session: str) -> str:
 RUNNING = [document for document in DOCUMENTS if any(blocks(document))]
 
 
-@pytest.mark.parametrize("document", RUNNING, ids=lambda path: str(path.relative_to(ROOT)))
+def with_blocks(language: str) -> list[Path]:
+    """The documents that have blocks of a language."""
+    return [document for document in RUNNING if language in {each for _, each, _ in blocks(document)}]
+
+
+def name_of(document: Path) -> str:
+    return str(document.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("document", RUNNING, ids=name_of)
 def test_blocks_run(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Sessions (>>>, $) print the output below them; plain blocks execute. Each document has its own directory."""
     run_document(document, monkeypatch, tmp_path, {"python", "console"})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("document", [path for path in RUNNING if "```python slow\n" in path.read_text("utf-8")])
+@pytest.mark.parametrize("document", with_blocks("python slow"), ids=name_of)
 def test_slow_blocks_run(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     run_document(document, monkeypatch, tmp_path, {"python", "console", "python slow"})
 
@@ -84,9 +93,10 @@ def test_slow_blocks_run(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_pa
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore::FutureWarning:pyspark")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_blocks_of_spark_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("document", with_blocks("python spark"), ids=name_of)
+def test_blocks_of_spark_run(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
-    run_document(ROOT / "docs" / "scale.md", monkeypatch, tmp_path, {"python", "python spark"})
+    run_document(document, monkeypatch, tmp_path, {"python", "python spark"})
 
 
 def run_document(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, languages: set[str]) -> None:
@@ -114,7 +124,8 @@ def run_document(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 def test_documents_have_sessions() -> None:
     """Blocks are recognised: documents without any are named."""
-    text = {ROOT / "docs" / f"{name}.md" for name in ("architecture", "benchmarks", "design")}
+    names = ("architecture", "benchmarks", "compare/index", "design", "references", "versioning")
+    text = {ROOT / "docs" / f"{name}.md" for name in names}
     silent = {path for path in DOCUMENTS if path not in RUNNING}
     assert {path for path in silent if path.parent.name not in ("reference", "decisions")} == text
 

@@ -10,11 +10,11 @@ import pytest
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 EXPECTED = {  # lines that an example prints
-    "1_mixed_table.py": ["loans.deciban learned 1500 rows, and then 2000"],
+    "1_mixed_table.py": ["training rows: 1500, after the update 2000"],
     "2_text.py": ["after it was forgotten, the same to the last bit: True"],
     "3_merge_and_forget.py": [
         "merged equals fitted in one place: True",
-        "forgotten equals never learned: True",
+        "forgotten equals never trained on: True",
         "rows now: 380",  # 569 without every third
         "and back again: True",
     ],

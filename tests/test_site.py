@@ -23,8 +23,10 @@ from typer.testing import CliRunner
 
 import deciban
 from deciban import cli
+from deciban.data.files.scan import Scan
 from deciban.display.explanation import Explanation
 from deciban.display.summary import Summary
+from deciban.evaluation.threshold_rates import Rates
 from deciban.report import Report
 from deciban.table import Table
 
@@ -40,6 +42,8 @@ ANSWERS = {
     "deciban.display.summary.Summary": Summary,
     "deciban.table.Table": Table,
     "deciban.report.Report": Report,
+    "deciban.evaluation.threshold_rates.Rates": Rates,
+    "deciban.data.files.scan.Scan": Scan,
 }
 OFFLINE = """
 import os, runpy, sys
@@ -152,20 +156,34 @@ def home_of(name: str, kind: type, member: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("tool", "function", "tries"), [("docstrings", "in_sections", 1), ("mathematics", "typeset", 4)]
+    ("file", "function", "tries"), [("docstrings", "linked", 1), ("reference", "page", 1), ("mathematics", "typeset", 4)]
 )
-def test_the_tools_of_the_pages_do_what_they_say(tool: str, function: str, tries: int) -> None:
-    """What is between dollars is typeset, and docstrings are split into sections."""
-    names = runpy.run_path(str(ROOT / "tools" / f"{tool}.py"))
+def test_examples_of_the_tools_run(file: str, function: str, tries: int) -> None:
+    names = runpy.run_path(str(ROOT / "tools" / f"{file}.py"))
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
     for test in finder.find(names[function], globs=names):
         runner.run(test)
     assert (runner.tries, runner.failures) == (tries, 0)
 
 
+def test_a_public_class_has_a_page_of_its_own(site: Path) -> None:
+    for name, kind in public_things():
+        short = name.rpartition(".")[2]
+        path = site / "reference" / f"{'scan' if short == 'Scan' else short}.html"
+        assert path.is_file(), name
+        assert name in page(path).anchors, path
+        assert inspect.getdoc(kind), name
+
+
+def test_page_names_differ_by_more_than_case(site: Path) -> None:
+    """Some file systems cannot tell them apart."""
+    names = [path.name.lower() for path in (site / "reference").glob("*.html")]
+    assert len(names) == len(set(names))
+
+
 def test_every_public_name_is_in_the_reference(site: Path) -> None:
     missing = {name for name, _ in public_things()} - anchors(site)
-    assert not missing, "add them to a page in docs/reference"
+    assert not missing, "add them to a group in tools/reference.py"
 
 
 def test_every_public_member_is_in_the_reference(site: Path) -> None:
@@ -206,7 +224,10 @@ def test_every_command_and_option_is_in_the_reference(site: Path) -> None:
     sections = {"": first, **dict(zip(named[::2], named[1::2], strict=True))}
     options_checked = 0
     for name, help_ in helps():
-        options = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", help_)) - {"--help"}
+        own = re.sub(
+            rf"\bdeciban (?!{name or 'COMMAND'}\b)[a-z-]+ --[a-z-]+", "", help_
+        )  # text may name other commands
+        options = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", own)) - {"--help"}
         options_checked += len(options)
         cells = " ".join(re.findall(r"<td><code>(.*?)</code></td>", sections[name]))
         assert not options - set(re.findall(r"--[a-z][\w-]*", cells)), f"deciban {name}"

@@ -1,4 +1,4 @@
-"""Docstrings as the reference shows them: prose, then parameters, then examples, each section with a title."""
+"""Docstrings for the reference: "See Also" as a list of links."""
 
 from __future__ import annotations
 
@@ -7,40 +7,41 @@ from typing import Any
 
 from griffe import Extension
 
-BLANK = re.compile(r"\n[ \t]*\n")
-TITLE = re.compile(r"(\w[\w ]*)\n-{3,}\n?")
-PARAMETER = re.compile(r"\w+(, \w+)*( :|$)")
+SECTION = re.compile(r"^See Also\n-+\n((?:.+\n?)*)", re.MULTILINE)
+ENTRY = re.compile(r"([\w.]+) : (.*)")
 
 
-def in_sections(docstring: str) -> str:
-    r"""Numpy's sections of a docstring whose examples have no title, or whose prose goes on after the parameters.
+def linked(docstring: str) -> str:
+    r"""The docstring with links in "See Also"; methods of the same class are named only.
 
-    >>> in_sections("x².\n\nParameters\n----------\nx : number\n\nNot below 0.\n\n>>> square(2)\n4").split("\n\n")
-    ['x².', 'Not below 0.', 'Parameters\n----------\nx : number', 'Examples\n--------\n>>> square(2)\n4']
+    >>> print(linked("x².\n\nSee Also\n--------\ndeciban.scan : Files.\nfit : Learn.\n\nNotes\n-----\nSquare."))
+    x².
+    <BLANKLINE>
+    See Also
+    --------
+    - [`scan`][deciban.scan]: Files.
+    - `fit`: Learn.
+    <BLANKLINE>
+    Notes
+    -----
+    Square.
     """
-    sections: dict[str, list[str]] = {"": []}
-    section = ""
-    for paragraph in BLANK.split(docstring.strip("\n")):
-        titled = TITLE.match(paragraph)
-        if titled:
-            section, paragraph = titled[1], paragraph[titled.end() :]
-        elif paragraph.startswith(">>>"):
-            section = "Examples"
-        elif section == "Parameters" and not paragraph.startswith(" ") and not PARAMETER.match(paragraph):
-            section = ""
-        sections.setdefault(section, []).append(paragraph)
-    return "\n\n".join(_under(title, paragraphs) for title, paragraphs in sections.items() if paragraphs)
+    return SECTION.sub(lambda section: section[0].replace(section[1], ENTRY.sub(_link, section[1])), docstring)
 
 
-def _under(title: str, paragraphs: list[str]) -> str:
-    text = "\n\n".join(paragraphs)
-    return f"{title}\n{'-' * len(title)}\n{text}" if title else text
+def _link(entry: re.Match[str]) -> str:
+    name, text = entry.groups()
+    if not name.startswith("deciban."):
+        return f"- `{name}`: {text}"
+    parts = name.split(".")
+    shown = ".".join(part for part in parts[1:] if part == parts[-1] or part[0].isupper())
+    return f"- [`{shown}`][{name}]: {text}"
 
 
-class Sections(Extension):
-    """Puts every docstring into sections, before it is parsed."""
+class SeeAlso(Extension):
+    """Rewrites every docstring before it is parsed."""
 
     def on_instance(self, *, obj: Any, **_: Any) -> None:
         """Called for each module, class, function and attribute."""
         if obj.docstring is not None:
-            obj.docstring.value = in_sections(obj.docstring.value)
+            obj.docstring.value = linked(obj.docstring.value)

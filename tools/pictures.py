@@ -1,4 +1,4 @@
-"""The pictures of the documentation, each drawn from a model that is fitted here: `make pictures`."""
+"""The pictures of the documentation, drawn from models that are fitted here: `make pictures`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 import deciban as db
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 INK, SOFT, FOR, AGAINST = "#1f2937", "#eef2ff", "#0072B2", "#D55E00"  # bars that colour-blind readers can distinguish
-LINE = 22  # from one line of text to the next
+LINE = 22  # line height of text
 MARGIN = 24
 # the index of the row with the most certain prediction
 SUREST = """() => {
@@ -27,35 +27,99 @@ SUREST = """() => {
 
 
 def main() -> None:
-    """Writes all of them."""
+    """Writes all pictures."""
     PICTURES.mkdir(exist_ok=True)
     for name, text in {"mark.svg": mark(), "one-idea.svg": one_idea(), "rooms.svg": rooms()}.items():
         (PICTURES / name).write_text(text, encoding="utf-8")
     for name, chart in charts().items():
         chart.save(str(PICTURES / f"{name}.svg"))
-    photograph()
+    screenshots()
 
 
 def charts() -> dict[str, Any]:
-    """What the plot methods draw."""
+    """Charts of all plot methods: those of evaluations, then those of models and reports."""
+    return {**quality_charts(), **tumour_charts(), **linear_charts(), **term_charts()}
+
+
+def quality_charts() -> dict[str, Any]:
+    """Charts of an evaluation, and the boundary of a model of two columns."""
     X, y = load_breast_cancer(return_X_y=True)
     names = np.array(["malignant", "benign"])[y]
     held_out = db.GaussianDiscriminant().fit(X, names).leave_one_out(X, names)
     iris = load_iris(as_frame=True)
-    two = iris.target > 0  # setosa lies apart: no likelihood has a maximum there
+    two = iris.target > 0  # without setosa, which is separable
     petals = iris.data[two].iloc[:, 2:].rename(columns=lambda name: name.removesuffix(" (cm)"))
     species = iris.target_names[iris.target[two]]
     model = db.GaussianDiscriminant("per-class").fit(petals, species)
     return {
         "roc": held_out.plot_roc(),
+        "precision-recall": held_out.plot_precision_recall(),
         "calibration": held_out.plot_calibration(),
         "confusion": held_out.plot_confusion(),
         "boundary": model.plot_boundary(petals, species),
     }
 
 
-def photograph() -> None:
-    """Parts of a report, as a browser shows them."""
+def tumour_charts() -> dict[str, Any]:
+    """Charts of an EvidenceClassifier, for the table of docs/quickstart.md."""
+    train, test = tumours()
+    model = db.EvidenceClassifier().fit(train, "diagnosis")
+    report = model.report(test, "diagnosis")
+    return {
+        "explanation-chart": model.explain(test).plot(2),
+        "evidence": report.plot_evidence(),
+        "column-number": report.plot_column("worst radius"),
+        "column-category": report.plot_column("symmetry"),
+    }
+
+
+def linear_charts() -> dict[str, Any]:
+    """Charts of linear models, and a learning curve."""
+    import altair as alt
+
+    train, test = tumours()
+    table = pd.concat([train, test]).dropna()
+    numbers, kind = table.drop(columns=["symmetry", "diagnosis"]), table["diagnosis"]
+    body, progression = load_diabetes(return_X_y=True, as_frame=True)
+    models = [db.GaussianDiscriminant(), db.LogisticRegression(l2=1)]
+    curve = db.learning_curve(models, numbers, kind, repeats=20)
+    loss = alt.Y("mean(log_loss)").title("log-loss").scale(type="log", nice=False)
+    line = alt.Chart(curve.to_frame()).mark_line(point=True)
+    amount = db.GeneralizedLinearModel("gaussian").fit(body[:300], progression[:300])
+    return {
+        "coefficients": db.GeneralizedLinearModel("bernoulli").fit(numbers, kind).plot_coefficients(),
+        "path": db.LogisticRegression(l2=1).fit(numbers, kind).plot_path(),
+        "residuals": amount.report(body[300:], progression[300:]).plot_residuals(),
+        "learning-curve": line.encode(x=alt.X("rows").scale(type="log", nice=False), y=loss, color="model"),
+    }
+
+
+def term_charts() -> dict[str, Any]:
+    """The terms of the tickets in docs/text.md."""
+    money = [
+        "please send the invoice again",
+        "invoice has a wrong sum",
+        "when is the invoice due",
+        "send the March invoice",
+    ]
+    tech = ["cannot log in today", "the login page is broken", "password reset fails", "login fails with my password"]
+    texts, team = money + tech, ["money"] * 4 + ["tech"] * 4
+    return {"terms": db.NaiveBayes().fit(texts, team).report(texts, team, held_out=False).plot_terms()}
+
+
+def tumours() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The table of docs/quickstart.md: training and test rows."""
+    data = load_breast_cancer(as_frame=True)
+    names = ["mean radius", "mean texture", "mean smoothness", "worst radius", "worst concave points"]
+    table = data.data[names].copy()
+    table["symmetry"] = pd.cut(data.data["mean symmetry"], 3, labels=["low", "medium", "high"]).astype(str)
+    table.loc[::10, "mean smoothness"] = None
+    table["diagnosis"] = data.target_names[data.target]
+    return table[::2], table[1::2]
+
+
+def screenshots() -> None:
+    """Parts of a report in a browser."""
     from playwright.sync_api import sync_playwright
 
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
@@ -68,16 +132,17 @@ def photograph() -> None:
         page.goto(path.as_uri())
         page.evaluate("window.deciban.ready")
         page.evaluate("window.deciban.drawAll()")
+        page.screenshot(path=PICTURES / "report-page.png")
         curves = page.locator("#quality .grid").first
-        _clipped(page, "#quality-title", curves.locator("summary").first, PICTURES / "report.png")
+        _screenshot(page, "#quality-title", curves.locator("summary").first, PICTURES / "report.png")
         page.select_option("#row", str(page.evaluate(SUREST)))
         page.evaluate("window.deciban.drawAll()")
-        _clipped(page, "#prediction-title", page.locator("#parts"), PICTURES / "explanation.png")
+        _screenshot(page, "#prediction-title", page.locator("#parts"), PICTURES / "explanation.png")
         browser.close()
 
 
-def _clipped(page: Any, first: str, after: Any, path: Path) -> None:
-    """What lies between two elements, as wide as the text, with a margin."""
+def _screenshot(page: Any, first: str, after: Any, path: Path) -> None:
+    """The page from one element to the next, as wide as the text, with a margin."""
     column, top, end = (page.locator("main").bounding_box(), page.locator(first).bounding_box(), after.bounding_box())
     sides = {"x": column["x"] - MARGIN, "width": column["width"] + 2 * MARGIN}
     clip = {**sides, "y": top["y"] - MARGIN, "height": end["y"] - top["y"] + MARGIN}
@@ -85,7 +150,7 @@ def _clipped(page: Any, first: str, after: Any, path: Path) -> None:
 
 
 def customers() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The customers of docs/start.md: training and test rows."""
+    """Customers who leave or stay: training and test rows."""
     rng, n = np.random.default_rng(1), 1000
     months, calls = rng.exponential(20, n).round(), rng.poisson(2, n)
     plan = rng.choice(["basic", "family", "plus"], n)
@@ -103,14 +168,14 @@ def customers() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def mark() -> str:
-    """Two weights that are added."""
+    """The logo: bars of evidence."""
     bars = [(6, 14, FOR), (13, 22, FOR), (20, 8, AGAINST)]
     drawn = "".join(f'<rect x="{x}" y="{28 - h}" width="6" height="{h}" fill="{fill}"/>' for x, h, fill in bars)
     return _svg(32, 32, drawn)
 
 
 def one_idea() -> str:
-    """Statistics add, parameters are estimated from their sum, decibans add: with the numbers of a model."""
+    """Statistics add, parameters are estimated from their sum, decibans add, with the numbers of a model."""
     fever = [38.9, 37.2, 39.4, 37.5, 36.8, 38.6, 36.9]
     cough = ["dry", "wet", "dry", "none", "wet", "wet", "none"]
     ill = ["flu", "cold", "flu", "cold", "cold", "flu", "cold"]
@@ -145,7 +210,7 @@ def one_idea() -> str:
 
 
 def rooms() -> str:
-    """Data flowing from a file to a prediction, room by room: the drawing of docs/architecture.md."""
+    """The data flow from a file to a prediction, room by room, for docs/architecture.md."""
     boxes = [
         (20, 70, 170, "training rows", ["arrays, tables", "files, streams", "Dask, Spark"]),
         (240, 70, 190, "data/", ["typed columns", "class indices", "summed(work)"]),
@@ -182,7 +247,7 @@ def rooms() -> str:
 
 
 def _sums(rows: pd.DataFrame) -> list[str]:
-    """What is kept of the fever, by class: Σ1, Σx and Σx²."""
+    """The statistics of fever by class: Σ1, Σx and Σx²."""
     lines = []
     for label in ("cold", "flu"):
         x = rows["fever"][rows["ill"] == label]
@@ -196,8 +261,8 @@ def _parameters(model: db.NaiveBayes) -> list[str]:
 
 
 def _decibans(left: float, top: float, explanation: Any) -> str:
-    """One prediction as bars, and their sum."""
-    lines = [(label.partition(" ")[0], value) for label, value in explanation.lines()]  # the values are above
+    """The contributions to a prediction as bars, and their sum."""
+    lines = [(label.partition(" ")[0], value) for label, value in explanation.lines()]  # their values are in the title
     scale = 60 / max(abs(value) for _, value in lines)
     drawn = [_word(left + 95, top - 18, "fever 38.0, cough dry", size=13)]
     for i, (name, value) in enumerate(lines):

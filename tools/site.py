@@ -1,12 +1,14 @@
 """Assembles the pages of the site and builds it: `python tools/site.py [SITE]`, or `make docs`.
 
-Pages are those in docs/, two files of the root, and the commands, which the program itself describes. They are
-assembled before the builder reads them, so that any builder of Markdown will do.
+The pages are those in docs/, two files of the root, and the reference, which is generated: commands from the program,
+public names from their docstrings (tools/reference.py).
+They are assembled before mkdocs reads them, so that any builder of Markdown could replace it.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import re
 import shutil
@@ -18,48 +20,57 @@ from typing import Any
 from mathematics import typeset
 
 ROOT = Path(__file__).resolve().parents[1]
-ELSEWHERE = ("CONTRIBUTING.md", "CHANGELOG.md")  # files of the root that are pages, too, with names in lower case
+ROOT_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md")  # files of the root that are pages too, with names in lower case
 SESSION = re.compile(r"^( *)```python(?: spark| slow)?\n\1(?=>>>)", re.MULTILINE)
-BAR = "\\|"  # in a cell of a table
+BAR = "\\|"  # "|" in a cell of a table
 
 
 def assemble(pages: Path) -> None:
-    """All pages of the site, in a new folder."""
+    """Writes all pages of the site to a new folder."""
     shutil.rmtree(pages, ignore_errors=True)
     shutil.copytree(ROOT / "docs", pages)
-    for name in ELSEWHERE:
+    for name in ROOT_PAGES:
         text = (ROOT / name).read_text(encoding="utf-8")
         (pages / name.lower()).write_text(text.replace("](docs/", "]("), encoding="utf-8")
     (pages / "reference" / "commands.md").write_text(commands_page(), encoding="utf-8")
+    reference_module().write_pages(pages / "reference")
     for page in pages.rglob("*.md"):
         text = for_the_site(page.read_text(encoding="utf-8"), str(page.relative_to(pages)))
         page.write_text(text, encoding="utf-8")
 
 
 def for_the_site(markdown: str, page: str) -> str:
-    """Links to files of the root become links to their pages; formulas are typeset; sessions are coloured as such."""
-    for name in ELSEWHERE:
+    """Markdown with links to files of the root as links to their pages, formulas typeset, and sessions as pycon."""
+    for name in ROOT_PAGES:
         markdown = re.sub(rf"\]\(((?:\.\./)*)\.\./{re.escape(name)}", rf"](\1{name.lower()}", markdown)
     return SESSION.sub(r"\1```pycon\n\1", typeset(markdown, page))
 
 
 def build(pages: Path, site: Path) -> None:
-    """The site, from its pages; a warning is an error."""
+    """Builds the site from its pages; a warning is an error."""
     os.environ["NO_MKDOCS_2_WARNING"] = "1"  # a note on what comes after mkdocs-material: see docs/decisions/0061
     from mkdocs.commands.build import build
     from mkdocs.config import load_config
 
-    build(load_config(str(ROOT / "mkdocs.yml"), docs_dir=str(pages), site_dir=str(site), strict=True))
+    config = load_config(str(ROOT / "mkdocs.yml"), docs_dir=str(pages), site_dir=str(site), strict=True)
+    config.nav = reference_module().expand_nav(config.nav or [])
+    build(config)
+
+
+def reference_module() -> Any:
+    """tools/reference.py, however this file is run."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    return importlib.import_module("reference")
 
 
 def commands_page() -> str:
-    """Every command with its options, as the program itself knows them."""
+    """The reference of all commands and options, generated from the program."""
     import typer
 
     from deciban.cli import app
 
     root: Any = typer.main.get_command(app)
-    parts = ["# Command line", root.help or "", "Every command says this itself: `deciban COMMAND --help`."]
+    parts = ["# Command line", root.help or "", "`deciban COMMAND --help` shows the same."]
     parts += _options(root.params)
     for name, command in sorted(root.commands.items()):
         if name == "mail":
@@ -73,21 +84,21 @@ def _command(name: str, command: Any) -> Iterator[str]:
     text, _, examples = (command.help or "").partition("\b\n")
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     yield f"## deciban {name}"
-    yield f"    deciban {name} {' '.join(_place(p) for p in arguments)} [OPTIONS]".replace("  [", " [")
+    yield f"    deciban {name} {' '.join(_metavar(p) for p in arguments)} [OPTIONS]".replace("  [", " [")
     yield _plain(text.strip())
     yield from _examples(examples.partition("\n")[2])
     if arguments:
-        yield _table("argument", [(_place(p), p.help) for p in arguments])
+        yield _table("argument", [(_metavar(p), p.help) for p in arguments])
     yield from _options([p for p in command.params if p.param_type_name == "option"])
 
 
-def _place(argument: Any) -> str:
+def _metavar(argument: Any) -> str:
     name = argument.metavar or argument.name.upper()
     return f"{name}…" if argument.nargs == -1 else name
 
 
 def _options(params: list[Any]) -> Iterator[str]:
-    """A table for each headline of the help, in its order."""
+    """A table for each panel of the help, in its order."""
     panels: dict[str, list[tuple[str, str]]] = {}
     for p in params:
         names = ", ".join([*p.opts, *p.secondary_opts])
@@ -98,7 +109,7 @@ def _options(params: list[Any]) -> Iterator[str]:
 
 
 def _mail(name: str) -> Iterator[str]:
-    """A command of mail, which argparse reads."""
+    """A mail command, whose options argparse parses."""
     from deciban.cli import mail
 
     parser = mail.parser_of(name)
@@ -106,19 +117,19 @@ def _mail(name: str) -> Iterator[str]:
     yield "    " + " ".join(parser.format_usage().removeprefix("usage: ").split())
     yield _plain(parser.description or "")
     yield from _examples((parser.epilog or "").partition("\n")[2])
-    given: list[tuple[str, str]] = []
-    asked: list[tuple[str, str]] = []
+    arguments: list[tuple[str, str]] = []
+    options: list[tuple[str, str]] = []
     for action in parser._actions:
         text = (action.help or "").replace("%(default)s", str(action.default))
         if isinstance(action, argparse._HelpAction):
             continue
         if action.option_strings:
             value = f" {action.metavar}" if action.nargs != 0 else ""
-            asked.append((", ".join(action.option_strings) + value, text))
+            options.append((", ".join(action.option_strings) + value, text))
         else:
-            given.append((str(action.metavar), text))
-    yield _table("argument", given)
-    yield _table("option", asked)
+            arguments.append((str(action.metavar), text))
+    yield _table("argument", arguments)
+    yield _table("option", options)
 
 
 def _examples(lines: str) -> Iterator[str]:
@@ -133,7 +144,7 @@ def _table(head: str, rows: list[tuple[str, str]]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown leaves as it is."""
+    """Text with the characters escaped that Markdown would interpret."""
     return re.sub(r"([*_<\[])", r"\\\1", text).replace("|", BAR) if "`" not in text else text.replace("|", BAR)
 
 

@@ -6,7 +6,7 @@ namespace deciban::unicode {
 
 enum Kind : std::uint8_t { SEPARATOR, LETTER, DIGIT, ALONE, IGNORED, APOSTROPHE, POINT };
 
-constexpr std::uint32_t RUNS[] = {  // where a kind begins, · 8 + the kind
+constexpr std::uint32_t RUNS[] = {  // first character of each run · 8 + its kind
     0u, 291u, 296u, 317u, 320u, 358u, 360u, 374u, 376u, 386u, 464u, 521u, 728u, 761u, 768u, 777u, 984u, 1299u, 1336u,
     1355u, 1361u, 1368u, 1388u, 1395u, 1400u, 1411u, 1416u, 1425u, 1440u, 1449u, 1456u, 1481u, 1496u, 1505u, 1528u,
     1537u, 1720u, 1729u, 1976u, 1985u, 5648u, 5681u, 5776u, 5889u, 5928u, 5985u, 5992u, 6001u, 6008u, 6145u, 7080u,
@@ -159,10 +159,10 @@ constexpr std::uint32_t RUNS[] = {  // where a kind begins, · 8 + the kind
 
 struct Fold {
     std::uint32_t from;
-    std::uint32_t to[3];  // 0: no more
+    std::uint32_t to[3];  // padded with 0
 };
 
-constexpr Fold FOLDS[] = {  // full case folding, by what it is of
+constexpr Fold FOLDS[] = {  // full case folding, by character
     {65u, {97u, 0u, 0u}}, {66u, {98u, 0u, 0u}}, {67u, {99u, 0u, 0u}}, {68u, {100u, 0u, 0u}}, {69u, {101u, 0u, 0u}},
     {70u, {102u, 0u, 0u}}, {71u, {103u, 0u, 0u}}, {72u, {104u, 0u, 0u}}, {73u, {105u, 0u, 0u}}, {74u, {106u, 0u, 0u}},
     {75u, {107u, 0u, 0u}}, {76u, {108u, 0u, 0u}}, {77u, {109u, 0u, 0u}}, {78u, {110u, 0u, 0u}}, {79u, {111u, 0u, 0u}},

@@ -57,8 +57,8 @@ __all__ = [
     "scan",
 ]
 
-# Public names are imported when they are asked for: scikit-learn takes a second, and `deciban --help` needs none of it.
-_HOMES = {
+# Public names are imported on first use: scikit-learn takes a second, and `deciban --help` does not need it.
+_MODULE_OF = {
     "DecibanError": "deciban.errors",
     "DecibanWarning": "deciban.errors",
     "LeakageWarning": "deciban.errors",
@@ -81,14 +81,14 @@ _HOMES = {
     "load": "deciban.estimators",
     "scan": "deciban.data.files.scan",
 }
-_MODULES = {name: f"deciban.{name}" for name in ("engines", "families", "priors")}
+_MODULES = ("engines", "families", "priors")
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(_MODULES[name])
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        return importlib.import_module(f"deciban.{name}")
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(_MODULE_OF[name]), name)
     raise AttributeError(f"module 'deciban' has no attribute {name!r}")
 
 

@@ -36,9 +36,9 @@ class Contributions:
 
 @dataclass(frozen=True)
 class ColumnEvidence:
-    """What each column contributes to rows of the training data: decibans for the true class against the others' mean.
+    """What each column contributes to training rows: decibans for the true class against the mean of the others.
 
-    Sums, so that those of batches and of models add up.
+    Sums, so that batches and models add up.
     """
 
     absolute: FloatArray  # (d) Σ w |decibans|
@@ -47,24 +47,25 @@ class ColumnEvidence:
 
     def check_fields(self) -> None:
         absolute, signed = self.absolute, self.signed
-        require(absolute.ndim == 1 and absolute.shape == signed.shape, "evidence of other columns")
+        require(absolute.ndim == 1 and absolute.shape == signed.shape, "evidence of different columns")
         require(not (np.isnan(absolute).any() or np.isnan(signed).any()), "evidence of a column is not a number")
         require((absolute >= np.abs(signed) * (1 - 1e-9)).all(), "evidence of a column is below its mean")
         require(0 < self.weight < np.inf, f"evidence from rows of weight {self.weight}")
 
     @classmethod
     def of(cls, shares: FloatArray, labels: Labels, weights: FloatArray | None) -> ColumnEvidence:
-        """From what columns add (n, d, K) to rows of known classes (n).
+        """From what each column adds (n, d, K) to rows with labels (n).
 
         >>> nats = np.log([[[1.0, 10.0]], [[10.0, 1.0]], [[10.0, 1.0]]])
         >>> evidence = ColumnEvidence.of(nats, np.array([1, 0, 1]), None)
         >>> evidence.mean_absolute.round(12), evidence.mean.round(12)
         (array([10.]), array([3.33333333]))
         """
-        own = against_others(shares)[np.arange(len(labels)), :, labels]
+        decibans = against_others(shares)[np.arange(len(labels)), :, labels]  # (n, d)
         w = np.ones(len(labels)) if weights is None else weights
         with np.errstate(invalid="ignore"):
-            return cls(w @ np.abs(own), np.nan_to_num(w @ own, nan=0.0, posinf=np.inf, neginf=-np.inf), float(w.sum()))
+            signed = np.nan_to_num(w @ decibans, nan=0.0, posinf=np.inf, neginf=-np.inf)
+            return cls(w @ np.abs(decibans), signed, float(w.sum()))
 
     def __add__(self, other: Self) -> ColumnEvidence:
         with np.errstate(invalid="ignore"):
@@ -83,7 +84,7 @@ class ColumnEvidence:
 
 
 def against_others(nats: FloatArray) -> FloatArray:
-    """(…, K) decibans for each class: 10 log₁₀ e · (its nats − the mean of the other classes').
+    """(…, K) decibans for each class: 10 log₁₀ e · (its nats − the mean over the other classes).
 
     A value that is impossible under several classes is no evidence between them; K = 1 stays as it is.
 
@@ -105,14 +106,14 @@ def against_others(nats: FloatArray) -> FloatArray:
 
 
 def title(columns: Sequence[int], names: Names) -> str:
-    """The name of columns that belong together."""
+    """One name for several columns."""
     if len(columns) > 3:
         return f"{names[columns[0]]} … {names[columns[-1]]} ({len(columns)} columns)"
     return " + ".join(str(names[j]) for j in columns)
 
 
 def line_title(columns: Sequence[int], names: Names, line: str) -> str:
-    """The name of a term in an explanation; a list of documents has no name of its own."""
+    """The name of a term in an explanation; documents without a column name add none."""
     return line if isinstance(names, range) and len(names) == 1 else f"{title(columns, names)}: {line}"
 
 

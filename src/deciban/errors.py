@@ -18,6 +18,16 @@ from numpy.typing import NDArray
 class DecibanError(ValueError):
     """Bad input or an impossible request; the message names the column and row and says what to do.
 
+    All errors of this library derive from it, and it is a ValueError.
+
+    See Also
+    --------
+    deciban.RowError : With the number of the row.
+    deciban.NegativeEvidence : Rows that were never learned cannot be forgotten.
+    deciban.NotInvertible : A family that cannot forget.
+
+    Examples
+    --------
     >>> import deciban as db
     >>> db.NaiveBayes().fit([[1.0], [2.0]], ["no", "yes", "no"])
     Traceback (most recent call last):
@@ -25,17 +35,17 @@ class DecibanError(ValueError):
     """
 
 
-def require(holds: Any, problem: str) -> None:
-    if not holds:
+def require(condition: Any, problem: str) -> None:
+    if not condition:
         raise DecibanError(problem)
 
 
 def require_whole(name: str, value: Any, least: int = 0) -> int:
-    """A setting that must be a whole number, such as a seed.
+    """The value of a setting as an int; raises unless it is a whole number.
 
-    >>> require_whole("seed", -1)
+    >>> require_whole("random_state", -1)
     Traceback (most recent call last):
-    deciban.errors.DecibanError: seed must be a whole number of 0 or more (and below 2**63), not -1
+    deciban.errors.DecibanError: random_state must be a whole number of 0 or more (and below 2**63), not -1
     """
     if not isinstance(value, Integral) or not least <= int(value) < 1 << 63:
         raise DecibanError(f"{name} must be a whole number of {least} or more (and below 2**63), not {value!r}")
@@ -45,6 +55,15 @@ def require_whole(name: str, value: Any, least: int = 0) -> int:
 class NotInvertible(DecibanError):
     """Rows cannot be subtracted from a statistic: extrema, for instance, do not keep the values that they replaced.
 
+    The model is unchanged. Fit it again without these rows, or use another family.
+
+    See Also
+    --------
+    deciban.families.Uniform : The family that cannot forget.
+    deciban.DecibanError : All errors of this library.
+
+    Examples
+    --------
     >>> import deciban as db
     >>> model = db.NaiveBayes(db.families.Uniform()).fit([[1.0], [2.0]], ["no", "yes"])
     >>> try:
@@ -58,6 +77,13 @@ class NotInvertible(DecibanError):
 class NegativeEvidence(DecibanError):
     """Rows to be subtracted are not among the training rows; the model is unchanged.
 
+    See Also
+    --------
+    deciban.NaiveBayes.forget : Raises it.
+    deciban.DecibanError : All errors of this library.
+
+    Examples
+    --------
     >>> import deciban as db
     >>> model = db.NaiveBayes().fit([[1.0], [2.0]], ["no", "yes"])
     >>> model.forget([[1.0]], ["perhaps"])
@@ -67,12 +93,36 @@ class NegativeEvidence(DecibanError):
 
 
 class RowError(DecibanError):
-    """An error about one row: `row` is its number, from 0, in the table that was passed; files name the line instead.
+    """An error about one row, with its number; for files the message names the line instead.
 
+    Parameters
+    ----------
+    where : str
+        The column, file or argument.
+    row : int
+        The number of the row, from 0, in the table that was passed.
+    problem : str
+        What is wrong, and what to do.
+
+    Attributes
+    ----------
+    where : str
+        The column, file or argument.
+    row : int
+        The number of the row, from 0: use it to look the row up, or to drop it.
+    problem : str
+        What is wrong, and what to do.
+
+    See Also
+    --------
+    deciban.DecibanError : All errors of this library.
+
+    Examples
+    --------
     >>> import deciban as db
     >>> db.NaiveBayes().fit([[1.0], [float("inf")]], ["no", "yes"])
     Traceback (most recent call last):
-    deciban.errors.RowError: column 0, row 1: inf is infinite: use NaN for a missing cell, or remove the row
+    deciban.errors.RowError: column 0, row 1: inf is infinite: use NaN for a missing value, or remove the row
     """
 
     def __init__(self, where: str, row: int, problem: str) -> None:
@@ -83,13 +133,30 @@ class RowError(DecibanError):
         return RowError, (self.where, self.row, self.problem)
 
     def at(self, where: str) -> DecibanError:
-        """The same error, at a file and line."""
+        """The same error, at a file and line.
+
+        Parameters
+        ----------
+        where : str
+            The file and line.
+
+        Returns
+        -------
+        DecibanError
+            To be raised in place of this one.
+        """
         return DecibanError(f"{where}: {self.where}: {self.problem}")
 
 
 class DecibanWarning(UserWarning):
-    """The result is valid, but the data may have a problem.
+    """The result is valid, but the data may have a problem; the message says which, and what to do.
 
+    See Also
+    --------
+    deciban.LeakageWarning : About a feature that predicts too well.
+
+    Examples
+    --------
     >>> import warnings
     >>> import deciban as db
     >>> with warnings.catch_warnings(record=True) as caught:
@@ -103,8 +170,15 @@ class DecibanWarning(UserWarning):
 class LeakageWarning(DecibanWarning):
     """A column predicts the class almost perfectly by itself: it may have been recorded after the outcome.
 
-    Drop such a column, unless it is known when you predict. If it is, silence the warning:
+    Drop such a column, unless it is known when you predict. If it is, silence the warning.
 
+    See Also
+    --------
+    deciban.EvidenceClassifier.fit : Issues it.
+    deciban.DecibanWarning : All warnings of this library.
+
+    Examples
+    --------
     >>> import warnings
     >>> import deciban as db
     >>> warnings.simplefilter("ignore", db.LeakageWarning)
@@ -139,7 +213,7 @@ def capture_warnings() -> Iterator[CapturedWarnings]:
 
 
 def warn(message: str, category: type[DecibanWarning] = DecibanWarning) -> None:
-    """Warns at the line outside of this library that led here."""
+    """Warns at the line of the caller outside this library."""
     if (captured := _captured.get()) is not None:
         captured.messages.append(message)
         return
@@ -156,7 +230,7 @@ def warn_of_impossible(rows: int) -> None:
         which = "1 row is" if rows == 1 else f"{rows} rows are"
         warn(
             f"{which} impossible under every class and got the class prior: raise smoothing, "
-            "or choose families that allow such cells"
+            "or choose families that allow such values"
         )
 
 
@@ -164,7 +238,7 @@ def cell_error(column: object, row: int, value: object, problem: str) -> RowErro
     return RowError(f"column {column!r}", row, f"{value!r} {problem}")
 
 
-INFINITE = "is infinite: use NaN for a missing cell, or remove the row"
+INFINITE = "is infinite: use NaN for a missing value, or remove the row"
 TOO_LARGE = "is too large to be squared: rescale the column"
 
 
@@ -191,7 +265,7 @@ def forbid_infinite(x: NDArray[Any]) -> None:
 
 
 def forbid_stored(x: Any, bad: NDArray[np.bool_], problem: str) -> None:
-    """The same for the stored values of CSR rows."""
+    """As `forbid`, for the stored values of CSR rows."""
     if bad.any():
         i = int(np.argmax(bad))
         row = int(np.searchsorted(x.indptr, i, side="right")) - 1

@@ -1,4 +1,4 @@
-"""Libraries that are imported when they are first used. A model is loaded and scores rows without them."""
+"""Imports on first use: loading a model and scoring rows needs none of these libraries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class _LazyModule:
-    """A module that is imported on first use; its attributes are kept here, so they are looked up once."""
+    """A module that is imported on first use; its attributes are cached here."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -21,7 +21,7 @@ class _LazyModule:
 
 
 def lazy(name: str) -> Any:
-    """A module that is imported when one of its attributes is first used.
+    """A module that is imported when an attribute of it is first used.
 
     >>> bisect = lazy("bisect")
     >>> bisect.bisect_left([1, 3, 5], 4)
@@ -30,25 +30,25 @@ def lazy(name: str) -> Any:
     return _LazyModule(name)
 
 
-def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package that imports each of its names, by the module it is in, when it is first used.
+def names_of(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package that imports each name from its module on first use.
 
     >>> names_of("deciban.families", {"Poisson": "deciban.families.poisson"})("Poisson").__module__
     'deciban.families.poisson'
     """
 
-    def named(name: str) -> Any:
-        if name not in homes:
+    def getattr_once(name: str) -> Any:
+        if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(homes[name]), name)
+        value = getattr(import_module(modules[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 
-    return named
+    return getattr_once
 
 
 def issparse(x: Any) -> bool:
-    """scipy.sparse.issparse, without an import: before scipy.sparse is imported there are no sparse arrays.
+    """scipy.sparse.issparse without its import: until scipy.sparse is imported, there are no sparse arrays.
 
     >>> import numpy as np
     >>> issparse(np.eye(2))

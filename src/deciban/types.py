@@ -14,7 +14,7 @@ BoolArray = NDArray[np.bool_]
 Labels = NDArray[np.int32]  # the index of each row's class
 Index = Sequence[int] | IntArray
 
-Level = Hashable  # a value of a column or label: a str, int, float or bool; None is a missing cell that counts as one
+Level = Hashable  # a value of a column or label: a str, int, float or bool; None is a missing value that counts as one
 Levels = tuple[Level, ...]
 Names = Levels | range  # of columns; those of an array are their positions
 # what a number must be: 0 or 1, above 0, a whole number of 0 or more, 0 or more, not too large; "there": not missing
@@ -28,12 +28,11 @@ def level_of(value: Any) -> Level:
 
 
 def sorted_levels(levels: Iterable[Level]) -> Levels:
-    """Numbers first, then text, then None: one order for every mixture.
+    """Numbers first, then text, then None.
 
     >>> sorted_levels(["b", 2, None, "a", 1])
     (1, 2, 'a', 'b', None)
     """
-
     known = list(levels)
     if {*map(type, known)} <= {str}:  # the usual case, ten times as fast without a key
         return tuple(sorted(known))  # type: ignore[type-var]

@@ -260,7 +260,7 @@ def test_what_an_engine_does_not_do(files, here):
     [
         ("1", "much", "column 'a' is read as numbers, and 'much' is not, unlike its first rows: use --category a"),
         ("", "5", "use --category a or --columns a=number"),
-        ("true", "1", "column 'a' is true or false in its first rows, and here it is not: use --category a"),
+        ("true", "1", "column 'a' is true or false in its first rows, but not here: use --category a"),
     ],
 )
 def test_a_later_cell_that_does_not_fit(first, later, words, files, here, monkeypatch):
@@ -287,7 +287,7 @@ def test_files_with_other_columns(files, here):
     (files / "a.csv").write_text("a,b,y\n1,2,no\n3,4,yes\n")
     (files / "b.csv").write_text("b,a,y\n1,2,no\n")
     line = refused("a.csv", "b.csv", "--label", "y")
-    assert "b.csv has the columns b, a, y, and another file has a, b, y" in line
+    assert "b.csv has the columns b, a, y, but another file has a, b, y" in line
 
 
 def test_an_engine_that_is_not_there(files, monkeypatch):

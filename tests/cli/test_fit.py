@@ -18,7 +18,7 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB, MultinomialNB
 from sklearn.preprocessing import OrdinalEncoder
 
 import deciban as db
-from deciban.cli.model_kinds import column_words, words_of
+from deciban.cli.model_kinds import column_words, parse_columns
 from deciban.cli.options import columns_named, label_named
 from deciban.data.files.mail_message import COLUMNS
 from deciban.families import Text
@@ -231,7 +231,7 @@ def test_a_column_that_is_called_like_a_position_is_meant_by_its_name(tmp_path):
 @given(st.lists(st.text("ab,=1- ", min_size=1), min_size=1, max_size=6, unique=True), st.data())
 def test_any_names_can_be_meant(names, data):
     words = {name: data.draw(st.sampled_from(column_words())) for name in names}
-    assert words_of([f"{name}={word}" for name, word in words.items()], names) == words
+    assert parse_columns([f"{name}={word}" for name, word in words.items()], names) == words
     assert columns_named(names, names, "--drop") == names
     assert [label_named(names, name) for name in names] == names
     places = [place for place in range(-len(names), len(names) + 1) if place and str(place) not in names]

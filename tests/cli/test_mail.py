@@ -478,7 +478,7 @@ def test_whatever_classes_and_terms_are_called_the_header_is_sound(name, tmp_pat
 
 def test_the_header_says_what_the_verdict_is(office):
     out, _ = deliver("filter", office / "nb.deciban", data=SPAM)
-    verdict = Filter.load(office / "nb.deciban").classify([parse(SPAM).texts])[0]
+    verdict = Filter.load(office / "nb.deciban").explain([parse(SPAM).texts])[0]
     result = " ".join(email.message_from_bytes(out)["X-Deciban"].split())
     header = re.fullmatch(r"(\S+) p=(\S+) decibans=(\S+) \((.*)\)", result)
     assert header[1] == verdict.label == "spam"
@@ -548,7 +548,7 @@ def test_files_json_and_bulk(office, tmp_path):
     for i, name in enumerate(names):
         name.write_bytes(written(["ham", "spam"][i % 2], i))
     out, _ = deliver("filter", path, *names)
-    expected = Filter.load(path).classify([parse(name.read_bytes()).texts for name in names])
+    expected = Filter.load(path).explain([parse(name.read_bytes()).texts for name in names])
     lines = [line.split("\t") for line in out.decode().splitlines()]
     assert [line[3] for line in lines] == [str(name) for name in names]
     assert [float(line[1]) for line in lines] == pytest.approx([v.probability for v in expected], abs=1e-4)
@@ -664,7 +664,7 @@ def test_streams_that_are_closed_or_full(model):
     ("patch", "passed"),
     [
         ("class stdin: buffer = type('', (), {'read': slowly})\nsys.stdin = stdin", b""),
-        ("from deciban.mail.filter import Filter\nFilter.classify = slowly", SPAM),
+        ("from deciban.mail.filter import Filter\nFilter.explain = slowly", SPAM),
     ],
     ids=["reading", "judging"],
 )

@@ -216,7 +216,7 @@ def test_labels_that_look_like_numbers_are_read_as_the_classes_are(tmp_path, mon
 def test_a_model_without_probabilities_is_not_evaluated(office):
     fit_in_memory(table("people.csv").dropna(), db.Halfspace()).save("m.deciban")
     line = refused("evaluate", "m.deciban", "later.csv", "--label", "evade")
-    assert "not a model that gives probabilities" in line
+    assert "not a model with probabilities" in line
 
 
 def test_a_model_that_knows_no_label_asks_for_it(office):
@@ -319,8 +319,8 @@ def test_models_that_cannot_be_merged(kind, office):
     plain, *_ = KINDS[kind]
     other = next(name for name in KINDS if name != kind)
     args, setting, values = {
-        "evidence": (["--pairs", "5"], "pairs", "is 5, that of the first model 'auto'"),
-        "naive-bayes": (["--smoothing", "5"], "smoothing", "is 5.0, that of the first model 1.0"),
+        "evidence": (["--pairs", "5"], "pairs", "is 5, but the first model's is 'auto'"),
+        "naive-bayes": (["--smoothing", "5"], "smoothing", "is 5.0, but the first model's is 1.0"),
     }[kind]
     model_file("logistic.deciban", "--model", "logistic")
     model_file("dropped.deciban", "--drop", "age", *plain)
@@ -334,8 +334,8 @@ def test_models_that_cannot_be_merged(kind, office):
         ("m logistic", "cannot be merged"),
         ("m other", "other.deciban: "),
         ("m other", "cannot be merged"),
-        ("m label", "label.deciban: its label is 'cheats', that of the first model 'evade'"),
-        ("unnamed m label", "label.deciban: its label is 'cheats', that of the first model 'evade'"),
+        ("m label", "label.deciban: its label is 'cheats', but the first model's is 'evade'"),
+        ("unnamed m label", "label.deciban: its label is 'cheats', but the first model's is 'evade'"),
         ("m setting", f"setting.deciban: its {setting} {values}"),
         ("m none", "none.deciban: there is no such file"),
     ]

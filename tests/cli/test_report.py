@@ -27,7 +27,7 @@ def figures(*args):
 @pytest.mark.parametrize(("args", "name"), [(["-o", "page.html"], "page.html"), ([], "report.html")])
 def test_a_page_is_written_and_said(args, name, office):
     said = run("report", "m.deciban", "later.csv", *args).stdout
-    assert "NaiveBayes of evade" in said
+    assert "NaiveBayes predicts `evade` from 4 features" in said
     assert f"written: {name}" in said
     page = (office / name).read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
@@ -119,7 +119,7 @@ def test_errors_are_raised_before_long_work(office):
         (["later.csv", "--label", "nothing"], "--label: there is no column 'nothing'"),
         (["later.csv", "--label", "income"], "--label: 'income' is a feature of the model"),
         (["later.csv", "-o", "nowhere/page.html"], "nowhere"),
-        (["later.csv", "--exposure", "age"], "offset and exposure are for models of numbers only"),
+        (["later.csv", "--exposure", "age"], "offset and exposure are for regression only"),
         (["missing.csv"], "missing.csv"),
     ):
         assert message in refused("report", "m.deciban", *args)

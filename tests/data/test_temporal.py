@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deciban.data.temporal import calendar, elapsed, written, written_time
+from deciban.data.temporal import calendar, elapsed, format_date, format_time
 
 EPOCH = pd.Timestamp("1970-01-01")
 MOMENTS = st.datetimes(pd.Timestamp("1700-01-01").to_pydatetime(), pd.Timestamp("2250-01-01").to_pydatetime())
@@ -63,9 +63,9 @@ def test_parts_of_the_calendar_are_those_of_pandas(moments):
 @given(MOMENTS)
 def test_dates_are_written_as_they_are_read(moment):
     rounded = pd.Timestamp(moment).round("ms")
-    assert pd.Timestamp(written(days([moment]).item())) == rounded
+    assert pd.Timestamp(format_date(days([moment]).item())) == rounded
 
 
 def test_a_time_is_written_without_what_is_nothing():
-    assert written(days([pd.Timestamp("2026-03-01")]).item()) == "2026-03-01"
-    assert written_time(23.5) == "23:30:00"
+    assert format_date(days([pd.Timestamp("2026-03-01")]).item()) == "2026-03-01"
+    assert format_time(23.5) == "23:30:00"

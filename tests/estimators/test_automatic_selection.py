@@ -143,7 +143,7 @@ def test_where_nothing_is_counted_smoothing_stays_as_it_was(rng, family):
 
 
 def chosen_of(model):
-    """{what: (value, decibans a row, over which value)} as the summary tells it."""
+    """{what: (value, mean decibans, over which value)} in the summary."""
     tables = [table for table in model.summary().tables if table.title == "chosen by leave-one-out"]
     return {row[0]: tuple(row[1:]) for table in tables for row in table.rows}
 
@@ -166,7 +166,7 @@ def test_the_summary_tells_what_smoothing_was_chosen_and_why(rng):
     np.testing.assert_allclose(decibans, expected, rtol=1e-9)
     assert expected > 0
     assert f"{value:.6g}" in str(model.summary())
-    assert "decibans a row" in str(model.summary())
+    assert "mean decibans" in str(model.summary())
     assert not chosen_of(db.NaiveBayes().fit(table, y))
 
 
@@ -307,7 +307,7 @@ def test_models_that_chose_alike_merge_and_others_do_not(rng):
 def test_an_infinite_cell_is_named(rng, cell):
     table, y = mixed(rng)
     table.loc[17, "wait"] = cell
-    with pytest.raises(db.DecibanError, match=r"column 'wait', row 17: .*inf.* NaN for a missing cell"):
+    with pytest.raises(db.DecibanError, match=r"column 'wait', row 17: .*inf.* NaN for a missing value"):
         db.NaiveBayes("auto").fit(table, y)
     weights = np.ones(len(y))
     weights[:5] = 0  # rows count as in the table that was passed

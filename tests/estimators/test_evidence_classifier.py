@@ -292,7 +292,7 @@ def test_rows_of_weight_zero_are_absent(fitted, rows):
     both = model().fit(pd.concat([X, more], ignore_index=True), np.concatenate([y, labels]), sample_weight=weights)
     same_predictions(both, fitted, X, 1e-9)
     assert both.classes_.tolist() == ["egg", "ham", "spam"]
-    with pytest.warns(db.DecibanWarning, match="sum to less than a tenth of them: multiply them"):
+    with pytest.warns(db.DecibanWarning, match="sums to less than a tenth of them: multiply it"):
         model(trees=0, pairs=0).fit(X[["code"]], y, sample_weight=np.full(N, 0.05))
 
 

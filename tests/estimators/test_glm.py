@@ -346,7 +346,7 @@ def test_wrong_offsets_and_exposures_are_named():
         ("poisson", {"exposure": [1.0] * 59 + [np.inf]}, "exposure, row 59: inf is not a finite number"),
         ("poisson", {"exposure": [1.0, 2.0]}, r"exposure has shape \(2,\); it needs one number for each of 60 rows"),
         ("poisson", {"exposure": np.ones((60, 1))}, r"exposure has shape \(60, 1\)"),
-        ("poisson", {"exposure": "years"}, "exposure='years' names no column of X"),
+        ("poisson", {"exposure": "years"}, "exposure='years' is not a column of X"),
         ("poisson", {"exposure": ["long"] * 60}, "exposure"),
         ("gaussian", {"exposure": 1.0}, "exposure needs a poisson response; for gaussian use offset"),
         ("exponential", {"exposure": 1.0}, "exposure needs a poisson response"),
@@ -355,7 +355,7 @@ def test_wrong_offsets_and_exposures_are_named():
         ("multinomial", {"offset": np.ones(60)}, "a multinomial response takes no offset"),
         ("gaussian", {"offset": nan_in_row_4()}, "offset, row 4: nan is not a finite number"),
         ("gaussian", {"offset": np.ones(61)}, r"offset has shape \(61,\); it needs one number for each of 60 rows"),
-        ("gaussian", {"offset": "zero"}, "offset='zero' names no column of X"),
+        ("gaussian", {"offset": "zero"}, "offset='zero' is not a column of X"),
         ("gaussian", {"offset": ["zero"] * 60}, "offset"),
     ]:
         x, y = sample(family, n=60)

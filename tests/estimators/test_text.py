@@ -507,7 +507,7 @@ def test_text_that_is_not_there_is_refused():
     ]:
         with pytest.raises(ValueError, match=problem):
             weighted_evidence(text=text).fit(table, [0, 1] * 4)
-    with pytest.raises(DecibanError, match="text names columns of documents, and these rows are counts"):
+    with pytest.raises(DecibanError, match="names columns of documents, but these rows are sparse counts"):
         weighted_evidence(text=[0]).fit(sp.csr_array(np.eye(8)), [0, 1] * 4)
 
 

@@ -364,7 +364,7 @@ def test_three_classes_are_a_softmax_whose_vectors_sum_to_zero():
     np.testing.assert_allclose(twin.coef_ - twin.coef_[0], expected, rtol=1e-9, atol=1e-9)
 
 
-# What has no twin
+# What has no linear form
 def test_uniform_is_no_exponential_family():
     table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "age": [1.0, 3.0, 2.0, 5.0]})
     model = db.NaiveBayes({"age": f.Uniform()}).fit(table, list("nyny"))
@@ -382,7 +382,7 @@ def test_a_missing_value_in_a_joint_density_is_named(covariance):
     model.predict(table)  # it can: by the marginal density
     for ask in (twin.predict, twin.predict_proba, twin.decision_function, twin.explain):
         with pytest.raises(
-            db.DecibanError, match=r"column 'b', row 7: (nan|None) is missing: the twin of a joint density"
+            db.DecibanError, match=r"column 'b', row 7: (nan|None) is missing: the linear form of a joint density"
         ):
             ask(table)
     with pytest.raises(db.DecibanError, match=r"column 'b', row 7: (nan|None) is missing"):

@@ -86,10 +86,10 @@ def test_boundary_of_the_refined_twin_is_that_of_logistic_regression():
     x, y = normal_rows(1)
     spec = specification(db.GaussianDiscriminant().fit(x, y), x, y)
     ties = rows_of(spec, 2)
-    line = ties[ties.model == "twin (refined)"][["x", "y"]].to_numpy()
+    line = ties[ties.model == "linear (refined)"][["x", "y"]].to_numpy()
     peer = Peer(C=np.inf, tol=1e-12, solver="newton-cholesky").fit(x, y)
     np.testing.assert_allclose(line @ peer.coef_[0] + peer.intercept_, 0, atol=1e-6)
-    assert encoding(spec, 2, "stroke")["scale"]["domain"] == ["generative", "twin (refined)"]
+    assert encoding(spec, 2, "stroke")["scale"]["domain"] == ["generative", "linear (refined)"]
 
 
 def test_weights_count_in_the_twin_and_rows_of_weight_0_are_not_drawn():
@@ -99,7 +99,7 @@ def test_weights_count_in_the_twin_and_rows_of_weight_0_are_not_drawn():
     spec = specification(model, x, y, sample_weight=weights)
     peer = Peer(C=np.inf, tol=1e-12, solver="newton-cholesky").fit(x, y, weights)
     ties = rows_of(spec, 2)
-    line = ties[ties.model == "twin (refined)"][["x", "y"]].to_numpy()
+    line = ties[ties.model == "linear (refined)"][["x", "y"]].to_numpy()
     np.testing.assert_allclose(line @ peer.coef_[0] + peer.intercept_, 0, atol=1e-6)
     assert len(rows_of(spec, 0)) == np.count_nonzero(weights)
 

@@ -323,7 +323,7 @@ def test_mistakes_are_explained():
         ({"cv": FOLD[:5], "sample_weight": W}, r"cv has 5 rows: \w+ one fold for each of the 150"),
         ({"cv": np.where(FOLD == 0, None, FOLD)}, "cv must be a number of folds, or the fold of each row"),
         ({"model": db.NaiveBayes}, "NaiveBayes is a class: pass an instance"),
-        ({"model": 3}, "int is not a model that gives probabilities"),
+        ({"model": 3}, "int is not a model with probabilities"),
         ({"X": X[:3]}, "inconsistent numbers of samples: 3 rows, 150 labels"),
         ({"X": X[:0], "y": Y[:0]}, "no rows"),
         ({"X": X[:, 0]}, r"X must be a table or a matrix; it has the shape \(150,\)"),

@@ -253,7 +253,7 @@ def test_mistakes_are_explained():
         ({"y": X[:, 0]}, "Unknown label type: continuous"),
         ({"sample_weight": [1.0]}, "Sample weights must be 1D"),
         ({"models": {}, "y": Y}, "there are no models to fit"),
-        ({"models": [1]}, "int is not a model that gives probabilities"),
+        ({"models": [1]}, "int is not a model with probabilities"),
         ({"models": {"plain": GaussianNB}}, "GaussianNB is a class: pass an instance"),
     ]:
         arguments = {"models": [db.NaiveBayes()], "X": X, "y": Y, "sizes": SIZES}

@@ -84,10 +84,10 @@ def test_a_loss_that_belongs_to_no_row_cannot_stay():
 @given(rows(), st.data())
 def test_classes_can_move(a, data):
     positions = sorted(data.draw(st.permutations(range(a.classes + 2)))[: a.classes])
-    moved = a.aligned(positions, a.classes + 2)
+    moved = a.reindex_classes(positions, a.classes + 2)
     np.testing.assert_array_equal(moved.proba[:, positions], a.proba)
     assert not np.delete(moved.proba, positions, axis=1).any()
-    same(a.folded().aligned(positions, a.classes + 2), moved.folded())
+    same(a.folded().reindex_classes(positions, a.classes + 2), moved.folded())
     same(moved.folded().take(positions), a.folded())
 
 
@@ -162,6 +162,6 @@ def test_many_classes_keep_the_order_of_addition():
     proba = rng.dirichlet(np.ones(12), size=50)
     a = ScoredRows.of(rng.integers(0, 12, 50).astype(np.int32), proba, None)
     positions = np.sort(rng.permutation(40)[:12])
-    same(a.aligned(positions, 40).folded(), a.folded().aligned(positions, 40))
+    same(a.reindex_classes(positions, 40).folded(), a.folded().reindex_classes(positions, 40))
     one_by_one = [taken(a, [i]).folded() for i in range(50)]
     same(sum(one_by_one[1:], one_by_one[0]), a.folded())

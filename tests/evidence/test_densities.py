@@ -212,7 +212,7 @@ def partly_known(labels, seed=3):
 
 def known_covariances(source):
     """Σ and Σ_c as the parameters have them: TᵀT is the inverse."""
-    return [np.linalg.inv(t.T @ t) for t in (*source.params.shared, *source.params.own)]
+    return [np.linalg.inv(t.T @ t) for t in (*source.params.shared, *source.params.by_class)]
 
 
 @weighted

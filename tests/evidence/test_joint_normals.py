@@ -44,7 +44,7 @@ def test_covariances_are_those_of_the_formula(drawn):
         return
     shared, own = covariances(drawn.values, drawn.labels, drawn.weights, drawn.classes)
     params = FAMILY.estimate(SUBJECTS[0].of(drawn), Context(tuple(range(drawn.classes)), (0, 1)))
-    for triangle, sigma in zip([*params.shared, *params.own], [shared, *own], strict=True):
+    for triangle, sigma in zip([*params.shared, *params.by_class], [shared, *own], strict=True):
         assert (triangle == np.tril(triangle)).all()
         np.testing.assert_allclose(triangle.T @ triangle @ sigma, np.eye(len(sigma)), atol=1e-9)
 
@@ -61,7 +61,7 @@ def test_density_is_that_of_scipy(weighted):
         mean = np.average(x[labels == c], axis=0, weights=None if weights is None else weights[labels == c])
         np.testing.assert_allclose(actual[:, c], stats.multivariate_normal(mean, own[c]).logpdf(x), rtol=1e-10)
         expected = -0.5 * np.linalg.slogdet(2 * np.pi * own[c])[1]
-        assert log_roots(params.own)[c] == pytest.approx(expected, rel=1e-12)
+        assert log_roots(params.by_class)[c] == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_class_without_rows_is_where_all_are():
@@ -69,7 +69,7 @@ def test_a_class_without_rows_is_where_all_are():
     x, labels = rng.normal(size=(20, 2)), np.repeat(np.array([0, 2], np.int32), [5, 15])
     params = FAMILY.estimate(FAMILY.collect(x, labels, None, 3), Context((0, 1, 2), (0, 1)))
     np.testing.assert_allclose(params.mean[1], x.mean(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(params.own[1], params.shared[0], rtol=1e-12)
+    np.testing.assert_allclose(params.by_class[1], params.shared[0], rtol=1e-12)
 
 
 def test_one_row_of_each_class_is_enough():
@@ -79,7 +79,7 @@ def test_one_row_of_each_class_is_enough():
     m = 2 * 2 / 3 + 2 / 50
     shared = m / (2 + m)
     np.testing.assert_allclose(params.shared[0], np.eye(2) / np.sqrt(shared), rtol=1e-12)
-    np.testing.assert_allclose(params.own[0], np.eye(2) / np.sqrt(shared * 2 / 3), rtol=1e-12)
+    np.testing.assert_allclose(params.by_class[0], np.eye(2) / np.sqrt(shared * 2 / 3), rtol=1e-12)
 
 
 def test_it_counts_means_and_covariances_of_entries():

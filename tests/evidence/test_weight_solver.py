@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 
 from deciban.evidence import weight_solver as module
-from deciban.evidence.weight_objective import Evidence, forward, surprise
+from deciban.evidence.weight_objective import Evidence, forward, log_losses
 from deciban.evidence.weight_solver import solve
 
 columns = pytest.mark.parametrize("C", [1, 3, 7])
@@ -39,7 +39,7 @@ def scores(evidence, solution):
 def log_loss(evidence, solution):
     """The mean of −log p of the true classes; 0 where no row has weight."""
     omega = np.ones(len(evidence.labels)) if evidence.weights is None else evidence.weights
-    return float(omega @ surprise(scores(evidence, solution), evidence.labels)) / max(float(omega.sum()), 1e-300)
+    return float(omega @ log_losses(scores(evidence, solution), evidence.labels)) / max(float(omega.sum()), 1e-300)
 
 
 def held(omega):
@@ -296,8 +296,8 @@ def test_scores_and_log_loss_are_those_of_the_formula(C):
     z = evidence.offset + solution.bias + np.einsum("cnp,pc->nc", evidence.values, solution.weights)
     np.testing.assert_allclose(scores(evidence, solution).T, z, rtol=1e-12, atol=1e-12)
     p = np.column_stack([expit(-z), expit(z)]) if C == 1 else softmax(z, axis=1)
-    surprise = -np.log(p[np.arange(50), evidence.labels])
-    assert log_loss(evidence, solution) == pytest.approx(np.average(surprise, weights=evidence.weights), rel=1e-12)
+    losses = -np.log(p[np.arange(50), evidence.labels])
+    assert log_loss(evidence, solution) == pytest.approx(np.average(losses, weights=evidence.weights), rel=1e-12)
 
 
 def test_rows_are_taken_by_index():

@@ -436,7 +436,7 @@ def test_a_missing_value_in_a_joint_block_has_no_twin(kind):
     with pytest.raises(BadCell) as caught:
         MultivariateGaussian(kind).sufficient(params, np.array([[1.0, 2.0], [3.0, np.nan]]))
     assert (caught.value.row, caught.value.column) == (1, 1)
-    assert caught.value.problem.startswith("is missing: the twin of a joint density needs complete rows")
+    assert caught.value.problem.startswith("is missing: the linear form of a joint density needs complete rows")
 
 
 @pytest.mark.parametrize("kind", ["shared", "per-class"])

@@ -317,7 +317,7 @@ def test_a_table_needs_small_batches():
 
 # ---- cells that cannot be ---------------------------------------------------------------------------------------
 
-INFINITE = "is infinite: use NaN for a missing cell, or remove the row"
+INFINITE = "is infinite: use NaN for a missing value, or remove the row"
 
 
 @tables

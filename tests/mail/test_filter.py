@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -74,7 +75,7 @@ def test_a_verdict_is_what_the_estimator_says(kind, classes, tmp_path):
     new, _ = mails(20, classes, seed=1)
     nothing = dict.fromkeys(COLUMNS) | {"links": "", "attachments": "", "body": ""}
     new += [nothing, nothing | {"body": "nobody ever wrote thesewords"}]
-    model, result = db.load(tmp_path / "m.deciban"), Filter.load(tmp_path / "m.deciban").classify(new)
+    model, result = db.load(tmp_path / "m.deciban"), Filter.load(tmp_path / "m.deciban").explain(new)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*impossible under every class")  # without smoothing
         p, explained = model.predict_proba(table_of(new)), model.explain(table_of(new))
@@ -125,14 +126,14 @@ def test_a_mail_without_what_all_others_have(kind, tmp_path):
     assert 0.5 <= result.classify([strange])[0].probability <= 1.0
 
 
-def test_no_terms_if_none_are_wanted():
+def test_classify_leaves_out_terms():
     texts, labels = mails(10, ("ham", "spam"))
     result = Filter.new().learn(texts[::2], "ham").learn(texts[1::2], "spam")
-    full, silent = result.classify(texts), result.classify(texts, terms=False)
-    assert [verdict.terms for verdict in silent] == [()] * 10
-    assert [verdict.probability for verdict in silent] == [verdict.probability for verdict in full]
-    assert [verdict.label for verdict in full] == labels
-    assert result.classify([]) == []
+    explained, classified = result.explain(texts), result.classify(texts)
+    assert all(verdict.terms for verdict in explained)
+    assert classified == [replace(verdict, terms=()) for verdict in explained]
+    assert [verdict.label for verdict in explained] == labels
+    assert result.classify([]) == result.explain([]) == []
 
 
 # Learning ------------------------------------------------------------------------------------------------------------

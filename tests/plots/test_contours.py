@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from deciban.errors import DecibanError
-from deciban.plots.contours import MOST_POINTS, TOLERANCE, Grid, cut, extent, level_lines, scored, thinned, ties
+from deciban.plots.contours import MOST_POINTS, TOLERANCE, Grid, cut, extent, level_lines, score_grid, thinned, ties
 
 LINES = arrays(np.float64, st.tuples(st.integers(2, 60), st.just(2)), elements=st.floats(0, 1, width=32))
 
@@ -109,4 +109,4 @@ def test_an_error_that_the_second_grid_does_not_mend_is_told():
         raise DecibanError("never")
 
     with pytest.raises(DecibanError, match="never"):
-        scored(refuse, np.array([[0.0, 1.0], [1.0, 2.0]]))
+        score_grid(refuse, np.array([[0.0, 1.0], [1.0, 2.0]]))

@@ -15,7 +15,7 @@ from deciban.errors import DecibanError
 from deciban.report import Report, report_of
 
 KEYS = {"format", "version", "title", "kind", "classes", "head", "quality", "evidence", "linear", "boundary", "rows"}
-KEYS |= {"scoring"}
+KEYS |= {"lead", "scoring"}
 HEAD = {"model", "sentence", "settings", "label", "training", "evaluated", "width", "missing", "columns", "notes"}
 COLUMN = {"name", "kind", "missing", "levels", "low", "high", "treatment", "why", "decibans"}
 CLASSES = {"how", "sentence", "classes", "metrics", "confusion", "by_class", "curves", "calibration"}
@@ -297,7 +297,7 @@ def test_what_is_no_report_is_not_written(report, tmp_path):
 
 def test_a_report_in_a_few_lines(report):
     lines = str(report).splitlines()
-    assert lines[0] == "NaiveBayes"
+    assert lines[0].startswith("NaiveBayes predicts one of 3 classes from 4 features; on")
     assert any(line.split() == ["accuracy", "0.96"] for line in lines)
     assert isinstance(report, Report)
 

@@ -89,7 +89,7 @@ def test_treatments_of_linear_models(table):
     assert "l2 = 1" in about["sentence"]
     twin = db.NaiveBayes().fit(table[["age", "job"]], table["label"]).to_linear()
     about = report_of(twin, table[["age", "job"]], table["label"]).figures["head"]
-    assert [column["why"] for column in about["columns"]] == ["the linear twin of a generative model"] * 2
+    assert [column["why"] for column in about["columns"]] == ["the linear form of a generative model"] * 2
 
 
 def test_settings_that_differ_are_marked():

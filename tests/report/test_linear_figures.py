@@ -159,7 +159,7 @@ def test_a_boundary_is_where_classes_tie():
     X, y = X[50:, 2:], y[50:]
     model = db.GaussianDiscriminant().fit(X, y)
     figure = figures(model, X, y)["boundary"]
-    assert figure["models"] == ["generative", "twin (refined)"]
+    assert figure["models"] == ["generative", "linear (refined)"]
     ties = [dict(zip(figure["ties"]["fields"], row, strict=True)) for row in figure["ties"]["rows"]]
     at = np.array([[row["x"], row["y"]] for row in ties if row["model"] == "generative"])
     scores = [stats.multivariate_normal(X[y == c].mean(axis=0), model.covariance_).logpdf(at) for c in (1, 2)]
@@ -172,7 +172,7 @@ def test_what_is_said_of_the_twin_stands_beside_the_boundary():
     """Separable classes have no finite coefficients, but normal densities."""
     X, y = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [8.0, 9.0], [9.0, 8.0], [9.0, 9.5]]), [0, 0, 0, 1, 1, 1]
     figure = figures(db.GaussianDiscriminant().fit(X, y), X, y)
-    assert any(note.startswith("refined twin: ") and "separable" in note for note in figure["boundary"]["notes"])
+    assert any(note.startswith("refined linear form: ") and "separable" in note for note in figure["boundary"]["notes"])
     assert not any("separable" in note for note in figure["head"]["notes"])
 
 

@@ -83,5 +83,5 @@ def test_what_is_not_there_is_said():
         case_report.plot_column("age", pos_label="no")
     with pytest.raises(DecibanError, match="pass one of none"):
         case_report.plot_terms()
-    with pytest.raises(DecibanError, match="classes have no residuals"):
+    with pytest.raises(DecibanError, match="a classifier has no residuals"):
         case_report.plot_residuals()

@@ -412,7 +412,7 @@ def test_models_of_other_libraries_say_why_not():
     from sklearn.naive_bayes import GaussianNB
 
     model = db.CalibratedClassifier(GaussianNB(), cv=2).fit([[0.0], [1.0], [2.0], [3.0]] * 5, [0, 0, 1, 1] * 5)
-    assert scoring(model) == {"why": "a GaussianNB is a model of another library, of which only predictions are known"}
+    assert scoring(model) == {"why": "GaussianNB is a model of another library: only its predictions are known"}
 
 
 # What is possible, and what is refused -------------------------------------------------------------------------------

@@ -27,12 +27,12 @@ def merge(
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
     json: Json = False,
 ) -> None:
-    """Add models up: the result is the model of all their rows.
+    """Merge models into one: the model of all their rows.
 
     naive-bayes, lda and qda equal one fit to all rows: covariances to rounding (1e-13), all else bit for bit.
 
-    evidence takes the mean of the weights, and drops joint blocks of columns that differ between the models: see
-    refit-weights. Models fitted like another one (see deciban fit) merge without loss.
+    evidence averages the weights, and drops joint blocks of columns that differ between the models: see
+    refit-weights. Models fitted with `deciban fit --like` merge without loss.
 
     All models must be of the same kind, with the same label, columns and settings.
 
@@ -46,7 +46,7 @@ def merge(
     model_rows.require_writable(output)
     total = deciban.load(models[0])
     model_rows.require_able(total, "merge", "be merged: fit one model to all files")
-    label, lossy = model_rows.label_known(total), False
+    label, lossy = model_rows.training_label(total), False
     for path in models[1:]:
         model = deciban.load(path)
         try:
@@ -54,10 +54,10 @@ def merge(
                 warnings.simplefilter("ignore", errors.DroppedBlocksWarning)  # warned of once, below
                 merged = total.merge(model)
             lossy = lossy or _drops_joint_blocks(merged, total, model)
-            _require_same(label, total, model)
+            _require_same_settings(label, total, model)
         except deciban.DecibanError as error:
             raise deciban.DecibanError(f"{path}: {error}") from None
-        total, label = merged, label or model_rows.label_known(model)
+        total, label = merged, label or model_rows.training_label(model)
     total.save(output)
     if lossy:
         errors.warn(
@@ -69,30 +69,30 @@ def merge(
 
 
 def _drops_joint_blocks(merged: Any, *models: Any) -> bool:
-    most = max(len(model_rows.joint_blocks(model)) for model in models)
-    return "refit_weights" in merged.base_model_.capabilities and len(model_rows.joint_blocks(merged)) < most
+    largest = max(len(model_rows.joint_blocks(model)) for model in models)
+    return "refit_weights" in merged.base_model_.capabilities and len(model_rows.joint_blocks(merged)) < largest
 
 
-def _require_same(first_label: str | None, first: Any, model: Any) -> None:
-    """Raises an error if the label or a setting of a model is another than that of the first."""
+def _require_same_settings(first_label: str | None, first: Any, model: Any) -> None:
+    """Raises an error if the label or a parameter of the model differs from the first model's."""
     import numpy as np
 
-    label = model_rows.label_known(model)
+    label = model_rows.training_label(model)
     if None not in (first_label, label) and first_label != label:
         raise deciban.DecibanError(
-            f"its label is {label!r}, that of the first model {first_label!r}: merge models of one label"
+            f"its label is {label!r}, but the first model's is {first_label!r}: merge models with the same label"
         )
-    known = model_rows.settings_of(first)
+    expected = model_rows.settings_of(first)
     for name, value in model_rows.settings_of(model).items():
-        arrays = isinstance(value, np.ndarray) or isinstance(known[name], np.ndarray)
-        if not (np.array_equal(value, known[name]) if arrays else value == known[name]):
+        arrays = isinstance(value, np.ndarray) or isinstance(expected[name], np.ndarray)
+        if not (np.array_equal(value, expected[name]) if arrays else value == expected[name]):
             raise deciban.DecibanError(
-                f"its {name} is {value!r}, that of the first model {known[name]!r}: fit both alike"
+                f"its {name} is {value!r}, but the first model's is {expected[name]!r}: fit both with the same settings"
             )
 
 
 class Update(OptionGroup):
-    """A model file that is changed by labelled rows."""
+    """A model file to update, and the labelled rows to update it with."""
 
     model: Model
     rows: Annotated[list[Path], typer.Argument(metavar="ROWS", help="Files of labelled rows, or -.")]
@@ -103,15 +103,15 @@ class Update(OptionGroup):
     quiet: Quiet = False
 
     @contextmanager
-    def opened(self, method: str, purpose: str) -> Iterator[tuple[Any, Scan, str]]:
-        """A model that has the method, rows for it, and their label; the model is saved at the end, and locked."""
+    def opened(self, method: str, action: str) -> Iterator[tuple[Any, Scan, str]]:
+        """The model, its rows and their label. The file is locked, and the model saved at the end."""
         path = self.output or self.model
         model_rows.require_writable(path)
         with storage.locked(path):
             model, scan = deciban.load(self.model), self.reading.scan(self.rows)
-            model_rows.require_writable(path, [part.path for part in scan.fragments])
+            model_rows.require_writable(path, [fragment.path for fragment in scan.fragments])
             with watched(scan, quiet=self.quiet):
-                model_rows.require_able(model, method, purpose)
+                model_rows.require_able(model, method, action)
                 label = model_rows.label_for(model, scan, self.target.label)
                 yield model, model_rows.prepared(scan, label, self.target), label
                 model.save(path)
@@ -124,7 +124,7 @@ def forget(update: Update) -> None:
 
     naive-bayes, lda and qda equal a fit without these rows.
 
-    evidence keeps its weights and its joint blocks of columns, which the rows had a part in: see refit-weights.
+    evidence keeps its weights and joint blocks of columns, which were fitted with these rows: see refit-weights.
 
     Rows that the model was not trained on are an error, and the model stays as it is.
 
@@ -144,17 +144,17 @@ def refit_weights(
     update: Update,
     held_out: Annotated[bool, typer.Option("--held-out", help="The model was not trained on these rows.")] = False,
 ) -> None:
-    """Refit the weights of evidence, after a model was trained on more rows, merged, or made to forget rows.
+    """Refit the weights of an evidence model, after it was trained on more rows, merged, or made to forget rows.
 
-    The rows are training rows of the model, each left out when it is scored; with --held-out they are other rows.
+    The rows are training rows, each left out when it is scored; with --held-out, rows the model was not trained on.
 
     \b
     Examples:
       deciban refit-weights both.deciban january.csv february.csv
       deciban refit-weights both.deciban march.csv --held-out -o better.deciban
     """
-    purpose = "have its weights refitted: only an EvidenceClassifier that is not calibrated has weights"
-    with update.opened("refit_weights", purpose) as (model, rows, label):
+    action = "have its weights refitted: only an EvidenceClassifier that is not calibrated has weights"
+    with update.opened("refit_weights", action) as (model, rows, label):
         model_rows.require_rows(model, "refit weights for")
         try:
             model.refit_weights(rows, label, sample_weight=update.target.weight, held_out=held_out)

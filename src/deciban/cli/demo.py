@@ -71,5 +71,5 @@ def _iris() -> None:
         correct = model.predict(X_test) == labels[test]
         typer.echo(f"{name:<21} {correct.sum()} of {len(test)} correct, {model.n_parameters_} parameters")
     least_certain = int(np.argmin(naive.predict_proba(X_test).max(axis=1)))
-    typer.echo(f"\nThe flower that naive Bayes is least certain of is {labels[test][least_certain]}:")
+    typer.echo(f"\nThe least certain prediction of naive Bayes, for a flower that is {labels[test][least_certain]}:")
     typer.echo(str(naive.explain(X_test.slice(least_certain, 1))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
@@ -28,8 +28,8 @@ def engine_files(engine: str, data: Sequence[str], reading: Reading, *, quiet: b
     from deciban.engines.engine_files import FORMATS as SUPPORTED
     from deciban.engines.engine_files import format_of
 
-    unknown = reading.input_format in FORMATS and reading.input_format not in SUPPORTED
-    refuse({"--skip": reading.skip, "--labels": reading.labels, f"--input-format {reading.input_format}": unknown})
+    unsupported = reading.input_format in FORMATS and reading.input_format not in SUPPORTED
+    refuse({"--skip": reading.skip, "--labels": reading.labels, f"--input-format {reading.input_format}": unsupported})
     refuse({"- (standard input)": "-" in data})
     try:
         format = format_of(data, reading.input_format)
@@ -37,8 +37,8 @@ def engine_files(engine: str, data: Sequence[str], reading: Reading, *, quiet: b
         raise DecibanError(f"{error}: --input-format") from None
     try:
         cluster = import_module(f"deciban.engines.{engine}_cluster")
-        shown = not quiet and sys.stderr.isatty()
-        with cluster.session(dashboard=shown) as session, _watched(session, shown=shown):
+        interactive = not quiet and sys.stderr.isatty()
+        with cluster.session(dashboard=interactive) as session, _watched(session) if interactive else nullcontext():
             files: EngineFiles = cluster.read_files(data, format, reading.csv_options, reading.encoding)
             categories = columns_named(files.names, reading.category, "--category")
             yield files.with_types(dict.fromkeys(categories, "text"))
@@ -59,7 +59,7 @@ def refuse(options: Mapping[str, Any]) -> None:
 def fit_distributed(
     model: Any, files: EngineFiles, label: str, weight: str | None, folds: int | None
 ) -> tuple[Any, dict[str, Evaluation]]:
-    """The model, fitted on the cluster, and its evaluation."""
+    """Fits the model on the cluster; returns it and its evaluations by name."""
     from deciban.evaluation import cross_validate
 
     rows = files.rows(label, weight)
@@ -68,28 +68,25 @@ def fit_distributed(
 
 
 def resume_distributed(model: Any, files: EngineFiles, label: str, weight: str | None) -> Any:
-    """The model, trained on these rows too, read as in training."""
+    """The model after partial_fit on the cluster, with columns read as in training."""
     from deciban.cli.model_rows import columns_for, kind_of_model
     from deciban.data.cell_types import label_cell_types
 
     if model.calibrations_:
         raise DecibanError(f"{kind_of_model(model)} needs all rows in memory: drop --engine")
-    named = [name for name in (label, weight) if name is not None]
-    columns_for(model, files, named)  # raises if one is absent  # type: ignore[arg-type]
-    stream = model.columns_.to_learn().stream(files, named)
-    known: EngineFiles = stream.with_types(label_cell_types(label, tuple(model.classes_.tolist())))
-    return model.partial_fit(known.rows(label, weight))
+    others = [name for name in (label, weight) if name is not None]
+    columns_for(model, files, others)  # raises if a column is missing  # type: ignore[arg-type]
+    stream = model.columns_.to_learn().stream(files, others)
+    typed: EngineFiles = stream.with_types(label_cell_types(label, tuple(model.classes_.tolist())))
+    return model.partial_fit(typed.rows(label, weight))
 
 
 # Progress ------------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
-def _watched(session: Any, *, shown: bool) -> Iterator[None]:
+def _watched(session: Any) -> Iterator[None]:
     """Shows how many partitions of the pass are done."""
-    if not shown:
-        yield
-        return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

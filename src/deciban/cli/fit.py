@@ -47,10 +47,10 @@ class ModelPlan(OptionGroup):
         return self.model or DEFAULT
 
     @property
-    def given(self) -> list[str]:
+    def given_options(self) -> list[str]:
         """The options that were given."""
-        own = [f"--{each.name}" for each in fields(self) if each.name != "settings" and getattr(self, each.name)]
-        return own + [option_for(parameter) for parameter in self.settings.params]
+        options = [f"--{each.name}" for each in fields(self) if each.name != "settings" and getattr(self, each.name)]
+        return options + [option_for(parameter) for parameter in self.settings.params]
 
 
 @with_groups
@@ -90,7 +90,7 @@ def fit(
 
     --resume adds rows to the counts of a model. evidence keeps its weights until refit-weights.
 
-    --like fits parts, on other machines or later, that `deciban merge` adds up without loss.
+    --like fits a model of other rows, perhaps on another machine, that `deciban merge` adds without loss.
 
     --engine needs the extra dask or spark. Dask connects to the scheduler at DASK_SCHEDULER_ADDRESS, if it is set.
 
@@ -105,12 +105,7 @@ def fit(
     from deciban.cli.show import print_fitted
     from deciban.persist.storage import locked
 
-    if resume is not None and like is not None:
-        raise typer.BadParameter("--resume adds rows to a model, --like fits another one: use only one of them")
-    if (resume is not None or like is not None) and plan.given:
-        known = "--resume" if resume is not None else "--like"
-        does = "continues with a model as it is" if resume is not None else "reads columns as a model does"
-        raise deciban.DecibanError(f"{known} {does}: drop {', '.join(plan.given)}, or fit without {known}")
+    _require_one_plan(plan, resume, like)
     if engine is not None:
         from deciban.cli.engine_runs import refuse
 
@@ -138,3 +133,14 @@ def fit(
                 fitted, evaluations = fit_new(plan, scan, target)
         fitted.save(path)  # after the cluster is closed, which takes seconds: Ctrl-C until then writes nothing
     print_fitted(fitted, path, evaluations, json=json)
+
+
+def _require_one_plan(plan: ModelPlan, resume: Path | None, like: Path | None) -> None:
+    """Raises an error if more than one of --resume, --like and the options of a new model are given."""
+    if resume is not None and like is not None:
+        raise typer.BadParameter("--resume adds rows to a model, --like fits another one: use only one of them")
+    options = ", ".join(plan.given_options)
+    if resume is not None and options:
+        raise deciban.DecibanError(f"--resume continues with a model as it is: drop {options}, or fit without --resume")
+    if like is not None and options:
+        raise deciban.DecibanError(f"--like reads columns as a model does: drop {options}, or fit without --like")

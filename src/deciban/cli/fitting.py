@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deciban.cli.fit import ModelPlan
-from deciban.cli.model_kinds import KINDS, cell_type, model_of, words_of
+from deciban.cli.model_kinds import KINDS, cell_type, model_of, parse_columns
 from deciban.cli.model_rows import for_model, label_for, prepared, require_able, require_writable
 from deciban.cli.options import Reading, Target, columns_named, label_named, require_column
 from deciban.cli.progress import watched
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 def opened(
     data: Sequence[str], reading: Reading, output: Path, engine: str | None, *, quiet: bool
 ) -> Iterator[Scan | EngineFiles]:
-    """The rows of files, after checking that the result can be written; shows progress while they are read."""
+    """The rows of files, once the output is known to be writable; shows progress while they are read."""
     if engine is None:
         scan = reading.scan(data)
-        require_writable(output, [part.path for part in scan.fragments])
+        require_writable(output, [fragment.path for fragment in scan.fragments])
         with watched(scan, quiet=quiet):
             yield scan
         return
@@ -58,7 +58,7 @@ def fit_new(plan: ModelPlan, scan: Scan | EngineFiles, target: Target) -> tuple[
         raise DecibanError(f"there is no feature besides the label {label!r}: check --delimiter and --drop")
     words = _words(plan, scan, features)
     types = {column: cell_type(word) for column, word in words.items()}
-    scan = scan.with_types({column: known for column, known in types.items() if known})
+    scan = scan.with_types({column: type_ for column, type_ in types.items() if type_})
     model = model_of(plan.kind, plan.settings.params, words, plan.calibrate)
     if not isinstance(scan, Scan):
         from deciban.cli.engine_runs import fit_distributed
@@ -82,35 +82,35 @@ def fit_new(plan: ModelPlan, scan: Scan | EngineFiles, target: Target) -> tuple[
 
 
 def _words(plan: ModelPlan, scan: Scan | EngineFiles, features: list[str]) -> dict[str, str]:
-    """The word for each column that --columns, --text or the format names; all columns of mail are text."""
-    words = words_of(plan.columns, features)
+    """The family or type of columns, by --columns, --text or the format: all columns of mail are text."""
+    words = parse_columns(plan.columns, features)
     for column in columns_named(features, plan.text, "--text"):
         if words.setdefault(column, "text") != "text":
             raise DecibanError(f"--columns and --text disagree about column {column!r}")
-    if isinstance(scan, Scan) and any(isinstance(part, Mailboxes) for part in scan.fragments):
+    if isinstance(scan, Scan) and any(isinstance(fragment, Mailboxes) for fragment in scan.fragments):
         return dict.fromkeys(features, "text") | words
     return words
 
 
 def resumed(path: Path, scan: Scan | EngineFiles, target: Target) -> Any:
-    """The model of a file, trained on more rows."""
+    """A saved model, trained on more rows."""
     model = load(path)
     require_able(model, "partial_fit", "continue training: fit again, with all files")
     return _fit_more(model, model, scan, target)
 
 
 def fit_like(path: Path, scan: Scan | EngineFiles, target: Target) -> Any:
-    """A new model of these rows that reads columns as the model of a file does: both can be merged without loss."""
+    """A new model of these rows that reads columns as a saved model does, so that both merge without loss."""
     model = load(path)
     require_able(model, "empty_copy", "be followed by --like: fit one model, with all files")
     return _fit_more(model.empty_copy(), model, scan, target)
 
 
-def _fit_more(model: Any, known: Any, scan: Scan | EngineFiles, target: Target) -> Any:
-    """The model after partial_fit; label and classes are those of the model `known`."""
-    label, weight = label_for(known, scan, target.label), target.weight
+def _fit_more(model: Any, saved: Any, scan: Scan | EngineFiles, target: Target) -> Any:
+    """The model after partial_fit, with the label and classes of the saved model."""
+    label, weight = label_for(saved, scan, target.label), target.weight
     scan = prepared(scan, label, target)
-    scan = scan.with_types(label_cell_types(label, tuple(known.classes_.tolist())))
+    scan = scan.with_types(label_cell_types(label, tuple(saved.classes_.tolist())))
     if not isinstance(scan, Scan):
         from deciban.cli.engine_runs import resume_distributed
 

@@ -29,7 +29,7 @@ def evaluation_object(evaluation: Evaluation) -> dict[str, Any]:
         "classes": evaluation.classes,
         "confusion": evaluation.confusion,
         "by_class": [dict(zip(by_class.header, row, strict=True)) for row in by_class.rows],
-        "folds": [_metrics(part) for part in evaluation.parts],
+        "folds": [_metrics(fold) for fold in evaluation.parts],
         "notes": evaluation.summary().notes,
     }
 

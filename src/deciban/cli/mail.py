@@ -16,7 +16,7 @@ COMMANDS = {
     "learn": "Train the model on mail of a class.",
     "forget": "Remove mail of a class from the model, exactly.",
 }
-POSITIVE, OTHER, UNSURE, FAILED = 0, 1, 2, 3  # exit codes, as those of bogofilter
+POSITIVE, OTHER, UNSURE, FAILED = 0, 1, 2, 3  # exit codes, as in bogofilter
 
 FILTER = """Classify mail with a model.
 
@@ -26,7 +26,7 @@ Without files, one mail is read from standard input and written to standard outp
 
 Input that is not mail, or cannot be classified, is passed on unchanged. With files, a line is printed for each.
 
-Exit codes: 0 the class is --pos-label, 1 it is another one, 2 no class is sure, 3 an error."""
+Exit codes: 0 the class is --pos-label, 1 it is another one, 2 it is unsure, 3 an error."""
 LEARN = """Train the model on mail of a class, from standard input or files. A model file that does not exist
 is created (naive Bayes).
 
@@ -134,8 +134,8 @@ def parser_of(command: str) -> argparse.ArgumentParser:
     parser.add_argument("--bulk", "-b", action="store_true", help="read file names from standard input")
     parser.add_argument("--json", action="store_true", help="print a JSON object for each mail")
     parser.add_argument("--pos-label", metavar="CLASS", help="the class of exit code 0 (default spam)")
-    sure = "a class is unsure below this probability (default %(default)s)"
-    parser.add_argument("--sure", type=_probability, default=0.9, metavar="P", help=sure)
+    unsure = "a class is unsure below this probability (default %(default)s)"
+    parser.add_argument("--sure", type=_probability, default=0.9, metavar="P", help=unsure)
     parser.add_argument("--exit-zero", action="store_true", help="exit with 0 whatever the class; errors exit with 3")
     return parser
 

@@ -44,7 +44,8 @@ def _filter_files(options: argparse.Namespace) -> int:
     for batch in batches(_parsed_files(options)):
         mails = [(name, mail) for name, mail in batch if mail is not None]
         failed = failed or len(mails) < len(batch)
-        verdicts = model.classify([mail.texts for _, mail in mails], terms=options.json)
+        texts = [mail.texts for _, mail in mails]
+        verdicts = model.explain(texts) if options.json else model.classify(texts)
         for (name, mail), verdict in zip(mails, verdicts, strict=True):
             count += 1
             code = _exit_code(verdict, options)
@@ -111,7 +112,7 @@ def _passed_on(options: argparse.Namespace, model: Filter, data: bytes) -> tuple
     from deciban.data.files.mail_message import parse
 
     mail = parse(data)
-    verdict = model.classify([mail.texts])[0]
+    verdict = model.explain([mail.texts])[0]
     if options.json:
         return as_json(verdict, options.sure, None, mail), verdict
     return with_header(data, as_header(verdict, options.sure)), verdict

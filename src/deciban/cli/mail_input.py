@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from deciban.data.files.mail_message import Mail
 
-BATCH, MAX_BATCH_CHARACTERS = 256, 1 << 24  # the most mails, and characters of them, to classify at a time
+BATCH, MAX_BATCH_CHARACTERS = 256, 1 << 24  # limits of what is classified at a time: mails, and their characters
 
 
 def mails_of(name: str, options: argparse.Namespace) -> Iterator[tuple[str, bytes]]:

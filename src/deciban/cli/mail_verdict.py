@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 HEADER = b"X-Deciban"
 WIDTH = 76  # of a header line
-# Headers of ours that a mail came with, also after a lone CR or with space before the colon; with continuation lines
+# X-Deciban headers that a mail came with, also after a lone CR or with space before the colon; with continuation lines
 SPOOFED = rb"(?i)(?<![^\r\n])X-Deciban[ \t]*+:[^\r\n]*+(?:(?:\r\n|\r|\n)[ \t][^\r\n]*+)*+(?:\r\n|\r|\n|\Z)"
 
 
@@ -32,7 +32,7 @@ def with_header(mail: bytes, text: str) -> bytes:
     end = (b"\r\n" if mail[line - 2 : line] == b"\r\n" else mail[line - 1 : line]) if line else b"\n"
     if line and mail.startswith(b"From ", start):  # the envelope line of an mbox
         start = line
-    elif mail[:start] == BOM:  # before the BOM, so that every program reads ours as a header
+    elif mail[:start] == BOM:  # before the BOM, so that every program reads our line as a header
         start = 0
     stop = mail.find(b"\n\n", start) + 1 or len(mail)
     stop = mail.find(b"\n\r\n", start, stop) + 1 or stop
@@ -91,5 +91,5 @@ def as_json(verdict: Verdict, sure: float, name: str | None, mail: Mail) -> byte
 
 
 def _finite(value: float) -> float | None:
-    """JSON has no infinity."""
+    """The value, or None if it is infinite, which JSON cannot hold."""
     return value if abs(value) < float("inf") else None

@@ -1,4 +1,4 @@
-"""The kinds of models that `deciban fit` fits, and the options that set them up."""
+"""The kinds of models that `deciban fit` fits, and the options for their parameters."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ CELL_TYPES: dict[str, Literal["number", "text"]] = {"number": "number", "text": 
 
 
 def family_words() -> dict[str, str]:
-    """The words for families in --columns, and the names of their classes."""
+    """The words for families in --columns, with the names of their classes."""
     return {family.word: name for name, family in FAMILIES.items() if family.word}
 
 
 def column_words() -> list[str]:
-    """All words for a column in --columns."""
+    """The words that --columns takes: families and types."""
     return [*family_words(), *CELL_TYPES]
 
 
 def cell_type(word: str) -> Literal["number", "text"] | None:
-    """The type that a column is read as; None if it is inferred."""
+    """The type to read a column as; None if it is inferred."""
     if word in CELL_TYPES:
         return CELL_TYPES[word]
     return "number" if _family(word).reads_numbers else None
@@ -63,7 +63,7 @@ DEFAULT = "evidence"
 
 @dataclass(frozen=True)
 class Number:
-    """The numbers that a parameter may be, and words in place of a number."""
+    """The range of a numeric parameter, and words allowed in place of a number."""
 
     least: int = 0
     most: float = inf
@@ -75,13 +75,13 @@ model_option = partial(option, rich_help_panel="Model")
 
 
 def number_option(help: str, *words: str, **limits: Any) -> Any:
-    """An option for a number, or one of some words."""
-    made = model_option(metavar="|".join((*words, "NUMBER")), help=help)
-    return field(default=None, metadata={**made.metadata, "number": Number(words=words, **limits)})
+    """An option that takes a number or one of the words."""
+    text_option = model_option(metavar="|".join((*words, "NUMBER")), help=help)
+    return field(default=None, metadata={**text_option.metadata, "number": Number(words=words, **limits)})
 
 
 class ModelSettings(OptionGroup):
-    """Parameters of models, by their names; None: the model's default."""
+    """Parameters of models, by name; None is the model's default."""
 
     families: str | None = model_option(
         "--families", among=["auto"], help="naive-bayes: select families of numbers by leave-one-out."
@@ -90,7 +90,7 @@ class ModelSettings(OptionGroup):
     missing: str | None = model_option(
         "--missing",
         among=["skip", "category"],
-        help="naive-bayes: whether a missing value is skipped, or a category of its own.",
+        help="naive-bayes: skip missing values, or make them a category of their own.",
     )
     class_prior: str | None = model_option(
         "--prior", among=["empirical", "laplace", "uniform"], help="The prior probabilities of classes."
@@ -99,10 +99,10 @@ class ModelSettings(OptionGroup):
         "lda, qda: shrinkage of the covariance, from 0 to 1.", "auto", "oas", most=1.0
     )
     l2: str | None = number_option("logistic, softmax: the L2 penalty.")
-    pairs: str | None = number_option("evidence: the most pairs of columns to model jointly.", "auto", whole=True)
+    pairs: str | None = number_option("evidence: the maximum number of pairs to model jointly.", "auto", whole=True)
     trees: str | None = number_option("evidence: the number of decision trees (default 128, 0 for none).", whole=True)
     max_weight_rows: str | None = number_option(
-        "evidence: the most rows to grow trees and fit weights on (default 200000).", least=2, whole=True
+        "evidence: the maximum number of rows for trees and weights (default 200000).", least=2, whole=True
     )
     random_state: str | None = number_option(
         "evidence: the seed for growing trees and sampling rows (default 0).", whole=True
@@ -126,25 +126,25 @@ def option_for(parameter: str) -> str:
 
 
 def model_of(name: str, values: Mapping[str, str], words: Mapping[str, str], calibrate: str | None) -> Any:
-    """An unfitted model of a kind, from the values of options and the words (families, types) given for columns."""
+    """An unfitted model of a kind, from the values of options and the words (families, types) for columns."""
     kind, params = KINDS[name], {key: _parsed(key, value) for key, value in values.items()}
     families = {column: word for column, word in words.items() if word in family_words()}
     text = [column for column, word in words.items() if word == "text"]
     if text and "families" in kind.takes:
         families |= dict.fromkeys(text, "text")
     elif text and "text" not in kind.takes:
-        raise deciban.DecibanError(f"--text {text[0]}: {name} reads no documents; use --model {_takers('text')}")
+        raise deciban.DecibanError(f"--text {text[0]}: {name} reads no documents; use --model {_kinds_with('text')}")
     if families and "families" in params:
         raise deciban.DecibanError("--families auto selects the families: use only category and number in --columns")
     if families and "families" not in kind.takes:
         column, word = next(iter(families.items()))
         raise deciban.DecibanError(
             f"--columns {column}={word}: {name} takes no families, only text, category and number; "
-            f"use --model {_takers('families')}"
+            f"use --model {_kinds_with('families')}"
         )
     for key in params:
         if key not in kind.takes:
-            raise deciban.DecibanError(f"{option_for(key)} is for --model {_takers(key)}, not for {name}")
+            raise deciban.DecibanError(f"{option_for(key)} is for --model {_kinds_with(key)}, not for {name}")
     if families:
         params["families"] = _families(families)
     elif text:
@@ -153,18 +153,18 @@ def model_of(name: str, values: Mapping[str, str], words: Mapping[str, str], cal
     return model if calibrate is None else deciban.CalibratedClassifier(model, method=calibrate)  # type: ignore[arg-type]
 
 
-def _takers(parameter: str) -> str:
+def _kinds_with(parameter: str) -> str:
     """
-    >>> _takers("l2")
+    >>> _kinds_with("l2")
     'logistic or softmax'
     """
     return " or ".join(name for name, kind in KINDS.items() if parameter in kind.takes)
 
 
-def words_of(values: Sequence[str] | None, names: Sequence[str]) -> dict[str, str]:
-    """The word for each column of --columns a=gaussian,b=category. A column name may contain a comma or a "=".
+def parse_columns(values: Sequence[str] | None, names: Sequence[str]) -> dict[str, str]:
+    """The family or type of each column in --columns a=gaussian,b=category. Names may contain a comma or a "=".
 
-    >>> words_of(["a=gaussian,b=category", "x,y=z=poisson"], ["a", "b", "x,y=z"])
+    >>> parse_columns(["a=gaussian,b=category", "x,y=z=poisson"], ["a", "b", "x,y=z"])
     {'a': 'gaussian', 'b': 'category', 'x,y=z': 'poisson'}
     """
     words: dict[str, str] = {}
@@ -188,10 +188,10 @@ def _families(words: Mapping[str, str]) -> dict[Any, Any]:
     """A family for each column; the columns of a joint family, such as a Multinomial, are one block."""
     families: dict[Any, Any] = {}
     for word in dict.fromkeys(words.values()):
-        kind = deciban.families.Text if word == "text" else _family(word)
+        family = deciban.families.Text if word == "text" else _family(word)
         columns = tuple(column for column, other in words.items() if other == word)
-        joint = kind.joint and word != "text"  # a document is a block of its own
-        families |= {columns: kind()} if joint else {column: kind() for column in columns}
+        joint = family.joint and word != "text"  # each column of documents is a block
+        families |= {columns: family()} if joint else {column: family() for column in columns}
     return families
 
 

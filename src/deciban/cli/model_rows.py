@@ -20,7 +20,7 @@ from deciban.types import Level
 if TYPE_CHECKING:
     from deciban.engines.engine_files import EngineFiles
 
-S = TypeVar("S", bound="Scan | EngineFiles")  # which have the same methods
+S = TypeVar("S", bound="Scan | EngineFiles")  # both have these methods
 
 
 def prepared(scan: S, label: str, target: Target) -> S:
@@ -38,45 +38,45 @@ def prepared(scan: S, label: str, target: Target) -> S:
 
 
 def columns_for(model: FittedModel, scan: S, also: Collection[str] = ()) -> S:
-    """The columns that a model reads, typed as in training, and others."""
+    """The columns that a model reads, typed as in training, and the columns `also`."""
     schema = model.schema_
     if schema.positional:
         raise DecibanError("the model was fitted to an array, whose columns have no names: fit it to a table")
     stream: S = model.base_model_.columns_.stream(scan, also)  # type: ignore[assignment]
-    absent = [name for name in schema.names if name not in stream.names]
-    if absent:
-        raise DecibanError(f"the table lacks {columns_named(absent)}; it has {columns_named(scan.names)}")
+    missing = [name for name in schema.names if name not in stream.names]
+    if missing:
+        raise DecibanError(f"the table lacks {columns_named(missing)}; it has {columns_named(scan.names)}")
     return stream
 
 
 def for_model(model: FittedModel, scan: Scan, label: str, weight: str | None = None) -> Scan:
-    """The same with a label, typed as the classes of the model, and a weight."""
+    """The columns that a model reads, the label typed as its classes are, and the weight."""
     stream = columns_for(model, scan, [name for name in (label, weight) if name is not None])
     return stream.with_types(label_cell_types(label, tuple(model.classes_.tolist())))
 
 
 def label_for(model: FittedModel, scan: Scan | EngineFiles, label: str | None) -> str:
-    """The label column: as given, or as it was called in training."""
-    known = label_known(model)
+    """The label column: as given, or the one of training."""
+    trained_on = training_label(model)
     if label is not None:
         label = label_named(scan.resolve_columns([label]).names, label)
         if label in model.schema_.names:
-            predicted = "" if known is None else f", which predicts {known!r}"
+            predicted = "" if trained_on is None else f", which predicts {trained_on!r}"
             raise DecibanError(f"--label: {label!r} is a feature of the model{predicted}")
         return label
-    if known is None:
+    if trained_on is None:
         raise DecibanError("the model does not know the name of its label column: give --label")
-    require_column(scan.resolve_columns([known]).names, known, "--label (as in training)")
-    return known
+    require_column(scan.resolve_columns([trained_on]).names, trained_on, "--label (as in training)")
+    return trained_on
 
 
-def label_known(model: FittedModel) -> str | None:
-    """The name of the label column in training, if it had one."""
+def training_label(model: FittedModel) -> str | None:
+    """The name of the label column in training; None if it had no name."""
     return model.label_name_ or model.base_model_.label_name_
 
 
 def settings_of(model: Any) -> dict[str, Any]:
-    """The parameters by name; for a calibrated model also those of the model inside.
+    """The parameters by name; for a calibrated model also those of its base model.
 
     >>> import deciban as db
     >>> settings_of(db.CalibratedClassifier(db.NaiveBayes(smoothing=5)).fit([[1.0], [2.0]], ["a", "b"]))["smoothing"]
@@ -89,7 +89,7 @@ def settings_of(model: Any) -> dict[str, Any]:
 
 
 def class_named(model: FittedModel, text: str | None, option: str) -> Level:
-    """The class of that name; None for None."""
+    """The class with this name; None for None."""
     levels: list[Level] = model.classes_.tolist()
     matches = [level for level in levels if str(level) == text]
     if text is not None and not matches:
@@ -98,7 +98,7 @@ def class_named(model: FittedModel, text: str | None, option: str) -> Level:
 
 
 def kind_of_model(model: FittedModel) -> str:
-    """The kind of a model for messages.
+    """The kind of a model, for messages.
 
     >>> import deciban as db
     >>> kind_of_model(db.CalibratedClassifier(db.NaiveBayes()).fit([[1.0], [2.0]], ["a", "b"]))
@@ -108,24 +108,24 @@ def kind_of_model(model: FittedModel) -> str:
     return type(model.base_model_).__name__ + corrections
 
 
-def require_able(model: FittedModel, method: str, purpose: str) -> None:
-    """Raises an error if the model has no such method."""
+def require_able(model: FittedModel, method: str, action: str) -> None:
+    """Raises an error if the model does not have the method."""
     if method not in model.capabilities:
-        raise DecibanError(f"a model of kind {kind_of_model(model)} cannot {purpose}")
+        raise DecibanError(f"a model of kind {kind_of_model(model)} cannot {action}")
 
 
-def require_rows(model: FittedModel, purpose: str) -> None:
+def require_rows(model: FittedModel, action: str) -> None:
     """Raises an error if the model has forgotten all rows."""
     if model.task == "classification" and not len(model.classes_):
-        raise DecibanError(f"every row was forgotten: there is nothing to {purpose} until fit --resume")
+        raise DecibanError(f"every row was forgotten: there is nothing to {action} until fit --resume")
 
 
-def require_known(labels: list[Level], known: list[Level]) -> None:
-    """Raises an error if the model has none of the labels: they are most likely those of another column."""
-    if not {*labels} & {*known}:
+def require_known(labels: list[Level], classes: list[Level]) -> None:
+    """Raises an error if no label is a class of the model: most likely they are from another column."""
+    if not {*labels} & {*classes}:
         raise DecibanError(
             f"none of the labels is a class of the model: the labels are {_some(labels)}; the classes are "
-            f"{_some(known)}. Is --label the right column? --trim-label strips characters from the end of labels"
+            f"{_some(classes)}. Is --label the right column? --trim-label strips characters from the end of labels"
         )
 
 
@@ -142,10 +142,10 @@ def joint_blocks(model: FittedModel) -> list[Block]:
 # Files ---------------------------------------------------------------------------------------------------------------
 
 
-def require_writable(path: Path, read: Collection[str] = ()) -> None:
-    """Raises an error, before long work, if its result cannot be written or would replace a file that is read."""
+def require_writable(path: Path, inputs: Collection[str] = ()) -> None:
+    """Raises an error, before long work, if its result cannot be written or would replace an input file."""
     if str(path) == "-":
         raise DecibanError("a model cannot be written to standard output: give -o the name of a file")
     require_replaceable(path)
-    if path.exists() and any(path.samefile(other) for other in read):
+    if path.exists() and any(path.samefile(other) for other in inputs):
         raise DecibanError(f"{path} is one of the input files: give the result another name")

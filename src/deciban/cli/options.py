@@ -44,7 +44,7 @@ Data = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar (none is shown in pipes).")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Hide the progress bar (there is none in pipes).")]
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -59,8 +59,8 @@ class OptionGroup:
 
 def option(*names: str, default: Any = None, among: Iterable[str] | None = None, **settings: Any) -> Any:
     """An option as a field of a group; if `among` lists words, its value is one of them."""
-    made = typer.Option(*names, **settings) if among is None else choice(*names, among=among, **settings)
-    return field(default=default, metadata={"option": made})
+    typer_option = typer.Option(*names, **settings) if among is None else choice(*names, among=among, **settings)
+    return field(default=default, metadata={"option": typer_option})
 
 
 file_option = partial(option, rich_help_panel="Reading files")
@@ -79,7 +79,7 @@ class Target(OptionGroup):
 
 
 class Reading(OptionGroup):
-    """How files are read; what is not given is inferred from the first rows."""
+    """How files are read; the defaults are inferred from the first rows."""
 
     delimiter: str | None = file_option(help='The character that separates the fields of csv, or "tab".')
     header: bool | None = file_option("--header/--no-header", help="Whether the first line of csv holds column names.")
@@ -87,7 +87,7 @@ class Reading(OptionGroup):
         metavar="COL,COL", help="Column names for csv; by default from its header, or c1, c2, ..."
     )
     na_values: list[str] | None = file_option(
-        metavar="WORD,WORD", help="Words that mean a missing value, beside an empty field. Repeatable."
+        metavar="WORD,WORD", help="Words that mean a missing value, besides an empty field. Repeatable."
     )
     quote: str = file_option(default='"', help='The quotation mark of csv; "" for none.', show_default=False)
     decimal: str | None = file_option(help="The decimal point of csv; inferred by default.")
@@ -105,7 +105,7 @@ class Reading(OptionGroup):
 
     @property
     def csv_options(self) -> CsvOptions:
-        """The dialect of csv that the options set."""
+        """The options for csv files."""
         from deciban.data.files.dialect import NA_VALUES, CsvOptions
 
         words = [word for value in self.na_values or () for word in value.split(",")]
@@ -120,7 +120,7 @@ class Reading(OptionGroup):
         )
 
     def scan(self, paths: Sequence[str | Path]) -> Scan:
-        """The rows of files, with the columns of --category typed."""
+        """The rows of files, with the columns of --category read as categories."""
         from deciban.data.files.scan import scan
 
         rows = scan(
@@ -151,28 +151,28 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _is_group(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, OptionGroup)
+def _is_group(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, OptionGroup)
 
 
 def _options_of(group: type[Any]) -> list[inspect.Parameter]:
     """The options of a group, and of the groups in it."""
     options, hints = list[inspect.Parameter](), get_type_hints(group, include_extras=True)
     for each in fields(group):
-        kind, made = hints[each.name], each.metadata.get("option")
-        if _is_group(kind):
-            options += _options_of(kind)
+        hint, typer_option = hints[each.name], each.metadata.get("option")
+        if _is_group(hint):
+            options += _options_of(hint)
             continue
         default = inspect.Parameter.empty if each.default is MISSING else each.default
-        kind = kind if made is None else Annotated[kind, made]
-        options.append(inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+        hint = hint if typer_option is None else Annotated[hint, typer_option]
+        options.append(inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint))
     return options
 
 
 def _group_of(group: type[Any], options: dict[str, Any]) -> Any:
-    """A group with the values of its options, which are taken out of `options`."""
-    kinds = {each.name: get_type_hints(group)[each.name] for each in fields(group)}
-    values = {name: _group_of(kind, options) if _is_group(kind) else options.pop(name) for name, kind in kinds.items()}
+    """A group with the values of its options, which are removed from `options`."""
+    hints = {each.name: get_type_hints(group)[each.name] for each in fields(group)}
+    values = {name: _group_of(hint, options) if _is_group(hint) else options.pop(name) for name, hint in hints.items()}
     return group(**values)
 
 

@@ -12,7 +12,7 @@ import deciban
 from deciban.cli.options import Data, Model, OptionGroup, Quiet, Reading, columns_named, option, with_groups
 from deciban.cli.progress import watched
 
-WRITTEN = ("csv", "jsonl", "parquet")
+FORMATS = ("csv", "jsonl", "parquet")
 REASONS = "3"  # for --explain without a number
 
 
@@ -20,17 +20,17 @@ class Predict(TyperCommand):
     """Allows --explain without a number, which typer does not."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        counted = []
+        expanded = []
         for word, following in zip(args, [*args[1:], ""], strict=True):
-            counted += [word, REASONS] if word == "--explain" and not following.isdecimal() else [word]
-        return super().parse_args(ctx, counted)
+            expanded += [word, REASONS] if word == "--explain" and not following.isdecimal() else [word]
+        return super().parse_args(ctx, expanded)
 
 
 class OutputOptions(OptionGroup):
     """The columns that are written, and where."""
 
     output: Path = option("--output", "-o", default=Path("-"), help="out.csv, out.jsonl or out.parquet; - for stdout.")
-    format: str | None = option("--format", among=WRITTEN, help="The output format (default: by file name, csv for -).")
+    format: str | None = option("--format", among=FORMATS, help="The output format (default: by file name, csv for -).")
     keep: list[str] | None = option(metavar="COL,COL", help="Columns of DATA to copy to the output. Repeatable.")
     keep_all: bool = option("--keep-all", default=False, help="Copy all columns of DATA to the output.")
     no_probabilities: bool = option(
@@ -51,7 +51,7 @@ def predict(model: Model, data: Data, reading: Reading, options: OutputOptions, 
       deciban predict people.deciban new.csv --format jsonl
     """
     from deciban.cli.model_rows import require_writable
-    from deciban.cli.prediction_tables import Predicting
+    from deciban.cli.prediction_tables import PredictionTables
     from deciban.cli.table_output import format_of, is_open_ended, output_of, require_holds, written
     from deciban.data.prefetch import consume_in_background
 
@@ -60,13 +60,19 @@ def predict(model: Model, data: Data, reading: Reading, options: OutputOptions, 
     loaded = deciban.load(model)
     scan = reading.scan(data)
     if not is_open_ended(output):
-        require_writable(output, [str(model), *(part.path for part in scan.fragments)])
+        require_writable(output, [str(model), *(fragment.path for fragment in scan.fragments)])
     with watched(scan, quiet=quiet):
         copied = list(scan.names) if options.keep_all else columns_named(scan.names, options.keep, "--keep")
-        shown: dict[str, Any] = {"probabilities": not options.no_probabilities, "reasons": options.explain or 0}
-        work = Predicting.of(loaded, scan, copied, flat=format == "csv", **shown)
-        require_holds(format, work.copied)
-        tables = work.tables()
+        predictions = PredictionTables.of(
+            loaded,
+            scan,
+            copied,
+            probabilities=not options.no_probabilities,
+            reasons=options.explain or 0,
+            flat=format == "csv",
+        )
+        require_holds(format, predictions.copied)
+        tables = predictions.tables()
         first = list(islice(tables, 1))  # before the header is written: most errors occur in the first row
-        with written(output, format, work.schema) as write:
+        with written(output, format, predictions.schema) as write:
             consume_in_background(write, chain(first, tables))

@@ -23,13 +23,13 @@ from deciban.engines.prediction_columns import PredictionColumns
 from deciban.errors import DecibanError, RowError
 from deciban.table import numbered
 
-# Arrow types for values that are not written with the type they have in the files
+# Arrow types of columns that are not written with their type in the files
 WRITTEN: dict[CellType, Any] = arrow_types() | dict.fromkeys(("empty", "text", "other"), pa.string())
 REASONS = pa.list_(pa.struct([("column", pa.string()), ("value", pa.string()), ("decibans", pa.float64())]))
 
 
 @dataclass(frozen=True)
-class Predicting:
+class PredictionTables:
     """Predictions of a model for the rows of files: copied columns, the class, probabilities and reasons."""
 
     model: Any
@@ -42,15 +42,15 @@ class Predicting:
     @classmethod
     def of(
         cls, model: Any, scan: Scan, copied: Sequence[str], *, probabilities: bool, reasons: int, flat: bool
-    ) -> Predicting:
+    ) -> PredictionTables:
         if reasons:
             require_able(model, "explain", "be explained in decibans: drop --explain")
         require_rows(model, "predict from")
         types = _types_of_copied(scan, copied)
         stream = columns_for(model, scan.with_types(types), also=copied)
         # integers beyond 2^53 are copied exactly, although the model rounds them
-        whole = [name for name, cells in types.items() if (cells, stream.columns[name]) == ("integer", "number")]
-        stream = stream.with_types(dict.fromkeys(whole, "integer"))
+        integers = [name for name, cells in types.items() if (cells, stream.columns[name]) == ("integer", "number")]
+        stream = stream.with_types(dict.fromkeys(integers, "integer"))
         predictions = PredictionColumns(model, probabilities=probabilities)
         return cls(model, stream, {name: _written_as(stream, name) for name in copied}, predictions, reasons, flat)
 
@@ -68,9 +68,9 @@ class Predicting:
         with self.stream.error_context():
             for frame in self.stream.frames():
                 for start in range(0, frame.rows, self._step):
-                    part = frame.slice(start, min(start + self._step, frame.rows))
+                    batch = frame.slice(start, min(start + self._step, frame.rows))
                     try:
-                        columns = self._columns(part, schema)
+                        columns = self._columns(batch, schema)
                     except RowError as error:
                         raise RowError(error.where, first + start + error.row, error.problem) from None
                     yield pa.table(columns, schema=schema)
@@ -78,10 +78,10 @@ class Predicting:
 
     @property
     def _step(self) -> int:
-        """Rows per batch: with many classes, explanations take memory too."""
+        """Rows per batch: explanations take memory for each class and feature."""
         classes = len(self.model.classes_) if self.model.task == "classification" else 1
-        parts = 1 + len(self.model.schema_.names) if self.reasons else 1
-        return max(1, CELLS_PER_BATCH // max(1, classes * parts))
+        contributions = 1 + len(self.model.schema_.names) if self.reasons else 1
+        return max(1, CELLS_PER_BATCH // max(1, classes * contributions))
 
     def _columns(self, frame: TableFrame, schema: Any) -> list[Any]:
         columns = [_cast(frame.table.column(name), schema.field(j)) for j, name in enumerate(self.copied)]
@@ -94,9 +94,9 @@ class Predicting:
     def _reasons(self, frame: TableFrame) -> list[list[dict[str, Any]]]:
         """The strongest nonzero contributions of each row for the predicted class against the runner-up."""
         explanation = self.model.explain(frame)
-        own = [i for i, line in enumerate(explanation.parts) if line.columns and not line.last]
-        decibans, values = explanation.decibans()[:, own], explanation.values[:, own]
-        names = [explanation.names[i] for i in own]
+        of_columns = [i for i, line in enumerate(explanation.parts) if line.columns and not line.last]
+        decibans, values = explanation.decibans()[:, of_columns], explanation.values[:, of_columns]
+        names = [explanation.names[i] for i in of_columns]
         strongest = np.argsort(-np.abs(decibans), axis=1, kind="stable")[:, : self.reasons]
         return [
             [
@@ -113,23 +113,24 @@ def _types_of_copied(scan: Scan, copied: Sequence[str]) -> dict[str, CellType]:
 
     Types must be known before the first row is written.
     """
-    if all(isinstance(part, Columnar) for part in scan.fragments):
-        return reduce(common_types, ({name: part.columns[name] for name in copied} for part in scan.fragments), {})
-    if all(isinstance(part, Delimited) for part in scan.fragments):
+    if all(isinstance(file, Columnar) for file in scan.fragments):
+        return reduce(common_types, ({name: file.columns[name] for name in copied} for file in scan.fragments), {})
+    if all(isinstance(file, Delimited) for file in scan.fragments):
         return dict.fromkeys(copied, "text")
-    only = scan.project(copied)
-    only.on_progress = None
+    projected = scan.project(copied)
+    projected.on_progress = None
     if copied:
-        retry_with_wider_types(lambda: deque(only.frames(), maxlen=0))
-    return only.columns
+        retry_with_wider_types(lambda: deque(projected.frames(), maxlen=0))
+    return projected.columns
 
 
 def _written_as(scan: Scan, name: str) -> Any:
     """The Arrow type of the column in the files, if it is the same in all; else one that holds all values."""
-    own = {_plain(part.schema.types[part.names.index(name)]) for part in scan.fragments if isinstance(part, Columnar)}
-    if len(own) == 1 and all(isinstance(part, Columnar) for part in scan.fragments):
-        return own.pop()
-    if own and scan.columns[name] == "other":
+    columnar = [file for file in scan.fragments if isinstance(file, Columnar)]
+    types = {_plain(file.schema.types[file.names.index(name)]) for file in columnar}
+    if len(types) == 1 and len(columnar) == len(scan.fragments):
+        return types.pop()
+    if types and scan.columns[name] == "other":
         raise DecibanError(f"column {name!r} has several types: convert it, or drop it from --keep")
     return WRITTEN[scan.columns[name]]
 

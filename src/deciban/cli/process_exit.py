@@ -17,8 +17,8 @@ def exiting_on_signals() -> Iterator[None]:
     """
     import signal
 
-    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    handled = [number for number in known if signal.getsignal(number) == signal.SIG_DFL]
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    handled = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
 
     def restore() -> None:
         for number in handled:
@@ -37,7 +37,7 @@ def exiting_on_signals() -> Iterator[None]:
 
 
 def discard_stdout() -> None:
-    """After a broken pipe or a full disk: what is left in the buffer must not fail again at exit."""
+    """After a broken pipe or a full disk: drops the rest of the buffer, which would fail again at exit."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -51,5 +51,5 @@ def os_error_message(error: OSError) -> str:
 
 def say(message: str) -> None:
     """Prints a message on stderr."""
-    if sys.stderr is not None:  # print would take standard output instead
+    if sys.stderr is not None:  # with None, print would write to standard output
         print(f"deciban: {message}", file=sys.stderr)

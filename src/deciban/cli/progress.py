@@ -35,7 +35,7 @@ class Watch:
     """Updates the bar with rows and bytes, file by file; each new pass restarts it."""
 
     def __init__(self, progress: Progress, scan: Scan) -> None:
-        self.sizes = {part.path: getattr(part, "size", None) or os.path.getsize(part.path) for part in scan.fragments}
+        self.sizes = {file.path: getattr(file, "size", None) or os.path.getsize(file.path) for file in scan.fragments}
         self.before = dict(zip(self.sizes, accumulate(self.sizes.values(), initial=0), strict=False))  # (files) bytes
         self.progress, self.rows = progress, 0
         self.task = progress.add_task("reading", total=sum(self.sizes.values()) or None, rows=0)
@@ -48,7 +48,7 @@ class Watch:
 
 
 def bar(console: Console) -> Progress:
-    """A bar that pulses once the files are read: how long the work after a pass takes is unknown."""
+    """A bar that pulses once the files are read, since the work after a pass takes an unknown time."""
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
     from rich.progress_bar import ProgressBar
     from rich.text import Text

@@ -22,12 +22,12 @@ PAGE = Path("report.html")
 
 
 class ReportOptions(OptionGroup):
-    """What the page shows."""
+    """What the report shows."""
 
     held_out: bool = option(
         "--held-out/--training-rows",
         default=True,
-        help="Whether DATA are other rows, or the training rows: then score each by leave-one-out.",
+        help="Whether DATA are held-out rows, or the training rows, which are scored by leave-one-out.",
     )
     rows: int = option(default=200, help="How many rows of DATA the page includes; 0 for none.", min=0)
     random_state: int = option(default=0, help="The seed for sampling the rows to show and explain.", min=0)
@@ -70,7 +70,7 @@ def report(
             raise deciban.DecibanError(f"{page}: the name must end with .html, for a page, or .json, for its figures")
         if page.suffix != ".json":
             require_libraries()
-        model_rows.require_writable(page, [str(model), *(part.path for part in scan.fragments)])
+        model_rows.require_writable(page, [str(model), *(fragment.path for fragment in scan.fragments)])
     with watched(scan, quiet=quiet), warnings.catch_warnings():
         warnings.simplefilter("ignore", errors.UnknownLabelsWarning)  # an error, below
         column, weight = model_rows.label_for(loaded, scan, target.label), target.weight
@@ -89,8 +89,8 @@ def _for_model(model: Any, scan: Scan, label: str, weight: str | None, options: 
     """The columns that the model reads, and the label typed as in training: a class, or a number with its offsets."""
     if model.task == "classification":
         return model_rows.for_model(model, scan, label, weight)  # type: ignore[no-any-return]
-    named = {name: getattr(options, name) for name in ("offset", "exposure") if getattr(options, name) is not None}
-    for name, column in named.items():
+    offsets = {name: getattr(options, name) for name in ("offset", "exposure") if getattr(options, name) is not None}
+    for name, column in offsets.items():
         require_column(scan.names, column, f"--{name}")
-    stream = model_rows.columns_for(model, scan, [label, *named.values(), *([] if weight is None else [weight])])
-    return stream.with_types(dict.fromkeys([label, *named.values()], "number"))  # type: ignore[no-any-return]
+    stream = model_rows.columns_for(model, scan, [label, *offsets.values(), *([] if weight is None else [weight])])
+    return stream.with_types(dict.fromkeys([label, *offsets.values()], "number"))  # type: ignore[no-any-return]

@@ -75,12 +75,12 @@ def _stamp(path: Path) -> dict[str, Any]:
 
 
 def _families(model: FittedModel) -> dict[int, str]:
-    """The families that model each column on its own; for a column without any, those that model it jointly."""
+    """The families that model each column alone; for a column without any, those that model it jointly."""
     evidence = model.generative_
     plans = [] if evidence is None else [plan for plan in evidence.plans if not plan.presence]
     columns = {j: [plan for plan in plans if j in plan.columns] for plan in plans for j in plan.columns}
-    alone = {j: [plan for plan in own if not plan.family.joint] for j, own in columns.items()}
-    return {j: ", ".join(type(plan.family).__name__ for plan in alone[j] or own) for j, own in columns.items()}
+    single = {j: [plan for plan in all_ if not plan.family.joint] for j, all_ in columns.items()}
+    return {j: ", ".join(type(plan.family).__name__ for plan in single[j] or all_) for j, all_ in columns.items()}
 
 
 def _joint(model: FittedModel) -> list[dict[str, Any]]:
@@ -104,8 +104,8 @@ def _text(about: Mapping[str, Any]) -> str:
         lines.append(f"label {about['label']}")
     if about["classes"] is not None:
         counts = [""] * len(about["classes"]) if about["counts"] is None else [f" ({n:.15g})" for n in about["counts"]]
-        named = [f"{level}{count}" for level, count in zip(about["classes"], counts, strict=True)]
-        lines.append(f"classes {', '.join(named) or 'none: every row was forgotten'}")
+        classes = [f"{level}{count}" for level, count in zip(about["classes"], counts, strict=True)]
+        lines.append(f"classes {', '.join(classes) or 'none: every row was forgotten'}")
     rows = tuple((column["name"], column["kind"], column["family"] or "") for column in about["columns"])
     tables = [Table("columns", ("column", "kind", "family"), rows)]
     if about["together"]:
@@ -130,12 +130,12 @@ def print_fitted(model: FittedModel, path: Path, evaluations: Mapping[str, Evalu
 
     about = described(model, path)
     if json:
-        quality = {how: json_output.evaluation_object(each) for how, each in evaluations.items()}
-        json_output.print_object(about | quality)
+        by_method = {method: json_output.evaluation_object(each) for method, each in evaluations.items()}
+        json_output.print_object(about | by_method)
         return
     sizes = [] if about["counts"] is None else [counted_word(float(about["counts"].sum()), "row")]
     sizes += [counted_word(len(about["classes"]), "class"), counted_word(len(about["columns"]), "column")]
     typer.echo(f"{path}: {about['kind']}, {', '.join(sizes)}, {about['bytes']:,} bytes")
     titles = {"folds": "cross-validation", "leave_one_out": "leave-one-out"}
-    for how, evaluation in evaluations.items():
-        typer.echo(f"\n{titles[how]}: {evaluation}")
+    for method, evaluation in evaluations.items():
+        typer.echo(f"\n{titles[method]}: {evaluation}")

@@ -56,7 +56,7 @@ def format_of(path: Path, format: str | None) -> str:
 
 
 def require_holds(format: str, columns: Mapping[str, Any]) -> None:
-    """Raises an error if a format cannot hold a column of some Arrow type; tried by writing a missing value.
+    """Raises an error if a format cannot hold a column, by trying to write a missing value of its Arrow type.
 
     >>> require_holds("csv", {"tags": pa.list_(pa.string())})
     Traceback (most recent call last):

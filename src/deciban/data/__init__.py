@@ -1,6 +1,6 @@
 """Anything with rows → frames and labelled rows."""
 
-from deciban.data.containers import column_or_values, is_stream, is_table, supported
+from deciban.data.containers import is_stream, is_table, supported
 from deciban.data.documents import is_documents
 from deciban.data.frames import CELLS_PER_BATCH, CELLS_PER_VIEW, frame_of, slices, split_column, stream_of
 from deciban.data.intake import labelled_rows
@@ -14,7 +14,6 @@ __all__ = [
     "Sample",
     "Stream",
     "Streamed",
-    "column_or_values",
     "frame_of",
     "is_documents",
     "is_stream",

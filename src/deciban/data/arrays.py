@@ -18,8 +18,8 @@ from deciban.types import Levels, Names, level_of
 sp = lazy("scipy.sparse")
 futures = lazy("concurrent.futures")
 
-MANY_CELLS = 1 << 20  # from which on two threads take rows
-WIDEST_RANGE = 1 << 16  # integers within such a range are coded by a table, others by sorting
+MANY_CELLS = 1 << 20  # from here on two threads take rows
+MAX_RANGE = 1 << 16  # integers within a range of this size are coded by a table, others by sorting
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class MatrixFrame:
         return MatrixFrame(self.x[start:stop])
 
     def take(self, rows: NDArray[np.intp]) -> MatrixFrame:
-        return MatrixFrame(taken(self.x, rows))
+        return MatrixFrame(take_rows(self.x, rows))
 
     def _columns(self, columns: Sequence[ColumnRef]) -> NDArray[Any]:
         at = positions(columns)
@@ -67,7 +67,7 @@ class MatrixFrame:
     def coded(self, columns: Sequence[ColumnRef]) -> Coded:
         x = self._columns(columns)
         integers = as_signed(x)
-        if integers is not None and len(x) and (coded := coded_integers(integers, WIDEST_RANGE)) is not None:
+        if integers is not None and len(x) and (coded := coded_integers(integers, MAX_RANGE)) is not None:
             return Coded(coded[0], tuple(map(tuple, coded[1])))
         codes, levels = np.empty(x.shape, np.int32), list[Levels]()
         for j, column in enumerate((x if integers is None else integers).T):
@@ -151,7 +151,7 @@ def sparse_frame(x: Any) -> SparseFrame:
     return SparseFrame(sp.csr_array(x).astype(np.float64, copy=False))
 
 
-def taken(x: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[Any]:
+def take_rows(x: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[Any]:
     """x[rows]. Two threads take many rows, which is at least twice as fast: np.take releases the GIL."""
     if len(rows) * x.shape[1] < MANY_CELLS or x.dtype.hasobject:
         return np.take(x, rows, axis=0)
@@ -177,8 +177,8 @@ def as_signed(x: NDArray[Any]) -> NDArray[Any] | None:
         return x.view(np.uint8)
     if x.dtype.kind not in "iu" or (x.dtype.kind == "u" and x.dtype.itemsize == 8 and len(x) and x.max() >= 1 << 63):
         return None
-    known = (np.int64, np.int32, np.int16, np.int8, np.uint8)
-    return x if x.dtype in known and x.dtype.isnative else x.astype(np.int64)
+    kernel_types = (np.int64, np.int32, np.int16, np.int8, np.uint8)
+    return x if x.dtype in kernel_types and x.dtype.isnative else x.astype(np.int64)
 
 
 def coded_integers(x: NDArray[Any], widest: int) -> tuple[NDArray[np.int32], list[range]] | None:
@@ -199,7 +199,7 @@ def _lookup_tables(levels: tuple[Levels, ...]) -> tuple[NDArray[np.int64], NDArr
     for column in levels:
         integers = [int(level) for level in column if isinstance(level, int)]
         first, last = (min(integers), max(integers)) if integers else (0, -1)
-        if len(integers) < len(column) or last - first >= WIDEST_RANGE:
+        if len(integers) < len(column) or last - first >= MAX_RANGE:
             return None
         table = np.full(last - first + 1, UNSEEN, dtype=np.int32)
         table[np.array(integers, np.int64) - first] = np.arange(len(integers))

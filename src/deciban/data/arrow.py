@@ -14,7 +14,7 @@ from deciban.data.cell_types import KIND_OF, cell_type_of
 from deciban.data.columns import arrow_column, column_name, unsupported
 from deciban.data.dataframes import is_pandas, pandas_table, without_wide_integers
 from deciban.data.schema import require_unique
-from deciban.data.temporal import calendar, elapsed, is_temporal, written, written_time
+from deciban.data.temporal import calendar, elapsed, format_date, format_time, is_temporal
 from deciban.errors import DecibanError
 from deciban.lazy import lazy
 from deciban.types import Level, Levels, Names, level_of
@@ -25,7 +25,7 @@ pc = lazy("pyarrow.compute")
 
 @dataclass(frozen=True)
 class TableFrame:
-    """An Arrow table; names are those of the table it came from."""
+    """A frame over an Arrow table; names are those of the table that a user passed."""
 
     table: Any  # pyarrow.Table
     names: Names
@@ -107,9 +107,9 @@ class TableFrame:
         for j, column in enumerate(columns):
             position, row = column.columns[0] if isinstance(column, DerivedColumn) else column, 0
             if self.kinds[position] not in ("category", "text", "empty"):
-                held = "dates" if self.kinds[position] == "date" else "numbers"
+                words = "dates" if self.kinds[position] == "date" else "numbers"
                 raise DecibanError(
-                    f"column {self.names[position]!r} holds {held}, but its family, Text, needs text: convert it; in "
+                    f"column {self.names[position]!r} holds {words}, but its family, Text, needs text: convert it; in "
                     "files, read it as text (types={...: 'category'}, or --category)"
                 )
             for chunk in self.table.column(position).chunks:
@@ -127,7 +127,7 @@ class TableFrame:
             return levels[codes[0]] if codes[0] >= 0 else None
         if self.kinds[column] in ("date", "time"):
             value = float(self.slice(row, row + 1).numbers([column]).item())
-            return None if np.isnan(value) else (written if self.kinds[column] == "date" else written_time)(value)
+            return None if np.isnan(value) else (format_date if self.kinds[column] == "date" else format_time)(value)
         return self.table.column(column)[row].as_py()
 
     def cells(self, column: int) -> list[Any]:
@@ -147,7 +147,7 @@ def table_frame(x: Any) -> TableFrame:
 
 
 def object_frame(x: NDArray[Any]) -> TableFrame:
-    """A frame over an array of Python objects or strings: each column is typed by what it holds."""
+    """A frame over an array of Python objects or strings: each column is typed by its cells."""
     temporal = x.dtype.kind in "Mm"  # as lists they would be integers
     arrays = [arrow_column(j, column if temporal else column.tolist()) for j, column in enumerate(x.T)]
     return _frame(pa.table(arrays, names=list(map(str, range(len(arrays))))), range(len(arrays)))
@@ -175,11 +175,11 @@ def _frame(table: Any, names: Names) -> TableFrame:
     return TableFrame(table, names, tuple(kind_of(n, f.type) for n, f in zip(names, table.schema, strict=True)))
 
 
-def kind_of(name: Level, kind: Any) -> Kind:
+def kind_of(name: Level, dtype: Any) -> Kind:
     """The kind of a column with an Arrow type."""
-    cell_type = cell_type_of(kind)
+    cell_type = cell_type_of(dtype)
     if cell_type == "other":
-        raise unsupported(name, kind)
+        raise unsupported(name, dtype)
     return KIND_OF[cell_type]
 
 
@@ -199,7 +199,7 @@ def numbers_of(array: Any) -> NDArray[Any]:
 
 
 def _compact(array: Any) -> Any:
-    """The same; a dictionary that is far larger than the array loses the values that do not occur in it."""
+    """Drops unused values from a dictionary that is far larger than its array."""
     if not pa.types.is_dictionary(array.type) or len(array.dictionary) <= 2 * len(array) + 16:
         return array
     return array.dictionary_decode().dictionary_encode().cast(array.type)
@@ -207,22 +207,22 @@ def _compact(array: Any) -> Any:
 
 def text_of(array: Any) -> tuple[list[NDArray[np.uint8]], NDArray[np.int64]]:
     """The buffers of an Arrow array of text, and (n, 3) buffer, start and length of each cell; −1 where it is null."""
-    n, kind = len(array), array.type
+    n, dtype = len(array), array.type
     places = np.zeros((n, 3), np.int64)
-    if pa.types.is_dictionary(kind):
+    if pa.types.is_dictionary(dtype):
         buffers, of_values = text_of(array.dictionary)
         codes = numbers_of(array.indices)
         present = ~np.isnan(codes)
         places[present] = of_values[codes[present].astype(np.intp)]
         places[~present, 2] = -1
         return buffers, places
-    if pa.types.is_null(kind):
+    if pa.types.is_null(dtype):
         places[:, 2] = -1
         return [], places
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+    if not (pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype)):
         return text_of(array.cast(pa.large_string()))  # numbers that are categories
     data = [np.zeros(0, np.uint8) if b is None else np.frombuffer(b, np.uint8) for b in array.buffers()[1:]]
-    if pa.types.is_string_view(kind):  # 16 bytes each: length, then the text, or its beginning, buffer and start
+    if pa.types.is_string_view(dtype):  # 16 bytes each: length, then the text, or its beginning, buffer and start
         views = data[0].view(np.int32).reshape(-1, 4)[array.offset : array.offset + n]
         short = views[:, 0] <= 12
         inline = 16 * (array.offset + np.arange(n)) + 4
@@ -230,7 +230,7 @@ def text_of(array: Any) -> tuple[list[NDArray[np.uint8]], NDArray[np.int64]]:
         places[:, 1] = np.where(short, inline, views[:, 3])
         places[:, 2] = views[:, 0]
     else:
-        ends = data.pop(0).view(np.int32 if pa.types.is_string(kind) else np.int64)[array.offset :][: n + 1]
+        ends = data.pop(0).view(np.int32 if pa.types.is_string(dtype) else np.int64)[array.offset :][: n + 1]
         places[:, 1], places[:, 2] = ends[:-1], np.diff(ends)
     if array.null_count:
         places[~np.asarray(array.is_valid()), 2] = -1
@@ -257,20 +257,20 @@ def plain(array: Any) -> Any:
 def without_views(table: Any) -> Any:
     """An Arrow table without string views, for which Arrow lacks some functions."""
     for j, field in enumerate(table.schema):
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if pa.types.is_string_view(kind):
+        dtype = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_string_view(dtype):
             table = table.set_column(j, field.name, plain(table.column(j)))
     return table
 
 
 def encode(array: Any) -> tuple[NDArray[np.int32], Levels]:
     """An Arrow array as indices into its values."""
-    kind = array.type
-    if pa.types.is_null(kind):
+    dtype = array.type
+    if pa.types.is_null(dtype):
         return np.full(len(array), MISSING, dtype=np.int32), ()
-    if pa.types.is_floating(kind):
+    if pa.types.is_floating(dtype):
         array = pc.if_else(pc.is_nan(array), None, array)
-    if not pa.types.is_dictionary(kind):
+    if not pa.types.is_dictionary(dtype):
         array = array.dictionary_encode()
     indices = array.indices.cast(pa.int32())
     if array.indices.null_count:

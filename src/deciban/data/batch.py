@@ -16,8 +16,8 @@ Kind = Literal["number", "boolean", "category", "text", "empty", "date", "time"]
 NUMERIC: frozenset[Kind] = frozenset(("number", "date", "time"))  # read as numbers: dates in days, times in hours
 Style = Literal["date", "time", "formatted", "formatted_comma"]  # numbers with a decimal point, or with a comma
 DatePart = Literal["year", "month", "day", "weekday", "hour"]
-MOST_NA_VALUES = 8  # of a column
-MISSING, UNSEEN = -1, -2  # codes of missing values, and of values that are not in the list
+MAX_NA_VALUES = 8  # of a column
+MISSING, UNSEEN = -1, -2  # codes of missing values, and of values that are not among the levels
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Notation:
     missing: tuple[str, ...] = ()
 
     def check_fields(self) -> None:
-        require(len(self.missing) <= MOST_NA_VALUES, f"{len(self.missing)} texts are missing values")
+        require(len(self.missing) <= MAX_NA_VALUES, f"{len(self.missing)} texts are missing values")
 
     @property
     def kind(self) -> Kind:
@@ -51,7 +51,7 @@ class DerivedColumn:
         return "number" if self.part == "gap" else "category"
 
     def name(self, *sources: str) -> str:
-        """Its name, from those of its dates."""
+        """The name of this column, from the names of its dates."""
         return " − ".join(reversed(sources)) if self.part == "gap" else f"{sources[0]}[{self.part}]"
 
     def at(self, positions: Sequence[int]) -> DerivedColumn:
@@ -76,10 +76,10 @@ class Coded:
     def recode(self, levels: tuple[Levels, ...]) -> NDArray[np.int32]:
         """(n, d) indices into other lists of values."""
         codes = np.empty(self.codes.shape, dtype=np.int32)
-        for j, (own, wanted) in enumerate(zip(self.levels, levels, strict=True)):
-            position = {level: i for i, level in enumerate(wanted)}
-            # the last two entries are those of the codes −2 and −1
-            table = np.array([*(position.get(level, UNSEEN) for level in own), UNSEEN, MISSING], dtype=np.int32)
+        for j, (old, new) in enumerate(zip(self.levels, levels, strict=True)):
+            position = {level: i for i, level in enumerate(new)}
+            # codes −2 and −1 index the last two entries
+            table = np.array([*(position.get(level, UNSEEN) for level in old), UNSEEN, MISSING], dtype=np.int32)
             codes[:, j] = table[self.codes[:, j]]
         return codes
 
@@ -110,9 +110,9 @@ class Texts:
         buffers, places = [], []
         for j, column in enumerate(columns):
             present = [cell for cell in column if cell is not None]
-            whole = "".join(present)
-            if whole.isascii():
-                data, sizes = whole.encode(), np.fromiter(map(len, present), np.int64, len(present))
+            joined = "".join(present)
+            if joined.isascii():
+                data, sizes = joined.encode(), np.fromiter(map(len, present), np.int64, len(present))
             else:
                 cells = [cell.encode("utf-8", "surrogatepass") for cell in present]
                 data, sizes = b"".join(cells), np.fromiter(map(len, cells), np.int64, len(cells))
@@ -164,13 +164,13 @@ class Frame(Protocol):
         """(n, d) float matrix, NaN where missing; a view where possible."""
 
     def counts(self, columns: Sequence[ColumnRef]) -> Any:
-        """The same; sparse rows stay sparse."""
+        """Like `numbers`, but sparse rows stay sparse."""
 
     def coded(self, columns: Sequence[ColumnRef]) -> Coded:
         """Indices into lists of the values that occur here."""
 
     def codes(self, columns: Sequence[ColumnRef], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
-        """Indices into the given lists."""
+        """Indices into these lists of values."""
 
     def texts(self, columns: Sequence[ColumnRef]) -> Texts:
         """Documents, for the family Text."""
@@ -183,7 +183,7 @@ class Frame(Protocol):
 
 
 def positions(columns: Sequence[ColumnRef]) -> list[int]:
-    """The columns of a frame without dates, which has no derived columns."""
+    """Columns as positions, in a frame that has no dates and so no derived columns."""
     return [column for column in columns if not isinstance(column, DerivedColumn)]
 
 

@@ -97,23 +97,23 @@ def _castable(text: Any, cell_type: CellType) -> bool:
     return True
 
 
-def cell_type_of(kind: Any) -> CellType:
+def cell_type_of(dtype: Any) -> CellType:
     """The cell type of an Arrow type."""
     types = pa.types
-    if types.is_dictionary(kind):
-        value_type = cell_type_of(kind.value_type)
-        return value_type if value_type in ("text", "other") else "other" if is_temporal(kind.value_type) else "coded"
-    if types.is_null(kind):
+    if types.is_dictionary(dtype):
+        value_type = cell_type_of(dtype.value_type)
+        return value_type if value_type in ("text", "other") else "other" if is_temporal(dtype.value_type) else "coded"
+    if types.is_null(dtype):
         return "empty"
-    if types.is_boolean(kind):
+    if types.is_boolean(dtype):
         return "boolean"
-    if types.is_uint64(kind) or types.is_floating(kind) or types.is_decimal(kind):
+    if types.is_uint64(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):
         return "number"
-    if types.is_integer(kind):
+    if types.is_integer(dtype):
         return "integer"
-    if is_temporal(kind):
-        return "date" if is_date(kind) else "time" if types.is_time(kind) else "number"  # a duration in days
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+    if is_temporal(dtype):
+        return "date" if is_date(dtype) else "time" if types.is_time(dtype) else "number"  # a duration in days
+    if types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype):
         return "text"
     return "other"
 

@@ -13,7 +13,7 @@ from deciban.errors import require
 from deciban.types import IntArray, Labels, Level, Levels, is_sorted
 
 UNKNOWN = -1  # the position of a label that is not among the classes
-MOST_CHARACTERS = 1 << 28  # of an array of text, in which all cells are as wide as the widest
+MAX_CHARACTERS = 1 << 28  # of an array of text, in which all cells are as wide as the widest
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class ClassIndex:
 
 
 def require_classes(classes: Levels) -> None:
-    """Classes are text or integers, all different and sorted."""
+    """Raises an error unless classes are text or integers, sorted and distinct."""
     require(all(isinstance(label, (str, int)) for label in classes), "a class is neither text nor a whole number")
     require(is_sorted(classes), "classes are not in order, or one occurs twice")
     require_narrow(classes)
@@ -53,4 +53,4 @@ def require_classes(classes: Levels) -> None:
 def require_narrow(words: Sequence[Any]) -> None:
     """Raises an error if an array of these words would be too large."""
     widest = max((len(word) for word in words if isinstance(word, str)), default=0)
-    require(widest * len(words) <= MOST_CHARACTERS, "one of many words is too long")
+    require(widest * len(words) <= MAX_CHARACTERS, "one of many words is too long")

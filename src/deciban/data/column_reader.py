@@ -1,4 +1,4 @@
-"""Column readers: what the columns of X are read as — inferred, as in training, or as they are."""
+"""Column readers: how the columns of X are typed: inferred, as in training, or as they are."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from deciban.types import Levels
 class ColumnReader(ABC):
     """Gives the columns of X their types."""
 
-    classes: Levels = ()  # labels in files are read as the type of these
+    classes: Levels = ()  # labels in files are read as their type
 
     @abstractmethod
     def stream(self, x: Any, also: Collection[str] = ()) -> Stream:
-        """A stream whose cells are read as these types, with the columns `also`, such as the label."""
+        """x as a stream with its columns typed; `also` are columns that are not features, such as the label."""
 
     @abstractmethod
     def typed(self, frame: Frame, x: Any) -> Frame:
-        """Rows in memory, made from x, with columns of text parsed."""
+        """Rows in memory, made from x, with columns of text parsed where they hold dates or numbers."""
 
 
 @dataclass(frozen=True)
 class InferredColumns(ColumnReader):
-    """The columns of training rows: types are inferred from their cells."""
+    """The columns of training rows, with types inferred from their cells."""
 
     def stream(self, x: Any, also: Collection[str] = ()) -> Stream:
         return stream_of(x).resolve_columns(also).keep_text(also)
@@ -73,7 +73,7 @@ class TrainedColumns(ColumnReader):
         return cls(schema, types, classes=classes)
 
     def to_learn(self) -> TrainedColumns:
-        """The same; features that were empty so far may be of any type."""
+        """For further training rows: features that were empty so far may have any type."""
         kinds = dict(zip(map(str, self.schema.names), self.schema.kinds, strict=True))
         return replace(self, types={name: cells for name, cells in self.types.items() if kinds[name] != "empty"})
 

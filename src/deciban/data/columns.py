@@ -97,16 +97,16 @@ def mixed_types(name: Level, values: Iterable[Any]) -> DecibanError:
     return DecibanError(f"column {name!r} holds cells of type {before}: {remedy(before)}")
 
 
-def unsupported(name: Level, kind: Any) -> DecibanError:
+def unsupported(name: Level, dtype: Any) -> DecibanError:
     """An error about a column of an Arrow type that cannot be a feature."""
-    return DecibanError(f"column {name!r} is of type {type_name(kind)}: {remedy(type_name(kind))}")
+    return DecibanError(f"column {name!r} is of type {type_name(dtype)}: {remedy(type_name(dtype))}")
 
 
-def type_name(kind: Any) -> str:
+def type_name(dtype: Any) -> str:
     """The name of an Arrow type in messages."""
-    if pa.types.is_dictionary(kind):
-        return f"category of {type_name(kind.value_type)}"
-    return str(getattr(kind, "extension_name", kind)).removeprefix("arrow.")
+    if pa.types.is_dictionary(dtype):
+        return f"category of {type_name(dtype.value_type)}"
+    return str(getattr(dtype, "extension_name", dtype)).removeprefix("arrow.")
 
 
 def remedy(kind: str) -> str:

@@ -75,22 +75,29 @@ def supported(x: Any) -> Any:
     return _real(_matrix(x))
 
 
-def column_or_values(x: Any, given: Any, *, scalars: bool = True) -> Any:
+def column_or_values(x: Any, values: Any) -> Any:
     """The name of a column of x as text, if one was passed in place of values; else the values.
 
-    Any scalar is a name, such as the 7 of `fit(table, 7)`; a tuple is one if a column has that name. Where a number can
-    be a value, `scalars` is False.
+    A tuple is a name if a column has it; a number is a value.
     """
-    if given is None or isinstance(given, str):
-        return given
-    if isinstance(given, tuple):
-        names: Any = getattr(x, "columns", ()) if is_pandas(x) else ()
-        names = x.names if isinstance(x, (TableFrame, Stream)) else map(column_name, names)
-        return column_name(given) if column_name(given) in tuple(names) else given
-    scalar = isinstance(given, np.generic) or not (
-        hasattr(given, "__len__") or hasattr(given, "__iter__") or hasattr(given, "__array__")
-    )
-    return column_name(given) if scalars and scalar and isinstance(given, Hashable) else given
+    if not isinstance(values, tuple):
+        return values
+    names: Any = getattr(x, "columns", ()) if is_pandas(x) else ()
+    names = x.names if isinstance(x, (TableFrame, Stream)) else map(column_name, names)
+    return column_name(values) if column_name(values) in tuple(names) else values
+
+
+def label_column_or_values(x: Any, y: Any) -> Any:
+    """Like `column_or_values`, but for labels: any scalar is a name, such as the 7 of `fit(table, 7)`."""
+    return column_name(y) if _is_scalar(y) else column_or_values(x, y)
+
+
+def _is_scalar(y: Any) -> bool:
+    """Whether y is a single value, and neither None nor text."""
+    if y is None or isinstance(y, str) or not isinstance(y, Hashable):
+        return False
+    is_array = hasattr(y, "__len__") or hasattr(y, "__iter__") or hasattr(y, "__array__")
+    return isinstance(y, np.generic) or not is_array
 
 
 def _columns_of_records(rows: Sequence[Any]) -> dict[Any, list[Any]]:

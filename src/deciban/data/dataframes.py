@@ -21,7 +21,7 @@ def is_pandas(x: Any) -> bool:
 
 
 def pandas_table(x: Any, names: Sequence[str]) -> Any:
-    """A data frame of pandas; its index is not a column."""
+    """A pandas data frame as an Arrow table, without its index."""
     converted = {j: _converted(x.iloc[:, j]) for j, dtype in enumerate(x.dtypes) if _needs_conversion(dtype)}
     if not converted:
         try:

@@ -17,7 +17,7 @@ from deciban.data.labelled import Labelled, Sample
 from deciban.data.sampling import RowSample
 from deciban.data.schema import Schema
 from deciban.errors import DecibanError
-from deciban.types import IntArray
+from deciban.types import BoolArray
 
 T = TypeVar("T")
 
@@ -41,8 +41,7 @@ class DistributedRows(Labelled):
         return self.total(partial(_summed, work, needs_small_batches))
 
     def error_context(self) -> AbstractContextManager[None]:
-        """Work on a partition names the partition and row itself."""
-        return nullcontext()
+        return nullcontext()  # the engine names the partition and the row
 
     def batches(self, *, needs_small_batches: bool) -> NoReturn:
         raise DecibanError("these rows are distributed, and this needs them in one place: read them into memory")
@@ -57,19 +56,17 @@ def _summed(work: Callable[[Batch], T], needs_small_batches: bool, partition: La
     return partition.summed_or_none(work, needs_small_batches=needs_small_batches)
 
 
-# Folds ---------------------------------------------------------------------------------------------------------------
+# Some of the rows ----------------------------------------------------------------------------------------------------
 
-Folds = Callable[[Batch], IntArray]  # the fold of each row
+Select = Callable[[Batch], BoolArray]  # (n) which rows of a batch
 
 
 @dataclass(frozen=True)
-class _FoldRows(Labelled):
-    """The rows of one fold, or of all others, in a partition."""
+class _SelectedRows(Labelled):
+    """Some of the rows of a partition."""
 
     rows: Labelled
-    fold: Folds
-    number: int
-    others: bool
+    select: Select
 
     @property
     def frame(self) -> Frame:
@@ -80,20 +77,18 @@ class _FoldRows(Labelled):
 
     def batches(self, *, needs_small_batches: bool) -> Iterator[Batch]:
         for batch in self.rows.batches(needs_small_batches=needs_small_batches):
-            kept = np.flatnonzero((self.fold(batch) == self.number) != self.others)
-            if len(kept):
-                yield batch.take(kept)
+            selected = np.flatnonzero(self.select(batch))
+            if len(selected):
+                yield batch.take(selected)
 
 
 @dataclass(frozen=True)
-class DistributedFold(DistributedRows):
-    """The rows of one fold, or of all others."""
+class DistributedSelection(DistributedRows):
+    """Some of the rows, such as a fold, or all others."""
 
     rows: DistributedRows
-    fold: Folds
-    number: int
-    others: bool
-    hidden: str | None = None  # a column that holds the fold of each row, and is not a feature
+    select: Select
+    hidden: str | None = None  # a column that is not a feature, such as one that holds the folds
 
     @property
     def label(self) -> str | None:  # type: ignore[override]
@@ -105,10 +100,8 @@ class DistributedFold(DistributedRows):
         return frame.split(self.hidden, "fold")[0] if self.hidden and isinstance(frame, TableFrame) else frame
 
     def total(self, work: Callable[[Labelled], T | None]) -> T | None:
-        return self.rows.total(partial(_of_fold, work, self.fold, self.number, self.others))
+        return self.rows.total(partial(_of_selected, work, self.select))
 
 
-def _of_fold(
-    work: Callable[[Labelled], T | None], fold: Folds, number: int, others: bool, partition: Labelled
-) -> T | None:
-    return work(_FoldRows(partition, fold, number, others))
+def _of_selected(work: Callable[[Labelled], T | None], select: Select, partition: Labelled) -> T | None:
+    return work(_SelectedRows(partition, select))

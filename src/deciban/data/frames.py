@@ -39,21 +39,21 @@ def frame_of(x: Any) -> Frame:
 
 
 def split_column(x: Any, name: str, use: str) -> tuple[TableFrame, Any]:
-    """A table without a column that is used as something else, and that column."""
+    """A table without its label or weight column, and that column."""
     x = supported(x)
     if not is_table(x):
-        what = "y" if use == "label" else "sample_weight"
-        raise DecibanError(f"{what}={name!r} names a column, so X must be a table; it is {type(x).__name__}")
+        argument = "y" if use == "label" else "sample_weight"
+        raise DecibanError(f"{argument}={name!r} names a column, so X must be a table; it is {type(x).__name__}")
     frame = frame_of(x)
     assert isinstance(frame, TableFrame)
     return frame.split(name, use)
 
 
 def slices(frame: Frame, *, needs_small_batches: bool) -> Iterator[tuple[int, Frame]]:
-    """Runs of rows small enough to convert, with the number of their first row.
+    """Slices of rows small enough to convert, with the number of their first row.
 
     `needs_small_batches` says whether a family needs codes or, from sparse rows, numbers. Where none does, sparse rows
-    come in one piece, and a matrix of floats, which is read in place, in long runs.
+    come in one slice, and a matrix of floats, which is read in place, in large ones.
     """
     cells = CELLS_PER_BATCH
     if not needs_small_batches and isinstance(frame, MatrixFrame) and frame.in_place:

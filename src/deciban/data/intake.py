@@ -1,4 +1,4 @@
-"""Intake: X, y and sample_weight as a user passes them → labelled rows. The only way in."""
+"""Intake: X, y and sample_weight as a user passes them → labelled rows. All input comes this way."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deciban.data.arrow import TableFrame, numbers_of
 from deciban.data.batch import Frame
 from deciban.data.cell_types import CellType, label_cell_types
 from deciban.data.column_reader import INFERRED, ColumnReader
-from deciban.data.containers import column_or_values, is_stream, supported
+from deciban.data.containers import column_or_values, is_stream, label_column_or_values, supported
 from deciban.data.distributed import DistributedRows
 from deciban.data.frames import frame_of, split_column
 from deciban.data.labelled import Labelled, Sample, Streamed
@@ -36,7 +36,7 @@ def labelled_rows(X: Any, y: Any, sample_weight: Any = None, columns: ColumnRead
     X : array, sparse matrix, table, list of documents, stream or distributed rows
     y : array, or the name of a column of X
     sample_weight : array, the name of a column of X, or None
-    columns : what the columns of X are read as: inferred, or as in the training of a model
+    columns : how the columns of X are typed: inferred, or as in the training rows of a model
 
     >>> rows = labelled_rows([[1.0], [2.0], [3.0]], ["no", "yes", "no"])
     >>> rows.labels
@@ -44,18 +44,18 @@ def labelled_rows(X: Any, y: Any, sample_weight: Any = None, columns: ColumnRead
     """
     if isinstance(X, DistributedRows):
         return X
-    given = _Input.of(X, y, sample_weight)
-    if not is_stream(given.x):
-        return given.read(columns).sample()
-    labels = given.y if isinstance(given.y, str) else encode_labels(given.y)
-    weights = given.weights
+    data = _Input.of(X, y, sample_weight)
+    if not is_stream(data.x):
+        return data.read(columns).sample()
+    labels = data.y if isinstance(data.y, str) else encode_labels(data.y)
+    weights = data.weights
     if not (weights is None or isinstance(weights, str)):
         weights = check_weights(weights, np.size(weights))
-    return Streamed(given.stream(columns), labels, weights)
+    return Streamed(data.stream(columns), labels, weights)
 
 
 def rows_in_memory(X: Any, y: Any, sample_weight: Any = None, columns: ColumnReader = INFERRED) -> Sample:
-    """The same, with a stream read into memory; raises `NoRows` if there are none."""
+    """Labelled rows in memory, those of a stream too; raises `NoRows` if there are none."""
     rows = input_columns(X, y, sample_weight, columns).sample()
     require_rows(rows.frame)
     return rows
@@ -64,9 +64,9 @@ def rows_in_memory(X: Any, y: Any, sample_weight: Any = None, columns: ColumnRea
 def input_columns(
     X: Any, y: Any, sample_weight: Any = None, columns: ColumnReader = INFERRED, also: Collection[str] = ()
 ) -> InputColumns:
-    """The same before labels are encoded, for responses that are no classes.
+    """Rows in memory before labels are encoded, for responses that are not classes.
 
-    `also` names columns of a stream that are read though they are no features, such as an offset.
+    `also` names columns of a stream that are read although they are not features, such as an offset.
     """
     return _Input.of(X, y, sample_weight).read(columns, also)
 
@@ -100,10 +100,10 @@ class _Input:
                 "this requires y to be passed, but the target y is None: pass the labels, or the name of a column of X"
             )
         x = supported(X)
-        return cls(x, column_or_values(x, _one_column(y)), column_or_values(x, sample_weight, scalars=False))
+        return cls(x, label_column_or_values(x, _one_column(y)), column_or_values(x, sample_weight))
 
     def stream(self, columns: ColumnReader, also: Collection[str] = ()) -> Stream:
-        """A stream whose labels are read as the classes that are known, if any."""
+        """The stream, with labels read as the type of the known classes, if any."""
         named = [name for name in (self.y, self.weights) if isinstance(name, str)]
         types: dict[str, CellType] = label_cell_types(self.y, columns.classes) if isinstance(self.y, str) else {}
         if isinstance(self.weights, str):
@@ -130,15 +130,15 @@ class _Input:
 
 
 def _one_column(y: Any) -> Any:
-    """Labels of a table with one column, or of a matrix, as that column."""
+    """y as one dimension if it is a table or a matrix with one column; else unchanged."""
     if getattr(y, "shape", None) is None or len(y.shape) != 2 or y.shape[1] != 1:
         return y
     return y.column(0) if isinstance(y, pa.Table) else np.asarray(y)[:, 0]
 
 
 def label_name(X: Any, y: Any) -> str | None:
-    """The name of the column of labels, if y is one."""
-    name = column_or_values(X, y)
+    """The name of the label column, if y names one."""
+    name = label_column_or_values(X, y)
     return name if isinstance(name, str) else None
 
 

@@ -1,4 +1,4 @@
-"""Labelled rows: in memory, in a stream, or elsewhere."""
+"""Labelled rows: in memory, in a stream, or distributed."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ T = TypeVar("T")
 
 
 class Labelled(ABC):
-    """Rows to learn from or to evaluate, with their classes and weights: in memory, in a stream, or elsewhere.
+    """Rows for training or evaluation, with their labels and weights: in memory, in a stream, or distributed.
 
-    What is learned is a sum over batches, so rows need not be in one place: `summed` is all that learning asks of them.
+    Statistics are sums over batches, so rows need not be in one place: training uses only `summed`.
     """
 
-    if TYPE_CHECKING:  # a field, or a property
+    if TYPE_CHECKING:  # a field in some subclasses, a property in others
 
         @property
         def frame(self) -> Frame:
-            """What the rows look like; none of them need be in it."""
+            """Names and kinds of the columns; it may have no rows."""
 
     @abstractmethod
     def error_context(self) -> AbstractContextManager[None]:
-        """Errors about a row say where it was read."""
+        """A context in which errors about a row name where it was read."""
 
     @abstractmethod
     def batches(self, *, needs_small_batches: bool) -> Iterator[Batch]:
-        """Runs of rows; those of weight 0 are left out, as if they were not there."""
+        """The rows in batches, without rows of weight 0."""
 
     def summed(self, work: Callable[[Batch], T], *, needs_small_batches: bool) -> T:
-        """Σ work(batch) over all rows; what work returns adds by +."""
+        """Σ work(batch) over all batches; results are added with +."""
         total = self.summed_or_none(work, needs_small_batches=needs_small_batches)
         if total is None:
             raise DecibanError(self._no_rows())
@@ -52,12 +52,12 @@ class Labelled(ABC):
         return "there are no rows to learn from or to evaluate"
 
     def summed_or_none(self, work: Callable[[Batch], T], *, needs_small_batches: bool) -> T | None:
-        """The same; None if there are no rows."""
+        """Like `summed`, but None if there are no rows."""
         total: T | None = None
         with self.error_context():
             for batch in self.batches(needs_small_batches=needs_small_batches):
-                part = work(batch)
-                total = part if total is None else total + part  # type: ignore[operator]
+                result = work(batch)
+                total = result if total is None else total + result  # type: ignore[operator]
         return total
 
 
@@ -68,7 +68,7 @@ class Sample(Labelled):
     frame: Frame
     labels: Encoded
     weights: FloatArray | None  # (n) 0 or more
-    numbers: IntArray | None = None  # (n) of the rows in the input, if some were left out
+    numbers: IntArray | None = None  # (n) positions of the rows in the input; None: 0, 1, …
 
     def take(self, rows: IntArray) -> Sample:
         labels = Encoded(self.labels.codes[rows], self.labels.classes)
@@ -93,13 +93,11 @@ class Sample(Labelled):
         return np.arange(self.frame.rows) if self.numbers is None else self.numbers
 
     def error_context(self) -> AbstractContextManager[None]:
-        """Rows in memory are known by their numbers."""
-        return nullcontext()
+        return nullcontext()  # the number of a row says where it is
 
     def batches(self, *, needs_small_batches: bool) -> Iterator[Batch]:
-        """Runs of rows; those of weight 0 are left out, as if they were not there."""
-        for first, part in slices(self.frame, needs_small_batches=needs_small_batches):
-            stop = first + part.rows
+        for first, frame in slices(self.frame, needs_small_batches=needs_small_batches):
+            stop = first + frame.rows
             codes = self.labels.codes[first:stop]
             weights = None if self.weights is None else self.weights[first:stop]
             rows: IntArray | None = None
@@ -107,24 +105,24 @@ class Sample(Labelled):
                 rows = np.flatnonzero(weights)
                 if not len(rows):
                     continue
-                part, codes, weights = part.take(rows), codes[rows], weights[rows]
+                frame, codes, weights = frame.take(rows), codes[rows], weights[rows]
             if self.numbers is not None:
                 numbers = self.numbers[first:stop]
                 first, rows = 0, numbers if rows is None else numbers[rows]
-            yield Batch(part, np.ascontiguousarray(codes), self.labels.classes, weights, first, rows)
+            yield Batch(frame, np.ascontiguousarray(codes), self.labels.classes, weights, first, rows)
 
 
 @dataclass(frozen=True)
 class Streamed(Labelled):
-    """Rows of a stream: never in memory as a whole."""
+    """Rows of a stream, never in memory as a whole."""
 
     stream: Stream
-    label: str | Encoded  # the name of a column, or those of all rows
-    weights: str | FloatArray | None
+    label: str | Encoded  # the name of a column, or the labels of all rows
+    weights: str | FloatArray | None  # the name of a column, or the weights of all rows
 
     @property
     def frame(self) -> Frame:
-        """What the rows look like; there is none in it."""
+        """The columns, without rows."""
         return self._sample(self.stream.empty, 0).frame
 
     def read(self) -> Sample:
@@ -133,22 +131,21 @@ class Streamed(Labelled):
             return self._sample(read_table(self.stream), 0)
 
     def error_context(self) -> AbstractContextManager[None]:
-        """Errors about a row say where it was read."""
         return self.stream.error_context()
 
     def samples(self) -> Iterator[tuple[int, Sample]]:
-        """The rows as they come, with the number of the first."""
+        """The rows of each frame of the stream, with the number of the first."""
         first, weight = 0, 0.0
         for frame in self.stream.frames():
             sample = self._sample(frame, first)
             weight += frame.rows if sample.weights is None else total_weight(sample.weights)
             yield first, sample
             first += frame.rows
-        self._require_as_many(first, at_end=True)
+        self._require_same_length(first, at_end=True)
         self._require_some(first, weight)
 
     def _require_some(self, rows: int, weight: float) -> None:
-        """Rows that weigh nothing are an error, unlike no rows."""
+        """Raises an error if there are rows, but their total weight is 0."""
         if rows:
             require_weight(weight)
 
@@ -156,23 +153,22 @@ class Streamed(Labelled):
         return f"{self.stream.title} has no rows to learn from or to evaluate"
 
     def batches(self, *, needs_small_batches: bool) -> Iterator[Batch]:
-        """Runs of rows; those of weight 0 are left out, as if they were not there."""
         for first, sample in self.samples():
             for batch in sample.batches(needs_small_batches=needs_small_batches):
                 yield replace(batch, first=first + batch.first)
 
-    def _require_as_many(self, rows: int, *, at_end: bool) -> None:
-        """Arrays that come with a stream are as long as it is, which shows at its end."""
-        for what, given in (("y", getattr(self.label, "codes", None)), ("sample_weight", self.weights)):
-            if isinstance(given, np.ndarray) and (len(given) < rows or (at_end and len(given) > rows)):
+    def _require_same_length(self, rows: int, *, at_end: bool) -> None:
+        """Raises an error if y or sample_weight is an array whose length is not the number of rows."""
+        for name, values in (("y", getattr(self.label, "codes", None)), ("sample_weight", self.weights)):
+            if isinstance(values, np.ndarray) and (len(values) < rows or (at_end and len(values) > rows)):
                 raise DecibanError(
                     "Found input variables with inconsistent numbers of samples: "
-                    f"{what}.shape == {given.shape}, and there are {rows} rows{'' if at_end else ' or more'}"
+                    f"{name}.shape == {values.shape}, and there are {rows} rows{'' if at_end else ' or more'}"
                 )
 
     def _sample(self, frame: TableFrame, first: int) -> Sample:
         stop = first + frame.rows
-        self._require_as_many(stop, at_end=False)
+        self._require_same_length(stop, at_end=False)
         if isinstance(self.label, str):
             frame, column = frame.split(self.label, "label")
             labels = encode_labels(column, first)

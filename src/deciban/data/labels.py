@@ -20,7 +20,7 @@ from deciban.types import FloatArray, Labels, Level, level_of, sorted_levels
 pa = lazy("pyarrow")
 
 
-WIDEST_RANGE = 1 << 20  # integers within such a range are coded by a table
+MAX_RANGE = 1 << 20  # integers within a range of this size are coded by a table
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def encode_labels(y: Any, first_row: int = 0) -> Encoded:
 
 
 def check_weights(weights: Any, rows: int) -> FloatArray | None:
-    """One number of 0 or more for each row, not all of them 0; None for None."""
+    """(n) weights, finite, 0 or more and not all 0; None for None."""
     if weights is None:
         return None
     w = weights_of(weights, rows)
@@ -73,7 +73,7 @@ def total_weight(weights: FloatArray) -> float:
 
 
 def require_weight(total: float) -> None:
-    """The weights of all rows add up to a number other than 0."""
+    """Raises an error unless the total weight is finite and not 0."""
     if not np.isfinite(total):
         raise DecibanError("the sample weights add up to more than a number can hold: divide them by their largest")
     if not total:
@@ -81,7 +81,7 @@ def require_weight(total: float) -> None:
 
 
 def weights_of(weights: Any, rows: int, first_row: int = 0) -> FloatArray:
-    """One number of 0 or more for each row; errors number rows from `first_row`."""
+    """(n) weights, finite and 0 or more; errors number rows from `first_row`."""
     try:
         values = np.asarray(without_wide_integers(weights))
         w = values.astype(np.float64, casting="same_kind" if values.dtype.kind in "cf" else "unsafe", copy=False)
@@ -119,11 +119,11 @@ def _as_array(y: Any) -> Any:
     return array
 
 
-def _is_label_type(kind: Any) -> bool:
+def _is_label_type(dtype: Any) -> bool:
     types = pa.types
-    kind = kind.value_type if types.is_dictionary(kind) else kind
-    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
-    return bool(is_number or types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind))
+    dtype = dtype.value_type if types.is_dictionary(dtype) else dtype
+    is_number = types.is_integer(dtype) or types.is_floating(dtype) or types.is_boolean(dtype)
+    return bool(is_number or types.is_string(dtype) or types.is_large_string(dtype) or types.is_null(dtype))
 
 
 def _to_arrow(y: NDArray[Any]) -> Any:
@@ -141,7 +141,7 @@ def _to_arrow(y: NDArray[Any]) -> Any:
 def _encode_integers(y: NDArray[Any]) -> Encoded | None:
     """Labels that are integers within a small range, or booleans; None for others."""
     column = as_signed(y[:, np.newaxis])
-    coded = coded_integers(column, WIDEST_RANGE) if column is not None and len(y) else None
+    coded = coded_integers(column, MAX_RANGE) if column is not None and len(y) else None
     if coded is None:
         return None
     codes, values = coded[0][:, 0], coded[1][0]

@@ -133,7 +133,7 @@ def _clock(fields: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     hour, minute, second = (_integers(fields.field(name)) for name in ("hour", "minute", "second"))
     fraction = pc.utf8_slice_codeunits(pc.utf8_rpad(fields.field("fraction"), 6, "0"), 0, 6)
     clock = 1_000_000 * ((hour * 60 + minute) * 60 + second) + _integers(fraction)
-    return clock, (hour < 24) & (minute < 60) & (second < 60) & _array(fields.is_valid())
+    return clock, (hour < 24) & (minute < 60) & (second < 60) & _bool_array(fields.is_valid())
 
 
 def _integers(digits: Any) -> NDArray[np.int64]:
@@ -153,7 +153,7 @@ class StyleTally:
     unparsed: frozenset[str]  # the first in lexical order, at most MAX_UNPARSED + 1
     units: frozenset[str]  # currencies and the like; "" where a number has none
     values: frozenset[str]  # in the style, the first AMBIGUOUS_VALUES
-    digits_only: bool  # all of them
+    digits_only: bool  # whether all values are only digits
 
     def __add__(self, other: StyleTally) -> StyleTally:
         return StyleTally(
@@ -179,7 +179,7 @@ class TextProfile:
     @classmethod
     def of(cls, text: Any, counts: NDArray[np.int64], options: NotationOptions) -> TextProfile:
         """The profile of different texts and their counts."""
-        candidate = _array(pc.match_substring_regex(text, CANDIDATE))  # few cells of most columns of words
+        candidate = _bool_array(pc.match_substring_regex(text, CANDIDATE))  # rare in columns of words
         rest = text.filter(pa.array(~candidate))
         marker = ~candidate
         marker[marker] = [word.strip().lower() in options.markers for word in rest.to_pylist()]
@@ -191,7 +191,7 @@ class TextProfile:
         if len(text):
             widths = pc.unique(pc.utf8_length(text.filter(pc.match_substring_regex(text, DIGITS)))).to_pylist()
             leading_zeros = bool(pc.any(pc.match_substring_regex(text, r"^[+\-]?0\d"), min_count=0).as_py())
-        return cls(int(counts.sum()), int(counts[marker].sum()), markers, tallies, leading_zeros, _two(widths))
+        return cls(int(counts.sum()), int(counts[marker].sum()), markers, tallies, leading_zeros, _two_smallest(widths))
 
     def __add__(self, other: TextProfile) -> TextProfile:
         if not self.cells or not other.cells:
@@ -204,7 +204,7 @@ class TextProfile:
             _first(self.markers | other.markers),
             tallies,
             self.leading_zeros or other.leading_zeros,
-            _two({*self.widths, *other.widths}),
+            _two_smallest({*self.widths, *other.widths}),
         )
 
     def may_have_notation(self) -> bool:
@@ -230,8 +230,8 @@ class TextProfile:
         if not self.tallies or self.notation() is not None:
             return None
         style, tally = max(self.tallies, key=lambda item: item[1].parsed)
-        most = tally.parsed >= AMBIGUOUS_SHARE * (self.cells - self.marked_missing)
-        ambiguous = tally.unparsed and most and len(tally.values) == AMBIGUOUS_VALUES
+        is_majority = tally.parsed >= AMBIGUOUS_SHARE * (self.cells - self.marked_missing)
+        ambiguous = tally.unparsed and is_majority and len(tally.values) == AMBIGUOUS_VALUES
         if not ambiguous or not self._consistent(style, tally) or self._are_codes(tally):
             return None
         return style, tuple(sorted(tally.unparsed))[:MAX_UNPARSED]
@@ -245,15 +245,15 @@ class TextProfile:
 
     def _fits(self, style: Style, tally: StyleTally) -> bool:
         present = self.cells - self.marked_missing
-        few = len(tally.unparsed) <= MAX_UNPARSED and present - tally.parsed <= MAX_UNPARSED_SHARE * present
-        return few and tally.parsed > 0 and self._consistent(style, tally) and not self._are_codes(tally)
+        few_unparsed = len(tally.unparsed) <= MAX_UNPARSED and present - tally.parsed <= MAX_UNPARSED_SHARE * present
+        return few_unparsed and tally.parsed > 0 and self._consistent(style, tally) and not self._are_codes(tally)
 
     def _are_codes(self, tally: StyleTally) -> bool:
-        """Digits in a column of text are meant as categories, unless another cell is why they are text."""
+        """Whether digits are categories: they are text, and no cell that is not a number explains why."""
         return tally.digits_only and (len(self.widths) == 1 or not (self.marked_missing or tally.unparsed))
 
     def _consistent(self, style: Style, tally: StyleTally) -> bool:
-        """Whether numbers are not identifiers, and have one unit."""
+        """Whether numbers have one unit and no leading zeros, as identifiers have."""
         if style not in FORMATTED:
             return True
         units = tally.units - {""}
@@ -267,7 +267,7 @@ def _tally(
     digits_only = style in FORMATTED and not options.digits_are_numbers
     if not len(text):
         return StyleTally(0, words, frozenset(), frozenset(), digits_only)
-    valid = _array(parse_text(text, style).is_valid())
+    valid = _bool_array(parse_text(text, style).is_valid())
     parsed = text.filter(pa.array(valid))
     unparsed = _first([*words, *text.filter(pa.array(~valid)).to_pylist()])
     units = frozenset[str]()
@@ -280,7 +280,7 @@ def _tally(
     return StyleTally(int(counts[valid].sum()), unparsed, units, values, digits_only)
 
 
-def _array(booleans: Any) -> NDArray[np.bool_]:
+def _bool_array(booleans: Any) -> NDArray[np.bool_]:
     return np.array(booleans.to_numpy(zero_copy_only=False), np.bool_)
 
 
@@ -315,7 +315,7 @@ def _first(texts: Iterable[str], most: int = MAX_UNPARSED + 1) -> frozenset[str]
     return frozenset(nsmallest(most, texts))
 
 
-def _two(widths: Iterable[int]) -> frozenset[int]:
+def _two_smallest(widths: Iterable[int]) -> frozenset[int]:
     return frozenset(sorted(widths)[:2])
 
 

@@ -34,7 +34,7 @@ START = np.uint64(0xD1B54A32D192ED03)  # not a multiple of GOLDEN, so that no ce
 
 
 def seed_of(random_state: int | None) -> int:
-    """A seed: the number itself; for None, one that the system draws.
+    """The number itself; for None, a seed drawn from the entropy of the system.
 
     >>> seed_of(7)
     7
@@ -55,16 +55,16 @@ def row_keys(frame: Frame, columns: Sequence[ColumnRef], seed: int = 0) -> Keys:
     keys = _mixed(np.full(frame.rows, seed, np.int64).view(np.uint64) + START)
     if isinstance(frame, SparseFrame):
         return _mixed(keys + _sparse_keys(frame))
-    own = positions(columns)
-    salts = np.arange(1, len(own) + 1, dtype=np.uint64) * GOLDEN
-    is_text = [frame.kinds[j] in ("category", "text") for j in own]
-    for text, members in groupby(range(len(own)), key=is_text.__getitem__):
+    indices = positions(columns)
+    salts = np.arange(1, len(indices) + 1, dtype=np.uint64) * GOLDEN
+    is_text = [frame.kinds[j] in ("category", "text") for j in indices]
+    for text, members in groupby(range(len(indices)), key=is_text.__getitem__):
         run = list(members)
         if not text:
-            _kernels.mix_keys(frame.numbers([own[i] for i in run]), salts[run], keys)
+            _kernels.mix_keys(frame.numbers([indices[i] for i in run]), salts[run], keys)
             continue
         for i in run:
-            keys = _mixed(keys ^ _mixed(_text_keys(frame, own[i]) + salts[i]))
+            keys = _mixed(keys ^ _mixed(_text_keys(frame, indices[i]) + salts[i]))
     return keys
 
 
@@ -98,7 +98,7 @@ def _sparse_keys(frame: SparseFrame) -> Keys:
 
 
 def columns_of(frame: Frame, schema: Schema) -> Frame:
-    """Only the columns of a schema, in its order: other frames may have more, or have them in another order."""
+    """Only the columns of a schema, in its order: a table may have others, or another order."""
     return frame.select(schema.positions(frame)) if isinstance(frame, TableFrame) else frame
 
 
@@ -122,23 +122,23 @@ def row_sample_of(
 def _lowest(
     keys: Keys, labels: Labels, weights: FloatArray | None, most: int
 ) -> tuple[NDArray[np.intp], FloatArray | None]:
-    """The indices of different rows with the `most` lowest keys, and their weights."""
+    """The indices of the distinct rows with the `most` lowest keys, and their weights."""
     candidates, wanted = np.arange(len(keys)), 4 * most
     if len(keys) > 2 * wanted:
         low = np.flatnonzero(keys <= np.partition(keys, wanted)[wanted])
         candidates = low if len(np.unique(keys[low])) > most else candidates
     bound = np.unique(keys[candidates])[:most][-1]
-    return different(keys, labels, weights, candidates[keys[candidates] <= bound])
+    return distinct_rows(keys, labels, weights, candidates[keys[candidates] <= bound])
 
 
-def different(
+def distinct_rows(
     keys: Keys, labels: Labels, weights: FloatArray | None, among: NDArray[np.intp] | None = None
 ) -> tuple[NDArray[np.intp], FloatArray | None]:
-    """The indices of different rows, sorted by key and class, each with the total weight of the rows equal to it."""
+    """The indices of distinct rows, sorted by key and class, each with the total weight of the rows equal to it."""
     candidates = np.arange(len(keys)) if among is None else among
     order = candidates[np.lexsort((labels[candidates], keys[candidates]))]
-    same = (np.diff(keys[order]) == 0) & (np.diff(labels[order]) == 0)
-    starts = np.flatnonzero(np.concatenate([[True], ~same]))
+    repeated = (np.diff(keys[order]) == 0) & (np.diff(labels[order]) == 0)
+    starts = np.flatnonzero(np.concatenate([[True], ~repeated]))
     if weights is None and len(starts) == len(order):
         return order, None
     weight = np.ones(len(keys)) if weights is None else weights
@@ -147,12 +147,14 @@ def different(
 
 @dataclass(frozen=True)
 class RowSample:
-    """At most about twice `most` rows, those with the lowest keys. a + b samples the rows of both, so that a sample of
-    a stream, or of the partitions of a cluster, is a sum."""
+    """A sample that adds up: a + b samples the rows of both, in a stream or in the partitions of a cluster.
+
+    It holds at most about 2·`most` rows, those with the lowest keys.
+    """
 
     kept: tuple[tuple[Sample, Keys], ...]
     most: int
-    rows: int  # that were sampled from, without those of weight 0
+    rows: int  # number of rows sampled from, without rows of weight 0
 
     @classmethod
     def of(cls, batch: Batch, schema: Schema, most: int, seed: int) -> RowSample:
@@ -179,7 +181,7 @@ class RowSample:
         return replace(rows.take(kept), weights=weights), keys[kept]
 
     def sample(self) -> Sample:
-        """The same as `sampled` of all rows."""
+        """The sample, as `sampled` of all rows gives it."""
         return self._thinned()[0] if self.rows > self.most else self._all()[0]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -205,19 +207,19 @@ def _concat(samples: list[Sample]) -> Sample:
 
 
 def _concat_frames(frames: list[Frame]) -> Frame:
-    """The rows of tables, documents, arrays or sparse rows."""
+    """All rows of several frames: tables, documents, arrays or sparse rows."""
     texts = [frame for frame in frames if isinstance(frame, TextFrame)]
     if texts:
         columns = zip(*(frame.columns for frame in texts), strict=True)
-        return replace(texts[0], columns=tuple([cell for part in column for cell in part] for column in columns))
+        return replace(texts[0], columns=tuple([cell for cells in column for cell in cells] for column in columns))
     tables = [frame for frame in frames if isinstance(frame, TableFrame)]
     if tables:
         return concat_frames([f if isinstance(f, TableFrame) else _as_table(f, tables[0]) for f in frames])
     matrices = [frame for frame in frames if isinstance(frame, MatrixFrame)]
     if len(matrices) == len(frames):
         return MatrixFrame(np.concatenate([frame.x for frame in matrices]))
-    every = range(len(frames[0].names))
-    rows = [frame.x if isinstance(frame, SparseFrame) else sp.csr_array(frame.numbers(every)) for frame in frames]
+    all_columns = range(len(frames[0].names))
+    rows = [frame.x if isinstance(frame, SparseFrame) else sp.csr_array(frame.numbers(all_columns)) for frame in frames]
     return SparseFrame(sp.csr_array(sp.vstack(rows)))
 
 

@@ -72,14 +72,14 @@ class Schema:
         """The columns of the table that these, derived ones among them, are computed from."""
         if not self.derived:
             return tuple(columns)
-        own = len(self.names)
-        return tuple(sorted({i for j in columns for i in ((j,) if j < own else self.derived[j - own].columns)}))
+        n = len(self.names)
+        return tuple(sorted({i for j in columns for i in ((j,) if j < n else self.derived[j - n].columns)}))
 
     def notation(self, column: int) -> Notation | None:
         """How text of a column is parsed. Dates and times have one notation."""
         kind = self.kinds[column]
-        given = self.notations[column] if self.notations else None
-        return Notation(kind) if given is None and (kind == "date" or kind == "time") else given
+        notation = self.notations[column] if self.notations else None
+        return Notation(kind) if notation is None and (kind == "date" or kind == "time") else notation
 
     @property
     def positional(self) -> bool:
@@ -97,8 +97,8 @@ class Schema:
 
     def column_refs(self, frame: Frame) -> list[ColumnRef]:
         """The columns of this schema in a frame: positions, and columns derived from positions."""
-        own = self.positions(frame)
-        return [*own, *(derived.at(own) for derived in self.derived)]
+        positions = self.positions(frame)
+        return [*positions, *(derived.at(positions) for derived in self.derived)]
 
     def positions(self, frame: Frame) -> list[int]:
         """The position of each column in a frame: by name, or by position in an array."""
@@ -123,8 +123,8 @@ class Schema:
         """The same columns in the order of another schema."""
         if len(self.names) != len(other.names) or set(self.names) != set(other.names):
             raise DecibanError(f"the columns differ: {columns_named(other.names)} and {columns_named(self.names)}")
-        position, new = ({name: j for j, name in enumerate(each.names)} for each in (self, other))
-        order, moved = [position[name] for name in other.names], [new[name] for name in self.names]
+        position, new_position = ({name: j for j, name in enumerate(each.names)} for each in (self, other))
+        order, moved = [position[name] for name in other.names], [new_position[name] for name in self.names]
         return Schema(
             other.names,
             tuple(self.kinds[j] for j in order),
@@ -133,8 +133,10 @@ class Schema:
         )
 
     def merge(self, other: Schema) -> Schema:
-        """The kinds of both: an empty column may become any, a boolean one accepts numbers, categories and documents
-        are both text; text, numbers and dates never mix."""
+        """The schema of the rows of both.
+
+        Kinds mix if one is empty, if they are boolean and number, or category and text: see `compatible_kinds`.
+        """
         if self.names != other.names:
             raise DecibanError(f"the columns differ: {columns_named(self.names)} and {columns_named(other.names)}")
         if self.kinds == other.kinds:

@@ -35,11 +35,13 @@ class Stream(ABC):
 
     @property
     @abstractmethod
-    def names(self) -> tuple[str, ...]: ...
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
 
     @property
     @abstractmethod
-    def kinds(self) -> tuple[Kind, ...]: ...
+    def kinds(self) -> tuple[Kind, ...]:
+        """What models take each column for."""
 
     @property
     def title(self) -> str:
@@ -60,15 +62,15 @@ class Stream(ABC):
 
     @property
     def notations(self) -> tuple[Notation | None, ...]:
-        """Of columns of text that are parsed as dates or numbers; () for none."""
+        """One for each column, None unless it is text that is parsed as dates or numbers; () if all are None."""
         return ()
 
     def project(self, names: Collection[str]) -> Stream:
-        """The same rows without other columns, if that saves reading them."""
+        """The same rows, without columns that need not be read."""
         return self
 
     def resolve_columns(self, names: Collection[str]) -> Stream:
-        """The same stream, after all rows were read if these columns are unknown: keys of JSON may come late."""
+        """The same stream; reads all rows first if a column is unknown, since later JSON objects may have it."""
         return self
 
     def locate(self, row: int) -> str | None:
@@ -77,7 +79,13 @@ class Stream(ABC):
 
     @contextmanager
     def error_context(self) -> Iterator[None]:
-        """Errors about a row name where it was read."""
+        """A context in which errors about a row name where it was read.
+
+        Returns
+        -------
+        context manager
+            For a `with` statement around a pass.
+        """
         try:
             yield
         except RowError as error:
@@ -173,13 +181,13 @@ def concat_frames(frames: Sequence[TableFrame]) -> TableFrame:
     return replace(frames[0], table=pa.concat_tables(tables))
 
 
-def _common_arrow_type(kinds: set[Any]) -> Any:
-    if len(kinds) == 1:
-        return kinds.pop()
-    plain = {kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds} - {pa.null()}
-    if len(plain) == 1:
-        return plain.pop()
-    return pa.large_string() if any(kind_of("", kind) == "category" for kind in plain) else pa.float64()
+def _common_arrow_type(types: set[Any]) -> Any:
+    if len(types) == 1:
+        return types.pop()
+    value_types = {dtype.value_type if pa.types.is_dictionary(dtype) else dtype for dtype in types} - {pa.null()}
+    if len(value_types) == 1:
+        return value_types.pop()
+    return pa.large_string() if any(kind_of("", dtype) == "category" for dtype in value_types) else pa.float64()
 
 
 def retry_with_wider_types(work: Callable[[], T]) -> T:

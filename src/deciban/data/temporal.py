@@ -24,17 +24,17 @@ MONTHS = (
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-def is_date(kind: Any) -> bool:
+def is_date(dtype: Any) -> bool:
     """Whether an Arrow type holds points in time."""
-    return pa.types.is_timestamp(kind) or pa.types.is_date(kind) or _is_period(kind)
+    return pa.types.is_timestamp(dtype) or pa.types.is_date(dtype) or _is_period(dtype)
 
 
-def is_temporal(kind: Any) -> bool:
-    return is_date(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind) or pa.types.is_interval(kind)
+def is_temporal(dtype: Any) -> bool:
+    return is_date(dtype) or pa.types.is_time(dtype) or pa.types.is_duration(dtype) or pa.types.is_interval(dtype)
 
 
-def _is_period(kind: Any) -> bool:
-    return isinstance(kind, pa.BaseExtensionType) and kind.extension_name == "pandas.period"
+def _is_period(dtype: Any) -> bool:
+    return isinstance(dtype, pa.BaseExtensionType) and dtype.extension_name == "pandas.period"
 
 
 def elapsed(array: Any) -> FloatArray:
@@ -47,19 +47,19 @@ def elapsed(array: Any) -> FloatArray:
     """
     if _is_period(array.type):
         array = pa.array(array.to_pandas().dt.to_timestamp())
-    kind = array.type
-    if pa.types.is_interval(kind):
+    dtype = array.type
+    if pa.types.is_interval(dtype):
         cells = [(np.nan, 0, 0) if cell is None else cell for cell in array.to_pylist()]
         # a month of an interval of duckdb is a twelfth of a Gregorian year
         return np.array([months * 365.2425 / 12 + days + ns / (1_000_000_000 * DAY) for months, days, ns in cells])
-    if pa.types.is_date32(kind):
+    if pa.types.is_date32(dtype):
         whole, unit = array.cast(pa.int32()).cast(pa.int64()), 1
     else:
-        if pa.types.is_timestamp(kind) and kind.tz is not None:
+        if pa.types.is_timestamp(dtype) and dtype.tz is not None:
             array = pc.local_timestamp(array)
-        per_second = PER_SECOND["ms" if pa.types.is_date64(kind) else kind.unit]
-        whole = array.cast(pa.int32()) if pa.types.is_time32(kind) else array
-        whole, unit = whole.cast(pa.int64()), per_second * (HOUR if pa.types.is_time(kind) else DAY)
+        per_second = PER_SECOND["ms" if pa.types.is_date64(dtype) else dtype.unit]
+        whole = array.cast(pa.int32()) if pa.types.is_time32(dtype) else array
+        whole, unit = whole.cast(pa.int64()), per_second * (HOUR if pa.types.is_time(dtype) else DAY)
     values = np.asarray(whole.fill_null(0).to_numpy(zero_copy_only=False))
     result: FloatArray = values // unit + (values % unit) / unit
     if array.null_count:
@@ -76,7 +76,7 @@ def calendar(days: NDArray[Any], part: DatePart) -> Coded:
     """
     valid = np.isfinite(days)
     milliseconds = np.rint(np.where(valid, days, 0.0) * MILLISECONDS).astype(np.int64)
-    numbers, names = _numbered(milliseconds, part)
+    numbers, names = _part_numbers(milliseconds, part)
     values, indices = np.unique(numbers[valid], return_inverse=True)
     codes = np.full((len(days), 1), MISSING, np.int32)
     codes[valid, 0] = indices
@@ -84,8 +84,8 @@ def calendar(days: NDArray[Any], part: DatePart) -> Coded:
     return Coded(codes, (levels,))
 
 
-def _numbered(milliseconds: NDArray[np.int64], part: DatePart) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
-    """A number for each date, and the names of these numbers if they have any."""
+def _part_numbers(milliseconds: NDArray[np.int64], part: DatePart) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
+    """A part of each date as a number, and the names of these numbers if they have any."""
     day, rest = milliseconds // MILLISECONDS, milliseconds % MILLISECONDS
     if part == "hour":
         return rest // (1_000 * HOUR), None
@@ -101,20 +101,20 @@ def _numbered(milliseconds: NDArray[np.int64], part: DatePart) -> tuple[NDArray[
     return year.astype(np.int64) + 1970, None
 
 
-def written(days: float) -> str:
-    """A date in ISO format, without a time at midnight.
+def format_date(days: float) -> str:
+    """A date, from days since 1970, in ISO format; without the time if that is midnight.
 
-    >>> written(0.0), written(1.5)
+    >>> format_date(0.0), format_date(1.5)
     ('1970-01-01', '1970-01-02 12:00:00')
     """
     moment = np.datetime64(round(days * MILLISECONDS), "ms").item()
     return moment.isoformat(" ", "auto").removesuffix(" 00:00:00") if hasattr(moment, "isoformat") else f"day {days:g}"
 
 
-def written_time(hours: float) -> str:
-    """A time of day.
+def format_time(hours: float) -> str:
+    """A time of day, from hours since midnight.
 
-    >>> written_time(9.5)
+    >>> format_time(9.5)
     '09:30:00'
     """
     seconds = round(hours * HOUR)

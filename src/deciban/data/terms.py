@@ -61,14 +61,14 @@ class Terms:
 
     def union(self, other: Terms) -> tuple[Terms, IntArray, IntArray]:
         """The terms of both, and the indices of the terms of each in them."""
-        text, ends, own, others = _kernels.merge_terms(self.text, self.ends, other.text, other.ends)
-        return Terms(text, ends), own, others
+        text, ends, left, right = _kernels.merge_terms(self.text, self.ends, other.text, other.ends)
+        return Terms(text, ends), left, right
 
     def check(self) -> None:
         """Raises DecibanError unless terms are sorted and different: model files may be damaged."""
         sizes = np.diff(self.ends, prepend=0)
-        whole = self.text.ndim == self.ends.ndim == 1 and (sizes > 0).all() and sizes.sum() == len(self.text)
-        require(whole, "the ends of terms are not those of their text")
+        complete = self.text.ndim == self.ends.ndim == 1 and (sizes > 0).all() and sizes.sum() == len(self.text)
+        require(complete, "the ends of terms do not fit their text")
         require((sizes < 1 << 15).all(), "a term is too long")
         require(_kernels.ascending_terms(self.text, self.ends), "terms are not in order")
 

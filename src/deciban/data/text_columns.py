@@ -1,4 +1,4 @@
-"""Columns of text that hold dates or numbers: recognised in training rows, and read in the same way in others."""
+"""Columns of text that hold dates or numbers: inferred from training rows, and parsed alike in other rows."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ HEAD = 1000  # cells that identify most columns of words
 
 
 def infer_notations(frame: Frame, source: Any) -> Frame:
-    """Training rows with columns of text parsed as dates or numbers where they are such.
+    """Training rows, with columns of text that hold dates or numbers parsed.
 
-    A categorical column of pandas or polars stays one.
+    A categorical column of pandas or polars stays categorical.
     """
     if not isinstance(frame, TableFrame) or frame.notations or not frame.rows:
         return frame
@@ -40,7 +40,7 @@ def infer_notations(frame: Frame, source: Any) -> Frame:
 
 
 def _profile(frame: TableFrame, column: int) -> TextProfile:
-    """The profile of all cells, or of the first ones if these show that the column is words."""
+    """The profile of all cells, or of the first ones if these show that the column holds words."""
     head = profile_text(frame.slice(0, HEAD).array(column))
     is_certain = head.cells and not head.may_have_notation() and head.exceptions() is None
     return head if is_certain or frame.rows <= HEAD else profile_text(frame.array(column))
@@ -59,7 +59,7 @@ def apply_notations(frame: Frame, schema: Schema) -> Frame:
 
 
 def _with_empty_columns(frame: TableFrame, schema: Schema) -> TableFrame:
-    """Columns of another kind than in training become empty if all of their cells are missing (NaN, for one)."""
+    """Columns of another kind than in training become empty if all of their cells are missing, such as NaN."""
     table, kinds = frame.table, list(frame.kinds)
     for kind, j in zip(schema.kinds, schema.positions(frame), strict=True):
         if not compatible_kinds(kind, kinds[j]) and _is_empty(frame.array(j)):

@@ -1,1 +1,1 @@
-"""What people read: explanations and summaries, data first, text and HTML second."""
+"""Explanations and summaries: data first, text and HTML second."""

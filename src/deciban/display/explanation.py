@@ -22,19 +22,61 @@ from deciban.types import FloatArray, Level, Levels
 
 html = lazy("html")
 
-MOST_ROWS, MOST_PARTS = 5, 15  # printed; the arrays hold all
+MOST_ROWS, MOST_PARTS = 5, 15  # printed at most; the arrays have all
 MOST_CHARACTERS = 30  # of a printed value
-WHOLE = 1e15  # whole numbers below are printed with all digits
+LEAST = 0.005  # decibans: fewer are written as 0
+WHOLE = 1e15  # whole numbers below it are printed with all digits
 
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """10·log₁₀ [p(c|x) / p(c'|x)] = prior + Σ_features 10·log₁₀ [p(x_j|c) / p(x_j|c')], in decibans.
+    """Predictions as sums of decibans: what each feature adds to the evidence for a class.
+
+    10·log₁₀ [p(c|x) / p(c'|x)] = prior + Σ_features 10·log₁₀ [p(x_j|c) / p(x_j|c')]
 
     Ten decibans are odds of ten to one; one is about the least difference that a person notices. Each row is explained
     for one class against another: by default the predicted class against the runner-up. Lines are the prior and the
-    features, pairs of features or terms: `names`, the `features` of each line, their `values` in each row, and the
-    evidence, `decibans()`.
+    features, pairs of features or terms. `model.explain(X)` returns one; printed, it shows the first rows.
+
+    Attributes
+    ----------
+    classes : tuple
+        The classes, in the order of `model.classes_`.
+    names : tuple of str
+        The name of each line: "prior", then the features, pairs of features, or terms.
+    features : tuple of tuple
+        The features of each line: one, or two for a pair; none for the prior and the intercept.
+    values : array of shape (n, lines)
+        The value of each line's features in each row; None if missing, a tuple for a pair, the count of a term.
+    joint : array of shape (n, K)
+        log p(c, x): the sum of all lines for each class, in nats.
+    nats : array of shape (n, lines, K)
+        What each line adds to the score of each class, in nats: log p(c), then log p(x_j|c).
+    parts : tuple of Line
+        The lines: the prior, then the features; terms of documents come last.
+    schema : Schema or None
+        The features of the model.
+    rows : Frame or None
+        The rows that are explained, as they were read.
+
+    See Also
+    --------
+    deciban.EvidenceClassifier.explain : Makes one.
+
+    Examples
+    --------
+    >>> import deciban as db
+    >>> X = [["yes", 125], ["no", 100], ["no", 70], ["no", 95], ["no", 85], ["no", 90]]
+    >>> model = db.NaiveBayes().fit(X, ["No", "No", "No", "Yes", "Yes", "Yes"])
+    >>> explanation = model.explain([["no", 88]])
+    >>> print(explanation)
+    row 0: Yes against No, in decibans
+      prior              +0.00
+      column 1 = 88      +7.35  ++++++++++++++++++++
+      column 0 = no      +1.25  +++
+      log-odds           +8.60  odds 7.2 to 1
+    >>> explanation.decibans().round(2), explanation.log_odds().round(2)
+    (array([[0.  , 1.25, 7.35]]), array([8.6]))
     """
 
     classes: Levels
@@ -45,8 +87,25 @@ class Explanation:
 
     @classmethod
     def of(cls, classes: Levels, contributions: Contributions, schema: Schema, rows: Frame) -> Explanation:
-        """From the contributions to the scores of rows."""
-        if isinstance(rows, MatrixFrame):  # the array may change before its values are shown
+        """From the contributions to the scores of rows.
+
+        Parameters
+        ----------
+        classes : tuple
+            The classes.
+        contributions : Contributions
+            What each line adds to the scores.
+        schema : Schema
+            The features of the model.
+        rows : Frame
+            The rows that are explained.
+
+        Returns
+        -------
+        Explanation
+            As `explain` returns it.
+        """
+        if isinstance(rows, MatrixFrame):  # the caller may change the array before its values are shown
             rows = MatrixFrame(rows.x.copy())
         return cls(classes, contributions.lines, contributions.nats, schema, rows)
 
@@ -76,8 +135,8 @@ class Explanation:
                 values[:, i] = line.times.tolist()
             elif line.columns and not line.last and self.rows is not None:
                 cells = [self.rows.cells(self._positions[j]) for j in line.columns]
-                own = cells[0] if len(cells) == 1 else list(zip(*cells, strict=True))
-                values[:, i] = np.fromiter(own, dtype=object, count=len(self))
+                of_line = cells[0] if len(cells) == 1 else list(zip(*cells, strict=True))
+                values[:, i] = np.fromiter(of_line, dtype=object, count=len(self))
         return values
 
     @cached_property
@@ -92,7 +151,27 @@ class Explanation:
         return total
 
     def sides(self, pos_label: Level = None, against: Level = None) -> tuple[FloatArray, FloatArray]:
-        """(n) the index of the class that is explained, and of the one it is compared with."""
+        """Which class is explained in each row, and which it is compared with.
+
+        Parameters
+        ----------
+        pos_label : str, int, float or bool, default None
+            The class that is explained. By default the predicted class of each row.
+        against : str, int, float or bool, default None
+            The class that it is compared with. By default the runner-up.
+
+        Returns
+        -------
+        chosen : array of shape (n,)
+            The position of the class that is explained.
+        other : array of shape (n,)
+            The position of the class that it is compared with.
+
+        Raises
+        ------
+        DecibanError
+            If there is no such class.
+        """
         joint = self.joint
         chosen = joint.argmax(axis=1) if pos_label is None else np.full(len(joint), self._position(pos_label))
         if against is not None:
@@ -103,7 +182,20 @@ class Explanation:
         return chosen, np.where(same, (chosen + 1) % len(self.classes), runner_up)
 
     def decibans(self, pos_label: Level = None, against: Level = None) -> FloatArray:
-        """(n, parts) evidence for `pos_label` against `against`; a row sums to its log-odds."""
+        """The evidence of each line for `pos_label` against `against`; a row sums to its log-odds.
+
+        Parameters
+        ----------
+        pos_label : str, int, float or bool, default None
+            The class that is explained. By default the predicted class of each row.
+        against : str, int, float or bool, default None
+            The class that it is compared with. By default the runner-up.
+
+        Returns
+        -------
+        array of shape (n, lines)
+            Positive for `pos_label`.
+        """
         chosen, other = self.sides(pos_label, against)
         rows = np.arange(len(self.nats))
         with np.errstate(invalid="ignore"):
@@ -114,7 +206,20 @@ class Explanation:
         return result
 
     def log_odds(self, pos_label: Level = None, against: Level = None) -> FloatArray:
-        """(n) the sum, in decibans; for a row that is impossible under both classes, the prior alone."""
+        """The sum of the decibans of each row; only the prior for a row that is impossible under both classes.
+
+        Parameters
+        ----------
+        pos_label : str, int, float or bool, default None
+            The class that is explained. By default the predicted class of each row.
+        against : str, int, float or bool, default None
+            The class that it is compared with. By default the runner-up.
+
+        Returns
+        -------
+        array of shape (n,)
+            10 is odds of ten to one.
+        """
         chosen, other = self.sides(pos_label, against)
         rows, joint = np.arange(len(self.nats)), self.joint
         impossible = np.isneginf(joint[rows, chosen]) & np.isneginf(joint[rows, other])
@@ -126,9 +231,30 @@ class Explanation:
     def lines(
         self, row: int = 0, pos_label: Level = None, against: Level = None, most: int = MOST_PARTS
     ) -> list[tuple[str, float]]:
-        """One row as labels ("age = 39") and decibans: the prior, the strongest parts, the sum of the others, log-odds.
+        """One row as labels and decibans: the prior, the strongest parts, the sum of the others, and the log-odds.
 
         Terms that the row does not have are left out; parts of no single feature or term come last.
+
+        Parameters
+        ----------
+        row : int, default 0
+            The number of the row, from 0.
+        pos_label : str, int, float or bool, default None
+            The class that is explained. By default the predicted class of each row.
+        against : str, int, float or bool, default None
+            The class that it is compared with. By default the runner-up.
+        most : int, default 15
+            How many parts are listed by themselves.
+
+        Returns
+        -------
+        list of tuple
+            Labels such as "age = 39", and decibans.
+
+        Raises
+        ------
+        DecibanError
+            If there is no such row.
         """
         if not -len(self) <= row < len(self):
             raise DecibanError(f"there is no row {row}; there are {len(self)}, counted from 0")
@@ -144,11 +270,35 @@ class Explanation:
         return [*result, ("log-odds", float(self.log_odds(pos_label, against)[row]))]
 
     def listed(self, row: int = 0) -> Iterator[int]:
-        """The lines of a row, as positions in `names`: all, except terms that it does not have."""
+        """The lines of a row: all, except terms that it does not have.
+
+        Parameters
+        ----------
+        row : int, default 0
+            The number of the row, from 0.
+
+        Returns
+        -------
+        iterator of int
+            Positions in `names`.
+        """
         return (i for i, line in enumerate(self.parts) if line.times is None or line.times[row])
 
     def label(self, part: int, row: int = 0) -> str:
-        """A line's name with the row's value: "age = 39", "age is missing"."""
+        """A line's name with the row's value: "age = 39", "age is missing".
+
+        Parameters
+        ----------
+        part : int
+            The position of the line in `names`.
+        row : int, default 0
+            The number of the row, from 0.
+
+        Returns
+        -------
+        str
+            As it is printed.
+        """
         line = self.parts[part]
         if line.times is not None:
             return f"{line.name} (×{line.times[row]})" if line.times[row] > 1 else line.name
@@ -164,8 +314,19 @@ class Explanation:
     def to_frame(self, pos_label: Level = None, against: Level = None) -> Any:
         """All rows as one tidy table: row, feature, value, decibans, class, against.
 
-        A pyarrow.Table: `.to_pandas()` makes it a pandas DataFrame; polars, duckdb and altair read it as it is. The
-        decibans of a row sum to its log-odds. Values of several types become text.
+        The decibans of a row sum to its log-odds. Values of several types become text.
+
+        Parameters
+        ----------
+        pos_label : str, int, float or bool, default None
+            The class that is explained. By default the predicted class of each row.
+        against : str, int, float or bool, default None
+            The class that it is compared with. By default the runner-up.
+
+        Returns
+        -------
+        pyarrow.Table
+            `.to_pandas()` makes it a pandas DataFrame; polars, duckdb and altair read it as it is.
         """
         chosen, other = self.sides(pos_label, against)
         decibans, values = self.decibans(pos_label, against), self.values
@@ -178,29 +339,56 @@ class Explanation:
         return Table("explanation", header, tuple(rows)).to_frame()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The Arrow PyCapsule interface, by which other libraries read the table."""
+        """The Arrow PyCapsule interface."""
         return self.to_frame().__arrow_c_stream__(requested_schema)
 
     def text(self, row: int = 0, pos_label: Level = None, against: Level = None) -> str:
-        """One row as text: a line with a bar for each part, the strongest evidence first."""
+        """One row as text: a line with a bar for each part, the strongest evidence first.
+
+        Parameters
+        ----------
+        row : int, default 0
+            The number of the row, from 0.
+        pos_label : str, int, float or bool, default None
+            The class that is explained. By default the predicted class of each row.
+        against : str, int, float or bool, default None
+            The class that it is compared with. By default the runner-up.
+
+        Returns
+        -------
+        str
+            What printing shows.
+        """
         if len(self.classes) == 1:
             return f"row {row}: {self.classes[0]}, the only class"
         lines = self.lines(row, pos_label, against)
         scale = _scale(lines)
-        wide = max(len(name) for name, _ in lines)
+        name_width = max(len(name) for name, _ in lines)
         numbers = [f"{value:+.2f}" for _, value in lines]
-        broad = max(9, *map(len, numbers))
+        width = max(9, *map(len, numbers))
         ends = ["+-"[value < 0] * round(20 * _share(value, scale)) for _, value in lines[:-1]]
         body = [
-            f"  {name:<{wide}}  {x:>{broad}}  {end}".rstrip()
+            f"  {name:<{name_width}}  {x:>{width}}  {end}".rstrip()
             for (name, _), x, end in zip(lines, numbers, [*ends, odds(lines[-1][1])], strict=True)
         ]
         return "\n".join([self._title(row, pos_label, against), *body])
 
     def plot(self, row: int = 0, pos_label: Level = None, against: Level = None) -> Any:
-        """One row as a waterfall, from the prior to the log-odds: an altair chart.
+        """Draw one row as a waterfall, from the prior to the log-odds.
 
-        Needs `pip install 'deciban[plot]'`.
+        Parameters
+        ----------
+        row : int, default 0
+            The number of the row, from 0.
+        pos_label : str, int, float or bool, default None
+            The class that is explained. By default the predicted class of each row.
+        against : str, int, float or bool, default None
+            The class that it is compared with. By default the runner-up.
+
+        Returns
+        -------
+        altair.Chart
+            Needs `pip install 'deciban[plot]'`.
         """
         from deciban.plots.evidence_charts import waterfall
 
@@ -233,13 +421,15 @@ class Explanation:
         lines = self.lines(row)
         scale = _scale(lines)
         ends = [*(_html_bar(value, scale) for _, value in lines[:-1]), html.escape(odds(lines[-1][1]))]
+        numbers = ["0.00" if abs(value) < LEAST else f"{value:+.2f}" for _, value in lines]
         body = [
-            f'<tr><th style="text-align:left">{html.escape(name)}</th><td>{value:+.2f}</td>'
+            f'<tr><th style="text-align:left">{html.escape(name)}</th><td style="text-align:right">{number}</td>'
             f'<td style="text-align:left;min-width:14em">{end}</td></tr>'
-            for (name, value), end in zip(lines, ends, strict=True)
+            for (name, _), number, end in zip(lines, numbers, ends, strict=True)
         ]
         caption = html_caption(self._title(row, None, None))
-        return "\n".join(["<table>", caption, "<tbody>", *body, "</tbody>", "</table>"])
+        opened = '<tbody style="font-variant-numeric:tabular-nums">'
+        return "\n".join(["<table>", caption, opened, *body, "</tbody>", "</table>"])
 
     def _class(self, position: Any) -> Level:
         return self.classes[int(position)]
@@ -270,18 +460,18 @@ def short(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """For a table: a pair as text."""
+    """A cell of a table: the values of a pair as text."""
     return ", ".join("" if part is None else str(part) for part in value) if isinstance(value, tuple) else value
 
 
 def _sum(values: FloatArray) -> float:
-    """The sum; 0 if values exclude both classes, which is no evidence between them."""
+    """The sum; 0 if the values make both classes impossible, which is no evidence between them."""
     infinite = values[np.isinf(values)]
     return 0.0 if len(set(infinite.tolist())) == 2 else float(values.sum())
 
 
 def odds(decibans: float) -> str:
-    """Decibans in words.
+    """Decibans as odds in words.
 
     >>> odds(10.0), odds(-3.0103), odds(float("inf"))
     ('odds 10.0 to 1', 'odds 1 to 2.0', 'certain')
@@ -295,7 +485,7 @@ def odds(decibans: float) -> str:
 
 
 def _scale(lines: list[tuple[str, float]]) -> float:
-    """The longest bar, among all lines except the last, which is their sum."""
+    """The largest value of all lines except the last, which is their sum: that of the longest bar."""
     return max([1.0, *(abs(value) for _, value in lines[:-1] if np.isfinite(value))])
 
 
@@ -304,7 +494,9 @@ def _share(value: float, scale: float) -> float:
 
 
 def _html_bar(value: float, scale: float) -> str:
-    """A bar from the middle, to the right if positive."""
+    """A bar from the middle, to the right if positive; none for a number that rounds to 0."""
+    if abs(value) < LEAST:
+        return ""
     width = 50.0 * _share(value, scale)
     colour, left = (FOR, 50.0) if value >= 0 else (AGAINST, 50.0 - width)
     style = f"height:0.8em;width:{width:.1f}%;margin-left:{left:.1f}%;background:{colour}"

@@ -1,4 +1,4 @@
-"""Engines fit, evaluate and predict where the rows are. Statistics add, so a cluster is a map and a sum.
+"""Engines fit, evaluate and predict where the rows are: statistics add, so a fit is a map and a sum.
 
 `deciban.engines.dask` and `deciban.engines.spark` have the same functions; each needs its extra. See docs/scale.md.
 """

@@ -11,22 +11,22 @@ from multiprocessing import resource_tracker
 
 @dataclass(frozen=True)
 class ClusterSession:
-    """A cluster that works for this process."""
+    """A connection to a running cluster."""
 
     dashboard: str | None
-    progress: Callable[[], tuple[str, int, int] | None]  # the pass, its finished tasks and all; None between passes
+    progress: Callable[[], tuple[str, int, int] | None]  # (pass, finished tasks, all tasks), or None between passes
 
 
 @contextmanager
 def deferred_interrupts() -> Iterator[None]:
-    """Ctrl-C waits until a cluster has started and can be closed; processes of the cluster never receive it.
+    """Defers Ctrl-C until a cluster has started and can be closed; its processes never receive it.
 
     A terminal signals all processes of a command; those started while the signal is blocked keep it blocked.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # which would unblock it
+    resource_tracker.ensure_running()  # starting it later would unblock the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

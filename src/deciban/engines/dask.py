@@ -2,6 +2,8 @@
 
 Any scheduler of Dask does the work: threads, or the cluster of a `dask.distributed.Client`.
 
+Examples
+--------
 >>> import dask.dataframe as dd
 >>> import pandas as pd
 >>> import deciban as db
@@ -22,6 +24,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from deciban.data import frame_of
 from deciban.data.arrow import table_frame
@@ -48,9 +51,10 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from deciban.engines.prediction_columns import PredictionColumns
+    from deciban.evaluation.fitted_model import FittedModel
 
 sp = lazy("scipy.sparse")
-prediction_columns = lazy("deciban.engines.prediction_columns")  # not needed where partitions are reduced
+prediction_columns = lazy("deciban.engines.prediction_columns")  # workers that fit do not need it
 
 T = TypeVar("T")
 
@@ -59,19 +63,44 @@ FAN_IN = 8  # results that one task sums
 __all__ = ["cross_validate", "evaluate", "fit", "predict", "predict_proba", "rows"]
 
 
-def predict(model: Any, collection: Any, *, probabilities: bool = True) -> Any:
+def predict(
+    model: FittedModel, collection: dd.DataFrame | da.Array, *, probabilities: bool = True
+) -> dd.DataFrame | da.Array:
     """Predict lazily: a DataFrame with the added columns `prediction` and `proba_CLASS`, or an array of labels.
 
     Parameters
     ----------
-    model : fitted estimator
+    model : estimator
+        A fitted model of deciban.
     collection : Dask DataFrame or Dask array
-    probabilities : bool, default=True
+        The rows; other columns than the features are kept.
+    probabilities : bool, default True
         Whether a DataFrame gets columns of probabilities.
 
     Returns
     -------
     Dask DataFrame, or Dask array of labels
+        Nothing is computed before `compute()` or `to_parquet()`.
+
+    Raises
+    ------
+    DecibanError
+        If this is no Dask collection; and, when it is computed, if a row cannot be read.
+
+    See Also
+    --------
+    deciban.engines.dask.predict_proba : Probabilities of an array.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import pandas as pd
+    >>> import deciban as db
+    >>> from deciban.engines import dask
+    >>> people = pd.DataFrame({"income": [125, 100, 70, 95, 85, 90], "evade": ["no", "no", "no", "yes", "yes", "yes"]})
+    >>> model = db.NaiveBayes().fit(people, "evade")
+    >>> dask.predict(model, dd.from_pandas(people, npartitions=2), probabilities=False).compute()["prediction"].tolist()
+    ['no', 'no', 'no', 'yes', 'yes', 'yes']
     """
     if isinstance(collection, da.Array):
         dtype = np.asarray(model.classes_).dtype
@@ -83,8 +112,40 @@ def predict(model: Any, collection: Any, *, probabilities: bool = True) -> Any:
     return collection.map_partitions(partial(_predict, predictions), meta=_predict(predictions, collection._meta))
 
 
-def predict_proba(model: Any, collection: Any) -> Any:
-    """(n, K) p(c|x) of the rows of a Dask array, as a Dask array; lazy."""
+def predict_proba(model: FittedModel, collection: da.Array) -> da.Array:
+    """The probability of each class for the rows of a Dask array, lazily.
+
+    Parameters
+    ----------
+    model : classifier
+        A fitted model with probabilities.
+    collection : Dask array of shape (n, d)
+        The rows.
+
+    Returns
+    -------
+    Dask array of shape (n, K)
+        Columns in the order of `model.classes_`.
+
+    Raises
+    ------
+    DecibanError
+        If this is no Dask array: for a DataFrame, `predict` adds columns of probabilities.
+
+    See Also
+    --------
+    deciban.engines.dask.predict : Labels, and DataFrames.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> import deciban as db
+    >>> from deciban.engines import dask
+    >>> x, y = np.arange(8.0).reshape(8, 1), np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    >>> dask.predict_proba(db.NaiveBayes().fit(x, y), da.from_array(x, chunks=3)).shape
+    (8, 2)
+    """
     if not isinstance(collection, da.Array):
         raise DecibanError("predict_proba takes a Dask array: for a DataFrame, predict adds columns of probabilities")
     x, chunks = _whole_rows(collection), (len(model.classes_),)
@@ -93,15 +154,43 @@ def predict_proba(model: Any, collection: Any) -> Any:
     )
 
 
-def rows(collection: Any, label: Any, sample_weight: Any = None) -> EngineRows:
+def rows(
+    collection: dd.DataFrame | da.Array, label: str | ArrayLike, sample_weight: str | ArrayLike | None = None
+) -> EngineRows:
     """A collection as X of any method that takes labelled rows, such as `model.partial_fit(rows(more, "y"))`.
 
+    Parameters
+    ----------
+    collection : Dask DataFrame or Dask array
+        The rows, where they are.
+    label : str, or array for a Dask array
+        The name of the column of classes, or the class of each row.
+    sample_weight : str, array for a Dask array, or None, default None
+        The name of the column of weights, or the weight of each row.
+
+    Returns
+    -------
+    EngineRows
+        Distributed rows, with their classes and weights.
+
+    Raises
+    ------
+    DecibanError
+        If this is no Dask collection, or has no such column.
+
+    See Also
+    --------
+    deciban.engines.dask.fit : The first fit.
+
+    Examples
+    --------
     >>> import dask.array as da
     >>> import numpy as np
     >>> import deciban as db
+    >>> from deciban.engines import dask
     >>> x, y = da.from_array(np.arange(8.0).reshape(8, 1), chunks=3), np.array([0, 0, 0, 0, 1, 1, 1, 1])
-    >>> model = fit(db.NaiveBayes(), x, y)
-    >>> model.forget(rows(x[:2], y[:2])).class_count_
+    >>> model = dask.fit(db.NaiveBayes(), x, y)
+    >>> model.forget(dask.rows(x[:2], y[:2])).class_count_
     array([2., 4.])
     """
     if isinstance(collection, da.Array):
@@ -122,9 +211,9 @@ class DaskRows(EngineRows):
     label_dtype: Any = None
 
     def map_sum(self, work: Callable[[int, Any], PartitionResult[T]]) -> PartitionResult[T]:
-        """Workers read partitions and sum eight results at a time; one result comes back.
+        """Workers read partitions and sum FAN_IN results at a time; one result comes back.
 
-        The graph is written out, since thousands of delayed calls are slow to merge, and so that it holds work once.
+        The graph is built by hand: thousands of delayed calls are slow to merge, and each would hold a copy of work.
         """
         if not self.partitions:
             return PartitionResult()
@@ -165,7 +254,7 @@ def _partitions(frame: Any) -> tuple[tuple[Any, ...], ...]:
 
 
 def _schema(frame: Any) -> Schema:
-    """The kinds of columns. For Python objects and unknown categories the partitions are read."""
+    """The kinds of columns. Columns of Python objects and of unknown categories are read to infer them."""
     declared = Schema.of(table_frame(frame._meta))
     unknown = [j for j, kind in enumerate(declared.kinds) if kind == "empty" or _unknown_categories(frame, j)]
     if not unknown:

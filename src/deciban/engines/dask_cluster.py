@@ -47,7 +47,7 @@ def read_files(
         )
     require_line_breaks(encoding)
     opened = open_files(urls, "rb", compression="infer")
-    compressed = any(file.compression for file in opened)  # and cannot be split
+    compressed = any(file.compression for file in opened)  # such files cannot be split
     _, blocks, _ = read_bytes(
         urls,
         delimiter=b"\n",
@@ -67,7 +67,7 @@ def read_files(
 
 
 def _resolve(paths: Sequence[str], *, folders: bool) -> list[str]:
-    """The URLs of files that paths and patterns name, and of the files in folders."""
+    """The URLs of the files that paths and patterns name; with `folders`, folders stay whole."""
     urls: list[str] = []
     for path in paths:
         system, _, matches = get_fs_token_paths(path if "://" in path else os.path.expanduser(path))
@@ -121,8 +121,8 @@ def _progress(dask_scheduler: Any) -> tuple[str, int, int] | None:
 def session(*, dashboard: bool = False) -> Iterator[ClusterSession]:
     """The cluster of Dask's setting "scheduler-address", or one of local processes.
 
-    A local cluster has a dashboard if it is wanted and bokeh is installed. Failures of files and of the cluster raise
-    an error with a message of one line.
+    A local cluster has a dashboard if bokeh is installed. Failures of files and of the cluster raise a DecibanError
+    with a message of one line.
     """
     failures = OSError, ImportError, pa.ArrowException, distributed.KilledWorker
     dashboard = dashboard and find_spec("bokeh") is not None
@@ -130,9 +130,9 @@ def session(*, dashboard: bool = False) -> Iterator[ClusterSession]:
         try:
             logger = logging.getLogger("asyncio")
             stack.callback(logger.setLevel, logger.level)
-            logger.setLevel(logging.CRITICAL)  # an interrupt cancels tasks
+            logger.setLevel(logging.CRITICAL)  # Ctrl-C cancels tasks, which asyncio would log
             with deferred_interrupts(), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a port that is in use, a dashboard that cannot start
+                warnings.simplefilter("ignore")  # such as a port in use, or a dashboard that cannot start
                 address = dask.config.get("scheduler-address", None)
                 if address is None:
                     url = "127.0.0.1:8787" if dashboard else None
@@ -149,6 +149,6 @@ def session(*, dashboard: bool = False) -> Iterator[ClusterSession]:
 
 def _one_line(error: BaseException) -> str:
     """The first line of the root cause."""
-    while error.__cause__ is not None and not isinstance(error, ImportError):  # whose message says what to install
+    while error.__cause__ is not None and not isinstance(error, ImportError):  # its message says what to install
         error = error.__cause__
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -1,6 +1,6 @@
 """Files that an engine reads: their format and columns.
 
-An engine splits text at line breaks, and `text_partitions` parses it as `scan` does: so the rows are the same.
+An engine splits text at line breaks, and `text_partitions` parses it as `scan` does, so that rows are the same.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ SelectRows = Callable[[list[str], str, str | None], EngineRows]  # of some colum
 
 
 def format_of(paths: Sequence[str], format: str | None = None) -> str:
-    """The given format, or that of the names of all files.
+    """The given format, or the one that the names of all files show.
 
     >>> format_of(["s3://bucket/2026/*.csv.gz"]), format_of(["hdfs://host/people.parquet/"])
     ('csv', 'parquet')
     """
-    known = {path: format_by_suffix(path) for path in paths}
-    formats = {path: format or (known_format and known_format.name) for path, known_format in known.items()}
+    by_suffix = {path: format_by_suffix(path) for path in paths}
+    formats = {path: format or (suffix_format and suffix_format.name) for path, suffix_format in by_suffix.items()}
     for path, name in formats.items():
         if name is None:
             raise DecibanError(f"{path}: its name does not show the format: give one of {', '.join(FORMATS)}")
@@ -40,16 +40,16 @@ def format_of(paths: Sequence[str], format: str | None = None) -> str:
     if not formats:
         raise DecibanError("no files to read: pass a path or a pattern")
     if len({*formats.values()}) != 1:
-        several = ", ".join(f"{path} is {name}" for path, name in list(formats.items())[:5])
-        raise DecibanError(f"all files must have the same format: {several}")
+        examples = ", ".join(f"{path} is {name}" for path, name in list(formats.items())[:5])
+        raise DecibanError(f"all files must have the same format: {examples}")
     return str(next(iter(formats.values())))
 
 
 @dataclass(frozen=True)
 class EngineFiles(Stream):
-    """Files of a cluster: `rows` is what models are fitted to. The other methods are those of a Scan."""
+    """Files that a cluster reads. Models are fitted to `rows`; the other methods are those of a Scan."""
 
-    columns: Mapping[str, CellType]  # of the schema, or inferred from the first rows
+    columns: Mapping[str, CellType]  # from the schema, or inferred from the first rows
     given_types: Mapping[str, CellType] = field(default_factory=dict, kw_only=True)
 
     @abstractmethod
@@ -81,23 +81,21 @@ class EngineFiles(Stream):
         raise DecibanError(f"only csv can be trimmed: fix column {name!r} in the files")
 
     def frames(self) -> NoReturn:
-        raise DecibanError(
-            "an engine reads these files, and this needs all rows in memory: scan them without an engine"
-        )
+        raise DecibanError("this needs all rows in memory, and an engine reads these files: use deciban.scan")
 
 
 @dataclass(frozen=True)
 class TableFiles(EngineFiles):
-    """Files with a schema."""
+    """Files with a schema, such as parquet."""
 
     schema: Any  # pyarrow.Schema
     select_rows: SelectRows
 
     def rows(self, label: str, weight: str | None = None) -> EngineRows:
         for name, cell_type in self.given_types.items():
-            own = self.columns.get(name, "empty")
-            if own not in ("empty", "other") and not compatible_types(own, cell_type):
-                problem = f"column {name!r} holds {CELL_WORDS[own]}, not {CELL_WORDS[cell_type]}"
+            file_type = self.columns.get(name, "empty")
+            if file_type not in ("empty", "other") and not compatible_types(file_type, cell_type):
+                problem = f"column {name!r} holds {CELL_WORDS[file_type]}, not {CELL_WORDS[cell_type]}"
                 raise DecibanError(f"{problem}: convert it in the files")
         return self.select_rows(list(self.names), label, weight)
 

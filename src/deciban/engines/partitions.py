@@ -1,6 +1,6 @@
-"""The part that all engines share: the rows of a partition, the result of work on it, and the sum of results.
+"""What all engines share: the rows of a partition, the result of work on it, and the sum of results.
 
-An engine subclasses `EngineRows`: it knows its columns, and how work is mapped over its partitions and summed.
+An engine subclasses `EngineRows`, which maps work over its partitions and sums the results.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from deciban.errors import DecibanError, RowError, capture_warnings, warn, warn_
 
 T = TypeVar("T")
 
-ROWS = 1 << 17  # per frame that small tables are concatenated to; fewer if they are wide
-MAX_WARNINGS = 5  # of partitions that are repeated here
+ROWS = 1 << 17  # per frame, to which small tables are concatenated; fewer for wide tables
+MAX_WARNINGS = 5  # distinct warnings of partitions that are issued on the driver
 
 
 # A partition ---------------------------------------------------------------------------------------------------------
@@ -34,7 +34,7 @@ MAX_WARNINGS = 5  # of partitions that are repeated here
 
 @dataclass(frozen=True)
 class PartitionTables(Stream):
-    """The tables of one partition, which can be read once."""
+    """The tables of one partition, which can be read only once."""
 
     tables: Iterable[Any]
     schema: Schema
@@ -62,7 +62,7 @@ class PartitionTables(Stream):
         return f"partition {self.number}, row {row}"
 
     def frames(self) -> Iterator[TableFrame]:
-        """With the kinds of the whole collection: in one partition a column may be empty."""
+        """Frames with the kinds of the whole collection: in one partition a column may be empty."""
         pending: list[TableFrame] = []
         for table in self.tables:
             frame = apply_notations(frame_of(table), self.schema)
@@ -126,7 +126,7 @@ class ColumnRoles:
 
 @contextmanager
 def error_context(number: int, first: int = 0) -> Iterator[None]:
-    """Errors name the partition and, counted from `first`, the row."""
+    """Adds the partition, and the row counted from `first`, to errors."""
     where = f"partition {number}"
     try:
         yield
@@ -143,11 +143,11 @@ def error_context(number: int, first: int = 0) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class PartitionResult(Generic[T]):
-    """The result of work on some partitions. An error about rows is a result as well, since engines would retry the
-    task in vain."""
+    """The result of work on some partitions. An error about rows is a result too, since engines would retry a task that
+    fails."""
 
     value: T | None = None
-    error: tuple[int, DecibanError] | None = None  # of the first partition that has one
+    error: tuple[int, DecibanError] | None = None  # the first partition with an error, and the error
     warnings: tuple[tuple[str, int, int], ...] = ()  # message, the first partition with it, number of partitions
     impossible: int = 0  # rows that are impossible under every class
     number: int = 0  # of the first partition
@@ -173,7 +173,7 @@ class PartitionResult(Generic[T]):
         if errors:
             return PartitionResult(error=min(errors, key=lambda error: error[0]))
         try:
-            with error_context(other.number):  # where it does not match earlier partitions
+            with error_context(other.number):  # the partition that does not match earlier ones
                 values = [value for value in (self.value, other.value) if value is not None]
                 value = reduce(operator.add, values) if values else None
         except DecibanError as error:
@@ -183,8 +183,8 @@ class PartitionResult(Generic[T]):
         for message, partition, times in self.warnings + other.warnings:
             _, first, count = warnings.get(message, (message, partition, 0))
             warnings[message] = message, min(first, partition), count + times
-        kept = tuple(warnings.values())[:MAX_WARNINGS]
-        return PartitionResult(value, None, kept, self.impossible + other.impossible, number)
+        messages = tuple(warnings.values())[:MAX_WARNINGS]
+        return PartitionResult(value, None, messages, self.impossible + other.impossible, number)
 
     def unwrap(self) -> T | None:
         """The value, after its warnings are issued; raises the error if there is one."""
@@ -198,21 +198,21 @@ class PartitionResult(Generic[T]):
 
 
 def sum_results(results: Iterable[PartitionResult[T]]) -> PartitionResult[T]:
-    """The sum, in this order."""
+    """The sum of results, in this order."""
     return reduce(operator.add, results, PartitionResult[T]())
 
 
 # Rows of an engine --------------------------------------------------------------------------------------------------
 
 
-ReadPartition = Callable[[int, Any], Labelled]  # (number, partition) → rows: ColumnRoles.table, for one
+ReadPartition = Callable[[int, Any], Labelled]  # (number, partition) → rows, such as ColumnRoles.table
 
 
 @dataclass(frozen=True)
 class EngineRows(DistributedRows):
-    """Rows of an engine. An engine implements `map_sum`, and constructs `columns` and `read_partition`.
+    """Rows of an engine, which implements `map_sum` and passes `columns` and `read_partition`.
 
-    Work is a function of a partition in the engine's own form; it can be pickled, and so can its results.
+    Work is a function of a partition in the form that the engine has it; it and its results can be pickled.
     """
 
     columns: ColumnRoles
@@ -241,15 +241,15 @@ def _on_partition(
 
 
 def column_roles(schema: Schema, label: Any, weight: Any) -> ColumnRoles:
-    """The columns of a table, with names of the label and the weight that exist."""
+    """The roles of a table's columns; raises an error if the label or weight is not one of them."""
     if not isinstance(label, str):
         raise DecibanError(f"label must be the name of a column, not {type(label).__name__}")
     if weight is not None and not isinstance(weight, str):
         raise DecibanError(f"sample_weight must be the name of a column, not {type(weight).__name__}")
     require_unique(schema.names)
-    for name, use in ((label, "label"), (weight, "weight")):
+    for name, role in ((label, "label"), (weight, "weight")):
         if name is not None and name not in schema.names:
-            raise DecibanError(f"no column {name!r} to use as {use}; the table has {list(schema.names)}")
+            raise DecibanError(f"no column {name!r} to use as {role}; the table has {list(schema.names)}")
     if label == weight:
         raise DecibanError(f"label and sample_weight name the same column, {label!r}")
     return ColumnRoles(schema, label, weight)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from deciban.evaluation.fitted_model import FittedModel
 from deciban.types import FloatArray, IntArray
 
-# Protocols, since models of other libraries predict as well
+# Protocols, because models of other libraries can predict too
 
 
 @runtime_checkable
@@ -74,7 +74,7 @@ class PredictionColumns:
         return [_type_of(self._classes), *(pa.float64() for _ in self.names[1:])]
 
     def free_names(self, existing: list[str]) -> list[str]:
-        """The names, numbered where a column of the table has one already; Spark ignores case."""
+        """The names, numbered where the table has such a column already; Spark ignores case."""
         used, free = {name.lower() for name in existing}, list[str]()
         for name in self.names:
             numbered = (f"{name} {number}" for number in range(2, len(existing) + len(self.names) + 2))
@@ -83,7 +83,7 @@ class PredictionColumns:
         return free
 
     def select_features(self, table: Any) -> Any:
-        """The columns of an Arrow or pandas table that the model reads: others may have any type."""
+        """The columns of an Arrow or pandas table that the model reads; others may have unsupported types."""
         names = self.model.feature_names_in_.tolist() if isinstance(self.model, NamedFeatures) else []
         arrow = isinstance(table, pa.Table)
         columns = set(map(str, table.column_names if arrow else table.columns))
@@ -102,9 +102,9 @@ class PredictionColumns:
 
     def empty(self) -> list[Any]:
         """The columns for no rows."""
-        none = np.empty(0, np.intp)
+        no_rows = np.empty(0, np.intp)
         return [
-            _take_labels(np.asarray(self._classes), none, self.types[0]),
+            _take_labels(np.asarray(self._classes), no_rows, self.types[0]),
             *(pa.array([], t) for t in self.types[1:]),
         ]
 
@@ -120,7 +120,7 @@ def _type_of(classes: list[Any]) -> Any:
 
 
 def _labels(predicted: Any, kind: Any) -> Any:
-    """Labels of one type as they are; of several types, as text."""
+    """Labels as an Arrow array; as text if they have several types."""
     if predicted.dtype == object:
         return pa.array([str(value) for value in predicted.tolist()], kind)
     return pa.array(predicted).cast(kind)

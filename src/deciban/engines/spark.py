@@ -1,6 +1,6 @@
 """Spark: models of DataFrames, fitted where their partitions are; needs `pip install deciban[spark]`, and Java 17.
 
-Rows pass through mapInArrow, which Spark Connect has as well. The result of a partition is a binary column, and three
+Rows pass through mapInArrow, which Spark Connect has too. The result of a partition is a binary column, and three
 shuffles sum the results, so the driver receives one statistic, whatever the number of partitions.
 """
 
@@ -32,32 +32,47 @@ except ImportError as error:
     raise ImportError(f"deciban.engines.spark needs PySpark: pip install deciban[spark] ({error})") from error
 
 if TYPE_CHECKING:
-    from deciban.engines.prediction_columns import PredictionColumns
+    from pyspark.sql import DataFrame
 
-prediction_columns = lazy("deciban.engines.prediction_columns")  # not needed where partitions are reduced
+    from deciban.engines.prediction_columns import PredictionColumns
+    from deciban.evaluation.fitted_model import FittedModel
+
+prediction_columns = lazy("deciban.engines.prediction_columns")  # workers that fit do not need it
 
 T = TypeVar("T")
 
-GROUPS = (1024, 32, 1)  # number of sums after each shuffle
-CELL = 1 << 22  # bytes of a result in one cell: Java holds some of them at a time
+GROUPS = (1024, 32, 1)  # sums after each shuffle
+CELL = 1 << 22  # bytes of a result per cell: Java holds several cells at a time
 RESULT_SCHEMA = "number long, piece int, result binary"
 
 __all__ = ["cross_validate", "evaluate", "fit", "predict", "rows"]
 
 
-def predict(model: Any, collection: Any, *, probabilities: bool = True) -> Any:
+def predict(model: FittedModel, collection: DataFrame, *, probabilities: bool = True) -> DataFrame:
     """Predict lazily: a DataFrame with the added columns `prediction` and `proba_CLASS`.
 
     Parameters
     ----------
-    model : fitted estimator
+    model : estimator
+        A fitted model of deciban.
     collection : Spark DataFrame
-    probabilities : bool, default=True
+        The rows; other columns than the features are kept.
+    probabilities : bool, default True
         Whether to add columns of probabilities.
 
     Returns
     -------
     Spark DataFrame
+        Nothing is computed before an action, such as `write`.
+
+    Raises
+    ------
+    DecibanError
+        If this is no Spark DataFrame; and, when it is computed, if a row cannot be read.
+
+    See Also
+    --------
+    deciban.engines.spark.evaluate : How good the predictions are.
     """
     _require_frame(collection)
     predictions = prediction_columns.PredictionColumns(model, probabilities)
@@ -69,8 +84,32 @@ def predict(model: Any, collection: Any, *, probabilities: bool = True) -> Any:
     return collection.mapInArrow(partial(_predict, predictions, names, types), schema)
 
 
-def rows(collection: Any, label: str, sample_weight: str | None = None) -> EngineRows:
-    """A DataFrame as X of any method that takes labelled rows, such as `model.partial_fit(rows(more, "y"))`."""
+def rows(collection: DataFrame, label: str, sample_weight: str | None = None) -> EngineRows:
+    """A DataFrame as X of any method that takes labelled rows, such as `model.partial_fit(rows(more, "y"))`.
+
+    Parameters
+    ----------
+    collection : Spark DataFrame
+        The rows, where they are.
+    label : str
+        The name of the column of classes.
+    sample_weight : str or None, default None
+        The name of the column of weights.
+
+    Returns
+    -------
+    EngineRows
+        Distributed rows, with their classes and weights.
+
+    Raises
+    ------
+    DecibanError
+        If this is no Spark DataFrame, or has no such column.
+
+    See Also
+    --------
+    deciban.engines.spark.fit : The first fit.
+    """
     _require_frame(collection)
     fields = arrow_schema(collection.schema)
     schema = Schema(tuple(fields.names), tuple(kind_of(field.name, field.type) for field in fields))
@@ -98,7 +137,7 @@ class SparkRows(EngineRows):
         for groups in GROUPS:
             grouped = results.withColumn("group", functions.col("number") % groups)
             grouped = grouped.repartition("group") if groups > 1 else grouped.repartition(1)
-            in_order = grouped.sortWithinPartitions("group", "number", "piece")  # whichever result was ready first
+            in_order = grouped.sortWithinPartitions("group", "number", "piece")  # not as results were ready
             results = in_order.mapInArrow(_sums, RESULT_SCHEMA)
         pieces = sorted(results.collect(), key=itemgetter("piece"))
         return pickle.loads(b"".join(row["result"] for row in pieces)) if pieces else PartitionResult()
@@ -120,13 +159,14 @@ def _sums(batches: Iterable[Any]) -> Iterator[Any]:
     """The sum of each group of results."""
     rows = (row for batch in batches for row in batch.select(["group", "number", "result"]).to_pylist())
     for group, members in groupby(rows, key=itemgetter("group")):
-        pieces = (b"".join(row["result"] for row in own) for _, own in groupby(members, key=itemgetter("number")))
-        results: Iterator[PartitionResult[Any]] = map(pickle.loads, pieces)
+        by_number = groupby(members, key=itemgetter("number"))
+        pickles = (b"".join(row["result"] for row in pieces) for _, pieces in by_number)
+        results: Iterator[PartitionResult[Any]] = map(pickle.loads, pickles)
         yield from _pickled(group, sum_results(results))
 
 
 def _pickled(number: int, result: PartitionResult[Any]) -> Iterator[Any]:
-    """A result as rows, each small enough for a cell; an empty result has none."""
+    """A pickled result as rows of at most CELL bytes; an empty result has no rows."""
     if result.empty:
         return
     data = pickle.dumps(result, protocol=5)
@@ -145,16 +185,16 @@ def _require_frame(collection: Any) -> None:
 
 
 def arrow_schema(schema: Any) -> Any:
-    """The Arrow types of columns; an empty struct where Spark has none."""
+    """The Arrow types of columns; an empty struct for types that have none."""
     return pa.schema([(field.name, _arrow_type(field)) for field in schema.fields])
 
 
 def _arrow_type(field: Any) -> Any:
-    if field.dataType.typeName() == "timestamp":  # some versions ask for a time zone
+    if field.dataType.typeName() == "timestamp":  # some versions of pyspark require a time zone
         return pa.timestamp("us", tz="UTC")
     try:
         return to_arrow_schema(StructType([field])).field(0).type
-    except Exception:  # predict may keep such a column, or the user drop it
+    except Exception:  # predict copies such a column; a fit raises an error unless it is dropped
         return pa.struct([])
 
 

@@ -54,12 +54,12 @@ def read_files(paths: Sequence[str], format: str, csv: CsvOptions, encoding: str
 
 
 def _quoted(name: str) -> str:
-    """Without backticks a dot in a name would be a field of a struct."""
+    """The name in backticks, without which a dot would select a field of a struct."""
     return f"`{name.replace('`', '``')}`"
 
 
 def _blocks(encoding: str, number: int, batches: Iterable[Any]) -> Iterator[TextBlock]:
-    """The lines of a partition, in runs that belong to one block of a file."""
+    """The lines of a partition, in runs of the same block of a file."""
     lines_before, last = 0, None
     for batch in batches:
         lines = batch.column(0).to_pylist()
@@ -90,7 +90,7 @@ def _progress(spark: Any) -> tuple[str, int, int] | None:
 def session(*, dashboard: bool = False) -> Iterator[ClusterSession]:
     """The session of spark-submit, SPARK_REMOTE or Spark's settings, or a local one; a new one is stopped at the end.
 
-    Failures of files and of the cluster raise an error with a message of one line.
+    Failures of files and of the cluster raise a DecibanError with a message of one line.
     """
     failures = PySparkException, Py4JError
     existing = SparkSession.getActiveSession() is not None
@@ -108,7 +108,7 @@ def session(*, dashboard: bool = False) -> Iterator[ClusterSession]:
     try:
         connected = "SPARK_REMOTE" in os.environ
         if not connected:
-            spark.sparkContext.setLogLevel("OFF")  # errors have one line
+            spark.sparkContext.setLogLevel("OFF")  # errors are reported in one line
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module="pyspark")  # about the version of pandas
             url = spark.sparkContext.uiWebUrl if dashboard and not connected else None
@@ -127,7 +127,7 @@ def _has_java() -> bool:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Nothing is written to stderr, where a Java that starts logs from its first moment on."""
+    """Discards stderr, to which Java logs while it starts."""
     sys.stderr.flush()
     stderr, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
@@ -140,7 +140,7 @@ def _silence() -> Iterator[None]:
 
 
 def _one_line(error: Exception) -> str:
-    """The message in one line, without Spark's codes: the last one of a traceback."""
+    """The last line of a traceback, or the first line of a message, without Spark's error codes."""
     java_error = getattr(error, "java_exception", None)
     text = str(error if java_error is None else java_error.getMessage())
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]

@@ -1,7 +1,7 @@
 """Fast transfer of rows out of Spark: parquet files that tasks read themselves, and numbers that are sent as arrays.
 
-Spark turns columns into rows, and rows into Arrow columns, before Python sees them, which takes several times as long
-as fitting. Parquet files that every executor can open need none of this; other numbers take half the time in an array.
+Spark converts columns to rows, and rows to Arrow columns, before Python sees them, which takes several times as long
+as fitting. Parquet files that every executor can open are read directly; other numbers take half the time in an array.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from deciban.types import Names
 functions = lazy("pyspark.sql.functions")
 pq = lazy("pyarrow.parquet")
 
-MAX_FILES = 1000  # whose metadata is read first
-TASK_CELLS = 1 << 26  # per task, about
+MAX_FILES = 1000  # whose metadata the driver reads
+TASK_CELLS = 1 << 26  # about as many cells per task
 
 
 # Files that tasks read -----------------------------------------------------------------------------------------------
@@ -34,7 +34,7 @@ TASK_CELLS = 1 << 26  # per task, about
 
 @dataclass(frozen=True)
 class RowGroups:
-    """Some row groups of a file, at the time when its metadata was read."""
+    """Some row groups of a file, as they were when its metadata was read."""
 
     path: str
     groups: tuple[int, ...]
@@ -43,10 +43,10 @@ class RowGroups:
 
 
 def scanned_row_groups(collection: Any, fields: Any) -> tuple[RowGroups, ...]:
-    """The row groups of the files that a DataFrame only scans; none if it is, or may be, anything else.
+    """The row groups of the files of a DataFrame that is a plain scan; none if it is, or may be, anything else.
 
-    Each file must have all columns with Spark's types. Spark reads files with URLs other than `file:`, and what is
-    cached, which may be older than the files.
+    Each file must have all columns with Spark's types. Files with URLs other than `file:`, and cached DataFrames, which
+    may be older than the files, are left to Spark.
     """
     if not _is_scan(collection) or collection.is_cached:
         return ()
@@ -63,7 +63,7 @@ def scanned_row_groups(collection: Any, fields: Any) -> tuple[RowGroups, ...]:
                     return ()
                 sizes = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
             row_groups += _split(path, sizes, max(1, TASK_CELLS // max(1, len(fields))), stamp)
-    except (OSError, pa.ArrowException):  # Spark may be configured to ignore such files
+    except (OSError, pa.ArrowException):  # left to Spark, which may be configured to ignore such files
         return ()
     return tuple(row_groups)
 
@@ -71,8 +71,8 @@ def scanned_row_groups(collection: Any, fields: Any) -> tuple[RowGroups, ...]:
 def _is_scan(collection: Any) -> bool:
     """Whether the plan only selects columns of parquet files.
 
-    Only Spark's own classes count: tables of Delta or Iceberg are parquet files, too, but not all of those listed.
-    Spark Connect has no plan to inspect.
+    Only for Spark's own classes: tables of Delta or Iceberg are parquet files too, but not every listed file belongs to
+    them. Spark Connect has no plan to inspect.
     """
     try:
         plan = collection._jdf.queryExecution().analyzed()
@@ -89,12 +89,12 @@ def _is_scan(collection: Any) -> bool:
         by_id = collection.sparkSession.conf.get("spark.sql.parquet.fieldId.read.enabled", "false") == "true"
         has_partitions = not relation.partitionSchema().isEmpty()
         return is_parquet and not by_id and not has_partitions and _disjoint(relation.location())
-    except Exception:  # Spark reads what cannot be inspected
+    except Exception:  # a plan that cannot be inspected is left to Spark
         return False
 
 
 def _disjoint(location: Any) -> bool:
-    """Whether no file is listed twice: Spark would count its rows twice, and the list of files has it once."""
+    """Whether no path contains another: Spark counts such files twice, but inputFiles() lists them once."""
     paths = location.rootPaths()
     roots = [f"{paths.apply(i).toString().rstrip('/')}/" for i in range(paths.size())]
     return not any(a.startswith(b) for i, a in enumerate(roots) for j, b in enumerate(roots) if i != j)
@@ -105,7 +105,7 @@ def _class_name(instance: Any) -> str:
 
 
 def _plain(kind: Any) -> Any:
-    """Dictionaries and large strings are the same as plain ones."""
+    """The type, with dictionaries and large strings as plain ones."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return pa.string() if pa.types.is_large_string(kind) else kind
 
@@ -139,7 +139,7 @@ class RowGroupTables(PartitionTables):
 def read_row_groups(
     columns: ColumnRoles, row_groups: tuple[RowGroups, ...], number: int, batches: Iterable[Any]
 ) -> Labelled:
-    """The rows of the row groups whose index is the only cell of a partition."""
+    """The rows of some row groups; their index is the only cell of the partition."""
     (index,) = (index for batch in batches for index in batch.column(0).to_pylist())
     tables = _tables(columns.schema, row_groups[index])
     assert columns.label is not None
@@ -160,10 +160,10 @@ def _tables(schema: Schema, row_groups: RowGroups) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class PackedColumns:
-    """Columns of numbers with one type are sent as one array; meanwhile columns are named by position."""
+    """Sends columns of numbers with the same type as one array, with columns named by position."""
 
     names: Names
-    arrays: tuple[tuple[int, ...], ...]  # the positions of the columns of each
+    arrays: tuple[tuple[int, ...], ...]  # positions of the columns of each array
 
     @classmethod
     def of(cls, fields: Any) -> PackedColumns:

@@ -1,4 +1,4 @@
-"""Text files that an engine splits into blocks of lines: how they are parsed, and how their types are inferred."""
+"""Text files that an engine splits into blocks of lines: parsing, and inference of types."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from deciban.engines.partitions import ColumnRoles, EngineRows, PartitionResult,
 from deciban.errors import DecibanError
 
 SplitBlocks = Callable[[int, Any], Iterator["TextBlock"]]  # (number, partition) → its blocks of lines
-Collect = Callable[[ColumnRoles, ReadPartition], EngineRows]  # an engine's rows, given how a partition is read
+Collect = Callable[[ColumnRoles, ReadPartition], EngineRows]  # the rows of an engine, from how a partition is read
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ class TextBlock(TextFile):
 
 @dataclass(frozen=True)
 class TextFiles(EngineFiles):
-    """Text files. Types are those of the first rows, and a later cell that does not fit is an error."""
+    """Text files. Types are inferred from the first rows, and a later cell that does not fit them is an error."""
 
     format: TextFormat
-    sample: TextBlock  # the beginning
+    sample: TextBlock  # the first lines
     collect: Collect
     split_blocks: SplitBlocks
 
@@ -80,7 +80,7 @@ class TextFiles(EngineFiles):
 def text_files(
     sample: TextBlock, format: str, csv: CsvOptions, collect: Collect, split_blocks: SplitBlocks
 ) -> TextFiles:
-    """Files that begin with the sample. JSON lines are read once, since some keys may come late."""
+    """Text files, from their first lines. JSON lines are read once for their keys, some of which may occur late."""
     require_line_breaks(sample.encoding)
     if not sample.data.strip():
         raise DecibanError(f"{sample.title} is empty: it has no rows")
@@ -91,7 +91,7 @@ def text_files(
         csv_format = CsvFormat(first.dialect, first.names, csv)
         return TextFiles(_inferred(csv_format, sample), csv_format, sample, collect, split_blocks)
     first_lines = JsonLines(sample)
-    _ = first_lines.columns  # raises if lines are not objects
+    _ = first_lines.columns  # raises an error if lines are not objects
     no_columns = ColumnRoles(Schema((), ()), None, None)
     lines = collect(no_columns, partial(_rows, no_columns, JsonFormat({}), ReadOptions((), {}), split_blocks))
     keys = lines.map_sum(partial(_partition_keys, split_blocks)).unwrap()
@@ -100,11 +100,11 @@ def text_files(
 
 
 def require_line_breaks(encoding: str) -> None:
-    """An engine splits text at line breaks of one byte."""
+    """Raises an error if line breaks are not one byte, at which an engine splits text."""
     try:
         splits = "\n".encode(encoding) == b"\n"
     except (LookupError, ValueError):
-        return  # reading text raises an error about the encoding
+        return  # reading the text raises an error about the encoding
     if not splits:
         raise DecibanError(f"an engine cannot split text in {encoding} into lines: convert it to utf-8")
 
@@ -133,7 +133,7 @@ def _tables(format: TextFormat, options: ReadOptions, blocks: Iterable[TextBlock
 
 
 def _mismatch_error(fragment: Fragment, options: ReadOptions) -> DecibanError:
-    """Which cell does not fit the type of the first rows, and which option helps."""
+    """The error for a cell that does not fit the type of the first rows, with the option that helps."""
     for name in sorted(options.inferred):
         cell_type = options.types[name]
         remedy = f"use --category {name}" + (
@@ -148,9 +148,9 @@ def _mismatch_error(fragment: Fragment, options: ReadOptions) -> DecibanError:
             for task in fragment.read_tasks(ReadOptions([name], options.types, frozenset([name]))):
                 task()
         except TypeMismatch:
-            problem = f"column {name!r} is {CELL_WORDS[cell_type]} in its first rows, and here it is not"
+            problem = f"column {name!r} is {CELL_WORDS[cell_type]} in its first rows, but not here"
             return DecibanError(f"{fragment.title}: {problem}: use --category {name}")
-    return DecibanError(f"{fragment.title}: cells do not fit the types of the first rows: give types by --columns")
+    return DecibanError(f"{fragment.title}: cells do not fit the types of the first rows: give types with --columns")
 
 
 # csv -----------------------------------------------------------------------------------------------------------------
@@ -158,14 +158,14 @@ def _mismatch_error(fragment: Fragment, options: ReadOptions) -> DecibanError:
 
 @dataclass(frozen=True)
 class CsvFormat:
-    """A dialect of csv, sent to the workers; all files have the same columns in the same order."""
+    """The dialect and columns of all csv files, sent to the workers."""
 
     dialect: Dialect
     names: tuple[str, ...]
     options: CsvOptions
     trim: Mapping[str, str] = field(default_factory=dict)
 
-    infers_types: ClassVar[bool] = True  # from the first rows, so that a later cell may not fit
+    infers_types: ClassVar[bool] = True  # from the first rows, which later cells may not fit
 
     def fragment(self, block: TextBlock) -> Delimited:
         """The rows of a block."""
@@ -174,8 +174,8 @@ class CsvFormat:
             names = CsvBlock(block, self.options, {}, self.dialect).names
             if names != self.names:
                 raise DecibanError(
-                    f"{block.title} has the columns {', '.join(names)}, and another file has {', '.join(self.names)}: "
-                    "they must be the same, in one order"
+                    f"{block.title} has the columns {', '.join(names)}, but another file has {', '.join(self.names)}: "
+                    "all files must have the same columns in the same order"
                 )
         options = replace(self.options, names=self.names)
         return CsvBlock(block, options, self.trim, replace(self.dialect, header=header))
@@ -183,7 +183,7 @@ class CsvFormat:
 
 @dataclass(frozen=True)
 class CsvBlock(Delimited):
-    """Records in a known dialect."""
+    """Records of a block, in a known dialect."""
 
     known_dialect: Dialect
 
@@ -196,19 +196,19 @@ class CsvBlock(Delimited):
             super()._require_closed(block)
         except DecibanError as error:
             raise DecibanError(
-                f"{error}: an engine splits files at line breaks, so a cell of csv must have none; use parquet"
+                f"{error}: an engine splits files at line breaks, so cells of csv must have none; use parquet"
             ) from None
 
 
 def _inferred(format: CsvFormat, sample: TextBlock) -> dict[str, CellType]:
-    """The types of the first rows. Integers are numbers, since other numbers may follow."""
+    """The types of the first rows. Integers become numbers, since fractions may follow."""
     fragment = format.fragment(sample)
     types = {name: "number" if cell_type == "integer" else cell_type for name, cell_type in fragment.columns.items()}
     return types | _styles(fragment, types)
 
 
 def _styles(fragment: Fragment, types: Mapping[str, CellType]) -> dict[str, CellType]:
-    """Columns of text in which all cells of the first rows are dates, or numbers."""
+    """The styles of text columns whose first cells are all dates, or all numbers."""
     profiles = fragment.sample_profiles([name for name, cell_type in types.items() if cell_type == "text"])
     notations = {name: profile.notation() for name, profile in profiles.items() if profile.all_parsed()}
     return {name: notation.style for name, notation in notations.items() if notation is not None}
@@ -219,7 +219,7 @@ def _styles(fragment: Fragment, types: Mapping[str, CellType]) -> dict[str, Cell
 
 @dataclass(frozen=True)
 class JsonFormat:
-    """Objects whose keys and types are known, sent to the workers."""
+    """The keys and types of all objects, sent to the workers."""
 
     columns: Mapping[str, CellType]
 
@@ -254,7 +254,7 @@ class _Keys:
 def _partition_keys(split_blocks: SplitBlocks, number: int, partition: Any) -> PartitionResult[_Keys]:
     def keys() -> _Keys | None:
         blocks = (JsonLines(block) for block in split_blocks(number, partition) if block.data.strip())
-        of_blocks = [_Keys(task()) for block in blocks for task in block.type_tasks()]
-        return reduce(operator.add, of_blocks) if of_blocks else None
+        keys_of_blocks = [_Keys(task()) for block in blocks for task in block.type_tasks()]
+        return reduce(operator.add, keys_of_blocks) if keys_of_blocks else None
 
     return PartitionResult.of(number, keys)

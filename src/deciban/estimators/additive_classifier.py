@@ -7,10 +7,12 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from deciban.contributions import ColumnEvidence
 from deciban.data import Labelled, Sample, Streamed, retry_with_wider_types
 from deciban.data.distributed import DistributedRows
+from deciban.data.input_types import Rows, SampleWeight, Target
 from deciban.data.intake import require_rows
 from deciban.data.sampling import RowSample
 from deciban.data.schema import Schema
@@ -40,18 +42,46 @@ class AdditiveClassifier(RanksFeatures, ProbabilityClassifier):
 
     @abstractmethod
     def _first_plans(self, schema: Schema) -> tuple[Plan, ...]:
-        """How features are read that were empty so far."""
+        """The plans of features that had no values so far."""
 
     # Learning ------------------------------------------------------------------------------------------------------
 
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Rows,
+        y: Target | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: SampleWeight | None = None,
+    ) -> Self:
         """Learn from more rows, which may have new classes and categories; no rows at all change nothing.
 
         Parameters
         ----------
-        X, y, sample_weight : as for `fit`
-        classes : ignored
-            Accepted as by scikit-learn; classes need not be known in advance.
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The class of each row, or the name of the column of X that holds it. Only distributed rows, which have their
+            classes with them, do without.
+        classes : array-like, or None, default None
+            Ignored: accepted as by scikit-learn, but classes need not be known in advance.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+        Returns
+        -------
+        self : estimator
+            The same model.
+
+        Raises
+        ------
+        DecibanError
+            If rows cannot be read, or are not as many as labels; the message names the column and row.
+
+        See Also
+        --------
+        forget : The reverse.
+        merge : Add a model that was fitted elsewhere.
         """
         if self._fitted() is None:
             return self.fit(X, y, sample_weight)
@@ -64,8 +94,36 @@ class AdditiveClassifier(RanksFeatures, ProbabilityClassifier):
                 self._keep_rows(self._rows_kept + rows)
         return self
 
-    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Unlearn training rows, exactly: afterwards the statistics are as if they had never been seen."""
+    def forget(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Self:
+        """Unlearn training rows, exactly: afterwards the statistics are as if they had never been seen.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The class of each row, or the name of the column of X that holds it. Only distributed rows, which have their
+            classes with them, do without.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+        Returns
+        -------
+        self : estimator
+            The same model.
+
+        Raises
+        ------
+        NegativeEvidence
+            If the rows were not learned; the model is unchanged.
+        NotInvertible
+            If a family cannot subtract rows (Uniform); the model is unchanged.
+
+        See Also
+        --------
+        partial_fit : Learn more rows.
+        """
         self._require_fitted()
         less = self._statistics_of(X, y, sample_weight)
         if less is not None:
@@ -76,13 +134,38 @@ class AdditiveClassifier(RanksFeatures, ProbabilityClassifier):
 
     @abstractmethod
     def merge(self, other: Self) -> Self:
-        """A new model of the training rows of both."""
+        """A new model of the training rows of both.
+
+        Parameters
+        ----------
+        other : estimator
+            A fitted model of the same kind.
+
+        Returns
+        -------
+        estimator
+            The sum; both models stay as they are. `a + b` and `sum(models)` are the same.
+
+        Raises
+        ------
+        DecibanError
+            If the models are of different kinds, or their features differ.
+        """
 
     def empty_copy(self) -> Self:
         """A model with the settings, features and plans of this one, and no rows.
 
         For distributed rows: parts learned by `empty_copy().partial_fit(rows)` add up to the model of all rows.
         `deciban fit --like` makes such parts from files.
+
+        Returns
+        -------
+        estimator
+            A fitted model without rows; it cannot predict before it has learned some.
+
+        See Also
+        --------
+        merge : Adds the parts.
         """
         self._require_fitted()
         other = self._like_this()
@@ -93,7 +176,7 @@ class AdditiveClassifier(RanksFeatures, ProbabilityClassifier):
 
     @abstractmethod
     def _copy_choices(self, other: Self) -> None:
-        """Give another model what this one chose in its fit."""
+        """Copy to another model what the fit of this one selected."""
 
     def __add__(self, other: Self) -> Self:
         return self.merge(other) if isinstance(other, AdditiveClassifier) else NotImplemented
@@ -157,7 +240,7 @@ class AdditiveClassifier(RanksFeatures, ProbabilityClassifier):
 
     def _replace(self, generative: Generative) -> None:
         """Take new statistics, and drop what was made from the former ones."""
-        self.classes_ = class_array(generative.classes, getattr(self, "_label_dtype", None))
+        self.classes_ = class_array(generative.classes, self._label_dtype)
         self.generative_ = generative
 
     def _restored(self) -> None:
@@ -185,8 +268,24 @@ class AdditiveClassifier(RanksFeatures, ProbabilityClassifier):
         if not self.generative_.classes:
             raise DecibanError("every row was forgotten: there is nothing to predict from until partial_fit")
 
-    def predict_joint_log_proba(self, X: Any) -> FloatArray:
-        """(n, K) the scores before normalisation; for a generative model log p(c) + log p(x|c)."""
+    def predict_joint_log_proba(self, X: Rows) -> FloatArray:
+        """The scores before they are normalised; for a generative model log p(c) + log p(x|c).
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+
+        Returns
+        -------
+        array of shape (n, K)
+            Comparable between rows, unlike probabilities: a row with low scores for all classes is unlike the training
+            rows.
+
+        See Also
+        --------
+        predict_log_proba : Normalised.
+        """
         return self._scores(X, lambda joint, prior: 0)[0]
 
     def _title(self) -> str:
@@ -202,14 +301,14 @@ class AdditiveClassifier(RanksFeatures, ProbabilityClassifier):
 
 
 def require_like_labels(known: Levels, new: Levels) -> None:
-    """Class 1 of one file and class "1" of another are most likely one class, read as two types."""
+    """Raise an error if 1 and "1" are classes: most likely one class, read as two types."""
     by_text, by_value = {str(label): label for label in known}, {label: label for label in known}
     for label in new:
         other = by_value.get(label, by_text.get(str(label), label))
         if type(other) is not type(label):
             raise DecibanError(
                 f"the label {other!r} of one and {label!r} of the other are of different types: convert them to one; "
-                "of files, read the column as text (types={...: 'text'}, or --category)"
+                "in files, read the column as a category (types={...: 'category'}, or --category)"
             )
 
 

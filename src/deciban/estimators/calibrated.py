@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
@@ -18,13 +18,14 @@ from deciban.contributions import By
 from deciban.data import is_stream, supported
 from deciban.data.class_index import ClassIndex
 from deciban.data.column_reader import ColumnReader, GivenColumns
+from deciban.data.input_types import Rows, SampleWeight, Target
 from deciban.data.intake import NoRows, label_name
 from deciban.data.sampling import seed_of
 from deciban.data.schema import Schema
 from deciban.display.explanation import Explanation
 from deciban.display.summary import Summary
 from deciban.errors import DecibanError, require
-from deciban.estimators.calibration_maps import Evidence, Isotonic, Temperature
+from deciban.estimators.calibration_maps import CalibrationMap, Isotonic, Temperature
 from deciban.estimators.displayed import Displayed
 from deciban.estimators.estimator import one_dimensional
 from deciban.estimators.generative_classifier import GenerativeClassifier
@@ -38,7 +39,7 @@ from deciban.linear.distributed_objective import forbid_distributed
 from deciban.types import FloatArray
 
 F = TypeVar("F", bound=Callable[..., Any])
-KINDS: dict[str, type[Evidence]] = {"temperature": Temperature, "isotonic": Isotonic}
+KINDS: dict[str, type[CalibrationMap]] = {"temperature": Temperature, "isotonic": Isotonic}
 
 
 def _as_inner(method: F) -> F:
@@ -47,15 +48,39 @@ def _as_inner(method: F) -> F:
     return decorated
 
 
-class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator, FittedModel):  # type: ignore[misc]
-    """p'(c|x) = a correction of p(c|x), fitted to out-of-fold predictions.
+@dataclass(init=False, eq=False, repr=False)
+class CalibratedState:
+    """What a calibrated classifier has learned: attributes of the estimator, which a file holds by these names."""
+
+    model_: Any  # of another library too, though a file holds only ours
+    evidence_: CalibrationMap
+    _label_name: str | None = None
+
+
+class CalibratedClassifier(
+    CalibratedState,
+    Displayed,
+    Savable,
+    ClassifierMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+    FittedModel,
+):
+    """Calibration: a classifier whose probabilities are corrected by its own out-of-fold predictions.
+
+    p'(c|x) ∝ p(c|x)^β (temperature), or an increasing curve for each class (isotonic)
 
     Naive Bayes is often overconfident: features that repeat each other count as independent evidence. The correction is
     fitted to out-of-fold probabilities (which take a generative model no refits), and the model to all rows.
 
+    It merges, forgets and goes on learning if the model does. Evidence for the correction adds: a merged model has that
+    of both, and rows of `partial_fit` are predicted before they are learned. Rows that are forgotten leave the model
+    exactly; the correction, which holds no row, stays. Fit again to calibrate again.
+
     Parameters
     ----------
-    model : classifier with predict_proba, of this library or another; None is NaiveBayes()
+    model : classifier with predict_proba or None, default None
+        The model to correct, of this library or another. None is NaiveBayes().
     method : "temperature" or "isotonic", default "temperature"
         "temperature": p^β, normalised; predicted classes stay as they are, and the decibans of explanations are
         multiplied by β. "isotonic": an increasing curve for each class, which needs a thousand rows or more.
@@ -64,20 +89,53 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
     random_state : int or None, default 0
         Seeds the assignment of rows to folds. None: another one at every fit.
 
-    It merges, forgets and goes on learning if the model does. Evidence for the correction adds: a merged model has that
-    of both, and rows of `partial_fit` are predicted before they are learned. Rows that are forgotten leave the model
-    exactly; the correction, which holds no row, stays. Fit again to calibrate again.
-
     Attributes
     ----------
-    model_ : the fitted model that is corrected
-    evidence_ : Temperature or Isotonic, the correction
-    beta_ : float, the power of "temperature"
-    classes_ : (K) array of the classes
-    feature_importances_ : (d) array, those of the model (times β)
+    model_ : classifier
+        The fitted model that is corrected. What it has learned is there: `model_.summary()`, `model_.weights_`.
+    evidence_ : Temperature or Isotonic
+        The correction. It adds like all evidence; `curves` of an isotonic one are what it does to probabilities.
+    beta_ : float
+        The power of "temperature". Below 1 the model was overconfident; near 1 it needs no correction.
+    classes_ : array of shape (K,)
+        The classes, sorted. Columns of `predict_proba` are in this order.
+    feature_importances_ : array of shape (n_features_in_,)
+        Those of the model, times β for "temperature". Use them to see which features matter.
+    importances_ : array of shape (n_features_in_,) or None
+        `feature_importances_`, but None instead of an error where they are unknown.
+    base_model_ : estimator
+        The model below all corrections, if it is one of this library.
+    calibrations_ : tuple
+        All corrections, the first to apply first.
+    evidence_scale_ : float
+        β of all corrections: what decibans of `base_model_` are multiplied by.
+    scorer_ : Scorer
+        What scores rows, before the correction: that of `base_model_`.
     n_features_in_ : int
-    feature_names_in_ : (d) array, if X had names
+        The number of features. Arrays to predict need as many columns.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the features; only if X had names.
     label_name_ : str or None
+        The column that y named, or None. Commands read the labels of other files from the column of this name.
+    schema_ : Schema
+        Names and kinds of the features, as `base_model_` has them.
+    columns_ : ColumnReader
+        Reads the columns of new rows as the model does. For engines and the command line.
+    column_treatments_ : dict of int to Treatment
+        What is done with each feature (by position), and why, in words. Read it to check how a column was understood.
+    columns_without_evidence_ : dict
+        Empty: see that of `base_model_`.
+    class_count_ : None
+        See that of `base_model_`.
+    family_comparisons_ : tuple
+        Empty: see that of `base_model_`.
+    linear_fit_ : None
+        See that of `base_model_`.
+
+    See Also
+    --------
+    deciban.EvidenceClassifier : Calibrated by itself.
+    deciban.Evaluation.calibration : Shows whether probabilities are calibrated.
 
     Examples
     --------
@@ -105,18 +163,33 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
         self.cv = cv
         self.random_state = random_state
 
-    evidence_: Evidence
-    _label_name: str | None = None
-    _kept: ClassVar[dict[str, Any]] = {
-        "model_": Savable,
-        "evidence_": Temperature | Isotonic,
-        "_label_name": str | None,
-    }
+    _state = CalibratedState
 
     # Learning ------------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the model to all rows, and its correction to out-of-fold predictions of copies."""
+    def fit(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Self:
+        """Fit the model to all rows, and its correction to out-of-fold predictions of copies.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The class of each row, or the name of the column of X that holds it.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+        Returns
+        -------
+        self : estimator
+            The same model.
+
+        Raises
+        ------
+        DecibanError
+            If there is one row only, the rows are distributed, or the model cannot read them.
+        """
         return self._fit(X, y, sample_weight, lambda model, *rows, **weights: model.fit(*rows, **weights))
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, learn: Callable[..., Any]) -> Self:
@@ -143,12 +216,38 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
         return self
 
     @_as_inner
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Rows,
+        y: Target | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: SampleWeight | None = None,
+    ) -> Self:
         """Predict more rows with the model as it is, for the correction, then learn them.
 
-        Rows of new classes are only learned.
+        Rows of new classes are only learned. No rows at all change nothing.
 
-        No rows at all change nothing.
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The class of each row, or the name of the column of X that holds it.
+        classes : array-like, or None, default None
+            All classes, for the first call with a model of another library that asks for them.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+        Returns
+        -------
+        self : estimator
+            The same model.
+
+        Raises
+        ------
+        DecibanError
+            If `method` was changed after the fit.
         """
         forbid_distributed(X, self)
         if not hasattr(self, "model_"):
@@ -181,8 +280,29 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
         return self
 
     @_as_inner
-    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Unlearn training rows, exactly; the correction stays as it is."""
+    def forget(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Self:
+        """Unlearn training rows, exactly; the correction stays as it is.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The class of each row, or the name of the column of X that holds it.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+        Returns
+        -------
+        self : estimator
+            The same model.
+
+        Raises
+        ------
+        NegativeEvidence
+            If the rows were not learned; the model is unchanged.
+        """
         self._require_fitted()
         self.model_.forget(X, y, sample_weight)
         self._note()
@@ -190,7 +310,23 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
 
     @_as_inner
     def merge(self, other: Self) -> Self:
-        """A new model of the training rows of both, corrected by the evidence of both."""
+        """A new model of the training rows of both, corrected by the evidence of both.
+
+        Parameters
+        ----------
+        other : CalibratedClassifier
+            A fitted model with the same method, of a model of the same kind.
+
+        Returns
+        -------
+        CalibratedClassifier
+            The sum; both stay as they are. `a + b` and `sum(models)` are the same.
+
+        Raises
+        ------
+        DecibanError
+            If methods or models are of different kinds.
+        """
         self._require_fitted()
         if not isinstance(other, CalibratedClassifier):
             raise DecibanError(f"a CalibratedClassifier and a {type(other).__name__} cannot be merged")
@@ -269,7 +405,13 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
 
     @_as_inner
     def summary(self) -> Summary:
-        """The model's summary, led by the correction."""
+        """What was learned, as tables.
+
+        Returns
+        -------
+        Summary
+            That of the model, led by the correction.
+        """
         self._require_fitted()
         inner = self.model_.summary()
         tables = (*self.evidence_.tables(), *inner.tables)
@@ -277,18 +419,51 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
 
     # Predicting ----------------------------------------------------------------------------------------------------
 
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """(n, K) log p'(c|x)."""
+    def predict_log_proba(self, X: Rows) -> FloatArray:
+        """The logarithm of the corrected probability of each class, log p'(c|x).
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+
+        Returns
+        -------
+        array of shape (n, K)
+            Natural logarithms; columns in the order of `classes_`.
+        """
         self._require_fitted()
         return self.evidence_.corrected(log_proba(self.model_, supported(X)), classes_of(self.model_))
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """(n, K) p'(c|x)."""
+    def predict_proba(self, X: Rows) -> FloatArray:
+        """The corrected probability of each class, p'(c|x).
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+
+        Returns
+        -------
+        array of shape (n, K)
+            Rows sum to 1; columns in the order of `classes_`.
+        """
         p: FloatArray = np.exp(self.predict_log_proba(X))
         return p
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
+    def predict(self, X: Rows) -> NDArray[Any]:
+        """Predict the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+
+        Returns
+        -------
+        array of shape (n,)
+            Labels, as in `classes_`.
+        """
         self._require_fitted()
         if isinstance(self.evidence_, Temperature):
             labels: NDArray[Any] = self.model_.predict(supported(X))
@@ -296,8 +471,23 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
         return np.asarray(self.classes_[self.predict_log_proba(X).argmax(axis=1)])
 
     @available_if(lambda self: hasattr(self._inner(), "explain") and self.method == "temperature")  # type: ignore[untyped-decorator]
-    def explain(self, X: Any, *, by: By = "column") -> Explanation:
-        """Every prediction as a sum of decibans: the model's, each multiplied by β."""
+    def explain(self, X: Rows, *, by: By = "column") -> Explanation:
+        """Explain every prediction as a sum of decibans: those of the model, each multiplied by β.
+
+        Only for "temperature", and models that explain.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+        by : "column" or "pair", default "column"
+            "pair" shows pairs of features that have a table of their own as separate lines.
+
+        Returns
+        -------
+        Explanation
+            Print it, or use `to_frame()` for all rows as a table.
+        """
         self._require_fitted()
         explanation: Explanation = self.model_.explain(X, by=by)
         return replace(explanation, nats=explanation.nats * self.beta_)
@@ -309,8 +499,24 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
         own: FloatArray = self.model_.feature_importances_
         return own * self.beta_ if self.method == "temperature" else own
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The accuracy; y is an array, or the name of a column of X."""
+    def score(self, X: Rows, y: Target, sample_weight: SampleWeight | None = None) -> float:
+        """The accuracy: the share of rows whose most probable class is the true one.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str
+            The class of each row, or the name of the column of X that holds it.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
         self._require_fitted()
         if is_stream(X) or label_name(X, y) is not None:
             rows = EvaluationRows.of(X, y, sample_weight, self.columns_)
@@ -322,7 +528,7 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
     def _inner(self) -> Any:
         return NaiveBayes() if self.model is None else self.model
 
-    def _kind(self) -> type[Evidence]:
+    def _kind(self) -> type[CalibrationMap]:
         if self.method not in KINDS:
             raise ValueError(f"method must be {' or '.join(map(repr, KINDS))}, not {self.method!r}")
         return KINDS[self.method]
@@ -343,7 +549,7 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
             raise NotFittedError("This CalibratedClassifier instance is not fitted yet: call fit first.")
 
     def _note(self) -> None:
-        """What scikit-learn wants to know of the model."""
+        """Copy the attributes that scikit-learn expects from the inner model."""
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(self.model_, name):
                 setattr(self, name, getattr(self.model_, name))
@@ -352,7 +558,8 @@ class CalibratedClassifier(Displayed, Savable, ClassifierMixin, MetaEstimatorMix
 
     def _restored(self) -> None:
         require(self.model is None or isinstance(self.model, Savable), "model is no model")
-        require(hasattr(self.model_, "predict_proba") and kept_of(self.model_), "model_ is no fitted classifier")
+        fitted = isinstance(self.model_, Savable) and kept_of(self.model_)
+        require(fitted and hasattr(self.model_, "predict_proba"), "model_ is no fitted classifier")
         self._note()
 
     def __sklearn_tags__(self) -> Any:

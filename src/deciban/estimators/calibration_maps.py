@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.integrate import simpson
@@ -28,28 +29,34 @@ CAP = 4096  # distinct scores that an isotonic map keeps; beyond that they are r
 CELLS = 1 << 21  # rows × β × classes at a time
 
 
-class Evidence(Protocol):
+class CalibrationMap(ABC):
     """A calibration map, which adds like all evidence: + is that of the rows of both."""
 
     name: ClassVar[str]
 
     @classmethod
-    def of(cls, log_p: FloatArray, codes: Labels, classes: Levels, weights: FloatArray | None) -> Self: ...
+    @abstractmethod
+    def of(cls, log_p: FloatArray, codes: Labels, classes: Levels, weights: FloatArray | None) -> Self:
+        """Fitted to out-of-fold log-probabilities (n, K) of rows of these classes."""
 
+    @abstractmethod
     def __add__(self, other: Self) -> Self: ...
 
+    @abstractmethod
     def corrected(self, log_p: FloatArray, classes: Levels) -> FloatArray:
         """(n, K) calibrated log-probabilities."""
 
+    @abstractmethod
     def formula(self, classes: Levels) -> dict[str, Any]:
         """The correction of log-probabilities of these classes, as plain numbers and arrays."""
 
+    @abstractmethod
     def tables(self) -> list[Table]:
         """The correction, to display."""
 
 
 @dataclass(frozen=True)
-class Temperature:
+class Temperature(CalibrationMap):
     """p'(c|x) ∝ p(c|x)^β, β = 1/T: below 1, all evidence counts for less.
 
     The log-loss is convex in β; its slope is Σw(E[log p] − log p_true), the expectation under p'. Slopes add, so those
@@ -69,7 +76,7 @@ class Temperature:
         self.slopes.check("slopes", BETAS.shape)
 
     @classmethod
-    def of(cls, log_p: FloatArray, codes: Labels, classes: Levels, weights: FloatArray | None) -> Temperature:
+    def of(cls, log_p: FloatArray, codes: Labels, classes: Levels, weights: FloatArray | None) -> Self:
         total = Sum.zeros(BETAS.shape)
         step = max(1, CELLS // (len(BETAS) * max(1, log_p.shape[1])))
         for first in range(0, len(log_p), step):
@@ -114,7 +121,7 @@ class Temperature:
 
 
 @dataclass(frozen=True)
-class Isotonic:
+class Isotonic(CalibrationMap):
     """p'(c|x) = an increasing function of the log-odds of c, for each class, then normalised.
 
     Isotonic regression on the log-odds gives blocks. A block of n rows, k of them of the class, has the probability
@@ -140,7 +147,7 @@ class Isotonic:
         self.odds.check(len(self.classes), len(self.classes))
 
     @classmethod
-    def of(cls, log_p: FloatArray, codes: Labels, classes: Levels, weights: FloatArray | None) -> Isotonic:
+    def of(cls, log_p: FloatArray, codes: Labels, classes: Levels, weights: FloatArray | None) -> Self:
         odds = Histogram.of(log_odds(log_p), codes, weights, len(classes), cap=CAP)
         return cls(classes, Temperature.of(log_p, codes, classes, weights), odds)
 

@@ -1,14 +1,15 @@
-"""Models as people see them: in a notebook, and as a report."""
+"""How models are displayed: in a notebook, and as a report."""
 
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
+from deciban.data.input_types import Rows, SampleWeight, Target
 from deciban.errors import DecibanError
 
 if TYPE_CHECKING:
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class Displayed:
-    """A model that can be looked at."""
+    """A model with a notebook representation and a report."""
 
     def _html_repr(self) -> str:
-        """What a notebook shows: the settings and, of a fitted model, the summary."""
+        """The representation in a notebook: the settings and, after fit, the summary."""
         try:
             body = self.summary()._repr_html_()  # type: ignore[attr-defined]
         except (AttributeError, NotFittedError):  # no summary, or not fitted: scikit-learn's box
@@ -31,25 +32,32 @@ class Displayed:
 
     def report(
         self,
-        X: Any,
-        y: Any = None,
+        X: Rows,
+        y: Target | None = None,
         *,
-        sample_weight: Any = None,
+        sample_weight: SampleWeight | None = None,
         held_out: bool = True,
         rows: int = 200,
         random_state: int | None = 0,
     ) -> Report:
-        """The model in one page: what it is, how well it predicts these rows, its features, and single predictions.
+        """Report in one HTML page: the model, how well it predicts these rows, its features, and single predictions.
 
         Parameters
         ----------
-        X, y, sample_weight : rows with their labels, as for `fit`
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The class of each row, or the name of the column of X that holds it. Only distributed rows, which have their
+            classes with them, do without.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
         held_out : bool, default True
             False for training rows: each is predicted without itself (`leave_one_out`), if the model can.
         rows : int, default 200
             How many of the rows are kept in the page for "one prediction"; 0 for none.
         random_state : int or None, default 0
-            Chooses these rows.
+            The seed that chooses these rows.
 
         Returns
         -------
@@ -57,6 +65,12 @@ class Displayed:
             `report.save("report.html")` writes one file that needs no network, `save("report.json")` all its figures.
             Needs `pip install 'deciban[plot]'`.
 
+        See Also
+        --------
+        deciban.report.Report : What is returned.
+
+        Examples
+        --------
         >>> import deciban as db
         >>> X, y = [[0.5], [1.0], [1.5], [2.0], [2.5], [3.0]], ["no", "no", "yes", "no", "yes", "yes"]
         >>> report = db.NaiveBayes().fit(X, y).report(X, y, held_out=False)

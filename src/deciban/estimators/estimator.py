@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from deciban.data import Labelled, Sample, frame_of, is_documents, is_stream, is
 from deciban.data.batch import Frame
 from deciban.data.column_reader import TrainedColumns
 from deciban.data.distributed import DistributedRows
+from deciban.data.input_types import Rows, SampleWeight, Target
 from deciban.data.intake import label_name, labelled_rows, require_rows, rows_in_memory
 from deciban.data.labels import encode_labels
 from deciban.data.schema import Schema
@@ -37,8 +38,7 @@ class TableEstimator(Displayed, Savable, BaseEstimator, FittedModel):  # type: i
     """Takes X as it is: an array, sparse rows, or a table; y may be the name of one of its columns."""
 
     _label_name: str | None = None
-
-    _kept: ClassVar[dict[str, Any]] = {"_label_dtype": np.dtype | None, "_label_name": str | None}
+    _label_dtype: np.dtype | None = None
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
         """Rows to fit; at least one of those in memory."""
@@ -48,7 +48,7 @@ class TableEstimator(Displayed, Savable, BaseEstimator, FittedModel):  # type: i
         return rows
 
     def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
-        """Rows to learn or to evaluate after a fit, with the features of the model; there may be none."""
+        """Rows to learn from or to evaluate after a fit, read with the features of the model; there may be none."""
         self._require_fitted()
         if not isinstance(X, DistributedRows):
             self._check_features(X)
@@ -56,7 +56,7 @@ class TableEstimator(Displayed, Savable, BaseEstimator, FittedModel):  # type: i
 
     @property
     def columns_(self) -> TrainedColumns:
-        """The features, and how they are read."""
+        """The reader of the columns of new rows, which types them as those of the fit."""
         classes = () if self.task == "regression" else tuple(self.classes_.tolist())
         return TrainedColumns.of(self.schema_, self._levels(), classes)
 
@@ -65,7 +65,7 @@ class TableEstimator(Displayed, Savable, BaseEstimator, FittedModel):  # type: i
         return {}
 
     def _check_features(self, X: Any) -> None:
-        """As many features as in training, and a warning if those had names."""
+        """Require the number of features of the fit, and warn if those had names."""
         X = supported(X)
         if not (is_documents(X) or is_table(X)):
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -73,7 +73,9 @@ class TableEstimator(Displayed, Savable, BaseEstimator, FittedModel):  # type: i
     def _frame_to_score(self, X: Any, also: Collection[str] = ()) -> Frame:
         """Rows to predict; `also` names columns of a stream that are read though they are no features."""
         if isinstance(X, DistributedRows):
-            raise DecibanError("these rows are distributed: use predict of deciban.engines, on the collection")
+            raise DecibanError(
+                "these rows are distributed: use `predict` of deciban.engines.dask or deciban.engines.spark"
+            )
         self._check_features(X)
         schema, X = self.schema_, supported(X)
         frame = apply_notations(read_table(self.columns_.stream(X, also)) if is_stream(X) else frame_of(X), schema)
@@ -101,7 +103,7 @@ class TableEstimator(Displayed, Savable, BaseEstimator, FittedModel):  # type: i
 
     @abstractmethod
     def _fitted(self) -> Any:
-        """What holds the schema; None before fit."""
+        """The object with the schema; None before fit."""
 
     def _require_fitted(self) -> None:
         if self._fitted() is None:
@@ -115,7 +117,7 @@ class TableEstimator(Displayed, Savable, BaseEstimator, FittedModel):  # type: i
         return self._label_name
 
     def _note_columns(self, schema: Schema) -> None:
-        """What scikit-learn wants to know of the columns."""
+        """Set n_features_in_ and feature_names_in_, as scikit-learn expects."""
         self.n_features_in_ = len(schema.names)
         if not schema.positional:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
@@ -123,7 +125,7 @@ class TableEstimator(Displayed, Savable, BaseEstimator, FittedModel):  # type: i
             del self.feature_names_in_
 
     def _note_label(self, X: Any, y: Any) -> None:
-        """How the classes were given: by a column of that name, or an array of that type."""
+        """Remember the name of the label column, or the dtype of the label array."""
         self._label_name = X.label if isinstance(X, DistributedRows) else label_name(X, y)
         dtype = X.label_dtype if isinstance(X, DistributedRows) else y.dtype if isinstance(y, np.ndarray) else None
         self._label_dtype = dtype
@@ -142,8 +144,31 @@ class ScoringClassifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
 
     classes_: NDArray[Any]
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
+    def predict(self, X: Rows) -> NDArray[Any]:
+        """Predict the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+
+        Returns
+        -------
+        array of shape (n,)
+            Labels, as in `classes_`.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        DecibanError
+            If a feature is missing or of another type; the message names it.
+
+        See Also
+        --------
+        predict_proba : How probable each class is.
+        explain : Why.
+        """
         self._require_fitted()
         scorer, chosen, impossible = self.scorer_, [np.empty(0, dtype=np.int64)], 0
 
@@ -161,8 +186,28 @@ class ScoringClassifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         labels: NDArray[Any] = self.classes_[np.concatenate(chosen)]
         return labels
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The accuracy; y is an array, or the name of a column of X."""
+    def score(self, X: Rows, y: Target, sample_weight: SampleWeight | None = None) -> float:
+        """The accuracy: the share of rows whose most probable class is the true one.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str
+            The class of each row, or the name of the column of X that holds it.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+
+        See Also
+        --------
+        deciban.evaluate : Log-loss, AUC, calibration and more, from the same rows.
+        """
         if label_name(X, y) is None:
             labels = encode_labels(one_dimensional(y))
         else:
@@ -192,16 +237,64 @@ class ScoringClassifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
 class ProbabilityClassifier(ScoringClassifier):
     """Scores are log-probabilities, up to a term common to all classes."""
 
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """(n, K) log p(c|x), by log-sum-exp."""
+    def predict_log_proba(self, X: Rows) -> FloatArray:
+        """The logarithm of the probability of each class, log p(c|x).
+
+        Computed by log-sum-exp: exact where the probability itself would round to 0.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+
+        Returns
+        -------
+        array of shape (n, K)
+            Natural logarithms; columns in the order of `classes_`.
+
+        See Also
+        --------
+        predict_proba : The probabilities.
+        """
         return self._posterior(X, logs=True)
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """(n, K) p(c|x). A row impossible under every class gets the class prior, with a warning."""
+    def predict_proba(self, X: Rows) -> FloatArray:
+        """The probability of each class, p(c|x).
+
+        A row that is impossible under every class gets the class prior, with a warning.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+
+        Returns
+        -------
+        array of shape (n, K)
+            Rows sum to 1; columns in the order of `classes_`.
+
+        See Also
+        --------
+        predict_log_proba : Without rounding to 0.
+        explain : What each feature contributes.
+        """
         return self._posterior(X, logs=False)
 
-    def predict_with_proba(self, X: Any) -> tuple[IntArray, FloatArray]:
-        """(n) positions of the most probable classes in `classes_`, and (n, K) p(c|x), from one scoring of the rows."""
+    def predict_with_proba(self, X: Rows) -> tuple[IntArray, FloatArray]:
+        """Predict classes and probabilities from one scoring of the rows.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+
+        Returns
+        -------
+        positions : array of shape (n,)
+            The most probable classes, as positions in `classes_`.
+        probabilities : array of shape (n, K)
+            As `predict_proba`.
+        """
         chosen: list[IntArray] = [np.empty(0, dtype=np.intp)]
 
         def finish(joint: FloatArray, prior: FloatArray) -> int:
@@ -212,8 +305,8 @@ class ProbabilityClassifier(ScoringClassifier):
         warn_of_impossible(impossible)
         return np.concatenate(chosen), out
 
-    def explain(self, X: Any, *, by: By = "column") -> Explanation:
-        """Every prediction as a sum of decibans, feature by feature.
+    def explain(self, X: Rows, *, by: By = "column") -> Explanation:
+        """Explain every prediction as a sum of decibans, feature by feature.
 
         The prior is that of the classes, or the average row of a linear model. A joint normal is shared out to its
         features (see `deciban.families.MultivariateGaussian`). For an EvidenceClassifier a feature has its own
@@ -222,27 +315,67 @@ class ProbabilityClassifier(ScoringClassifier):
 
         Parameters
         ----------
-        X : rows to explain
-        by : "column" or "pair"
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+        by : "column" or "pair", default "column"
             "pair" shows pairs of features that have a table of their own as separate lines.
+
+        Returns
+        -------
+        Explanation
+            Print it, or use `to_frame()` for all rows as a table.
+
+        See Also
+        --------
+        deciban.display.explanation.Explanation : What is returned.
         """
         require_by(by)
         frame = self._frame_to_score(X)
         return Explanation.of(tuple(self.classes_.tolist()), self.scorer_.contributions(frame, by), self.schema_, frame)
 
     def plot_boundary(
-        self, X: Any, y: Any, *, sample_weight: Any = None, points: int = 2000, random_state: int | None = 0
+        self,
+        X: Rows,
+        y: Target,
+        *,
+        sample_weight: SampleWeight | None = None,
+        points: int = 2000,
+        random_state: int | None = 0,
     ) -> Any:
-        """The boundaries between classes over two numeric features, as an altair chart.
+        """Draw the boundaries between classes over two numeric features.
 
-        With at most `points` rows of (X, y); for a generative model also the class densities as contours, and the
-        boundary of the equal linear model (`to_linear`), refined by (X, y). Needs `pip install 'deciban[plot]'`.
+        For a generative model the class densities are drawn as contours, too, and the boundary of the equal linear
+        model (`to_linear`), refined by (X, y).
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str
+            The class of each row, or the name of the column of X that holds it.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+        points : int, default 2000
+            The largest number of rows that are drawn.
+        random_state : int or None, default 0
+            The seed that chooses them.
+
+        Returns
+        -------
+        altair.Chart
+            Needs `pip install 'deciban[plot]'`.
+
+        Raises
+        ------
+        DecibanError
+            If the model has not two numeric features.
         """
         from deciban.evaluation.boundary import boundary_figures
         from deciban.plots.boundary_chart import boundary
 
-        options = {"sample_weight": sample_weight, "points": points, "random_state": random_state}
-        return boundary(**boundary_figures(self, X, y, **options))
+        figures = boundary_figures(self, X, y, sample_weight=sample_weight, points=points, random_state=random_state)
+        return boundary(**figures)
 
     def _posterior(self, X: Any, *, logs: bool) -> FloatArray:
         out, impossible = self._scores(X, lambda joint, prior: _kernels.normalise(joint, prior, logs))

@@ -7,10 +7,12 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from deciban.data import Labelled, Sample, retry_with_wider_types
 from deciban.data.class_index import ClassIndex
 from deciban.data.distributed import DistributedRows
+from deciban.data.input_types import Rows, SampleWeight, Target
 from deciban.data.intake import require_rows
 from deciban.data.sampling import RowSample, seed_of
 from deciban.data.schema import Schema
@@ -22,11 +24,13 @@ from deciban.estimators.evidence_fit import MISSING, EvidenceFitter
 from deciban.estimators.importances import kept_rows
 from deciban.estimators.threads import one_thread
 from deciban.evaluation.evaluation import Evaluation
+from deciban.evaluation.fitted_model import KINDS, Treatment
 from deciban.evidence.evidence_by_block import EvidenceByBlock, evidence_by_block
 from deciban.evidence.evidence_formulas import evidence_formula
 from deciban.evidence.evidence_rows import EvidenceRows
 from deciban.evidence.evidence_state import EvidenceClassifierSettings, EvidenceClassifierState
 from deciban.evidence.leakage import warn_of_leakage
+from deciban.evidence.term_evidence import TERMS
 from deciban.evidence.uninformative import notes as reason_notes
 from deciban.evidence.uninformative import reasons
 from deciban.evidence.weighted_evidence import WeightedEvidence
@@ -36,13 +40,14 @@ from deciban.export.scorer import Scorer
 from deciban.families import Text
 from deciban.generative.model import Generative
 from deciban.generative.plan import Missing, Plan
-from deciban.persist.estimator_state import field_types
 from deciban.table import Table
 from deciban.types import Level
 
 
 class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, AdditiveClassifier):  # type: ignore[misc]
-    """log p(c|x) = log p(c) + b_c + Σ_pieces w_pc·evidence_pc, normalised; w ≥ 0.
+    """Calibrated classification of tables as they are: evidence of features, weighted by how well it predicts.
+
+    log p(c|x) = log p(c) + b_c + Σ_pieces w_pc·evidence_pc, normalised; w ≥ 0
 
     Naive Bayes counts evidence twice where features repeat each other. Here every piece of evidence has a weight,
     fitted by a penalised softmax on rows that are left out of the evidence. Predictions are still a sum of decibans.
@@ -54,9 +59,11 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
         How many pairs of features have a table of their own, at most. "auto": up to 20, of those that are informative
         enough beyond their two features; a number: as many of the best that add anything; 0: none.
     trees : int, default 128
-        The number of trees whose leaves are counted; 0: none.
-    class_prior : "empirical", "laplace", "uniform", or probabilities (in order of classes_, or a dict)
-        May be changed after fit. Weights are fitted with the empirical one.
+        The number of trees whose leaves are counted; 0: none. Fewer make fit and predictions faster.
+    class_prior : "empirical", "laplace", "uniform", or probabilities, default "empirical"
+        The probability of each class before any feature: the shares of the training rows; these with one more row for
+        each class; equal; or given, in order of `classes_` or as {class: probability}. It may be changed after fit.
+        Weights are fitted with the empirical one.
     max_weight_rows : int, default 200_000
         How many distinct rows, at most, pairs and trees are chosen from and weights fitted on; all rows are counted.
         They are chosen by what they hold, not by their order.
@@ -69,21 +76,58 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
 
     Attributes
     ----------
-    classes_ : (K) array of the classes, sorted
-    class_count_ : (K) array of the total weight of each class
+    classes_ : array of shape (K,)
+        The classes, sorted. Columns of `predict_proba` are in this order.
+    class_count_ : array of shape (K,)
+        The total weight of the training rows of each class. A class with few rows is estimated poorly.
     weights_ : Weights
-        The fitted weights; how much each candidate counts (`shares`: no evidence, naive Bayes, weak and strong
-        penalties); and `prior_share`, the share of the class prior in every probability: n rows cannot support odds of
-        more than about 2n to 1.
-    weighted_evidence_ : WeightedEvidence
-        What scores rows.
-    feature_importances_ : (d) array of mean absolute decibans
-    column_evidence_ : Table of the features and their decibans
-    columns_without_evidence_ : dict of the features that carry no evidence, and why
+        The fitted weights: `values` of each piece for each class, with its `kinds` and `columns`; `shares`, how much
+        each candidate counts (no evidence, naive Bayes, weak and strong penalties); and `prior_share`, the share of the
+        class prior in every probability: n rows cannot support odds of more than about 2n to 1. `summary()` shows them.
+    feature_importances_ : array of shape (n_features_in_,)
+        The mean absolute decibans of each feature over training rows. Use them to see which features matter.
+    column_evidence_ : Table
+        The same with names, the most important first, and the mean decibans for the true class, which is negative for a
+        feature that misleads.
+    importances_ : array of shape (n_features_in_,) or None
+        `feature_importances_`, but None instead of an error where they are unknown.
+    columns_without_evidence_ : dict
+        The features that add nothing, and why: constant, always missing, a copy of another. They can be dropped.
+    column_treatments_ : dict of int to Treatment
+        What is done with each feature (by position), and why, in words. Read it to check how a column was understood.
     n_parameters_ : int
+        The number of free parameters: those of evidence with a weight, the weights, the bias and the class prior.
+    weighted_evidence_ : WeightedEvidence
+        Evidence with its weights at the present class prior.
+    scorer_ : Scorer
+        What scores rows: `weighted_evidence_`.
+    generative_ : Generative
+        The sufficient statistics of all pieces, which add and subtract: what merging and forgetting change.
     n_features_in_ : int
-    feature_names_in_ : (d) array, if X had names
+        The number of features. Arrays to predict need as many columns.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the features; only if X had names.
     label_name_ : str or None
+        The column that y named, or None. Commands read the labels of other files from the column of this name.
+    schema_ : Schema
+        Names and kinds of the features as they were read. Look here if a column was taken for a wrong type.
+    columns_ : ColumnReader
+        Reads the columns of new rows as those of the fit were read. For engines and the command line.
+    base_model_ : estimator
+        The model itself. A `CalibratedClassifier` has the model that it corrects here.
+    calibrations_ : tuple
+        Empty: only a `CalibratedClassifier` has corrections.
+    evidence_scale_ : float
+        1.0: only a `CalibratedClassifier` rescales decibans.
+    family_comparisons_ : tuple
+        Empty: only `NaiveBayes(families="auto")` compares families.
+    linear_fit_ : None
+        Only linear models have one.
+
+    See Also
+    --------
+    deciban.NaiveBayes : The same evidence with every weight 1: one pass, and simpler to explain.
+    deciban.cross_validate : How well it predicts rows that it was not fitted to.
 
     Examples
     --------
@@ -105,22 +149,42 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
         "predicts rows that it was not computed from."
     )
 
-    _warned: bool = False  # that the weights are out of date
-    _kept = field_types(EvidenceClassifierState)
+    _warned: bool = False  # that the weights are outdated
+    _state = EvidenceClassifierState
     _copied = (*AdditiveClassifier._copied, "_seed")
 
     # Learning ------------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Self:
         """Learn evidence from rows X with classes y, and its weights.
 
         Files and other streams are read twice: for features one by one, and for those that are read together.
 
         Parameters
         ----------
-        X : array, sparse matrix, table, list of documents, `deciban.scan` or other stream
-        y : array, or the name of a column of X
-        sample_weight : array, the name of a column of X, or None
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The class of each row, or the name of the column of X that holds it. Only distributed rows, which have their
+            classes with them, do without.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+        Returns
+        -------
+        self : estimator
+            The same model.
+
+        Raises
+        ------
+        DecibanError
+            If rows cannot be read, or are not as many as labels; the message names the column and row.
+
+        Warns
+        -----
+        LeakageWarning
+            If a feature by itself predicts the class almost perfectly.
         """
         self._check_settings()
         self._seed = seed_of(self.random_state)
@@ -148,11 +212,44 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
         pairs = None if isinstance(self.pairs, str) else int(self.pairs)
         return EvidenceFitter(pairs, self.trees, self.text, self.max_weight_rows, self._seed)
 
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Rows,
+        y: Target | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: SampleWeight | None = None,
+    ) -> Self:
         """Learn from more rows, which may have new classes and categories; the weights stay as they are.
 
         A warning says once when the model has learned four times as many rows as when they were fitted:
         `refit_weights` fits them again. No rows at all change nothing.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The class of each row, or the name of the column of X that holds it. Only distributed rows, which have their
+            classes with them, do without.
+        classes : array-like, or None, default None
+            Ignored: accepted as by scikit-learn, but classes need not be known in advance.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+        Returns
+        -------
+        self : estimator
+            The same model.
+
+        Raises
+        ------
+        DecibanError
+            If rows cannot be read, or are not as many as labels; the message names the column and row.
+
+        See Also
+        --------
+        refit_weights : Fits the weights again.
         """
         super().partial_fit(X, y, classes, sample_weight)
         self._warn_if_outdated()
@@ -177,17 +274,36 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
     def _missing(self) -> Missing:
         return MISSING
 
-    def refit_weights(self, X: Any, y: Any = None, sample_weight: Any = None, *, held_out: bool = False) -> Self:
+    def refit_weights(
+        self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None, *, held_out: bool = False
+    ) -> Self:
         """Fit the weights again; the evidence stays as it is.
 
-        For a model that has learned, forgotten or merged so much that its weights are out of date.
+        For a model that has learned, forgotten or merged so much that its weights are outdated.
 
         Parameters
         ----------
-        X, y, sample_weight : as for `fit`
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The class of each row, or the name of the column of X that holds it. Only distributed rows, which have their
+            classes with them, do without.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
         held_out : bool, default False
             False: these are training rows, all or some, and each is left out of the evidence that predicts it. True:
             they are other rows; those of unknown classes are ignored.
+
+        Returns
+        -------
+        self : estimator
+            The same model.
+
+        Raises
+        ------
+        DecibanError
+            If there are fewer than two rows of known classes.
         """
         self._require_fitted()
         self._require_rows()
@@ -215,11 +331,36 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
             weights = Weights.fit(origin(self.generative_, sample, self._seed), self._blocks)
             return weights, kept_rows(sample, schema)
 
-    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def forget(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Self:
         """Unlearn training rows: afterwards they are not counted any more, exactly.
 
         What they had a part in choosing stays: the weights, and which features are read together, and how.
         `refit_weights` fits the weights again, `fit` everything.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The class of each row, or the name of the column of X that holds it. Only distributed rows, which have their
+            classes with them, do without.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+        Returns
+        -------
+        self : estimator
+            The same model.
+
+        Raises
+        ------
+        NegativeEvidence
+            If the rows were not learned; the model is unchanged.
+
+        See Also
+        --------
+        refit_weights : Fits the weights again.
         """
         return super().forget(X, y, sample_weight)
 
@@ -230,6 +371,21 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
         the rows of each fit: those that both models have add, those that only one has are left out, with a warning. A
         model that is to be added to this one should be made from `empty_copy()`, which has the same blocks. The weight
         of a piece for a class is the mean of both, weighted by the rows of that class; `refit_weights` fits them again.
+
+        Parameters
+        ----------
+        other : EvidenceClassifier
+            A fitted model.
+
+        Returns
+        -------
+        EvidenceClassifier
+            The sum; both stay as they are. `a + b` and `sum(models)` are the same.
+
+        Raises
+        ------
+        DecibanError
+            If the features of the models differ, or a column is text to one and a category to the other.
         """
         self._require_mergeable(other)
         for name in _text_columns(self.generative_) ^ _text_columns(other.generative_):
@@ -311,15 +467,45 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
         return self.weighted_evidence_
 
     def score_formula(self) -> ScoreFormula:
-        """The scores as formulas that need no library."""
+        """The scores as formulas that need no library.
+
+        Returns
+        -------
+        ScoreFormula
+            What exports and the page of a report are made from.
+        """
         return evidence_formula(self.weighted_evidence_)
 
-    def leave_one_out(self, X: Any, y: Any = None, sample_weight: Any = None) -> Evaluation:
-        """Predict every training row by evidence of all the others, with weights that its fold had no part in.
+    def leave_one_out(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Evaluation:
+        """Evaluate every training row by evidence of all the others, with weights that its fold had no part in.
 
         Rows are assigned to five folds by what they hold. The weights for a fold, the pieces and pairs that have one,
         and the penalty were chosen by rows of the other folds; trees predict only rows that they were not grown from.
         What never looks at labels stays: where bins are cut, the average document. `cross_validate` fits again.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            All training rows, or some of them.
+        y : array-like of shape (n,), or str, default None
+            The class of each row, or the name of the column of X that holds it. Only distributed rows, which have their
+            classes with them, do without.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+        Returns
+        -------
+        Evaluation
+            Of the rows that were passed.
+
+        Raises
+        ------
+        DecibanError
+            If the rows are distributed: they have to be in memory.
+
+        See Also
+        --------
+        deciban.cross_validate : Fits again for each fold.
         """
         rows = self._more_rows(X, y, sample_weight)
         self.generative_.schema.merge_frame(rows.frame)
@@ -358,8 +544,22 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
         owners = schema.source_columns([j for j, name in enumerate(schema.all_names) if name in weighted])
         return reasons(evidence, {*schema.names} - {schema.names[j] for j in owners}, self._facts)
 
+    @property
+    def column_treatments_(self) -> dict[int, Treatment]:
+        """What is done with each feature that has evidence (by position), and why."""
+        kinds, texts = self.schema_.kinds, self.weighted_evidence_.describe_columns()
+        read_as_text = "long text, a third or more of it distinct" if isinstance(self.text, str) else "chosen by text="
+        why = {j: f"{KINDS[kinds[j]]}; other evidence of it has weight 0" for j in texts}
+        return {j: Treatment(text, read_as_text if TERMS in text else why[j]) for j, text in texts.items()}
+
     def summary(self) -> Summary:
-        """Class prior; features by what they contribute; the weights of all pieces of evidence."""
+        """What was learned, as tables.
+
+        Returns
+        -------
+        Summary
+            The class prior; features by what they contribute; the weights of all pieces of evidence.
+        """
         scorer, weights = self.weighted_evidence_, self._weights
         pieces = zip(weights.kinds, weights.columns, weights.values.tolist(), strict=True)
         by_weight = sorted(pieces, key=lambda piece: -max(piece[2]))

@@ -30,7 +30,7 @@ MISSING: Missing = "category"  # a missing value is evidence
 
 @dataclass(frozen=True)
 class EvidenceFit:
-    """What a fit brings."""
+    """The result of a fit."""
 
     schema: Schema
     evidence: Generative
@@ -57,10 +57,10 @@ class EvidenceFitter:
         with rows.error_context(), one_thread():
             schema = Schema.of(rows.frame).with_calendar()
             if is_sparse(rows.frame) and self.text_columns(schema):
-                raise DecibanError("text names columns of documents, and these rows are counts")
+                raise DecibanError("text=[...] names columns of documents, but these rows are sparse counts")
             single, sample, count = self._single(rows, schema)
             if single.counts.value.sum() < 0.1 * count:
-                warn("the weights of rows count rows, but sum to less than a tenth of them: multiply them")
+                warn("sample_weight counts rows, but sums to less than a tenth of them: multiply it by a constant")
             single, together = split_text(single, count) if isinstance(self.text, str) else (single, ())
             whole = single
             if not is_sparse(rows.frame):
@@ -82,7 +82,7 @@ class EvidenceFitter:
             return Generative.collect(rows, schema, plans, MISSING), self.sample(rows, schema), count
         observe = partial(FirstPass.of, schema, plans, MISSING, self.max_weight_rows, self.seed)
         first = rows.summed(observe, needs_small_batches=True)
-        return first.evidence, first.few.sample(), first.few.rows
+        return first.evidence, first.sample.sample(), first.sample.rows
 
     def sample(self, rows: Labelled, schema: Schema) -> Sample:
         """At most about `max_weight_rows` of the rows of positive weight."""
@@ -96,7 +96,7 @@ class EvidenceFitter:
         return sampled(rows, row_keys(rows.frame, schema.column_refs(rows.frame), self.seed), self.max_weight_rows)
 
     def plans(self, schema: Schema, *, sparse: bool) -> tuple[Plan, ...]:
-        """How features are read one by one."""
+        """The plan of each single feature."""
         return first_plans(schema, sparse=sparse, text=self.text_columns(schema))
 
     def text_columns(self, schema: Schema) -> list[int]:

@@ -17,10 +17,10 @@ from deciban.generative.plan import Missing, Plan
 
 @dataclass(frozen=True)
 class FirstPass:
-    """The statistics of rows, and a sample of them; + is that of the rows of both."""
+    """The statistics of rows, and a sample of them. Adding two gives those of the rows of both."""
 
     evidence: Generative
-    few: RowSample
+    sample: RowSample
 
     @classmethod
     def of(
@@ -29,7 +29,7 @@ class FirstPass:
         return cls(Generative.observe(batch, schema, plans, missing), RowSample.of(batch, schema, most, seed))
 
     def __add__(self, other: FirstPass) -> FirstPass:
-        return FirstPass(self.evidence + other.evidence, self.few + other.few)
+        return FirstPass(self.evidence + other.evidence, self.sample + other.sample)
 
 
 def first_pass(rows: Labelled, schema: Schema, plans: Sequence[Plan], missing: Missing) -> tuple[Generative, RowSample]:
@@ -37,7 +37,7 @@ def first_pass(rows: Labelled, schema: Schema, plans: Sequence[Plan], missing: M
     if isinstance(rows, Sample):
         return Generative.collect(rows, schema, plans, missing), kept_rows(rows, schema)
     total = rows.summed(_observe(schema, plans, missing), needs_small_batches=True)
-    return total.evidence, total.few
+    return total.evidence, total.sample
 
 
 def first_pass_or_none(
@@ -47,7 +47,7 @@ def first_pass_or_none(
     if isinstance(rows, Sample):
         return first_pass(rows, schema, plans, missing)
     total = rows.summed_or_none(_observe(schema, plans, missing), needs_small_batches=True)
-    return None if total is None else (total.evidence, total.few)
+    return None if total is None else (total.evidence, total.sample)
 
 
 def _observe(schema: Schema, plans: Sequence[Plan], missing: Missing) -> Callable[[Batch], FirstPass]:

@@ -21,41 +21,89 @@ DESCRIPTIONS = {
 
 
 class GaussianDiscriminant(GaussianDiscriminantSettings, GenerativeClassifier):  # type: ignore[misc]
-    """p(c|x) ∝ p(c) N(x; μ_c, Σ): Gaussian discriminant analysis.
+    """Gaussian discriminant analysis: all features are jointly normal within each class.
 
-    Parameters
-    ----------
-    covariance : "shared" (linear discriminant), "per-class" (quadratic), or "diagonal" (per class, naive Bayes)
-    shrinkage : number from 0 to 1, "oas", "auto" or None
-        Σ becomes (1 − s)Σ + s·(tr Σ/d)·I. "oas" chooses s from n, d and Σ. "auto" tries several, and takes the one
-        that predicts the classes of left-out rows best: see `shrinkage_`. That reads the rows of `fit` about 20 times;
-        `partial_fit`, `forget` and `merge` keep what was chosen (a merged model that of more rows).
-    ddof : number or "unbiased"
-        Scatter is divided by n − ddof; "unbiased" is n − K for a shared covariance, n_c − 1 for the others.
-    class_prior : "empirical", "laplace", "uniform", or probabilities (in order of classes_, or a dict)
-    prior : deciban.priors.InverseWishart or None
-        The covariance is then the posterior mode.
+    p(c|x) ∝ p(c) N(x; μ_c, Σ)
 
     Rows with a missing value are left out of the fit (for "diagonal", only the value is) and scored by the marginal
     density of the values they have.
 
+    Parameters
+    ----------
+    covariance : "shared", "per-class" or "diagonal", default "shared"
+        One Σ for all classes (linear discriminant), one for each (quadratic), or variances only, for each class
+        (Gaussian naive Bayes).
+    shrinkage : float from 0 to 1, "oas", "auto" or None, default None
+        Σ becomes (1 − s)Σ + s·(tr Σ/d)·I. "oas" chooses s from n, d and Σ. "auto" tries several, and takes the one
+        that predicts the classes of left-out rows best: see `shrinkage_`. That reads the rows of `fit` about 20 times;
+        `partial_fit`, `forget` and `merge` keep what was chosen (a merged model that of more rows).
+    ddof : float or "unbiased", default 0
+        Scatter is divided by n − ddof; "unbiased" is n − K for a shared covariance, n_c − 1 for the others.
+    class_prior : "empirical", "laplace", "uniform", or probabilities, default "empirical"
+        The probability of each class before any feature: the shares of the training rows; these with one more row for
+        each class; equal; or given, in order of `classes_` or as {class: probability}.
+    prior : deciban.priors.InverseWishart or None, default None
+        With a prior, the covariance is the posterior mode.
+
     Attributes
     ----------
-    classes_ : (K) array of the classes, sorted
-    class_count_ : (K) array of the total weight of each class
-    means_ : (K, d) array
-    covariance_ : (d, d) array if shared, (K, d, d) per class, (K, d) variances if diagonal
-    shrinkage_ : float, "oas" or None, the shrinkage in use
-    status_ : "ok", or which features make a covariance singular
-    generative_ : Generative, the sufficient statistics
-    estimate_ : Estimate, the parameters
-    feature_importances_ : (d) array of mean absolute decibans
-    column_evidence_ : Table of the features and their decibans
-    columns_without_evidence_ : dict of the features that carry no evidence, and why
+    classes_ : array of shape (K,)
+        The classes, sorted. Columns of `predict_proba` are in this order.
+    class_count_ : array of shape (K,)
+        The total weight of the training rows of each class. A class with few rows is estimated poorly.
+    means_ : array of shape (K, d)
+        The mean of each class, μ_c.
+    covariance_ : array of shape (d, d), (K, d, d) or (K, d)
+        Σ if shared, one for each class, or variances if diagonal.
+    shrinkage_ : float, "oas" or None
+        The shrinkage in use: the parameter, or what "auto" chose.
+    status_ : str
+        "ok", or which features make a covariance singular: drop one of them, or set `shrinkage`.
+    feature_importances_ : array of shape (n_features_in_,)
+        The mean absolute decibans of each feature over training rows. Use them to see which features matter.
+    column_evidence_ : Table
+        The same with names, the most important first, and the mean decibans for the true class, which is negative for a
+        feature that misleads.
+    importances_ : array of shape (n_features_in_,) or None
+        `feature_importances_`, but None instead of an error where they are unknown.
+    columns_without_evidence_ : dict
+        The features that add nothing, and why: constant, always missing, a copy of another. They can be dropped.
+    column_treatments_ : dict of int to Treatment
+        What is done with each feature (by position), and why, in words. Read it to check how a column was understood.
     n_parameters_ : int
+        The number of free parameters: K − 1 of an estimated class prior, the means, and the covariances.
+    generative_ : Generative
+        The sufficient statistics, which add and subtract: counts, sums and scatter, without shrinkage or priors.
+    estimate_ : Estimate
+        The parameters, estimated from the statistics with the present settings.
+    scorer_ : Scorer
+        What scores rows: `estimate_`.
     n_features_in_ : int
-    feature_names_in_ : (d) array, if X had names
+        The number of features. Arrays to predict need as many columns.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the features; only if X had names.
     label_name_ : str or None
+        The column that y named, or None. Commands read the labels of other files from the column of this name.
+    schema_ : Schema
+        Names and kinds of the features as they were read. Look here if a column was taken for a wrong type.
+    columns_ : ColumnReader
+        Reads the columns of new rows as those of the fit were read. For engines and the command line.
+    base_model_ : estimator
+        The model itself. A `CalibratedClassifier` has the model that it corrects here.
+    calibrations_ : tuple
+        Empty: only a `CalibratedClassifier` has corrections.
+    evidence_scale_ : float
+        1.0: only a `CalibratedClassifier` rescales decibans.
+    family_comparisons_ : tuple
+        Empty: only `NaiveBayes(families="auto")` compares families.
+    linear_fit_ : None
+        Only linear models have one; `to_linear()` of a generative model makes one.
+
+    See Also
+    --------
+    deciban.NaiveBayes : Text and categories, too; features independent within a class.
+    deciban.LogisticRegression : Linear boundaries, too, without the assumption of normality.
+    deciban.families.MultivariateGaussian : The same density for some features of a NaiveBayes.
 
     Examples
     --------

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from deciban.data import Labelled, Sample, retry_with_wider_types
 from deciban.data.batch import Batch
 from deciban.data.distributed import DistributedRows
+from deciban.data.input_types import Rows, SampleWeight, Target
 from deciban.data.sampling import RowSample
 from deciban.data.schema import Schema
 from deciban.display.summary import Summary
@@ -24,7 +25,7 @@ from deciban.estimators.first_pass import first_pass
 from deciban.estimators.logistic import LogisticRegression
 from deciban.estimators.to_linear import linear_equivalent
 from deciban.evaluation.evaluation import Evaluation
-from deciban.evaluation.fitted_model import AdditiveFit
+from deciban.evaluation.fitted_model import AdditiveFit, Treatment
 from deciban.evidence.uninformative import notes as reason_notes
 from deciban.evidence.uninformative import reasons
 from deciban.export.score_formula import ScoreFormula
@@ -36,7 +37,6 @@ from deciban.generative.held_out import lacks_complete_rows, leave_one_out, left
 from deciban.generative.model import Generative
 from deciban.generative.plan import Families, Missing, Plan, make_plans, without_absent
 from deciban.generative.selection import Selection, choose_shrinkages, has_auto_shrinkage
-from deciban.persist.estimator_state import field_types
 from deciban.table import Table
 from deciban.types import Level
 
@@ -46,7 +46,7 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
 
     additive = True
     _shrinkages: Mapping[frozenset[Level], Selection] = MappingProxyType({})
-    _kept = field_types(GenerativeState)
+    _state = GenerativeState
 
     @abstractmethod
     def _plans(self, schema: Schema, rows: Labelled) -> tuple[Plan, ...]:
@@ -71,15 +71,33 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
 
     # Learning ------------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from rows X with classes y.
+    def fit(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Self:
+        """Learn from rows X with classes y, in one pass.
 
         Parameters
         ----------
-        X : array, sparse matrix, table, list of documents, `deciban.scan` or other stream
-        y : array, or the name of a column of X
-        sample_weight : array, the name of a column of X, or None
-            A weight of 2 counts the row twice; rows of weight 0 are left out.
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The class of each row, or the name of the column of X that holds it. Only distributed rows, which have their
+            classes with them, do without.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+        Returns
+        -------
+        self : estimator
+            The same model.
+
+        Raises
+        ------
+        DecibanError
+            If rows cannot be read, or are not as many as labels; the message names the column and row.
+
+        See Also
+        --------
+        partial_fit : Learn more rows without forgetting these.
         """
         schema, fresh, sample, shrinkages = retry_with_wider_types(
             lambda: self._learned(self._training_rows(X, y, sample_weight))
@@ -92,7 +110,23 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
         return self
 
     def merge(self, other: Self) -> Self:
-        """A new model of the training rows of both."""
+        """A new model of the training rows of both.
+
+        Parameters
+        ----------
+        other : estimator
+            A fitted model of the same kind, with the same features.
+
+        Returns
+        -------
+        estimator
+            The sum, with the settings of this one; both stay as they are. `a + b` and `sum(models)` are the same.
+
+        Raises
+        ------
+        DecibanError
+            If the models are of different kinds, or their features or families differ.
+        """
         self._require_mergeable(other)
         merged = self._like_this()
         both = self.generative_ + other.generative_
@@ -139,12 +173,37 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
 
     # Evaluation ----------------------------------------------------------------------------------------------------
 
-    def leave_one_out(self, X: Any, y: Any = None, sample_weight: Any = None) -> Evaluation:
-        """Predict every training row by a model of all the others: exact, in one pass, without refits.
+    def leave_one_out(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Evaluation:
+        """Evaluate every training row by a model of all the others: exact, in one pass, without refits.
 
-        X, y and sample_weight are all training rows, or some of them. The only row of a class is given probability 0:
-        without it the class has no rows.
+        The only row of a class is given probability 0: without it the class has no rows.
 
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            All training rows, or some of them.
+        y : array-like of shape (n,), or str, default None
+            The class of each row, or the name of the column of X that holds it. Only distributed rows, which have their
+            classes with them, do without.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+        Returns
+        -------
+        Evaluation
+            Of the rows that were passed.
+
+        Raises
+        ------
+        NegativeEvidence
+            If a row was not learned.
+
+        See Also
+        --------
+        deciban.cross_validate : By folds, for any model.
+
+        Examples
+        --------
         >>> import deciban as db
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
@@ -162,7 +221,18 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
         )
 
     def additive_fit(self, rows: Labelled) -> AdditiveFit | None:
-        """How this model would fit rows by adding up; None where it has to choose families or shrinkages."""
+        """How this model would fit rows by adding up.
+
+        Parameters
+        ----------
+        rows : Labelled
+            The rows; only their features are read.
+
+        Returns
+        -------
+        AdditiveFit or None
+            What to collect; None where families or shrinkages have to be chosen first.
+        """
         if self._chooses_families():
             return None
         model, schema = copy(self), Schema.of(rows.frame)
@@ -189,7 +259,13 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
         return self.estimate_
 
     def score_formula(self) -> ScoreFormula:
-        """The scores as formulas that need no library."""
+        """The scores as formulas that need no library.
+
+        Returns
+        -------
+        ScoreFormula
+            What exports and the page of a report are made from.
+        """
         return estimate_formula(self.estimate_)
 
     @property
@@ -210,8 +286,27 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
                 silent |= {context.columns[j] for j in block.plan.family.silent(params)}
         return reasons(self.generative_, silent, None)
 
+    @property
+    def column_treatments_(self) -> dict[int, Treatment]:
+        """What is done with each feature (by position), and why."""
+        names, reasons_of = self.schema_.names, self.columns_without_evidence_
+        columns = {j for plan in self.generative_.plans if not plan.presence for j in plan.columns}
+        left_out = {j: f"left out: {reasons_of.get(names[j], 'no evidence')}" for j in columns}
+        texts, why = left_out | self.estimate_.describe_columns(), self._family_reasons(columns)
+        return {j: Treatment(text, why[j]) for j, text in texts.items()}
+
+    def _family_reasons(self, columns: Collection[int]) -> dict[int, str]:
+        """Why each of these features has its family."""
+        return dict.fromkeys(columns, f"every feature of a {type(self).__name__} has this density")
+
     def summary(self) -> Summary:
-        """Class prior, what was chosen, importances, and the parameters of each feature in the order of the table."""
+        """What was learned, as tables.
+
+        Returns
+        -------
+        Summary
+            The class prior, what was chosen, importances, and the parameters of each feature in the order of the table.
+        """
         estimate = self.estimate_
         notes = self.generative_.schema.notes() + reason_notes(self.columns_without_evidence_)
         placed: list[tuple[int, Table]] = []
@@ -234,24 +329,33 @@ class GenerativeClassifier(GenerativeState, AdditiveClassifier):  # type: ignore
     def _chosen(self) -> list[Table]:
         """What was chosen by leave-one-out, and by how much."""
         rows = tuple(("shrinkage", each.value, each.decibans, each.other) for each in self._shrinkages.values())
-        return [Table("chosen by leave-one-out", ("", "value", "decibans a row", "over"), rows)] if rows else []
+        return [Table("chosen by leave-one-out", ("", "value", "mean decibans", "over"), rows)] if rows else []
 
     def to_linear(self) -> LogisticRegression:
         """The equal linear model: a softmax that is linear in the sufficient statistics of the features.
 
         Predictions are the same; `refine` goes on from there, to the largest conditional likelihood.
 
+        Returns
+        -------
+        LogisticRegression
+            A fitted model, without the path of a solver.
+
         Raises
         ------
         DecibanError
             If a family is not an exponential one (Uniform), or a class or value has probability 0.
+
+        See Also
+        --------
+        deciban.LogisticRegression.refine : Improves it on the same rows.
         """
         estimate = self.estimate_
         if len(estimate.log_prior) < 2:
             raise DecibanError("a model of one class has no equal linear model")
         if not np.isfinite(estimate.log_prior).all():
             raise DecibanError("a class with prior 0 has no finite intercept: use another class_prior")
-        return linear_equivalent(estimate, getattr(self, "_label_dtype", None))
+        return linear_equivalent(estimate, self._label_dtype)
 
 
 def _evaluated_left_out(estimate: Estimate, batch: Batch) -> Evaluation:

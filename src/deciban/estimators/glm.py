@@ -15,20 +15,22 @@ from sklearn.utils.metaestimators import available_if
 from deciban.data import is_table, slices
 from deciban.data.arrow import TableFrame
 from deciban.data.batch import Frame
+from deciban.data.input_types import PerRow, Rows, SampleWeight, Target
 from deciban.data.intake import InputColumns, input_columns, label_name, require_as_many, require_rows
 from deciban.data.labels import check_weights
 from deciban.display.summary import Summary, counted_word
 from deciban.errors import DecibanError, require, warn
 from deciban.estimators.estimator import class_array, one_dimensional
 from deciban.estimators.linear_estimator import LinearEstimator
-from deciban.evaluation.fitted_model import LinearFit
+from deciban.evaluation.fitted_model import KINDS, LinearFit, Treatment
 from deciban.export.scorer import Scorer
 from deciban.linear.design import Design
 from deciban.linear.design_rows import rows_of
 from deciban.linear.distributed_objective import forbid_distributed
 from deciban.linear.inference import Inference, null_deviance
+from deciban.linear.linear_state import GeneralizedLinearState
 from deciban.linear.objective import Objective
-from deciban.linear.offsets import PerRow, names_of, offset_of
+from deciban.linear.offsets import names_of, offset_of
 from deciban.linear.predictor import Predictor
 from deciban.linear.responses import RESPONSES, Response
 from deciban.linear.solvers import newton
@@ -53,21 +55,88 @@ class Sample:
     classes: Levels
 
 
-class GeneralizedLinearModel(LinearEstimator):
-    """y|x ~ b(y) exp(η·T(y) − a(η)) with η = w·x + b: predicts E[T(y)|x] = a′(η).
+class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
+    """Generalized linear model: the mean of a response, through a link, is linear in the features.
+
+    y|x ~ b(y) exp(η·T(y) − a(η)) with η = w·x + b; predicts E[T(y)|x] = a′(η)
+
+    `summary()` has coefficients, standard errors, z (t for gaussian), p-values and Wald intervals, deviance and AIC.
+    Weights count rows: a weight of 2 is the row twice. Columns of any kind are taken as by LogisticRegression. For
+    classes `predict` gives labels and `predict_mean` the probabilities of all classes but the first; coefficients are
+    those of each class against the first.
 
     Parameters
     ----------
-    family : "gaussian", "bernoulli", "multinomial", "poisson" or "exponential"
+    family : "gaussian", "bernoulli", "multinomial", "poisson" or "exponential", default "gaussian"
         The response. Links are canonical: identity, logit, log φ_k/φ_0, log, and −1/μ.
-    l2 : float
+    l2 : float, default 0.0
         Penalty l2/2 |w|², not on intercepts. With one there are no standard errors.
-    tol, max_iter : when Newton's method (here: iteratively reweighted least squares) ends
+    tol : float, default 1e-12
+        Newton's method (here: iteratively reweighted least squares) ends when a step promises less than tol·J.
+    max_iter : int, default 100
+        The largest number of iterations.
 
-    `summary()` has coefficients, standard errors, z (t for gaussian), p-values and Wald intervals, deviance and AIC;
-    `inference_` holds them as arrays. Weights count rows: a weight of 2 is the row twice. Columns of any kind are
-    taken as by LogisticRegression. For classes `predict` gives labels and `predict_mean` the probabilities of all
-    classes but the first; coefficients are those of each class against the first.
+    Attributes
+    ----------
+    coef_ : array of shape (p,), or (K − 1, p) for more than two classes
+        The coefficients of the encoded features, on the scale of η.
+    intercept_ : float, or array of shape (K − 1,)
+        η of a row of zeros.
+    feature_names_ : tuple of str
+        The names of the encoded features, such as "job = nurse": one for each coefficient.
+    inference_ : Inference
+        What `summary()` prints, as arrays and numbers: `estimates`, `standard_errors`, `statistics`, `p_values`,
+        `intervals(level)`, `covariance`, `deviance`, `null_deviance`, `log_likelihood`, `aic`, `dispersion`.
+    status_ : str
+        "ok", or what is wrong: separable classes, collinear or constant columns, no convergence; a warning says what to
+        do. Of collinear columns the coefficients are not unique; of separable classes they are only where the solver
+        stopped.
+    classes_ : array of shape (K,)
+        The classes, sorted; only if the response has classes. Coefficients compare with the first.
+    response_ : Response
+        The distribution of y, with its link.
+    path_ : Table
+        The objective, the norm of its gradient and the step taken, by iteration. `plot_path()` draws it.
+    n_iter_ : int
+        The number of iterations.
+    n_parameters_ : int
+        The number of coefficients that the data determine.
+    column_treatments_ : dict of int to Treatment
+        What is done with each feature (by position), and why, in words. Read it to check how a column was understood.
+    linear_fit_ : LinearFit
+        Coefficients, penalty, status and path in one object, as reports read them.
+    predictor_ : Predictor
+        What scores rows: how features are encoded, and their coefficients.
+    scorer_ : Scorer
+        The same, under the name that all models have.
+    n_features_in_ : int
+        The number of features. Arrays to predict need as many columns.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the features; only if X had names.
+    label_name_ : str or None
+        The column that y named, or None. Commands read the labels of other files from the column of this name.
+    schema_ : Schema
+        Names and kinds of the features as they were read. Look here if a column was taken for a wrong type.
+    columns_ : ColumnReader
+        Reads the columns of new rows as those of the fit were read. For engines and the command line.
+    columns_without_evidence_ : dict
+        Empty: linear models use all features that vary.
+    class_count_ : None
+        Not known to a linear model.
+    importances_ : None
+        Only classifiers with evidence have importances.
+    base_model_ : estimator
+        The model itself. A `CalibratedClassifier` has the model that it corrects here.
+    calibrations_ : tuple
+        Empty: only a `CalibratedClassifier` has corrections.
+    evidence_scale_ : float
+        1.0: only a `CalibratedClassifier` rescales decibans.
+    family_comparisons_ : tuple
+        Empty: only `NaiveBayes(families="auto")` compares families.
+
+    See Also
+    --------
+    deciban.LogisticRegression : Classes only; faster, with explanations in decibans.
 
     Examples
     --------
@@ -90,7 +159,7 @@ class GeneralizedLinearModel(LinearEstimator):
     """
 
     response_: Response
-    _kept = LinearEstimator._kept | {"inference_": Inference}
+    _state = GeneralizedLinearState
 
     def __init__(
         self,
@@ -107,12 +176,44 @@ class GeneralizedLinearModel(LinearEstimator):
     # Learning ------------------------------------------------------------------------------------------------------
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, offset: PerRow = None, exposure: PerRow = None
+        self,
+        X: Rows,
+        y: Target | None = None,
+        sample_weight: SampleWeight | None = None,
+        offset: PerRow | None = None,
+        exposure: PerRow | None = None,
     ) -> Self:
-        """Fit to rows X and responses y: an array, or the name of a column of X.
+        """Fit to rows X and responses y, by maximum likelihood.
 
-        `offset` is added to η; `exposure` (poisson) is what rates are counted by, the same as an offset of its log.
-        Both are arrays, or names of columns of X.
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The response of each row, or the name of the column of X that holds it.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+        offset : array-like of shape (n,), str or None, default None
+            Added to η of each row; or the name of a column of X.
+        exposure : array-like of shape (n,), str or None, default None
+            What rates are counted by (poisson only): the same as an offset of its logarithm. Or the name of a column of
+            X.
+
+        Returns
+        -------
+        self : estimator
+            The same model.
+
+        Raises
+        ------
+        DecibanError
+            If a response is outside the family's domain, or the rows are distributed; the message names the row.
+
+        Warns
+        -----
+        DecibanWarning
+            If classes are separable, or features collinear: see `status_`.
         """
         self._check_settings()
         forbid_distributed(X, self)
@@ -189,8 +290,7 @@ class GeneralizedLinearModel(LinearEstimator):
 
     def _restored(self) -> None:
         super()._restored()
-        classes, scores = getattr(self, "_classes", ()), len(self.predictor_.constant)
-        require(vars(self).keys() >= {"status_", "path_", "n_iter_"}, "status_, path_ or n_iter_ is missing")
+        classes, scores = self._classes, len(self.predictor_.constant)
         require(self.family in RESPONSES, f"there is no {self.family} response")
         require(bool(classes) == self._predicts_classes, f"a {self.family} response with {len(classes)} classes")
         if classes:
@@ -219,8 +319,17 @@ class GeneralizedLinearModel(LinearEstimator):
         return self.predictor_.with_reference() if self._predicts_classes else self.predictor_
 
     @property
+    def column_treatments_(self) -> dict[int, Treatment]:
+        """What is done with each feature (by position), and why."""
+        treatments = super().column_treatments_
+        if self._predicts_classes:
+            return treatments
+        empty = {j: Treatment("left out: it is empty", KINDS[kind]) for j, kind in enumerate(self.schema_.kinds)}
+        return empty | treatments
+
+    @property
     def linear_fit_(self) -> LinearFit:
-        """The coefficients, with their standard errors, and how they were inference."""
+        """Coefficients, standard errors, penalty, status and path in one object, as reports read them."""
         return replace(super().linear_fit_, estimates=self.inference_.estimates, inference=self.inference_)
 
     @property
@@ -244,7 +353,18 @@ class GeneralizedLinearModel(LinearEstimator):
         return self.inference_.rank
 
     def summary(self, level: float = 0.95) -> Summary:
-        """Coefficients with errors, tests and intervals; deviance and what else judges the fit."""
+        """What was learned, as tables.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            The probability of the intervals.
+
+        Returns
+        -------
+        Summary
+            Coefficients with standard errors, tests and intervals; the deviance and other statistics of the fit.
+        """
         self._require_fitted()
         inference = self.inference_
         owners = [""]
@@ -269,7 +389,7 @@ class GeneralizedLinearModel(LinearEstimator):
 
     def _coefficient_tables(self) -> list[tuple[str, list[str], FloatArray, FloatArray | None]]:
         inference, names = self.inference_, ["(intercept)", *self.feature_names_]
-        classes: Levels = getattr(self, "_classes", ())  # a response of numbers has none
+        classes = self._classes  # none for a response of numbers
         owners = [f" of {label} against {classes[0]}" for label in classes[1:]] or [""]
         intervals = [None] * len(owners) if self.l2 else list(inference.intervals(0.95))
         parts = zip(owners, inference.estimates, intervals, strict=True)
@@ -292,16 +412,48 @@ class GeneralizedLinearModel(LinearEstimator):
 
     # Predicting ----------------------------------------------------------------------------------------------------
 
-    def predict_mean(self, X: Any, offset: PerRow = None, exposure: PerRow = None) -> FloatArray:
-        """(n) E[T(y)|x] = a′(η), or (n, K − 1) for more than two classes."""
+    def predict_mean(self, X: Rows, offset: PerRow | None = None, exposure: PerRow | None = None) -> FloatArray:
+        """The mean response of each row, E[T(y)|x] = a′(η).
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+        offset : array-like of shape (n,), str or None, default None
+            Added to η of each row; or the name of a column of X.
+        exposure : array-like of shape (n,), str or None, default None
+            What rates are counted by (poisson only): the same as an offset of its logarithm. Or the name of a column of
+            X.
+
+        Returns
+        -------
+        array of shape (n,), or (n, K − 1) for more than two classes
+            Means; for classes, the probabilities of all but the first.
+        """
         eta = self._eta(X, offset, exposure)
         mean = _probabilities(eta)[:, 1:] if self._predicts_classes else self.response_.mean(eta)
         if np.isinf(mean).any():
             warn("some rows have no finite mean: their linear predictor is outside the response's domain")
         return mean[:, 0] if mean.shape[1] == 1 else mean
 
-    def predict(self, X: Any, offset: PerRow = None, exposure: PerRow = None) -> NDArray[Any]:
-        """The mean response of each row; for classes the most probable one."""
+    def predict(self, X: Rows, offset: PerRow | None = None, exposure: PerRow | None = None) -> NDArray[Any]:
+        """Predict the mean response of each row; for classes the most probable one.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+        offset : array-like of shape (n,), str or None, default None
+            Added to η of each row; or the name of a column of X.
+        exposure : array-like of shape (n,), str or None, default None
+            What rates are counted by (poisson only): the same as an offset of its logarithm. Or the name of a column of
+            X.
+
+        Returns
+        -------
+        array of shape (n,)
+            Numbers, or labels as in `classes_`.
+        """
         if not self._predicts_classes:
             return self.predict_mean(X, offset, exposure)
         scores = self._eta(X, offset, exposure)
@@ -309,24 +461,67 @@ class GeneralizedLinearModel(LinearEstimator):
         return chosen
 
     @available_if(lambda self: self._predicts_classes)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any, offset: PerRow = None) -> FloatArray:
-        """(n, K) the probability of each class."""
+    def predict_proba(self, X: Rows, offset: PerRow | None = None) -> FloatArray:
+        """The probability of each class, if the response has classes.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+        offset : array-like of shape (n,), str or None, default None
+            Added to η of each row; or the name of a column of X.
+
+        Returns
+        -------
+        array of shape (n, K)
+            Rows sum to 1; columns in the order of `classes_`.
+        """
         return _probabilities(self._eta(X, offset, None))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: PerRow = None, exposure: PerRow = None) -> float:
-        """The share of the deviance that is explained (R² for gaussian); for classes the accuracy."""
+    def score(
+        self,
+        X: Rows,
+        y: Target,
+        sample_weight: SampleWeight | None = None,
+        offset: PerRow | None = None,
+        exposure: PerRow | None = None,
+    ) -> float:
+        """The share of the deviance that is explained (R² for gaussian); for classes the accuracy.
+
+        1 − deviance / deviance of the mean alone
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str
+            The response of each row, or the name of the column of X that holds it.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+        offset : array-like of shape (n,), str or None, default None
+            Added to η of each row; or the name of a column of X.
+        exposure : array-like of shape (n,), str or None, default None
+            What rates are counted by (poisson only): the same as an offset of its logarithm. Or the name of a column of
+            X.
+
+        Returns
+        -------
+        float
+            At most 1; negative if the model is worse than the mean.
+        """
         self._require_fitted()
         self._check_features(X)
         columns = input_columns(X, one_dimensional(y), sample_weight, self.columns_, names_of(offset, exposure))
-        frame, y = columns.frame, columns.labels
+        frame, true = columns.frame, columns.labels
         X = frame if is_table(X) else X
-        y = y.to_pylist() if hasattr(y, "to_pylist") else y
+        true = true.to_pylist() if hasattr(true, "to_pylist") else true
         weights = check_weights(columns.weights, frame.rows)
         w = np.ones(frame.rows) if weights is None else weights
         if self._predicts_classes:
-            require_as_many(frame.rows, len(y))
-            return float(np.average(self.predict(X, offset) == np.asarray(y), weights=w))
-        numbers, shift = self.response_.check(y), offset_of(self.family, frame, offset, exposure)
+            require_as_many(frame.rows, len(true))
+            return float(np.average(self.predict(X, offset) == np.asarray(true), weights=w))
+        numbers, shift = self.response_.check(true), offset_of(self.family, frame, offset, exposure)
         require_as_many(frame.rows, len(numbers))
         eta = self._eta(X, offset, exposure)
         null = Objective(rows_of(np.zeros((len(w), 0)), None, w), self.response_, numbers, w, shift)
@@ -335,7 +530,7 @@ class GeneralizedLinearModel(LinearEstimator):
             return 1.0 - deviance / worst
         return 1.0 if deviance <= 1e-20 * float(w @ numbers**2) else 0.0  # y is constant: predicted or not
 
-    def _eta(self, X: Any, offset: PerRow, exposure: PerRow) -> FloatArray:
+    def _eta(self, X: Rows, offset: PerRow | None, exposure: PerRow | None) -> FloatArray:
         frame = self._frame_to_score(X, names_of(offset, exposure))
         eta = np.empty((frame.rows, len(self.predictor_.constant)))
         for first, part in slices(frame, needs_small_batches=self.predictor_.needs_small_batches(frame)):
@@ -345,17 +540,48 @@ class GeneralizedLinearModel(LinearEstimator):
 
     def report(
         self,
-        X: Any,
-        y: Any = None,
+        X: Rows,
+        y: Target | None = None,
         *,
-        sample_weight: Any = None,
+        sample_weight: SampleWeight | None = None,
         held_out: bool = True,
         rows: int = 200,
         random_state: int | None = 0,
-        offset: PerRow = None,
-        exposure: PerRow = None,
+        offset: PerRow | None = None,
+        exposure: PerRow | None = None,
     ) -> Report:
-        """The model in one page, as of any other; `offset` and `exposure` of its rows are as for `fit`."""
+        """Report in one HTML page: the model, how well it predicts these rows, its features, and single predictions.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The response of each row, or the name of the column of X that holds it.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+        held_out : bool, default True
+            False for training rows; the page then says that its figures are optimistic.
+        rows : int, default 200
+            How many of the rows are kept in the page for "one prediction"; 0 for none.
+        random_state : int or None, default 0
+            The seed that chooses these rows.
+        offset : array-like of shape (n,), str or None, default None
+            Added to η of each row; or the name of a column of X.
+        exposure : array-like of shape (n,), str or None, default None
+            What rates are counted by (poisson only): the same as an offset of its logarithm. Or the name of a column of
+            X.
+
+        Returns
+        -------
+        Report
+            `report.save("report.html")` writes one file that needs no network. Needs `pip install 'deciban[plot]'`.
+
+        See Also
+        --------
+        deciban.report.Report : What is returned.
+        """
         from deciban.report import report_of
 
         shift = {"offset": offset, "exposure": exposure}

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban.errors import DecibanError
 from deciban.estimators.estimator import TableEstimator
-from deciban.evaluation.fitted_model import LinearFit
+from deciban.evaluation.fitted_model import LinearFit, Treatment
 from deciban.export.score_formula import ScoreFormula
 from deciban.export.scorer import Scorer
+from deciban.linear.linear_state import LinearState
 from deciban.linear.predictor import Predictor
-from deciban.table import Table
-from deciban.types import FloatArray, Levels
+from deciban.types import FloatArray
 
 
-class LinearEstimator(TableEstimator):
+class LinearEstimator(LinearState, TableEstimator):
     """η = w·x + b for each class or response, x the encoded features."""
-
-    predictor_: Predictor
-    _kept = TableEstimator._kept | {
-        "predictor_": Predictor,
-        "_classes": Levels,
-        "classes_": NDArray[Any],
-        "path_": Table,
-        "n_iter_": int,
-        "status_": str,
-    }
 
     @property
     def feature_names_(self) -> tuple[str, ...]:
@@ -37,9 +27,12 @@ class LinearEstimator(TableEstimator):
         return self.predictor_.design.names
 
     def plot_coefficients(self) -> Any:
-        """The coefficients as an altair chart, the largest first; with 95% intervals where the fit gave them.
+        """Draw the coefficients, the largest first; with 95% intervals where the fit gave them.
 
-        Needs `pip install 'deciban[plot]'`.
+        Returns
+        -------
+        altair.Chart
+            Needs `pip install 'deciban[plot]'`.
         """
         from deciban.plots import linear_charts as charts
 
@@ -47,9 +40,17 @@ class LinearEstimator(TableEstimator):
         return charts.coefficients([_figure(*each) for each in self._coefficient_tables()])
 
     def plot_path(self) -> Any:
-        """The convergence of the fit: the objective above its minimum and the norm of its gradient, by iteration.
+        """Draw the convergence of the fit: the objective above its minimum and the norm of its gradient, by iteration.
 
-        An altair chart. Needs `pip install 'deciban[plot]'`.
+        Returns
+        -------
+        altair.Chart
+            Needs `pip install 'deciban[plot]'`.
+
+        Raises
+        ------
+        DecibanError
+            If no solver was used: `to_linear()` and Halfspace have no path.
         """
         from deciban.plots import linear_charts as charts
 
@@ -76,10 +77,24 @@ class LinearEstimator(TableEstimator):
         return self.predictor_
 
     def score_formula(self) -> ScoreFormula:
-        """The scores as formulas that need no library."""
+        """The scores as formulas that need no library.
+
+        Returns
+        -------
+        ScoreFormula
+            What exports and the page of a report are made from.
+        """
         classes = () if self.task == "regression" else tuple(self.classes_.tolist())
         mean = None if classes or self.response_ is None else self.response_.javascript_mean
         return self.predictor_.score_formula(classes, mean, probabilities="predict_proba" in self.capabilities)
+
+    @property
+    def column_treatments_(self) -> dict[int, Treatment]:
+        """What is done with each feature (by position), and why."""
+        treatments = super().column_treatments_
+        if not self.predictor_.design.has_sufficient_statistics:
+            return treatments
+        return {j: replace(each, why="the linear form of a generative model") for j, each in treatments.items()}
 
     @property
     def linear_fit_(self) -> LinearFit:

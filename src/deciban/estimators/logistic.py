@@ -1,4 +1,4 @@
-"""LogisticRegression and SoftmaxRegression: the discriminative twins."""
+"""LogisticRegression and SoftmaxRegression: the discriminative counterparts of generative models."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from deciban.contributions import DECIBANS, ColumnEvidence
+from deciban.contributions import DECIBANS
 from deciban.data.class_index import ClassIndex
 from deciban.data.distributed import DistributedRows
+from deciban.data.input_types import Rows, SampleWeight, Target
 from deciban.data.intake import rows_in_memory
 from deciban.data.sampling import RowSample
 from deciban.display.summary import Summary, counted_word
@@ -24,6 +25,7 @@ from deciban.linear.design import Design
 from deciban.linear.design_rows import DesignRows, rows_of
 from deciban.linear.distributed_objective import DistributedDesignRows, DistributedObjective
 from deciban.linear.firth import firth
+from deciban.linear.linear_state import LogisticState
 from deciban.linear.objective import Criterion, Objective
 from deciban.linear.predictor import Predictor
 from deciban.linear.responses import Multinomial, Response
@@ -34,50 +36,101 @@ from deciban.table import Table
 from deciban.types import FloatArray, Labels, Levels
 
 
-class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
-    """log p(c|x)/p(c'|x) = (w_c − w_c')·x + b_c − b_c', by maximum likelihood.
+class LogisticRegression(LogisticState, RanksFeatures, LinearEstimator, ProbabilityClassifier):
+    """Logistic regression: log-odds are linear in the features, by maximum likelihood.
+
+    log p(c|x)/p(c'|x) = (w_c − w_c')·x + b_c − b_c'
 
     Minimises J(w) = −Σ log p(y|x) + l2/2 Σ|w|². Two classes have one vector w, for the second class against the first;
     more have one for each, which sum to 0 (softmax).
 
-    Parameters
-    ----------
-    solver : "newton" or "gradient"
-        "newton": w ← w − H⁻¹∇J with a line search; where H is too large or rows are many, L-BFGS preconditioned with
-        the curvature of a sample or of the features. "gradient": batch gradient descent on standardised features,
-        with a step below the inverse of the largest curvature.
-    l2 : float
-        Penalty on the coefficients, not on the intercepts; what scikit-learn calls 1/C.
-    init : "zero" or "generative"
-        Start from the class shares alone, or from the linear form of a GaussianDiscriminant with shared covariance.
-    firth : bool
-        Maximise the likelihood times √|information| (Firth 1993): finite on separable data, and less biased.
-    tol : float or None
-        Stop when a step promises less than tol·J. None: 1e-10; 1e-16 for firth and 1e-20 for "gradient", which converge
-        linearly.
-    max_iter : int or None
-
     Text is encoded by indicators of every value except the first. A missing number is the feature's mean, with an
     indicator; missing text is a value of its own; a value never seen counts as the average row's.
 
+    Parameters
+    ----------
+    solver : "newton" or "gradient", default "newton"
+        "newton": w ← w − H⁻¹∇J with a line search; where H is too large or rows are many, L-BFGS preconditioned with
+        the curvature of a sample or of the features. "gradient": batch gradient descent on standardised features,
+        with a step below the inverse of the largest curvature.
+    l2 : float, default 0.0
+        Penalty on the coefficients, not on the intercepts; what scikit-learn calls 1/C. 0 is maximum likelihood.
+    init : "zero" or "generative", default "zero"
+        Start from the class shares alone, or from the linear form of a GaussianDiscriminant with shared covariance.
+    firth : bool, default False
+        Maximise the likelihood times √|information| (Firth 1993): finite on separable data, and less biased.
+    tol : float or None, default None
+        Stop when a step promises less than tol·J. None: 1e-10; 1e-16 for firth and 1e-20 for "gradient", which converge
+        linearly.
+    max_iter : int or None, default None
+        The largest number of iterations. None: 100, or 10,000 for "gradient".
+
     Attributes
     ----------
-    coef_ : (1, p) array for two classes, (K, p) for more
-    intercept_ : (1) or (K) array
-    feature_names_ : names of the encoded features, one for each coefficient
-    classes_ : (K) array of the classes, sorted
-    status_ : "ok", or what is wrong: separable classes, collinear or constant features
+    coef_ : array of shape (1, p) for two classes, (K, p) for more
+        The coefficients of the encoded features, in nats for each unit. 10/log 10 of them are decibans.
+    intercept_ : array of shape (1,) or (K,)
+        The score of a row of zeros.
+    classes_ : array of shape (K,)
+        The classes, sorted. Columns of `predict_proba` are in this order.
+    feature_names_ : tuple of str
+        The names of the encoded features, such as "job = nurse": one for each coefficient.
+    status_ : str
+        "ok", or what is wrong: separable classes, collinear or constant columns, no convergence; a warning says what to
+        do. Of collinear columns the coefficients are not unique; of separable classes they are only where the solver
+        stopped.
+    objective_ : float
+        J at the solution.
     path_ : Table
         J, the norm of its gradient (in standardised features) and the step taken, by iteration; step 0 at the end.
+        `plot_path()` draws it.
     n_iter_ : int
-    objective_ : float, J at the solution
-    predictor_ : Predictor, what scores rows
-    feature_importances_ : (d) array of mean absolute decibans
-    column_evidence_ : Table of the features and their decibans
+        The number of iterations. If it is `max_iter`, the fit did not converge: see `status_`.
+    feature_importances_ : array of shape (n_features_in_,)
+        The mean absolute decibans of each feature over training rows. Use them to see which features matter.
+    column_evidence_ : Table
+        The same with names, the most important first, and the mean decibans for the true class, which is negative for a
+        feature that misleads.
+    importances_ : array of shape (n_features_in_,) or None
+        `feature_importances_`, but None instead of an error where they are unknown.
+    column_treatments_ : dict of int to Treatment
+        What is done with each feature (by position), and why, in words. Read it to check how a column was understood.
     n_parameters_ : int
+        The number of free parameters, (K − 1)(p + 1).
+    linear_fit_ : LinearFit
+        Coefficients, penalty, status and path in one object, as reports read them.
+    predictor_ : Predictor
+        What scores rows: how features are encoded, and their coefficients.
+    scorer_ : Scorer
+        The same, under the name that all models have.
     n_features_in_ : int
-    feature_names_in_ : (d) array, if X had names
+        The number of features. Arrays to predict need as many columns.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the features; only if X had names.
     label_name_ : str or None
+        The column that y named, or None. Commands read the labels of other files from the column of this name.
+    schema_ : Schema
+        Names and kinds of the features as they were read. Look here if a column was taken for a wrong type.
+    columns_ : ColumnReader
+        Reads the columns of new rows as those of the fit were read. For engines and the command line.
+    columns_without_evidence_ : dict
+        Empty: linear models use all features that vary.
+    class_count_ : None
+        Not known to a linear model.
+    base_model_ : estimator
+        The model itself. A `CalibratedClassifier` has the model that it corrects here.
+    calibrations_ : tuple
+        Empty: only a `CalibratedClassifier` has corrections.
+    evidence_scale_ : float
+        1.0: only a `CalibratedClassifier` rescales decibans.
+    family_comparisons_ : tuple
+        Empty: only `NaiveBayes(families="auto")` compares families.
+
+    See Also
+    --------
+    deciban.SoftmaxRegression : One vector for every class, also for two.
+    deciban.GeneralizedLinearModel : Standard errors, p-values and intervals.
+    deciban.GaussianDiscriminant : The generative counterpart, which needs fewer rows if features are normal.
 
     Examples
     --------
@@ -93,7 +146,7 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
     description = "Log-odds are linear in the features, by maximum likelihood."
 
     _pairwise = True  # two classes share one vector
-    _kept = LinearEstimator._kept | {"objective_": float, "_column_evidence": ColumnEvidence | None}
+    _state = LogisticState
 
     def __init__(
         self,
@@ -113,10 +166,36 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
 
     # Learning ------------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from rows X and their classes y: an array, or the name of a column of X.
+    def fit(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Self:
+        """Learn from rows X with classes y.
 
-        Distributed rows bring their classes and weights with them; every step is one pass over their parts.
+        Rows of streams are read into memory. For distributed rows every iteration is one pass over the partitions.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The class of each row, or the name of the column of X that holds it. Only distributed rows, which have their
+            classes with them, do without.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+        Returns
+        -------
+        self : estimator
+            The same model.
+
+        Raises
+        ------
+        DecibanError
+            If y has one class only, or rows cannot be read; the message names the column and row.
+
+        Warns
+        -----
+        DecibanWarning
+            If classes are separable, or features collinear: see `status_`.
         """
         self._check_settings()
         objective: Criterion
@@ -146,8 +225,34 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
         self._keep_rows(kept)
         return self
 
-    def refine(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Go on from the present coefficients, by Newton's method on the conditional likelihood of these rows."""
+    def refine(self, X: Rows, y: Target | None = None, sample_weight: SampleWeight | None = None) -> Self:
+        """Go on from the present coefficients, by Newton's method on the conditional likelihood of these rows.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+            texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+        y : array-like of shape (n,), or str, default None
+            The class of each row, or the name of the column of X that holds it. Only distributed rows, which have their
+            classes with them, do without.
+        sample_weight : array-like of shape (n,), str or None, default None
+            The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+        Returns
+        -------
+        self : estimator
+            The same model.
+
+        Raises
+        ------
+        DecibanError
+            If the rows have a class that the model does not have, or lack one of its classes.
+
+        See Also
+        --------
+        deciban.NaiveBayes.to_linear : Makes a linear model to refine.
+        """
         self._check_settings()
         self._require_fitted()
         design = self.predictor_.design
@@ -159,7 +264,7 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
 
     @property
     def linear_fit_(self) -> LinearFit:
-        """The coefficients, and how they were found."""
+        """Coefficients, penalty, status and path in one object, as reports read them."""
         return replace(super().linear_fit_, objective=lambda *rows: self._again(*rows)[0])
 
     def _again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Criterion, RowSample]:
@@ -196,8 +301,7 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
     def _forbid_firth(self) -> None:
         if self.firth:
             raise DecibanError(
-                "firth=True needs the rows in memory, and these are in parts elsewhere: set l2 above 0 instead, or fit "
-                "a sample of the rows"
+                "firth=True needs the rows in memory, and these are distributed: set l2 above 0, or fit a sample"
             )
 
     def _check_settings(self) -> None:
@@ -230,7 +334,7 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
         )
 
     def _response(self, classes: int) -> tuple[Response, FloatArray | None]:
-        """Of so many classes, and the metric of the penalty."""
+        """The response of this number of classes, and the metric of the penalty."""
         pairwise = classes == 2 and self._pairwise
         metric = None if pairwise else np.eye(classes - 1) - 1.0 / classes
         return Multinomial.for_classes(classes), metric
@@ -259,7 +363,7 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
     def _take(self, predictor: Predictor, classes: Levels) -> None:
         self._note_columns(predictor.schema)
         self._classes = classes
-        self.classes_ = class_array(classes, getattr(self, "_label_dtype", None))
+        self.classes_ = class_array(classes, self._label_dtype)
         self.predictor_ = predictor
         self.status_ = "ok"
 
@@ -268,7 +372,7 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
         labels(self._classes, self.classes_, len(self.predictor_.constant))
         self._require_evidence_of(len(self.predictor_.schema.names))
         how = {hasattr(self, name) for name in ("path_", "n_iter_", "objective_")}  # `to_linear` used no solver
-        require(hasattr(self, "status_") and len(how) == 1, "status_, path_, n_iter_ or objective_ is missing")
+        require(len(how) == 1, "path_, n_iter_ or objective_ is missing")
 
     # What was learned ----------------------------------------------------------------------------------------------
 
@@ -297,7 +401,13 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
         return values
 
     def summary(self) -> Summary:
-        """Coefficients, and how the solver reached them."""
+        """What was learned, as a table.
+
+        Returns
+        -------
+        Summary
+            The coefficients, in decibans too for two classes, and how the solver reached them.
+        """
         self._require_fitted()
         names = ("(intercept)", *self.feature_names_)
         values = np.hstack([self.intercept_[:, np.newaxis], self.coef_])
@@ -317,16 +427,113 @@ class LogisticRegression(RanksFeatures, LinearEstimator, ProbabilityClassifier):
 
     # Predicting ----------------------------------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> FloatArray:
-        """(n) log-odds of the second class, or (n, K) scores."""
+    def decision_function(self, X: Rows) -> FloatArray:
+        """The scores of rows: log-odds for two classes.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse matrix, list of documents, or scan
+            Rows with the features of the fit. Columns of a table are matched by name; others are ignored.
+
+        Returns
+        -------
+        array of shape (n,) for two classes, (n, K) for more
+            Log-odds of the second class in nats, or the scores of all classes.
+        """
         scores = self._scores(X, lambda joint, prior: 0)[0]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
 
 class SoftmaxRegression(LogisticRegression):
-    """p(c|x) = exp(w_c·x + b_c) / Σ_k exp(w_k·x + b_k): one vector for every class, also for two.
+    """Softmax regression: the score of each class is linear in the features, by maximum likelihood.
 
-    The vectors sum to 0; l2 penalises all of them alike. In everything else it is LogisticRegression.
+    p(c|x) = exp(w_c·x + b_c) / Σ_k exp(w_k·x + b_k)
+
+    One vector for every class, also for two. The vectors sum to 0; l2 penalises all of them alike. In everything else
+    it is LogisticRegression.
+
+    Parameters
+    ----------
+    solver : "newton" or "gradient", default "newton"
+        "newton": w ← w − H⁻¹∇J with a line search; where H is too large or rows are many, L-BFGS preconditioned with
+        the curvature of a sample or of the features. "gradient": batch gradient descent on standardised features,
+        with a step below the inverse of the largest curvature.
+    l2 : float, default 0.0
+        Penalty on the coefficients, not on the intercepts; what scikit-learn calls 1/C. 0 is maximum likelihood.
+    init : "zero" or "generative", default "zero"
+        Start from the class shares alone, or from the linear form of a GaussianDiscriminant with shared covariance.
+    firth : bool, default False
+        Maximise the likelihood times √|information| (Firth 1993): finite on separable data, and less biased.
+    tol : float or None, default None
+        Stop when a step promises less than tol·J. None: 1e-10; 1e-16 for firth and 1e-20 for "gradient", which converge
+        linearly.
+    max_iter : int or None, default None
+        The largest number of iterations. None: 100, or 10,000 for "gradient".
+
+    Attributes
+    ----------
+    coef_ : array of shape (K, p)
+        The coefficients of the encoded features, in nats for each unit. 10/log 10 of them are decibans.
+    intercept_ : array of shape (K,)
+        The score of a row of zeros.
+    classes_ : array of shape (K,)
+        The classes, sorted. Columns of `predict_proba` are in this order.
+    feature_names_ : tuple of str
+        The names of the encoded features, such as "job = nurse": one for each coefficient.
+    status_ : str
+        "ok", or what is wrong: separable classes, collinear or constant columns, no convergence; a warning says what to
+        do. Of collinear columns the coefficients are not unique; of separable classes they are only where the solver
+        stopped.
+    objective_ : float
+        J at the solution.
+    path_ : Table
+        J, the norm of its gradient (in standardised features) and the step taken, by iteration; step 0 at the end.
+        `plot_path()` draws it.
+    n_iter_ : int
+        The number of iterations. If it is `max_iter`, the fit did not converge: see `status_`.
+    feature_importances_ : array of shape (n_features_in_,)
+        The mean absolute decibans of each feature over training rows. Use them to see which features matter.
+    column_evidence_ : Table
+        The same with names, the most important first, and the mean decibans for the true class, which is negative for a
+        feature that misleads.
+    importances_ : array of shape (n_features_in_,) or None
+        `feature_importances_`, but None instead of an error where they are unknown.
+    column_treatments_ : dict of int to Treatment
+        What is done with each feature (by position), and why, in words. Read it to check how a column was understood.
+    n_parameters_ : int
+        The number of free parameters, (K − 1)(p + 1).
+    linear_fit_ : LinearFit
+        Coefficients, penalty, status and path in one object, as reports read them.
+    predictor_ : Predictor
+        What scores rows: how features are encoded, and their coefficients.
+    scorer_ : Scorer
+        The same, under the name that all models have.
+    n_features_in_ : int
+        The number of features. Arrays to predict need as many columns.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the features; only if X had names.
+    label_name_ : str or None
+        The column that y named, or None. Commands read the labels of other files from the column of this name.
+    schema_ : Schema
+        Names and kinds of the features as they were read. Look here if a column was taken for a wrong type.
+    columns_ : ColumnReader
+        Reads the columns of new rows as those of the fit were read. For engines and the command line.
+    columns_without_evidence_ : dict
+        Empty: linear models use all features that vary.
+    class_count_ : None
+        Not known to a linear model.
+    base_model_ : estimator
+        The model itself. A `CalibratedClassifier` has the model that it corrects here.
+    calibrations_ : tuple
+        Empty: only a `CalibratedClassifier` has corrections.
+    evidence_scale_ : float
+        1.0: only a `CalibratedClassifier` rescales decibans.
+    family_comparisons_ : tuple
+        Empty: only `NaiveBayes(families="auto")` compares families.
+
+    See Also
+    --------
+    deciban.LogisticRegression : One vector for two classes.
 
     Examples
     --------

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from deciban.data import Labelled, Sample
 from deciban.data.schema import Schema
 from deciban.estimators.generative_classifier import GenerativeClassifier
+from deciban.evaluation.fitted_model import KINDS
 from deciban.generative.classifier_state import NaiveBayesSettings, NaiveBayesState
 from deciban.generative.estimate import Unseen
 from deciban.generative.model import Generative
 from deciban.generative.plan import AnyFamily, Families, Missing, Plan, is_sparse, make_plans
 from deciban.generative.selection import FamilyComparison, Selection, choose_smoothing, compare_families
-from deciban.persist.estimator_state import field_types
 from deciban.table import Table
 from deciban.types import Level
 
 
 class NaiveBayes(NaiveBayesSettings, NaiveBayesState, GenerativeClassifier):  # type: ignore[misc]
-    """p(c|x) ∝ p(c) Π_j p(x_j|c): the evidence of the features, added up.
+    """Naive Bayes: features are independent within each class, so their evidence adds up.
+
+    p(c|x) ∝ p(c) Π_j p(x_j|c)
+
+    One pass over the rows; models merge, forget rows and go on learning. `smoothing`, `class_prior` and `unseen` may be
+    changed after fit: parameters are estimated again from the counts.
 
     Parameters
     ----------
@@ -31,30 +37,69 @@ class NaiveBayes(NaiveBayesSettings, NaiveBayesState, GenerativeClassifier):  # 
         Laplace's α for Bernoulli, Categorical, Multinomial and Binned, the widening of Uniform; 0 is no smoothing.
         "auto" takes the α that predicts left-out values best, from the counts alone: see `smoothing_`. It is chosen
         again when the model has merged, forgotten or learned more.
-    class_prior : "empirical", "laplace", "uniform", or probabilities (in order of classes_, or a dict)
+    class_prior : "empirical", "laplace", "uniform", or probabilities, default "empirical"
+        The probability of each class before any feature: the shares of the training rows; these with one more row for
+        each class; equal; or given, in order of `classes_` or as {class: probability}.
     missing : "skip" or "category", default "skip"
         A missing value is ignored, or is a value of its own.
     unseen : "skip", "reserve" or "error", default "skip"
         A category never seen in training is ignored, has the probability of one more category, or raises an error.
 
-    `smoothing`, `class_prior` and `unseen` may be changed after fit: parameters are estimated again from the counts.
-
     Attributes
     ----------
-    classes_ : (K) array of the classes, sorted
-    class_count_ : (K) array of the total weight of each class
-    families_ : dict of the family of each feature
-    smoothing_ : float, the smoothing in use
-    family_comparisons_ : tuple of the comparisons by which families="auto" chose
-    generative_ : Generative, the sufficient statistics
-    estimate_ : Estimate, the parameters
-    feature_importances_ : (d) array of mean absolute decibans
-    column_evidence_ : Table of the features and their decibans
-    columns_without_evidence_ : dict of the features that carry no evidence, and why
+    classes_ : array of shape (K,)
+        The classes, sorted. Columns of `predict_proba` are in this order.
+    class_count_ : array of shape (K,)
+        The total weight of the training rows of each class. A class with few rows is estimated poorly.
+    families_ : dict
+        The family of each feature. Pass it as `families` of another model that should read features alike.
+    smoothing_ : float
+        The smoothing in use: the parameter, or what "auto" chose.
+    family_comparisons_ : tuple of FamilyComparison
+        How families="auto" chose: the mean decibans of each family, by feature. Empty otherwise.
+    feature_importances_ : array of shape (n_features_in_,)
+        The mean absolute decibans of each feature over training rows. Use them to see which features matter.
+    column_evidence_ : Table
+        The same with names, the most important first, and the mean decibans for the true class, which is negative for a
+        feature that misleads.
+    importances_ : array of shape (n_features_in_,) or None
+        `feature_importances_`, but None instead of an error where they are unknown.
+    columns_without_evidence_ : dict
+        The features that add nothing, and why: constant, always missing, a copy of another. They can be dropped.
+    column_treatments_ : dict of int to Treatment
+        What is done with each feature (by position), and why, in words. Read it to check how a column was understood.
     n_parameters_ : int
+        The number of free parameters: K − 1 of an estimated class prior, and those of every family.
+    generative_ : Generative
+        The sufficient statistics, which add and subtract: counts and sums, without smoothing or priors.
+    estimate_ : Estimate
+        The parameters, estimated from the statistics with the present settings. `summary()` shows them.
+    scorer_ : Scorer
+        What scores rows: `estimate_`.
     n_features_in_ : int
-    feature_names_in_ : (d) array, if X had names
+        The number of features. Arrays to predict need as many columns.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the features; only if X had names.
     label_name_ : str or None
+        The column that y named, or None. Commands read the labels of other files from the column of this name.
+    schema_ : Schema
+        Names and kinds of the features as they were read. Look here if a column was taken for a wrong type.
+    columns_ : ColumnReader
+        Reads the columns of new rows as those of the fit were read. For engines and the command line.
+    base_model_ : estimator
+        The model itself. A `CalibratedClassifier` has the model that it corrects here.
+    calibrations_ : tuple
+        Empty: only a `CalibratedClassifier` has corrections.
+    evidence_scale_ : float
+        1.0: only a `CalibratedClassifier` rescales decibans.
+    linear_fit_ : None
+        Only linear models have one; `to_linear()` of a generative model makes one.
+
+    See Also
+    --------
+    deciban.EvidenceClassifier : The same evidence with fitted weights; calibrated, and usually more accurate.
+    deciban.GaussianDiscriminant : Numbers that are correlated within classes.
+    deciban.CalibratedClassifier : Corrects overconfident probabilities.
 
     Examples
     --------
@@ -77,7 +122,7 @@ class NaiveBayes(NaiveBayesSettings, NaiveBayesState, GenerativeClassifier):  # 
     )
 
     _last_choice: tuple[Generative, Unseen, Selection] | None = None
-    _kept = field_types(NaiveBayesState)
+    _state = NaiveBayesState
 
     def _plans(self, schema: Schema, rows: Labelled) -> tuple[Plan, ...]:
         sparse = is_sparse(rows.frame)
@@ -132,6 +177,14 @@ class NaiveBayes(NaiveBayesSettings, NaiveBayesState, GenerativeClassifier):  # 
         """How families="auto" chose the families of features."""
         return self._contests
 
+    def _family_reasons(self, columns: Collection[int]) -> dict[int, str]:
+        names, kinds, families = self.schema_.names, self.schema_.kinds, self._families()
+        keys = families if isinstance(families, dict) else () if families is None else (tuple(names),)
+        given = {str(name) for key in keys for name in (key if isinstance(key, tuple) else (key,))}
+        why = {j: "chosen by families=" if str(names[j]) in given else KINDS[kinds[j]] for j in columns}
+        compared = {comparison.column: _why_chosen(comparison) for comparison in self.family_comparisons_}
+        return {j: compared.get(names[j], why[j]) for j in columns}
+
     @property
     def smoothing_(self) -> float:
         """The smoothing in use: the parameter, or what was chosen."""
@@ -152,13 +205,19 @@ class NaiveBayes(NaiveBayesSettings, NaiveBayesState, GenerativeClassifier):  # 
         if isinstance(self.smoothing, str):
             choice = self._smoothing_choice(self.generative_)
             rows = (("smoothing", choice.value, choice.decibans, choice.other),)
-            tables.append(Table("chosen by leave-one-out", ("", "value", "decibans a row", "over"), rows))
+            tables.append(Table("chosen by leave-one-out", ("", "value", "mean decibans", "over"), rows))
         if self._contests:
             tables.append(Table("families chosen by leave-one-out", COMPARISON, tuple(map(_outcome, self._contests))))
         return tables
 
 
-COMPARISON = ("column", "family", "decibans a row", "next best", "its decibans")
+COMPARISON = ("column", "family", "mean decibans", "next best", "its decibans")
+
+
+def _why_chosen(comparison: FamilyComparison) -> str:
+    order = sorted(comparison.decibans.values(), reverse=True)
+    lead = f", by {order[0] - order[1]:.3g} mean decibans" if len(order) > 1 else ""
+    return f"the family that by itself predicts the class best{lead}, by leave-one-out"
 
 
 def _outcome(comparison: FamilyComparison) -> tuple[object, ...]:

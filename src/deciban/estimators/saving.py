@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from deciban.persist.codec import Codec, StoredModel
-from deciban.persist.estimator_state import Types
+from deciban.persist.estimator_state import Types, field_types, required_fields
 from deciban.persist.model_file import read_model, write_model
 from deciban.persist.registry import HOMES, class_at, named
 from deciban.persist.storage import FilePath
@@ -14,15 +14,29 @@ from deciban.persist.validation import error_at, hints_of
 
 
 class Savable:
-    """An estimator that can be written to a file. `_kept` names the attributes that hold what it learned, and types."""
+    """An estimator that can be written to a file. The fields of `_state`, a dataclass, are what it has learned."""
 
-    _kept: ClassVar[dict[str, Any]]
+    _state: ClassVar[type]
 
     def save(self, path: FilePath) -> None:
-        """Writes the model to a file, whole or not at all; `deciban.load` reads it. The usual suffix is .deciban.
+        """Write the model to a file, whole or not at all; `deciban.load` reads it.
 
         The file holds the evidence, not the rows, so that a generative model that is loaded can merge, forget and learn
         more. It holds no code.
+
+        Parameters
+        ----------
+        path : str, or path-like
+            Where to; the usual suffix is .deciban. An existing file is replaced.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+
+        See Also
+        --------
+        deciban.load : Reads the file.
         """
         self._require_fitted()
         write_model(path, self, ESTIMATORS)
@@ -39,10 +53,33 @@ class Savable:
 
 
 def load(path: FilePath) -> Any:
-    """The model that `model.save(path)` wrote: it predicts, explains, merges and forgets as that one does, bit for bit.
+    """Load a model that `model.save(path)` wrote: it predicts, explains, merges and forgets as that one, bit for bit.
 
-    A file from anybody may be loaded: it runs no code, and what is damaged or makes no model is a DecibanError.
+    A file from anybody may be loaded: it runs no code.
 
+    Parameters
+    ----------
+    path : str, or path-like
+        The file.
+
+    Returns
+    -------
+    estimator
+        A fitted model, of the class that was saved.
+
+    Raises
+    ------
+    DecibanError
+        If the file is damaged, or holds no model.
+    OSError
+        If it cannot be read.
+
+    See Also
+    --------
+    deciban.NaiveBayes.save : Every model has it.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> import deciban as db
@@ -58,7 +95,7 @@ def load(path: FilePath) -> Any:
 def kept_of(model: Savable) -> dict[str, Any]:
     """The state of an estimator; empty before fit."""
     model._complete()
-    return {name: vars(model)[name] for name in model._kept if name in vars(model)}
+    return {name: vars(model)[name] for name in field_types(model._state) if name in vars(model)}
 
 
 # The codec -----------------------------------------------------------------------------------------------------------
@@ -89,7 +126,8 @@ class EstimatorCodec(Codec):
         if kind is None or not issubclass(kind, Savable):
             return None
         hints = hints_of(kind.__init__)
-        return Types({param: hints[param] for param in kind._get_param_names()}, kind._kept)
+        settings = {param: hints[param] for param in kind._get_param_names()}
+        return Types(settings, field_types(kind._state), required_fields(kind._state))
 
     def to_stored(self, value: Any) -> StoredModel | None:
         name = self.name_of(type(value)) if isinstance(value, Savable) else None

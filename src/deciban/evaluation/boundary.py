@@ -18,15 +18,15 @@ from deciban.data.sampling import seed_of
 from deciban.data.schema import Schema
 from deciban.errors import INFINITE, DecibanError, cell_error, require_whole
 from deciban.evaluation.fitted_model import FittedModel
-from deciban.plots.contours import Grid, extent, level_lines, on_an_axis, scored, thinned, ties
+from deciban.plots.contours import Grid, extent, fits_an_axis, level_lines, score_grid, thinned, ties
 from deciban.plots.figures import Figures
 from deciban.table import Table, numbered
 from deciban.types import FloatArray, IntArray, level_of
 
-Row = dict[str, Any]  # of a chart
+Row = dict[str, Any]  # of a chart's data
 
-GENERATIVE, REFINED = "generative", "twin (refined)"
-DEVIATIONS = (1, 2, 3)  # of density contours
+GENERATIVE, REFINED = "generative", "linear (refined)"
+DEVIATIONS = (1, 2, 3)  # standard deviations of the density contours
 FAR_BELOW = -20.0  # nats below the peak of a density, farther than any contour
 
 
@@ -34,11 +34,11 @@ FAR_BELOW = -20.0  # nats below the peak of a density, farther than any contour
 class Boundary:
     """Points, class densities and boundaries, as rows of a chart; lines are points in their order."""
 
-    names: list[str]  # (2) of the features
+    names: list[str]  # (2) the features
     low: FloatArray  # (2) the lower ends of the axes
     high: FloatArray  # (2) the upper ends
     classes: list[str]
-    models: list[str]  # whose boundaries are drawn
+    models: list[str]  # a boundary each
     points: list[Row]  # class, x, y
     densities: list[Row]  # class, line, order, x, y
     ties: list[Row]  # model, line, order, x, y
@@ -57,7 +57,7 @@ def _table(rows: list[Row]) -> Figures:
 def boundary_figures(
     model: Any, X: Any, y: Any, *, sample_weight: Any = None, points: int = 2000, random_state: int | None = 0
 ) -> Figures:
-    """What a chart of a model's decision boundary is drawn from; see `plot_boundary` of the models.
+    """The figures of a chart of a decision boundary; see `plot_boundary` of the models.
 
     >>> import deciban as db
     >>> X = [[0.0, 0.0], [1.0, 1.0], [1.0, 0.0], [3.0, 0.5], [2.0, 1.0], [1.5, 2.0], [0.5, 0.5]]
@@ -72,60 +72,60 @@ def boundary_figures(
 def boundary_of(model: Any, X: Any, y: Any, sample_weight: Any, points: int, seed: int) -> Boundary:
     """Where the most probable class of a model of two numeric features changes: s_j(x) = s_k(x) ≥ all other scores.
 
-    A generative model has the density of each class, too, at e^−½, e^−2 and e^−4½ of its peak (1, 2 and 3 standard
-    deviations of a normal one), and the boundary of its linear twin after `refine(X, y)`, where it has one. At most
-    `points` rows are drawn, a random sample.
+    For a generative model, also contours of the density of each class, at e^−½, e^−2 and e^−4½ of its peak (1, 2 and
+    3 standard deviations of a normal one), and the boundary of its linear form after `refine(X, y)`, if it has one.
+    At most `points` rows are drawn, at random.
     """
-    sample = _sampled(model, X, y, sample_weight, points, seed)
-    grid, scores = scored(partial(_scores, model), sample.cells)
+    sample = _sample(model, X, y, sample_weight, points, seed)
+    grid, scores = score_grid(partial(_scores, model), sample.cells)
     if not isinstance(model, FittedModel) or model.generative_ is None:
-        return _gathered(sample, {type(model).__name__: ties(grid, scores)}, [], [])
+        return _boundary(sample, {type(model).__name__: ties(grid, scores)}, [], [])
     with np.errstate(invalid="ignore"):  # −inf − −inf: a class of prior 0
         densities = _density_rows(sample, grid, scores - model.scorer_.log_prior)
     lines = {GENERATIVE: ties(grid, scores)}
     notes = ["thin lines: class densities at 1, 2 and 3 standard deviations (if normal)"]
     if "to_linear" not in model.capabilities:
-        notes.append(f"no twin: the evidence of an {type(model).__name__} is not linear in its features")
-        return _gathered(sample, lines, densities, notes)
+        notes.append(f"no linear form: the evidence of an {type(model).__name__} is not linear in its features")
+        return _boundary(sample, lines, densities, notes)
     try:
-        twin = model.to_linear().refine(X, y, sample_weight)
-        lines[REFINED] = ties(*scored(partial(_scores, twin), sample.cells))
-    except DecibanError as reason:  # the families have no linear twin, or these rows cannot refine it
-        notes.append(f"no twin: {reason}")
-    return _gathered(sample, lines, densities, notes)
+        linear = model.to_linear().refine(X, y, sample_weight)
+        lines[REFINED] = ties(*score_grid(partial(_scores, linear), sample.cells))
+    except DecibanError as reason:  # the families have no linear form, or these rows cannot refine it
+        notes.append(f"no linear form: {reason}")
+    return _boundary(sample, lines, densities, notes)
 
 
 @dataclass(frozen=True)
 class _Sample:
-    """The rows that are drawn."""
+    """The rows to draw."""
 
-    names: list[str]  # (2) of the features
+    names: list[str]  # (2) the features
     cells: FloatArray  # (n, 2)
     labels: list[str]  # (n)
     classes: list[str]  # of the model
     note: str
 
-    def rows(self, lines: Iterable[FloatArray], **of_all: str) -> list[Row]:
-        """Lines (m, 2), thinned, as rows of a chart."""
+    def rows(self, lines: Iterable[FloatArray], **constants: str) -> list[Row]:
+        """Lines (m, 2), thinned, as rows of a chart; `constants` are the same in every row."""
         low, high = extent(self.cells)
         return [
-            {**of_all, "line": i, "order": order, "x": x, "y": y}
+            {**constants, "line": i, "order": order, "x": x, "y": y}
             for i, line in enumerate(lines)
             for order, (x, y) in enumerate(line[thinned((line - low) / (high - low))].tolist())
         ]
 
 
-def _gathered(sample: _Sample, lines: dict[str, list[FloatArray]], densities: list[Row], notes: list[str]) -> Boundary:
+def _boundary(sample: _Sample, lines: dict[str, list[FloatArray]], densities: list[Row], notes: list[str]) -> Boundary:
     low, high = extent(sample.cells)
     pairs = zip(sample.labels, sample.cells.tolist(), strict=True)
     points = [{"class": label, "x": x, "y": y} for label, (x, y) in pairs]
-    tied = [row for name, line in lines.items() for row in sample.rows(line, model=name)]
+    tie_rows = [row for name, line in lines.items() for row in sample.rows(line, model=name)]
     notes = [sample.note, *notes]
-    return Boundary(sample.names, low, high, sample.classes, list(lines), points, densities, tied, notes)
+    return Boundary(sample.names, low, high, sample.classes, list(lines), points, densities, tie_rows, notes)
 
 
 def _density_rows(sample: _Sample, grid: Grid, densities: FloatArray) -> list[Row]:
-    """Contours of log p(x|c) (ny, nx, K), as far below its peak as a normal density is after t deviations: t²/2."""
+    """Contours of log p(x|c) (ny, nx, K) at t²/2 below its peak, as a normal density has at t standard deviations."""
     rows = []
     for name, density in zip(sample.classes, np.moveaxis(densities, 2, 0), strict=True):
         below = np.fmax(density - np.fmax.reduce(density, axis=None), FAR_BELOW)  # NaN and −inf, too
@@ -138,7 +138,7 @@ def _density_rows(sample: _Sample, grid: Grid, densities: FloatArray) -> list[Ro
 
 
 def _scores(model: Any, nodes: FloatArray) -> FloatArray:
-    """(n, K) scores of the classes at nodes (n, 2), up to a term common to all."""
+    """(n, K) class scores at nodes (n, 2), up to a term common to all classes."""
     names = _names(model)
     rows = Table("nodes", names, tuple(map(tuple, nodes.tolist()))).to_frame() if names else nodes
     for method in ("predict_joint_log_proba", "decision_function", "predict_log_proba"):
@@ -149,27 +149,27 @@ def _scores(model: Any, nodes: FloatArray) -> FloatArray:
 
 
 def _names(model: Any) -> tuple[str, ...]:
-    """The names of the features; none where the model was fitted to an array."""
+    """The names of the features; () for a model that was fitted to an array."""
     return tuple(getattr(model, "feature_names_in_", ()))
 
 
 # Rows ----------------------------------------------------------------------------------------------------------------
 
 
-def _sampled(model: Any, X: Any, y: Any, sample_weight: Any, most: int, seed: int) -> _Sample:
+def _sample(model: Any, X: Any, y: Any, sample_weight: Any, points: int, seed: int) -> _Sample:
     sample = rows_in_memory(X, y, sample_weight, AS_GIVEN)
     frame, encoded, weights = sample.frame, sample.labels, sample.weights
     positions = _positions(model, frame)
     cells = _cells(frame, positions)
     present = ~np.isnan(cells).any(axis=1)
     rows = np.flatnonzero(present if weights is None else present & (weights > 0))
-    if not len(rows) or most < 1:
+    if not len(rows) or points < 1:
         raise DecibanError("there is no point to draw: pass rows without missing values, and points=1 or more")
-    drawn = np.random.default_rng(require_whole("seed", seed)).permutation(rows)[:most]
+    drawn = np.random.default_rng(require_whole("seed", seed)).permutation(rows)[:points]
     labels, classes = _labels(model, encoded, drawn)
     names = [f"column {j}" if isinstance(frame.names, range) else str(frame.names[j]) for j in positions]
     for name, column in zip(names, cells[drawn].T, strict=True):
-        if not on_an_axis(column):
+        if not fits_an_axis(column):
             ends = f"{column.min():.6g} to {column.max():.6g}"
             raise DecibanError(f"{name!r} cannot be drawn: its numbers, {ends}, are too large or too close together")
     return _Sample(names, cells[drawn], labels, classes, _note(len(drawn), len(rows), frame.rows))
@@ -199,7 +199,7 @@ def _cells(frame: Frame, positions: list[int]) -> FloatArray:
 
 
 def _labels(model: Any, encoded: Encoded, drawn: IntArray) -> tuple[list[str], list[str]]:
-    """The classes of the drawn rows, and those of the model, as text."""
+    """The labels of the drawn rows, and the classes of the model, as text."""
     classes = tuple(level_of(label) for label in np.asarray(model.classes_).tolist())
     unknown = [label for label in encoded.classes if label not in classes]
     if unknown:

@@ -1,4 +1,4 @@
-"""What the charts of an evaluation are drawn from: a few thousand points at most, however many rows were evaluated."""
+"""The figures of an evaluation's charts: a few thousand points at most, for any number of rows."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def roc_figures(evaluation: Evaluation, pos_label: Level = None) -> Figures:
         {"line": f"{name}: {area}", "roc": roc_line(roc)}
         for (name, roc), area in zip(curves.items(), areas, strict=True)
     ]
-    one = f"ROC of {next(iter(curves))}: AUC {areas[0]}"
-    return {"curves": lines, "heading": "ROC of each class against the others" if each else one}
+    heading = "ROC of each class against the others" if each else f"ROC of {next(iter(curves))}: AUC {areas[0]}"
+    return {"curves": lines, "heading": heading}
 
 
 def precision_recall_figures(evaluation: Evaluation, pos_label: Level = None) -> Figures:
@@ -44,8 +44,8 @@ def precision_recall_figures(evaluation: Evaluation, pos_label: Level = None) ->
         | {"positives": roc.positives, "negatives": roc.negatives}
         for (name, roc), mean in zip(curves.items(), means, strict=True)
     ]
-    one = f"Precision and recall of {next(iter(curves))}: average precision {means[0]}"
-    return {"curves": lines, "heading": "Precision and recall of each class" if each else one}
+    single = f"Precision and recall of {next(iter(curves))}: average precision {means[0]}"
+    return {"curves": lines, "heading": "Precision and recall of each class" if each else single}
 
 
 def calibration_figures(evaluation: Evaluation, pos_label: Level = None, bins: int = 10) -> Figures:
@@ -56,13 +56,13 @@ def calibration_figures(evaluation: Evaluation, pos_label: Level = None, bins: i
     return {
         "bins": table,
         "heading": f"Calibration of {name}: ECE {evaluation.ece(pos_label, bins):.3f}",
-        "across": f"predicted probability of {name}",
-        "up": "accuracy" if top else f"observed share of {name}",
+        "x_title": f"predicted probability of {name}",
+        "y_title": "accuracy" if top else f"observed share of {name}",
     }
 
 
 def confusion_figures(evaluation: Evaluation) -> Figures:
-    """Rows of each true class by predicted class."""
+    """Σ w by true and predicted class."""
     _require_rows(evaluation)
     return {
         "names": numbered(evaluation.classes),
@@ -72,7 +72,7 @@ def confusion_figures(evaluation: Evaluation) -> Figures:
 
 
 def _rocs(evaluation: Evaluation, pos_label: Level) -> tuple[dict[str, Roc], bool]:
-    """The curves of the drawn classes, and whether these are each of three or more."""
+    """The ROC curves to draw, by class; and whether these are all of three classes or more."""
     _require_rows(evaluation)
     classes = evaluation.classes
     each = pos_label is None and len(classes) > 2
@@ -81,7 +81,7 @@ def _rocs(evaluation: Evaluation, pos_label: Level) -> tuple[dict[str, Roc], boo
 
 
 def _area(roc: Roc, prefix: str) -> str:
-    """AUC and its interval, which needs two rows of each class."""
+    """AUC as text, with its interval if both classes have two rows."""
     auc = roc.auc
     if np.isnan(auc):
         return "not defined (one class only)"

@@ -14,19 +14,14 @@ from numpy.typing import ArrayLike
 from deciban.data import Labelled, Sample, frame_of, is_stream, labelled_rows, retry_with_wider_types
 from deciban.data.column_reader import GivenColumns
 from deciban.data.distributed import DistributedRows
+from deciban.data.input_types import Classifier, Rows, SampleWeight, Target
 from deciban.data.labels import Encoded, encode_labels
 from deciban.data.sampling import seed_of
 from deciban.data.text_columns import infer_notations
 from deciban.errors import DecibanError, UnknownLabelsWarning, warn
 from deciban.evaluation.distributed_folds import cross_validate_distributed, evaluate_batch
 from deciban.evaluation.evaluation import Evaluation
-from deciban.evaluation.evaluation_rows import (
-    EvaluationRows,
-    classes_of,
-    log_proba,
-    proba,
-    require_model,
-)
+from deciban.evaluation.evaluation_rows import EvaluationRows, classes_of, log_proba, proba, require_model
 from deciban.evaluation.fitted_model import FittedModel
 from deciban.evaluation.keyword_hints import hint_keywords
 from deciban.evaluation.predictions import check_probabilities
@@ -36,16 +31,46 @@ from deciban.types import IntArray, Labels, Level, Levels
 
 
 @hint_keywords
-def evaluate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Evaluation:
-    """Evaluate the probabilities of a fitted model on labelled rows: accuracy, log-loss, AUC, calibration, ….
-
-    - `model`: anything with `predict_proba` (or `predict_log_proba`) and `classes_`, of this library or another.
-    - `X`, `y`: as for `fit`; y may be the name of a column of X. A stream, such as `deciban.scan`, is read batch by
-      batch.
+def evaluate(model: Classifier, X: Rows, y: Target | None, sample_weight: SampleWeight | None = None) -> Evaluation:
+    """Evaluate the probabilities of a fitted model on labelled rows: accuracy, log-loss, AUC, calibration and more.
 
     Evaluations add: that of two files is the sum of those of each. A class that the model does not know has
     probability 0. For training rows, use `leave_one_out` or `cross_validate` instead: this would be overconfident.
 
+    Parameters
+    ----------
+    model : classifier
+        A fitted model of this library or another, with `predict_proba` (or `predict_log_proba`) and `classes_`.
+    X : array-like, DataFrame, sparse matrix, list of documents, or scan
+        The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+        texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+    y : array-like of shape (n,), or str
+        The class of each row, or the name of the column of X that holds it. None for distributed rows.
+    sample_weight : array-like of shape (n,), str or None, default None
+        The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
+
+    Returns
+    -------
+    Evaluation
+        Print it, or take `accuracy`, `log_loss`, `auc()`, `confusion`, ….
+
+    Raises
+    ------
+    DecibanError
+        If the model has no probabilities, or rows cannot be read.
+
+    Warns
+    -----
+    DecibanWarning
+        If no label is a class of the model.
+
+    See Also
+    --------
+    deciban.cross_validate : For the rows that a model is fitted to.
+    deciban.Evaluation.of : For probabilities that are there already.
+
+    Examples
+    --------
     >>> import deciban as db
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -58,11 +83,11 @@ def evaluate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Evaluatio
     """
     require_model(model, type(model).__name__)
     if isinstance(X, DistributedRows):
-        return _of_batches(model, X, classes_of(model))
+        return _evaluate_batches(model, X, classes_of(model))
     if is_stream(X):
         columns = model.columns_ if isinstance(model, FittedModel) else GivenColumns(classes_of(model))
         streamed = labelled_rows(X, y, sample_weight, columns)
-        return retry_with_wider_types(lambda: _of_batches(model, streamed, classes_of(model)))
+        return retry_with_wider_types(lambda: _evaluate_batches(model, streamed, classes_of(model)))
     rows, known = EvaluationRows.of(X, y, sample_weight), classes_of(model)
     _warn_of_unknown_labels(rows.classes, known)
     return Evaluation.of(rows.labels, proba(model, rows.x), classes=known, sample_weight=rows.weights)
@@ -74,8 +99,8 @@ def _warn_of_unknown_labels(classes: Collection[Level], known: Levels) -> None:
         warn(f"no label is a class of the model: {labels}", UnknownLabelsWarning)
 
 
-def _of_batches(model: Any, rows: Labelled, known: Levels) -> Evaluation:
-    """The sum of the evaluations of all batches."""
+def _evaluate_batches(model: Any, rows: Labelled, known: Levels) -> Evaluation:
+    """Evaluate rows batch by batch."""
     evaluation = rows.summed(partial(evaluate_batch, model, known), needs_small_batches=False)
     present = evaluation.confusion.sum(axis=1) > 0
     _warn_of_unknown_labels([evaluation.classes[k] for k in np.flatnonzero(present)], known)
@@ -84,19 +109,53 @@ def _of_batches(model: Any, rows: Labelled, known: Levels) -> Evaluation:
 
 @hint_keywords
 def cross_validate(
-    model: Any, X: Any, y: Any, cv: int | ArrayLike = 10, *, random_state: int | None = 0, sample_weight: Any = None
+    model: Classifier,
+    X: Rows,
+    y: Target | None,
+    cv: int | ArrayLike = 10,
+    *,
+    random_state: int | None = 0,
+    sample_weight: SampleWeight | None = None,
 ) -> Evaluation:
     """Evaluate every row by a model that was fitted to the other folds.
 
     A generative model reads the rows once, into a statistic for each fold, and adds the statistics of the other folds;
     nothing is fitted again. Other models, of this library or another, are copied and fitted once for each fold; the
-    model itself stays as it is.
+    model itself is not changed.
 
-    - `cv`: how many folds; or the fold of each row, as an array of numbers or names.
-    - `random_state`: folds are random and stratified.
+    Parameters
+    ----------
+    model : classifier
+        A model of this library or another, with `fit` and `predict_proba` (or `predict_log_proba`); fitted or not.
+    X : array-like, DataFrame, sparse matrix, list of documents, or scan
+        The rows: (n, d) numbers or objects; a table of pandas, polars, pyarrow or duckdb; sparse counts; a list of
+        texts; or a stream such as `deciban.scan(...)`, which is read in batches.
+    y : array-like of shape (n,), or str
+        The class of each row, or the name of the column of X that holds it. None for distributed rows.
+    cv : int or array-like of shape (n,), default 10
+        The number of folds; or the fold of each row, as numbers or names.
+    random_state : int or None, default 0
+        The seed of the folds, which are random and stratified. None: other folds every time.
+    sample_weight : array-like of shape (n,), str or None, default None
+        The weight of each row, or the name of a column of X. A weight of 2 counts the row twice, 0 leaves it out.
 
-    Returns the evaluation of all rows; its `parts` are those of the folds.
+    Returns
+    -------
+    Evaluation
+        Of all rows; its `parts` are those of the folds.
 
+    Raises
+    ------
+    DecibanError
+        If `cv` does not fit the rows, or a model fails; the message names the fold.
+
+    See Also
+    --------
+    deciban.evaluate : For rows that the model was not fitted to.
+    deciban.learning_curve : How figures depend on the number of rows.
+
+    Examples
+    --------
     >>> import deciban as db
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -118,13 +177,13 @@ def cross_validate(
 
 
 def out_of_fold(model: Any, rows: EvaluationRows, fold: IntArray) -> list[OutOfFoldPredictions]:
-    """The predictions for each fold by a model that was fitted to all others."""
+    """The predictions for each fold, by a model that was fitted to all other folds."""
     if isinstance(model, FittedModel) and model.additive:
         sample = Sample(infer_notations(frame_of(rows.x), rows.x), Encoded(rows.codes, rows.classes), rows.weights)
         fit = model.additive_fit(sample)
-        done = None if fit is None else held_out.out_of_fold(sample, fold, *vars(fit).values())
-        if done is not None:
-            return done
+        summed = None if fit is None else held_out.out_of_fold(sample, fold, *vars(fit).values())
+        if summed is not None:
+            return summed
     predictions = []
     for f, test in enumerate(rows_of_folds(fold)):
         training = rows.take(np.flatnonzero(fold != f))
@@ -147,8 +206,8 @@ def stratified_folds(codes: Labels, folds: int, seed: int) -> IntArray:
     >>> np.bincount(stratified_folds(np.array([0, 0, 0, 0, 1, 1], np.int32), 3, seed=0))
     array([2, 2, 2])
     """
-    kind = np.int32 if len(codes) < 1 << 31 else np.int64  # the shorter is shuffled faster
-    order = np.random.default_rng(seed).permutation(np.arange(len(codes), dtype=kind))
+    dtype = np.int32 if len(codes) < 1 << 31 else np.int64  # the shorter is shuffled faster
+    order = np.random.default_rng(seed).permutation(np.arange(len(codes), dtype=dtype))
     short = codes[order].astype(np.int16 if codes.max() < 1 << 15 else np.int32)  # short integers are radix-sorted
     fold = np.empty(len(codes), dtype=np.intp)
     fold[order[np.argsort(short, kind="stable")]] = np.arange(len(codes)) % folds
@@ -166,10 +225,10 @@ def _folds(cv: int | ArrayLike, seed: int, rows: EvaluationRows) -> IntArray:
             warn(f"class {label!r} has fewer rows ({least}) than there are folds ({cv}): some folds have none of it")
         return stratified_folds(rows.codes, int(cv), seed)
     try:
-        named = encode_labels(cv)
+        encoded = encode_labels(cv)
     except (DecibanError, ValueError) as error:
         raise DecibanError(f"cv must be a number of folds, or the fold of each row: {error}") from error
-    fold = named.codes.astype(np.intp)
+    fold = encoded.codes.astype(np.intp)
     if len(fold) == rows.passed > n:  # rows of weight 0 are left out
         fold = np.unique(fold[rows.kept], return_inverse=True)[1]
     if len(fold) != n:

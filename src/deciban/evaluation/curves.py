@@ -1,4 +1,4 @@
-"""Curves and bins of an evaluation, as the tables of charts and reports."""
+"""ROC and precision-recall curves and calibration bins, as tables for charts and reports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEVEL = 0.95  # of intervals
 
 
 def at_thresholds(roc: Roc, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(m) Σ w of positives and of negatives with a score at each threshold or above: `Roc.at` of many.
+    """(m) Σ w of positives and of negatives with a score at each threshold or above: `Roc.at` for many thresholds.
 
     >>> roc = Roc.of([0, 1, 0, 1], [0.1, 0.35, 0.4, 0.8])
     >>> at_thresholds(roc, np.array([0.0, 0.4, 0.41, 1.0]))
@@ -28,7 +28,7 @@ def at_thresholds(roc: Roc, thresholds: FloatArray) -> tuple[FloatArray, FloatAr
 
 
 def roc_line(roc: Roc) -> Figures:
-    """Enough points to draw the curve, by descending thresholds; the first, above all scores, has no threshold.
+    """The points that draw a ROC curve, by descending thresholds; the first, above all scores, has no threshold.
 
     >>> roc_line(Roc.of([0, 1], [0.1, 0.8]))["rows"]
     [[0.0, 0.0, None], [0.0, 1.0, 0.8], [1.0, 1.0, 0.1]]
@@ -37,13 +37,13 @@ def roc_line(roc: Roc) -> Figures:
 
 
 def precision_line(roc: Roc) -> Figures:
-    """The same for precision against recall."""
+    """The same for the precision-recall curve."""
     return _line(("recall", "precision"), roc.sensitivity, roc.precision, roc)
 
 
-def _line(fields: tuple[str, str], across: FloatArray, up: FloatArray, roc: Roc) -> Figures:
-    """Points thinned to what can be seen; none where a rate is 0/0 throughout."""
-    points = np.column_stack([across, up])
+def _line(fields: tuple[str, str], x: FloatArray, y: FloatArray, roc: Roc) -> Figures:
+    """Points, thinned where the chart stays the same; none if a rate is 0/0 throughout."""
+    points = np.column_stack([x, y])
     known = np.isfinite(points).all(axis=1)
     points, thresholds = points[known], np.asarray(roc.thresholds)[known]
     drawn = thinned(points) if len(points) > 1 else np.zeros(0, np.intp)
@@ -52,7 +52,7 @@ def _line(fields: tuple[str, str], across: FloatArray, up: FloatArray, roc: Roc)
 
 
 def calibration_bins(calibration: Table, bins: int, share: float = 1.0) -> Figures:
-    """The bins of equal width that have rows, with their ends and Wilson's interval of the observed share.
+    """The bins of equal width that have rows, with their edges and Wilson's interval of the observed share.
 
     A mean on an edge belongs to the bin below. `share` is the number of rows that one unit of weight stands for.
     """
@@ -74,6 +74,6 @@ def wilson(share: Any, rows: Any, level: float = LEVEL) -> tuple[Any, Any]:
     p, n = np.asarray(share, np.float64), np.asarray(rows, np.float64)
     z = float(ndtri(0.5 + level / 2))
     with np.errstate(divide="ignore", invalid="ignore"):
-        middle, wide = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-        low, high = (middle - wide) / (1 + z**2 / n), (middle + wide) / (1 + z**2 / n)
+        centre, margin = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+        low, high = (centre - margin) / (1 + z**2 / n), (centre + margin) / (1 + z**2 / n)
     return np.clip(low, 0.0, 1.0)[()], np.clip(high, 0.0, 1.0)[()]

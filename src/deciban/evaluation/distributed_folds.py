@@ -1,4 +1,4 @@
-"""Evaluation batch by batch; and cross-validation of distributed rows, in one pass to fit and one to predict."""
+"""Evaluation of a batch; and cross-validation of distributed rows, in one pass to fit and one to predict."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from deciban import _kernels
 from deciban.data.arrays import MatrixFrame
 from deciban.data.batch import Batch
 from deciban.data.class_index import ClassIndex
-from deciban.data.distributed import DistributedFold, DistributedRows, Folds
+from deciban.data.distributed import DistributedRows, DistributedSelection
 from deciban.data.sampling import row_keys
 from deciban.data.schema import Schema
 from deciban.errors import DecibanError, RowError, warn_of_impossible
@@ -25,14 +25,16 @@ from deciban.evaluation.fitted_model import FittedModel
 from deciban.generative.estimate import Estimate
 from deciban.generative.held_out import OutOfFoldPredictions, lacks_complete_rows, sums_of_others
 from deciban.generative.model import Generative
-from deciban.types import IntArray, Level, Levels, sorted_levels
+from deciban.types import BoolArray, IntArray, Level, Levels, sorted_levels
 
 T = TypeVar("T")
+
+Folds = Callable[[Batch], IntArray]  # the fold of each row
 
 
 @dataclass(frozen=True)
 class ByKey:
-    """Folds by a hash of the row's values, the same on every machine; equal rows have the same fold."""
+    """Folds by a hash of the row's values: the same on every machine, and for equal rows."""
 
     schema: Schema
     folds: int
@@ -45,7 +47,7 @@ class ByKey:
 
 @dataclass(frozen=True)
 class ByColumn:
-    """A column names the fold of each row."""
+    """Folds by the values of a column."""
 
     column: str
     names: Levels
@@ -53,6 +55,16 @@ class ByColumn:
     def __call__(self, batch: Batch) -> IntArray:
         position = list(batch.frame.names).index(self.column)
         return batch.frame.codes([position], (self.names,))[:, 0].astype(np.intp)
+
+
+def in_fold(fold: Folds, number: int, batch: Batch) -> BoolArray:
+    """(n) which rows are in a fold."""
+    return np.equal(fold(batch), number)
+
+
+def outside_fold(fold: Folds, number: int, batch: Batch) -> BoolArray:
+    """(n) which rows are in other folds."""
+    return np.not_equal(fold(batch), number)
 
 
 @dataclass(frozen=True)
@@ -75,8 +87,8 @@ class ByFold(Generic[T]):
 
 def evaluate_batch(model: Any, known: Levels, batch: Batch) -> Evaluation:
     """The evaluation of one batch; errors number rows as in the input."""
-    frame, own = batch.frame, isinstance(model, FittedModel)
-    x = frame.x if isinstance(frame, MatrixFrame) else frame if own else frame.table  # type: ignore[attr-defined]
+    frame, reads_frames = batch.frame, isinstance(model, FittedModel)
+    x: Any = frame.x if isinstance(frame, MatrixFrame) else frame if reads_frames else frame.table  # type: ignore[attr-defined]
     truth = np.array(batch.classes)[batch.labels]
     try:
         p = proba(model, x)
@@ -86,11 +98,13 @@ def evaluate_batch(model: Any, known: Levels, batch: Batch) -> Evaluation:
 
 
 def cross_validate_distributed(model: Any, rows: DistributedRows, cv: Any, seed: int) -> Evaluation:
-    """Evaluate every row by a model of the other folds."""
+    """Evaluate every row by a model that was fitted to the other folds."""
     fold, count = _folds(rows, cv, seed)
     column = fold.column if isinstance(fold, ByColumn) else None
-    held_out = [DistributedFold(rows, fold, f, others=False, hidden=column) for f in range(count)]
-    training = [replace(part, others=True) for part in held_out]
+    held_out, training = (
+        [DistributedSelection(rows, partial(select, fold, f), column) for f in range(count)]
+        for select in (in_fold, outside_fold)
+    )
     parts = _from_statistics(model, training[0], rows, fold, count)
     if parts is None:
         evaluations = [_refitted(model, *pair) for pair in zip(held_out, training, strict=True)]
@@ -119,7 +133,7 @@ def _folds(rows: DistributedRows, cv: Any, seed: int) -> tuple[ByKey | ByColumn,
 
 
 def _fold_names(position: int, batch: Batch) -> Counter[Level]:
-    """The values of a column."""
+    """The distinct values of a column."""
     coded = batch.frame.coded([position])
     missing = np.flatnonzero(coded.codes[:, 0] < 0)
     if len(missing):
@@ -128,9 +142,9 @@ def _fold_names(position: int, batch: Batch) -> Counter[Level]:
 
 
 def _from_statistics(
-    model: Any, training: DistributedFold, rows: DistributedRows, fold: Folds, count: int
+    model: Any, training: DistributedRows, rows: DistributedRows, fold: Folds, count: int
 ) -> list[Evaluation] | None:
-    """The evaluation of each fold, from a statistic of each; None where it takes refits."""
+    """The evaluation of each fold, from the statistics of all folds; None where the model has to be refitted."""
     fit = model.additive_fit(training) if isinstance(model, FittedModel) and model.additive else None
     if fit is None:
         return None

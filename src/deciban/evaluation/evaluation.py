@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from deciban.data.class_index import ClassIndex
 from deciban.display.summary import Summary
@@ -31,14 +31,55 @@ from deciban.types import FloatArray, Labels, Level, Levels, level_of, sorted_le
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """Accuracy, losses, ROC curves and calibration of predicted probabilities, from sums that add.
+    """The quality of predicted probabilities: accuracy, losses, ROC curves and calibration, from sums that add.
 
     a + b is the evaluation of the rows of both, to the last bit, so batches and machines can be evaluated one by one;
     a − b removes rows. Up to `cap` rows are kept as they are; more are folded into sums and counts of scores, which are
     exact while a class has no more than `cap` distinct scores (`auc_error` bounds the error beyond).
 
-    `pos_label`, the positive class, is by default the second of two classes.
+    `deciban.evaluate`, `deciban.cross_validate` and `model.leave_one_out` return one; `Evaluation.of` makes one from
+    the probabilities of any library. Printed, it is a summary.
 
+    Attributes
+    ----------
+    classes : tuple
+        The classes, sorted: of the labels and of the probabilities together.
+    rows : float
+        Σ w: the number of rows, if they have no weights.
+    count : array of shape (K,)
+        Σ w of each true class.
+    unknown : float
+        Σ w of rows of a class that the model does not know, whose probability is 0.
+    confusion : array of shape (K, K)
+        Σ w: rows are true classes, columns the most probable ones.
+    accuracy : float
+        The share of rows whose most probable class is the true one.
+    error : float
+        1 − accuracy.
+    log_loss : float
+        −mean log p(true class), in nats. The figure to compare models by if probabilities matter.
+    brier : float
+        The mean squared error of the probabilities, scaled as by scikit-learn.
+    areas : tuple of float
+        The AUC of each class against all others; NaN where there is none.
+    parts : tuple of Evaluation
+        The folds of a cross-validation; empty otherwise. Their spread shows how certain a figure is.
+    cap : int
+        How many rows are kept as they are.
+    widest : float
+        The largest difference between scores that are counted as one; 0 up to `cap` distinct scores.
+    pieces : tuple of ScoredRows
+        The rows that are kept as they are.
+    folded : ScoreSums or None
+        The sums of those that are not.
+
+    See Also
+    --------
+    deciban.evaluate : Of a fitted model on other rows.
+    deciban.cross_validate : Of a model on the rows that it is fitted to.
+
+    Examples
+    --------
     >>> import deciban as db
     >>> morning = db.Evaluation.of(["ham", "spam", "ham"], [0.1, 0.8, 0.6])
     >>> evening = db.Evaluation.of(["spam", "ham"], [0.9, 0.3])
@@ -51,21 +92,47 @@ class Evaluation:
            [0., 2.]])
     """
 
-    classes: Levels  # sorted: those of the labels and of the probabilities
+    classes: Levels  # sorted: of the labels and of the probabilities together
     pieces: tuple[ScoredRows, ...] = ()  # rows not folded yet, no more than cap
     folded: ScoreSums | None = None
     cap: int = CAP
     parts: tuple[Evaluation, ...] = field(default=(), compare=False)  # the folds of a cross-validation
 
     @classmethod
-    def of(cls, y: Any, proba: Any, *, classes: Any = None, sample_weight: Any = None, cap: int = CAP) -> Evaluation:
+    def of(
+        cls,
+        y: ArrayLike | Sequence[Any],
+        proba: ArrayLike,
+        *,
+        classes: ArrayLike | Sequence[Any] | None = None,
+        sample_weight: ArrayLike | None = None,
+        cap: int = CAP,
+    ) -> Evaluation:
         """Evaluate the probabilities of any library.
 
-        - `y`: the true labels: text, integers or booleans.
-        - `proba`: (n, K), a column for each class, or (n), the probability of the second of two classes.
-        - `classes`: the class of each column, such as `model.classes_`; by default the labels that occur, sorted. A
-          label that is not among them is a class that the model does not know, of probability 0.
-        - `sample_weight`: a row of weight 2 counts as two rows; rows of weight 0 are ignored.
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            The true labels: text, integers or booleans.
+        proba : array-like of shape (n, K), or (n,)
+            A column for each class, or the probability of the second of two classes.
+        classes : array-like of shape (K,) or None, default None
+            The class of each column, such as `model.classes_`; by default the labels that occur, sorted. A label that
+            is not among them is a class that the model does not know: its probability is 0.
+        sample_weight : array-like of shape (n,) or None, default None
+            A row of weight 2 counts as two rows; rows of weight 0 are ignored.
+        cap : int, default 4_194_304
+            How many rows are kept as they are.
+
+        Returns
+        -------
+        Evaluation
+            Add others to it with `+`.
+
+        Raises
+        ------
+        DecibanError
+            If probabilities do not sum to 1, or are not as many as labels; the message names the row.
         """
         p = read_predictions(y, proba, classes, sample_weight)
         return cls.scored(p.classes, p.codes, p.proba, p.weights, known=p.known, cap=cap)
@@ -81,10 +148,27 @@ class Evaluation:
         known: NDArray[np.bool_] | None = None,
         cap: int = CAP,
     ) -> Evaluation:
-        """Evaluate codes (n), positions in the sorted `classes`, and probabilities (n, K), which are not checked.
+        """Evaluate encoded labels and probabilities, which are neither checked nor copied.
 
-        `known` (K) says which classes the model knows, by default all; the others have probability 0. The arrays are
-        kept, not copied.
+        Parameters
+        ----------
+        classes : tuple
+            The classes, sorted.
+        codes : array of shape (n,)
+            The position of each row's class in `classes`.
+        proba : array of shape (n, K)
+            Probabilities.
+        weights : array of shape (n,) or None
+            Weights of the rows.
+        known : array of shape (K,) or None, default None
+            Which classes the model knows, by default all; the others have probability 0.
+        cap : int, default 4_194_304
+            How many rows are kept as they are.
+
+        Returns
+        -------
+        Evaluation
+            As by `of`.
         """
         if cap < 1:
             raise DecibanError(f"cap is {cap}: it must be 1 or more rows")
@@ -95,7 +179,7 @@ class Evaluation:
         if not isinstance(other, Evaluation):
             return NotImplemented
         classes = sorted_levels({*self.classes, *other.classes})
-        a, b, cap = self._aligned(classes), other._aligned(classes), min(self.cap, other.cap)
+        a, b, cap = self._reindex_classes(classes), other._reindex_classes(classes), min(self.cap, other.cap)
         folded = a.folded + b.folded if a.folded and b.folded else a.folded or b.folded
         return Evaluation(classes, a.pieces + b.pieces, folded, cap)._within_cap()
 
@@ -109,7 +193,7 @@ class Evaluation:
             return NotImplemented
         classes = sorted_levels({*self.classes, *other.classes})
         try:
-            rest = self._aligned(classes)._scores - other._aligned(classes)._scores
+            rest = self._reindex_classes(classes)._scores - other._reindex_classes(classes)._scores
         except NegativeEvidence:
             raise NegativeEvidence("these rows are not in the evaluation: it is unchanged") from None
         present = np.flatnonzero(rest.known.value.any(axis=0) | rest.confusion.value.any(axis=1))
@@ -123,16 +207,17 @@ class Evaluation:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _aligned(self, classes: Levels) -> Evaluation:
+    def _reindex_classes(self, classes: Levels) -> Evaluation:
+        """The same rows, with these classes, which contain its own."""
         if classes == self.classes:
             return self
         index = ClassIndex(classes).positions(self.classes)
-        pieces = tuple(piece.aligned(index, len(classes)) for piece in self.pieces)
-        folded = None if self.folded is None else self.folded.aligned(index, len(classes))
+        pieces = tuple(rows.reindex_classes(index, len(classes)) for rows in self.pieces)
+        folded = None if self.folded is None else self.folded.reindex_classes(index, len(classes))
         return Evaluation(classes, pieces, folded, self.cap)
 
     def _within_cap(self) -> Evaluation:
-        """Folded if there are more than `cap` rows."""
+        """The same, with rows folded into sums if there are more than `cap`."""
         if sum(map(len, self.pieces)) <= self.cap:
             return self
         return Evaluation(self.classes, (), self._scores, self.cap, self.parts)
@@ -187,11 +272,35 @@ class Evaluation:
         return share(_total(self._evidence.squares), self.rows) / (2 if len(self.classes) <= 2 else 1)
 
     def at(self, threshold: float | None = None, pos_label: Level = None) -> Rates:
-        """The rates where class `pos_label` is predicted at probabilities of `threshold` (0.5) or more."""
+        """The rates where the positive class is predicted at probabilities of `threshold` or more.
+
+        Parameters
+        ----------
+        threshold : float or None, default None
+            None is 0.5.
+        pos_label : str, int, float or bool, default None
+            The positive class. By default the second of two; with more classes it has to be given.
+
+        Returns
+        -------
+        Rates
+            Sensitivity, specificity, precision, F1 and the counts they are made of.
+        """
         return self.roc(pos_label).at(0.5 if threshold is None else threshold)
 
     def roc(self, pos_label: Level = None) -> Roc:
-        """The ROC curve of class `pos_label` against all others."""
+        """The ROC curve of a class against all others.
+
+        Parameters
+        ----------
+        pos_label : str, int, float or bool, default None
+            The positive class. By default the second of two; with more classes it has to be given.
+
+        Returns
+        -------
+        Roc
+            All points of the curve.
+        """
         k = self._class_position(pos_label)
         if k not in self._rocs:
             if sum(len(curve.tp) for curve in self._rocs.values()) > self.cap:
@@ -200,17 +309,51 @@ class Evaluation:
         return self._rocs[k]
 
     def auc(self, pos_label: Level = None) -> float:
-        """The area under the ROC curve; NaN, with a warning, where all rows are of one class."""
+        """The area under the ROC curve.
+
+        Parameters
+        ----------
+        pos_label : str, int, float or bool, default None
+            The positive class. By default the second of two; with more classes it has to be given.
+
+        Returns
+        -------
+        float
+            0.5 for chance, 1 for perfect ranking; NaN, with a warning, where all rows are of one class.
+        """
         return self.roc(pos_label).auc
 
     def auc_interval(self, pos_label: Level = None, level: float = 0.95) -> tuple[float, float]:
-        """DeLong's interval of the AUC, within [0, 1]."""
+        """DeLong's interval of the AUC, within [0, 1].
+
+        Parameters
+        ----------
+        pos_label : str, int, float or bool, default None
+            The positive class. By default the second of two; with more classes it has to be given.
+        level : float, default 0.95
+            The probability of the interval.
+
+        Returns
+        -------
+        tuple of float
+            Its ends.
+        """
         return self.roc(pos_label).interval(level)
 
     def auc_error(self, pos_label: Level = None) -> float:
-        """½ Σ P(s)·N(s) / PN, summed over rounded scores: the AUC is no farther from that of exact scores.
+        """How far the AUC may be from that of exact scores, because scores are rounded beyond `cap` distinct ones.
 
-        0 up to `cap` distinct scores.
+        ½ Σ P(s)·N(s) / PN, summed over rounded scores
+
+        Parameters
+        ----------
+        pos_label : str, int, float or bool, default None
+            The positive class. By default the second of two; with more classes it has to be given.
+
+        Returns
+        -------
+        float
+            0 up to `cap` distinct scores.
         """
         k = self._class_position(pos_label)
         if isinstance(self._evidence, ScoredRows) or not self._evidence.scores.levels[k]:
@@ -225,27 +368,75 @@ class Evaluation:
         return max((float((c.upper - c.values).max()) for c in counts if c.upper is not None), default=0.0)
 
     def precision_recall(self, pos_label: Level = None) -> Table:
-        """Precision and recall of class `pos_label` at each threshold."""
+        """Precision and recall of a class at each threshold.
+
+        Parameters
+        ----------
+        pos_label : str, int, float or bool, default None
+            The positive class. By default the second of two; with more classes it has to be given.
+
+        Returns
+        -------
+        Table
+            A row for each threshold, ascending.
+        """
         return self.roc(pos_label).precision_recall()
 
     def average_precision(self, pos_label: Level = None) -> float:
-        """Σ (recallᵢ − recallᵢ₋₁)·precisionᵢ; NaN, with a warning, where no row is of the class."""
+        """The area under the precision-recall curve, Σ (recallᵢ − recallᵢ₋₁)·precisionᵢ.
+
+        Parameters
+        ----------
+        pos_label : str, int, float or bool, default None
+            The positive class. By default the second of two; with more classes it has to be given.
+
+        Returns
+        -------
+        float
+            NaN, with a warning, where no row is of the class.
+        """
         return self.roc(pos_label).average_precision
 
     def calibration(
         self, pos_label: Level = None, bins: int = 10, strategy: Literal["uniform", "quantile"] = "uniform"
     ) -> Table:
-        """Mean predicted probability, observed share of class `pos_label`, and rows, by bins of the probability.
+        """Whether probabilities are what they say: predicted and observed shares, by bins of the probability.
 
         For more than two classes and without `pos_label`: the largest probability and the accuracy (Guo et al. 2017).
-        Bins are equally wide ("uniform"), or hold equally many rows ("quantile").
+
+        Parameters
+        ----------
+        pos_label : str, int, float or bool, default None
+            The positive class. By default the second of two.
+        bins : int, default 10
+            The number of bins.
+        strategy : "uniform" or "quantile", default "uniform"
+            Bins are equally wide, or hold equally many rows.
+
+        Returns
+        -------
+        Table
+            Mean predicted probability, observed share of the class, and rows, for each bin.
         """
         if pos_label is None and len(self.classes) > 2:
             return calibration_table(ScoreCounts.from_histogram(self._evidence.confidence), bins, strategy)
         return calibration_table(self._score_counts(self._class_position(pos_label)), bins, strategy)
 
     def ece(self, pos_label: Level = None, bins: int = 10) -> float:
-        """The expected calibration error Σ rows·|observed − predicted| / Σ rows, over equally wide bins."""
+        """The expected calibration error, Σ rows·|observed − predicted| / Σ rows, over equally wide bins.
+
+        Parameters
+        ----------
+        pos_label : str, int, float or bool, default None
+            The positive class. By default the second of two; with more, the largest probability and the accuracy.
+        bins : int, default 10
+            The number of bins.
+
+        Returns
+        -------
+        float
+            From 0, perfectly calibrated, to 1.
+        """
         return calibration_error(self.calibration(pos_label, bins))
 
     @cached_property
@@ -281,15 +472,33 @@ class Evaluation:
         return _total(self._count - self._evidence.known.take([1]).total())
 
     def by_class(self) -> Table:
-        """Rates and AUC of each class against all others; NaN where there is none."""
+        """Rates and AUC of each class against all others.
+
+        Returns
+        -------
+        Table
+            A row for each class; NaN where a figure is not defined.
+        """
         return tables.by_class(self)
 
     def to_frame(self) -> Any:
-        """The metrics as a pyarrow.Table of two columns, metric and value."""
+        """The metrics as a table of two columns, metric and value.
+
+        Returns
+        -------
+        pyarrow.Table
+            `.to_pandas()` makes it pandas; polars and altair read it as it is.
+        """
         return tables.metrics(self).to_frame()
 
     def summary(self) -> Summary:
-        """Metrics, confusion matrix, classes and folds as tables."""
+        """Metrics, confusion matrix, classes and folds as tables.
+
+        Returns
+        -------
+        Summary
+            What printing shows.
+        """
         return tables.summary(self)
 
     def __str__(self) -> str:
@@ -301,28 +510,86 @@ class Evaluation:
         return self.summary()._repr_html_()
 
     def plot_roc(self, pos_label: Level = None) -> Any:
-        """The ROC curve as an altair chart; without `pos_label`, one line for each of three classes or more."""
+        """Draw the ROC curve.
+
+        Parameters
+        ----------
+        pos_label : str, int, float or bool, default None
+            The positive class. By default the second of two; with more, there is one line for each.
+
+        Returns
+        -------
+        altair.Chart
+            Needs `pip install 'deciban[plot]'`.
+        """
         return quality_charts.roc(**chart_figures.roc_figures(self, pos_label))
 
     def plot_precision_recall(self, pos_label: Level = None) -> Any:
-        """Precision against recall as a chart; without `pos_label`, a line for each of three classes or more."""
+        """Draw precision against recall.
+
+        Parameters
+        ----------
+        pos_label : str, int, float or bool, default None
+            The positive class. By default the second of two; with more, there is one line for each.
+
+        Returns
+        -------
+        altair.Chart
+            Needs `pip install 'deciban[plot]'`.
+        """
         return quality_charts.precision_recall(**chart_figures.precision_recall_figures(self, pos_label))
 
     def plot_calibration(self, pos_label: Level = None, bins: int = 10) -> Any:
-        """The reliability diagram as an altair chart."""
+        """Draw the reliability diagram: observed against predicted probabilities.
+
+        Parameters
+        ----------
+        pos_label : str, int, float or bool, default None
+            The positive class. By default the second of two; with more, the largest probability and the accuracy.
+        bins : int, default 10
+            The number of bins.
+
+        Returns
+        -------
+        altair.Chart
+            Needs `pip install 'deciban[plot]'`.
+        """
         return quality_charts.calibration(**chart_figures.calibration_figures(self, pos_label, bins))
 
     def plot_confusion(self) -> Any:
-        """The confusion matrix as an altair chart."""
+        """Draw the confusion matrix.
+
+        Returns
+        -------
+        altair.Chart
+            Needs `pip install 'deciban[plot]'`.
+        """
         return quality_charts.confusion(**chart_figures.confusion_figures(self))
 
     def to_arrays(self) -> Arrays:
-        """The sums, as named arrays; `classes` is JSON. The folds (`parts`) are left out."""
+        """The sums as named arrays, to be stored or sent; `from_arrays` reads them.
+
+        Returns
+        -------
+        dict of str to array
+            `classes` is JSON. The folds (`parts`) are left out.
+        """
         return {"classes": np.array(json.dumps(self.classes)), **self._scores.to_arrays()}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
-        """The evaluation that `to_arrays` made these from."""
+        """The evaluation that `to_arrays` made these from.
+
+        Parameters
+        ----------
+        arrays : dict of str to array
+            What `to_arrays` returned.
+
+        Returns
+        -------
+        Evaluation
+            Equal to the former.
+        """
         scores = ScoreSums.from_arrays({key: array for key, array in arrays.items() if key != "classes"})
         return cls(tuple(json.loads(str(arrays["classes"]))), (), scores, scores.cap)
 

@@ -1,4 +1,4 @@
-"""Rows that models are evaluated on, in a form that models of other libraries read too."""
+"""Labelled rows for evaluation, in a form that models of other libraries accept, too."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from deciban.types import FloatArray, IntArray, Labels, Levels, level_of
 
 @dataclass(frozen=True)
 class EvaluationRows:
-    """Rows with their classes and weights, in a form that models of other libraries read too."""
+    """Rows with their classes and weights, in a form that models of other libraries accept, too."""
 
     x: Any  # a matrix, compressed sparse rows, a table of pandas or Arrow, or documents
     codes: Labels  # (n) positions in classes
     classes: Levels
     weights: FloatArray | None  # (n) all above 0
-    kept: IntArray  # (n) the positions of these rows among those passed
-    passed: int  # how many rows were passed
+    kept: IntArray  # (n) the positions of these rows in X
+    passed: int  # the number of rows of X
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any, columns: ColumnReader = AS_GIVEN) -> EvaluationRows:
         """Rows as for `fit`, in memory. Rows of weight 0 are left out."""
-        every = rows_in_memory(X, y, sample_weight, columns)
-        rows = every.nonzero()
-        x = _readable(supported(X), every.frame)
+        all_rows = rows_in_memory(X, y, sample_weight, columns)
+        rows = all_rows.nonzero()
+        x = _features(supported(X), all_rows.frame)
         if rows.numbers is not None:
             x = _take(x, rows.numbers)
-        return cls(x, rows.labels.codes, rows.labels.classes, rows.weights, rows.row_numbers, every.frame.rows)
+        return cls(x, rows.labels.codes, rows.labels.classes, rows.weights, rows.row_numbers, all_rows.frame.rows)
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -54,8 +54,8 @@ def _take(x: Any, rows: IntArray) -> Any:
     return x.take(rows) if is_table(x) else x[rows]
 
 
-def _readable(X: Any, frame: Frame) -> Any:
-    """The features of a frame made from X: a pandas table stays one, since many models read no other."""
+def _features(X: Any, frame: Frame) -> Any:
+    """The features of X, of which `frame` was made; a pandas table stays one, since many models accept no other."""
     if is_documents(X):
         return objects_of(X)
     if hasattr(X, "iloc"):
@@ -76,7 +76,7 @@ def log_proba(model: Any, x: Any) -> FloatArray:
 
 
 def proba(model: Any, x: Any) -> Any:
-    """(n, K) p(c|x), as the model gives it."""
+    """(n, K) p(c|x), in the type that the model returns."""
     return model.predict_proba(x) if hasattr(model, "predict_proba") else np.exp(log_proba(model, x))
 
 
@@ -88,8 +88,9 @@ def classes_of(model: Any) -> Levels:
 
 
 def require_model(model: Any, name: str) -> None:
-    gives = hasattr(model, "predict_log_proba") or hasattr(model, "predict_proba")
+    """Raise an error unless this is an instance of a classifier with probabilities."""
+    has_proba = hasattr(model, "predict_log_proba") or hasattr(model, "predict_proba")
     if isinstance(model, type):
         raise DecibanError(f"{model.__name__} is a class: pass an instance, {model.__name__}()")
-    if not hasattr(model, "fit") or not gives:
-        raise DecibanError(f"{name} is not a model that gives probabilities: it needs fit and predict_proba")
+    if not hasattr(model, "fit") or not has_proba:
+        raise DecibanError(f"{name} is not a model with probabilities: it needs fit and predict_proba")

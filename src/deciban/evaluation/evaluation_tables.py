@@ -17,7 +17,7 @@ BY_CLASS = ("class", "rows", "sensitivity", "specificity", "precision", "npv", "
 
 
 def summary(evaluation: Evaluation) -> Summary:
-    """Metrics, confusion matrix, classes, folds."""
+    """Metrics, confusion matrix, rates by class, and folds if there are any."""
     title = f"evaluation: {counted_word(evaluation.rows, 'row')}, {counted_word(len(evaluation.classes), 'class')}"
     tables = [metrics(evaluation), confusion(evaluation), by_class(evaluation)]
     if evaluation.parts:
@@ -66,12 +66,12 @@ def by_class(evaluation: Evaluation) -> Table:
 
 
 def mean_auc(evaluation: Evaluation) -> float:
-    """The plain mean of the classes' AUCs, each against all others; NaN where a class has none."""
+    """The unweighted mean of the AUC of each class against all others; NaN where a class has none."""
     return float(np.mean(evaluation.areas)) if evaluation.areas else float("nan")
 
 
 def folds(evaluation: Evaluation) -> Table:
-    """A row for each part, then their mean and standard deviation."""
+    """Metrics of each fold, then their mean and standard deviation."""
     auc = "auc" if len(evaluation.classes) == 2 else "mean_auc"
     parts = [dict(metrics(part).rows) for part in evaluation.parts]
     header = ("accuracy", "log_loss", auc)

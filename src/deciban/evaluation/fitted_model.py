@@ -1,4 +1,4 @@
-"""FittedModel: what reports, evaluation, engines, mail and the CLI ask of an estimator of this library."""
+"""FittedModel: the interface of our estimators that reports, evaluation, engines and the CLI use."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 from numpy.typing import NDArray
 
 from deciban.data import Labelled
+from deciban.data.batch import Kind
 from deciban.data.column_reader import ColumnReader
 from deciban.data.schema import Schema
 from deciban.errors import DecibanError
@@ -31,6 +32,25 @@ CAPABILITIES = {"empty_copy", "explain", "forget", "leave_one_out", "merge", "pa
 CAPABILITIES |= {"refit_weights", "summary", "to_linear"}
 
 
+KINDS: dict[Kind, str] = {  # what a column of each kind holds
+    "number": "numbers",
+    "date": "dates, as days since 1970",
+    "time": "times of day, as hours since midnight",
+    "boolean": "true or false",
+    "category": "text of few distinct values",
+    "text": "documents",
+    "empty": "always missing",
+}
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """What a model does with a feature, and why, in words."""
+
+    text: str
+    why: str
+
+
 class Calibration(Protocol):
     """A correction of log-probabilities."""
 
@@ -42,7 +62,7 @@ class Calibration(Protocol):
 
 @dataclass(frozen=True)
 class AdditiveFit:
-    """A fit that is a sum over rows: what to collect of them, and how to estimate from what was collected."""
+    """A fit from sums over rows: the statistics to collect, and the settings of the estimate from them."""
 
     schema: Schema
     plans: tuple[Plan, ...]
@@ -60,19 +80,19 @@ class LinearFit:
     status: str  # "ok", or what is wrong
     path: Table | None  # of the solver, if there was one
     inference: Inference | None  # standard errors and what follows from them
-    objective: Callable[[Any, Any, Any], Criterion] | None  # of rows (X, y, sample_weight), with these features
+    objective: Callable[[Any, Any, Any], Criterion] | None  # for rows (X, y, sample_weight), with these features
 
 
 class FittedModel:
-    """The common interface of the estimators: properties that every one answers, None where there is nothing to say.
+    """The common interface of the estimators: properties that all of them have, None where one does not apply.
 
-    A calibrated model answers for itself; what it has learned of features is that of its `base_model_`.
+    What a calibrated model has learned about features is in its `base_model_`.
     """
 
     classes_: NDArray[Any]  # of a classifier
-    generative_: Generative | None = None  # sufficient statistics, from which more can be learned and forgotten
+    generative_: Generative | None = None  # sufficient statistics, to which rows can be added, and removed again
     response_: Response | None = None  # of a generalized linear model
-    additive: bool = False  # whether `additive_fit` may give an answer
+    additive: bool = False  # whether `additive_fit` may return a fit
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -81,7 +101,7 @@ class FittedModel:
 
     @property
     def task(self) -> Literal["classification", "regression"]:
-        """What the model predicts: classes, or numbers."""
+        """Whether the model predicts classes or numbers."""
         return "classification"
 
     @property
@@ -91,7 +111,7 @@ class FittedModel:
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """Which of the optional methods this model has: see CAPABILITIES."""
+        """Which of the optional methods (CAPABILITIES) this model has."""
         return frozenset(name for name in CAPABILITIES if hasattr(self, name))
 
     @property
@@ -101,11 +121,17 @@ class FittedModel:
 
     @property
     def scorer_(self) -> Scorer:
-        """What scores rows, before calibration."""
+        """The scorer of rows, before calibration."""
         raise NotImplementedError
 
     def score_formula(self) -> ScoreFormula:
-        """The scores as formulas that need no library."""
+        """The scores as formulas that need no library.
+
+        Returns
+        -------
+        ScoreFormula
+            What exports and the page of a report are made from.
+        """
         raise NotImplementedError
 
     @property
@@ -125,7 +151,7 @@ class FittedModel:
 
     @property
     def evidence_scale_(self) -> float:
-        """What decibans of the base model are multiplied by."""
+        """The factor that calibration multiplies decibans of the base model by."""
         return 1.0
 
     @property
@@ -144,6 +170,12 @@ class FittedModel:
         return {}
 
     @property
+    def column_treatments_(self) -> dict[int, Treatment]:
+        """What is done with each feature (by position), and why; features that are not used may be left out."""
+        kinds, described = self.schema_.kinds, self.scorer_.describe_columns()
+        return {j: Treatment(text, KINDS[kinds[j]]) for j, text in described.items()}
+
+    @property
     def family_comparisons_(self) -> tuple[FamilyComparison, ...]:
         """How families="auto" chose the families of features."""
         return ()
@@ -154,12 +186,23 @@ class FittedModel:
         return None
 
     def additive_fit(self, rows: Labelled) -> AdditiveFit | None:
-        """How this model would fit rows by adding up; None where it takes more than a sum. Needs no fit before."""
+        """How to fit rows like these by adding up statistics. Needs no earlier fit.
+
+        Parameters
+        ----------
+        rows : Labelled
+            The rows; only their features are read.
+
+        Returns
+        -------
+        AdditiveFit or None
+            What to collect; None where adding up is not enough.
+        """
         return None
 
     @property
     def columns_(self) -> ColumnReader:
-        """What the columns of rows to predict are read as."""
+        """The reader of the columns of rows to predict."""
         raise NotImplementedError
 
     if TYPE_CHECKING:
@@ -172,7 +215,7 @@ class FittedModel:
 
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
 
-        # methods of those models that have them among their capabilities
+        # optional methods: see capabilities
         explain: Any
         leave_one_out: Any
         predict_proba: Any
@@ -181,12 +224,12 @@ class FittedModel:
 
 
 class ForeignModelError(DecibanError, AttributeError):
-    """Asked of a model of another library; an AttributeError too, which scikit-learn expects of absent attributes."""
+    """A model of another library lacks this; an AttributeError too, as scikit-learn expects of absent attributes."""
 
 
 def require_fitted_model(model: Any) -> FittedModel:
-    """An estimator of this library, or an error."""
+    """The model, if it is an estimator of this library; otherwise an error."""
     if isinstance(model, FittedModel):
         return model
     name = type(model).__name__
-    raise ForeignModelError(f"a {name} is a model of another library, of which only predictions are known")
+    raise ForeignModelError(f"{name} is a model of another library: only its predictions are known")

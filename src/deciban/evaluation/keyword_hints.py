@@ -1,4 +1,4 @@
-"""Hints for keywords that other libraries have and this one calls otherwise."""
+"""Hints for keyword arguments of other libraries that have another name here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# keyword: (parameter of this library, what to write); the first whose parameter exists applies, "" always does
+# keyword: (our parameter, what to write); the first whose parameter the function has applies, "" always does
 HINTS: dict[str, tuple[tuple[str, str], ...]] = {
     "alpha": (("smoothing", "smoothing=alpha"), ("l2", "l2=alpha")),
     "base_estimator": (("model", "model=base_estimator"),),

@@ -1,4 +1,4 @@
-"""Learning curves: how good models are after few training rows, and after many."""
+"""Learning curves: log-loss and error by the number of training rows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from deciban.data.class_index import ClassIndex
+from deciban.data.input_types import Classifier, Rows, SampleWeight, Target
 from deciban.data.sampling import seed_of
 from deciban.errors import DecibanError, capture_warnings
 from deciban.evaluation.evaluation_rows import EvaluationRows, classes_of, log_proba, require_model
@@ -17,36 +18,32 @@ from deciban.evaluation.keyword_hints import hint_keywords
 from deciban.table import Table, numbered
 from deciban.types import IntArray, Labels
 
-LEAST = 1e-15  # least probability that counts, so that one row does not make the loss infinite
-STEPS, FIRST = 8, 10  # of the default sizes: how many, and the smallest where classes are few
+LEAST = 1e-15  # smaller probabilities are clipped, so that one row does not make the loss infinite
+STEPS, FIRST = 8, 10  # of the default sizes: their number, and the smallest if classes are few
 
 HEADER = ("model", "rows", "repeat", "log_loss", "error")
 
 
 @hint_keywords
 def learning_curve(
-    models: Any,
-    X: Any,
-    y: Any,
+    models: Classifier | Sequence[Classifier] | Mapping[str, Classifier],
+    X: Rows,
+    y: Target,
     *,
     sizes: Sequence[int] | None = None,
     repeats: int = 5,
     test_size: float = 0.3,
     random_state: int | None = 0,
-    sample_weight: Any = None,
+    sample_weight: SampleWeight | None = None,
 ) -> Table:
-    """log_loss = −mean log p(true class | x) and error = the share classified wrongly, after fitting n rows.
+    """Compare models by the number of rows that they are fitted to.
+
+    log_loss = −mean log p(true class | x) and error = the share classified wrongly, after fitting n rows
 
     A generative model is often the better one while rows are few, a discriminative one when they are many; this
     shows where they cross. In each repeat a share `test_size` of the rows is held out; the models are fitted to
     growing samples of the others, each of which contains the smaller ones. Samples and test rows are stratified, and
     every sample has a row of every class.
-
-    - `models`: a list of them, or a dict of names and models. They need `fit`, `predict_log_proba` or `predict_proba`,
-      and `classes_`, so those of scikit-learn will do. Copies are fitted; the models stay as they are.
-    - `X`, `y`: as for `fit`; X is an array, sparse rows or a table, and y an array or the name of a column of X.
-    - `sizes`: numbers of training rows; by default about 8, from few to all that are not held out.
-    - `sample_weight`: for the fits and for both means; rows of weight 0 are ignored.
 
     A probability below 1e-15 counts as 1e-15, and so does that of a class the model has not seen. The loss is in nats,
     and repeats count from 0. The table is long, ready to plot, for example with altair::
@@ -55,6 +52,42 @@ def learning_curve(
             x=alt.X("rows").scale(type="log"), y="mean(log_loss)", color="model"
         )
 
+    Parameters
+    ----------
+    models : classifier, list or dict
+        One model, several, or names and models. They need `fit`, `predict_log_proba` or `predict_proba`, and
+        `classes_`, as classifiers of scikit-learn have. Copies are fitted; the models themselves are not changed.
+    X : array-like, DataFrame, sparse matrix or list of documents
+        The rows; those of a stream are read into memory.
+    y : array-like of shape (n,), or str
+        The class of each row, or the name of the column of X that holds it.
+    sizes : list of int or None, default None
+        Numbers of training rows; by default about 8, from few to all that are not held out.
+    repeats : int, default 5
+        How often rows are split.
+    test_size : float, default 0.3
+        The share of the rows that is held out.
+    random_state : int or None, default 0
+        The seed of the splits. None: others every time.
+    sample_weight : array-like of shape (n,), str or None, default None
+        For the fits and for both means; rows of weight 0 are ignored.
+
+    Returns
+    -------
+    Table
+        A row for each model, number of rows and repeat.
+
+    Raises
+    ------
+    DecibanError
+        If a size is larger than the rows that are not held out, or a model fails.
+
+    See Also
+    --------
+    deciban.cross_validate : One figure from all rows.
+
+    Examples
+    --------
     >>> import deciban as db
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -78,7 +111,7 @@ def learning_curve(
         for size in steps:
             sample = rows.take(part.pool[:size])
             for name, model in named.items():
-                table.append((name, size, repeat, *_try(name, model, sample, test)))
+                table.append((name, size, repeat, *_fitted_losses(name, model, sample, test)))
     return Table("learning curve", HEADER, tuple(table), f"on {len(parts[0].test)} held-out rows; loss in nats")
 
 
@@ -94,7 +127,7 @@ class Split:
 
 
 def splits(codes: Labels, *, repeats: int, test_size: float, seed: int) -> list[Split]:
-    """One split for each repeat.
+    """A stratified split for each repeat.
 
     >>> split, = splits(np.array([0] * 8 + [1] * 2), repeats=1, test_size=0.5, seed=0)
     >>> len(split.pool), len(split.test)
@@ -124,7 +157,7 @@ def _stratified(codes: Labels, rng: np.random.Generator) -> IntArray:
 
 
 def _sizes(sizes: Sequence[int] | None, pool: int, classes: int) -> list[int]:
-    """Ascending and distinct."""
+    """The numbers of training rows: ascending and distinct."""
     if pool < classes:
         raise DecibanError(f"{pool} rows are too few to train on {classes} classes: lower test_size, or pass more rows")
     if sizes is None:
@@ -147,13 +180,14 @@ def _named(models: Any) -> dict[str, Any]:
         models = [models]
     pairs = models.items() if isinstance(models, Mapping) else [(type(model).__name__, model) for model in models]
     if not pairs:
-        raise DecibanError("there are no models to fit")
+        raise DecibanError("there are no models to fit: pass at least one")
     for name, model in pairs:
         require_model(model, name)
     return dict(zip(numbered(name for name, _ in pairs), (model for _, model in pairs), strict=True))
 
 
-def _try(name: str, model: Any, sample: EvaluationRows, test: EvaluationRows) -> tuple[float, float]:
+def _fitted_losses(name: str, model: Any, sample: EvaluationRows, test: EvaluationRows) -> tuple[float, float]:
+    """Log-loss and error rate of a copy that is fitted to the sample."""
     weights = {} if sample.weights is None else {"sample_weight": sample.weights}
     try:
         fresh = copy.deepcopy(model)
@@ -165,7 +199,7 @@ def _try(name: str, model: Any, sample: EvaluationRows, test: EvaluationRows) ->
 
 
 def _losses(model: Any, test: EvaluationRows) -> tuple[float, float]:
-    """Log-loss and error rate."""
+    """Log-loss and error rate of a fitted model."""
     log_p = log_proba(model, test.x)
     true = ClassIndex(classes_of(model)).recode(test.codes, test.classes)  # −1: a class it has not seen
     of_true = np.where(true < 0, -np.inf, log_p[np.arange(len(true)), true])

@@ -1,4 +1,4 @@
-"""Labels and probabilities of any library, checked and brought to sorted classes."""
+"""Labels and probabilities of any library, checked, with classes sorted."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ TOLERANCE = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-4}  # of a row
 
 @dataclass(frozen=True)
 class Predictions:
-    classes: Levels  # sorted: of columns and labels together
+    """Probabilities of rows, and their true classes."""
+
+    classes: Levels  # sorted: of probabilities and labels together
     codes: Labels  # (n) positions in classes
     proba: FloatArray  # (n, K)
     weights: FloatArray | None  # (n)
-    known: NDArray[np.bool_]  # (K) the classes that have a column
+    known: NDArray[np.bool_]  # (K) which classes have a column of probabilities
 
 
 def read_predictions(y: Any, proba: Any, classes: Any, sample_weight: Any) -> Predictions:
@@ -39,7 +41,7 @@ def read_predictions(y: Any, proba: Any, classes: Any, sample_weight: Any) -> Pr
     p = _matrix(proba, n)
     columns = getattr(proba, "columns", None)
     if classes is None and columns is not None and {*columns} == {*encoded.classes}:
-        classes = list(columns)  # a table that names them
+        classes = list(columns)  # a table whose columns are named after the classes
     names = _names(classes, encoded, p.shape[1], n)
     weights = row_weights(sample_weight, n)
     p, codes, weights = drop_zero_weights(p, encoded.codes, weights)
@@ -60,7 +62,7 @@ def _sorted(encoded: Encoded, names: Levels, p: FloatArray, weights: FloatArray 
 
 
 def _names(classes: Any, encoded: Encoded, columns: int, rows: int) -> Levels:
-    """The class of each column."""
+    """The class of each column of probabilities."""
     if classes is None:
         if not rows:
             return ()
@@ -109,7 +111,7 @@ def _matrix(proba: Any, rows: int) -> FloatArray:
 
 
 def check_probabilities(p: FloatArray, tolerance: float) -> None:
-    """Raises where a probability is negative or missing, or where a row does not sum to 1."""
+    """Raise an error if a probability is negative or missing, or a row does not sum to 1."""
     if not p.size:
         return
     if not p.min() >= 0:  # NaN too

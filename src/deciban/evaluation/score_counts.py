@@ -13,7 +13,7 @@ from deciban.statistics.histogram import Histogram
 from deciban.types import FloatArray
 
 Floats = NDArray[np.floating[Any]]
-TWO_THREADS = 1 << 16  # rows from which a second thread pays
+TWO_THREADS = 1 << 16  # rows from which on a second thread is faster
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +37,12 @@ class ScoreCounts:
         return self.values if self.upper is None else 0.5 * (self.values + self.upper)
 
     @classmethod
-    def of(cls, scores: Floats, member: NDArray[np.bool_], weights: FloatArray) -> ScoreCounts:
-        """`member` says which rows are positive. Scores may be infinite, but not NaN."""
+    def of(cls, scores: Floats, is_positive: NDArray[np.bool_], weights: FloatArray) -> ScoreCounts:
+        """`is_positive` (n) says which rows are positive. Scores may be infinite, but not NaN."""
         order = np.argsort(scores)
-        scores, member, weights = scores[order], member[order], weights[order]
+        scores, is_positive, weights = scores[order], is_positive[order], weights[order]
         starts = _starts(scores)
-        positive = np.where(member, weights, 0.0)
+        positive = np.where(is_positive, weights, 0.0)
         sums = [np.add.reduceat(w, starts) if len(starts) else w for w in (weights - positive, positive)]
         return cls(scores[starts].astype(np.float64) + 0.0, *sums)
 
@@ -54,23 +54,23 @@ class ScoreCounts:
         return cls(histogram.lower(0), negative, positive, upper)
 
 
-def sort_by_class(scores: Floats, member: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+def sort_by_class(scores: Floats, is_positive: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
     """The scores of the negatives and of the positives, each ascending; in two threads if there are many."""
 
-    def ascending(chosen: NDArray[np.bool_]) -> FloatArray:
-        part = scores[chosen]
-        part.sort()
-        return part.astype(np.float64, copy=False)
+    def ascending(rows: NDArray[np.bool_]) -> FloatArray:
+        sorted_scores = scores[rows]
+        sorted_scores.sort()
+        return sorted_scores.astype(np.float64, copy=False)
 
     if len(scores) < TWO_THREADS:
-        return ascending(~member), ascending(member)
+        return ascending(~is_positive), ascending(is_positive)
     with ThreadPoolExecutor(2) as pool:
-        negatives, positives = pool.map(ascending, (~member, member))
+        negatives, positives = pool.map(ascending, (~is_positive, is_positive))
     return negatives, positives
 
 
 def _starts(ascending: Floats) -> NDArray[np.intp]:
-    """Where a new value begins."""
+    """The positions at which a new value begins."""
     new = np.ones(len(ascending), np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
     return np.flatnonzero(new)

@@ -1,4 +1,4 @@
-"""ScoredRows and ScoreSums: predictions beside the truth, as rows or as sums that add."""
+"""ScoredRows and ScoreSums: predictions and true classes, as rows or as sums that add."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SUMS = ("confusion", "loss", "squares", "known")  # fields of ScoreSums
 
 @dataclass(frozen=True, eq=False)
 class ScoredRows:
-    """Rows that were scored, which are summed when a metric needs them, as exactly as in `ScoreSums`.
+    """Predicted rows, which are summed when a metric needs it, as exactly as in `ScoreSums`.
 
     >>> import numpy as np
     >>> rows = ScoredRows.of(np.array([0, 1], np.int32), np.array([[0.75, 0.25], [0.5, 0.5]]), None)
@@ -74,7 +74,7 @@ class ScoredRows:
     def classes(self) -> int:
         return int(self.proba.shape[1])
 
-    def aligned(self, index: Index, classes: int) -> ScoredRows:
+    def reindex_classes(self, index: Index, classes: int) -> ScoredRows:
         """Class i becomes class index[i] of `classes`; the others have probability 0."""
         positions = np.asarray(index, dtype=np.intp)
         proba = np.zeros((len(self), classes))
@@ -127,6 +127,7 @@ class ScoredRows:
         return score_histogram(largest, self.predicted == self.codes, self.weights, self.cap)
 
     def folded(self) -> ScoreSums:
+        """The sums over these rows."""
         columns = Histogram.concat_columns([self.column(k) for k in range(self.classes)])
         return ScoreSums(self.confusion, self.loss, self.squares, self.known, columns, self.confidence)
 
@@ -183,7 +184,7 @@ class ScoreSums:
         scores, confidence = (replace(h, cap=cap) for h in (self.scores, self.confidence))
         return replace(self, scores=scores, confidence=confidence)
 
-    def aligned(self, index: Index, classes: int) -> Self:
+    def reindex_classes(self, index: Index, classes: int) -> Self:
         """Class i becomes class index[i] of `classes`; the others had probability 0 in every row."""
         source = {int(position): i for i, position in enumerate(index)}
         columns = [self.column(source[k]) if k in source else self._all_at_zero() for k in range(classes)]
@@ -202,11 +203,12 @@ class ScoreSums:
         return type(self)(*sums, self.known.take(index, axis=1), self.scores.columns(index), self.confidence)
 
     def _all_at_zero(self) -> Histogram:
+        """The scores of a class that has no rows and probability 0 in all of them."""
         if not self.confusion.value.any():
             return Histogram.zero(2, 1, self.cap)
         total = self.confusion.total().total()
-        none = np.zeros_like(total.words)
-        counts = Sum(np.stack([total.words, none], axis=1)[:, :, np.newaxis])
+        zeros = np.zeros_like(total.words)
+        counts = Sum(np.stack([total.words, zeros], axis=1)[:, :, np.newaxis])
         return Histogram(self.cap, np.zeros(1, np.int64), (keys_of(np.zeros(1)),), (counts,))
 
     def to_arrays(self) -> Arrays:
@@ -232,10 +234,11 @@ def _tally(positions: Labels, size: int, codes: Labels, classes: int, weights: F
 
 
 def _known(codes: Labels, weights: FloatArray | None, classes: int, known: NDArray[np.bool_] | None) -> Sum:
-    one = np.zeros(len(codes), np.int32)
-    by_class = _tally(codes, classes, one, 1, weights)  # (1, K)
-    everyone = Sum(np.repeat(_tally(one, 1, one, 1, weights).words, classes, axis=2))
-    both = (everyone - by_class).scatter([0], 2) + by_class.scatter([1], 2)
+    """(2, K) Σ w of rows of other classes and of class k, for classes that the model knows."""
+    zeros = np.zeros(len(codes), np.int32)
+    by_class = _tally(codes, classes, zeros, 1, weights)  # (1, K)
+    total = Sum(np.repeat(_tally(zeros, 1, zeros, 1, weights).words, classes, axis=2))
+    both = (total - by_class).scatter([0], 2) + by_class.scatter([1], 2)
     if known is None:
         return both
     index = np.flatnonzero(known)
@@ -246,16 +249,16 @@ def _column(sums: Sum, j: int) -> Sum:
     return Sum(sums.take([j], axis=1).words[:, :, 0])
 
 
-def score_histogram(x: FloatArray, member: NDArray[np.bool_], weights: FloatArray | None, cap: int) -> Histogram:
-    """`Histogram.of` one column and the classes (others, members); without weights by sorting, which is faster."""
+def score_histogram(x: FloatArray, is_positive: NDArray[np.bool_], weights: FloatArray | None, cap: int) -> Histogram:
+    """`Histogram.of` one column and the classes (negative, positive); without weights by sorting, which is faster."""
     if weights is not None:
-        return Histogram.of(x[:, np.newaxis], member.astype(np.int32), weights, 2, cap)
-    values, *running = _kernels.merge_sorted(*sort_by_class(x, member))
+        return Histogram.of(x[:, np.newaxis], is_positive.astype(np.int32), weights, 2, cap)
+    values, *running = _kernels.merge_sorted(*sort_by_class(x, is_positive))
     keys = keys_of(values)
     level = level_within(keys, cap)
     if level:
         keys >>= level
-        last = np.flatnonzero(np.diff(keys, append=-1))  # of each key; none is below 0
+        last = np.flatnonzero(np.diff(keys, append=-1))  # position of each key; keys are not below 0
         keys, running = keys[last], [at_or_below[last] for at_or_below in running]
     counts = np.array([np.diff(at_or_below, prepend=0) for at_or_below in running], dtype=np.float64)
     return Histogram(cap, np.array([level], np.int64), (keys,), (Sum(counts[np.newaxis]),))

@@ -1,1 +1,1 @@
-"""Weighing evidence: how much of what each piece says is to be believed."""
+"""Weighted evidence: pieces of evidence, leave-one-out, and the convex fit of their weights."""

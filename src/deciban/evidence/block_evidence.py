@@ -26,11 +26,11 @@ AddShares = Callable[[Any, FloatArray, FloatArray], None]  # (values, weights, o
 
 @dataclass(frozen=True)
 class EvidencePiece:
-    """Evidence with a weight of its own: its kind, and the features (indices in the schema) that it is about."""
+    """Evidence with a weight of its own: its kind, and its features (indices in the schema)."""
 
     kind: str
     columns: tuple[int, ...]
-    naive: bool = False  # whether naive Bayes would count it: one piece for each feature
+    naive: bool = False  # whether naive Bayes uses it: one piece for each feature
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,13 @@ class Rows:
         return np.isin(columns, list(self.hidden))
 
     def take(self, rows: slice | IntArray) -> Rows:
-        labels, weights = (None if part is None else part[rows] for part in (self.labels, self.weights))
+        labels, weights = (None if array is None else array[rows] for array in (self.labels, self.weights))
         return Rows(rows_of(self.values, rows), labels, weights, self.hidden)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class UnknownCells:
-    """Cells that are missing, or hold a value that was never seen."""
+    """Which values are missing, and which were never seen in training."""
 
     columns: tuple[int, ...]  # (m) indices in the schema
     missing: BoolArray  # (n, m)
@@ -62,16 +62,16 @@ class UnknownCells:
 class BlockEvidence(ABC):
     """Evidence is log p(x|c) minus its mean over the classes.
 
-    A subclass says which blocks it is made from (`families`), which of them a fit should count (`plans`,
-    `joint_plans`), and how (`from_block`). One line of `kinds.KINDS` registers it.
+    A subclass declares the families of its blocks (`families`), which blocks a fit counts (`plans`, `joint_plans`),
+    and how evidence is made from a block (`from_block`). One line of `kinds.KINDS` registers it.
     """
 
     families: ClassVar[tuple[type, ...]] = ()  # of the blocks that it is made from
     explains_terms: bool = False  # whether each term of a document is explained
     explains_pairs: ClassVar[bool] = False  # whether pieces are pairs of features, which share their evidence
-    selected_by_labels: ClassVar[bool] = False  # whether labels had a part in the selection of its pieces
+    selected_by_labels: ClassVar[bool] = False  # whether its pieces are selected by means of the labels
     of_missingness: ClassVar[bool] = False  # whether it is about missing values
-    rejects_infinite: ClassVar[bool] = False  # whether it is read even without a weight: an infinite number is an error
+    rejects_infinite: ClassVar[bool] = False  # whether an infinite number is an error, even if all weights are 0
 
     description: str = ""  # of its pieces, in a few words
     pieces: tuple[EvidencePiece, ...]
@@ -98,14 +98,14 @@ class BlockEvidence(ABC):
 
     @abstractmethod
     def evidence(self, rows: Rows) -> FloatArray:
-        """(n, pieces, K)."""
+        """(n, pieces, K) the evidence of each piece."""
 
     def selected(self, rows: LabelledValues) -> BoolArray:
-        """(pieces) which of them these rows, with labels and full weights, would select, if labels select pieces."""
+        """(pieces) which pieces these rows, with full weights, would select; all, unless `selected_by_labels`."""
         return np.ones(len(self.pieces), np.bool_)
 
     def subtract(self, rows: LabelledValues, kept: IntArray) -> Self | None:
-        """The evidence without some training rows, for the classes that are kept; None if counts are not enough."""
+        """The evidence without some training rows, for the classes in `kept`; None if it needs a statistic."""
         return None
 
     @property
@@ -127,7 +127,7 @@ class BlockEvidence(ABC):
         return 1 + 4 * len(self.pieces)
 
     def unknown_cells(self, values: Any) -> UnknownCells | None:
-        """The unknown cells, if this is the kind of evidence that knows them for its features."""
+        """Which values are unknown, if this kind of evidence shows it for its features; else None."""
         return None
 
     @abstractmethod
@@ -138,13 +138,13 @@ class BlockEvidence(ABC):
         """
 
     def term_lines(self, values: Any, weights: FloatArray) -> Iterator[TermLine]:
-        """The weighted evidence of each term, if it `explains_terms`; they sum to that of the block."""
+        """The weighted evidence of each term, if it `explains_terms`; the sum is that of the block."""
         raise NotImplementedError
 
     def share_scorer(self) -> AddShares:
         """A function that adds the shares of features to out (n, features, K); they sum to what `scorer` adds.
 
-        Its arguments are values, weights (pieces, K) or (n, pieces, K), and out. A piece of one feature is its own.
+        Its arguments are values, weights (pieces, K) or (n, pieces, K), and out. By default a piece has one feature.
         """
 
         def add(values: Any, weights: FloatArray, out: FloatArray) -> None:
@@ -164,7 +164,7 @@ class BlockEvidence(ABC):
 
 
 def centred(evidence: FloatArray) -> FloatArray:
-    """Minus the mean over the classes, the last axis."""
+    """Evidence minus its mean over the classes, the last axis."""
     result: FloatArray = evidence - evidence.mean(axis=-1, keepdims=True)
     return result
 

@@ -14,11 +14,11 @@ from deciban.evidence.weight_solver import solve
 from deciban.types import BoolArray, FloatArray, IntArray
 
 PENALTIES = (300.0, 30.0, 3.0, 0.3)
-LEAST = 1.0  # nats, over all rows, that a piece must gain by itself to have a weight at all
-MOST_PIECES = 512  # that have a weight; of more, those that gain most
-CHANCE = 3.0  # nats, beyond what it takes to name it, from which on the gain of a piece is unlikely to be chance
-ROUNDING = 1e-9  # nats of evidence that are rounding
-WIDE = 100  # pieces, from which on weights of the strong ones alone are a candidate too
+LEAST = 1.0  # nats, over all rows, that a piece must gain by itself to get a weight
+MOST_PIECES = 512  # with a weight: those with the largest gains
+CHANCE = 3.0  # nats beyond log(P/k) that the gain of a strong piece exceeds: less may be chance
+ROUNDING = 1e-9  # nats: smaller evidence is rounding
+WIDE = 100  # pieces: from here on, fits of the strong ones alone are candidates too
 PRIOR, NAIVE, TEMPERED, STRONG = "prior", "naive Bayes", "tempered naive Bayes", ", strong pieces"
 
 
@@ -54,7 +54,7 @@ def mean_weights(weights: Sequence[PieceWeights], shares: Sequence[float]) -> Pi
     return PieceWeights(sum((s * w.values for w, s in pairs), np.zeros_like(weights[0].values)), bias)
 
 
-Path = Iterator[tuple[str, PieceWeights]]  # candidates by name; their loss falls, and then rises
+Path = Iterator[tuple[str, PieceWeights]]  # names and candidates, in an order in which the loss falls, then rises
 
 
 def candidate_paths(
@@ -67,10 +67,10 @@ def candidate_paths(
     names: Collection[str] | None = None,
     start: Mapping[str, PieceWeights] | None = None,
 ) -> list[Path]:
-    """The candidates, or those with the given names: weights of the selected pieces; fits begin at the start, if any.
+    """Candidate weights of the selected pieces: all, or those in `names`; fits begin at the weights in `start`.
 
     No evidence at all ("prior"); every feature with weight 1 ("naive Bayes") or 1/√features; convex fits under strong
-    to weak penalties; and, if pieces are many, such fits of the strong ones alone, which are unlikely to be chance.
+    to weak penalties; and, if wide, such fits of the strong pieces alone, whose gains are unlikely to be chance.
     """
     usable = selected & informative(evidence)
     usable &= ~repeated(evidence, usable)
@@ -81,14 +81,15 @@ def candidate_paths(
         sets[STRONG] = strong_pieces(gains)[:MOST_PIECES]
     paths = [_unfitted(evidence, pieces)]
     for title, chosen in sets.items():
-        named = {f"penalty {penalty:g}{title}": penalty for penalty in PENALTIES}
+        penalties = {f"penalty {penalty:g}{title}": penalty for penalty in PENALTIES}
         if names is not None:
-            named = {name: penalty for name, penalty in named.items() if name in names}
-        paths.append(_fits(evidence, pieces, np.sort(chosen), named, tol, start or {}))
+            penalties = {name: penalty for name, penalty in penalties.items() if name in names}
+        paths.append(_fits(evidence, pieces, np.sort(chosen), penalties, tol, start or {}))
     return paths
 
 
 def _unfitted(evidence: Evidence, pieces: Sequence[EvidencePiece]) -> Path:
+    """The candidates that need no fit."""
     columns, _, n_pieces = evidence.values.shape
     classes = max(2, columns)
     yield PRIOR, PieceWeights.none(n_pieces, classes)
@@ -110,7 +111,7 @@ def _fits(
     """Weights of the chosen pieces under each penalty, each started where the one before ended."""
     kinds = [pieces[p].kind for p in chosen.tolist()]
     group = {kind: i for i, kind in enumerate(sorted(set(kinds)))}
-    some = replace(
+    subset = replace(
         evidence,
         values=np.ascontiguousarray(evidence.values[:, :, chosen]) if penalties else evidence.values[:, :, :0],
         groups=np.array([group[kind] for kind in kinds], np.intp),
@@ -120,12 +121,12 @@ def _fits(
     for name, penalty in penalties.items():
         if len(chosen):
             start = _start(starts[name], chosen, len(evidence.values)) if name in starts else solution
-            solution = solve(some, penalty, start, tol=tol)
+            solution = solve(subset, penalty, start, tol=tol)
         yield name, _expand(solution, chosen, evidence.values.shape)
 
 
 def _start(weights: PieceWeights, chosen: IntArray, columns: int) -> Solution:
-    """Weights of all pieces and classes as a solution for the chosen pieces, in so many columns of scores."""
+    """Weights of all pieces and classes as a solution for the chosen pieces, with 1 score column or K."""
     if columns == 1:
         values, bias = weights.values[chosen, 1:], weights.bias[1:] - weights.bias[:1]
     else:
@@ -144,13 +145,13 @@ def _expand(solution: Solution | None, chosen: IntArray, shape: tuple[int, ...])
 
 
 def informative(evidence: Evidence) -> BoolArray:
-    """(P) whether a piece is not 0 in all rows; that of an identifier is, for instance."""
+    """(P) whether a piece is nonzero in some row; that of an identifier, for instance, is 0 in all."""
     result: BoolArray = (np.abs(evidence.values) > ROUNDING).any(axis=(0, 1))
     return result
 
 
 def repeated(evidence: Evidence, among: BoolArray) -> BoolArray:
-    """(P) whether a piece equals an earlier one of these in all rows, as that of a duplicated feature does."""
+    """(P) whether a piece equals an earlier one of `among` in all rows, as that of a duplicated feature does."""
     known, duplicate = set[bytes](), np.zeros(len(among), np.bool_)
     for p in np.flatnonzero(among):
         digest = blake2b(evidence.values[:, :, p].tobytes()).digest()

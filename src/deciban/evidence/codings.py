@@ -24,7 +24,7 @@ PRODUCTS = 1 << 23  # numbers in its scatter
 
 
 def distinct(columns: Sequence[NDArray[Any]]) -> list[int]:
-    """The indices of columns that repeat none before them."""
+    """The indices of columns that differ from all before them."""
     first: dict[bytes, int] = {}
     for i, column in enumerate(columns):
         first.setdefault(column.tobytes(), i)
@@ -32,12 +32,12 @@ def distinct(columns: Sequence[NDArray[Any]]) -> list[int]:
 
 
 def _block_of(model: Generative, family: type) -> Block | None:
-    plain = (block for block in model.blocks if not block.plan.presence)
-    return next((block for block in plain if type(block.family) is family), None)
+    blocks = (block for block in model.blocks if not block.plan.presence)
+    return next((block for block in blocks if type(block.family) is family), None)
 
 
 def _frequent(counts: Counts, most: int) -> list[tuple[Levels, FloatArray]]:
-    """For each feature the values that are not rare, the most frequent first, and how frequent each is."""
+    """For each feature at most `most` values that are not rare, the most frequent first, and their counts."""
     frequent = []
     total = counts.table.value.sum(axis=0)
     for j, levels in enumerate(counts.levels):
@@ -118,7 +118,7 @@ def _scales(model: Generative) -> tuple[dict[int, tuple[float, float]], dict[int
 
 
 def _listed(model: Generative) -> dict[int, tuple[Levels, bool]]:
-    """For each category its frequent values, and whether the first is the baseline: if no row has another value."""
+    """For each category its frequent values, and whether the first is the baseline: if no row has any other."""
     block = _block_of(model, Categorical)
     if block is None:
         return {}

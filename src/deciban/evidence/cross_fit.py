@@ -1,4 +1,4 @@
-"""Cross-fitting: how much each candidate counts, by its loss on rows that had no part in fitting it."""
+"""Cross-fitting: the share of each candidate, by its loss on rows that it was not fitted to."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ MOST_CELLS = 1 << 24  # of evidence of the rows that are assigned to folds
 ROUGH = 1e-8  # tol of fits that are compared: then rounding in the sums does not change the shares
 FEW = 20, 40  # rows: up to the first, held-out rows say little; from the second on, they decide
 TEMPER = 0.35, 0.7  # the power of the likelihood of held-out rows, for few rows and for more: they are not independent
-# prior masses of candidates, for few rows and for more; of others 1, of strong pieces among P 1/P
+# prior masses of candidates, for few rows and for more; 1 for others, 1/P for strong pieces among P
 MASSES = {PRIOR: (0.5, 2.5), TEMPERED: (4.0, 1.0), NAIVE: (0.1, 0.1)}
-CLEAR = 3.25, 6.0  # t² of the gain on held-out rows, from which on evidence is trusted a little, and fully
-FALLBACK = 0.3, 15.0  # share of tempered naive Bayes where evidence is not trusted: 0.3, or 15/n; the rest is the prior
+CLEAR = 3.25, 6.0  # t² of the gain on held-out rows from which evidence is trusted a little, and fully
+FALLBACK = 0.3, 15.0  # share of tempered naive Bayes if evidence is not trusted: 15/n, at most 0.3; else the prior
 SMALL = 0.05  # shares of candidates below it are not worth a fit to all rows
-MANY = 2_000  # rows, from which on the best candidate alone is fitted to all of them: others hardly differ
-HOPELESS = 10.0  # nats by which a penalty is worse than the best, from which on still weaker ones are not tried
+MANY = 2_000  # rows, from which only the best candidate is fitted to all of them: others hardly differ
+HOPELESS = 10.0  # nats by which a penalty is worse than the best, from which weaker ones are not tried
 
 
 @dataclass(frozen=True)
 class CrossFit:
-    """The share of each candidate, and for each fold the weights by rows of the others."""
+    """The share of each candidate, and for each fold the weights that the other folds fit."""
 
     shares: dict[str, float]  # of the candidates; they sum to 1
     folds: tuple[PieceWeights, ...]  # (FOLDS) of all pieces
@@ -74,15 +74,15 @@ class HeldOut:
         return np.ones(len(self.fold)) if weights is None else weights
 
     def for_size(self, values: tuple[float, float] | None) -> float:
-        """The first value for few rows, the second for more, and between them a mean of both; 1 by default."""
+        """The first value for few rows, the second for more, interpolated between; 1 by default."""
         few, more = values or (1.0, 1.0)
         least, most = FEW
-        part = min(1.0, max(0.0, (float(self.omega.sum()) - least) / (most - least)))
-        return few + part * (more - few)
+        share = min(1.0, max(0.0, (float(self.omega.sum()) - least) / (most - least)))
+        return few + share * (more - few)
 
     @property
     def log_prior(self) -> FloatArray:
-        """(n, K) leave-one-out."""
+        """(n, K) the log prior, leave-one-out."""
         return log_probabilities(self.evidence.offset.T)
 
     def of_true_class(self, log_p: FloatArray) -> FloatArray:
@@ -90,12 +90,17 @@ class HeldOut:
         return log_p[np.arange(len(self.fold)), self.rows.labels]
 
     def scores(self, by_fold: Sequence[PieceWeights]) -> FloatArray:
-        """(C, n) by the weights of the fold of each row."""
+        """(C, n) scores, each row by the weights of its fold."""
         out = np.empty((len(self.evidence.values), len(self.fold)))
         for f, weights in enumerate(by_fold):
             inside = np.flatnonzero(self.fold == f)
             out[:, inside] = weights.scores(self.evidence.take(inside))
         return out
+
+    def mean_scores(self, fold_shares: Sequence[FloatArray], scores: Sequence[FloatArray]) -> FloatArray:
+        """(C, n) the mean of the candidates' scores, each row by the shares of its fold."""
+        mean: FloatArray = np.einsum("nm,mcn->cn", np.stack(fold_shares)[self.fold], np.stack(scores))
+        return mean
 
     def log_probabilities(self, z: FloatArray) -> FloatArray:
         """(n, K) log p, mixed with a little of the prior, as n rows cannot support certainty."""
@@ -114,21 +119,23 @@ def cross_fit(rows: EvidenceRows, sources: EvidenceByBlock) -> CrossFit:
     the fold are scored by these weights and their leave-one-out evidence of all rows.
     """
     pieces = [piece for _, source in sources for piece in source.pieces]
-    held = HeldOut.of(rows, sources, len(pieces))
-    names, by_fold, scores, losses = zip(*_compare(held, sources, pieces), strict=True)
+    held_out = HeldOut.of(rows, sources, len(pieces))
+    names, by_fold, scores, losses = zip(*_compare(held_out, sources, pieces), strict=True)
     strong = 1.0 / len(pieces) if pieces else 1.0
-    masses = np.array([strong if name.endswith(STRONG) else held.for_size(MASSES.get(name)) for name in names])
-    tempered = held.for_size(TEMPER) * np.stack(losses)
-    fold_shares = [_shares(masses, tempered[:, held.fold != f]) for f in range(FOLDS)]
-    first = held.log_probabilities(np.einsum("nm,mcn->cn", np.stack(fold_shares)[held.fold], np.stack(scores)))
-    fold_shares = [_trusted(held, fold_shares[f], names, _trust(held, first, held.fold != f)) for f in range(FOLDS)]
-    mean = np.einsum("nm,mcn->cn", np.stack(fold_shares)[held.fold], np.stack(scores))
-    # without its only row a class is not expected
-    log_p = np.where(held.rows.alone, -np.inf, held.of_true_class(log_probabilities(mean)))
-    surprises, total = _surprises(log_p, held.of_true_class(held.log_prior), held.omega), float(held.omega.sum())
+    masses = np.array([strong if name.endswith(STRONG) else held_out.for_size(MASSES.get(name)) for name in names])
+    tempered = held_out.for_size(TEMPER) * np.stack(losses)
+    fold_shares = [_shares(masses, tempered[:, held_out.fold != f]) for f in range(FOLDS)]
+    first = held_out.log_probabilities(held_out.mean_scores(fold_shares, scores))
+    trust = [_trust(held_out, first, held_out.fold != f) for f in range(FOLDS)]
+    fold_shares = [_trusted(held_out, fold_shares[f], names, trust[f]) for f in range(FOLDS)]
+    # a class whose only row is left out has probability 0
+    log_p = held_out.of_true_class(log_probabilities(held_out.mean_scores(fold_shares, scores)))
+    log_p = np.where(held_out.rows.alone, -np.inf, log_p)
+    surprises = _count_surprises(log_p, held_out.of_true_class(held_out.log_prior), held_out.omega)
+    total = float(held_out.omega.sum())
     scale = float(rows.model.counts.value.sum()) / total if rows.are_training else 1.0
     folds = (mean_weights([w[f] for w in by_fold], share.tolist()) for f, share in enumerate(fold_shares))
-    trusted = _trusted(held, _shares(masses, tempered), names, _trust(held, first, held.fold >= 0))
+    trusted = _trusted(held_out, _shares(masses, tempered), names, _trust(held_out, first, held_out.fold >= 0))
     shares = dict(zip(names, trusted.tolist(), strict=True))
     return CrossFit(_worth_a_fit(shares, total * scale), tuple(folds), _prior_share(surprises * scale, total * scale))
 
@@ -136,18 +143,18 @@ def cross_fit(rows: EvidenceRows, sources: EvidenceByBlock) -> CrossFit:
 Compared = tuple[str, list[PieceWeights], FloatArray, FloatArray]  # name, by fold, (C, n) scores, (n) losses
 
 
-def _compare(held: HeldOut, sources: EvidenceByBlock, pieces: Sequence[EvidencePiece]) -> Iterator[Compared]:
-    """Every candidate, with its weights for rows of each fold, and how well these predict them."""
-    folds = [_without_fold(held.rows, held.fold == f, sources, pieces) for f in range(FOLDS)]
-    none = PieceWeights.none(len(pieces), len(held.rows.model.classes))
-    only: list[Path] = [iter([(PRIOR, none)])]
-    for p, lead in enumerate(next((fold for fold in folds if fold), only)):
+def _compare(held_out: HeldOut, sources: EvidenceByBlock, pieces: Sequence[EvidencePiece]) -> Iterator[Compared]:
+    """Every candidate: its weights for each fold, and the scores and losses of the held-out rows."""
+    folds = [_without_fold(held_out.rows, held_out.fold == f, sources, pieces) for f in range(FOLDS)]
+    no_weights = PieceWeights.none(len(pieces), len(held_out.rows.model.classes))
+    prior_only: list[Path] = [iter([(PRIOR, no_weights)])]
+    for p, lead in enumerate(next((fold for fold in folds if fold), prior_only)):
         best = np.inf
         for name, first in lead:
-            rest = [fold[p] if fold else None for fold in folds]
-            weights = [none if path is None else first if path is lead else next(path)[1] for path in rest]
-            z = held.scores(weights)
-            losses = held.losses(z)
+            paths = [fold[p] if fold else None for fold in folds]
+            weights = [no_weights if path is None else first if path is lead else next(path)[1] for path in paths]
+            z = held_out.scores(weights)
+            losses = held_out.losses(z)
             yield name, weights, z, losses
             best = min(best, float(losses.sum()))
             if p and float(losses.sum()) > best + HOPELESS:
@@ -155,7 +162,7 @@ def _compare(held: HeldOut, sources: EvidenceByBlock, pieces: Sequence[EvidenceP
 
 
 def _worth_a_fit(shares: dict[str, float], rows: float) -> dict[str, float]:
-    """The candidates that are fitted to all rows, with their shares among each other."""
+    """The candidates that are fitted to all rows, and their shares, which sum to 1."""
     most = max(shares.values())
     kept = {name: share for name, share in shares.items() if share == most or (rows < MANY and share >= SMALL)}
     return {name: share / sum(kept.values()) for name, share in kept.items()}
@@ -198,31 +205,31 @@ def _shares(masses: FloatArray, losses: FloatArray) -> FloatArray:
     return shares / float(shares.sum())
 
 
-def _trust(held: HeldOut, log_p: FloatArray, rows: BoolArray) -> float:
+def _trust(held_out: HeldOut, log_p: FloatArray, rows: BoolArray) -> float:
     """How far held-out rows show that evidence helps at all, from 0 to 1: by t of its gain over the class prior.
 
-    The gain is in log-loss or in Brier score, whichever shows more: of few rows, one bad surprise hides the rest.
+    The gain is in log-loss or in Brier score, whichever is clearer: with few rows, one bad prediction hides the rest.
     """
-    log_prior, omega = held.log_prior[rows], held.omega[rows]
-    truth = np.eye(log_p.shape[1])[held.rows.labels[rows]]
+    log_prior, omega = held_out.log_prior[rows], held_out.omega[rows]
+    truth = np.eye(log_p.shape[1])[held_out.rows.labels[rows]]
     gains = ((log_p[rows] - log_prior) * truth).sum(axis=1)
     brier = 0.5 * ((np.exp(log_prior) - truth) ** 2 - (np.exp(log_p[rows]) - truth) ** 2).sum(axis=1)
     t = max(_t(gains, omega), _t(brier, omega), 0.0)
     least, most = CLEAR
-    return held.for_size((1.0, min(1.0, max(0.0, (t**2 - least) / (most - least)))))
+    return held_out.for_size((1.0, min(1.0, max(0.0, (t**2 - least) / (most - least)))))
 
 
 def _t(gains: FloatArray, omega: FloatArray) -> float:
-    """Σ ω·gain, in standard errors of itself: a row of weight 2 is the row twice."""
+    """Σ ω·gain divided by its standard error: a row of weight 2 is the row twice."""
     total, weight = float(omega @ gains), max(float(omega.sum()), 1e-300)
     return total / float(np.sqrt(omega @ (gains - total / weight) ** 2 + 1e-12))
 
 
-def _trusted(held: HeldOut, shares: FloatArray, names: Sequence[str], trust: float) -> FloatArray:
-    """Shares as far as they are trusted; the rest is the prior, and of few rows a little tempered naive Bayes."""
+def _trusted(held_out: HeldOut, shares: FloatArray, names: Sequence[str], trust: float) -> FloatArray:
+    """Shares, shrunk by the trust in them towards the prior and, for few rows, a little tempered naive Bayes."""
     most, rows = FALLBACK
-    fallback = min(most, rows / max(float(held.omega.sum()), 1.0))
-    if TEMPERED not in names or held.evidence.values.shape[2] >= WIDE:
+    fallback = min(most, rows / max(float(held_out.omega.sum()), 1.0))
+    if TEMPERED not in names or held_out.evidence.values.shape[2] >= WIDE:
         fallback = 0.0
     rest = {PRIOR: 1.0 - fallback, TEMPERED: fallback}
     return trust * shares + (1.0 - trust) * np.array([rest.get(name, 0.0) for name in names])
@@ -243,8 +250,8 @@ def mixed_with_prior(z: FloatArray, log_prior: FloatArray, prior_share: float) -
     return logs
 
 
-def _surprises(log_p: FloatArray, log_prior: FloatArray, omega: FloatArray) -> float:
-    """How many of the rows are explained by the prior rather than by the scores: EM for a mixture of both."""
+def _count_surprises(log_p: FloatArray, log_prior: FloatArray, omega: FloatArray) -> float:
+    """The expected number of rows that the prior explains, not the scores: EM for a mixture of both."""
     total = float(omega.sum())
     share = 0.5 / (total + 1.0)
     p, prior = np.exp(log_p), np.exp(log_prior)
@@ -259,6 +266,6 @@ def _surprises(log_p: FloatArray, log_prior: FloatArray, omega: FloatArray) -> f
 def _prior_share(surprises: float, rows: float) -> float:
     """ε = (½ + r)/(n + 1), Jeffreys' estimate, with r surprises minus two standard errors, as they may be chance.
 
-    So n rows that were all as expected leave odds of about 2n to 1 at most.
+    So if all n rows are predicted well, odds are at most about 2n to 1.
     """
     return (0.5 + max(0.0, surprises - 2.0 * sqrt(surprises))) / (rows + 1.0)

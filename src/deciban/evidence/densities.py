@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from deciban.generative.block import Block
     from deciban.generative.model import Generative
 
-MOST = 30.0  # nats of joint evidence, however far from all classes a row is
+MOST = 30.0  # nats of joint evidence at most, for rows far from all classes too
 
 
 class GaussianEvidence(BlockEvidence):
     """Each number normal, with σ_c² = (Σ(x − μ_c)² + s²)/(n_c + 1): one virtual row at the distance of all rows (s²).
 
-    It says no more than log n nats, as n rows in a table could: tails are seldom those of a normal.
+    It is clipped to ±log n nats, the most that a table of n rows could give: real tails are seldom normal.
     """
 
     families = (Gaussian,)
@@ -167,29 +167,29 @@ class JointGaussian(BlockEvidence):
     def _densities(self, rows: Rows) -> FloatArray:
         """(n, 2, K), up to a term common to all classes."""
         values = np.where(rows.hides(self.columns)[self.family.reading.owner], np.nan, rows.values)
-        partly = [(~known, some) for known, some in by_known_entries(values) if not known.all()]
+        incomplete = [(~known, index) for known, index in by_known_entries(values) if not known.all()]
         x, classes = np.nan_to_num(rows.values), len(self.params.mean)
-        without = None if rows.labels is None else self._left_out(rows, (~np.isnan(values)).sum(axis=1))
+        loo = None if rows.labels is None else self._leave_one_out(rows, (~np.isnan(values)).sum(axis=1))
         out = np.empty((len(x), 2, classes))
-        for piece, whiten in enumerate((self.params.shared, self.params.own)):
+        for piece, whiten in enumerate((self.params.shared, self.params.by_class)):
             for k in range(classes):
                 t = whiten[k if piece else 0]
                 z = row_product(x - self.params.mean[k], t.T)
-                u = z if without is None else z + ((self.params.mean[k] - self.params.mean) @ t.T)[without.labels]
+                u = z if loo is None else z + ((self.params.mean[k] - self.params.mean) @ t.T)[loo.labels]
                 log_det = np.full(len(x), np.log(np.diagonal(t)).sum())
-                for unknown, some in partly:
+                for unknown, index in incomplete:
                     q, r = np.linalg.qr(t[:, unknown])
-                    log_det[some] -= np.log(np.abs(np.diagonal(r))).sum()
-                    z[some] -= _projected(z[some], q)
-                    if without is not None:
-                        u[some] -= _projected(u[some], q)
-                if without is not None:
-                    out[:, piece, k] = without.density(k, z, u, log_det, per_class=bool(piece))
+                    log_det[index] -= np.log(np.abs(np.diagonal(r))).sum()
+                    z[index] -= _projected(z[index], q)
+                    if loo is not None:
+                        u[index] -= _projected(u[index], q)
+                if loo is not None:
+                    out[:, piece, k] = loo.density(k, z, u, log_det, per_class=bool(piece))
                 else:
                     out[:, piece, k] = (log_det if piece else 0.0) - 0.5 * np.einsum("ij,ij->i", z, z)
         return out
 
-    def _left_out(self, rows: Rows, entries: IntArray) -> _LeaveOneOut:
+    def _leave_one_out(self, rows: Rows, entries: IntArray) -> _LeaveOneOut:
         assert rows.labels is not None
         weights = np.ones(len(rows.labels)) if rows.weights is None else rows.weights
         others = self.count[rows.labels] - weights
@@ -205,15 +205,15 @@ class JointGaussian(BlockEvidence):
             lower = np.stack([solve_lower(t, np.eye(len(t))) for t in whiten])
             return lower @ lower.transpose(0, 2, 1)
 
-        return covariances(self.params.shared), covariances(self.params.own)
+        return covariances(self.params.shared), covariances(self.params.by_class)
 
     @cached_property
     def _whitenings(self) -> tuple[Whitening, ...]:
-        """What splits both densities by entries."""
+        """The whitenings that split both log-densities into terms of single entries."""
         return tuple(map(Whitening.of, self._covariances))
 
     def formulas(self) -> list[tuple[int, Formula]]:
-        """The terms of both; each feature has its share, as in `share_scorer`."""
+        """The terms of both pieces; each feature has its share, as in `share_scorer`."""
         reading = self.family.reading
         vector = tuple(range(len(self.columns))), reading.formula(), reading.owner
         both = (whitening.formula() for whitening in self._whitenings)
@@ -264,15 +264,15 @@ class _LeaveOneOut:
 
     def density(self, k: int, z: FloatArray, u: FloatArray, log_det: FloatArray, *, per_class: bool) -> FloatArray:
         """(n) log density for class k, with z = T(x − μ_k), u = Tδ, and log |T| (n) of the covariance of all rows."""
-        own = self.labels == k
+        member = self.labels == k
         size, removed, factor = self.size, self.weights, self.weights * self.farther
         if per_class:
             size = self.count[k] + self.d
-            removed = np.where(own, self.weights, 0.0)
-            factor = factor * (np.where(own, 1.0, 0.0) + self.d / self.size)
+            removed = np.where(member, self.weights, 0.0)
+            factor = factor * (np.where(member, 1.0, 0.0) + self.d / self.size)
         h = np.einsum("ij,ij->i", u, u)
-        cross = np.where(own, self.farther * h, np.einsum("ij,ij->i", u, z))
-        squares = np.where(own, self.farther**2 * h, np.einsum("ij,ij->i", z, z))
+        cross = np.where(member, self.farther * h, np.einsum("ij,ij->i", u, z))
+        squares = np.where(member, self.farther**2 * h, np.einsum("ij,ij->i", z, z))
         rest = np.maximum(1.0 - factor * h / size, 1e-9)
         density: FloatArray = -0.5 * ((size - removed) / size * (squares + factor * cross**2 / (size * rest)))
         if per_class:
@@ -281,7 +281,7 @@ class _LeaveOneOut:
 
 
 def _projected(rows: FloatArray, q: FloatArray) -> FloatArray:
-    """Rows projected on the span of the columns of q; each has the same bits in a batch of any size."""
+    """Rows projected on the span of the columns of q, bit for bit the same in a batch of any size."""
     projected: FloatArray = np.einsum("ik,jk->ij", np.einsum("ij,jk->ik", rows, q), q)
     return projected
 

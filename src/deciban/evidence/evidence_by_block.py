@@ -1,4 +1,4 @@
-"""The evidence of all blocks of a model, and what is left of it without some training rows."""
+"""The evidence of all blocks of a model, and the same without some training rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def evidence_by_block(model: Generative) -> EvidenceByBlock:
 def subtract_rows(model: Generative, sources: EvidenceByBlock, batch: Batch) -> tuple[Generative, EvidenceByBlock]:
     """A model and its evidence without some training rows, for the classes that still have rows.
 
-    The blocks of the model that is returned are those of all rows: they say how values are read, and no more.
+    The blocks of the returned model are still those of all rows: they are only used to read values.
     """
     index = ClassIndex(model.classes).positions(batch.classes)
     counts = model.counts - class_counts(batch).scatter(index, len(model.classes))
@@ -35,7 +35,7 @@ def subtract_rows(model: Generative, sources: EvidenceByBlock, batch: Batch) -> 
     for block, source in sources:
         subtracted = LabelledValues(block.read(rows), batch.labels, batch.weights)
         evidence = source.subtract(subtracted, kept)
-        if evidence is None:  # made again from the statistic of the other rows
+        if evidence is None:  # made from the statistic of the other rows
             statistic = block.family.collect(subtracted.values, batch.labels, batch.weights, len(model.classes))
             evidence = type(source).from_block(block.with_statistic((block.statistic - statistic).take(kept)), rest)
         remaining.append((block, evidence))

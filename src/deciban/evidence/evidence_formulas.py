@@ -46,21 +46,21 @@ def evidence_formula(weighted: WeightedEvidence) -> ScoreFormula:
 
 
 def _unknown(weighted: WeightedEvidence) -> tuple[Code, ...]:
-    """A code for each feature that may be unknown in a row: below 0 where it is."""
+    """A code for each feature that may be unknown: negative where it is."""
     evidence, names = weighted.evidence, weighted.weights.unknown.names
-    levels = {
-        j: known
+    levels_of = {
+        j: levels
         for block in evidence.blocks
         if block.levels is not None and not block.family.joint
-        for j, known in zip(block.columns, block.levels, strict=True)
+        for j, levels in zip(block.columns, block.levels, strict=True)
     }
     codes = []
     for name, informative in zip(names, weighted.weights.unknown.informative, strict=True):
         j = list(evidence.schema.names).index(name)
         missing = 0 if informative else MISSING
-        if j in levels:
-            known = tuple(level for level in levels[j] if level is not None)
-            missing = missing if None in levels[j] else MISSING
+        if j in levels_of:
+            known = tuple(level for level in levels_of[j] if level is not None)
+            missing = missing if None in levels_of[j] else MISSING
             codes.append(Code(j, len(known), levels=known, missing=missing))
         else:
             codes.append(Code(j, 1, cuts=np.zeros(0), missing=missing))
@@ -69,10 +69,10 @@ def _unknown(weighted: WeightedEvidence) -> tuple[Code, ...]:
 
 def _clocks(evidence: Generative) -> dict[int, bool]:
     """For each feature of dates, whether training rows had a time of day."""
-    own, clocks = len(evidence.schema.names), {}
+    n_columns, clocks = len(evidence.schema.names), {}
     for block in evidence.blocks:
         for j, levels in zip(block.columns, block.levels, strict=True) if block.levels is not None else ():
-            derived = evidence.schema.derived[j - own] if j >= own else None
+            derived = evidence.schema.derived[j - n_columns] if j >= n_columns else None
             if derived is not None and derived.part == "hour":
                 clocks[derived.columns[0]] = not {*levels} <= {0, None}
     return clocks

@@ -13,7 +13,7 @@ from deciban.data import Sample
 from deciban.data.batch import Batch
 from deciban.data.class_index import ClassIndex
 from deciban.data.matched_frame import MatchedFrame
-from deciban.data.sampling import different, row_keys, row_sample_of
+from deciban.data.sampling import distinct_rows, row_keys, row_sample_of
 from deciban.errors import NegativeEvidence
 from deciban.evidence.block_evidence import BlockEvidence, EvidencePiece, Rows
 from deciban.evidence.evidence_by_block import EvidenceByBlock
@@ -21,37 +21,37 @@ from deciban.evidence.folds import assign_folds
 from deciban.evidence.weight_objective import Evidence
 from deciban.families.labelled_values import LabelledValues
 from deciban.generative.block import Block
-from deciban.generative.held_out import require_learned
+from deciban.generative.held_out import require_training_rows
 from deciban.generative.model import Generative
 from deciban.types import BoolArray, FloatArray, IntArray, Labels
 
-BATCH_CELLS = 1 << 22  # of evidence, that are computed at a time
-MOST_CELLS = 1 << 25  # of evidence, that weights are fitted to: 256 MB; beyond, fewer rows
-FEWEST = 0.5  # rows that a class has at least, without its only one
+BATCH_CELLS = 1 << 22  # of evidence, computed at a time
+MOST_CELLS = 1 << 25  # of evidence that weights are fitted to: 256 MB; beyond, rows are subsampled
+FEWEST = 0.5  # rows of a class whose only row is left out
 
-# rows of this fit; rows that are said to be training rows, which is checked; or rows that the model has never seen
+# rows of this fit; rows declared to be training rows, which is checked; or rows that the model has never seen
 Origin = Literal["fit", "training", "held-out"]
 
 
 @dataclass(frozen=True)
 class EvidenceRows:
-    """Rows with the model whose evidence they have; training rows are each left out of it."""
+    """Rows, and the model that scores them; each training row is left out of its own evidence."""
 
     model: Generative
     sample: Sample
     labels: Labels  # (n) indices of the model's classes
-    alone: BoolArray  # (n) whether a row is the only training row of its class: without it nothing is known
+    alone: BoolArray  # (n) whether a row is the only training row of its class: without it the class has no evidence
     keys: NDArray[np.uint64]
     origin: Origin
 
     @classmethod
     def of_fit(cls, model: Generative, sample: Sample, seed: int) -> EvidenceRows:
-        """Training rows, which have just been counted."""
+        """Training rows of the current fit."""
         return cls._of(model, sample, "fit", seed)
 
     @classmethod
     def of_training(cls, model: Generative, sample: Sample, seed: int) -> EvidenceRows:
-        """Rows that are said to be training rows. Raises NegativeEvidence where the counts show that they are not."""
+        """Rows declared to be training rows. Raises NegativeEvidence where the counts show that they are not."""
         return cls._of(model, sample, "training", seed)
 
     @classmethod
@@ -63,7 +63,7 @@ class EvidenceRows:
     def _of(
         cls, model: Generative, sample: Sample, origin: Origin, seed: int = 0, keys: NDArray[np.uint64] | None = None
     ) -> EvidenceRows:
-        """The rows of known classes whose weight is not 0; without keys, they are made by the seed."""
+        """The rows of known classes with nonzero weights; keys are computed from the seed unless given."""
         labels = ClassIndex(model.classes).recode(sample.labels.codes, sample.labels.classes)
         training = origin != "held-out"
         weight = np.ones(len(labels)) if sample.weights is None else sample.weights
@@ -90,7 +90,7 @@ class EvidenceRows:
         return replace(self, origin="fit") if self.are_training else self
 
     def subsample(self, most: int) -> EvidenceRows:
-        """At most about so many rows: duplicates as one, and those with the lowest keys."""
+        """At most about `most` rows, those with the lowest keys; duplicates are merged."""
         rows, weights = row_sample_of(self.keys, self.labels, self.sample.weights, most)
         return self if len(rows) == len(self.keys) else self._weighted(rows, weights)
 
@@ -101,26 +101,27 @@ class EvidenceRows:
 
     def deduplicated(self) -> EvidenceRows:
         """Equal rows as one with the weight of all, sorted by key and class, so that their order does not matter."""
-        return self._weighted(*different(self.keys, self.labels, self.sample.weights))
+        return self._weighted(*distinct_rows(self.keys, self.labels, self.sample.weights))
 
     def _weighted(self, rows: IntArray, weights: FloatArray | None) -> EvidenceRows:
-        some = self.take(rows)
-        return replace(some, sample=replace(some.sample, weights=weights))
+        taken = self.take(rows)
+        return replace(taken, sample=replace(taken.sample, weights=weights))
 
     def take(self, rows: NDArray[np.intp]) -> EvidenceRows:
         sample, labels = self.sample.take(rows), self.labels[rows]
         return replace(self, sample=sample, labels=labels, alone=self.alone[rows], keys=self.keys[rows])
 
     def scored_by(self, model: Generative) -> EvidenceRows:
-        """These rows, scored by a model of some of the training rows, as far as it knows their classes.
+        """These rows, scored by a model of some of the training rows; rows of other classes are dropped.
 
-        That they are training rows need not be checked again, and its blocks, those of all rows, could not tell.
+        That they are training rows is not checked again: the blocks of such a model are still those of all rows.
         """
         return EvidenceRows._of(model, self.sample, "fit" if self.are_training else "held-out", keys=self.keys)
 
     def batch(self, rows: NDArray[np.intp]) -> Batch:
-        some = self.take(rows)
-        return Batch(some.sample.frame, some.labels, self.model.classes, some.sample.weights, 0, some.sample.numbers)
+        taken = self.take(rows)
+        sample = taken.sample
+        return Batch(sample.frame, taken.labels, self.model.classes, sample.weights, 0, sample.numbers)
 
     def selected(self, sources: EvidenceByBlock) -> BoolArray:
         """(P) the pieces that these rows would select, where labels select pieces."""
@@ -172,12 +173,12 @@ class EvidenceRows:
         return missing
 
     def prior(self, fewest: float) -> FloatArray:
-        """(n, K) the shares of the classes, leave-one-out; a class without other rows has the fewest."""
+        """(n, K) the shares of the classes, leave-one-out; a class whose only row is left out has `fewest` rows."""
         counts = np.tile(self.model.counts.value, (len(self.labels), 1))
         if self.are_training:
             weight = 1.0 if self.sample.weights is None else np.minimum(self.sample.weights, 1.0)
-            own = np.arange(len(counts)), self.labels
-            counts[own] = np.where(self.alone, fewest, counts[own] - weight)
+            true = np.arange(len(counts)), self.labels
+            counts[true] = np.where(self.alone, fewest, counts[true] - weight)
         shares: FloatArray = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
         return shares
 
@@ -205,11 +206,11 @@ class EvidenceRows:
             yield at, source.evidence(rows.take(slice(at, at + step)))
 
     def values(self, block: Block) -> Any:
-        """The values of a block, as its family reads them. Raises if its counts show that these were never added."""
+        """The values of a block, as read by its family. Raises if its counts show that rows are not training rows."""
         sample = self.sample
         numbers = np.arange(len(self.labels)) if sample.numbers is None else sample.numbers
         values = block.read_checked(MatchedFrame(self.model.schema, sample.frame, numbers))
         if self.origin == "training":
             batch = Batch(sample.frame, self.labels, self.model.classes, sample.weights, 0, numbers)
-            require_learned(block, values, self.labels, batch)
+            require_training_rows(block, values, self.labels, batch)
         return values

@@ -28,9 +28,9 @@ class EvidenceClassifierSettings:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class EvidenceClassifierState(GenerativeState):
-    """And the weights of its evidence."""
+    """The state of a generative classifier, and the weights of its evidence."""
 
     _weights: Weights
     _seed: int = 0  # of the last fit
-    _weights_rows: float | None = None  # that the model had learned when its weights were fitted
+    _weights_rows: float | None = None  # training rows of the model when its weights were fitted
     _facts: ColumnFacts = NO_FACTS

@@ -1,4 +1,4 @@
-"""Folds of rows: what depends on labels is evaluated on rows of a fold that had no part in it."""
+"""Folds of rows: what depends on labels is evaluated on a fold that was not used for it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from deciban.types import FloatArray, IntArray, Labels
 
 FOLDS = 5
 MOST_ROWS = 2_500  # that are assigned to folds
-LEAST = 1e-9  # of a row: less is rounding
+LEAST = 1e-9  # weight: less is rounding
 
 
 class FoldAssignment(NamedTuple):
-    """Rows in folds. A row that counts as several may be in several folds, with a part of its weight in each."""
+    """Rows in folds. A row of weight above 1 may be in several folds, with a part of its weight in each."""
 
     rows: IntArray  # (m) indices
     folds: IntArray  # (m)
@@ -23,9 +23,9 @@ class FoldAssignment(NamedTuple):
 
 
 def assign_folds(keys: Keys, labels: Labels, weights: FloatArray | None) -> FoldAssignment:
-    """Every row to the fold given by its key; of duplicates, each to the next fold.
+    """Assigns each row to the fold of its key, and each further duplicate to the next fold.
 
-    So folds depend on the values of rows, and not on their order; if a table has few different rows, all folds have
+    So folds depend on the values of rows, and not on their order; if a table has few distinct rows, all folds have
     them; and a row of weight 2 is assigned as the row twice.
 
     >>> keys, labels = np.array([3 << 20, 7 << 20, 3 << 20], np.uint64), np.zeros(3, np.int32)
@@ -55,6 +55,6 @@ def _weight_before(keys: Keys, labels: Labels, weights: FloatArray | None) -> Fl
 
 
 def _assigned_until(weight: FloatArray) -> FloatArray:
-    """(n, FOLDS) how much of a weight each fold has, if it is assigned one by one, in turn."""
+    """(n, FOLDS) the weight in each fold, if the folds take one unit of weight in turn."""
     rounds, rest = np.divmod(weight, FOLDS)
     return rounds[:, np.newaxis] + np.clip(rest[:, np.newaxis] - np.arange(FOLDS), 0.0, 1.0)

@@ -15,9 +15,9 @@ from deciban.evidence.mixed_columns import Codes, Coding
 from deciban.evidence.partition_counts import PartitionCounts
 from deciban.types import BoolArray, FloatArray, IntArray, Labels
 
-SHARE = 0.8  # of the rows that a tree is grown from; it scores the others out of bag
-LEAVES = 4096  # of a tree, at most about
-COUNTS = 1 << 24  # of all leaves and classes, at most about
+SHARE = 0.8  # of the rows that a tree is grown from; the others are out of bag
+LEAVES = 4096  # of a tree, about, at most
+COUNTS = 1 << 24  # of all leaves and classes, about, at most
 DEPTH = 30
 
 
@@ -40,17 +40,17 @@ class Forest(PartitionCounts):
         starts, column, left = self.starts, self.column, self.left.astype(np.int64)
         require(starts.ndim == 1 and len(starts) > 1 and starts[0] == 0, "trees do not begin at 0")
         sizes = np.diff(starts)
-        alike = column.shape == self.code.shape == left.shape == (starts[-1],)
-        require((sizes > 0).all() and alike, "nodes are lacking")
+        same_length = column.shape == self.code.shape == left.shape == (starts[-1],)
+        require((sizes > 0).all() and same_length, "nodes are missing")
         require(column.min() >= -1 and column.max() < len(self.reading.cuts), "a node splits an unknown column")
-        require(0 <= self.seed < 1 << 63, f"a seed of {self.seed}")
+        require(0 <= self.seed < 1 << 63, f"the seed {self.seed} is out of range")
         tree = np.repeat(np.arange(len(sizes)), sizes)
         node, inner = np.arange(starts[-1]) - starts[tree], column >= 0
         later = (left[inner] > node[inner]).all() and (left[inner] + 1 < sizes[tree[inner]]).all()
-        require(later, "a node is lost")
+        require(later, "the children of a node do not follow it in its tree")
         leaves = np.cumsum(~inner) - 1
         before = np.concatenate([[0], np.cumsum(~inner)])[starts[:-1]]
-        require((left[~inner] == (leaves - before[tree])[~inner]).all(), "leaves are not counted in order")
+        require((left[~inner] == (leaves - before[tree])[~inner]).all(), "leaves are not numbered in order")
 
     @classmethod
     def grown(
@@ -63,6 +63,7 @@ class Forest(PartitionCounts):
         trees: int,
         seed: int,
     ) -> Forest:
+        """Trees grown from coded rows."""
         rows = float(len(labels) if weights is None else weights.sum())
         tries = max(1, round(np.sqrt(codes.shape[1])))
         least = max(1.0, float(int(SHARE * rows / min(LEAVES, max(1, COUNTS // (trees * classes))))))
@@ -145,7 +146,7 @@ class Forest(PartitionCounts):
     ) -> FloatArray:
         """(n, features, K) how much each feature changes log (N_c + sπ_c) − log π_c, centred, down to these leaves.
 
-        At each level of a tree, features share by the rows that they rule out; if all are known, a split is its
-        feature's.
+        At each level of a tree, features share the change by the rows that they rule out; if all are known, a split
+        belongs to its feature.
         """
         return _kernels.pooled_contributions(codes, unknown, *self._nodes, sums, prior, virtual)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from deciban.generative.block import Block
     from deciban.generative.model import Generative
 
-POOLED = 1 << 22  # numbers that are allocated at a time, for rows that have several leaves in a tree
+POOLED = 1 << 22  # numbers allocated at a time, for rows that may be in several leaves of a tree
 
 
 class ForestLeaves(CountEvidence):
@@ -38,7 +38,7 @@ class ForestLeaves(CountEvidence):
     """
 
     families = (Forest,)
-    description = "trees that ask for it among others"
+    description = "trees that split on it and on others"
     virtual_rows = 0.5
 
     def __init__(self, columns: Sequence[int], family: Forest, statistic: Cells, class_rows: FloatArray) -> None:
@@ -71,34 +71,33 @@ class ForestLeaves(CountEvidence):
     def evidence(self, rows: Rows) -> FloatArray:
         out = np.empty((len(rows.values), len(self.prior)))
         for indices, unknown in self._batches(rows.values, rows.hides(self.columns)):
-            part = rows if len(indices) == len(rows.values) else rows.take(indices)
-            skip = None if part.labels is None else self.family.seen(part.values)  # trees that were grown from the row
+            batch = rows if len(indices) == len(rows.values) else rows.take(indices)
+            skip = None if batch.labels is None else self.family.seen(batch.values)  # trees grown from the row
             if unknown is None:
-                cells, offsets, counts = self.family.cells(part.values), self.family.offsets, self.counts
+                cells, offsets, counts = self.family.cells(batch.values), self.family.offsets, self.counts
             else:  # each row has a cell of its own in every tree
                 n = len(indices)
-                counts = self.family.pooled(part.values, unknown, self._sums, skip).reshape(-1, len(self.prior))
+                counts = self.family.pooled(batch.values, unknown, self._sums, skip).reshape(-1, len(self.prior))
                 cells = np.repeat(np.arange(n, dtype=np.int32)[:, np.newaxis], self._trees, axis=1)
                 offsets = np.arange(self._trees + 1, dtype=np.int64) * n
             evidence = np.empty((len(indices), len(self.prior)))
             _kernels.mean_cell_evidence(
-                cells, offsets, counts, self.rows, self.virtual_rows, part.labels, part.weights, skip, evidence
+                cells, offsets, counts, self.rows, self.virtual_rows, batch.labels, batch.weights, skip, evidence
             )
             out[indices] = evidence
         return out[:, np.newaxis]
 
     def _batches(self, codes: Codes, hidden: BoolArray | None = None) -> list[tuple[IntArray, BoolArray | None]]:
-        """Indices of fully known rows, with None, and of the others, a part at a time, with a mask (m, d) of unknown
-        features."""
+        """Indices of rows, with the mask (m, d) of their unknown features; None for those without any."""
         unknown = self.family.reading.unknown(codes)
         if hidden is not None:
             unknown |= hidden
-        partly = unknown.any(axis=1)
+        incomplete = unknown.any(axis=1)
         step = max(1, POOLED // (self._trees * len(self.prior)))
-        indices = np.flatnonzero(partly)
-        parts = [indices[at : at + step] for at in range(0, len(indices), step)]
-        batches: list[tuple[IntArray, BoolArray | None]] = [(part, unknown[part]) for part in parts]
-        return [(np.flatnonzero(~partly), None), *batches] if len(indices) < len(codes) else batches
+        indices = np.flatnonzero(incomplete)
+        steps = [indices[at : at + step] for at in range(0, len(indices), step)]
+        batches: list[tuple[IntArray, BoolArray | None]] = [(rows, unknown[rows]) for rows in steps]
+        return [(np.flatnonzero(~incomplete), None), *batches] if len(indices) < len(codes) else batches
 
     def subtract(self, rows: LabelledValues, kept: IntArray) -> Self:
         cells, offsets = self.family.cells(rows.values), self.family.offsets
@@ -111,7 +110,7 @@ class ForestLeaves(CountEvidence):
         return (len(self.counts) - self._trees) * len(self.prior)
 
     def _logs(self, counts: FloatArray) -> FloatArray:
-        """(nodes, K) the evidence of each, divided by the number of trees."""
+        """(nodes, K) the evidence of each node, divided by the number of trees."""
         return self.log_ratio(counts) / self._trees
 
     @property
@@ -128,10 +127,10 @@ class ForestLeaves(CountEvidence):
                     continue
                 everything = len(rows) == len(values)
                 codes = self.family.cells(values if everything else np.asfortranarray(values[rows]))
-                part = out if everything else out[rows]
-                _kernels.add_table(codes, self.family.offsets, table, out.shape[1], part)
+                scores = out if everything else out[rows]
+                _kernels.add_table(codes, self.family.offsets, table, out.shape[1], scores)
                 if not everything:
-                    out[rows] = part
+                    out[rows] = scores
 
         return add
 
@@ -151,12 +150,12 @@ class ForestLeaves(CountEvidence):
         def add(values: Codes, weights: FloatArray, out: FloatArray) -> None:
             for rows, unknown in self._batches(values):
                 everything = len(rows) == len(values)
-                part = values if everything else values[rows]
+                codes = values if everything else values[rows]
                 if unknown is None:
-                    shares = self.family.shares(part, nodes)
+                    shares = self.family.shares(codes, nodes)
                     shares = shares * [-1.0, 1.0] if two else shares
                 else:
-                    shares = self.family.pooled_shares(part, unknown, self._sums, self.prior, self.virtual_rows)
+                    shares = self.family.pooled_shares(codes, unknown, self._sums, self.prior, self.virtual_rows)
                     shares /= self._trees
                 weight = weights[..., 0, :]
                 shares *= weight if weight.ndim == 1 else weight[rows, np.newaxis]

@@ -25,7 +25,7 @@ class JointNormalsParams:
 
     mean: FloatArray  # (K, d)
     shared: FloatArray  # (1, d, d) T with TᵀT = Σ⁻¹
-    own: FloatArray  # (K, d, d) of each class
+    by_class: FloatArray  # (K, d, d) T of each class
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,12 @@ class JointNormals(Family[Scatter, JointNormalsParams]):
         shared = (within.sum(axis=0) + virtual * np.eye(d)) / (total + virtual)
         middle = count @ statistic.mean / total
         mean = np.where((count > 0)[:, np.newaxis], statistic.mean, middle)
-        own = (within + d * shared) / (count + d)[:, np.newaxis, np.newaxis]
-        triangles = np.stack([_whitening(sigma) for sigma in (shared, *own)])
+        by_class = (within + d * shared) / (count + d)[:, np.newaxis, np.newaxis]
+        triangles = np.stack([_whitening(sigma) for sigma in (shared, *by_class)])
         return JointNormalsParams(mean, triangles[:1], triangles[1:])
 
     def add_log_density(self, params: JointNormalsParams, values: FloatArray, out: FloatArray) -> None:
-        _kernels.add_whitened(np.nan_to_num(values), params.own, params.mean, log_roots(params.own), out)
+        _kernels.add_whitened(np.nan_to_num(values), params.by_class, params.mean, log_roots(params.by_class), out)
 
     def n_parameters(self, params: JointNormalsParams) -> int:
         classes, d = params.mean.shape
@@ -73,6 +73,7 @@ class JointNormals(Family[Scatter, JointNormalsParams]):
 
 
 def virtual_rows(rows: float, entries: int) -> float:
+    """m = 2d/3 + n/50."""
     return PER_ENTRY * entries + PER_ROW * rows
 
 

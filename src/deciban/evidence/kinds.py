@@ -21,7 +21,7 @@ class Kind(NamedTuple):
     family: str = ""  # "module:class"
 
 
-# A block is offered to one kind after another, so those that come first are imported most.
+# The first kind that accepts a block gets it; later ones are then not imported.
 KINDS = [
     Kind("deciban.evidence.tables:BinTables"),
     Kind("deciban.evidence.tables:LevelTables"),

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 special = lazy("scipy.special")
 
-# of the errors of the class prior: those that a feature may leave, and their upper bound with 95 % confidence
+# of the errors of the class prior: the share that a leak leaves at most, and its upper bound with 95 % confidence
 ERRORS, ERRORS_AT_MOST = 0.02, 0.05
 CONFIDENCE = 0.95
-LOSS = 0.1  # of the log-loss of the class prior that a feature may leave
+LOSS = 0.1  # of the log-loss of the class prior: the share that a leak leaves at most
 COARSE = 64  # bins of equal frequency, for a first look at a number
-CUTS = 4  # of a number that is almost perfect: as many coarse bins have several classes
+CUTS = 4  # of a number that predicts almost perfectly: as many coarse bins may have several classes
 NAMED = 5  # features in a warning
 
 
@@ -55,17 +55,17 @@ class LeftOutErrors:
         """
         scores = counts + VIRTUAL_ROWS * prior[:, np.newaxis]
         removed = np.minimum(counts, 1.0)  # the row itself
-        own = scores - removed
+        left_out = scores - removed
         highest = np.sort(scores, axis=0)[-2:]
         others = np.where(scores == highest[-1], highest[0], highest[-1])
         with np.errstate(divide="ignore"):
-            loss = np.where(counts > 0, counts * -np.log(own / (scores.sum(axis=0) - removed)), 0.0)
+            loss = np.where(counts > 0, counts * -np.log(left_out / (scores.sum(axis=0) - removed)), 0.0)
         rows = float(counts.sum())
-        return cls(rows, prior, float(counts[own <= others].sum()), float(loss.sum()) / rows)
+        return cls(rows, prior, float(counts[left_out <= others].sum()), float(loss.sum()) / rows)
 
     @property
     def near_perfect(self) -> bool:
-        """Whether so few errors are left, even if rows are few."""
+        """Whether so few errors remain, with 95 % confidence."""
         prior_errors = self.rows * (1.0 - float(self.prior.max()))
         at_most = float(special.gammaincinv(self.errors + 1.0, CONFIDENCE))  # Poisson
         entropy = -float((self.prior * np.log(self.prior)).sum())
@@ -74,7 +74,7 @@ class LeftOutErrors:
 
 
 def leaks(evidence: Generative) -> list[Leak]:
-    """Features whose values, bins or missing values alone predict the class, in the order of the schema."""
+    """Features whose values, bins or missingness alone predict the class, in the order of the schema."""
     total = evidence.counts.value
     if np.count_nonzero(total) < 2:
         return []
@@ -89,7 +89,7 @@ def leaks(evidence: Generative) -> list[Leak]:
 
 
 def _tables(evidence: Generative) -> Iterator[tuple[int, FloatArray]]:
-    """The features with (K, cells) counts of all rows: values, or bins that are cut where the classes differ."""
+    """Features, and counts (K, cells) of their values, or of bins that are cut where the classes differ."""
     total = evidence.counts.value
     for block in evidence.blocks:
         statistic = block.statistic
@@ -116,6 +116,7 @@ def _binned(counts: FloatArray, total: FloatArray) -> FloatArray:
 
 
 def _summed(counts: FloatArray, after: IntArray) -> FloatArray:
+    """(K, bins) counts of bins that end after these cells."""
     return np.add.reduceat(counts, [0, *(after + 1)], axis=1)
 
 

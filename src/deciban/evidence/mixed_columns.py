@@ -49,7 +49,7 @@ class Coding:
             if cut is not None:
                 require(np.isfinite(cut).all() and (np.diff(cut) > 0).all(), "cuts do not ascend")
             elif values is not None:
-                require(len(set(values)) == len(values), "a value is twice there")
+                require(len(set(values)) == len(values), "a value is repeated")
 
     @cached_property
     def sizes(self) -> NDArray[np.int32]:
@@ -83,25 +83,25 @@ class Coding:
     def of(self, frame: Frame, columns: Sequence[ColumnRef]) -> Codes:
         """(n, d) the codes of these columns of a frame."""
         out = np.empty((frame.rows, len(columns)), np.uint8, order="F")
-        numbers, others = np.flatnonzero(self.ordered), np.flatnonzero(~self.ordered)
+        numbers, categories = np.flatnonzero(self.ordered), np.flatnonzero(~self.ordered)
         if len(numbers):
             x = frame.numbers([columns[j] for j in numbers.tolist()])
             for i, j in enumerate(numbers.tolist()):
                 cuts = np.array(self.cuts[j])
                 bins = np.searchsorted(cuts, x[:, i].astype(np.float64), side="right")
                 out[:, j] = np.where(np.isnan(x[:, i]), 0, bins + 1)
-        if len(others):
-            codes = _level_codes(frame, columns, others, self.levels)
-            unlisted = self.sizes[others].astype(np.int32) - 1
-            out[:, others] = np.where(codes == UNSEEN, unlisted, np.where(codes == MISSING, 0, codes + 1))
+        if len(categories):
+            codes = _level_codes(frame, columns, categories, self.levels)
+            unlisted = self.sizes[categories].astype(np.int32) - 1
+            out[:, categories] = np.where(codes == UNSEEN, unlisted, np.where(codes == MISSING, 0, codes + 1))
         return out
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """(x − middle)/spread of a number, clipped to ±8; 1 for the listed level that a category has, 0 for others.
+    """(x − middle)/spread of a number, clipped to ±8; one-hot indicators of the listed levels of a category.
 
-    A baseline, the first of a list, has no entry: it is 0 in those of the others. Entries of a missing or an unlisted
+    A baseline, the first of a list, has no indicator: all others are 0. Entries of a missing or an unlisted
     value are NaN: they are unknown. Numbers are clipped to their range in training.
 
     >>> from deciban.data import frame_of
@@ -119,15 +119,15 @@ class Encoding:
     def check_fields(self) -> None:
         columns: Any = (self.middle, self.spread, self.range, self.levels)
         require(len(self.baseline) in (0, len(self.levels)), f"baselines of {len(self.baseline)} columns")
-        require(len({*map(len, columns)}) == 1 and self.levels, "numbers and values of different columns")
+        require(len({*map(len, columns)}) == 1 and self.levels, "numbers and levels of different columns")
         for middle, spread, ends, values in zip(*columns, strict=True):
-            alike = (middle is None) == (spread is None) == (ends is None) != (values is None)
-            require(alike, "a column is both a number and a category, or neither")
+            consistent = (middle is None) == (spread is None) == (ends is None) != (values is None)
+            require(consistent, "a column is both a number and a category, or neither")
             if values is None:
                 finite = np.isfinite([middle, spread, *ends]).all()
                 require(finite and spread > 0 and ends[0] <= ends[1], "a spread is not above 0")
             else:
-                require(len(set(values)) == len(values) > 0, "a value is twice there, or none is")
+                require(len(set(values)) == len(values) > 0, "a value is repeated, or there is none")
         for values, first in zip(self.levels, self.baseline, strict=bool(self.baseline)):
             require(not first or (values is not None and len(values) > 1), "a baseline is the only value")
 
@@ -157,33 +157,34 @@ class Encoding:
         return tuple(entries)
 
     def take(self, columns: Sequence[int]) -> Encoding:
-        parts = (self.middle, self.spread, self.range, self.levels, self.baseline)
-        return Encoding(*(tuple(part[j] for j in columns) if part else () for part in parts))  # type: ignore[arg-type]
+        fields = (self.middle, self.spread, self.range, self.levels, self.baseline)
+        return Encoding(*(tuple(field[j] for j in columns) if field else () for field in fields))  # type: ignore[arg-type]
 
     def of(self, frame: Frame, columns: Sequence[ColumnRef]) -> FloatArray:
         """(n, m) the entries of these columns of a frame."""
         out = np.zeros((frame.rows, len(self.owner)))
         numbers = np.array([j for j, levels in enumerate(self.levels) if levels is None], np.intp)
-        others = np.array([j for j, levels in enumerate(self.levels) if levels is not None], np.intp)
+        categories = np.array([j for j, levels in enumerate(self.levels) if levels is not None], np.intp)
         if len(numbers):
             x = frame.numbers([columns[j] for j in numbers]).astype(np.float64)
-            middle, spread = (np.array([part[j] for j in numbers], np.float64) for part in (self.middle, self.spread))
+            middle, spread = (np.array([field[j] for j in numbers], np.float64) for field in (self.middle, self.spread))
             low, high = np.array([self.range[j] for j in numbers], np.float64).T
             z = np.clip((np.clip(x, low, high) - middle) / spread, -FARTHEST, FARTHEST)
             out[:, np.searchsorted(self.owner, numbers)] = z
-        if len(others):
-            codes = _level_codes(frame, columns, others, self.levels)
-            entry = codes - np.array([self._first[j] for j in others])
-            first = np.searchsorted(self.owner, others)
+        if len(categories):
+            codes = _level_codes(frame, columns, categories, self.levels)
+            entry = codes - np.array([self._first[j] for j in categories])
+            first = np.searchsorted(self.owner, categories)
             rows, which = np.nonzero(entry >= 0)
             out[rows, first[which] + entry[rows, which]] = 1.0
-            for i, j in enumerate(others.tolist()):
+            for i, j in enumerate(categories.tolist()):
                 out[np.ix_(codes[:, i] < 0, self.owner == j)] = np.nan
         return out
 
 
 def _level_codes(
-    frame: Frame, columns: Sequence[ColumnRef], others: IntArray, levels: tuple[Levels | None, ...]
+    frame: Frame, columns: Sequence[ColumnRef], categories: IntArray, levels: tuple[Levels | None, ...]
 ) -> NDArray[np.int32]:
-    lists = tuple(levels[j] or () for j in others)
-    return frame.codes([columns[j] for j in others], lists)
+    """(n, c) the index of each value among the levels of its category."""
+    lists = tuple(levels[j] or () for j in categories)
+    return frame.codes([columns[j] for j in categories], lists)

@@ -1,4 +1,4 @@
-"""Evidence from pairs of features: which pairs have tables, and what their cells say."""
+"""Evidence from pairs of features: which pairs have tables, and the evidence of their cells."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
 
 MOST_PAIRS = 20
 PAIRED = 64  # features whose pairs are all tried
-GAIN = 0.005  # nats per row that a pair must say beyond its two features
-CHANCE = 3.0  # nats that a pair must say beyond what it takes to name it
+GAIN = 0.005  # nats per row that a pair must gain over its two features
+CHANCE = 3.0  # nats that the best of m pairs must gain beyond log m: less may be chance
 
 
 class PairTables(Tables):
     """Tables of two features, which share the evidence of a cell by Shapley values: ½[e(u) + e(u, v) − e(v)] is u's.
 
-    e(u) is the evidence of the rows of u in this table, with the same virtual rows: what u says without v, which is all
-    that is said where v is unknown. So the cells of a pair are followed by the sums of its columns and of its rows.
+    e(u) is the evidence of u summed over v, with the same virtual rows; where v is unknown, it is the evidence of the
+    pair. So the cells of a pair are followed by the sums of its columns and of its rows.
     """
 
     families = (Pairs,)
@@ -160,7 +160,7 @@ def _flat(table: FloatArray) -> FloatArray:
 def pair_gains(
     coding: Coding, codes: Codes, labels: Labels, weights: FloatArray | None, classes: int, pairs: NDArray[np.int32]
 ) -> FloatArray:
-    """(m) how much more each pair says than its two features one by one, leave-one-out: nats over all rows."""
+    """(m) the leave-one-out gain of each pair over its two features one by one: nats over all rows."""
     rows = len(labels) if weights is None else float(weights.sum())
     codes = np.asfortranarray(codes)
     gains: FloatArray = _kernels.pair_gains(codes, coding.sizes, labels, weights, classes, VIRTUAL_ROWS, pairs)
@@ -176,7 +176,7 @@ def best_pairs(gains: FloatArray, rows: float, least: float, most: int) -> list[
 def select_pairs(
     coding: Coding, codes: Codes, sample: Sample, keys: Keys, pairs: int | None
 ) -> tuple[list[tuple[int, int]], float]:
-    """The pairs that say most beyond their single features, and how many nats they had to.
+    """The pairs that gain most over their single features, and the least gain required.
 
     Labels select them, so rows may not evaluate pairs that they helped to select: if rows are few, the pairs that the
     other rows of each fold would select are counted too, for the rows of that fold.
@@ -203,7 +203,7 @@ def _select_by(coding: Coding, codes: Codes, sample: Sample, pairs: int | None) 
     if not small or classes < 2:
         return [], 0.0
     gains = pair_gains(coding, codes, sample.labels.codes, sample.weights, classes, np.array(small, np.int32))
-    # to name one of m pairs takes log m nats: less, and a little more, could be chance
+    # the best of m pairs of noise may gain about log m nats
     least, most = (float(np.log(len(small))) + CHANCE, MOST_PAIRS) if pairs is None else (0.0, pairs)
     return [small[i] for i in best_pairs(gains, 2.0 * most_cells, least, most)], least
 
@@ -217,7 +217,7 @@ def _by_information(coding: Coding, codes: Codes, sample: Sample) -> list[int]:
         table = np.zeros((len(sample.labels.classes), size))
         np.add.at(table, (sample.labels.codes, codes[:, j]), 1.0 if sample.weights is None else sample.weights)
         expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
-        some = table > 0
-        nats = (table[some] * np.log(table[some] / expected[some])).sum()
+        positive = table > 0
+        nats = (table[positive] * np.log(table[positive] / expected[positive])).sum()
         information.append(nats - 0.5 * (len(table) - 1) * ((table.sum(axis=0) > 0).sum() - 1))
     return [int(j) for j in np.argsort(-np.array(information), kind="stable")]

@@ -82,13 +82,13 @@ class Pairs(PartitionCounts):
     """
 
     pairs: tuple[tuple[int, int], ...] = ()
-    least: float = 0.0  # nats over all rows that a pair had to say beyond its two features, to be selected
+    least: float = 0.0  # nats over all rows that a pair had to gain over its two features, to be selected
 
     def check_fields(self) -> None:
-        require(0 <= self.least < np.inf, f"a gain of {self.least}")
+        require(0 <= self.least < np.inf, f"the least gain is {self.least}")
         d = len(self.reading.cuts)
         known = all(0 <= a < d and 0 <= b < d and a != b for a, b in self.pairs)
-        require(self.pairs and known, "pairs of columns that are not there")
+        require(self.pairs and known, "pairs of unknown columns")
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:

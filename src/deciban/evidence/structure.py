@@ -1,4 +1,4 @@
-"""Structure: which features are read together, and how. Chosen once, from some of the rows; then rows only add."""
+"""Structure: which features are read together, and how; chosen once, from some of the rows, before all are counted."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SingleFeatures:
 
 
 def first_plans(schema: Schema, *, sparse: bool, text: Collection[int] = ()) -> tuple[Plan, ...]:
-    """The blocks of single features, as all kinds of evidence want them."""
+    """The blocks of single features that the kinds of evidence need."""
     kinds = schema.all_kinds
     if sparse:
         features = SingleFeatures(len(kinds), word_counts=tuple(range(len(schema.names))))
@@ -48,7 +48,7 @@ def first_plans(schema: Schema, *, sparse: bool, text: Collection[int] = ()) -> 
 
 
 class CodedFeatures(NamedTuple):
-    """Features that vary and repeat no other, as codes."""
+    """Features that vary and do not repeat another, as codes."""
 
     columns: tuple[int, ...]  # (d) indices in the schema
     coding: Coding
@@ -57,7 +57,7 @@ class CodedFeatures(NamedTuple):
 
 @dataclass(frozen=True)
 class JointPlanning:
-    """What blocks of several features are planned from: single features, a sample of the rows, and settings."""
+    """The input of plans for blocks of several features: single features, a sample of the rows, and settings."""
 
     single: Generative
     sample: Sample
@@ -71,7 +71,7 @@ class JointPlanning:
 
     @cached_property
     def fine(self) -> CodedFeatures | None:
-        """Finely coded features, if two of them and two classes are there."""
+        """Finely coded features; None if there are fewer than two of them, or of classes."""
         cuts = min(FINE, max(2 * COARSE, MOST_CUTS // len(self.single.schema.names)))
         columns, coding = make_coding(self.single, cuts)
         codes = coding.of(self.sample.frame, [self.places[j] for j in columns])
@@ -82,9 +82,9 @@ class JointPlanning:
 
 
 def joint_plans(single: Generative, sample: Sample, pairs: int | None, trees: int, seed: int) -> tuple[Plan, ...]:
-    """The blocks of several features, as all kinds of evidence want them, given single features and a sample of rows.
+    """The blocks of several features that the kinds of evidence need, given single features and a sample of rows.
 
-    A feature that repeats another in all of these rows is left to the other.
+    A feature that repeats another in all of these rows is left out.
     """
     planning = JointPlanning(single, sample, pairs, trees, seed)
     return tuple(plan for kind in all_kinds() for plan in kind.joint_plans(planning))

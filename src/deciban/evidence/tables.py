@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 
 VIRTUAL_ROWS = 2.0  # added to every cell, spread over the classes as all rows are
 RARE = 5.0  # rows: values with fewer are pooled, if there are enough rows
-FEWEST = 2.0  # rows that a value of its own has at least
-SHARE = 0.05  # of the rows: values with a larger one are never rare
+FEWEST = 2.0  # rows: values with fewer are always rare
+SHARE = 0.05  # of the rows: values with a larger share are never rare
 SCALES = (5, 20, 100)  # bins: the last half by rows and half by values, the others of equal frequency
 ROWS_PER_BIN = 10.0  # at least, or there are no such bins
-MOST_BITS = 5 << 23  # that the values of all numbers may take: 5 MB
+MOST_BITS = 5 << 23  # of the values of all numbers: 5 MB
 LEAST_BITS = 1 << 10  # of one feature; up to 320 features take as many as they need
 Cuts = FloatArray
 
 
 class CountEvidence(BlockEvidence):
-    """log (N_c(v) + sπ_c) − log π_c, with π_c the share of a class: each cell has s virtual rows, of all classes alike.
+    """log (N_c(v) + sπ_c) − log π_c, with π_c the share of a class: each cell has s virtual rows, sπ_c of each class.
 
     So a value that only the left-out row has is no evidence.
     """
@@ -89,7 +89,7 @@ class Tables(CountEvidence):
         raise NotImplementedError
 
     def codes_with_hidden(self, rows: Rows) -> NDArray[np.int32]:
-        """The same for rows that may hide features; evidence of a hidden feature alone is never needed."""
+        """`codes` of rows that may hide features; pieces of a hidden feature alone are not used."""
         return self.codes(rows.values)
 
     def code_formula(self, piece: int) -> Code:
@@ -166,7 +166,7 @@ def subtract_counts(
 class LevelTables(Tables):
     """The levels of categories; a missing value is a level, and so are all rare ones together.
 
-    A value that was never seen is none of them.
+    A value that was never seen is no level.
     """
 
     families = (Categorical,)
@@ -203,7 +203,7 @@ class LevelTables(Tables):
 
 
 def rare_below(rows: float) -> float:
-    """The number of rows below which a value is rare: 5, but no more than a twentieth of few rows, and at least 2."""
+    """The number of rows below which a value is rare: 5, or 5 % of all rows if that is less, but at least 2."""
     return min(RARE, max(FEWEST, SHARE * rows))
 
 
@@ -259,7 +259,7 @@ class BinTables(Tables):
             counts = statistic.table(j)
             if counts.shape[1] < 2:
                 continue
-            known: list[bytes] = []
+            known: list[bytes] = []  # cuts of other scales
             sizes = counts.value.sum(axis=0)
             for scale in SCALES:
                 if scale > SCALES[0] and sizes.sum() < ROWS_PER_BIN * scale:
@@ -275,7 +275,7 @@ class BinTables(Tables):
 
     @classmethod
     def plans(cls, features: SingleFeatures) -> list[Plan]:
-        """In wide tables numbers are counted with fewer bits, so that models stay small."""
+        """In wide tables numbers are counted with fewer bits, to keep models small."""
         bits = max(LEAST_BITS, MOST_BITS // max(features.width, 1))
         family = Binned() if bits >= 64 * Binned().cap else Binned(bits=bits)
         return [Plan(family, features.numbers)] if features.numbers else []
@@ -294,6 +294,6 @@ class BinTables(Tables):
 
 
 def by_rows_and_values(sizes: FloatArray) -> FloatArray:
-    """Half by rows, half by values: the few rows in a tail, or all that are not 0, may be what matters."""
+    """Sizes half by rows, half by values: the few rows in a tail, or all that are not 0, may be informative."""
     mixed: FloatArray = sizes / sizes.sum() + 1.0 / len(sizes)
     return mixed

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from deciban.generative.block import Block
     from deciban.generative.model import Generative
 
-# the words that a document has, and those that it lacks; 300 virtual documents, spread as all are, shrink rare words
+# counts of words, and which are present; 300 virtual documents, with the word frequencies of all, shrink rare words
 TEXTS = (Text(shapes=True), Text("bernoulli", shapes=True, prior=Background(300.0, 0.01)))
+TERMS = "terms of documents"  # the description of a Text
 
 
 class TermEvidence(BlockEvidence):
@@ -38,7 +39,7 @@ class TermEvidence(BlockEvidence):
         self.columns, self.family, self.statistic, self.context = tuple(columns), family, statistic, context
         self.params: Any = family.estimate(statistic, context)
         self.explains_terms = isinstance(family, Text)
-        self.description = "terms of documents" if self.explains_terms else "counts, one share of all in each class"
+        self.description = TERMS if self.explains_terms else family.phrase
         kind = family.title if self.explains_terms else "words"
         self.pieces = (EvidencePiece(kind, self.columns, naive=kind == "words"),)
         if self.explains_terms:

@@ -1,4 +1,4 @@
-"""Which features of categories are documents."""
+"""Detects which categorical features are documents."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from deciban.generative.model import Generative
 from deciban.generative.plan import Plan, with_presence
 from deciban.statistics import Counts
 
-WORDS = 3  # that a document has on average, at least; fewer are a name
-DISTINCT = 1 / 3  # of the values of documents, at least
-IDEOGRAPHS = "\u2e80"  # and all that follow
+WORDS = 3  # of a document on average, at least; fewer are a name
+DISTINCT = 1 / 3  # of the values, at least, if they are documents
+IDEOGRAPHS = "\u2e80"  # the first
 SAMPLED = 2000  # distinct values, at least, whose words are counted
 
 
 def split_text(model: Generative, rows: int) -> tuple[Generative, tuple[Plan, ...]]:
     """The model without the categories that are documents, and plans for these.
 
-    Documents are values of some words that are seldom repeated among so many rows.
+    Documents are values of several words that are seldom repeated in the rows.
     """
     coded = [block for block in model.blocks if block.levels is not None]
     row_weight = float(model.counts.value.sum()) / max(rows, 1)
@@ -43,6 +43,7 @@ def split_text(model: Generative, rows: int) -> tuple[Generative, tuple[Plan, ..
 
 
 def _is_text(counts: Counts, row_weight: float) -> bool:
+    """Whether the values are documents; `row_weight` is the mean weight of a row."""
     weights = counts.table.value.sum(axis=0).tolist()
     present = sum(weight for weight, level in zip(weights, counts.levels[0], strict=True) if level)
     texts = [level for level in counts.levels[0] if isinstance(level, str)]
@@ -53,5 +54,5 @@ def _is_text(counts: Counts, row_weight: float) -> bool:
 
 
 def _count_words(text: str) -> int:
-    """Between spaces; in scripts without spaces, ideographs."""
+    """Words between spaces; in scripts without spaces, ideographs."""
     return len(text.split()) if text.isascii() else max(len(text.split()), sum(c >= IDEOGRAPHS for c in text))

@@ -29,18 +29,19 @@ LISTED = 20  # features in a note
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """Which features repeat others, and which are identifiers: rows show it, statistics do not."""
+    """Which features repeat others, and which are identifiers, as seen in rows: statistics do not show it."""
 
-    repeats: tuple[tuple[Level, Level], ...] = ()  # a feature, and the first one that has distinct values where it has
-    identifiers: tuple[tuple[Level, float], ...] = ()  # names or whole numbers, and the share that are distinct
+    repeats: tuple[tuple[Level, Level], ...] = ()  # a feature, and the first that it repeats
+    identifiers: tuple[tuple[Level, float], ...] = ()  # text or whole numbers, and the share of distinct values
 
     def check_fields(self) -> None:
         require(all(a != b for a, b in self.repeats), "a column repeats itself")
         require(len({a for a, _ in self.repeats}) == len(self.repeats), "a column repeats two others")
-        require(all(0 < share <= 1 for _, share in self.identifiers), "a share of cells is not from 0 to 1")
+        require(all(0 < share <= 1 for _, share in self.identifiers), "a share of values is not from 0 to 1")
 
     @classmethod
     def of(cls, schema: Schema, sample: Sample) -> ColumnFacts:
+        """A feature repeats another if both group the rows in the same way."""
         rows, names = sample.frame.rows, schema.names
         weights = sample.weights  # duplicates may be one row
         count = rows if weights is None or not rows else float(weights.sum() / weights.min())
@@ -56,10 +57,10 @@ class ColumnFacts:
             if values >= DISTINCT * present and _names_rows(sample.frame, place):
                 identifiers.append((names[j], min(1.0, float(values / present))))
             # features with all values distinct repeat each other only if their values are equal
-            content = codes.tobytes() if 2 * values <= rows else _cells(sample.frame, place)
-            before = first.setdefault(content, j)
-            if before != j:
-                repeats.append((names[j], names[before]))
+            content = codes.tobytes() if 2 * values <= rows else _content(sample.frame, place)
+            original = first.setdefault(content, j)
+            if original != j:
+                repeats.append((names[j], names[original]))
         return cls(tuple(repeats), tuple(identifiers))
 
     def shared(self, other: ColumnFacts) -> ColumnFacts:
@@ -70,7 +71,7 @@ class ColumnFacts:
 
 
 def _partition(frame: Frame, column: int) -> tuple[IntArray, int]:
-    """(n) values as indices of distinct ones, by first appearance; and the number of these."""
+    """(n) the index of each value among the distinct ones, by first appearance; and the number of these."""
     if frame.kinds[column] == "category":
         cells: NDArray[Any] = frame.coded([column]).codes[:, 0]
         present = np.flatnonzero(cells != MISSING)
@@ -94,39 +95,40 @@ def _names_rows(frame: Frame, column: int) -> bool:
     return bool((present == np.floor(present)).all())
 
 
-def _cells(frame: Frame, column: int) -> bytes:
+def _content(frame: Frame, column: int) -> bytes:
+    """The values of a column, to compare with others."""
     if frame.kinds[column] == "category":
         coded = frame.coded([column])
         return repr([None if c == MISSING else coded.levels[0][c] for c in coded.codes[:, 0].tolist()]).encode()
     return (frame.numbers([column])[:, 0].astype(np.float64) + 0.0).tobytes()
 
 
-def reasons(evidence: Generative, silent: Collection[Level], facts: ColumnFacts | None) -> dict[Level, str]:
-    """Why each of the silent features carries no evidence; without facts, no weights were fitted."""
-    known, single = dict[Level, str](), set[Level]()
+def reasons(evidence: Generative, unused: Collection[Level], facts: ColumnFacts | None) -> dict[Level, str]:
+    """Why each of the unused features, or constant categories, carries no evidence; facts if weights were fitted."""
+    known, constant = dict[Level, str](), set[Level]()
     for block in evidence.blocks:
         for i, j in enumerate(block.plan.columns):
             if j >= len(evidence.schema.names):
                 continue  # a derived feature
-            reason = None if block.plan.presence else _of_statistic(block, i)
+            reason = None if block.plan.presence else _reason_of(block, i)
             if reason is not None:
                 known.setdefault(evidence.schema.names[j], reason)
             if reason is not None and block.levels is not None:
-                single.add(evidence.schema.names[j])  # its one value is no evidence, whatever its weight
-    last = NO_DIFFERENCE
+                constant.add(evidence.schema.names[j])  # its one value is no evidence, whatever its weight
+    default = NO_DIFFERENCE
     if facts is not None:
-        last = NO_HELP
+        default = NO_HELP
         known = {name: f"repeats {other!r}" for name, other in facts.repeats} | known
         known = {name: f"different in {_share(share)} (an identifier)" for name, share in facts.identifiers} | known
-    return {name: known.get(name, last) for name in evidence.schema.names if name in silent or name in single}
+    return {name: known.get(name, default) for name in evidence.schema.names if name in unused or name in constant}
 
 
 def _share(share: float) -> str:
     return "every row" if share == 1 else f"{np.floor(100 * share):g} % of the rows"
 
 
-def _of_statistic(block: Block, i: int) -> str | None:
-    """Whether a feature is always missing, or constant, as far as its statistic shows."""
+def _reason_of(block: Block, i: int) -> str | None:
+    """That a feature is always missing, or constant, if its statistic shows it."""
     statistic = block.statistic
     if isinstance(statistic, Counts):
         levels = statistic.levels[i]
@@ -158,6 +160,7 @@ def _varies(scatter: Scatter, i: int) -> bool:
 
 
 def notes(reason_of: Mapping[Level, str]) -> list[str]:
+    """One note for each reason, with the features that it holds for."""
     by_reason = dict[str, list[Level]]()
     for name, reason in reason_of.items():
         by_reason.setdefault(reason, []).append(name)

@@ -1,8 +1,8 @@
 """Unknown features: how the weights of the other evidence change for rows in which a feature is unknown.
 
-A feature that is missing, or has a value that was never seen, is no evidence. But features that repeat it have shared
-its weight, and they should get it back. So for every feature the weights are fitted again with that feature hidden, and
-the change is kept.
+A feature that is missing, or has a value that was never seen, is no evidence. Then features that are correlated with it
+should get back the weight that they shared with it. So for every feature the weights are fitted again with that feature
+hidden, and the change is kept.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from deciban.evidence.candidates import WIDE, PieceWeights, candidate_paths, mea
 from deciban.evidence.evidence_by_block import EvidenceByBlock
 from deciban.evidence.evidence_rows import EvidenceRows
 from deciban.evidence.folds import FOLDS
-from deciban.evidence.weight_objective import Evidence, surprise
+from deciban.evidence.weight_objective import Evidence, log_losses
 from deciban.types import BoolArray, FloatArray
 
 FEWEST_ROWS, MOST_ROWS = 1_000, 2_500  # that changes are fitted to
 MOST_CELLS = 1 << 20  # of evidence of these rows, if they are more than the fewest
-MOST_COLUMNS = 32  # that have changes: those that are most informative by themselves
-EXACT = 1e-10  # tol of the fits: then batches and the order of rows do not matter
-LEAST = 1.0  # nats that a feature must be worth, with the weights as they are: a change could not gain more
-CHANCE = 3.0  # nats by which rows must be better predicted for a missing value to be informative
+MOST_COLUMNS = 32  # with changes: the most informative by themselves
+EXACT = 1e-10  # tol of the fits, so that batches and the order of rows do not matter
+LEAST = 1.0  # nats that are lost if the feature is hidden and weights do not change: a change cannot gain more
+CHANCE = 3.0  # nats by which rows must be predicted better for a missing value to be informative
 
 
 @dataclass(frozen=True)
@@ -35,32 +35,33 @@ class ColumnChanges:
     column: int
     informative: bool  # whether a missing value is evidence by itself: then only an unseen value is unknown
     change: PieceWeights  # to be added
-    folds: tuple[PieceWeights, ...]  # (FOLDS) by rows of the other folds; () if no training row needs them
+    folds: tuple[PieceWeights, ...]  # (FOLDS) fitted to the other folds; () if no training row needs them
 
 
 def column_changes(rows: EvidenceRows, sources: EvidenceByBlock, shares: dict[str, float]) -> list[ColumnChanges]:
-    """The changes for every feature that has a part in the weights, or for the most informative of many.
+    """The changes for every feature with a weight, or for the most informative of many.
 
-    A feature that the model would hardly miss changes nothing, and where its missing values are evidence, they stay so.
+    If hiding a feature hardly increases the loss, nothing changes, and its missing values, if any, stay evidence.
     """
     pieces = [piece for _, source in sources for piece in source.pieces]
     scores = 1 if len(rows.model.classes) == 2 else len(rows.model.classes)
-    few = rows.subsample(min(MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // max(1, scores * len(pieces)))))
-    few, fold_of_row = few.deduplicated().in_folds()
-    whole, _, _ = few.evidence(sources)
-    few = few.without_checks()
-    fit = _Fit(pieces, few.selected(sources), shares)
+    sample = rows.subsample(min(MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // max(1, scores * len(pieces)))))
+    sample, fold_of_row = sample.deduplicated().in_folds()
+    whole, _, _ = sample.evidence(sources)
+    sample = sample.without_checks()
+    fit = _Fit(pieces, sample.selected(sources), shares)
     base = fit(whole)
     if not base.values.any():
         return []
     schema, missing = rows.model.schema, rows.missing(sources)
-    missing_of_few = few.missing(sources)
-    parts = [np.flatnonzero(fold_of_row != f) for f in range(FOLDS)]
-    base_of_folds = [fit(whole.take(part)) for part in parts] if any(mask.any() for mask in missing.values()) else []
+    missing_in_sample = sample.missing(sources)
+    others = [np.flatnonzero(fold_of_row != f) for f in range(FOLDS)]
+    any_missing = any(mask.any() for mask in missing.values())
+    base_of_folds = [fit(whole.take(index)) for index in others] if any_missing else []
     changes, total = [], _losses(base, whole).sum()
     for column in _columns(rows, whole, pieces, base):
         hidden = frozenset(j for j in range(len(schema.all_names)) if column in schema.source_columns((j,)))
-        without = few.evidence_hiding(whole, sources, hidden)
+        without = sample.evidence_hiding(whole, sources, hidden)
         has_missing = column in missing and bool(missing[column].any())
         if _losses(base, without).sum() < total + LEAST:
             changes.append(ColumnChanges(column, has_missing, base - base, ()))
@@ -68,17 +69,17 @@ def column_changes(rows: EvidenceRows, sources: EvidenceByBlock, shares: dict[st
         weights = fit(without)
         informative, folds = False, tuple[PieceWeights, ...]()
         if has_missing:
-            mask = missing_of_few[column]
+            mask = missing_in_sample[column]
             gain = _losses(weights, without)[mask].sum() - _losses(base, whole)[mask].sum()
             informative = bool(gain > CHANCE)
             if not informative:
-                folds = tuple(fit(without.take(p)) - fold for p, fold in zip(parts, base_of_folds, strict=True))
+                folds = tuple(fit(without.take(i)) - fold for i, fold in zip(others, base_of_folds, strict=True))
         changes.append(ColumnChanges(column, informative, weights - base, folds))
     return changes
 
 
 class _Fit:
-    """Fits the mean of the candidates by their shares; later fits start where the first ended."""
+    """Fits the candidates and takes their mean by the shares; later fits start where the first ended."""
 
     def __init__(self, pieces: Sequence[EvidencePiece], selected: BoolArray, shares: dict[str, float]) -> None:
         self.pieces, self.selected, self.shares = pieces, selected, shares
@@ -95,7 +96,7 @@ class _Fit:
 
 
 def _columns(rows: EvidenceRows, evidence: Evidence, pieces: Sequence[EvidencePiece], base: PieceWeights) -> list[int]:
-    """The features that some piece with a weight is about, or the most informative of many."""
+    """The features of pieces with a weight, or the most informative of many."""
     schema, gains = rows.model.schema, piece_gains(evidence)
     best = dict[int, float]()
     for p, piece in enumerate(pieces):
@@ -111,5 +112,5 @@ def _columns(rows: EvidenceRows, evidence: Evidence, pieces: Sequence[EvidencePi
 
 def _losses(weights: PieceWeights, evidence: Evidence) -> FloatArray:
     """(n) −log p of the true classes, times the weights of the rows."""
-    losses = surprise(weights.scores(evidence), evidence.labels)
+    losses = log_losses(weights.scores(evidence), evidence.labels)
     return losses if evidence.weights is None else evidence.weights * losses

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deciban.types import FloatArray, IntArray, Labels
 
-LEVEL = 120.0, 0.3, 6.0  # μ = 120/n, within bounds: few rows hardly move the level of a group, many decide it
+LEVEL = 120.0, 0.3, 6.0  # μ = 120/n, within bounds: few rows hardly change the level of a group, many determine it
 BIAS = 1.0 / 3.0  # ε = μ/3: likewise for the bias of a class
 
 
@@ -24,7 +24,7 @@ class Evidence:
     labels: Labels  # (n)
     weights: FloatArray | None  # (n)
     groups: IntArray  # (P) the group of each piece, 0 … G−1
-    tried: int = 0  # pieces that these were chosen from, if there are more
+    tried: int = 0  # the number of pieces that these were chosen from, if more
 
     def take(self, rows: IntArray) -> Evidence:
         weights = None if self.weights is None else self.weights[rows]
@@ -54,14 +54,14 @@ def forward(values: NDArray[Any], theta: FloatArray) -> FloatArray:
     return result
 
 
-def back(values: NDArray[Any], rows: FloatArray) -> FloatArray:
+def backward(values: NDArray[Any], rows: FloatArray) -> FloatArray:
     """(C, P + 1) Σ_i r_ci e_ipc and Σ_i r_ci."""
     inner = np.matmul(rows[:, np.newaxis].astype(values.dtype, copy=False), values)[:, 0]
     return np.concatenate([inner, rows.sum(axis=1, keepdims=True)], axis=1)
 
 
-def surprise(z: FloatArray, labels: Labels) -> FloatArray:
-    """(n) −log p_{i,y_i} of scores (C, n)."""
+def log_losses(z: FloatArray, labels: Labels) -> FloatArray:
+    """(n) −log p_{i,y_i}, from scores (C, n)."""
     result: FloatArray
     if len(z) == 1:
         result = np.logaddexp(0.0, np.where(labels == 1, -z[0], z[0]))
@@ -72,7 +72,7 @@ def surprise(z: FloatArray, labels: Labels) -> FloatArray:
 
 
 def probabilities(z: FloatArray) -> FloatArray:
-    """(C, n) p of scores (C, n)."""
+    """(C, n) p, from scores (C, n)."""
     p: FloatArray
     if len(z) == 1:
         p = 0.5 + 0.5 * np.tanh(0.5 * z)
@@ -113,6 +113,7 @@ class Problem:
 
     @property
     def target(self) -> float:
+        """t = 1/√P, with P the number of pieces, or of those that they were chosen from."""
         return float(max(1, len(self.groups), self.tried) ** -0.5)
 
     def _by_group(self, of_pieces: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -122,27 +123,28 @@ class Problem:
         return total, self.penalty * size + self.level
 
     def levels(self, theta: FloatArray) -> FloatArray:
+        """(G) the best g."""
         total, curvature = self._by_group(theta[:, :-1].mean(axis=0))
         return (self.penalty * total + self.level * self.target) / curvature
 
     def loss(self, z: FloatArray) -> float:
-        return float(self.weights @ surprise(z, self.labels))
+        return float(self.weights @ log_losses(z, self.labels))
 
     def ridge(self, theta: FloatArray) -> float:
         """J without the loss."""
         weights, levels = theta[:, :-1], self.levels(theta)
         mean = weights.mean(axis=0)
         spread = ((weights - mean) ** 2).sum() + ((mean - levels[self.groups]) ** 2).sum()
-        held = self.level * ((levels - self.target) ** 2).sum() + self.bias * (theta[:, -1] ** 2).sum()
-        return float(self.penalty * spread + held)
+        shrinkage = self.level * ((levels - self.target) ** 2).sum() + self.bias * (theta[:, -1] ** 2).sum()
+        return float(self.penalty * spread + shrinkage)
 
     def gradient(self, theta: FloatArray, p: FloatArray) -> FloatArray:
-        surplus = p * self.weights
+        residual = p * self.weights
         if len(p) == 1:
-            surplus[0] -= self.weights * (self.labels == 1)
+            residual[0] -= self.weights * (self.labels == 1)
         else:
-            surplus[self.labels, np.arange(len(self.labels))] -= self.weights
-        out = back(self.values, surplus)
+            residual[self.labels, np.arange(len(self.labels))] -= self.weights
+        out = backward(self.values, residual)
         mean = theta[:, :-1].mean(axis=0)
         pull = (mean - self.levels(theta)[self.groups]) / len(p)
         out[:, :-1] += 2.0 * self.penalty * (theta[:, :-1] - mean + pull)
@@ -158,7 +160,7 @@ class Problem:
             moved -= np.einsum("cn,cn->n", p, moved)
             moved *= p
             moved *= self.weights
-        out = back(self.values, moved)
+        out = backward(self.values, moved)
         mean = direction[:, :-1].mean(axis=0)
         total, curvature = self._by_group(mean)
         pull = (mean - (self.penalty * total / curvature)[self.groups]) / len(p)
@@ -178,8 +180,8 @@ class Problem:
             out[c, -1, :-1] = out[c, :-1, -1] = root @ scaled
             out[c, -1, -1] = spread[c].sum()
         _, curvature = self._by_group(np.zeros(n_pieces))
-        same = self.groups[:, np.newaxis] == self.groups
-        out[:, :-1, :-1] -= np.where(same, 2.0 * self.penalty**2 / n_scores**2 / curvature[self.groups], 0.0)
+        same_group = self.groups[:, np.newaxis] == self.groups
+        out[:, :-1, :-1] -= np.where(same_group, 2.0 * self.penalty**2 / n_scores**2 / curvature[self.groups], 0.0)
         diagonal = np.arange(n_pieces)
         out[:, diagonal, diagonal] += 2.0 * self.penalty * (1.0 - 1.0 / n_scores + 1.0 / n_scores**2)
         out[:, -1, -1] += 2.0 * self.bias

@@ -11,16 +11,16 @@ from deciban.types import BoolArray, FloatArray
 
 STEPS = 200  # Newton steps at most; five are usual
 ROUNDS = 12  # of clipping weights that would become negative, within a step
-INNER = 100  # conjugate gradients of a round at most
-STALE = 16  # passes of a step from which on a new preconditioner is worth its price, some eight passes
+INNER = 100  # conjugate gradient iterations of a round at most
+STALE = 16  # passes of a step from which a new preconditioner is worth its cost of about eight passes
 WIDE = 400  # pieces up to which the preconditioner has their curvature as a full matrix
 FORCING = 0.1  # relative tolerance of a Newton step, at first
 FINEST = 1e-6  # and at last; its square, of J: then the weights, too, hardly depend on the path
-SHARE = 0.01  # of the decrease without bounds: if clipping keeps less of it, it was too bold
+SHARE = 0.01  # of the decrease without bounds: if clipping achieves less, smaller steps are taken
 SMALL = 1e-3  # of the largest weight: those below are treated as 0
 ENOUGH = 1e-4  # Armijo: the share of the predicted decrease that a step must achieve
 HALVINGS = 40  # of a step at most
-QUARTERS = 12  # of a careful clipped step at most
+QUARTERS = 12  # of a clipped step at most: each tries a quarter of the last
 SHRINKS = 10  # halvings of the weights before the first step at most
 ROUNDING = 1e-13  # of J: changes below it are rounding
 LOWEST = 1e-8  # of J: if no step decreases J, and the model predicts no more than this, it is the minimum
@@ -49,7 +49,7 @@ def solve(evidence: Evidence, penalty: float, start: Solution | None = None, tol
         near = max(tol, ROUNDING) * (1.0 + value)
         move = model.minimum(forcing, FINEST**2 * near)
         decrease, passes = -float((model.gradient * move.direction).sum()), move.passes
-        # near the minimum a step that was solved roughly promises little too, and ends elsewhere
+        # a small decrease is no proof of convergence if the step was solved roughly
         converged = decrease + move.remaining <= near and forcing**2 * decrease <= FINEST**2 * near
         step = _line_search(problem, theta, z, value, move.direction, decrease) if decrease > 0.0 else None
         if step is None:
@@ -63,7 +63,7 @@ def solve(evidence: Evidence, penalty: float, start: Solution | None = None, tol
 
 
 def _resume(problem: Problem, start: Solution) -> tuple[FloatArray, FloatArray, float]:
-    """θ, scores and J where another solution ended."""
+    """θ, scores and J of another solution."""
     centre = start.bias.mean() if len(start.bias) > 1 else 0.0
     theta = np.column_stack([start.weights.T, start.bias - centre])
     z = problem.offset + forward(problem.values, theta)
@@ -73,7 +73,7 @@ def _resume(problem: Problem, start: Solution) -> tuple[FloatArray, FloatArray, 
 def _start(problem: Problem) -> tuple[FloatArray, FloatArray, float]:
     """θ, scores and J with all weights at t, or at t/2, t/4, … while J decreases.
 
-    Pieces that repeat each other are overconfident together, and if every p is 0 or 1 there is no curvature.
+    Correlated pieces are overconfident together, and if every p is 0 or 1 there is no curvature.
     """
     theta = np.zeros((len(problem.values), len(problem.groups) + 1))
     theta[:, :-1] = problem.target
@@ -120,7 +120,7 @@ class _Preconditioner:
         self._inverse = np.zeros_like(self.diagonal if self._blocks is None else self._blocks)
 
     def restrict(self, free: BoolArray) -> None:
-        """To the free weights; the others do not move."""
+        """Restricts it to the free weights; the others do not move."""
         if self._blocks is None:
             self._inverse = free / self.diagonal
             return
@@ -176,71 +176,73 @@ class _Model:
         theta, metric = self.theta, self.metric
         lowest = -theta
         lowest[:, -1] = -np.inf
-        # at 0, or so close that a step of its own would go there
-        held = (theta * metric.diagonal <= self.gradient) & (lowest >= -SMALL * theta[:, :-1].max(initial=0.0))
-        moved, bent = np.where(held, -theta, 0.0), np.zeros_like(theta)  # d and ∇²J·d
+        # at 0, or so close that its own diagonal step would end there
+        fixed = (theta * metric.diagonal <= self.gradient) & (lowest >= -SMALL * theta[:, :-1].max(initial=0.0))
+        moved, curved = np.where(fixed, -theta, 0.0), np.zeros_like(theta)  # d and ∇²J·d
         passes = 0
         if moved.any():
-            bent, passes = self._bend(moved), 1
+            curved, passes = self._curve(moved), 1
         relative = unbounded = remaining = 0.0
         for round_ in range(ROUNDS):
-            slope = self.gradient + bent
-            metric.restrict(~held)
+            slope = self.gradient + curved
+            metric.restrict(~fixed)
             energy = float((slope * metric(slope)).sum())
             if round_ == 0:
                 relative = forcing**2 * energy
             if energy <= (relative if round_ else 0.0):
                 break
-            step, step_bent, used = self._conjugate_gradients(~held, slope, relative, goal)
+            step, step_curved, used = self._conjugate_gradients(~fixed, slope, relative, goal)
             passes += used
             if round_ == 0:
-                unbounded = self._value(moved + step, bent + step_bent)
+                unbounded = self._value(moved + step, curved + step_curved)
             if (moved + step >= lowest).all():
-                moved, bent = moved + step, bent + step_bent
+                moved, curved = moved + step, curved + step_curved
                 break
-            value, tries = np.inf if bold else self._value(moved, bent), 0
+            value, tries = np.inf if bold else self._value(moved, curved), 0
             while tries < QUARTERS:
                 new = np.maximum(moved + 0.25**tries * step, lowest)
-                new_bent = self._bend(new)
+                new_curved = self._curve(new)
                 tries += 1
-                if self._value(new, new_bent) < value:
-                    moved, bent = new, new_bent
+                if self._value(new, new_curved) < value:
+                    moved, curved = new, new_curved
                     break
             else:
                 remaining = energy
                 break
             passes += tries
-            held |= moved == lowest
-        slope = self.gradient + bent
-        remaining += float((slope**2 / metric.diagonal)[held & (slope < 0.0)].sum())
-        return self._value(moved, bent), unbounded, _Move(moved, passes, metric.stretch * remaining)
+            fixed |= moved == lowest
+        slope = self.gradient + curved
+        remaining += float((slope**2 / metric.diagonal)[fixed & (slope < 0.0)].sum())
+        return self._value(moved, curved), unbounded, _Move(moved, passes, metric.stretch * remaining)
 
     def _conjugate_gradients(
         self, free: BoolArray, slope: FloatArray, relative: float, goal: float
     ) -> tuple[FloatArray, FloatArray, int]:
         """The step of the free weights to where the gradient vanishes, ∇²J times it, and the passes it took."""
-        step, bent = np.zeros_like(slope), np.zeros_like(slope)
+        step, step_curved = np.zeros_like(slope), np.zeros_like(slope)
         residual = -slope * free
-        along = self.metric(residual)
-        energy = float((residual * along).sum())
+        direction = self.metric(residual)
+        energy = float((residual * direction).sum())
         used = 0
         while used < INNER:
             used += 1
-            turned = self._bend(along)
-            length = energy / float((along * turned).sum())
+            curved = self._curve(direction)
+            length = energy / float((direction * curved).sum())
             self.metric.stretch = max(self.metric.stretch, length)
-            step += length * along
-            bent += length * turned
-            residual -= length * turned * free
-            tilted = self.metric(residual)
-            before, energy = energy, float((residual * tilted).sum())
+            step += length * direction
+            step_curved += length * curved
+            residual -= length * curved * free
+            preconditioned = self.metric(residual)
+            before, energy = energy, float((residual * preconditioned).sum())
             if energy <= relative or energy * self.metric.stretch <= goal:
                 break
-            along = tilted + (energy / before) * along
-        return step, bent, used
+            direction = preconditioned + (energy / before) * direction
+        return step, step_curved, used
 
-    def _bend(self, direction: FloatArray) -> FloatArray:
+    def _curve(self, direction: FloatArray) -> FloatArray:
+        """∇²J·direction."""
         return self.problem.curvature(direction, self.p)
 
-    def _value(self, moved: FloatArray, bent: FloatArray) -> float:
-        return float((moved * (self.gradient + 0.5 * bent)).sum())
+    def _value(self, moved: FloatArray, curved: FloatArray) -> float:
+        """q(d), with ∇²J·d."""
+        return float((moved * (self.gradient + 0.5 * curved)).sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,7 @@ from deciban.generative.estimate import ClassPrior, log_prior
 from deciban.generative.model import Generative
 from deciban.generative.plan import needs_small_batches
 from deciban.lazy import lazy
+from deciban.plots.figures import counted
 from deciban.types import BoolArray, FloatArray, IntArray, Levels
 
 if TYPE_CHECKING:
@@ -31,8 +33,8 @@ if TYPE_CHECKING:
 
 held_out = lazy("deciban.generative.held_out")  # needed for training rows only
 
-BATCH_NUMBERS = 1 << 22  # that are allocated at a time
-BATCH_ROWS = 4096  # that are split into shares at a time
+BATCH_NUMBERS = 1 << 22  # allocated at a time
+BATCH_ROWS = 4096  # split into shares at a time
 
 
 class ReadBlock(NamedTuple):
@@ -70,12 +72,14 @@ class WeightedEvidence:
 
     @cached_property
     def sources(self) -> tuple[tuple[Block, BlockEvidence, FloatArray], ...]:
-        """Every block that counts, with its evidence and weights (pieces, K); and all that reject infinite numbers, or
-        know which features are unknown."""
+        """Blocks with their evidence and weights (pieces, K).
+
+        Blocks without weights are left out, unless they reject infinite numbers or show which features are unknown.
+        """
         sources = []
         for block, source in self.blocks:
             weights, changes = self._weights_of(source, self.weights)
-            if weights.any() or changes.any() or source.rejects_infinite or self._knows_unknown(block):
+            if weights.any() or changes.any() or source.rejects_infinite or self._shows_unknown(block):
                 sources.append((block, source, weights))
         return tuple(sources)
 
@@ -86,31 +90,34 @@ class WeightedEvidence:
 
     @cached_property
     def _changing(self) -> dict[int, int]:
-        """The features that change weights where they are unknown, and their indices among them."""
+        """The features that change weights where they are unknown, and the index of each in `weights.unknown`."""
         index = {name: j for j, name in enumerate(self.evidence.schema.names)}
         return {index[name]: c for c, name in enumerate(self.weights.unknown.names) if name in index}
 
-    def _knows_unknown(self, block: Block) -> bool:
+    def _shows_unknown(self, block: Block) -> bool:
         single = not (block.plan.presence or block.plan.family.joint)
         return single and not self._changing.keys().isdisjoint(block.plan.columns)
 
     @cached_property
     def changes(self) -> tuple[tuple[FloatArray, BoolArray], ...]:
-        """For each of the sources: how its weights change for each feature that may be unknown, (C, pieces, K), and
-        which pieces are about the values of that feature alone, (C, pieces): they are no evidence then. A missing value
-        may still be evidence, where another feature that repeats it is unknown, too."""
+        """For each source, where a feature is unknown: changes (C, pieces, K), and pieces without evidence (C, pieces).
+
+        A missing value may still be evidence, where another feature that repeats it is unknown too.
+        """
         sources = [source for _, source, _ in self.sources]
         return tuple((self._weights_of(source, self.weights)[1], self._about_one(source)) for source in sources)
 
     def _about_one(self, source: BlockEvidence) -> BoolArray:
-        """(C, pieces) which pieces are no evidence without a feature that changes weights: those of its values alone,
-        and of a gap between two dates."""
+        """(C, pieces) which pieces are no evidence where a feature is unknown.
+
+        They are those of its values alone, and of a gap between two dates.
+        """
         schema, names = self.evidence.schema, self.weights.unknown.names
-        index, own = {name: j for j, name in enumerate(schema.names)}, len(schema.names)
+        index = {name: j for j, name in enumerate(schema.names)}
         alone = np.zeros((len(names), len(source.pieces)), np.bool_)
         for p, piece in enumerate(() if source.of_missingness else source.pieces):
             owners = schema.source_columns(piece.columns)
-            gap = len(piece.columns) == 1 and piece.columns[0] >= own
+            gap = len(piece.columns) == 1 and piece.columns[0] >= len(schema.names)
             for c, name in enumerate(names):
                 alone[c, p] = index.get(name, -1) in owners and (len(owners) == 1 or gap)
         return alone
@@ -150,13 +157,13 @@ class WeightedEvidence:
         if unknown is None:
             self._score_known(blocks, out)
         else:
-            partly = unknown.sum(axis=1) > 0
-            for rows in (np.flatnonzero(~partly), np.flatnonzero(partly)):
-                part, scores = list(self._read(frame.take(rows), rows)), np.empty((len(rows), out.shape[1]))
-                if partly[rows].any():
-                    self._score_unknown(part, scores, unknown[rows])
+            incomplete = unknown.sum(axis=1) > 0
+            for rows in (np.flatnonzero(~incomplete), np.flatnonzero(incomplete)):
+                blocks, scores = list(self._read(frame.take(rows), rows)), np.empty((len(rows), out.shape[1]))
+                if incomplete[rows].any():
+                    self._score_unknown(blocks, scores, unknown[rows])
                 else:
-                    self._score_known(part, scores)
+                    self._score_known(blocks, scores)
                 out[rows] = scores
         self._limit(out, self.log_prior)
 
@@ -188,7 +195,7 @@ class WeightedEvidence:
                 np.log(scores, out=scores)
 
     def limit(self, scores: FloatArray) -> FloatArray:
-        """(n, K) what the limit adds to scores, minus its mean over the classes: it belongs to no feature."""
+        """(n, K) what the prior share adds to scores, minus its mean over the classes: it belongs to no feature."""
         limited = scores.copy()
         self._limit(limited, self.log_prior)
         known = np.isfinite(scores)
@@ -215,15 +222,15 @@ class WeightedEvidence:
         shares = self.column_shares(frame, by, terms=False)
         pairs = self._pair_shares(weighted, shares) if by == "pair" else {}
         prior = np.broadcast_to(self.log_prior, (frame.rows, 1, len(self.log_prior)))
-        more = {Line(title(columns, names), columns): share for columns, share in pairs.items()}
+        extra = {Line(title(columns, names), columns): share for columns, share in pairs.items()}
         if self.has_intercept:
             bias = np.broadcast_to(self.bias, prior[:, 0].shape) if unknown is None else self.row_bias(unknown)
-            more[Line("intercept", last=True)] = bias
+            extra[Line("intercept", last=True)] = bias
         terms = self._term_shares(weighted)
         lines = [Line("prior"), *(Line(title((j,), names), (j,)) for j in self.explained_columns)]
-        lines += [*more, *(line for line, _ in terms)]
+        lines += [*extra, *(line for line, _ in terms)]
         parts = [prior, shares[:, self.explained_columns]]
-        parts += [share[:, np.newaxis] for share in (*more.values(), *(nats for _, nats in terms))]
+        parts += [share[:, np.newaxis] for share in (*extra.values(), *(nats for _, nats in terms))]
         nats = np.concatenate(parts, axis=1)
         if self.weights.prior_share:
             lines.append(Line(self.limit_name, last=True))
@@ -243,6 +250,7 @@ class WeightedEvidence:
         return pairs
 
     def _term_shares(self, blocks: Sequence[ReadBlock]) -> list[tuple[Line, FloatArray]]:
+        """The evidence (n, K) of each term, summed over blocks."""
         terms: dict[str, tuple[Line, FloatArray]] = {}
         for source, values, weights in blocks:
             for term in source.term_lines(values, weights) if source.explains_terms and weights.any() else ():
@@ -285,17 +293,32 @@ class WeightedEvidence:
                 skipped = (source.explains_terms and not terms) or (by == "pair" and source.explains_pairs)
                 if weights.any() and not skipped:
                     add(values, weights, out[at : at + BATCH_ROWS])
-        own = len(schema.names)
-        for j in range(own, out.shape[1]):  # a derived feature belongs to those that it is derived from
+        n_columns = len(schema.names)
+        for j in range(n_columns, out.shape[1]):  # the share of a derived feature goes to its source columns
             owners = schema.source_columns((j,))
             for owner in owners:
                 out[:, owner] += out[:, j] / len(owners)
-        return out[:, :own]
+        return out[:, :n_columns]
+
+    def describe_columns(self) -> dict[int, str]:
+        """The pieces of evidence of each feature that have a weight, in words."""
+        texts, pairs = dict[int, list[str]](), Counter[int]()
+        for _, source, weights in self.sources:
+            for piece, weight in zip(source.pieces, weights, strict=True):
+                columns = self.evidence.schema.source_columns(piece.columns) if weight.any() else ()
+                if source.explains_pairs:
+                    pairs.update(columns)
+                    continue
+                for j in columns:
+                    texts.setdefault(j, []).append(source.describe(piece))
+        for j, count in pairs.items():
+            texts.setdefault(j, []).append(f"{counted(count, 'pair')} with other features")
+        return {j: "; ".join(dict.fromkeys(each)) for j, each in texts.items()}
 
     def leave_one_out(self, rows: EvidenceRows) -> HeldOutPredictions:
-        """Training rows, each scored by leave-one-out evidence, and by weights that its fold had no part in.
+        """Training rows, each scored by leave-one-out evidence, with weights fitted to the other folds.
 
-        A class is impossible without its only row.
+        A class whose only row is left out has probability 0.
         """
         rows, fold = rows.in_folds()
         folds = [self.weights.of_fold(f) for f in range(len(self.weights.fold_bias))]
@@ -309,8 +332,8 @@ class WeightedEvidence:
         unknown = self.unknown(blocks, len(fold))
         z = log_prior + self._fold_bias(folds, fold, unknown)
         for block, source in self.blocks:  # folds may have weights where all rows together have none
-            both = [self._weights_of(source, weights) for weights in folds]
-            weights, changes = np.stack([w for w, _ in both]), np.stack([c for _, c in both])  # (F, …)
+            by_fold = [self._weights_of(source, weights) for weights in folds]
+            weights, changes = np.stack([w for w, _ in by_fold]), np.stack([c for _, c in by_fold])  # (F, …)
             for at, evidence in rows.evidence_batches(block, source) if weights.any() or changes.any() else ():
                 batch = slice(at, at + len(evidence))
                 row_weights = weights[fold[batch]]
@@ -327,7 +350,7 @@ class WeightedEvidence:
         return predictions
 
     def _fold_bias(self, folds: Sequence[Weights], fold: IntArray, unknown: BoolArray | None) -> FloatArray:
-        """(n, K) the bias of each row by the weights of its fold."""
+        """(n, K) the bias, each row by the weights of its fold."""
         classes = self.evidence.classes
         if unknown is None:
             return np.stack([weights.bias_of(classes) for weights in folds])[fold]

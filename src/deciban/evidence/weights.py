@@ -1,4 +1,4 @@
-"""Weights: how much each piece of evidence counts, fitted to leave-one-out evidence."""
+"""Weights of the pieces of evidence, fitted to leave-one-out evidence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ cross_fitting = lazy("deciban.evidence.cross_fit")
 unknown_columns = lazy("deciban.evidence.unknown_columns")
 folding = lazy("deciban.evidence.folds")
 
-EXACT = 1e-12  # tolerance of the objective: then the order of the rows does not matter
+EXACT = 1e-12  # tol of the fits, so that the order of the rows does not matter
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,14 @@ class UnknownColumns:
     informative: tuple[bool, ...]  # (C) whether a missing value is evidence; then only an unseen value is unknown
     values: FloatArray  # (C, P, K)
     bias: FloatArray  # (C, K)
-    fold_values: FloatArray  # (F, C, P, K) by rows of the other folds
+    fold_values: FloatArray  # (F, C, P, K) fitted to the other folds
     fold_bias: FloatArray  # (F, C, K)
 
     def check_fields(self) -> None:
         values, bias, folds = self.values, self.bias, len(self.fold_bias)
         unique = len(set(self.names)) == len(self.names) == len(self.informative)
-        require(unique, "a column that may be unknown is twice there")
-        require(values.ndim == 3 and bias.ndim == 2, "changes of weights are no tables")
+        require(unique, "a column that may be unknown is repeated")
+        require(values.ndim == 3 and bias.ndim == 2, "changes of weights have the wrong shape")
         require_numbers("changes", values, (len(self.names), *values.shape[1:]))
         require_numbers("changes of the bias", bias, (len(self.names), values.shape[2]))
         require(folds in (0, folding.FOLDS), f"changes of weights for {folds} folds")
@@ -63,12 +63,12 @@ class UnknownColumns:
 
     @classmethod
     def of(cls, changes: list[ColumnChanges], names: Sequence[Level], kept: IntArray, classes: int) -> UnknownColumns:
-        """From fitted changes, for the pieces that are kept."""
+        """From fitted changes, for the pieces in `kept`."""
         if not changes:
             return cls.none(len(kept), classes)
         folds = max(len(change.folds) for change in changes)
         by_column = [(change.change, *(change.folds or (change.change,) * folds)) for change in changes]
-        by_fold = list(zip(*by_column, strict=True))  # that of all rows first
+        by_fold = list(zip(*by_column, strict=True))  # fitted to all rows, then without each fold
         values = np.stack([[w.values[kept] for w in fold] for fold in by_fold])
         bias = np.stack([[w.bias for w in fold] for fold in by_fold])
         informative = tuple(change.informative for change in changes)
@@ -94,8 +94,8 @@ class Weights:
     """w of each piece for each class, and b: log p(c|x) = log p(c) + b_c + Σ_pieces w_pc·evidence_pc, normalised.
 
     A piece is identified by its kind and the names of its features, a class by its label. So weights outlive changes
-    of the evidence: a piece without a weight does not count, a class without one has the mean of the others. The
-    weights of a fold have not seen its rows: they score training rows.
+    of the evidence: a piece without a weight does not count, a class without one has the mean of the others. Training
+    rows are scored by the weights of their fold, which are fitted to the other folds.
     """
 
     classes: Levels
@@ -103,7 +103,7 @@ class Weights:
     columns: tuple[Levels, ...]  # (P) names
     values: FloatArray  # (P, K)
     bias: FloatArray  # (K)
-    fold_values: FloatArray  # (F, P, K) by rows of the other folds
+    fold_values: FloatArray  # (F, P, K) fitted to the other folds
     fold_bias: FloatArray  # (F, K)
     prior_share: float  # ε: p = (1 − ε)·softmax(scores) + ε·p(c), for n rows support no more than about log n nats
     shares: dict[str, float]  # of each candidate in the mean: "prior", "naive Bayes", "penalty 30", …
@@ -112,9 +112,9 @@ class Weights:
 
     def check_fields(self) -> None:
         pieces, classes, folds = len(self.kinds), len(self.classes), len(self.fold_bias)
-        require(self.unknown.values.shape[1:] == (pieces, classes), "changes of other weights")
-        require(len(set(self.classes)) == classes, "a class is twice there")
-        require(0 <= self.prior_share <= 1, f"a share of the prior of {self.prior_share}")
+        require(self.unknown.values.shape[1:] == (pieces, classes), "changes do not match the weights")
+        require(len(set(self.classes)) == classes, "a class is repeated")
+        require(0 <= self.prior_share <= 1, f"the share of the prior is {self.prior_share}")
         require(all(0 <= share <= 1 for share in self.shares.values()), "a share of a candidate is not from 0 to 1")
         require(folds in (0, folding.FOLDS), f"weights of {folds} folds")
         require(pieces == len(self.columns) == len(self.values), f"{len(self.values)} weights of {pieces} pieces")
@@ -126,7 +126,7 @@ class Weights:
 
     @classmethod
     def none(cls, classes: Levels) -> Weights:
-        """Nothing counts except the class prior."""
+        """No weights: only the class prior counts."""
         k = len(classes)
         empty = np.zeros((0, k)), np.zeros(k), np.zeros((0, 0, k)), np.zeros((0, k))
         unknown = UnknownColumns.none(0, k)
@@ -163,7 +163,7 @@ class Weights:
         )
 
     def of_fold(self, fold: int) -> Weights:
-        """The weights that rows of a fold had no part in; those of all rows, if there are none by folds."""
+        """The weights fitted to the other folds; those of all rows, if there are none by folds."""
         if fold >= len(self.fold_bias):
             return self
         unknown = self.unknown.of_fold(fold)
@@ -181,7 +181,7 @@ class Weights:
         return self._of(self.values, pieces, names, classes)
 
     def changes_of(self, pieces: Sequence[EvidencePiece], names: Sequence[Level], classes: Levels) -> FloatArray:
-        """(C, pieces, K) how they change for each feature that may be unknown."""
+        """(C, pieces, K) their changes for each feature that may be unknown."""
         return self._of(self.unknown.values, pieces, names, classes)
 
     def _of(
@@ -199,7 +199,7 @@ class Weights:
         return _with_zero(self.bias)[self._classes(classes)]
 
     def bias_changes_of(self, classes: Levels) -> FloatArray:
-        """(C, K) how b changes for each feature that may be unknown."""
+        """(C, K) the changes of b for each feature that may be unknown."""
         return _with_zero(self.unknown.bias)[:, self._classes(classes)]
 
     @property
@@ -207,11 +207,11 @@ class Weights:
         return [(kind, frozenset(names)) for kind, names in zip(self.kinds, self.columns, strict=True)]
 
     def _classes(self, classes: Levels) -> IntArray:
-        """Their positions; −1, where the mean of all classes stands, for one that is not among these."""
+        """The positions of classes; −1, the position of the mean, for a class without weights."""
         return ClassIndex(self.classes).positions(classes)
 
     def merged(self, other: Weights, own_rows: Mapping[Level, float], other_rows: Mapping[Level, float]) -> Weights:
-        """For each class the mean of both, by the rows that each model has of it; a piece that one lacks is 0 there."""
+        """For each class the mean of both, by its rows in each model; a piece that one lacks has weight 0 there."""
         rows_of_both = own_rows, other_rows
         classes = tuple(dict.fromkeys((*self.classes, *other.classes)))
         keys = list(dict.fromkeys((*self.keys, *other.keys)))
@@ -228,9 +228,9 @@ class Weights:
         sizes = [sum(rows.values()) for rows in rows_of_both]
         of_all = [size / sum(sizes) if sum(sizes) else 0.5 for size in sizes]
         shares = dict[str, float]()
-        for weights, part in zip((self, other), of_all, strict=True):
-            for name, own in weights.shares.items():
-                shares[name] = shares.get(name, 0.0) + part * own
+        for weights, factor in zip((self, other), of_all, strict=True):
+            for name, candidate_share in weights.shares.items():
+                shares[name] = shares.get(name, 0.0) + factor * candidate_share
         return Weights(
             classes,
             tuple(kind for kind, _ in keys),
@@ -268,7 +268,7 @@ def _merged_unknown(
 
 
 def _with_folds(values: FloatArray, fold_values: FloatArray, folds: int) -> FloatArray:
-    """(1 + folds, …) weights by all rows, and by the rows of the other folds; if there are none, by all rows again."""
+    """(1 + folds, …) weights fitted to all rows, then to the other folds; without folds, those of all rows again."""
     whole = values[np.newaxis]
     return np.concatenate([whole, fold_values if len(fold_values) else np.repeat(whole, folds, axis=0)])
 

@@ -1,7 +1,7 @@
 """Formulas: what a block adds to the scores of the classes, as plain arrays that any language can apply.
 
-K is the number of classes. Columns are numbered as in the block. An owner is the tuple of columns that a part of an
-explanation belongs to; () is none. `kind` is the name by which compilers know a formula.
+K is the number of classes. Columns are numbered as in the block. An owner is the tuple of columns that a line of an
+explanation belongs to; () is none. Compilers dispatch on the `kind` of a formula.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ class Code:
     levels: Levels | None = None
     places: IntArray | None = None  # (levels) the code of each level; None: their order
     first: int = 0
-    missing: int = MISSING  # the code of a missing value; MISSING adds nothing, UNSEEN is as an unseen level
+    missing: int = MISSING  # the code of a missing value; MISSING adds nothing, UNSEEN is an unseen level
     unseen: int = MISSING  # the code of an unseen level
     refused: bool = False  # whether an unseen level is an error
     domains: tuple[Domain, ...] = ()
-    lenient: bool = False  # whether a number outside of the domain counts as missing, instead of raising
+    lenient: bool = False  # whether a number outside the domain counts as missing, instead of raising
 
     def present(self) -> Code:
-        """1 for a missing value, 0 for any other."""
+        """The code of whether a value is missing: 1, or 0 for any value."""
         return replace(self, cuts=np.zeros(0), missing=1, domains=())
 
     def counting_missing(self) -> Code:
-        """A missing value is the level None; where training rows had none, an unseen level."""
+        """The code in which a missing value is the level None or, if training rows had none, an unseen level."""
         if self.levels is None:
             return self
         places = np.arange(len(self.levels)) if self.places is None else self.places
@@ -50,7 +50,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Lookup:
-    """table[code]; for two codes table[a·(size of b) + b], and where one of them is unknown, the other's own table."""
+    """table[code]; for two codes table[a·(size of b) + b], or `alone` of one of them if the other is unknown."""
 
     kind: ClassVar[str] = "lookup"
     owner: Owner
@@ -61,7 +61,7 @@ class Lookup:
 
 @dataclass(frozen=True)
 class Curve:
-    """constant + slope·t + square·t², t = x − middle, for each of d columns, which own what they add.
+    """constant + slope·t + square·t², t = x − middle, for each of d columns, each of which owns what it adds.
 
     x is clipped to [low, high]. With `most`, the result is centred over the classes and clipped to ±most nats.
     """
@@ -75,15 +75,15 @@ class Curve:
     missing: FloatArray | None = None  # what a missing value adds
     low: FloatArray | None = None  # (d)
     high: FloatArray | None = None
-    most: float | None = None
-    factorial: NDArray[np.bool_] | None = None  # (d) whether −log x! is added
+    most: float | None = None  # nats
+    factorial: NDArray[np.bool_] | None = None  # (d) whether to add −log x!
     domains: tuple[Domain, ...] = ()
     lenient: bool = False
 
 
 @dataclass(frozen=True)
 class Whitened:
-    """Splits the log-density of a joint normal by entries: see families.whitening."""
+    """The log-density of a joint normal, split by entries: see families.whitening."""
 
     root: FloatArray  # (c, d(d + 1)/2) rows of the lower triangles of R^(−½)
     scale: FloatArray  # (c, d) 1/σ
@@ -92,7 +92,7 @@ class Whitened:
 
 @dataclass(frozen=True)
 class Joint:
-    """logs_j − ½z_j² for each column; with missing values, for the other columns by their part of Σ."""
+    """logs_j − ½z_j² for each column; if some are missing, for the others by their block of Σ."""
 
     kind: ClassVar[str] = "joint"
     columns: tuple[int, ...]
@@ -116,13 +116,13 @@ class Scaled:
 
 @dataclass(frozen=True)
 class Listed:
-    """One-hot entries of a vector; a level before the first, the baseline, has none.
+    """One-hot entries of a vector; the baseline, a level before the first, has none.
 
     The entries of a missing value or an unseen level are unknown.
     """
 
     code: Code
-    entry: int  # that of the first level; one less, where that is the baseline
+    entry: int  # that of the first level; one less if that is the baseline
     width: int  # the number of entries
 
 
@@ -155,7 +155,7 @@ class Trees:
     ordered: NDArray[np.bool_]  # (d) whether codes up to a node's go left, or its code alone
     trees: int
     asked: IntArray  # (nodes) 1 + the column that each splits on, 0 for a leaf; in the order of Forest.by_level
-    code: IntArray  # (nodes) what goes left
+    code: IntArray  # (nodes) the code that goes left
     counts: FloatArray  # (leaves, K) in the same order
     prior: FloatArray  # (K) π
     virtual: float  # s
@@ -207,7 +207,7 @@ class Weighted:
     formula: Formula
     weights: FloatArray  # (K)
     changes: FloatArray  # (C, K) for each column that may be unknown; weights stay at 0 or above
-    column: int  # the one of these that alone the formula reads, and then it adds nothing; or −1
+    column: int  # the only one of these that the formula reads, which then adds nothing if it is unknown; else −1
 
 
 Formula = Lookup | Curve | Joint | Mixed | Trees | Bag | Products | Always | Weighted
@@ -226,8 +226,8 @@ def placed(formula: F, columns: Sequence[int]) -> F:
     if getattr(formula, "owner", None) is not None and not isinstance(formula, Mixed):
         moved["owner"] = tuple(columns[j] for j in formula.owner)
     if hasattr(formula, "columns"):
-        own = range(len(columns)) if isinstance(formula, Bag) else formula.columns
-        moved["columns"] = tuple(columns[j] for j in own)
+        read = range(len(columns)) if isinstance(formula, Bag) else formula.columns
+        moved["columns"] = tuple(columns[j] for j in read)
     if hasattr(formula, "codes"):
         moved["codes"] = tuple(placed_code(code, columns) for code in formula.codes)
     if hasattr(formula, "entries"):
@@ -245,7 +245,7 @@ def placed_code(code: Code, columns: Sequence[int]) -> Code:
 
 
 def owners_of(formula: Formula) -> list[Owner]:
-    """The parts of an explanation that a formula adds to; term lines have no owner."""
+    """The owners of the lines of an explanation that a formula adds to; terms have none."""
     if isinstance(formula, Weighted):
         return owners_of(formula.formula)
     if isinstance(formula, (Lookup, Always)):

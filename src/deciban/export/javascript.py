@@ -1,4 +1,4 @@
-"""Score formulas as JSON and packed arrays, which page/scoring.js of a report runs."""
+"""Score formulas as JSON and packed arrays, with which page/scoring.js of a report scores rows."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ from deciban.table import numbered
 from deciban.types import Levels
 
 LARGE = 100_000  # bytes of arrays, beyond which they are deflated
-MOST = 20_000_000  # characters that they may take in a page
-NONE, LAST = -1, -2  # instead of a part's column: it has none, or it is listed after all others
+MOST = 20_000_000  # characters of arrays in a page
+NONE, LAST = -1, -2  # instead of the column of a part: it has none, or it is listed after all others
 TYPES = (("u1", np.uint8), ("u2", np.uint16), ("u4", np.uint32), ("i4", np.int32))
 
 
 def to_javascript(score: ScoreFormula, corrections: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
     """All that page/scoring.js needs to score and explain rows; {"why": …} if that is too large for a page.
 
-    `corrections` are those of calibrated probabilities, the innermost first.
+    `corrections` are those of calibrated models, the innermost first.
     """
-    position, owners = {(): 0, **{owner: 1 + i for i, owner in enumerate(score.owners)}}, score.schema.source_columns
+    position = {(): 0, **{owner: 1 + i for i, owner in enumerate(score.owners)}}
     names, first = score.schema.names, 1 + len(score.owners)
-    derived = {owner: owners(owner) for owner in score.formula_owners - position.keys()}
-    shared = sorted({own for own in derived.values() if own not in position and all((j,) in position for j in own)})
-    position |= {own: first + len(score.constants) + i for i, own in enumerate(shared)}
-    position |= {owner: position[own] for owner, own in derived.items() if own in position}
+    derived = {owner: score.schema.source_columns(owner) for owner in score.formula_owners - position.keys()}
+    sources = {source for source in derived.values() if source not in position}
+    shared = sorted(source for source in sources if all((j,) in position for j in source))
+    position |= {source: first + len(score.constants) + i for i, source in enumerate(shared)}
+    position |= {owner: position[source] for owner, source in derived.items() if source in position}
     pack = Pack(score.levels(), position)
     columns = _columns(score, pack.levels)
     kind = {"kind": "intercept", "changes": score.bias_changes} if score.unknown else {"kind": "always"}
@@ -52,7 +53,7 @@ def to_javascript(score: ScoreFormula, corrections: Sequence[dict[str, Any]] = (
             *(owner[0] if len(owner) == 1 else NONE for owner in score.owners),
             *(LAST for _ in score.constants),
         ],
-        "shared": [[position[(j,)] for j in own] for own in shared],
+        "shared": [[position[(j,)] for j in source] for source in shared],
         "start": pack.value(score.start),
         "unknown": pack.value(score.unknown),
         "formulas": [*map(pack.formula, score.active_formulas), *pack.value(constants)],
@@ -70,7 +71,7 @@ def to_javascript(score: ScoreFormula, corrections: Sequence[dict[str, Any]] = (
 
 
 def _columns(score: ScoreFormula, levels: Mapping[int, Levels]) -> list[dict[str, Any]]:
-    """What a form needs to know to take in a row; derived features follow those of the table."""
+    """What the form of a report needs to read a row; derived features follow those of the table."""
     columns, schema, texts = list[dict[str, Any]](), score.schema, score.text_columns
     for j, (name, kind) in enumerate(zip(numbered(schema.all_names), schema.all_kinds, strict=True)):
         known = [cell_of(level) for level in levels[j]] if j in levels else None
@@ -103,7 +104,7 @@ class Pack:
         if isinstance(formula, Weighted):
             weights = {name: self.value(getattr(formula, name)) for name in ("weights", "changes", "column")}
             return {"kind": formula.kind, "formula": self.formula(formula.formula), **weights}
-        parts: dict[str, Any] = {}
+        parts: dict[str, Any]
         if hasattr(formula, "owner") and not isinstance(formula, Mixed):  # one owner, or none: terms own what they add
             parts = {} if formula.owner is None else {"part": self.parts[formula.owner]}
         else:
@@ -134,13 +135,13 @@ class Pack:
         return value
 
     def code(self, code: Code) -> dict[str, Any]:
-        """With the code of each known value of its feature, in their order."""
+        """A code as JSON, with the code of each known value of its feature, in their order."""
         plain = self._fields(replace(code, levels=None, places=None))
         if code.levels is None:
             return plain
-        own = code.places if code.places is not None else np.arange(len(code.levels))
-        place = dict(zip(code.levels, own.tolist(), strict=True))
-        places = [place.get(level, UNSEEN) for level in self.levels[code.column]]
+        own_places = code.places if code.places is not None else np.arange(len(code.levels))
+        place_of = dict(zip(code.levels, own_places.tolist(), strict=True))
+        places = [place_of.get(level, UNSEEN) for level in self.levels[code.column]]
         return plain | {"places": self.array(np.array(places, dtype=np.int64))}
 
     def text(self, terms: Sequence[str]) -> dict[str, Any]:
@@ -151,11 +152,11 @@ class Pack:
         return {"type": "text", "count": len(terms)} | self._put(joined.encode())
 
     def array(self, array: NDArray[Any]) -> dict[str, Any]:
-        """An array; a table whose rows mostly repeat is its distinct rows, and which one each row is."""
+        """An array; a table whose rows mostly repeat becomes its distinct rows and the index of each row."""
         if array.ndim == 2 and len(array) > 256 and not _fits(array, np.uint32):
-            rows, which = np.unique(array, axis=0, return_inverse=True)
+            rows, index = np.unique(array, axis=0, return_inverse=True)
             if 2 * len(rows) < len(array):
-                return {"type": "rows", "rows": self._plain_array(rows), "which": self._plain_array(which.reshape(-1))}
+                return {"type": "rows", "rows": self._plain_array(rows), "which": self._plain_array(index.reshape(-1))}
         return self._plain_array(array)
 
     def _plain_array(self, array: NDArray[Any]) -> dict[str, Any]:
@@ -164,7 +165,7 @@ class Pack:
         return {"type": name, "shape": list(array.shape)} | self._put(little.tobytes())
 
     def _put(self, data: bytes) -> dict[str, int]:
-        """Padded to 8 bytes, so that an array of any type may follow."""
+        """Appends data, padded to 8 bytes, so that an array of any type may follow."""
         span = {"at": self.size, "bytes": len(data)}
         padded = data + bytes(-len(data) % 8)
         self.chunks.append(padded)

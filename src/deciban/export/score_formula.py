@@ -1,4 +1,4 @@
-"""A model's scores as a sum of formulas: what every compiler to another language starts from."""
+"""The scores of a model as a sum of formulas, which compilers translate to other languages."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from deciban.types import FloatArray, Level, Levels, sorted_levels
 
 @dataclass(frozen=True)
 class ScoreFormula:
-    """score = start + Σ formulas + Σ constants, for each of K classes, or for the one mean of a number."""
+    """score = start + Σ formulas + Σ constants, for each of K classes, or for the mean of a regression."""
 
     schema: Schema
-    classes: Levels  # () for a model of numbers
-    prior: FloatArray  # (K) the log-probabilities of a row that is impossible under every class
+    classes: Levels  # () for a regression
+    prior: FloatArray  # (K) the scores of a row that is impossible under every class
     start: FloatArray  # (K) what the first part of an explanation adds to every row
     first: str  # the name of that part
     owners: tuple[Owner, ...]  # the features of the other parts, in the order of an explanation
     formulas: tuple[Formula, ...]
     constants: tuple[tuple[str, FloatArray], ...] = ()  # parts that belong to no feature, each with (K) what it adds
-    limit: tuple[str, float] | None = None  # the part that bounds the evidence, and the share of the prior it keeps
-    mean: str | None = None  # the mean as an expression of eta, for a model of numbers
+    limit: tuple[str, float] | None = None  # the part that bounds the evidence, and the prior share ε
+    mean: str | None = None  # the mean as an expression of eta, for a regression
     probabilities: bool = True  # whether the scores are log-probabilities up to a constant
     clocks: Mapping[int, bool] = field(default_factory=dict)  # for date features, whether a time of day was seen
     unknown: tuple[Code, ...] = ()  # features whose weights change where their value is unknown: code < 0
-    bias_changes: FloatArray | None = None  # (C, K) how the first constant changes then
+    bias_changes: FloatArray | None = None  # (C, K) how each of these changes the first constant
 
     @property
     def active_formulas(self) -> list[Formula]:
-        """Without those that add 0 to every row."""
+        """The formulas, without those that add 0 to every row."""
         return [f for f in self.formulas if not isinstance(f, Always) or f.nats.any()]
 
     @property
@@ -46,7 +46,7 @@ class ScoreFormula:
         return {j for formula in inner if isinstance(formula, Bag) for j in formula.columns}
 
     def levels(self) -> dict[int, Levels]:
-        """For each feature that is looked up by value, all values that some formula knows."""
+        """All known values of each feature that is looked up by value."""
         known: dict[int, dict[Level, None]] = {}
         for code in _codes((self.formulas, self.unknown)):
             if code.levels is not None:

@@ -1,4 +1,4 @@
-"""Scorer: the parameters of a model, which give every class of a row a score."""
+"""Scorer: the interface of fitted parameters, which score every class of a row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Scorer(Protocol):
     """score_c(x) = log p(c|x), up to a term common to all classes.
 
     Implemented by `generative.estimate.Estimate`, `evidence.weighted_evidence.WeightedEvidence` and
-    `linear.predictor.Predictor`. K is the number of scores: one for each class, or one for a model of numbers.
+    `linear.predictor.Predictor`. K is the number of scores: one for each class, or one for a regression.
     """
 
     @property
@@ -23,7 +23,7 @@ class Scorer(Protocol):
 
     @property
     def log_prior(self) -> FloatArray:
-        """(K) the answer for a row that is impossible under every class."""
+        """(K) the scores of a row that is impossible under every class."""
 
     def joint(self, frame: Frame, out: FloatArray, first_row: int = 0, /) -> None:
         """out (n, K) = the scores; log p(c, x) for a generative model."""
@@ -36,3 +36,6 @@ class Scorer(Protocol):
 
     def column_shares(self, frame: Frame) -> FloatArray:
         """(n, d, K) what each feature adds."""
+
+    def describe_columns(self) -> dict[int, str]:
+        """What is done with each feature that is used (by position), in words."""

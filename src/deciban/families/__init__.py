@@ -1,6 +1,6 @@
-"""Densities, one file each. A family says which statistic it needs, how it is estimated, and its log-density.
+"""Densities, one file each. A family defines its statistic, how parameters are estimated, and the log-density.
 
-They are imported when they are first used: a model that is loaded needs few of them.
+They are imported on first use: a loaded model needs few of them.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 class Registered(NamedTuple):
-    """Where a family is; all else is in its class."""
+    """The module of a family; everything else is in its class."""
 
     module: str
     word: str | None = None  # in `deciban fit --columns COLUMN=WORD`; None: the command does not offer it
-    params: tuple[str, ...] = ()  # classes of the module that model files hold beside the family
+    params: tuple[str, ...] = ()  # classes of the module that model files store beside the family
 
 
 # One line for each family. Public names, model files and the command line follow from it.

@@ -12,7 +12,7 @@ from deciban.errors import INFINITE, DecibanError, forbid, forbid_infinite, forb
 from deciban.families.family import Context, Fitted, Natural, Reads, Shaped, SmoothedFamily, formulas, padded_table
 from deciban.families.labelled_values import LabelledValues
 from deciban.families.loo.tally import Tally, add_with_own, equal_weights
-from deciban.families.natural import Term, by_column, is_missing, number, plain, require_finite, side_by_side
+from deciban.families.natural import Term, absence, by_column, names, number, require_finite, side_by_side
 from deciban.families.priors import DiscretePrior, log_frequencies
 from deciban.lazy import issparse, lazy
 from deciban.statistics.moments import Moments
@@ -37,12 +37,35 @@ class BernoulliParams:
 
 @dataclass(frozen=True)
 class Bernoulli(SmoothedFamily[Moments, BernoulliParams]):
-    """p(x|c) = φ if x else 1 − φ, with φ = (k + α) / (n + 2α): k of the n known values are true.
+    """Features that are true or false, with a probability of true in each class.
 
-    Both outcomes count: an absent word multiplies by 1 − φ. Values must be 0, 1 or bool; with `threshold` a number is
-    true if it is above it. In sparse rows, values that are not stored are false.
+    p(x|c) = φ if x else 1 − φ, with φ = (k + α) / (n + 2α): k of the n known values are true
 
+    Both outcomes count: an absent word multiplies by 1 − φ. Values must be 0, 1 or bool. In sparse rows, values that
+    are not stored are false.
+
+    Parameters
+    ----------
+    prior : prior of deciban.priors or None, default None
+        Pseudo-counts: Laplace, Beta, Dirichlet or Virtual. None: Laplace, with the smoothing of the model.
+    threshold : float or None, default None
+        With it, any number is a value, and true if it is above.
+
+    Attributes
+    ----------
+    follows : float or None
+        How many pseudo-counts follow the counts of all classes; None if the prior does not say, which makes
+        leave-one-out slow.
+
+    See Also
+    --------
+    deciban.families.Categorical : More than two values.
+    deciban.families.Multinomial : How often, not whether.
+
+    Examples
+    --------
     >>> import numpy as np
+    >>> from deciban.families import Bernoulli, Context
     >>> family = Bernoulli()
     >>> evidence = family.collect(np.array([[1.0], [1.0], [0.0]]), np.zeros(3, np.int32), None, 1)
     >>> np.exp(family.estimate(evidence, Context(("all",), ("x",))).log_p).round(12)
@@ -73,8 +96,8 @@ class Bernoulli(SmoothedFamily[Moments, BernoulliParams]):
 
     def _counts(self, statistic: Moments, context: Context) -> tuple[FloatArray, FloatArray]:
         """(d, K, 2) counts and pseudo-counts of false and true."""
-        true, all_cells = statistic.sum_x.value, statistic.count.value
-        counts = np.stack([(all_cells - true).T, true.T], axis=2)
+        true, total = statistic.sum_x.value, statistic.count.value
+        counts = np.stack([(total - true).T, true.T], axis=2)
         return counts, self.prior_in(context).pseudo_counts(counts, (False, True), context.classes)
 
     def add_log_density(self, params: BernoulliParams, values: Any, out: FloatArray) -> None:
@@ -93,7 +116,7 @@ class Bernoulli(SmoothedFamily[Moments, BernoulliParams]):
     def _add_sparse(self, params: BernoulliParams, truth: Any, out: FloatArray) -> None:
         """Σ log(1 − φ) over all columns, and log φ − log(1 − φ) for each true one."""
         false, true = params.log_p[:, :, 0], params.log_p[:, :, 1]
-        if not np.isfinite(params.log_p).all():  # an impossible outcome: −inf has no difference
+        if not np.isfinite(params.log_p).all():  # an impossible outcome: −inf − −inf is NaN
             step = max(1, (1 << 22) // truth.shape[1])
             for start in range(0, truth.shape[0], step):
                 self._add_dense(params, truth[start : start + step].toarray(), out[start : start + step])
@@ -104,8 +127,8 @@ class Bernoulli(SmoothedFamily[Moments, BernoulliParams]):
     def leave_one_out(self, fitted: Fitted[Moments, BernoulliParams], rows: LabelledValues, out: FloatArray) -> None:
         """Without row i, n of its class is smaller by w, and k where it is true: a table for its class, one for others.
 
-        A column is no evidence for the only row in which it is true, or false. Rows of many different weights share no
-        table; they are made dense, some at a time.
+        A column is no evidence for the only row in which it is true, or false. With many distinct weights there are no
+        such tables, and rows are made dense, some at a time.
         """
         tally = self._tally(fitted.statistic, fitted.context)
         if tally is None:
@@ -142,19 +165,19 @@ class Bernoulli(SmoothedFamily[Moments, BernoulliParams]):
         return Tally(counts, present, a, all_pseudo, 2, self.follows)
 
     def _silenced(self, params: BernoulliParams, log_p: FloatArray) -> BernoulliParams:
-        """0 where a column is not informative: constant, or missing in all other rows."""
+        """Parameters with log p = 0 where a column is not informative: constant, or missing in all other rows."""
         log_p = log_p.reshape(params.log_p.shape)
         return replace(params, log_p=np.where(params.informative[:, np.newaxis] & ~np.isnan(log_p), log_p, 0.0))
 
     def recall(self, statistic: Moments) -> LabelledValues:
-        held = np.hstack([(statistic.count - statistic.sum_x).value, statistic.sum_x.value])  # (K, 2) false and true
-        labels, truth = np.nonzero(held)
+        counts = np.hstack([(statistic.count - statistic.sum_x).value, statistic.sum_x.value])  # (K, 2) false and true
+        labels, truth = np.nonzero(counts)
         false, true = (0.0, 1.0) if self.threshold is None else (self.threshold, np.nextafter(self.threshold, np.inf))
         values = np.where(truth, true, false)[:, np.newaxis]
-        return LabelledValues(values, labels.astype(np.int32), held[labels, truth])
+        return LabelledValues(values, labels.astype(np.int32), counts[labels, truth])
 
     def natural(self, params: BernoulliParams, context: Context) -> Natural:
-        """log φ − log(1 − φ) of x, and b = Σ log(1 − φ), which is subtracted again where a value is missing.
+        """log φ − log(1 − φ) for T = x, and b = Σ log(1 − φ), which is subtracted again where a value is missing.
 
         False has no entry of its own, so T(x) of sparse rows is sparse.
         """
@@ -163,7 +186,7 @@ class Bernoulli(SmoothedFamily[Moments, BernoulliParams]):
         require_finite(params.log_p.reshape(len(params.log_p), 2 * d), np.repeat(np.arange(d), 2), context, self)
         false, true = params.log_p[:, :, 0], params.log_p[:, :, 1]
         above = "" if self.threshold is None else f" > {number(self.threshold)}"
-        terms = [Term([name + above for name in plain(context)], true - false), Term(is_missing(context), -false)]
+        terms = [Term([name + above for name in names(context)], true - false), Term(absence(context), -false)]
         natural = by_column(kept, terms, false[:, kept].sum(axis=1))
         return replace(natural, absence=np.arange(len(natural.names)) % 2 == 1)
 

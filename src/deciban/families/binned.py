@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deciban import _kernels
 from deciban.errors import forbid_infinite
 from deciban.families.cuts import (
-    Cutting,
+    Cuttings,
     bins_of,
     cut_values,
     equal_frequency,
@@ -36,7 +36,7 @@ from deciban.types import BoolArray, FloatArray, IntArray, Labels, Level
 if TYPE_CHECKING:
     from deciban.export.formulas import Formula
 
-# The last cuts of each histogram without each of its cells, for as long as the histogram lives.
+# The cuts without each cell that were last computed for a histogram, as long as it lives.
 _CUTTINGS: WeakKeyDictionary[Histogram, tuple[object, list[tuple[IntArray, IntArray]]]] = WeakKeyDictionary()
 
 
@@ -48,14 +48,41 @@ class BinnedParams:
 
 @dataclass(frozen=True)
 class Binned(SmoothedFamily[Histogram, BinnedParams]):
-    """p(x|c) = (k_b + α) / (n + αB) for x in bin b of B.
+    """Numbers that are cut into intervals and counted, with a probability of each interval in each class.
 
-    The bins are selected when the model is estimated, from a histogram that adds and subtracts: "equal-width" and
-    "equal-frequency" make `count` bins (fewer if values tie); "supervised" cuts where the classes differ, as long as a
-    cut shortens the description of the labels (Fayyad & Irani 1993). Cuts lie half way between values. Beyond `cap`
-    different values, or if these take more than `bits` bits, the histogram is coarser, by whole mantissa bits.
+    p(x|c) = (k_b + α) / (n + αB) for x in bin b of B
 
+    The bins are selected when the model is estimated, from a histogram that adds and subtracts. Cuts lie half way
+    between values.
+
+    Parameters
+    ----------
+    bins : "supervised", "equal-frequency" or "equal-width", default "supervised"
+        "supervised" cuts where the classes differ, as long as a cut shortens the description of the labels (Fayyad &
+        Irani 1993); the others make `count` bins (fewer if values tie).
+    count : int, default 10
+        The number of bins; "supervised" ignores it.
+    prior : prior of deciban.priors or None, default None
+        Pseudo-counts: Laplace, Beta, Dirichlet or Virtual. None: Laplace, with the smoothing of the model.
+    cap : int, default 2048
+        Beyond this number of different values the histogram is coarser, by whole mantissa bits.
+    bits : int or None, default None
+        It is coarser, too, if different values take more than this number of bits. None: no such limit.
+
+    Attributes
+    ----------
+    follows : float or None
+        How many pseudo-counts follow the counts of all classes; None if the prior does not say, which makes
+        leave-one-out slow.
+
+    See Also
+    --------
+    deciban.families.Gaussian : Two parameters in place of many bins.
+
+    Examples
+    --------
     >>> import numpy as np
+    >>> from deciban.families import Binned, Context
     >>> family = Binned("equal-frequency", count=2)
     >>> x, labels = np.array([[1.0], [2.0], [3.0], [9.0]]), np.array([0, 0, 1, 1], np.int32)
     >>> params = family.estimate(family.collect(x, labels, None, 2), Context(("a", "b"), ("x",)))
@@ -88,7 +115,7 @@ class Binned(SmoothedFamily[Histogram, BinnedParams]):
         cuts, tables = [], []
         for j in range(len(statistic.keys)):
             lower, upper, table = statistic.lower(j), statistic.upper(j), statistic.table(j)
-            after = self._places(lower, upper, table.value)  # the cells before each cut
+            after = self._places(lower, upper, table.value)  # the cell before each cut
             counts = table.group(bins_of(after, len(lower)), len(after) + 1).value
             cuts.append(cut_values(lower, upper, after))
             tables.append(log_frequencies(counts, _pseudo_counts(prior, counts, context)))
@@ -120,9 +147,9 @@ class Binned(SmoothedFamily[Histogram, BinnedParams]):
             column, present = fitted.columns([j]), rows.columns([j]).take(present_rows)
             first, inverse, cells = _distinct(column.statistic, present)
             scores = self._scores_without(column.statistic, column.context, prior, follows, cells)
-            again = np.flatnonzero(np.isnan(scores).any(axis=1))
-            scores[again] = 0.0
-            self.estimate_without(column, present.take(first), again, scores)
+            undecided = np.flatnonzero(np.isnan(scores).any(axis=1))
+            scores[undecided] = 0.0
+            self.estimate_without(column, present.take(first), undecided, scores)
             out[present_rows] += scores[inverse]
 
     def _scores_without(
@@ -133,34 +160,34 @@ class Binned(SmoothedFamily[Histogram, BinnedParams]):
         scores = np.full((len(cells.labels), len(context.classes)), np.nan)
         emptied = table.total().subtract(cells.weights, cells.index) == 0
         for after, which in self._known_cuttings(statistic, cells, emptied):
-            # a cut beside an emptied cell moves, maybe to the other side of x
+            # a cut beside an emptied cell moves, perhaps to the other side of x
             beside = np.isin(cells.index[which], [*after, *(after + 1)])
             kept = which[~(emptied[which] & beside)]
             bins = bins_of(after, table.shape[1])
             binned = table.group(bins, len(after) + 1)
-            chosen = Cells(cells.labels[kept], bins[cells.index[kept]], cells.weights[kept])
+            in_bins = Cells(cells.labels[kept], bins[cells.index[kept]], cells.weights[kept])
             pseudo = _pseudo_counts(prior, binned.value, context)
-            scores[kept] = log_frequencies_without(binned, pseudo, follows, chosen)
+            scores[kept] = log_frequencies_without(binned, pseudo, follows, in_bins)
         return scores
 
     def _known_cuttings(
         self, statistic: Histogram, cells: Cells, emptied: BoolArray
     ) -> list[tuple[IntArray, IntArray]]:
-        """Cuts do not depend on smoothing: they are computed once while it is selected."""
+        """The cached cuts: they do not depend on smoothing, so they are computed once while it is selected."""
         key = (self.bins, self.count, cells.labels.tobytes(), cells.index.tobytes(), cells.weights.tobytes())
         known = _CUTTINGS.get(statistic)
         if known is None or known[0] != key:
             known = _CUTTINGS[statistic] = (key, list(self._cuttings(statistic, cells, emptied)))
         return known[1]
 
-    def _cuttings(self, statistic: Histogram, cells: Cells, emptied: BoolArray) -> Cutting:
-        """The cuts without each of the cells, where rounding cannot change them."""
+    def _cuttings(self, statistic: Histogram, cells: Cells, emptied: BoolArray) -> Cuttings:
+        """The cuts without each of the cells, except those that rounding could change."""
         counts = statistic.table(0).value
         if self.bins == "supervised":
             yield from supervised_cuts_without(counts, cells)
         elif self.bins == "equal-frequency":
             yield from equal_frequency_without(counts.sum(axis=0), self.count, cells)
-        else:  # only the ends matter
+        else:  # only the first and the last cell matter
             end = (cells.index == 0) | (cells.index == counts.shape[1] - 1)
             yield self._places(statistic.lower(0), statistic.upper(0), counts), np.flatnonzero(~(emptied & end))
 
@@ -169,7 +196,7 @@ class Binned(SmoothedFamily[Histogram, BinnedParams]):
         return LabelledValues(values[:, np.newaxis], labels, times)
 
     def natural(self, params: BinnedParams, context: Context) -> Natural:
-        """log p(b|c): of whether x is in bin b, for every bin b."""
+        """log p(b|c) for T = 1 if x is in bin b, for every bin b."""
         names = [_intervals(column, cuts) for column, cuts in zip(context.columns, params.cuts, strict=True)]
         return by_value(params.log_p, names, self.silent(params), context, self)
 
@@ -177,7 +204,7 @@ class Binned(SmoothedFamily[Histogram, BinnedParams]):
         return indicators(self._codes(params, values), params.log_p, self.silent(params))
 
     def _codes(self, params: BinnedParams, values: NDArray[Any]) -> NDArray[np.int32]:
-        """The bin of each cell, −1 where it is missing."""
+        """The bin of each value, −1 where it is missing."""
         forbid_infinite(values)
         codes = np.empty(values.shape, dtype=np.int32)
         for j, cuts in enumerate(params.cuts):
@@ -230,7 +257,7 @@ def _intervals(column: Level, cuts: FloatArray) -> list[str]:
 
 
 def _distinct(statistic: Histogram, rows: LabelledValues) -> tuple[IntArray, IntArray, Cells]:
-    """Rows of distinct class, cell or weight: the first of each, the index of each row among them, and their cells."""
+    """The distinct rows by class, cell and weight: the first of each, each row's index among them, and their cells."""
     keys, labels = statistic.keys[0], rows.labels
     index = np.searchsorted(keys, keys_of(rows.values[:, 0].astype(np.float64)) >> statistic.levels[0])
     w = np.ones(len(rows)) if rows.weights is None else rows.weights

@@ -34,12 +34,33 @@ class CategoricalParams:
 
 @dataclass(frozen=True)
 class Categorical(SmoothedFamily[Counts, CategoricalParams]):
-    """p(x = v|c) = (k_v + α) / (n + αV): k_v of the n values of class c are v; missing ones are not counted.
+    """Features with a set of values, with a probability of each value in each class.
 
-    Values are strings or numbers as they are in the table. V is the number of values seen in any class, and one more
-    with unseen="reserve". α is the model's smoothing, unless there is a prior.
+    p(x = v|c) = (k_v + α) / (n + αV): k_v of the n values of class c are v; missing ones are not counted
 
+    Values are strings or numbers, as in the table. V is the number of values seen in any class, and one more
+    with unseen="reserve".
+
+    Parameters
+    ----------
+    prior : prior of deciban.priors or None, default None
+        Pseudo-counts: Laplace, Beta, Dirichlet or Virtual. None: Laplace, with the smoothing of the model.
+
+    Attributes
+    ----------
+    follows : float or None
+        How many pseudo-counts follow the counts of all classes; None if the prior does not say, which makes
+        leave-one-out slow.
+
+    See Also
+    --------
+    deciban.families.Bernoulli : Two values.
+
+    Examples
+    --------
     >>> import numpy as np
+    >>> from deciban.data.batch import Coded
+    >>> from deciban.families import Categorical, Context
     >>> family = Categorical()
     >>> rows = Coded(np.array([[0], [1], [1]], np.int32), (("no", "yes"),))
     >>> evidence = family.collect(rows, np.zeros(3, np.int32), None, 1)
@@ -64,7 +85,7 @@ class Categorical(SmoothedFamily[Counts, CategoricalParams]):
         counts = statistic.table.value[:, statistic.offsets[j] : statistic.offsets[j + 1]]
         levels = statistic.levels[j]
         if context.reserve:
-            counts, levels = np.hstack([counts, np.zeros((len(counts), 1))]), (*levels, _Never())
+            counts, levels = np.hstack([counts, np.zeros((len(counts), 1))]), (*levels, _Unseen())
         return counts, self.prior_in(context).pseudo_counts(counts, levels, context.classes)
 
     def add_log_density(self, params: CategoricalParams, values: Coded, out: FloatArray) -> None:
@@ -73,7 +94,7 @@ class Categorical(SmoothedFamily[Counts, CategoricalParams]):
         _kernels.add_table(self._codes(params, values), ends, table, out.shape[1], out)
 
     def leave_one_out(self, fitted: Fitted[Counts, CategoricalParams], rows: LabelledValues, out: FloatArray) -> None:
-        """Without row i, its class has w less of k_v and n: one table for the row's own class, one for the others.
+        """Without row i, k_v and n of its class are smaller by w: a table for the row's own class, one for the others.
 
         A value that only row i has is unseen when the row is left out.
         """
@@ -125,7 +146,7 @@ class Categorical(SmoothedFamily[Counts, CategoricalParams]):
         return Coded(codes, statistic.levels)
 
     def natural(self, params: CategoricalParams, context: Context) -> Natural:
-        """log p(v|c): of whether x = v, for every value v."""
+        """log p(v|c) for T = 1 if x = v, for every value v."""
         names = []
         for column, levels in zip(context.columns, params.levels, strict=True):
             seen = [f"{column} is missing" if v is None else f"{column} = {v}" for v in levels]
@@ -181,7 +202,7 @@ def _tables(tally: Tally, log_p: FloatArray, weight: float) -> list[FloatArray]:
     return [np.hstack([np.where(np.isnan(table), 0.0, table), reserve]) for table in tally.leave_out(weight)]
 
 
-class _Never:
+class _Unseen:
     """Stands for all unseen values."""
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Covariances: pooled over classes, made safely positive, whitened and shrunk."""
+"""Covariances: pooled over classes, made positive definite, whitened and shrunk."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def oas(sigma: FloatArray, n: float) -> float:
 
 
 def pooled_mean(statistic: Scatter) -> FloatArray:
-    """(d) of all classes, computed from that of the largest: a mean that all classes share has no rounding."""
+    """(d) of all classes, relative to the mean of the largest: a mean that all classes share is not rounded."""
     count, mean = statistic.count.value, statistic.mean
     base = mean[np.argmax(count)]
     pooled: FloatArray = base + count @ (mean - base) / max(count.sum(), 1e-300)
@@ -35,7 +35,7 @@ def pooled_mean(statistic: Scatter) -> FloatArray:
 
 
 def pooled_covariance(statistic: Scatter) -> FloatArray:
-    """(d, d) of all classes together, whose diagonal floors are relative to; 0 where a column is constant."""
+    """(d, d) of all classes together; 0 where a column is constant. Floors are relative to its diagonal."""
     count = statistic.count.value
     distance = np.where((count > 0)[:, np.newaxis], statistic.mean - pooled_mean(statistic), 0.0)
     total = statistic.within.sum(axis=0) + (count[:, np.newaxis] * distance).T @ distance
@@ -45,7 +45,7 @@ def pooled_covariance(statistic: Scatter) -> FloatArray:
 
 
 def widened(sigma: FloatArray, scale: FloatArray) -> tuple[FloatArray, list[int]]:
-    """A covariance that is safely positive, except for constant columns; and the columns that made it singular."""
+    """A covariance that is positive definite, except for constant columns; and the columns that made it singular."""
     varies = np.flatnonzero(scale > 0)
     block = np.ix_(varies, varies)
     unit = np.sqrt(scale[varies])

@@ -1,4 +1,4 @@
-"""Cuts: after which cells of a histogram a column is cut, with all rows and with a row left out."""
+"""Cuts: the cells of a histogram after which a column is cut, from all rows and with a row left out."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from deciban.families.loo.tally import Cells
 from deciban.types import BoolArray, FloatArray, IntArray, Labels
 
-Cutting = Iterator[tuple[IntArray, IntArray]]  # cells after which to cut, and the left-out cells that lead to it
+Cuttings = Iterator[tuple[IntArray, IntArray]]  # cells after which to cut, and the left-out cells that lead to it
 
 TINY = np.finfo(np.float64).tiny
-TOGETHER = 2**20  # candidates, times cells left out, that are compared at once
+MOST_CANDIDATES = 2**20  # times cells left out, that are compared at once
 
 
 def equal_width(lower: FloatArray, upper: FloatArray, count: int) -> IntArray:
@@ -23,22 +23,22 @@ def equal_width(lower: FloatArray, upper: FloatArray, count: int) -> IntArray:
 
 
 def equal_frequency(sizes: FloatArray, count: int) -> IntArray:
-    """The cells, of these weights, at which 1, 2, … of count equal shares are reached.
+    """The cells, of these weights, that complete the first, second, … of `count` equal shares.
 
     >>> equal_frequency(np.array([1.0, 1.0, 1.0, 1.0]), 2)
     array([1])
     """
-    reached = np.cumsum(sizes)
-    return _within(np.searchsorted(reached, _shares(reached[-1], count), side="left"), len(sizes))
+    cumulative = np.cumsum(sizes)
+    return _within(np.searchsorted(cumulative, _shares(cumulative[-1], count), side="left"), len(sizes))
 
 
-def equal_frequency_without(sizes: FloatArray, count: int, cells: Cells) -> Cutting:
+def equal_frequency_without(sizes: FloatArray, count: int, cells: Cells) -> Cuttings:
     """equal_frequency without each of the cells."""
-    reached = np.cumsum(sizes)
+    cumulative = np.cumsum(sizes)
     for w in np.unique(cells.weights):
         chosen = np.flatnonzero(cells.weights == w)
-        p, shares = cells.index[chosen, np.newaxis], _shares(reached[-1] - w, count)
-        before, after = (np.searchsorted(r, shares, side="left") for r in (reached, reached - w))
+        p, shares = cells.index[chosen, np.newaxis], _shares(cumulative[-1] - w, count)
+        before, after = (np.searchsorted(r, shares, side="left") for r in (cumulative, cumulative - w))
         distinct, of_cell = np.unique(np.where(before < p, before, after), axis=0, return_inverse=True)
         for i, cuts in enumerate(distinct):
             yield _within(cuts, len(sizes)), chosen[of_cell.ravel() == i]
@@ -55,7 +55,7 @@ def _within(cuts: IntArray, cells: int) -> IntArray:
 
 
 def cut_values(lower: FloatArray, upper: FloatArray, after: IntArray) -> FloatArray:
-    """Half way between the cells (from lower to upper) before the cuts and the next ones.
+    """Half way between the upper end of the cell before a cut and the lower end of the next.
 
     >>> cut_values(np.array([1.0, 2.0, 9.0]), np.array([1.0, 2.0, 9.0]), np.array([1]))
     array([5.5])
@@ -80,14 +80,14 @@ def supervised_cuts(counts: FloatArray) -> set[int]:
     >>> sorted(supervised_cuts(np.array([[9.0, 9.0, 0.0, 0.0], [0.0, 0.0, 9.0, 9.0]])))
     [1]
     """
-    reached = _reached(counts)
+    cumulative = _cumulative(counts)
     cuts: set[int] = set()
     waiting = [(0, counts.shape[1])]
     while waiting:
         start, end = waiting.pop()
         if end - start < 2:
             continue
-        whole, left, right = _sides(reached, start, end)
+        whole, left, right = _sides(cumulative, start, end)
         bits = _bits(left) + _bits(right)  # n₁H(S₁) + n₂H(S₂)
         best = int(np.argmin(bits))
         gain = _bits(whole)[0] - bits[best]
@@ -98,8 +98,8 @@ def supervised_cuts(counts: FloatArray) -> set[int]:
     return cuts
 
 
-def supervised_cuts_without(counts: FloatArray, cells: Cells) -> Cutting:
-    """supervised_cuts without each of the cells; those that rounding could decide are in no group.
+def supervised_cuts_without(counts: FloatArray, cells: Cells) -> Cuttings:
+    """supervised_cuts without each of the cells; cells for which rounding could decide are in no group.
 
     The half without the left-out cell is cut as with all rows; cells that lead to the same cut go on to the other half
     together. An emptied cell stays, which changes nothing: the cuts on both its sides are equal, the first of them is
@@ -109,16 +109,16 @@ def supervised_cuts_without(counts: FloatArray, cells: Cells) -> Cutting:
     waiting = [(0, counts.shape[1], np.arange(len(cells.labels)), frozenset[int]())]
     while waiting:
         start, end, which, cuts = waiting.pop()
-        best, sure = halving.decide(start, end, which)
-        for cut in np.unique(best[sure]).tolist():
-            group = which[sure & (best == cut)]
+        best, certain = halving.decide(start, end, which)
+        for cut in np.unique(best[certain]).tolist():
+            group = which[certain & (best == cut)]
             if cut < 0:
                 yield np.array(sorted(cuts), dtype=np.intp), group
                 continue
             left, right = (start, cut + 1), (cut + 1, end)
             before = cells.index[group] <= cut
             for side, other, inside in ((left, right, group[before]), (right, left, group[~before])):
-                rest = halving.as_ever(*other) if len(inside) else None
+                rest = halving.unchanged_cuts(*other) if len(inside) else None
                 if rest is not None:
                     waiting.append((*side, inside, cuts | {cut} | rest))
 
@@ -128,93 +128,93 @@ class _Halving:
 
     def __init__(self, counts: FloatArray, cells: Cells) -> None:
         self.counts, self.cells = counts, cells
-        self.reached = _reached(counts)
+        self.cumulative = _cumulative(counts)
         whole_numbers = all((a == np.rint(a)).all() for a in (counts, cells.weights))
         self.exact = whole_numbers and counts.sum() < 2.0**53  # then equal counts have equal bits, and ties are exact
         self.known: dict[tuple[int, int], frozenset[int] | None] = {}
 
-    def as_ever(self, start: int, end: int) -> frozenset[int] | None:
-        """The cuts within a range of cells that loses no row; None if rounding could decide."""
+    def unchanged_cuts(self, start: int, end: int) -> frozenset[int] | None:
+        """The cuts within a range of cells from which no row is left out; None if rounding could decide."""
         if (start, end) not in self.known:
             cuts = frozenset(start + cut for cut in supervised_cuts(self.counts[:, start:end]))
-            self.known[start, end] = cuts if self.exact or self._clear(start, end, cuts) else None
+            self.known[start, end] = cuts if self.exact or self._is_certain(start, end, cuts) else None
         return self.known[start, end]
 
-    def _clear(self, start: int, end: int, cuts: frozenset[int]) -> bool:
-        nothing = Cells(np.zeros(1, np.int32), np.array([start]), np.zeros(1))
-        groups = list(supervised_cuts_without(self.counts[:, start:end], nothing))
+    def _is_certain(self, start: int, end: int, cuts: frozenset[int]) -> bool:
+        weightless = Cells(np.zeros(1, np.int32), np.array([start]), np.zeros(1))
+        groups = list(supervised_cuts_without(self.counts[:, start:end], weightless))
         return len(groups) == 1 and set((start + groups[0][0]).tolist()) == cuts
 
     def decide(self, start: int, end: int, which: IntArray) -> tuple[IntArray, BoolArray]:
-        """The cell after which to cut without each of the cells (−1: no cut), and whether that is sure."""
-        best, sure = np.full(len(which), -1, np.intp), np.ones(len(which), np.bool_)
+        """The cell after which to cut without each of the cells (−1: no cut), and whether that is certain."""
+        best, certain = np.full(len(which), -1, np.intp), np.ones(len(which), np.bool_)
         if end - start < 2 or not len(which):
-            return best, sure
-        stretch = _Stretch.of(self.reached, start, end, self.cells.weights[which].max())
-        size = max(1, TOGETHER // len(stretch.places))
+            return best, certain
+        candidates = _Candidates.of(self.cumulative, start, end, self.cells.weights[which].max())
+        size = max(1, MOST_CANDIDATES // len(candidates.places))
         for i in range(0, len(which), size):
-            some = slice(i, i + size)
-            best[some], sure[some] = self._best(stretch, which[some])
-        return best, sure
+            chunk = slice(i, i + size)
+            best[chunk], certain[chunk] = self._best(candidates, which[chunk])
+        return best, certain
 
-    def _best(self, stretch: _Stretch, which: IntArray) -> tuple[IntArray, BoolArray]:
+    def _best(self, candidates: _Candidates, which: IntArray) -> tuple[IntArray, BoolArray]:
         labels, places, weights = self.cells.labels[which], self.cells.index[which], self.cells.weights[which]
-        on_left = stretch.places >= places[:, np.newaxis]
-        bits = (stretch.bits_again if self.exact else stretch.bits_less)(on_left, labels, weights)
+        on_left = candidates.places >= places[:, np.newaxis]
+        bits = (candidates.exact_bits if self.exact else candidates.approximate_bits)(on_left, labels, weights)
         column = np.argmin(bits, axis=1)
-        best, rows = stretch.places[column], np.arange(len(which))
+        best, rows = candidates.places[column], np.arange(len(which))
         lowest, left = bits[rows, column], on_left[rows, column]
-        less = np.zeros((len(self.counts), len(which)))
-        less[labels, rows] = weights
-        whole = np.maximum(stretch.whole - less, 0.0)
+        removed = np.zeros((len(self.counts), len(which)))
+        removed[labels, rows] = weights
+        whole = np.maximum(candidates.whole - removed, 0.0)
         parts = [
-            np.maximum(side[:, column] - np.where(here, less, 0.0), 0.0)
-            for side, here in ((stretch.left, left), (stretch.right, ~left))
+            np.maximum(side[:, column] - np.where(here, removed, 0.0), 0.0)
+            for side, here in ((candidates.left, left), (candidates.right, ~left))
         ]
         gain, cost = _bits(whole) - lowest, _cost(whole, *parts)
-        close, nothing = stretch.close, np.zeros_like(whole)
-        sure = np.abs(gain - cost) > close
+        close, empty = candidates.close, np.zeros_like(whole)
+        certain = np.abs(gain - cost) > close
         if not self.exact:
-            sure &= (bits <= lowest[:, np.newaxis] + close).sum(axis=1) == 1
-            sure |= gain + close < _cost(whole, nothing, nothing)  # too little gain for any cut
+            certain &= (bits <= lowest[:, np.newaxis] + close).sum(axis=1) == 1
+            certain |= gain + close < _cost(whole, empty, empty)  # too little gain for any cut
             for part in (*parts, whole):  # a tiny count may be rounding of 0
-                sure &= ~((part > 0) & (part < 1e-9 * stretch.whole)).any(axis=0)
-        return np.where(gain > cost, best, -1), sure
+                certain &= ~((part > 0) & (part < 1e-9 * candidates.whole)).any(axis=0)
+        return np.where(gain > cost, best, -1), certain
 
 
 @dataclass(frozen=True)
-class _Stretch:
-    """Cells to be cut in two, and the cuts that are best, or could be without one of the rows."""
+class _Candidates:
+    """The cuts of a range of cells that are best with all rows, or could be without one of them."""
 
     places: IntArray  # (cuts) the cells before them
     whole: FloatArray  # (K, 1)
     left: FloatArray  # (K, cuts)
     right: FloatArray  # (K, cuts)
-    close: float  # bits that may be rounding
+    close: float  # a difference in bits that may be rounding
 
     @classmethod
-    def of(cls, reached: FloatArray, start: int, end: int, most: float) -> _Stretch:
-        whole, left, right = _sides(reached, start, end)
+    def of(cls, cumulative: FloatArray, start: int, end: int, most: float) -> _Candidates:
+        whole, left, right = _sides(cumulative, start, end)
         bits = _bits(left) + _bits(right)
         n = whole.sum()
         close = 1e-11 * (1.0 + n * np.log2(n + 1.0))
-        drop = max(_drop(side.sum(axis=0), side, most).max() for side in (left, right))  # it grows with the weight
+        drop = max(_drop(side.sum(axis=0), side, most).max() for side in (left, right))  # which grows with the weight
         near = np.flatnonzero(bits <= bits.min() + drop + close)
         return cls(start + near, whole, left[:, near], right[:, near], close)
 
-    def bits_again(self, on_left: BoolArray, labels: Labels, weights: FloatArray) -> FloatArray:
-        """(m, cuts) n₁H(S₁) + n₂H(S₂) without each of the rows, with the same bits as in supervised_cuts."""
+    def exact_bits(self, on_left: BoolArray, labels: Labels, weights: FloatArray) -> FloatArray:
+        """(m, cuts) n₁H(S₁) + n₂H(S₂) without each of the rows, rounded as in supervised_cuts."""
         bits = np.empty(on_left.shape)
         base = [_bits(side) for side in (self.left, self.right)]
         for (label, weight), chosen in _groups(np.column_stack([labels, weights])):
-            less = np.zeros_like(self.whole)
-            less[int(label)] = weight
-            left, right = (_bits(np.maximum(side - less, 0.0)) for side in (self.left, self.right))
+            removed = np.zeros_like(self.whole)
+            removed[int(label)] = weight
+            left, right = (_bits(np.maximum(side - removed, 0.0)) for side in (self.left, self.right))
             bits[chosen] = np.where(on_left[chosen], left + base[1], base[0] + right)
         return bits
 
-    def bits_less(self, on_left: BoolArray, labels: Labels, weights: FloatArray) -> FloatArray:
-        """The same up to rounding, for many distinct weights."""
+    def approximate_bits(self, on_left: BoolArray, labels: Labels, weights: FloatArray) -> FloatArray:
+        """As exact_bits, up to rounding; faster for many distinct weights."""
         n = np.where(on_left, self.left.sum(axis=0), self.right.sum(axis=0))
         k = np.where(on_left, self.left[labels], self.right[labels])
         return _bits(self.left) + _bits(self.right) - _drop(n, k, weights[:, np.newaxis])
@@ -228,22 +228,22 @@ def _drop(n: FloatArray, k: FloatArray, w: FloatArray | float) -> FloatArray:
 
 
 def _groups(kinds: FloatArray) -> Iterator[tuple[FloatArray, IntArray]]:
-    """Each distinct row, and its indices."""
-    different, of_row = np.unique(kinds, axis=0, return_inverse=True)
+    """Each distinct row, and the indices where it occurs."""
+    distinct, of_row = np.unique(kinds, axis=0, return_inverse=True)
     order = np.argsort(of_row.ravel(), kind="stable")
-    ends = np.cumsum(np.bincount(of_row.ravel(), minlength=len(different)))
-    return zip(different, np.split(order, ends[:-1]), strict=True)
+    ends = np.cumsum(np.bincount(of_row.ravel(), minlength=len(distinct)))
+    return zip(distinct, np.split(order, ends[:-1]), strict=True)
 
 
-def _reached(counts: FloatArray) -> FloatArray:
+def _cumulative(counts: FloatArray) -> FloatArray:
     """(K, cells + 1) cumulative counts, from 0."""
     return np.concatenate([np.zeros((len(counts), 1)), np.cumsum(counts, axis=1)], axis=1)
 
 
-def _sides(reached: FloatArray, start: int, end: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _sides(cumulative: FloatArray, start: int, end: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Counts of a range of cells: all (K, 1), and those left and right of each possible cut (K, cuts)."""
-    whole = reached[:, [end]] - reached[:, [start]]
-    left = reached[:, start + 1 : end] - reached[:, [start]]
+    whole = cumulative[:, [end]] - cumulative[:, [start]]
+    left = cumulative[:, start + 1 : end] - cumulative[:, [start]]
     return whole, left, whole - left
 
 

@@ -15,12 +15,23 @@ from deciban.types import Domain, FloatArray
 
 @dataclass(frozen=True)
 class Exponential(RateFamily):
-    """log p(x|c) = log λ − λx for x > 0, with λ = n/Σx, the reciprocal of the mean.
+    """Positive numbers such as waiting times, with a rate in each class.
 
-    With prior=Virtual(m) the class mean is shrunk towards the mean of all classes by m virtual rows.
+    log p(x|c) = log λ − λx for x > 0, with λ = n/Σx, the reciprocal of the mean
 
+    Parameters
+    ----------
+    prior : deciban.priors.Virtual or None, default None
+        With Virtual(m) the class mean is shrunk towards the mean of all classes by m virtual rows.
+
+    See Also
+    --------
+    deciban.families.Poisson : Numbers of events.
+
+    Examples
+    --------
     >>> import numpy as np
-    >>> from deciban.families import Context
+    >>> from deciban.families import Context, Exponential
     >>> family = Exponential()
     >>> evidence = family.collect(np.array([[1.0], [3.0]]), np.zeros(2, np.int32), None, 1)
     >>> family.estimate(evidence, Context(("all",), ("x",))).rate.item()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from deciban import _kernels
 from deciban.families.family import FLOOR, Context, Family, Fitted, Natural, Shaped, formulas
 from deciban.families.labelled_values import LabelledValues
-from deciban.families.natural import Term, by_column, origins, plain, powers, shifted, squarable, squared, there
+from deciban.families.natural import Term, by_column, names, origins, powers, presence, shifted, squarable, squared
 from deciban.families.priors import InverseGamma, Normal
 from deciban.statistics.moments import Moments
 from deciban.table import Table
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from deciban.export.formulas import Formula
 
 HUGE = 1e150  # beyond, squares may overflow
-LEAST = 1e-4  # of a class's squares or count: if less remains without a row, it has too few digits
+LEAST = 1e-4  # of a class's squares or count: if less remains without a row, too many digits are lost
 
 
 class Column(NamedTuple):
@@ -41,13 +41,31 @@ class GaussianParams:
 
 @dataclass(frozen=True)
 class Gaussian(Family[Moments, GaussianParams]):
-    """log p(x|c) = −½ log 2πσ² − (x − μ)²/2σ², with μ = Σx/n and σ² = Σ(x − μ)²/(n − ddof).
+    """Numbers with a normal density in each class.
 
-    ddof=0 is maximum likelihood, ddof=1 the unbiased variance (as in R's e1071). With priors of `mean` and `variance`
-    posterior modes replace the estimates: first that of the variance, about the sample mean, then that of the mean with
-    this variance. No variance is below 1e-9 of the column's variance over all classes.
+    log p(x|c) = −½ log 2πσ² − (x − μ)²/2σ², with μ = Σx/n and σ² = Σ(x − μ)²/(n − ddof)
 
+    With priors, estimates are posterior modes: first that of the variance, about the sample mean, then that of the mean
+    given this variance. No variance is below 1e-9 of the column's variance over all classes.
+
+    Parameters
+    ----------
+    ddof : float, default 0
+        0 is maximum likelihood, 1 the unbiased variance (as in R's e1071).
+    mean : deciban.priors.Normal or None, default None
+        A prior on the mean.
+    variance : deciban.priors.InverseGamma or None, default None
+        A prior on the variance.
+
+    See Also
+    --------
+    deciban.families.MultivariateGaussian : Columns that are correlated.
+    deciban.families.Binned : Numbers of any distribution.
+
+    Examples
+    --------
     >>> import numpy as np
+    >>> from deciban.families import Context, Gaussian
     >>> family = Gaussian(ddof=1)
     >>> evidence = family.collect(np.array([[1.0], [2.0], [6.0]]), np.zeros(3, np.int32), None, 1)
     >>> params = family.estimate(evidence, Context(("all",), ("x",)))
@@ -82,7 +100,7 @@ class Gaussian(Family[Moments, GaussianParams]):
         variance = np.maximum(variance, np.where(informative, FLOOR * spread, 1.0))
         if self.mean is not None:
             mean = self.mean.mode(count, count * mean, variance)
-        empty = count == 0  # unless there is a prior, a class without values is like all together
+        empty = count == 0  # unless there is a prior, a class without values has the parameters of all classes together
         if self.mean is None:
             mean = np.where(empty, pooled_mean, mean)
         if self.variance is None:
@@ -117,10 +135,10 @@ class Gaussian(Family[Moments, GaussianParams]):
                 leave_out(fitted.columns(index), rows.columns(index), out)
 
     def _ordinary(self, fitted: Fitted[Moments, GaussianParams]) -> BoolArray:
-        """(d) columns in which no row of weight 1 decides about a prior, a floor or an empty class.
+        """(d) columns without priors, in which leaving out a row of weight 1 leads to no floor and no empty class.
 
-        A row without which less than 1e-4 of its class's squares remain is treated apart, so no variance can fall from
-        1e-4 of the column's to the floor.
+        A row without which less than 1e-4 of its class's squares remain is left out by `_leave_out_any`, so no variance
+        can fall from 1e-4 of the column's to the floor.
         """
         statistic, params = fitted.statistic, fitted.params
         if self.mean is not None or self.variance is not None:
@@ -150,16 +168,16 @@ class Gaussian(Family[Moments, GaussianParams]):
         log_p[np.arange(len(rows)), rows.labels] = own
         index = np.flatnonzero(refused | ~np.isfinite(own))
         if len(index):
-            part = np.zeros((len(index), log_p.shape[1]))
-            self._leave_out_any(fitted, rows.take(index), part)
-            log_p[index] = part
+            others = np.zeros((len(index), log_p.shape[1]))
+            self._leave_out_any(fitted, rows.take(index), others)
+            log_p[index] = others
         out += log_p
 
     def _leave_out_any(self, fitted: Fitted[Moments, GaussianParams], rows: LabelledValues, out: FloatArray) -> None:
         statistic, labels, x = fitted.statistic, rows.labels, rows.values.astype(np.float64)
         w = np.where(np.isnan(x), 0.0, 1.0 if rows.weights is None else rows.weights[:, np.newaxis])
-        own, kept = _less(statistic, x, w, labels)
-        pooled, varies = _less(statistic.pooled(), x, w, np.zeros_like(labels))
+        own, kept = _without_row(statistic, x, w, labels)
+        pooled, varies = _without_row(statistic.pooled(), x, w, np.zeros_like(labels))
         safe = kept & varies
         spread = _spread(pooled.squares, pooled.n)
         used = safe & (spread > 0) & (w > 0)
@@ -171,18 +189,18 @@ class Gaussian(Family[Moments, GaussianParams]):
             density = -0.5 * np.log(2 * np.pi * variance) - 0.5 * ((x - mean) ** 2 / variance)
             out[:, c] += np.where(used, density, 0.0).sum(axis=1)
         for j in np.flatnonzero(~safe.all(axis=0)).tolist():
-            one = replace(rows, values=x[:, [j]])
-            self.estimate_without(fitted.columns([j]), one, np.flatnonzero(~safe[:, j]), out)
+            column = replace(rows, values=x[:, [j]])
+            self.estimate_without(fitted.columns([j]), column, np.flatnonzero(~safe[:, j]), out)
 
     def natural(self, params: GaussianParams, context: Context) -> Natural:
-        """−½ log 2πσ² − m²/2σ², m/σ² and −1/2σ², with m = μ − o: of 1, x − o and (x − o)²."""
+        """−½ log 2πσ² − m²/2σ² for T = 1, m/σ² for T = x − o and −1/2σ² for T = (x − o)², with m = μ − o."""
         origin = _origin(params)
         distance, variance = np.where(params.informative, params.mean - origin, 0.0), params.variance
         constant = -0.5 * np.log(2 * np.pi * variance) - 0.5 * (distance / np.sqrt(variance)) ** 2
         terms = [
-            Term(there(context), constant, presence=True),
-            Term(shifted(plain(context), origin), distance / variance),
-            Term(squared(plain(context), origin), -0.5 / variance),
+            Term(presence(context), constant, presence=True),
+            Term(shifted(names(context), origin), distance / variance),
+            Term(squared(names(context), origin), -0.5 / variance),
         ]
         return by_column(params.informative, terms)
 
@@ -223,7 +241,7 @@ def _spread(squares: FloatArray, count: FloatArray) -> FloatArray:
     return np.divide(squares, count, out=np.zeros_like(squares), where=count > 0)
 
 
-def _less(statistic: Moments, x: FloatArray, w: FloatArray, classes: Labels) -> tuple[Column, BoolArray]:
+def _without_row(statistic: Moments, x: FloatArray, w: FloatArray, classes: Labels) -> tuple[Column, BoolArray]:
     """(n, d) the moments of each row's class without its value, and where these have enough digits."""
     count, mean, squares = statistic.count.value[classes], statistic.mean[classes], statistic.squares[classes]
     left = statistic.count.subtract(w, classes)
@@ -235,7 +253,7 @@ def _less(statistic: Moments, x: FloatArray, w: FloatArray, classes: Labels) -> 
 
 
 def _origin(params: GaussianParams) -> FloatArray:
-    """(d) o of (x − o)²: near to the narrow classes, which would lose most digits."""
+    """(d) o of (x − o)²: near the means of narrow classes, which would lose most digits."""
     mean, variance = np.where(params.informative, params.mean, 0.0), params.variance
     weight = variance.min(axis=0) / variance
     middle = mean[0] + (weight * (mean - mean[0])).sum(axis=0) / weight.sum(axis=0)

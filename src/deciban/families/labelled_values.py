@@ -43,7 +43,7 @@ def rows_of(values: Any, index: Any) -> Any:
 
 
 def columns_of(whole: Any, index: Index) -> Any:
-    """Some columns of values or parameters: of an array by its second axis, or its only one."""
+    """Some columns of values or parameters; those of an array are its second axis, or its only one."""
     if issparse(whole):
         return whole[:, index].toarray()
     if isinstance(whole, np.ndarray):
@@ -56,7 +56,7 @@ def columns_of(whole: Any, index: Index) -> Any:
 
 
 def contents(values: Any) -> object:
-    """A key of rows: equal for equal values."""
+    """A hashable key of rows, equal for equal values."""
     if issparse(values):
         return values.indices.tobytes(), values.data.tobytes()
     return (values.codes if isinstance(values, Coded) else values).tobytes()

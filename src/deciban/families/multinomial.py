@@ -13,7 +13,7 @@ from deciban.errors import forbid, forbid_stored
 from deciban.families.family import Context, Fitted, Natural, Reads, Shaped, SmoothedFamily, formulas, padded_table
 from deciban.families.labelled_values import LabelledValues
 from deciban.families.loo.tally import Tally
-from deciban.families.natural import Term, by_column, plain, require_finite
+from deciban.families.natural import Term, by_column, names, require_finite
 from deciban.families.priors import DiscretePrior, log_frequencies
 from deciban.lazy import issparse, lazy
 from deciban.statistics.totals import NOT_A_COUNT, Totals
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 sp = lazy("scipy.sparse")
 
-FEW = 4  # the logs of counts up to here, which are common, are tabulated
+FEW = 4  # log-counts without 1, 2, … of a word are tabulated up to here
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,34 @@ class MultinomialParams:
 
 @dataclass(frozen=True)
 class Multinomial(SmoothedFamily[Totals, MultinomialParams]):
-    """log p(x|c) = Σ_v x_v log θ_v, with θ_v = (k_v + α) / (all words of class c + αV).
+    """A block of columns that count words, or anything, with a share of each in each class.
+
+    log p(x|c) = Σ_v x_v log θ_v, with θ_v = (k_v + α) / (all words of class c + αV)
 
     The event model: a document is a sequence of words drawn from the class's vocabulary, of any length. The multinomial
     coefficient, which is common to all classes, is left out. Values are counts, or sparse rows of them; fractions
     (tf-idf) are allowed, negative counts are not.
 
+    Parameters
+    ----------
+    prior : prior of deciban.priors or None, default None
+        Pseudo-counts: Laplace, Beta, Dirichlet or Virtual. None: Laplace, with the smoothing of the model.
+
+    Attributes
+    ----------
+    follows : float or None
+        How many pseudo-counts follow the counts of all classes; None if the prior does not say, which makes
+        leave-one-out slow.
+
+    See Also
+    --------
+    deciban.families.Text : Counts the words of documents itself.
+    deciban.families.Bernoulli : Whether a word occurs, not how often.
+
+    Examples
+    --------
     >>> import numpy as np
+    >>> from deciban.families import Context, Multinomial
     >>> family = Multinomial()
     >>> evidence = family.collect(np.array([[2.0, 0.0], [1.0, 1.0]]), np.zeros(2, np.int32), None, 1)
     >>> np.exp(family.estimate(evidence, Context(("all",), ("a", "b"))).log_p).round(12)
@@ -100,17 +121,17 @@ class Multinomial(SmoothedFamily[Totals, MultinomialParams]):
             self.estimate_without(fitted, rows, nearly_all, out)
 
     def recall(self, statistic: Totals) -> LabelledValues:
-        """Every word as a document: counts of words imply no others."""
-        held = statistic.sum_x.value
-        labels, words = np.nonzero(held)
+        """Every word as a document, since counts do not say which words were in the same one."""
+        counts = statistic.sum_x.value
+        labels, words = np.nonzero(counts)
         ones = (np.ones(len(words)), words.astype(np.int32), np.arange(len(words) + 1, dtype=np.int32))
-        values = sp.csr_array(ones, shape=(len(words), held.shape[1]))
-        return LabelledValues(values, labels.astype(np.int32), held[labels, words])
+        values = sp.csr_array(ones, shape=(len(words), counts.shape[1]))
+        return LabelledValues(values, labels.astype(np.int32), counts[labels, words])
 
     def natural(self, params: MultinomialParams, context: Context) -> Natural:
-        """log θ_v: of x_v."""
+        """log θ_v for T = x_v."""
         require_finite(params.log_p, range(params.log_p.shape[1]), context, self)
-        return by_column(np.ones(params.log_p.shape[1], np.bool_), [Term(plain(context), params.log_p)])
+        return by_column(np.ones(params.log_p.shape[1], np.bool_), [Term(names(context), params.log_p)])
 
     def sufficient(self, params: MultinomialParams, values: Any) -> Any:
         self.check(values)
@@ -151,14 +172,14 @@ class Multinomial(SmoothedFamily[Totals, MultinomialParams]):
 
 @dataclass(frozen=True)
 class _Words:
-    """The words of n rows that are left out one at a time: m cells, and the sum over those that a table has."""
+    """The words of n rows that are left out one at a time: m cells, and a sum over those that are looked up."""
 
     rows: IntArray  # (m)
     columns: IntArray  # (m)
     x: FloatArray  # (m)
     weight: FloatArray  # (m) w·x
     rest: FloatArray  # (m) the rounding error of w·x
-    looked_up: FloatArray  # (n) Σ x log(k − x + a) of the cells that the table has
+    looked_up: FloatArray  # (n) Σ x log(k − x + a) over the other cells, from a table
     length: FloatArray  # (n) Σx
     weights: FloatArray  # (n)
     labels: Labels  # (n)
@@ -191,33 +212,33 @@ class _Words:
     def in_own_class(self, tally: Tally) -> FloatArray:
         """(n) log p(x_i) in the class of row i, without row i."""
         c = self.labels[self.rows]
-        held = tally.counts.subtract(self.weight, c, self.columns) - self.rest + tally.pseudo[c, self.columns]
+        k = tally.counts.subtract(self.weight, c, self.columns) - self.rest + tally.pseudo[c, self.columns]
         total = tally.present.subtract(self.weights * self.length, self.labels, 0) + tally.all_pseudo[self.labels, 0]
-        return self._log_density(held, total)
+        return self._log_density(k, total)
 
     def add_followed(self, tally: Tally, out: FloatArray) -> None:
         """out (n, K) += log p(x_i|c) without row i, with pseudo-counts that follow the remaining words."""
-        removed, each = self.weights * self.length, tally.follows / len(out.T)
+        removed, per_class = self.weights * self.length, tally.follows / len(out.T)
         everything = tally.present.total().subtract(removed, 0)
         left = tally.counts.total().subtract(self.weight, self.columns) - self.rest
         with np.errstate(divide="ignore", invalid="ignore"):
-            a = each * left / everything[self.rows]
+            a = per_class * left / everything[self.rows]
         for c in range(out.shape[1]):
             own = self.labels == c
             weight, rest = (np.where(own[self.rows], part, 0.0) for part in (self.weight, self.rest))
-            held = tally.counts.subtract(weight, c, self.columns) - rest
+            k = tally.counts.subtract(weight, c, self.columns) - rest
             total = tally.present.subtract(np.where(own, removed, 0.0), c, 0)
-            out[:, c] += self._log_density(held + a, total + each)
+            out[:, c] += self._log_density(k + a, total + per_class)
 
-    def _log_density(self, held: FloatArray, total: FloatArray) -> FloatArray:
+    def _log_density(self, k: FloatArray, total: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore", invalid="ignore"):
-            words = np.bincount(self.rows, self.x * np.log(held), minlength=len(self.length))
+            words = np.bincount(self.rows, self.x * np.log(k), minlength=len(self.length))
             result: FloatArray = self.looked_up + words - np.where(self.length > 0, self.length * np.log(total), 0.0)
         return result
 
 
 def _own_table(tally: Tally, values: Any) -> FloatArray | None:
-    """(V·FEW, K padded) log(k − x + a) for x = 1 … FEW of each word, if it costs less than the rows."""
+    """(V·FEW, K padded) log(k − x + a) for x = 1 … FEW of each word; None if it costs more than the rows."""
     classes, words = tally.counts.shape
     if FEW * classes * words > (values.nnz if issparse(values) else values.size):
         return None
@@ -227,7 +248,7 @@ def _own_table(tally: Tally, values: Any) -> FloatArray | None:
 
 
 def _look_up(stored: Any, x: FloatArray, labels: Labels, table: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """(n) Σ x log(k − x + a) in the row's own class over the cells that the table has, and which these are."""
+    """(n) Σ x log(k − x + a) in the row's own class over the cells that the table covers, and which cells these are."""
     step = np.minimum(x, FEW + 1).astype(stored.indices.dtype)
     small = (step == x) & (step > 0) & (step <= FEW)
     entries = np.where(small, stored.indices * FEW + step - 1, 0).astype(stored.indices.dtype)

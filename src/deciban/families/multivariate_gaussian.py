@@ -15,7 +15,7 @@ from deciban.errors import TOO_LARGE, forbid, forbid_infinite, warn
 from deciban.families.covariance import narrowest, oas, pooled_covariance, pooled_mean, whitening_triangles, widened
 from deciban.families.family import FLOOR, Context, Family, Fitted, Natural, Shaped, class_rows, formulas
 from deciban.families.labelled_values import LabelledValues
-from deciban.families.loo.downdate import LITTLE, Basis, Less, Removed, Rotated, Whitened
+from deciban.families.loo.downdate import LITTLE, Basis, Downdate, Removed, Rotated, Whitened
 from deciban.families.natural import LARGEST, origins, products, shifted, squarable
 from deciban.families.priors import InverseWishart
 from deciban.families.whitening import Whitening
@@ -30,7 +30,7 @@ SLOW = (
     "singular covariance: leave-one-out has no closed form and estimates once for each row; use shrinkage, or drop "
     "columns that are combinations of others"
 )
-INCOMPLETE = "is missing: the twin of a joint density needs complete rows; fill in the value or drop the row"
+INCOMPLETE = "is missing: the linear form of a joint density needs complete rows; fill in the value or drop the row"
 
 
 @dataclass(frozen=True)
@@ -53,18 +53,36 @@ JointFitted = Fitted[Scatter, MultivariateGaussianParams]
 
 @dataclass(frozen=True)
 class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
-    """log p(x|c) = −½ log |2πΣ| − ½ (x − μ)ᵀ Σ⁻¹ (x − μ), with Σ = scatter/(n − ddof).
+    """Numbers that are jointly normal in each class, with a covariance shared by the classes or one for each.
 
-    covariance="shared": one Σ from all classes, each row about its class mean (boundaries are linear);
-    "per-class": each class its own (boundaries are quadratic). ddof=0 is maximum likelihood, "unbiased" divides by
-    n − K (shared) or n_c − 1 (per-class). shrinkage s gives (1 − s)Σ + s·(tr Σ/d)·I; "oas" chooses s from n, d and Σ
-    (Chen et al. 2010), "auto" leaves it to the model, which selects the s that predicts left-out rows best. With
-    prior=InverseWishart(...) Σ is the posterior mode. The fit skips and counts rows with missing values; at prediction
-    such a row is scored by the marginal density of its known values.
-    Where Σ is singular its small directions are widened to 1e-9 of the columns' variances; a column that is constant
-    over all rows has variance 0 and is no evidence. `status` says so, and a warning names the columns.
+    log p(x|c) = −½ log |2πΣ| − ½ (x − μ)ᵀ Σ⁻¹ (x − μ), with Σ = scatter/(n − ddof)
 
+    The fit skips and counts rows with missing values; at prediction such a row is scored by the marginal density of its
+    known values. Where Σ is singular its small directions are widened to 1e-9 of the columns' variances; a column that
+    is constant over all rows has variance 0 and is no evidence. `status` says so, and a warning names the columns.
+
+    Parameters
+    ----------
+    covariance : "shared" or "per-class", default "shared"
+        One Σ from all classes, each row about its class mean (boundaries are linear); or each class its own (boundaries
+        are quadratic).
+    shrinkage : float from 0 to 1, "oas", "auto" or None, default None
+        s gives (1 − s)Σ + s·(tr Σ/d)·I; "oas" chooses s from n, d and Σ (Chen et al. 2010), "auto" leaves it to the
+        model, which selects the s that predicts left-out rows best.
+    ddof : float or "unbiased", default 0
+        0 is maximum likelihood, "unbiased" divides by n − K (shared) or n_c − 1 (per-class).
+    prior : deciban.priors.InverseWishart or None, default None
+        With a prior, Σ is the posterior mode.
+
+    See Also
+    --------
+    deciban.GaussianDiscriminant : This density over all features.
+    deciban.families.Gaussian : Columns that are independent.
+
+    Examples
+    --------
     >>> import numpy as np
+    >>> from deciban.families import Context, MultivariateGaussian
     >>> family = MultivariateGaussian()
     >>> x, labels = np.array([[0.0, 0], [2, 0], [0, 2], [2, 2]]), np.zeros(4, np.int32)
     >>> params = family.estimate(family.collect(x, labels, None, 1), Context(("all",), ("x", "y")))
@@ -109,13 +127,13 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         if names:
             columns = ", ".join(repr(context.columns[j]) for j in names)
             status = f"singular covariance: columns {columns} are constant or combinations of each other"
-            warn(status + "; constants are left out, the directions of the others are widened")
+            warn(status + "; constant columns are ignored, and narrow directions of the others are widened")
         sigma = np.stack([s for s, _ in positive])
         whiten, constant = whitening_triangles(sigma)
         return MultivariateGaussianParams(mean, sigma, whiten, constant, statistic.skipped.value, status)
 
     def _covariances(self, statistic: Scatter, pooled: FloatArray) -> FloatArray:
-        """(K or 1, d, d) as the settings want them, singular or not."""
+        """(K or 1, d, d) with prior, divisor and shrinkage; they may be singular."""
         count, within = statistic.count.value, statistic.within
         size = np.array([count.sum()]) if statistic.shared else count
         if self.prior is not None:
@@ -125,17 +143,17 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
             sigma = np.divide(within, divisor, out=np.zeros_like(within), where=divisor > 0)
         sigma = np.stack([self._shrink(s, n) for s, n in zip(sigma, size, strict=True)])
         if not statistic.shared and self.prior is None:
-            sigma[count == 0] = pooled  # a class without rows is like all together
+            sigma[count == 0] = pooled  # a class without rows has that of all rows
         return sigma
 
     def _divisor(self, size: FloatArray, statistic: Scatter) -> FloatArray:
-        """What the scatter of so many rows is divided by."""
+        """By what the scatter of rows of this weight is divided."""
         if self.prior is not None:
             return size + np.float64(self.prior.dof + statistic.origin.shape[1] + 1.0)
-        lost: Any = self.ddof
+        ddof: Any = self.ddof
         if self.ddof == "unbiased":
-            lost = np.count_nonzero(statistic.count.value) if statistic.shared else 1
-        divisor: FloatArray = size - lost
+            ddof = np.count_nonzero(statistic.count.value) if statistic.shared else 1
+        divisor: FloatArray = size - ddof
         return divisor
 
     def _shrink(self, sigma: FloatArray, n: float) -> FloatArray:
@@ -147,18 +165,18 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
 
     def add_log_density(self, params: MultivariateGaussianParams, values: NDArray[Any], out: FloatArray) -> None:
         for rows, known, x in _patterns(values):
-            part = out[rows]
-            _add_complete(_marginal(params, known), x, part)
+            scores = out[rows]
+            _add_complete(_marginal(params, known), x, scores)
             if not isinstance(rows, slice):
-                out[rows] = part
+                out[rows] = scores
 
     def parts(self, params: MultivariateGaussianParams, values: NDArray[Any], classes: int) -> list[FloatArray]:
         """−½z_j² and its constant for each column j (see Whitening); 0 for a missing value."""
         out = np.zeros((*values.shape, classes))
         for rows, known, x in _patterns(values):
-            part = _marginal(params, known)
+            marginal = _marginal(params, known)
             cells = (rows, known) if isinstance(rows, slice) else np.ix_(rows, known)
-            out[cells] = part.whitening.shares(x.astype(np.float64), part.mean)
+            out[cells] = marginal.whitening.shares(x.astype(np.float64), marginal.mean)
         return list(out.transpose(1, 0, 2))
 
     def leave_one_out(self, fitted: JointFitted, rows: LabelledValues, out: FloatArray) -> None:
@@ -182,9 +200,9 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         out += log_p
 
     def natural(self, params: MultivariateGaussianParams, context: Context) -> Natural:
-        """Shared: Σ⁻¹μ of x, and b = −½ μᵀΣ⁻¹μ. Per-class: Σ⁻¹m of x − o, −½Σ⁻¹ of its products, and b.
+        """Shared: Σ⁻¹μ for T = x, and b = −½ μᵀΣ⁻¹μ. Per-class: Σ⁻¹m for x − o, −½Σ⁻¹ for its products, and b.
 
-        m = μ − o; o is 0 unless the means are far from it. The shared form stays one of x: o changes all classes alike.
+        m = μ − o, and o is 0 unless the means are far from it. A shared Σ needs no o, which changes all classes alike.
         """
         kept, origin, precision, distance = self._about_origin(params)
         linear = (precision @ distance[:, :, np.newaxis])[:, :, 0]
@@ -215,7 +233,7 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
         kept = np.flatnonzero(np.diagonal(params.covariance[0]))
         whiten, mean = params.whiten[:, kept][:, :, kept], params.mean[:, kept]
         precision = whiten.transpose(0, 2, 1) @ whiten
-        # Σ_c Σ_c⁻¹ (o − μ_c) = 0: nearest to all means, counted in standard deviations
+        # Σ_c Σ_c⁻¹ (o − μ_c) = 0: nearest to all means, in standard deviations
         pull = (precision @ (mean - mean[0])[:, :, np.newaxis])[:, :, 0].sum(axis=0)
         total = np.broadcast_to(precision, (len(mean), *precision.shape[1:])).sum(axis=0)
         unit = np.sqrt(np.diagonal(total))
@@ -274,7 +292,7 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
 
 
 class _LeftOut:
-    """The densities that change when a row is left out, in closed form."""
+    """The densities that change if a row is left out, in closed form."""
 
     def __init__(self, family: MultivariateGaussian, fitted: JointFitted, rows: LabelledValues) -> None:
         statistic, labels = fitted.statistic, rows.labels
@@ -290,17 +308,17 @@ class _LeftOut:
         middle, scatter = pooled_mean(statistic)[self.kept], self.count.sum() * self._block(self.pooled)
         self.removed = Removed(rows.values, self.kept, middle, scatter, float(self.count.sum()), weight)
 
-    def replace(self, whole: BoolArray, log_p: FloatArray) -> BoolArray:
-        """Writes them to log_p (n, K), for complete rows; (n) where there is a closed form."""
+    def replace(self, complete: BoolArray, log_p: FloatArray) -> BoolArray:
+        """Writes the densities of complete rows to log_p (n, K), and returns (n) where there is a closed form."""
         if not len(self.kept):
-            return whole  # constants are no evidence
+            return complete  # constant columns are no evidence
         variances = np.diagonal(self._block(self.pooled))
         if min(narrowest(self._block(s), variances) for s in self.sigma) < 2 * FLOOR:
-            if whole.any():
+            if complete.any():
                 warn(SLOW)
-            return np.zeros_like(whole)
+            return np.zeros_like(complete)
         shared = self._basis(0) if self.statistic.shared else None
-        ordinary: BoolArray = whole & self.removed.ordinary & (self.left > LITTLE * self.count[self.labels])
+        ordinary: BoolArray = complete & self.removed.ordinary & (self.left > LITTLE * self.count[self.labels])
         for c in np.flatnonzero(self.count).tolist():
             rows = np.flatnonzero(ordinary & (self.labels == c))
             if len(rows):
@@ -311,40 +329,42 @@ class _LeftOut:
         return ordinary
 
     def _replace_class(self, c: int, rows: IntArray, basis: Basis, log_p: FloatArray) -> BoolArray:
-        """For rows of class c: the density of c, or with a shared covariance all."""
+        """For rows of class c: the density of c; with a shared covariance, those of all classes."""
         left, others = self.left[rows], self.removed.others[rows]
         columns, size = np.array([c]), left
-        farther = (self.count[c] / left)[:, np.newaxis]
+        scale = (self.count[c] / left)[:, np.newaxis]
         if self.statistic.shared:
             columns, size = np.arange(len(self.count)), others
             # a class without rows has the mean of all rows, which moves too
             elsewhere = np.where(self.count > 0, 1.0, (self.removed.count / others)[:, np.newaxis])
-            farther = np.where(columns == c, farther, elsewhere)
-        less = Less(self.weight[rows] * self.count[c] / left, size, self.family._divisor(size, self.statistic))
-        moves = self.mean[c] - self.mean[columns]
-        density, safe = self.removed.log_density(rows, basis, self.mean[c], moves, farther, less)
+            scale = np.where(columns == c, scale, elsewhere)
+        divisor = self.family._divisor(size, self.statistic)
+        downdate = Downdate(self.weight[rows] * self.count[c] / left, size, divisor)
+        offsets = self.mean[c] - self.mean[columns]
+        density, safe = self.removed.log_density(rows, basis, self.mean[c], offsets, scale, downdate)
         log_p[rows[:, np.newaxis], columns] = density
         return safe
 
     def _replace_empty(self, classes: IntArray, rows: IntArray, log_p: FloatArray) -> BoolArray:
         """Classes without rows have the mean of all rows and, unless there is a prior, their covariance."""
         removed, others = self.removed, self.removed.others[rows]
-        farther = removed.count / others
+        scale = removed.count / others
         if self.family.prior is not None:
             constant = self.params.constant[classes]
             cells = rows[:, np.newaxis], classes
-            log_p[cells] = constant + farther[:, np.newaxis] ** 2 * (log_p[cells] - constant)
+            log_p[cells] = constant + scale[:, np.newaxis] ** 2 * (log_p[cells] - constant)
             return np.ones(len(rows), np.bool_)
         basis = Whitened(removed.scatter, removed.total)
-        less = Less(self.weight[rows] * farther, others, others)
-        nowhere = np.zeros((1, len(self.kept)))
-        density, safe = removed.log_density(rows, basis, removed.middle, nowhere, farther[:, np.newaxis], less)
+        downdate = Downdate(self.weight[rows] * scale, others, others)
+        offsets = np.zeros((1, len(self.kept)))
+        density, safe = removed.log_density(rows, basis, removed.middle, offsets, scale[:, np.newaxis], downdate)
         log_p[rows[:, np.newaxis], classes] = density
         return safe
 
-    def _basis(self, which: int) -> Basis:
-        family, within = self.family, self.statistic.within[which]
-        size = float(self.count.sum() if self.statistic.shared else self.count[which])
+    def _basis(self, c: int) -> Basis:
+        """The coordinates for class c, or for all classes if they share a covariance."""
+        family, within = self.family, self.statistic.within[c]
+        size = float(self.count.sum() if self.statistic.shared else self.count[c])
         if family.prior is not None:
             divisor = family._divisor(np.array(size), self.statistic)
             within = family.prior.mode(np.array(size), within) * divisor
@@ -362,12 +382,12 @@ def _add_complete(params: MultivariateGaussianParams, values: NDArray[Any], out:
     if len(params.whiten) > 1 or len(params.mean) == 1:
         _kernels.add_whitened(values, params.whiten, params.mean, params.constant, out)
         return
-    # One Σ: whiten once about the middle, then the classes are spheres around their whitened means.
+    # One Σ: whitened once, about the middle, the classes are spheres around their whitened means.
     middle = params.mean.mean(axis=0)
     means = np.ascontiguousarray((params.mean - middle) @ params.whiten[0].T)
     constant = np.zeros_like(means)
     constant[:, 0] = params.constant[0]
-    step = max(1, (1 << 18) // max(1, values.shape[1]))  # whitened rows are wanted in cache only
+    step = max(1, (1 << 18) // max(1, values.shape[1]))  # so that whitened rows stay in the cache
     for start in range(0, len(values), step):
         z = _kernels.whiten(values[start : start + step], params.whiten[0], middle)
         _kernels.add_quadratic(z, means, np.full_like(means, -0.5), constant, out[start : start + step])
@@ -383,9 +403,9 @@ def _patterns(values: NDArray[Any]) -> Iterator[tuple[slice | IntArray, BoolArra
     rows = np.flatnonzero(incomplete)
     patterns, pattern_of = np.unique(np.isnan(values[rows]), axis=0, return_inverse=True)
     groups = [(rows[pattern_of.reshape(-1) == i], ~missing) for i, missing in enumerate(patterns)]
-    for some, known in [(np.flatnonzero(~incomplete), everything), *groups]:
-        if len(some) and known.any():
-            yield some, known, np.ascontiguousarray(values[np.ix_(some, known)])
+    for index, known in [(np.flatnonzero(~incomplete), everything), *groups]:
+        if len(index) and known.any():
+            yield index, known, np.ascontiguousarray(values[np.ix_(index, known)])
 
 
 def _marginal(params: MultivariateGaussianParams, kept: BoolArray) -> MultivariateGaussianParams:

@@ -1,4 +1,4 @@
-"""Natural parameters: what families share for names, origins and entries of T(x)."""
+"""Natural parameters: the entries of T(x), their names and their origins, for all families."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from deciban.types import BoolArray, FloatArray
 
 sp = lazy("scipy.sparse")
 
-FAR = 30.0  # times as many standard deviations from the means as need be: then 0 is no good origin
-FEW = 100  # indicators in a block: with more, T(x) is sparse
+FAR = 30.0  # 0 is replaced if the means are this many times as many standard deviations from it as from another origin
+FEW = 100  # indicators; T(x) of a block with more is sparse
 LARGEST = 2.0**500  # numbers whose squares can be added
 
 
@@ -33,7 +33,7 @@ class Term:
 
 
 def by_column(informative: BoolArray, terms: Sequence[Term], constant: FloatArray | None = None) -> Natural:
-    """Univariate densities: the terms of each informative column side by side."""
+    """Natural parameters of univariate densities: all terms of the first informative column, then of the next."""
     kept = np.flatnonzero(informative)
     names = tuple(term.names[j] for j in kept for term in terms)
     columns = tuple(np.repeat(kept, len(terms)).tolist())
@@ -43,7 +43,7 @@ def by_column(informative: BoolArray, terms: Sequence[Term], constant: FloatArra
 
 
 def side_by_side(*parts: NDArray[Any]) -> FloatArray:
-    """(n, d) arrays as one (n, d·parts), the first columns of all of them first.
+    """(n, d) arrays interleaved to (n, d·parts): the first columns of all of them, then the second.
 
     >>> side_by_side(np.array([[1, 2]]), np.array([[10, 20]]))
     array([[ 1., 10.,  2., 20.]])
@@ -53,7 +53,7 @@ def side_by_side(*parts: NDArray[Any]) -> FloatArray:
 
 
 def squarable(values: NDArray[Any]) -> FloatArray:
-    """The same as doubles; forbids those that are infinite or whose squares may overflow."""
+    """Values as doubles; forbids those that are infinite or whose squares may overflow."""
     x = np.asarray(values, dtype=np.float64)
     forbid_infinite(x)
     forbid(np.abs(x) > LARGEST, TOO_LARGE)
@@ -61,7 +61,7 @@ def squarable(values: NDArray[Any]) -> FloatArray:
 
 
 def powers(values: NDArray[Any], degree: int, origin: FloatArray | float = 0.0) -> FloatArray:
-    """(n, d·(1 + degree)) 1, x − o, (x − o)², … of each column; zeros where the cell is missing.
+    """(n, d·(1 + degree)) 1, x − o, (x − o)², … of each column; zeros where the value is missing.
 
     >>> powers(np.array([[3.0, np.nan]]), 2)
     array([[1., 3., 9., 0., 0., 0.]])
@@ -83,8 +83,8 @@ def by_value(
     columns = [j for j in kept for _ in names[j]]
     eta = np.hstack([np.zeros((len(context.classes), 0)), *(log_p[j] for j in kept)])
     require_finite(eta, columns, context, family)
-    called = tuple(name for j in kept for name in names[j])
-    return Natural(called, tuple(columns), eta, np.zeros(len(columns), np.bool_), np.zeros(len(eta)))
+    entries = tuple(name for j in kept for name in names[j])
+    return Natural(entries, tuple(columns), eta, np.zeros(len(columns), np.bool_), np.zeros(len(eta)))
 
 
 def indicators(codes: NDArray[np.int32], log_p: Sequence[FloatArray], silent: Sequence[int]) -> Any:
@@ -92,25 +92,25 @@ def indicators(codes: NDArray[np.int32], log_p: Sequence[FloatArray], silent: Se
     sizes = np.array([table.shape[1] for table in log_p], dtype=np.int64)
     sizes[list(silent)] = 0
     first = np.cumsum(sizes) - sizes
-    held = (codes >= 0) & (codes < sizes)
-    ends = np.concatenate([[0], np.cumsum(held.sum(axis=1))])
+    known = (codes >= 0) & (codes < sizes)
+    ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
     shape = (len(codes), int(sizes.sum()))
-    sparse = sp.csr_array((np.ones(int(ends[-1])), (codes + first)[held], ends), shape=shape)
+    sparse = sp.csr_array((np.ones(int(ends[-1])), (codes + first)[known], ends), shape=shape)
     return sparse.toarray() if shape[1] <= FEW else sparse
 
 
 def tables_of(weights: FloatArray, log_p: Sequence[FloatArray], silent: Sequence[int]) -> tuple[FloatArray, ...]:
     """Weights (K, m) of the entries of `by_value`, as tables (K, V) of the columns; 0 for silent ones."""
-    quiet, tables, first = set(silent), [], 0
+    silent_columns, tables, first = set(silent), [], 0
     for j, table in enumerate(log_p):
-        size = 0 if j in quiet else table.shape[1]
+        size = 0 if j in silent_columns else table.shape[1]
         tables.append(weights[:, first : first + size] if size else np.zeros((len(weights), table.shape[1])))
         first += size
     return tuple(tables)
 
 
 def require_finite(log_p: FloatArray, columns: Sequence[int] | NDArray[Any], context: Context, family: Any) -> None:
-    """Requires that no log p (K, m), with entries that belong to `columns`, is −inf."""
+    """Raises DecibanError, which names the column, if a log p (K, m) of the entries of `columns` is −inf."""
     bad = np.isneginf(log_p).any(axis=0)
     if bad.any():
         name = context.columns[columns[int(np.argmax(bad))]]
@@ -147,15 +147,18 @@ def _in_few_digits(x: float, sd: float) -> float:
     return float(f"{x:.{min(max(digits, 1), 17)}g}")
 
 
-def plain(context: Context) -> list[str]:
+def names(context: Context) -> list[str]:
+    """The names of the columns."""
     return [str(column) for column in context.columns]
 
 
-def there(context: Context) -> list[str]:
+def presence(context: Context) -> list[str]:
+    """The names of entries that are 1 unless the value is missing."""
     return [f"{column} is there" for column in context.columns]
 
 
-def is_missing(context: Context) -> list[str]:
+def absence(context: Context) -> list[str]:
+    """The names of entries that are 1 if the value is missing."""
     return [f"{column} is missing" for column in context.columns]
 
 

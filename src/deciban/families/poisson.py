@@ -20,13 +20,26 @@ FEW = 4096  # below it, log-factorials are tabulated
 
 @dataclass(frozen=True)
 class Poisson(RateFamily):
-    """log p(x|c) = x log λ − λ − log x!, with λ = Σx/n.
+    """Numbers of events, with a rate in each class.
 
-    Values are whole numbers, 0 or more. With prior=Virtual(m) the class mean is shrunk towards the mean of all classes:
-    (Σx + m·mean) / (n + m). No rate is below 1e-9 of that mean.
+    log p(x|c) = x log λ − λ − log x!, with λ = Σx/n
 
+    Values are whole numbers, 0 or more. No rate is below 1e-9 of the mean of all classes.
+
+    Parameters
+    ----------
+    prior : deciban.priors.Virtual or None, default None
+        With Virtual(m) the class mean is shrunk towards the mean of all classes: (Σx + m·mean) / (n + m).
+
+    See Also
+    --------
+    deciban.families.Exponential : Waiting times.
+    deciban.families.Multinomial : Shares of a total.
+
+    Examples
+    --------
     >>> import numpy as np
-    >>> from deciban.families import Context
+    >>> from deciban.families import Context, Poisson
     >>> family = Poisson()
     >>> evidence = family.collect(np.array([[1.0], [5.0]]), np.zeros(2, np.int32), None, 1)
     >>> family.estimate(evidence, Context(("all",), ("x",))).rate.item()
@@ -52,7 +65,18 @@ class Poisson(RateFamily):
         return np.log(rate), -rate
 
     def common(self, x: FloatArray) -> FloatArray:
-        """−log x!"""
+        """−log x!, which is the same for all classes.
+
+        Parameters
+        ----------
+        x : array of shape (n, d)
+            Counts, NaN where missing.
+
+        Returns
+        -------
+        array of shape (n, 1)
+            Summed over the columns.
+        """
         total: FloatArray = np.where(np.isnan(x), 0.0, -log_factorial(x)).sum(axis=1, keepdims=True)
         return total
 

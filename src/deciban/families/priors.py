@@ -44,8 +44,33 @@ def log_frequencies(counts: FloatArray, pseudo: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Laplace:
-    """(k + α) / (n + αV): α imaginary rows for every value. α = 0 is maximum likelihood.
+    """Laplace's smoothing: α imaginary rows for every value.
 
+    (k + α) / (n + αV); α = 0 is maximum likelihood
+
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        0 or more.
+
+    Attributes
+    ----------
+    follows : float
+        0: pseudo-counts do not depend on the counts.
+
+    Raises
+    ------
+    DecibanError
+        If alpha is negative.
+
+    See Also
+    --------
+    deciban.priors.Dirichlet : Another number for each value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deciban.priors import Laplace
     >>> Laplace(1.0).pseudo_counts(np.array([[3.0, 0.0]]), ("a", "b"), ("yes",))
     array([[1., 1.]])
     """
@@ -57,14 +82,57 @@ class Laplace:
         require(self.alpha >= 0, f"Laplace: alpha must be 0 or more, not {self.alpha}")
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
-        """(…, K, V) what to add to the counts: α everywhere."""
+        """What to add to the counts: α everywhere.
+
+        Parameters
+        ----------
+        counts : array of shape (…, K, V)
+            How often each class has each value.
+        levels : tuple
+            The values (V).
+        classes : tuple
+            The classes (K).
+
+        Returns
+        -------
+        array of shape (…, K, V)
+            What to add to the counts.
+        """
         return np.full(counts.shape, float(self.alpha))
 
 
 @dataclass(frozen=True)
 class Beta:
-    """(k + h − 1) / (n + h + t − 2): the mode of Beta(k + h, n − k + t). Beta(2, 2) is Laplace(1).
+    """A Beta prior on the probability of true. Beta(2, 2) is Laplace(1).
 
+    (k + h − 1) / (n + h + t − 2): the mode of Beta(k + h, n − k + t)
+
+    Parameters
+    ----------
+    heads : float
+        h, 1 or more: h − 1 imaginary rows are true.
+    tails : float
+        t, 1 or more: t − 1 imaginary rows are false.
+
+    Attributes
+    ----------
+    follows : float
+        0: pseudo-counts do not depend on the counts.
+
+    Raises
+    ------
+    DecibanError
+        If a parameter is below 1, where there is no mode.
+
+    See Also
+    --------
+    deciban.families.Bernoulli : Takes it as `prior`.
+    deciban.priors.Dirichlet : More than two values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deciban.priors import Beta
     >>> Beta(2, 2).pseudo_counts(np.array([[1.0, 3.0]]), (False, True), ("yes",))
     array([[1., 1.]])
     """
@@ -77,15 +145,56 @@ class Beta:
         require(self.heads >= 1 and self.tails >= 1, "Beta: both parameters must be 1 or more, for a mode to exist")
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
-        """(…, K, 2) what to add to the counts: t − 1 to false, h − 1 to true."""
+        """What to add to the counts: t − 1 to false, h − 1 to true.
+
+        Parameters
+        ----------
+        counts : array of shape (…, K, V)
+            How often each class has each value.
+        levels : tuple
+            The values (V).
+        classes : tuple
+            The classes (K).
+
+        Returns
+        -------
+        array of shape (…, K, V)
+            What to add to the counts.
+
+        Raises
+        ------
+        DecibanError
+            If there are not two values.
+        """
         require(len(levels) == 2, f"Beta is for two values; this column has {len(levels)}: use Dirichlet")
         return np.broadcast_to([self.tails - 1.0, self.heads - 1.0], counts.shape).copy()
 
 
 @dataclass(frozen=True)
 class Dirichlet:
-    """(k_v + a_v − 1) / (n + Σa − V): the posterior mode. a: one number, or one for each value (by name, or in order).
+    """A Dirichlet prior on the probabilities of values.
 
+    (k_v + a_v − 1) / (n + Σa − V): the posterior mode
+
+    Parameters
+    ----------
+    concentration : float, list of float or dict
+        a, 1 or more: one number for all values, or one for each (in order, or by name).
+
+    Attributes
+    ----------
+    follows : float
+        0: pseudo-counts do not depend on the counts.
+
+    See Also
+    --------
+    deciban.families.Categorical : Takes it as `prior`.
+    deciban.priors.Beta : Two values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deciban.priors import Dirichlet
     >>> Dirichlet({"a": 3, "b": 1}).pseudo_counts(np.array([[5.0, 0.0]]), ("a", "b"), ("yes",))
     array([[2., 0.]])
     """
@@ -94,7 +203,27 @@ class Dirichlet:
     follows: ClassVar[float] = 0.0
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
-        """(…, K, V) what to add to the counts: a_v − 1."""
+        """What to add to the counts: a_v − 1.
+
+        Parameters
+        ----------
+        counts : array of shape (…, K, V)
+            How often each class has each value.
+        levels : tuple
+            The values (V).
+        classes : tuple
+            The classes (K).
+
+        Returns
+        -------
+        array of shape (…, K, V)
+            What to add to the counts.
+
+        Raises
+        ------
+        DecibanError
+            If a value has no concentration, or one below 1.
+        """
         a = self.concentration
         if isinstance(a, Mapping):
             lacking = [v for v in levels if v not in a]
@@ -112,12 +241,38 @@ class Dirichlet:
 
 @dataclass(frozen=True)
 class Virtual:
-    """(k_v + m·Q(v, c)) / (n_c + m·Q(c)): m virtual examples drawn from Q.
+    """m virtual examples, drawn from a distribution Q of values and classes.
 
-    Q is a (K, V) table of joint probabilities in the order of classes and values; without it, Q(v, c) = Q(v)/K with
-    Q(v) the frequency of v in all classes together. For a mean (Poisson, Exponential) the virtual examples lie at
-    the mean of all classes.
+    (k_v + m·Q(v, c)) / (n_c + m·Q(c))
 
+    For a mean (Poisson, Exponential) the virtual examples lie at the mean of all classes.
+
+    Parameters
+    ----------
+    m : float
+        How many, 0 or more.
+    q : array-like of shape (K, V) or None, default None
+        Joint probabilities in the order of classes and values. None: Q(v, c) = Q(v)/K, with Q(v) the frequency of v in
+        all classes together.
+
+    Attributes
+    ----------
+    follows : float
+        How many virtual rows are spread as the rows of all classes are: m, or 0 if Q is given.
+
+    Raises
+    ------
+    DecibanError
+        If m is negative.
+
+    See Also
+    --------
+    deciban.priors.Laplace : Equally many for every value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deciban.priors import Virtual
     >>> Virtual(2.0).pseudo_counts(np.array([[3.0, 0.0], [0.0, 1.0]]), ("a", "b"), ("no", "yes"))
     array([[0.75, 0.25],
            [0.75, 0.25]])
@@ -136,7 +291,27 @@ class Virtual:
         return self.m if self.q is None else 0.0
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
-        """(…, K, V) what to add to the counts: m·Q(v, c)."""
+        """What to add to the counts: m·Q(v, c).
+
+        Parameters
+        ----------
+        counts : array of shape (…, K, V)
+            How often each class has each value.
+        levels : tuple
+            The values (V).
+        classes : tuple
+            The classes (K).
+
+        Returns
+        -------
+        array of shape (…, K, V)
+            What to add to the counts.
+
+        Raises
+        ------
+        DecibanError
+            If Q has another shape, or does not sum to 1.
+        """
         if self.q is None:
             classes_in, values = counts.shape[-2:]
             pooled = counts.sum(axis=-2, keepdims=True)
@@ -171,8 +346,30 @@ class Background:
 
 @dataclass(frozen=True)
 class Normal:
-    """On a Gaussian's mean: (Σx/σ² + η/λ²) / (n/σ² + 1/λ²), σ² being the estimated variance.
+    """A normal prior on the mean of a Gaussian.
 
+    (Σx/σ² + η/λ²) / (n/σ² + 1/λ²), σ² being the estimated variance
+
+    Parameters
+    ----------
+    mean : float
+        η, where the mean is expected.
+    sd : float
+        λ, above 0: the standard deviation of the prior.
+
+    Raises
+    ------
+    DecibanError
+        If sd is not above 0.
+
+    See Also
+    --------
+    deciban.families.Gaussian : Takes it as `mean`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deciban.priors import Normal
     >>> float(Normal(0.0, 1.0).mode(np.array(2.0), np.array(10.0), np.array(1.0)))
     3.3333333333333335
     """
@@ -184,15 +381,52 @@ class Normal:
         require(self.sd > 0, f"Normal: sd must be above 0, not {self.sd}")
 
     def mode(self, count: FloatArray, total: FloatArray, variance: FloatArray) -> FloatArray:
-        """The mean, from n, Σx and σ²."""
+        """The mean, from n, Σx and σ².
+
+        Parameters
+        ----------
+        count : array
+            n.
+        total : array
+            Σx.
+        variance : array
+            σ².
+
+        Returns
+        -------
+        array
+            The posterior mode.
+        """
         precision = 1.0 / self.sd**2
         return (total / variance + self.mean * precision) / (count / variance + precision)
 
 
 @dataclass(frozen=True)
 class InverseGamma:
-    """On a Gaussian's variance: the posterior mode (b + ½Σ(x − mean)²) / (a + n/2 + 1).
+    """An inverse-gamma prior on the variance of a Gaussian.
 
+    (b + ½Σ(x − mean)²) / (a + n/2 + 1): the posterior mode
+
+    Parameters
+    ----------
+    shape : float
+        a, above 0: the larger, the more the prior counts.
+    scale : float
+        b, above 0: without rows the variance is b/(a + 1).
+
+    Raises
+    ------
+    DecibanError
+        If a parameter is not above 0.
+
+    See Also
+    --------
+    deciban.families.Gaussian : Takes it as `variance`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deciban.priors import InverseGamma
     >>> float(InverseGamma(1.0, 2.0).mode(np.array(4.0), np.array(8.0)))
     1.5
     """
@@ -204,16 +438,44 @@ class InverseGamma:
         require(self.shape > 0 and self.scale > 0, "InverseGamma: shape and scale must be above 0")
 
     def mode(self, count: FloatArray, squares: FloatArray) -> FloatArray:
-        """The variance, from n and Σ(x − mean)²."""
+        """The variance, from n and Σ(x − mean)².
+
+        Parameters
+        ----------
+        count : array
+            n.
+        squares : array
+            Σ(x − mean)².
+
+        Returns
+        -------
+        array
+            The posterior mode.
+        """
         return (self.scale + 0.5 * squares) / (self.shape + 0.5 * count + 1.0)
 
 
 @dataclass(frozen=True)
 class InverseWishart:
-    """On a covariance: the posterior mode (Ψ + S) / (ν + n + d + 1), S the scatter about the mean.
+    """An inverse-Wishart prior on a covariance.
 
-    Ψ: a (d, d) matrix, or one number for that times the identity.
+    (Ψ + S) / (ν + n + d + 1): the posterior mode, S the scatter about the mean
 
+    Parameters
+    ----------
+    dof : float
+        ν, above d − 1: the larger, the more the prior counts.
+    scale : float, or array-like of shape (d, d)
+        Ψ: a matrix, or one number for that times the identity. Without rows the covariance is Ψ/(ν + d + 1).
+
+    See Also
+    --------
+    deciban.GaussianDiscriminant : Takes it as `prior`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deciban.priors import InverseWishart
     >>> InverseWishart(3.0, 1.0).mode(np.array(4.0), np.eye(2))
     array([[0.2, 0. ],
            [0. , 0.2]])
@@ -226,7 +488,25 @@ class InverseWishart:
         object.__setattr__(self, "scale", _as_tuples(self.scale))
 
     def mode(self, count: FloatArray, scatter: FloatArray) -> FloatArray:
-        """The covariance, from n and S."""
+        """The covariance, from n and S.
+
+        Parameters
+        ----------
+        count : array
+            n.
+        scatter : array of shape (…, d, d)
+            S.
+
+        Returns
+        -------
+        array of shape (…, d, d)
+            The posterior mode.
+
+        Raises
+        ------
+        DecibanError
+            If ν is too small, or Ψ has another shape.
+        """
         d = scatter.shape[-1]
         require(self.dof > d - 1, f"InverseWishart: dof must be above {d - 1} for {d} columns")
         scale = np.asarray(self.scale, dtype=np.float64)

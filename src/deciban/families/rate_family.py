@@ -1,4 +1,4 @@
-"""Rates: what Poisson and Exponential share. Each column has one parameter, a function of its mean."""
+"""RateFamily: the base of Poisson and Exponential. Each column has one parameter, a function of its mean."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from deciban import _kernels
 from deciban.families.family import FLOOR, Context, Family, Fitted, Natural, Shaped, formulas
 from deciban.families.labelled_values import LabelledValues
-from deciban.families.natural import Term, by_column, plain, powers, there
+from deciban.families.natural import Term, by_column, names, powers, presence
 from deciban.families.priors import Virtual
 from deciban.statistics.moments import Moments
 from deciban.table import Table
@@ -22,7 +22,7 @@ from deciban.types import BoolArray, Domain, FloatArray, IntArray, Labels
 if TYPE_CHECKING:
     from deciban.export.formulas import Formula
 
-CHUNK = 2**19  # cells, times classes, at a time
+CHUNK = 2**19  # values, times classes, that are left out at a time
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,51 @@ class RateFamily(Family[Moments, RateParams]):
 
     @abstractmethod
     def rate(self, mean: FloatArray, pooled: FloatArray) -> FloatArray:
-        """λ, from the mean of the class and that of all classes; elementwise."""
+        """λ, from the mean of the class and that of all classes; elementwise.
+
+        Parameters
+        ----------
+        mean : array
+            Means of the classes.
+        pooled : array
+            Means of all classes together.
+
+        Returns
+        -------
+        array
+            Rates.
+        """
 
     @abstractmethod
     def line(self, rate: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """s(λ) and t(λ), elementwise."""
+        """s(λ) and t(λ) of log p(x|c) = h(x) + s(λ)·x + t(λ), elementwise.
+
+        Parameters
+        ----------
+        rate : array
+            Rates λ.
+
+        Returns
+        -------
+        slope : array
+            s(λ).
+        constant : array
+            t(λ).
+        """
 
     def common(self, x: FloatArray) -> FloatArray:
-        """(n, 1) Σ h(x) over the columns, which is the same for all classes."""
+        """Σ h(x) over the columns, which is the same for all classes.
+
+        Parameters
+        ----------
+        x : array of shape (n, d)
+            Numbers, NaN where missing.
+
+        Returns
+        -------
+        array of shape (n, 1)
+            0, unless h(x) is −log x!.
+        """
         return np.zeros((len(x), 1))
 
     def collect(self, values: NDArray[Any], labels: Labels, weights: FloatArray | None, classes: int) -> Moments:
@@ -77,33 +114,32 @@ class RateFamily(Family[Moments, RateParams]):
         statistic, rates = fitted.statistic.columns(index), fitted.params.rate[:, index]
         moving = self._others_move(statistic, rows.weights)
         for chunk in chunks(len(rows), len(index), out.shape[1] if moving.any() else 1):
-            part = rows.take(chunk)
-            left = Left.of(statistic, part.columns(index))
+            batch = rows.take(chunk)
+            left = Left.of(statistic, batch.columns(index))
             self._add_left(statistic, rates, moving, left, out[chunk])
             for j in np.flatnonzero(left.unsure.any(axis=0)):
-                one = [int(index[j])]
-                again = np.flatnonzero(left.unsure[:, j])
-                self.estimate_without(fitted.columns(one), part.columns(one), again, out[chunk])
+                column, unsure = [int(index[j])], np.flatnonzero(left.unsure[:, j])
+                self.estimate_without(fitted.columns(column), batch.columns(column), unsure, out[chunk])
 
     def _others_move(self, statistic: Moments, weights: FloatArray | None) -> BoolArray:
-        """(d) whether a row may change the rates of other classes, as where they follow the mean of all classes."""
+        """(d) whether a row may change the rates of other classes, which may follow the mean of all classes."""
         if self.prior is not None and self.prior.m > 0:
             return np.ones(statistic.count.shape[1], np.bool_)
         pooled = statistic.pooled()
         count = pooled.count.value - (1.0 if weights is None else weights.max(initial=0.0))
         most = np.divide(pooled.sum_x.value, count, out=np.full_like(count, np.inf), where=count > 0)
-        low = statistic.mean.min(axis=0)  # 0 where a class has no cell
+        low = statistic.mean.min(axis=0)  # 0 where a class has no value
         moves: BoolArray = np.less(low, 2 * FLOOR * most[0])
         return moves
 
     def _add_left(self, statistic: Moments, rates: FloatArray, moving: BoolArray, left: Left, out: FloatArray) -> None:
-        """out (m, K) += log p without the row: of its own class, and in moving columns of the others too."""
+        """out (m, K) += log p without the row, which changes its own class and, in moving columns, the others."""
         log_p = np.zeros_like(out)
         slope, constant = (np.where(moving, 0.0, part) for part in self.line(rates))
         _kernels.add_linear(left.x, slope, constant, log_p)
         own = shrunk(left.count, left.total, left.mean, left.pooled, self.prior)
-        still = self._log_density(left.x, own, left.pooled)[:, ~moving].sum(axis=1)
-        log_p[np.arange(len(out)), left.labels] = still
+        own_log_p = self._log_density(left.x, own, left.pooled)[:, ~moving].sum(axis=1)
+        log_p[np.arange(len(out)), left.labels] = own_log_p
         if moving.any():
             count, total, mean, pooled = left.of_classes(statistic, np.flatnonzero(moving))
             x = left.x[:, moving, np.newaxis]
@@ -117,9 +153,9 @@ class RateFamily(Family[Moments, RateParams]):
         return np.where(present, slope * x + constant, 0.0)
 
     def natural(self, params: RateParams, context: Context) -> Natural:
-        """t(λ) and s(λ): of 1 and x. (h(x) is common to all classes.)"""
+        """t(λ) for T = 1, and s(λ) for T = x; h(x) is common to all classes."""
         slope, constant = self.line(params.rate)
-        terms = [Term(there(context), constant, presence=True), Term(plain(context), slope)]
+        terms = [Term(presence(context), constant, presence=True), Term(names(context), slope)]
         return by_column(params.informative, terms)
 
     def sufficient(self, params: RateParams, values: NDArray[Any]) -> FloatArray:
@@ -159,7 +195,7 @@ class Left:
     total: FloatArray  # (m, d) Σwx of the row's class
     mean: FloatArray  # (m, d) of the row's class; 0 if it has no other row
     pooled: FloatArray  # (m, d) mean of all classes
-    unsure: BoolArray  # (m, d) where the column may be constant without the row, or digits are lost
+    unsure: BoolArray  # (m, d) where the column may be constant without the row, or too many digits are lost
 
     @classmethod
     def of(cls, statistic: Moments, rows: LabelledValues) -> Left:

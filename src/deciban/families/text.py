@@ -34,51 +34,74 @@ Range = tuple[int, int]
 MOST = 32  # words or characters of an n-gram
 SHOWN = 20  # terms in a summary, of each class
 MUCH = 1e6  # nats: more than any finite evidence
-MOST_CELLS = 1 << 26  # of an explanation
-CELLS = 1 << 20  # of term rows that are left out at a time
+MOST_CELLS = 1 << 26  # numbers in an explanation
+CELLS = 1 << 20  # terms of rows that are left out at a time
 ABSENT = "absent words"
 
 
 @dataclass(frozen=True)
 class TextParams:
     terms: Terms  # (V)
-    log_p: FloatArray  # (K, V) of a term that is present; minus that of an absent one, for "bernoulli"
-    absent: FloatArray  # (K) of all terms being absent; 0 except for "bernoulli"
-    table: FloatArray  # (V, K padded) log_p, as the kernel reads it
+    log_p: FloatArray  # (K, V) of a term that occurs; for "bernoulli", minus that of an absent one
+    absent: FloatArray  # (K) log p of a document without terms, for "bernoulli"; else 0
+    table: FloatArray  # (V, K padded) log_p in the layout of the kernels
     certain: BoolArray  # (K, V) terms that all documents of a class have, or (K, 0) if there are none
 
 
 @dataclass(frozen=True)
 class Text(SmoothedFamily[Tokens, TextParams]):
-    """log p(x|c) = Σ_t x_t log θ_t, with θ_t = (k_t + α) / (all terms of class c + αV), x_t how often term t occurs.
+    """Documents as bags of terms, with a probability of each term in each class.
+
+    log p(x|c) = Σ_t x_t log θ_t, with θ_t = (k_t + α) / (all terms of class c + αV), x_t how often term t occurs
 
     That is events="multinomial". With "bernoulli" it is Σ_t log(φ_t if t occurs else 1 − φ_t), with
     φ_t = (documents with t + α) / (documents + 2α); with "complement" (Rennie et al. 2003) −Σ_t x_t log θ̃_t, with θ̃
     estimated from all other classes.
 
+    Several columns, given as one key, are one bag of terms; n-grams do not cross columns. A missing document adds
+    nothing, and neither does an unseen term.
+
     Parameters
     ----------
-    events : "multinomial", "bernoulli" or "complement"
-    words : (least, most) words of an n-gram; None: no words
+    events : "multinomial", "bernoulli" or "complement", default "multinomial"
+        How often terms occur, whether they occur, or how often they occur in other classes.
+    words : tuple of int or None, default (1, 1)
+        The least and most words of an n-gram; None: no words.
         A word is a run of letters, marks and digits in any script, folded (Straße is strasse), accents kept; with an
         apostrophe between letters or a point between digits. Ideographs, emoji and currency signs are words by
         themselves. Invisible characters (soft hyphens, zero-width ones) are left out, and so are words of more than 128
         bytes. Bytes that are not UTF-8 separate words.
-    characters : (least, most) characters of an n-gram; None: none
-        From the folded words, with a space around each; such a term begins with ~.
-    shapes : bool
+    characters : tuple of int or None, default None
+        The least and most characters of an n-gram; None: none. From the folded words, with a space around each; such a
+        term begins with ~.
+    shapes : bool, default False
         Whether numbers become their shapes (1,500 is 0,000), and links and mail addresses their hosts (url:example.com
         and url:; address:…).
-    max_terms : number
-        Only the most frequent terms of all classes together count; ties by the order of terms. All are counted, and
-        these are selected when parameters are estimated, so the order of rows does not matter.
-    hash_bits : number up to 31
+    max_terms : int or None, default None
+        Only the most frequent terms of all classes together are used; ties are broken by the order of terms. All are
+        counted, and these are selected when parameters are estimated, so the order of rows does not matter.
+    hash_bits : int up to 31 or None, default None
         Terms are hashed to 2^hash_bits numbers, which bounds memory; terms with the same hash are one.
-    prior : of the terms' probabilities; by default the model's smoothing
+    prior : prior of deciban.priors or None, default None
+        Pseudo-counts: Laplace, Beta, Dirichlet or Virtual. None: Laplace, with the smoothing of the model.
 
-    Several columns, given as one key, are one bag of terms; n-grams do not cross columns. A missing document adds
-    nothing, and neither does an unseen term.
+    Attributes
+    ----------
+    follows : float or None
+        How many pseudo-counts follow the counts of all classes; None if the prior does not say, which makes
+        leave-one-out slow.
+    cut : tuple
+        How a text is cut into terms, as an argument of the kernels.
+    title : str
+        What is counted: "words", "bernoulli characters", ….
 
+    See Also
+    --------
+    deciban.families.Multinomial : Counts that are columns already.
+    deciban.EvidenceClassifier : Weights the terms.
+
+    Examples
+    --------
     >>> import deciban as db
     >>> mails = ["Do math today", "Buy", "Buy book", "Today do math drugs", "Buy drugs book today"]
     >>> model = db.NaiveBayes(families=db.families.Text()).fit(mails, [0, 1, 0, 1, 1])
@@ -115,13 +138,26 @@ class Text(SmoothedFamily[Tokens, TextParams]):
 
     @property
     def cut(self) -> Cut:
-        """How a text is cut into terms, as the kernels take it."""
+        """How a text is cut into terms, as an argument of the kernels."""
         words, characters = self.words or (1, 0), self.characters or (1, 0)
         return (*words, *characters, self.shapes, self.hash_bits or 0)
 
     def terms(self, document: str) -> list[str]:
         """The terms of a document, in its order: an analyzer, also for scikit-learn's CountVectorizer.
 
+        Parameters
+        ----------
+        document : str
+            A text.
+
+        Returns
+        -------
+        list of str
+            Words and n-grams, folded.
+
+        Examples
+        --------
+        >>> from deciban.families import Text
         >>> Text(words=(1, 2)).terms("Don't PAY £1,000!")
         ["don't", 'pay', "don't pay", '£', 'pay £', '1,000', '£ 1,000']
         """
@@ -129,14 +165,14 @@ class Text(SmoothedFamily[Tokens, TextParams]):
 
     @property
     def _plain(self) -> Cut:
-        """The same without hashing."""
+        """`cut` without hashing."""
         return (*self.cut[:-1], 0)
 
     @property
     def title(self) -> str:
-        """What it counts, in a word or two."""
-        of = "words" if self.characters is None else "characters" if self.words is None else "words and characters"
-        return of if self.events == "multinomial" else f"{self.events} {of}"
+        """What is counted: "words", "bernoulli characters", …"""
+        units = "words" if self.characters is None else "characters" if self.words is None else "words and characters"
+        return units if self.events == "multinomial" else f"{self.events} {units}"
 
     @property
     def _once(self) -> bool:
@@ -154,8 +190,8 @@ class Text(SmoothedFamily[Tokens, TextParams]):
         if self._once:
             both = np.stack([statistic.documents.value[:, np.newaxis] - counts, counts], axis=2).transpose(1, 0, 2)
             prior = self.prior_in(context)
-            of_both = log_frequencies(both, prior.pseudo_counts(both, (False, True), context.classes))
-            false, true = np.ascontiguousarray(of_both.transpose(2, 1, 0))
+            log_p_of_both = log_frequencies(both, prior.pseudo_counts(both, (False, True), context.classes))
+            false, true = np.ascontiguousarray(log_p_of_both.transpose(2, 1, 0))
             if np.isneginf(false).any():
                 certain = np.isneginf(false)
                 false = np.where(certain, 0.0, false)
@@ -170,11 +206,22 @@ class Text(SmoothedFamily[Tokens, TextParams]):
 
     def _pseudo(self, counts: FloatArray, terms: Terms, context: Context) -> FloatArray:
         prior = self.prior_in(context)
-        names = () if isinstance(prior, Laplace) else tuple(terms)  # others do not need the names
+        names = () if isinstance(prior, Laplace) else tuple(terms)  # which does not need them
         return prior.pseudo_counts(counts, names, context.classes)
 
     def used_terms(self, statistic: Tokens) -> IntArray:
-        """The indices of the terms that count."""
+        """The indices of the terms that are used: all, or the max_terms most frequent.
+
+        Parameters
+        ----------
+        statistic : Tokens
+            The counts of all terms.
+
+        Returns
+        -------
+        array of int
+            Ascending.
+        """
         total = statistic.counts.value.sum(axis=0)
         if self.max_terms is None or len(total) <= self.max_terms:
             return np.arange(len(total))
@@ -204,7 +251,7 @@ class Text(SmoothedFamily[Tokens, TextParams]):
     def leave_one_out(
         self, fitted: Fitted[Tokens, TextParams], rows: LabelledValues, out: FloatArray, middle: FloatArray | float = 0
     ) -> None:
-        """Without row i, its class has w·x_t less of k_t, and terms that no other row has are unseen: V is smaller.
+        """Without row i, k_t of its class is smaller by w·x_t, and V by the terms that no other row has.
 
         With max_terms, or a prior that is neither Laplace nor Virtual nor Background, parameters are estimated for each
         distinct row. `middle` (K) is subtracted from every term (see `centred`).
@@ -213,25 +260,39 @@ class Text(SmoothedFamily[Tokens, TextParams]):
         prior = self.prior_in(context)
         alpha = prior.alpha if isinstance(prior, (Laplace, Background)) else 0.0
         follows = prior.m if isinstance(prior, Background) or (isinstance(prior, Virtual) and prior.q is None) else 0.0
-        each = follows / len(context.classes)
-        if self.max_terms is not None or alpha + each <= 0 or (each and self.events == "complement"):
+        per_class = follows / len(context.classes)
+        if self.max_terms is not None or alpha + per_class <= 0 or (per_class and self.events == "complement"):
             super().leave_one_out(fitted, rows, out)
             return
         terms = values if isinstance(values, TermRows) else TermRows.of(values, self.cut, statistic.terms)
         present = values.present if isinstance(values, Texts) else np.ones(len(rows), np.bool_)
         w = np.where(present, 1.0 if rows.weights is None else rows.weights, 0.0)  # a missing document was not counted
         step = max(1, len(rows) * CELLS // max(1, len(terms.data)))
-        left = LeftOut(statistic, alpha, each, self.events, np.broadcast_to(middle, len(context.classes)))
+        left = LeftOut(statistic, alpha, per_class, self.events, np.broadcast_to(middle, len(context.classes)))
         for start in range(0, len(rows), step):
-            part = slice(start, start + step)
-            out[part][present[part]] += left.of(terms[part], rows.labels[part], w[part])[present[part]]
+            chunk = slice(start, start + step)
+            out[chunk][present[chunk]] += left.of(terms[chunk], rows.labels[chunk], w[chunk])[present[chunk]]
 
     def centred(self, statistic: Tokens, params: TextParams) -> tuple[TextParams, FloatArray]:
-        """Parameters of how a document differs from the average one, and (K) what that subtracts.
+        """Parameters minus their mean over the training data.
 
-        From every term the mean of log θ over all terms; from a document ("bernoulli") the mean over all documents.
-        Densities of classes with few documents are flat, so without this all terms of a long text would speak for them.
-        The average is that of all rows, also for a row that is left out.
+        The mean of log θ over all terms is subtracted from every term; for "bernoulli", that of log p over all
+        documents from every document. Densities of classes with few documents are flat, so without this every term of a
+        long text would be evidence for them. The mean is that of all rows, also for a row that is left out.
+
+        Parameters
+        ----------
+        statistic : Tokens
+            The counts of all terms.
+        params : TextParams
+            What `estimate` returned.
+
+        Returns
+        -------
+        centred : TextParams
+            The parameters less their mean.
+        mean : array of shape (K,)
+            The mean.
         """
         share = statistic.counts.value.sum(axis=0)
         total = statistic.documents.value.sum() if self._once else share.sum()
@@ -242,22 +303,37 @@ class Text(SmoothedFamily[Tokens, TextParams]):
         return replace(params, log_p=log_p, table=padded_table(log_p)), middle
 
     def recall(self, statistic: Tokens) -> LabelledValues | None:
-        """Every term as a document: counts of terms imply no others."""
+        """Every term as a document, since counts do not say which terms were in the same one."""
         if self.events != "multinomial" or self.max_terms is not None:
             return None
-        held = statistic.counts.value
-        labels, terms = np.nonzero(held)
+        counts = statistic.counts.value
+        labels, terms = np.nonzero(counts)
         rows = TermRows(np.ones(len(terms)), terms, np.arange(len(terms) + 1))
-        return LabelledValues(rows, labels.astype(np.int32), held[labels, terms])
+        return LabelledValues(rows, labels.astype(np.int32), counts[labels, terms])
 
     def cells(self, params: TextParams, values: Texts) -> tuple[TermRows, FloatArray]:
-        """The terms of documents, and (terms of all rows, K) what each adds to the log-density."""
+        """The terms of documents, and what each of them adds to the log-density.
+
+        Parameters
+        ----------
+        params : TextParams
+            What `estimate` returned.
+        values : Texts
+            The documents.
+
+        Returns
+        -------
+        terms : TermRows
+            The m terms of the documents.
+        nats : array of shape (m, K)
+            What they add.
+        """
         rows = TermRows.of(values, self.cut, params.terms)
         times = np.ones(len(rows.data)) if self._once else rows.data
         return rows, times[:, np.newaxis] * params.log_p[:, rows.indices].T
 
     def lines(self, params: TextParams, values: Texts, classes: int) -> Iterator[TermLine]:
-        """The log-density by terms: those that some row has, and last all absent ones together."""
+        """The log-density by terms: each that some row has, then all absent ones together."""
         rows, nats = self.cells(params, values)
         known, index = np.unique(rows.indices, return_inverse=True)
         if len(known) * len(rows) * classes > MOST_CELLS:
@@ -273,7 +349,22 @@ class Text(SmoothedFamily[Tokens, TextParams]):
             yield TermLine(ABSENT, absent)
 
     def names(self, terms: Terms, known: IntArray, values: Texts) -> list[str]:
-        """The display names of terms; a hashed term has that of the first term of these documents with its hash."""
+        """The display names of terms; that of a hash is the first term of these documents that has it.
+
+        Parameters
+        ----------
+        terms : Terms
+            All terms.
+        known : array of int
+            Which of them.
+        values : Texts
+            The documents.
+
+        Returns
+        -------
+        list of str
+            One for each of `known`.
+        """
         names = [terms[i] for i in known.tolist()]
         if not self.hash_bits:
             return [self.display_name(term) for term in names]
@@ -285,7 +376,18 @@ class Text(SmoothedFamily[Tokens, TextParams]):
         return [name_of[term] for term in names]
 
     def display_name(self, term: str) -> str:
-        """A term for readers: shapes are described."""
+        """A term as it is displayed; shapes are described.
+
+        Parameters
+        ----------
+        term : str
+            As `terms` returns it.
+
+        Returns
+        -------
+        str
+            For people.
+        """
         return describe_shapes(term) if self.shapes else term
 
     def silent(self, params: TextParams) -> list[int]:
@@ -304,7 +406,7 @@ class Text(SmoothedFamily[Tokens, TextParams]):
         return int(len(params.log_p) * max(0, free))
 
     def natural(self, params: TextParams, context: Context) -> Natural:
-        """log θ_t: of x_t. (For "bernoulli" log φ_t − log(1 − φ_t), of whether t occurs.)"""
+        """log θ_t for T = x_t; for "bernoulli" log φ_t − log(1 − φ_t) for T = 1 if t occurs."""
         log_p = np.full_like(params.log_p, -np.inf) if params.certain.any() else params.log_p
         require_finite(log_p, [0] * len(params.terms), context, self)
         column = " + ".join(map(str, context.columns))
@@ -321,7 +423,7 @@ class Text(SmoothedFamily[Tokens, TextParams]):
         rows = TermRows.of(values, self.cut, params.terms)
         if not self._once:
             return csr_array((rows.data, rows.indices, rows.indptr), shape=(len(rows), len(params.terms)))
-        present = values.present.astype(np.int64)  # an entry before the terms: whether there is a document
+        present = values.present.astype(np.int64)  # the entry before the terms: 1 unless the document is missing
         starts = rows.indptr[:-1][present > 0]
         indices, indptr = np.insert(rows.indices + 1, starts, 0), rows.indptr + np.append(0, np.cumsum(present))
         return csr_array((np.ones(len(indices)), indices, indptr), shape=(len(rows), 1 + len(params.terms)))
@@ -341,7 +443,7 @@ class Text(SmoothedFamily[Tokens, TextParams]):
         return f"{self.title}: a probability for each of {counted(len(params.terms), 'term')}, in each class"
 
     def describe(self, params: TextParams, context: Context) -> list[Table]:
-        """For each class the terms with most evidence for it, weighted by their frequency."""
+        """For each class, the terms with most evidence for it, weighted by their frequency."""
         log_p, classes = params.log_p, len(context.classes)
         title = f"Text {' + '.join(map(str, context.columns))}"
         if not len(params.terms) or classes < 2:
@@ -350,7 +452,7 @@ class Text(SmoothedFamily[Tokens, TextParams]):
         nats = log_p - (log_p.sum(axis=0) - log_p) / (classes - 1)
         informative = nats if self.events == "complement" else np.exp(np.minimum(log_p, 0.0)) * nats
         decibans = np.where(np.abs(nats) > MUCH / classes, np.copysign(np.inf, nats), nats * 10.0 / np.log(10.0))
-        best = [np.argsort(-of_class, kind="stable")[: SHOWN // classes + 1].tolist() for of_class in informative]
+        best = [np.argsort(-row, kind="stable")[: SHOWN // classes + 1].tolist() for row in informative]
         rows = [
             (label, self.display_name(params.terms[t]), float(decibans[c, t]))
             for c, label in enumerate(context.classes)

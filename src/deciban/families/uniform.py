@@ -29,14 +29,28 @@ class UniformParams:
 
 @dataclass(frozen=True)
 class Uniform(Family[Extrema, UniformParams]):
-    """p(x|c) = 1/(b − a) on [a, b], with a = min x − αg and b = max x + αg, where g = (column's range)/(n + 1).
+    """Numbers that are evenly spread over an interval of each class.
+
+    p(x|c) = 1/(b − a) on [a, b], with a = min x − αg and b = max x + αg, where g = (range of the column)/(n + 1)
 
     α = 0 is maximum likelihood, under which values beyond the training range are impossible. The widening is the
     posterior mode under the conjugate (bilateral Pareto) prior whose virtual rows reach α gaps beyond the extremes; g
-    is the expected gap between neighbours of n rows that spread over the column's range in all classes together. α is
-    the model's smoothing, unless there is a prior. Rows cannot be subtracted.
+    is the expected gap between neighbours of n rows that spread over the column's range in all classes together. Rows
+    cannot be subtracted.
 
+    Parameters
+    ----------
+    prior : deciban.priors.Laplace or None, default None
+        With Laplace(α). None: α is the smoothing of the model.
+
+    See Also
+    --------
+    deciban.NotInvertible : What `forget` raises.
+
+    Examples
+    --------
     >>> import numpy as np
+    >>> from deciban.families import Context, Uniform
     >>> family = Uniform()
     >>> evidence = family.collect(np.array([[1.0], [3.0], [5.0]]), np.zeros(3, np.int32), None, 1)
     >>> params = family.estimate(evidence, Context(("all",), ("x",)))
@@ -71,15 +85,15 @@ class Uniform(Family[Extrema, UniformParams]):
         labels, w = rows.labels, 1.0 if rows.weights is None else rows.weights
         for j in np.flatnonzero(fitted.params.informative).tolist():
             column, cells = fitted.columns([j]), rows.columns([j])
-            one, params, x = column.statistic, column.params, cells.values[:, 0].astype(np.float64)
-            count = np.where(np.isnan(x), one.count.value[labels, 0], one.count.subtract(w, labels, 0))
-            low, lower = _without(one.least, x, labels, w)
-            most, higher = _without(one.most, -x, labels, w)
-            whole = Range(one.low.min(), one.high.max())
+            statistic, params, x = column.statistic, column.params, cells.values[:, 0].astype(np.float64)
+            count = np.where(np.isnan(x), statistic.count.value[labels, 0], statistic.count.subtract(w, labels, 0))
+            low, lower = _without(statistic.least, x, labels, w)
+            most, higher = _without(statistic.most, -x, labels, w)
+            whole = Range(statistic.low.min(), statistic.high.max())
             low, high = widened(low, 0.0 - most, count, whole, self._alpha(column.context))
             log_p = log_density_within(params.low[:, 0], params.high[:, 0], x[:, np.newaxis])
             log_p[np.arange(len(rows)), labels] = log_density_within(low, high, x)
-            moved = lower | higher  # two rows at most, without which the range changes for all classes
+            moved = lower | higher  # at most two rows, without which the range of the column changes
             log_p[moved] = 0.0
             out += log_p
             self.estimate_without(column, cells, np.flatnonzero(moved), out)
@@ -140,7 +154,7 @@ def _steps(column: int, low: FloatArray, high: FloatArray) -> Lookup:
 
 
 def _without(least: Least, x: FloatArray, labels: Labels, w: FloatArray | float) -> tuple[FloatArray, BoolArray]:
-    """(n) the smallest of each row's class without the row, and whether the smallest of all classes goes with it."""
+    """(n) the minimum of each row's class without the row, and whether the minimum of all classes changes with it."""
     smallest = least.value[labels, 0]
     lost = (x == smallest) & (least.weight.subtract(w, labels, 0) == 0)
     only = (least.value == least.value.min()).sum() == 1

@@ -1,4 +1,4 @@
-"""Block: one family over one or more features, and the evidence seen."""
+"""Block: one family over one or more features, and its statistic."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from deciban.types import Levels
 
 @dataclass(frozen=True)
 class Block:
-    """One family over one or more features, and the evidence seen.
+    """One family over one or more features, and its statistic.
 
-    A model binds its blocks to its schema and to how it reads missing values; a file holds neither again.
+    A model binds its blocks to its schema and to its policy for missing values; a file stores both once, in the model.
     """
 
     plan: Plan
@@ -35,8 +35,8 @@ class Block:
         if hasattr(statistic, "shared") and hasattr(family, "covariance"):
             require(statistic.shared == (family.covariance == "shared"), "a scatter of another kind of covariance")
         if family.reads == "mixed":
-            read = len(family.reading.levels)
-            require(read == len(self.plan.columns), f"{read} columns are read instead of {len(self.plan.columns)}")
+            width = len(family.reading.levels)
+            require(width == len(self.plan.columns), f"{width} columns are read instead of {len(self.plan.columns)}")
         for name in ("cap", "bits"):
             if hasattr(statistic, name) and hasattr(family, name):
                 value, expected = getattr(statistic, name), getattr(family, name)
@@ -67,7 +67,7 @@ class Block:
 
     @property
     def levels(self) -> tuple[Levels, ...] | None:
-        """The levels seen of each feature; None where levels are not what is counted."""
+        """The levels seen of each feature; None if the statistic does not count levels."""
         return self.statistic.levels if isinstance(self.statistic, Counts) else None
 
     def read(self, rows: MatchedFrame) -> Any:
@@ -76,12 +76,12 @@ class Block:
             return self.plan.read(rows.frame, rows.columns(self.columns), self.missing, self.levels)
 
     def read_checked(self, rows: MatchedFrame) -> Any:
-        """The same; a value that the family cannot have raises an error that names the cell."""
+        """As `read`; a value outside the domain of the family raises an error that names the cell."""
         values = self.read(rows)
         with self.naming(rows):
             self.family.check(values)
         return values
 
     def naming(self, rows: MatchedFrame) -> AbstractContextManager[None]:
-        """A BadCell of this block becomes an error that names its feature and row."""
+        """Turns a BadCell of this block into an error that names the feature and the row."""
         return rows.naming(self.columns)

@@ -41,7 +41,7 @@ class GaussianDiscriminantSettings:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class GenerativeState:
-    """What a generative classifier has learned: attributes of the estimator, which a file holds by these names."""
+    """The fitted state of a generative classifier: attributes of the estimator, stored under these names."""
 
     generative_: Generative
     _label_dtype: np.dtype | None = None
@@ -52,6 +52,6 @@ class GenerativeState:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class NaiveBayesState(GenerativeState):
-    """And how its families compared, if they were chosen."""
+    """The state of a generative classifier, and how families compared if they were selected."""
 
     _contests: tuple[FamilyComparison, ...] = ()

@@ -1,4 +1,4 @@
-"""Estimate: a generative model with parameters. It scores rows and explains them."""
+"""Estimate: the parameters of a generative model. It scores rows and explains the scores."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 ClassPrior = Literal["empirical", "laplace", "uniform"] | Sequence[float] | Mapping[Level, float]
 Unseen = Literal["skip", "reserve", "error"]
 
-FEW_CLASSES = 16  # so few are filled faster column by column than row by row
+FEW_CLASSES = 16  # below, scores are filled faster column by column than row by row
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How parameters are estimated, apart from the settings of the families."""
+    """How parameters are estimated, beside the settings of the families."""
 
     smoothing: float
     class_prior: ClassPrior
@@ -51,9 +51,9 @@ class Estimate:
     def schema(self) -> Schema:
         return self.evidence.schema
 
-    def joint(self, frame: Frame, out: FloatArray, numbers: int | IntArray = 0) -> None:
-        """out (n, K) = log p(c) + Σ_blocks log p(x_block | c); messages number rows from `numbers`, or by it."""
-        rows = self.match(frame, numbers)
+    def joint(self, frame: Frame, out: FloatArray, row_numbers: int | IntArray = 0) -> None:
+        """out (n, K) = log p(c) + Σ_blocks log p(x_block | c); errors number rows from, or by, `row_numbers`."""
+        rows = self.match(frame, row_numbers)
         if len(self.log_prior) < FEW_CLASSES:
             for k, prior in enumerate(self.log_prior):
                 out[:, k] = prior
@@ -65,8 +65,8 @@ class Estimate:
                 block.family.add_log_density(params, values, out)
                 _require_finite(values, out)
 
-    def match(self, frame: Frame, numbers: int | IntArray = 0) -> MatchedFrame:
-        return MatchedFrame(self.evidence.schema, frame, numbers)
+    def match(self, frame: Frame, row_numbers: int | IntArray = 0) -> MatchedFrame:
+        return MatchedFrame(self.evidence.schema, frame, row_numbers)
 
     def _blocks(self) -> Iterator[tuple[Block, Any]]:
         return zip(self.evidence.blocks, self.params, strict=True)
@@ -75,7 +75,7 @@ class Estimate:
         return needs_small_batches(self.evidence.plans, frame)
 
     def contributions(self, frame: Frame, by: By = "column") -> Contributions:
-        """The prior, what each feature (or block that is not split by features) adds, and what each term adds."""
+        """The prior, and what each feature (or block that cannot be split) and each term adds."""
         rows, names, classes = self.match(frame), self.evidence.schema.names, len(self.log_prior)
         nats_of: dict[tuple[int, ...], FloatArray] = {}
         terms: list[tuple[Line, FloatArray]] = []
@@ -115,29 +115,43 @@ class Estimate:
                 out[:, owners] += part[:, np.newaxis] / len(owners)
         return out
 
+    def describe_columns(self) -> dict[int, str]:
+        """The density of each informative feature, in words."""
+        described: dict[int, str] = {}
+        for block, params in self._blocks():
+            family, columns = block.plan.family, block.plan.columns
+            index = family.silent(params)
+            silent = {columns[i] for i in index} if len(columns) > max(index, default=-1) else set()
+            for i, j in enumerate(columns):
+                if not block.plan.presence and j not in silent:
+                    described[j] = family.describe_column(params, i)
+                elif block.plan.presence and j in described:
+                    described[j] += "; and whether it is missing"
+        return described
+
     def _name_bad_cell(self, frame: Frame) -> None:
-        """Raises an error that names the first bad cell, if there is one: a part of a block knows its own only."""
+        """Scores the rows again for an error that names the first bad cell, if there is one."""
         self.joint(frame, np.empty((frame.rows, len(self.log_prior))))
 
     def read(self, block: Block, rows: MatchedFrame) -> Any:
-        """The values of a block; with unseen="error", a level that was never seen raises an error."""
+        """The values of a block; with unseen="error", an unseen level raises an error."""
         values = block.read(rows)
         if self.settings.unseen == "error" and isinstance(values, Coded) and (values.codes == UNSEEN).any():
             row, j = np.argwhere(values.codes == UNSEEN)[0].tolist()
             known = ", ".join(map(repr, values.levels[j][:10]))
-            problem = f"was never seen in training (known: {known}); unseen='skip' ignores such cells"
+            problem = f"was never seen in training (known: {known}); unseen='skip' ignores such values"
             raise rows.cell_error(block.columns[j], row, problem)
         return values
 
 
 def _require_finite(values: Any, out: FloatArray) -> None:
-    """An infinite number makes scores infinite or undefined, which is cheaper to check."""
+    """Raises BadCell for an infinite value; it makes scores infinite or NaN, which is cheaper to check."""
     if isinstance(values, np.ndarray) and not np.isfinite(out.sum()):
         forbid_infinite(values)
 
 
 def log_prior(counts: FloatArray, classes: Levels, prior: ClassPrior) -> FloatArray:
-    """log p(c): n_c/n, (n_c + 1)/(n + K), 1/K, or given; for counts (…, K) of each class.
+    """log p(c) from counts (…, K), with p(c) = n_c/n, (n_c + 1)/(n + K), 1/K, or as given.
 
     >>> np.exp(log_prior(np.array([1.0, 3.0]), ("no", "yes"), "laplace")).round(12)
     array([0.33333333, 0.66666667])
@@ -148,18 +162,18 @@ def log_prior(counts: FloatArray, classes: Levels, prior: ClassPrior) -> FloatAr
             raise DecibanError(f"class_prior must be empirical, laplace, uniform or probabilities, not {prior!r}")
         weight = weights[prior]
     else:
-        weight = _given_prior(prior, classes)
+        weight = _prior_probabilities(prior, classes)
     with np.errstate(divide="ignore"):
         result: FloatArray = np.log(weight) - np.log(weight.sum(axis=-1, keepdims=True))
     return np.broadcast_to(result, counts.shape).copy()
 
 
-def _given_prior(prior: Sequence[float] | Mapping[Level, float], classes: Levels) -> FloatArray:
+def _prior_probabilities(prior: Sequence[float] | Mapping[Level, float], classes: Levels) -> FloatArray:
     """(K) probabilities, checked."""
     if isinstance(prior, Mapping):
-        lacking = [c for c in classes if c not in prior]
-        if lacking:
-            raise DecibanError(f"class_prior gives no probability for class {lacking[0]!r}")
+        missing = [c for c in classes if c not in prior]
+        if missing:
+            raise DecibanError(f"class_prior gives no probability for class {missing[0]!r}")
         p = np.array([float(prior[c]) for c in classes])
     else:
         p = np.asarray(prior, dtype=np.float64)

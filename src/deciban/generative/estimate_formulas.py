@@ -25,13 +25,13 @@ def estimate_formula(estimate: Estimate) -> ScoreFormula:
 
 
 def block_formula(formula: Formula, plan: Plan, names: Names) -> Formula:
-    """A block's formula in the columns of the table; lines of terms are named by their columns, too."""
+    """A block's formula in the columns of the table; names of terms get those of the columns as a prefix."""
     formula = placed(formula, plan.columns)
     return replace(formula, title=line_title(plan.columns, names, "")) if isinstance(formula, Bag) else formula
 
 
 def _as_read(plan: Plan, formula: Formula, estimate: Estimate) -> Formula:
-    """With the policies for missing values, unseen levels and numbers outside of the domain."""
+    """Applies the policies for missing values, unseen levels and numbers outside the domain."""
     if isinstance(formula, Lookup):
         return replace(formula, codes=tuple(_code_as_read(plan, code, estimate) for code in formula.codes))
     return replace(formula, lenient=_lenient(plan, formula.domains)) if isinstance(formula, Curve) else formula
@@ -47,5 +47,5 @@ def _code_as_read(plan: Plan, code: Code, estimate: Estimate) -> Code:
 
 
 def _lenient(plan: Plan, domains: Sequence[str]) -> bool:
-    """Whether a number outside of the domain counts as missing: a negative amount never does."""
+    """Whether a number outside the domain counts as missing; a negative amount never does."""
     return plan.lenient and "amount" not in domains

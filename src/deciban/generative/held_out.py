@@ -1,4 +1,4 @@
-"""Held out: every row scored by the evidence of the others, from the statistics and without refits."""
+"""Leave-one-out and out-of-fold predictions, from the statistics and without refits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_CELLS = 1 << 22  # of a fold that are scored at a time
 
 @dataclass(frozen=True)
 class HeldOutPredictions:
-    """Rows, and their probabilities without what they themselves add to the evidence."""
+    """Training rows, and their probabilities from the evidence of the other rows."""
 
     labels: Labels  # (n) positions in the classes of the model
     proba: FloatArray  # (n, K)
@@ -38,9 +38,9 @@ class HeldOutPredictions:
 
 
 def leave_one_out(estimate: Estimate, batch: Batch) -> HeldOutPredictions:
-    """p(c|x_i) of training rows, each from all rows but row i.
+    """p(c|x_i) of training rows, each from all rows except row i.
 
-    The only row of a class leaves none of it: the class is then impossible.
+    Without its only row, a class is impossible.
     """
     evidence = estimate.evidence
     labels = _training_labels(batch, evidence)
@@ -60,20 +60,20 @@ def leave_one_out(estimate: Estimate, batch: Batch) -> HeldOutPredictions:
 
 
 def left_out_in_small_batches(estimate: Estimate, frame: Frame) -> bool:
-    """Leave-one-out makes arrays of the size of a batch of dense rows."""
+    """Whether batches have to be small: leave-one-out makes arrays of the size of a batch of dense rows."""
     return not is_sparse(frame) or estimate.needs_small_batches(frame)
 
 
 def _priors(
     evidence: Generative, batch: Batch, labels: Labels, class_prior: ClassPrior
 ) -> tuple[FloatArray, IntArray, IntArray]:
-    """(m, K) log p(c) without each kind of row, (n) the kind of each row, and the rows alone in their class."""
-    alike = batch.weights is None  # then rows of one class are one case
-    cases = np.arange(len(evidence.classes)) if alike else labels
+    """(m, K) log p(c) in each case of a row left out, (n) the case of each row, and the only rows of a class."""
+    unweighted = batch.weights is None  # then rows of one class are one case
+    cases = np.arange(len(evidence.classes)) if unweighted else labels
     counts = np.broadcast_to(evidence.counts.value, (len(cases), len(evidence.classes))).copy()
     rest = evidence.counts.subtract(1.0 if batch.weights is None else batch.weights, cases)
     counts[np.arange(len(cases)), cases] = rest
-    case = labels.astype(np.intp) if alike else np.arange(len(labels))
+    case = labels.astype(np.intp) if unweighted else np.arange(len(labels))
     if (rest < 0).any() and (rest[case] < 0).any():
         raise _not_a_training_row(batch, int(np.argmax(rest[case] < 0)))
     with np.errstate(invalid="ignore"):  # a class without a row in this batch may be below 0
@@ -87,15 +87,15 @@ def _add_blocks(estimate: Estimate, batch: Batch, labels: Labels, out: FloatArra
         values = estimate.read(block, rows)
         with block.naming(rows):
             block.family.check(values)
-            require_learned(block, values, labels, batch)
+            require_training_rows(block, values, labels, batch)
             if estimate.settings.unseen == "error":
                 _forbid_single_levels(block, values, batch.weights, rows)
             fitted = Fitted(block.statistic, params, context)
             block.family.leave_one_out(fitted, LabelledValues(values, labels, batch.weights), out)
 
 
-def require_learned(block: Block, values: Any, labels: Labels, batch: Batch) -> None:
-    """Requires training rows, as far as counts of each value show it; sums do not."""
+def require_training_rows(block: Block, values: Any, labels: Labels, batch: Batch) -> None:
+    """Raises for rows that counts of values show not to be training rows; sums do not show it."""
     statistic = block.statistic
     if not isinstance(statistic, (Counts, Histogram)):
         return
@@ -114,7 +114,7 @@ def require_learned(block: Block, values: Any, labels: Labels, batch: Batch) -> 
 
 
 def _forbid_single_levels(block: Block, values: Any, weights: FloatArray | None, matched: MatchedFrame) -> None:
-    """A level of a single row is unseen when that row is left out."""
+    """Raises for a level of a single row, which is unseen when that row is left out."""
     if not isinstance(block.statistic, Counts):
         return
     counts = block.statistic.table.total()
@@ -136,7 +136,7 @@ def _without_class(estimate: Estimate, batch: Batch, i: int) -> tuple[FloatArray
         raise DecibanError("leave-one-out needs at least two rows: without its only row nothing is left of the model")
     positions = ClassIndex(evidence.classes).positions(rest.classes)
     settings = estimate.settings
-    if not isinstance(settings.class_prior, str):  # probabilities of all classes: scaled to those of the others
+    if not isinstance(settings.class_prior, str):  # given probabilities: rescaled to the other classes
         p = np.exp(estimate.log_prior)[positions]
         settings = replace(settings, class_prior=(p / p.sum()).tolist())
     with capture_warnings():  # the fit has already warned
@@ -166,11 +166,11 @@ def _not_a_training_row(batch: Batch, i: int) -> NegativeEvidence:
 
 @dataclass(frozen=True)
 class OutOfFoldPredictions:
-    """The predictions for the rows of one fold from the evidence of the others."""
+    """The predictions for the rows of one fold from the evidence of the other folds."""
 
     rows: IntArray  # (m) their positions
     log_p: FloatArray  # (m, K) log p(c|x)
-    known: BoolArray  # (K) the classes that have rows in the others
+    known: BoolArray  # (K) whether a class has rows in the other folds
 
     @classmethod
     def of(cls, rows: IntArray, log_p: FloatArray, known: Levels, classes: Levels) -> OutOfFoldPredictions:
@@ -189,7 +189,7 @@ def rows_of_folds(fold: IntArray) -> list[IntArray]:
     >>> [rows.tolist() for rows in rows_of_folds(np.array([1, 0, 1]))]
     [[1], [0, 2]]
     """
-    short = fold.astype(np.int16) if fold.max() < 1 << 15 else fold  # which numpy sorts by radix
+    short = fold.astype(np.int16) if fold.max() < 1 << 15 else fold  # numpy sorts int16 by radix
     order = np.argsort(short, kind="stable")
     return np.split(order, np.cumsum(np.bincount(fold))[:-1])
 
@@ -202,9 +202,9 @@ def out_of_fold(
     missing: Missing,
     settings: Callable[[Generative], Settings],
 ) -> list[OutOfFoldPredictions] | None:
-    """Every fold predicted from the others. Each row is collected once; then the folds are added up.
+    """The predictions for every fold from the others. Each row is collected once; then statistics of folds are added.
 
-    None if a joint block has no complete row outside some fold: then a fit needs its rows.
+    None if a joint block has no complete row outside some fold: then each fold needs a fit of its own.
     """
     folds = rows_of_folds(fold)
     others = list(sums_of_others(_by_fold(sample, fold, folds, schema, plans, missing)))
@@ -225,7 +225,7 @@ def out_of_fold(
 
 
 def lacks_complete_rows(evidence: Generative) -> bool:
-    """Whether some joint block has not seen a single row without missing values."""
+    """Whether some joint block has seen no row without missing values."""
     scatters = [block.statistic for block in evidence.blocks if isinstance(block.statistic, Scatter)]
     return any(not scatter.count.value.any() for scatter in scatters)
 
@@ -235,11 +235,11 @@ def _by_fold(
 ) -> list[Generative]:
     if not all(plan.family.independent_classes for plan in plans):
         return [Generative.collect(sample.take(rows), schema, plans, missing) for rows in folds]
-    # as if each class of each fold were a class of its own: one pass, and no row is moved
+    # each class of each fold is a class of its own: one pass, and no row is moved
     classes = sample.labels.classes
     codes = (fold * len(classes) + sample.labels.codes).astype(np.int32)
-    every = Encoded(codes, tuple(range(len(folds) * len(classes))))
-    return _split(Generative.collect(replace(sample, labels=every), schema, plans, missing), len(folds), classes)
+    labels = Encoded(codes, tuple(range(len(folds) * len(classes))))
+    return _split(Generative.collect(replace(sample, labels=labels), schema, plans, missing), len(folds), classes)
 
 
 def _split(evidence: Generative, folds: int, classes: Levels) -> list[Generative]:
@@ -250,7 +250,7 @@ def _split(evidence: Generative, folds: int, classes: Levels) -> list[Generative
 
 
 def sums_of_others(parts: Sequence[Generative]) -> Iterator[Generative]:
-    """For each part the sum of all the others: its complement, also where nothing can be subtracted."""
+    """For each part the sum of all others, without subtraction, which not every statistic has."""
     after: list[Generative] = [parts[-1]]  # sums of the last parts, the longest last
     for part in reversed(parts[1:-1]):
         after.append(part + after[-1])

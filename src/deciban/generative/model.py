@@ -1,4 +1,4 @@
-"""Generative: class counts and blocks of evidence. It observes, merges, forgets and is estimated."""
+"""Generative: class counts and blocks of evidence, which are collected, merged, subtracted and estimated from."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DIFFERENT_FAMILIES = (
 
 @dataclass(frozen=True)
 class Generative:
-    """p(c, x) = p(c) Π_blocks p(x_block | c), as evidence: what was seen, without what is assumed.
+    """p(c, x) = p(c) Π_blocks p(x_block | c), as raw evidence: counts and sums, without smoothing or priors.
 
     Immutable: + and − return new models, and an operation that fails changes nothing.
     """
@@ -53,7 +53,7 @@ class Generative:
         require_weights("counts", self.counts, (len(self.classes),))
         require((self.counts.value > 0).all(), "a class has no rows")
         for i, block in enumerate(self.blocks):
-            require(max(block.columns) < len(self.schema.all_kinds), f"block {i} reads a column that is not there")
+            require(max(block.columns) < len(self.schema.all_kinds), f"block {i} reads a column that does not exist")
             try:
                 block.statistic.check(len(self.classes), block.family.width(len(block.columns)))
             except DecibanError as error:
@@ -108,7 +108,7 @@ class Generative:
         return replace(a, schema=a.schema.merge(b.schema), counts=counts, blocks=blocks)._without_empty_classes()
 
     def _matched(self, other: Self) -> tuple[Self, Self]:
-        """Both with the plans that all rows together have; features are matched by name, in the order of this one."""
+        """Both models with the plans of all rows together; features are matched by name, in the order of this model."""
         if self.schema.names == other.schema.names and self.plans == other.plans and self.missing == other.missing:
             return self, other
         other = other._in_order_of(self.schema)
@@ -119,7 +119,7 @@ class Generative:
         return self._with_plans(plans), other._with_plans(plans)
 
     def sharing(self, other: Self) -> tuple[Self, Self]:
-        """Both without the joint blocks that only one of them has."""
+        """Both models without the joint blocks that only one of them has."""
         other = other._in_order_of(self.schema) if self.schema.names != other.schema.names else other
 
         def shared(model: Self, plans: Sequence[Plan]) -> Self:
@@ -128,16 +128,16 @@ class Generative:
 
         return shared(self, other.plans), shared(other, self.plans)
 
-    def plans_for(self, first: Callable[[], Sequence[Plan]]) -> tuple[Plan, ...]:
-        """The plans for more rows: these, but those of a first fit for features that were empty so far."""
+    def plans_for(self, first_plans: Callable[[], Sequence[Plan]]) -> tuple[Plan, ...]:
+        """The plans for more rows: the same, except that features without a value so far get those of a first fit."""
         if not self._empty:
             return self.plans
         lenient = any(plan.lenient for plan in self.plans)
-        return replaced(self.plans, self._empty, [replace(plan, lenient=lenient) for plan in first()])
+        return replaced(self.plans, self._empty, [replace(plan, lenient=lenient) for plan in first_plans()])
 
     @property
     def _empty(self) -> set[int]:
-        """Features without a value that have the default family of such: any other would have seen as much."""
+        """Features without a value and with the default family of such: they may still get any other family."""
         default = [plan for plan in self.plans if plan.family == by_kind()["empty"]]
         return {j for plan in default for j in plan.columns if self.schema.all_kinds[j] == "empty"}
 
@@ -152,7 +152,7 @@ class Generative:
         return features
 
     def _in_order_of(self, schema: Schema) -> Self:
-        """The same evidence, with the features numbered as in another schema."""
+        """The same evidence, with features in the order of another schema."""
         ordered = self.schema.reorder_like(schema)
         position = {name: j for j, name in enumerate(ordered.all_names)}
         moved = [position[name] for name in self.schema.all_names]
@@ -167,13 +167,13 @@ class Generative:
         return replace(self, blocks=tuple(Block(plan, self._evidence_for(plan)) for plan in plans))
 
     def _evidence_for(self, plan: Plan) -> Statistic:
-        """The evidence of a plan's features: of blocks that read them alike, and of missing values for the others."""
-        same = [block for block in self.blocks if alike(block.plan, plan)]
-        known = [j for block in same for j in block.columns]
+        """The statistic of a plan: from blocks that read its features alike, and of missing values for the others."""
+        matching = [block for block in self.blocks if alike(block.plan, plan)]
+        known = [j for block in matching for j in block.columns]
         new = tuple(sorted({*plan.columns}.difference(known)))
         if new and not self._may_change_family({*new}, plan.family):
             raise DecibanError(DIFFERENT_FAMILIES)
-        parts = [block.statistic for block in same]
+        parts = [block.statistic for block in matching]
         if new:
             parts.append(self._of_missing_values(replace(plan, columns=new)))
         whole = parts[0] if len(parts) == 1 else type(parts[0]).concat_columns(parts)
@@ -183,10 +183,10 @@ class Generative:
         return whole.columns([position[j] for j in plan.columns])
 
     def _may_change_family(self, columns: set[int], family: AnyFamily) -> bool:
-        """Whether a family may have features that another read so far.
+        """Whether a family may take over features that another family has read so far.
 
-        A multivariate normal skips rows with a missing value. Where a feature has no value, that is all rows: what
-        was learned of its other features one by one is no part of it.
+        A multivariate normal skips rows with a missing value: all rows, if a feature has no value. Then it has no
+        evidence to take over from families that read its other features one by one.
         """
         if columns <= self._empty:
             return True
@@ -195,7 +195,7 @@ class Generative:
         return isinstance(family, joint.MultivariateGaussian) and bool(columns & absent) and columns <= absent | partly
 
     def _of_missing_values(self, plan: Plan) -> Statistic:
-        """The evidence of these rows for a plan, all of its values being missing."""
+        """The statistic of a plan for these rows if all of its values are missing."""
         words = self.counts.words  # (words, K) a row for each, so that Σw stays exact
         columns = list(range(len(plan.columns)))
         values = plan.read(MatrixFrame(np.full((words.size, len(columns)), np.nan)), columns, self.missing)
@@ -211,7 +211,7 @@ class Generative:
         return replace(self, classes=classes, counts=self.counts.scatter(index, size), blocks=blocks)
 
     def take_classes(self, positions: IntArray | Sequence[int], classes: Levels | None = None) -> Self:
-        """Some of the classes, by position; under other labels, if these are given."""
+        """Some of the classes, by position; relabelled, if `classes` are given."""
         blocks = tuple(block.with_statistic(block.statistic.take(positions)) for block in self.blocks)
         classes = tuple(self.classes[k] for k in positions) if classes is None else classes
         return replace(self, classes=classes, counts=self.counts.take(positions), blocks=blocks)

@@ -28,22 +28,22 @@ Missing = Literal["skip", "category"]
 
 @dataclass(frozen=True)
 class Plan:
-    """Which family reads which features; with `presence`, whether their values are missing."""
+    """Which family reads which features; with `presence`, it reads whether their values are missing."""
 
     family: AnyFamily
     columns: tuple[int, ...]
     presence: bool = False
-    lenient: bool = False  # a number that the family cannot have counts as a missing value
+    lenient: bool = False  # whether a number outside the family's domain counts as missing
 
     def check_fields(self) -> None:
         require(self.columns and min(self.columns) >= 0, "a block without columns")
-        require(len(set(self.columns)) == len(self.columns), "a column is twice in a block")
-        require(not self.presence or self.family.reads != "codes", "whether a cell is there is no category")
+        require(len(set(self.columns)) == len(self.columns), "a block has a column twice")
+        require(not self.presence or self.family.reads != "codes", "a family of codes cannot read presence")
 
     def read(
         self, frame: Frame, columns: Sequence[ColumnRef], missing: Missing, levels: tuple[Levels, ...] | None = None
     ) -> Any:
-        """Columns of a frame in the form that the family reads; as codes of levels, if these are known."""
+        """Columns of a frame in the form that the family reads; categories as codes of `levels`, if these are known."""
         family: Any = self.family
         if self.presence:
             return _is_missing(frame, columns)
@@ -60,7 +60,7 @@ class Plan:
             return _with_missing_level(coded) if missing == "category" else coded
         codes = frame.codes(columns, levels)
         if missing == "category":
-            # None, where it was seen, is the last of its levels
+            # None, if it was seen, is the last level
             last = np.array([len(v) - 1 if v and v[-1] is None else UNSEEN for v in levels], dtype=np.int32)
             codes = np.where(codes == MISSING, last, codes)
         return Coded(codes, levels)
@@ -68,6 +68,7 @@ class Plan:
 
 @cache
 def by_kind() -> dict[Kind, AnyFamily]:
+    """The default family of each kind of feature."""
     return {
         "boolean": densities.Bernoulli(),
         "category": densities.Categorical(),
@@ -80,10 +81,10 @@ def by_kind() -> dict[Kind, AnyFamily]:
 
 
 def make_plans(schema: Schema, families: Families, missing: Missing, *, sparse: bool) -> tuple[Plan, ...]:
-    """Families for all features: as given, then by kind; other features of sparse rows are one Multinomial."""
-    plans = _given(schema, families)
-    given = {j for plan in plans for j in plan.columns}
-    rest = [j for j in range(len(schema.names)) if j not in given]
+    """Plans for all features: the given families, then defaults by kind, or one Multinomial for sparse rows."""
+    plans = _given_plans(schema, families)
+    planned = {j for plan in plans for j in plan.columns}
+    rest = [j for j in range(len(schema.names)) if j not in planned]
     if sparse and rest:
         plans.append(Plan(densities.Multinomial(), tuple(rest)))
     elif rest:
@@ -94,14 +95,14 @@ def make_plans(schema: Schema, families: Families, missing: Missing, *, sparse: 
 
 
 def without_absent(plans: Sequence[Plan], rows: Labelled) -> tuple[Plan, ...]:
-    """Joint blocks without features that have no value, which would leave them no complete row."""
+    """Plans whose joint blocks lack features without a value, which would leave them no complete row."""
     absent = _never_present(rows)
-    complete = [plan for plan in plans if not plan.family.joint]
+    changed = [plan for plan in plans if not plan.family.joint]
     for plan in plans:
         if plan.family.joint:
-            complete.append(Plan(plan.family, tuple(j for j in plan.columns if j not in absent)))
-            complete.append(Plan(densities.Gaussian(), tuple(j for j in plan.columns if j in absent)))
-    return tuple(grouped(complete))
+            changed.append(Plan(plan.family, tuple(j for j in plan.columns if j not in absent)))
+            changed.append(Plan(densities.Gaussian(), tuple(j for j in plan.columns if j in absent)))
+    return tuple(grouped(changed))
 
 
 def _never_present(rows: Labelled) -> set[int]:
@@ -115,7 +116,7 @@ def _present(numbers: list[int], batch: Batch) -> IntArray:
     return count
 
 
-def _given(schema: Schema, families: Families) -> list[Plan]:
+def _given_plans(schema: Schema, families: Families) -> list[Plan]:
     everything = tuple(range(len(schema.names)))
     if isinstance(families, Family):
         return [Plan(families, everything)]
@@ -132,16 +133,16 @@ def _given(schema: Schema, families: Families) -> list[Plan]:
 
 
 def grouped(plans: Sequence[Plan]) -> list[Plan]:
-    """Features of one univariate family are one block.
+    """One plan for all features of a univariate family.
 
-    Joint blocks come first, the others by the names of their families. So the order, in which evidence is added up, is
-    that of the families alone, however they were chosen: merged models have that of one fit.
+    Joint plans come first, then the others by the names of their families. So the order in which evidence is added up
+    depends on the families only, and merged models add as one fit does.
     """
     groups: list[Plan] = []
     for plan in plans:
-        same = [i for i, known in enumerate(groups) if alike(known, plan)]
-        if same and not plan.family.joint:
-            groups[same[0]] = replace(groups[same[0]], columns=groups[same[0]].columns + plan.columns)
+        i = next((i for i, group in enumerate(groups) if alike(group, plan)), None)
+        if i is not None and not plan.family.joint:
+            groups[i] = replace(groups[i], columns=groups[i].columns + plan.columns)
         else:
             groups.append(plan)
     ordered = [p if p.family.joint else replace(p, columns=tuple(sorted(p.columns))) for p in groups if p.columns]
@@ -153,20 +154,20 @@ def rank(plan: Plan) -> tuple[bool, bool, str, int]:
 
 
 def alike(a: Plan, b: Plan) -> bool:
-    """Whether two plans read columns in the same way; what a joint family reads are all of its columns."""
+    """Whether two plans read columns in the same way: for a joint family, the same columns."""
     same = a.family == b.family and a.presence == b.presence
     return same and (not a.family.joint or {*a.columns} == {*b.columns})
 
 
 def with_presence(plans: Sequence[Plan]) -> list[Plan]:
-    """And one of missing values, for features whose missing values are no level."""
+    """The plans, and one that reads whether values are missing, for features where that is not a level."""
     uncoded = ("numbers", "counts", "texts")
-    counted = sorted({j for plan in plans if plan.family.reads in uncoded for j in plan.columns})
-    return [*plans, Plan(densities.Bernoulli(), tuple(counted), presence=True)] if counted else [*plans]
+    columns = sorted({j for plan in plans if plan.family.reads in uncoded for j in plan.columns})
+    return [*plans, Plan(densities.Bernoulli(), tuple(columns), presence=True)] if columns else [*plans]
 
 
 def replaced(plans: Sequence[Plan], columns: set[int], others: Sequence[Plan]) -> tuple[Plan, ...]:
-    """Plans in which some features are read as by other plans."""
+    """Plans in which `columns` are read as in `others`."""
     rest = [replace(p, columns=tuple(j for j in p.columns if j not in columns)) for p in plans if not p.presence]
     replacements = [replace(p, columns=tuple(j for j in p.columns if j in columns)) for p in others if not p.presence]
     merged = grouped([*rest, *replacements])
@@ -174,7 +175,7 @@ def replaced(plans: Sequence[Plan], columns: set[int], others: Sequence[Plan]) -
 
 
 def wider(plans: Sequence[Plan], others: Sequence[Plan]) -> set[int]:
-    """The features of joint plans that are no subset of another."""
+    """The features of joint plans that no plan of the same family among `others` contains."""
     joint = [plan for plan in plans if plan.family.joint]
     return {
         j
@@ -187,10 +188,10 @@ def wider(plans: Sequence[Plan], others: Sequence[Plan]) -> set[int]:
 def columns_of_key(key: Any, schema: Schema, setting: str) -> tuple[int, ...]:
     """The positions that a key of a setting refers to: a name, a position, or a tuple of them.
 
-    A name comes before a position, and a tuple that is itself a name, as in a MultiIndex, before a tuple of names.
+    A name takes precedence over a position, and a tuple that is itself a name, as in a MultiIndex, over its entries.
     """
-    whole = not isinstance(key, tuple) or (not schema.positional and column_name(key) in schema.names)
-    keys = (key,) if whole else key
+    single = not isinstance(key, tuple) or (not schema.positional and column_name(key) in schema.names)
+    keys = (key,) if single else key
     positions = []
     for k in keys:
         name: Any = k if schema.positional else column_name(k)
@@ -225,7 +226,7 @@ def _with_missing_level(coded: Coded) -> Coded:
 
 
 def needs_small_batches(plans: Sequence[Plan], frame: Frame) -> bool:
-    """Whether rows have to be turned into codes or, where they are sparse, into numbers."""
+    """Whether rows have to be converted to codes or, if they are sparse, to numbers."""
     direct = ("counts",) if is_sparse(frame) else ("counts", "numbers")
     return any(plan.presence or plan.family.reads not in direct for plan in plans)
 

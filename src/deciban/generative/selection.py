@@ -1,4 +1,4 @@
-"""Selection: smoothing, shrinkage and families, by their leave-one-out predictions."""
+"""Selection of smoothing, shrinkage and families, by leave-one-out predictions."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from deciban.types import FloatArray, Labels, Level
 
 optimize = lazy("scipy.optimize")
 
-SMOOTHINGS = 10.0 ** np.arange(-3, 3.5, 0.5)  # then between the neighbours of the best
-SHRINKAGES = (0.0, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 0.6, 1.0)  # then between the neighbours of the best
+SMOOTHINGS = 10.0 ** np.arange(-3, 3.5, 0.5)  # then any value between the neighbours of the best
+SHRINKAGES = (0.0, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 0.6, 1.0)  # then any value in between, as above
 LEAST_LOG_P = float(np.log(np.finfo(np.float64).eps))  # as in the log-loss
 
 
@@ -54,12 +54,12 @@ class FamilyComparison:
 
     @property
     def winner(self) -> AnyFamily:
-        """The best family; the simplest, which comes first, of equals."""
+        """The best family; among equals the first, which is the simplest."""
         return max(self.decibans, key=lambda family: self.decibans[family])
 
 
 def choose_smoothing(evidence: Generative, *, reserve: bool, default: float = 1.0) -> Selection:
-    """The α that maximises Σ log p(x_i|c_i), every row (for a Multinomial, every word) left out of its own.
+    """The α that maximises Σ log p(x_i|c_i), where every row (for a Multinomial, every word) is left out.
 
     It is computed from the counts, without the rows. Weighted rows are left out by 1, or by their weight if it is less.
     """
@@ -71,18 +71,18 @@ def choose_smoothing(evidence: Generative, *, reserve: bool, default: float = 1.
     def likelihood(alpha: float) -> float:
         return sum(_held_out(family, s, replace(context, smoothing=alpha), r) for family, s, context, r in columns)
 
-    known = {alpha: likelihood(alpha) for alpha in SMOOTHINGS.tolist()}
-    best = int(np.argmax(list(known.values())))
+    likelihoods = {alpha: likelihood(alpha) for alpha in SMOOTHINGS.tolist()}
+    best = int(np.argmax(list(likelihoods.values())))
     low, high = np.log(SMOOTHINGS[[max(best - 1, 0), min(best + 1, len(SMOOTHINGS) - 1)]])
     result = optimize.minimize_scalar(lambda t: -likelihood(float(np.exp(t))), bounds=(low, high), method="bounded")
-    known[float(np.exp(result.x))] = float(-result.fun)
-    known.setdefault(default, likelihood(default))
-    value = max(known, key=lambda alpha: known[alpha])
-    return Selection(value, default, (known[value] - known[default]) * DECIBANS / rows)
+    likelihoods[float(np.exp(result.x))] = float(-result.fun)
+    likelihoods.setdefault(default, likelihood(default))
+    value = max(likelihoods, key=lambda alpha: likelihoods[alpha])
+    return Selection(value, default, (likelihoods[value] - likelihoods[default]) * DECIBANS / rows)
 
 
 def _counted(evidence: Generative, reserve: bool) -> Iterator[tuple[AnyFamily, Statistic, Context, LabelledValues]]:
-    """The features (and joint blocks) with smoothing, and the values that their counts remember."""
+    """The features (and joint blocks) with smoothing, and the rows that follow from their counts."""
     for block in evidence.blocks:
         family, columns, names = block.family, range(len(block.columns)), block.names
         if not family.smoothed:
@@ -96,7 +96,7 @@ def _counted(evidence: Generative, reserve: bool) -> Iterator[tuple[AnyFamily, S
 
 
 def _held_out(family: AnyFamily, statistic: Statistic, context: Context, recalled: LabelledValues) -> float:
-    """Σ log p(x|c) of the values that a statistic remembers, each left out of it."""
+    """Σ log p(x_i|c_i) of the rows that follow from a statistic, each left out."""
     out = np.zeros((len(recalled), len(context.classes)))
     times = recalled.weights
     assert times is not None
@@ -107,7 +107,7 @@ def _held_out(family: AnyFamily, statistic: Statistic, context: Context, recalle
 
 
 def choose_shrinkages(evidence: Generative, sample: Sample) -> dict[frozenset[Level], Selection]:
-    """The best shrinkage of each block with shrinkage="auto", by its training rows; keyed by the block's features."""
+    """The best shrinkage of each block with shrinkage="auto", from training rows; by the features of the block."""
     blocks = [block for block in evidence.blocks if has_auto_shrinkage(block.family)]
     return {frozenset(block.names): _block_shrinkage(evidence, block, sample) for block in blocks}
 
@@ -119,42 +119,42 @@ def has_auto_shrinkage(family: AnyFamily) -> bool:
 def _block_shrinkage(evidence: Generative, block: Block, sample: Sample) -> Selection:
     """The s that maximises Σ log p(c_i|x_i) of this block alone, every row left out; compared with no shrinkage.
 
-    Where the covariance is singular, no shrinkage is almost none (1e-8). The rows are read once for all s.
+    A singular covariance is compared with almost none (1e-8) instead. The rows are read once for all s.
     """
     family, index = block.family, ClassIndex(evidence.classes)
     context = Context(evidence.classes, block.names)
-    parts = []
+    batches = []
     for batch in sample.batches(needs_small_batches=True):
         values = block.read(MatchedFrame.of(evidence.schema, batch))
         rows = LabelledValues(values, index.recode(batch.labels, batch.classes), batch.weights)
-        parts.append((rows, _priors(evidence.counts.value, rows)))
-    known: dict[float, float] = {}
+        batches.append((rows, _priors(evidence.counts.value, rows)))
+    likelihoods: dict[float, float] = {}
 
     def likelihood(s: float) -> float:
-        if s not in known:
+        if s not in likelihoods:
             with_s = replace(context, shrinkage=s)
             fitted, total = Fitted(block.statistic, family.estimate(block.statistic, with_s), with_s), 0.0
-            for rows, prior in parts:
+            for rows, prior in batches:
                 own = _log_p(family, fitted, rows, prior)
                 total += float((own if rows.weights is None else own * rows.weights).sum())
-            known[s] = total
-        return known[s]
+            likelihoods[s] = total
+        return likelihoods[s]
 
     with capture_warnings():  # a covariance may be singular until it is shrunk
-        none = family.estimate(block.statistic, context)
-        tried = SHRINKAGES if getattr(none, "status", "ok") == "ok" else SHRINKAGES[1:]
-        best = int(np.argmax([likelihood(s) for s in tried]))
-        low, high = np.log([max(tried[max(best - 1, 0)], 1e-10), tried[min(best + 1, len(tried) - 1)]])
+        unshrunk = family.estimate(block.statistic, context)
+        grid = SHRINKAGES if getattr(unshrunk, "status", "ok") == "ok" else SHRINKAGES[1:]
+        best = int(np.argmax([likelihood(s) for s in grid]))
+        low, high = np.log([max(grid[max(best - 1, 0)], 1e-10), grid[min(best + 1, len(grid) - 1)]])
         optimize.minimize_scalar(
             lambda t: -likelihood(float(np.exp(t))), bounds=(low, high), method="bounded", options={"xatol": 0.02}
         )
-    value = max(known, key=lambda s: known[s])
+    value = max(likelihoods, key=lambda s: likelihoods[s])
     n = float(evidence.counts.value.sum())
-    return Selection(value, tried[0], (known[value] - known[tried[0]]) * DECIBANS / n)
+    return Selection(value, grid[0], (likelihoods[value] - likelihoods[grid[0]]) * DECIBANS / n)
 
 
 def _log_p(family: AnyFamily, fitted: Fitted[Any, Any], rows: LabelledValues, prior: FloatArray) -> FloatArray:
-    """(n) log p(c_i|x_i) by one block, each row left out."""
+    """(n) log p(c_i|x_i) from one block, each row left out."""
     out = prior.copy()
     family.leave_one_out(fitted, rows, out)
     _kernels.normalise(out, np.zeros(out.shape[1]), True)
@@ -167,7 +167,7 @@ def _priors(counts: FloatArray, rows: LabelledValues) -> FloatArray:
     rest[np.arange(len(rows)), rows.labels] -= 1.0 if rows.weights is None else rows.weights
     with np.errstate(invalid="ignore"):
         prior = log_prior(np.maximum(rest, 0.0), tuple(range(len(counts))), "empirical")
-    return np.where(rest.sum(axis=1, keepdims=True) > 0, prior, 0.0)  # uniform without the only row
+    return np.where(rest.sum(axis=1, keepdims=True) > 0, prior, 0.0)  # uniform if there is no other row
 
 
 def compare_families(schema: Schema, sample: Sample) -> tuple[FamilyComparison, ...]:
@@ -192,22 +192,21 @@ def candidates(values: FloatArray) -> tuple[AnyFamily, ...]:
         return (families.Gaussian(),)
     if np.isin(known, (0.0, 1.0)).all():
         return (families.Bernoulli(),)
-    fitting: list[AnyFamily] = [families.Gaussian()]
+    possible: list[AnyFamily] = [families.Gaussian()]
     if (known > 0).all():
-        fitting.append(families.Exponential())
+        possible.append(families.Exponential())
     if (known >= 0).all() and (known == np.floor(known)).all():
-        fitting.append(families.Poisson())
-    return (*fitting, families.Binned())
+        possible.append(families.Poisson())
+    return (*possible, families.Binned())
 
 
 def compare_on(
     column: Level, values: FloatArray, labels: Labels, weights: FloatArray | None, classes: int
 ) -> FamilyComparison:
-    """Σ log p(c_i|x_i) of each family on one numeric feature (n).
+    """The leave-one-out mean of log p(c_i|x_i) of each family on one numeric feature (n).
 
-    The class is what is predicted. Densities of x would not compare: one family has the mass of a bin, another that of
-    an integer, a third a density per unit. A feature with few different values is compared by its histogram, without
-    reading its rows again.
+    Families are compared by their predictions of the class, since p(x|c) is not comparable: the mass of a bin, of an
+    integer, or a density. For a feature with few distinct values, its histogram replaces the rows.
     """
     present = ~np.isnan(values)
     shared = np.bincount(labels, minlength=classes)[labels] > 1  # without its only row a class is impossible
@@ -217,7 +216,7 @@ def compare_on(
     if len(possible) < 2 or not len(y):
         return FamilyComparison(column, dict.fromkeys(possible, 0.0))
     times = w if w is not None else np.ones(len(y))
-    whole = x, y, w
+    all_rows = x, y, w
     if w is None:
         histogram = Histogram.of(x, y, None, classes)
         if not histogram.levels.any():
@@ -225,13 +224,13 @@ def compare_on(
             x = x[:, np.newaxis]
     context = Context(tuple(range(classes)), (column,))
     distinct = LabelledValues(x, y, w)
-    prior = _priors(np.bincount(whole[1], w, minlength=classes).astype(np.float64), distinct)
+    prior = _priors(np.bincount(all_rows[1], w, minlength=classes).astype(np.float64), distinct)
     decibans = {}
     for family in possible:
         try:
-            statistic = family.collect(*whole, classes)
+            statistic = family.collect(*all_rows, classes)
         except BadCell:  # such as a number too large to be squared
             continue
         own = _log_p(family, Fitted(statistic, family.estimate(statistic, context), context), distinct, prior)
         decibans[family] = float(np.average(own, weights=times)) * DECIBANS
-    return FamilyComparison(column, decibans or {families.Gaussian(): 0.0})  # whose fit names the bad cell
+    return FamilyComparison(column, decibans or {families.Gaussian(): 0.0})  # the fit of a Gaussian names the bad cell

@@ -1,1 +1,1 @@
-"""Fitting linear predictors: design matrix, objective, curvature, descent."""
+"""Linear models: design matrix, responses, objective, solvers, separation, inference."""

@@ -25,9 +25,9 @@ class Diagonal:
 
 @dataclass(frozen=True)
 class DenseCurvature:
-    """Any positive semi-definite matrix, factored once; the solution has no part in its null space.
+    """Any positive semi-definite matrix, factored once; solutions are orthogonal to its null space.
 
-    The null space ("flat" directions) comes from columns that are constant or collinear. The solution of least length
+    The null space ("flat" directions) comes from columns that are constant or collinear. The shortest solution
     is taken, so equal columns share the coefficient that one of them would get.
     """
 

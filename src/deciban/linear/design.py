@@ -28,14 +28,14 @@ MAX_DENSE_INDICATORS = 512  # more indicators make a sparse matrix
 
 @dataclass(frozen=True)
 class Part:
-    """An encoder and its columns."""
+    """An encoder, and the columns that it encodes."""
 
     columns: tuple[int, ...]
     encoder: Encoder
 
     def check_fields(self) -> None:
         encoder: Any = self.encoder
-        require(self.columns and min(self.columns) >= 0, "features of no column")
+        require(self.columns and min(self.columns) >= 0, "features without a valid column")
         width = len(encoder.plan.columns) if isinstance(encoder, Sufficient) else len(encoder.labels)
         require(width == len(self.columns), f"features of {width} columns instead of {len(self.columns)}")
 
@@ -117,8 +117,9 @@ class Design:
         terms: list[Formula] = []
         first = 0
         for part in self.parts:
-            own = slice(first, first := first + len(part.encoder.owners))
-            terms += [formulas.placed(f, part.columns) for f in part.encoder.formula(weights[:, own], origin[own])]
+            features = slice(first, first := first + len(part.encoder.owners))
+            encoded = part.encoder.formula(weights[:, features], origin[features])
+            terms += [formulas.placed(formula, part.columns) for formula in encoded]
         return terms
 
     @property
@@ -140,7 +141,7 @@ class Design:
         return MatchedFrame(self.schema, frame, first_row if rows is None else first_row + rows)
 
     def needs_small_batches(self, frame: Frame) -> bool:
-        """Whether features are computed, rather than read in place."""
+        """Whether features are computed; numbers alone are read in place."""
         return not (len(self.parts) == 1 and isinstance(self.parts[0].encoder, Numbers))
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from deciban.data.batch import Batch
 from deciban.data.class_index import ClassIndex
@@ -38,7 +39,7 @@ def forbid_distributed(X: Any, model: object) -> None:
 
 @dataclass(frozen=True)
 class DistributedDesignRows:
-    """Distributed rows, with what it takes to sum an objective over them."""
+    """Distributed rows with their design, coordinates and classes, so that an objective can be summed over them."""
 
     source: DistributedRows
     design: Design
@@ -68,7 +69,7 @@ class DistributedDesignRows:
 
     @classmethod
     def with_design(cls, source: DistributedRows, design: Design) -> DistributedDesignRows:
-        """The rows in the features of a given design."""
+        """The rows as features of a given design."""
         evidence = Generative.collect(source, Schema.of(source.frame), (), "category")
         small = design.needs_small_batches(source.frame)
         sums: Any = source.summed(partial(_feature_moments, design), needs_small_batches=small)
@@ -89,7 +90,7 @@ def _numbers(labels: Levels, moments: Moments, total: Sum) -> tuple[Numbers, Flo
     rows = Sum(np.repeat(total.words[:, np.newaxis, np.newaxis], len(labels), axis=2))
     absent = (rows - count).value[0]  # exactly
     share = np.where(count.value[0] > 0, absent / n, 1.0)
-    spread = np.where((squares == 0) & (np.abs(mean) < 1e-150), np.abs(mean), np.sqrt(squares / n))  # or none is left
+    spread = np.where((squares == 0) & (np.abs(mean) < 1e-150), np.abs(mean), np.sqrt(squares / n))  # underflow
     numbers = Numbers(labels, mean, share, None if share.any() else spread)
     marked = share[list(numbers.marked)]
     return numbers, np.concatenate([spread, np.sqrt(marked * (1.0 - marked))])
@@ -142,7 +143,7 @@ class BatchObjective:
 
 @dataclass(frozen=True)
 class Maximum:
-    """A maximum that adds up: a + b is the elementwise maximum."""
+    """An elementwise maximum that is merged as sums are: a + b is the larger of both."""
 
     values: FloatArray
 
@@ -152,7 +153,7 @@ class Maximum:
 
 @dataclass(frozen=True)
 class DistributedObjective(Criterion):
-    """The J(θ) of rows in memory, from one pass for each θ."""
+    """The same J(θ) as `Objective` for rows in memory, from one pass for each θ."""
 
     data: DistributedDesignRows
     response: Response
@@ -209,33 +210,25 @@ class DistributedObjective(Criterion):
             raise DecibanError(TOO_WIDE)
         return self._sum(Objective.scatter, needs_small_batches=True)  # sparse rows are made dense
 
-    def max_abs_eta(self, theta: FloatArray) -> float:
-        return float(self._maximum_of(Objective.max_abs_eta, theta))
+    def maximum(self, function: Callable[..., ArrayLike], *args: Any) -> FloatArray:
+        return self._sum(_maximum, function, *args).values
 
-    def misclassifies(self, theta: FloatArray) -> bool:
-        return bool(self._maximum_of(Objective.misclassifies, theta))
-
-    def extremes(self, columns: Sequence[int]) -> FloatArray:
-        return self._maximum_of(Objective.extremes, columns)
-
-    def _sum(self, method: Callable[..., T], *args: Any, needs_small_batches: bool = False) -> T:
+    def _sum(self, function: Callable[..., T], *args: Any, needs_small_batches: bool = False) -> T:
+        """The sum of function(objective, *args) over the batches."""
         source, design = self.data.source, self.data.design
         local = BatchObjective(design, self.data.classes, self.rows, self.response)
         return source.summed(
-            partial(_on_batch, local, method, args),
+            partial(_on_batch, local, function, args),
             needs_small_batches=needs_small_batches or design.needs_small_batches(source.frame),
         )
 
-    def _maximum_of(self, method: Callable[..., Any], *args: Any) -> FloatArray:
-        return self._sum(_maximum, method, *args).values
+
+def _on_batch(local: BatchObjective, function: Callable[..., T], args: tuple[Any, ...], batch: Batch) -> T:
+    return function(local.objective(batch), *args)
 
 
-def _on_batch(local: BatchObjective, method: Callable[..., T], args: tuple[Any, ...], batch: Batch) -> T:
-    return method(local.objective(batch), *args)
-
-
-def _maximum(objective: Objective, method: Callable[..., Any], *args: Any) -> Maximum:
-    return Maximum(np.asarray(method(objective, *args), dtype=np.float64))
+def _maximum(objective: Objective, function: Callable[..., ArrayLike], *args: Any) -> Maximum:
+    return Maximum(objective.maximum(function, *args))
 
 
 def _derivatives(objective: Objective, theta: FloatArray, with_information: bool) -> FloatArray:

@@ -47,7 +47,7 @@ class Encoder(Protocol):
         """(m) the baseline of explanations: the means of the features in training, or another reference."""
 
     def describe(self, column: int) -> str:
-        """What is done with a column."""
+        """How a column is encoded, in a few words."""
 
     def features(self, frame: Frame, places: Sequence[ColumnRef]) -> Any:
         """(n, m) float64 or float32 matrix, or sparse rows; `places` are the columns' positions in the frame."""
@@ -143,7 +143,7 @@ class Indicators:
     """One-hot indicators of categories, without the first level, which is the reference.
 
     If values were missing in training, missing is a level of its own, the last. An unseen value takes the mean of each
-    indicator, so it contributes as the average row does.
+    indicator, so it contributes as much as the average row.
     """
 
     labels: tuple[Level, ...]
@@ -165,10 +165,10 @@ class Indicators:
         levels, shares = [], []
         for j, values in enumerate(coded.levels):
             counts = np.bincount(coded.codes[:, j] + 1, weights=share, minlength=len(values) + 1)
-            part = {None: float(counts[0]), **dict(zip(values, counts[1:].tolist(), strict=True))}
-            order = sorted_levels(value for value, weight in part.items() if weight)
+            share_of = {None: float(counts[0]), **dict(zip(values, counts[1:].tolist(), strict=True))}
+            order = sorted_levels(value for value, weight in share_of.items() if weight)
             levels.append(order)
-            shares += [part[value] for value in order[1:]]
+            shares += [share_of[value] for value in order[1:]]
         return cls(labels, tuple(levels), np.array(shares))
 
     @property
@@ -196,10 +196,10 @@ class Indicators:
         rows, columns = np.nonzero(codes > 0)
         cells, at, features = [np.ones(len(rows))], [rows], [starts[columns] + codes[rows, columns] - 1]
         for j in np.flatnonzero((codes == UNSEEN).any(axis=0)):
-            unseen, own = np.flatnonzero(codes[:, j] == UNSEEN), np.arange(starts[j], starts[j + 1])
-            cells.append(np.tile(self.origin[own], len(unseen)))
-            at.append(np.repeat(unseen, len(own)))
-            features.append(np.tile(own, len(unseen)))
+            unseen, indicators = np.flatnonzero(codes[:, j] == UNSEEN), np.arange(starts[j], starts[j + 1])
+            cells.append(np.tile(self.origin[indicators], len(unseen)))
+            at.append(np.repeat(unseen, len(indicators)))
+            features.append(np.tile(indicators, len(unseen)))
         indices = np.concatenate(at), np.concatenate(features)
         return sp.csr_array((np.concatenate(cells), indices), shape=(len(codes), int(starts[-1])))
 
@@ -208,12 +208,12 @@ class Indicators:
         lookups: list[Formula] = []
         first = 0
         for j, levels in enumerate(self.levels):
-            own = slice(first, first := first + max(0, len(levels) - 1))
+            features = slice(first, first := first + max(0, len(levels) - 1))
             size = len(levels)
-            indicators = np.vstack([np.eye(size)[:, 1:], self.origin[own]]) - origin[own]
+            indicators = np.vstack([np.eye(size)[:, 1:], self.origin[features]]) - origin[features]
             missing = size - 1 if size and levels[-1] is None else UNSEEN
             code = formulas.Code(j, size + 1, levels=levels, missing=missing, unseen=size)
-            lookups.append(formulas.Lookup((j,), (code,), indicators @ weights[:, own].T))
+            lookups.append(formulas.Lookup((j,), (code,), indicators @ weights[:, features].T))
         return lookups
 
 
@@ -221,7 +221,7 @@ class Indicators:
 class Sufficient:
     """T(x), the sufficient statistics of an exponential family, whose coefficients are its natural parameters.
 
-    Indicators that a value is present are turned into indicators that it is missing, which are 0 in complete rows.
+    Indicators that a value is present become indicators that it is missing, which are 0 in complete rows.
     """
 
     plan: Plan  # with columns numbered from 0
@@ -231,17 +231,17 @@ class Sufficient:
     missing: Missing
 
     def check_fields(self) -> None:
-        """Parameters are tried on no rows: that takes all shapes that rows would."""
+        """Shapes are checked by computing the statistics of an empty table."""
         family, natural, levels, d = self.plan.family, self.natural, self.levels, len(self.plan.columns)
         require(self.plan.columns == tuple(range(d)), "the columns of a feature do not count from 0")
         require(max(natural.columns, default=0) < d, "a feature of an unknown column")
-        require((levels is None) == (family.reads != "codes"), "values of numbers, or none of categories")
-        require(levels is None or (len(levels) == d and all(map(is_sorted, levels))), "values of other columns")
+        require((levels is None) == (family.reads != "codes"), "levels of numbers, or categories without levels")
+        require(levels is None or (len(levels) == d and all(map(is_sorted, levels))), "levels do not match the columns")
         estimated = get_type_hints(type(family).estimate)["return"]
         require(isinstance(self.params, estimated), f"{type(family).__name__} has no {type(self.params).__name__}")
         for name, (array, shape) in family.param_shapes(self.params, len(natural.constant), d).items():
             require(array.shape == shape, f"{name} has shape {array.shape} instead of {shape}")
-        require(getattr(self.params, "levels", levels) == levels, "parameters of other values")
+        require(getattr(self.params, "levels", levels) == levels, "parameters do not match the levels")
         rows: Any = np.zeros((0, d)) if levels is None else Coded(np.zeros((0, d), np.int32), levels)
         if family.reads == "texts":
             rows = Texts((), np.zeros((0, d, 3), np.int64))
@@ -252,7 +252,7 @@ class Sufficient:
     @property
     def names(self) -> tuple[str, ...]:
         pairs = zip(self.natural.names, self.natural.presence, strict=True)
-        return tuple(name.replace(" is there", " is missing") if here else name for name, here in pairs)
+        return tuple(name.replace(" is there", " is missing") if presence else name for name, presence in pairs)
 
     @property
     def owners(self) -> tuple[int, ...]:
@@ -269,12 +269,12 @@ class Sufficient:
 
     @property
     def coefficients(self) -> FloatArray:
-        """(K, m) of the features."""
+        """(K, m) coefficients of the features."""
         return np.where(self.natural.presence, -self.natural.eta, self.natural.eta)
 
     @property
     def constant(self) -> FloatArray:
-        """(K) at the origin, where all values are missing."""
+        """(K) the intercept at the origin, where all values are missing."""
         if self.natural.absence is None:
             return self.natural.constant
         result: FloatArray = self.natural.constant + self.natural.eta[:, self.natural.absence].sum(axis=1)
@@ -289,17 +289,17 @@ class Sufficient:
         return np.where(self.natural.presence, 1.0 - dense, dense)
 
     def formula(self, weights: FloatArray, origin: FloatArray) -> list[Formula]:
-        """The formulas of the family, and a constant for each column from turned indicators and the origin."""
+        """The formulas of the family, and a constant for each column from negated indicators and the origin."""
         presence = self.natural.presence
-        turned = np.where(presence, -weights, weights)
+        negated = np.where(presence, -weights, weights)
         always = weights * (presence - origin)  # (k, m) w(1 − T − o) is −wT and this, w(T − o) is wT and this
         owners = np.array(self.owners, dtype=np.intp)
         constants = [formulas.Always((j,), always[:, owners == j].sum(axis=1)) for j in sorted(set(self.owners))]
-        terms = [self._read(formula) for formula in self.plan.family.linear_formula(self.params, turned)]
+        terms = [self._with_missing(formula) for formula in self.plan.family.linear_formula(self.params, negated)]
         return [*terms, *constants]
 
-    def _read(self, formula: Any) -> Any:
-        """The formula with codes as the plan reads values."""
+    def _with_missing(self, formula: Any) -> Any:
+        """The formula with the codes that the plan gives to missing values."""
         if not isinstance(formula, formulas.Lookup):
             return formula
         codes = formula.codes

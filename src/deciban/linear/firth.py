@@ -59,8 +59,8 @@ class Firth:
         spread = np.einsum("nij,nj->ni", forms, mean)  # Q p
         about = np.einsum("ni,ni->n", spread, mean)  # pᵀ Q p, q of the reference class
         q = np.einsum("nii->ni", forms) - 2.0 * spread + about[:, np.newaxis]
-        first = 1.0 - mean.sum(axis=1)
-        average = (mean * q).sum(axis=1) + first * about
+        reference = 1.0 - mean.sum(axis=1)
+        average = (mean * q).sum(axis=1) + reference * about
         pull = 0.5 * objective.weight[:, np.newaxis] * mean * (q - average[:, np.newaxis])
         return value - 0.5 * information.log_determinant(), gradient - objective.rows.residual_sums(pull)
 
@@ -71,7 +71,7 @@ class Firth:
 
     @cached_property
     def _cells(self) -> FloatArray:
-        """(n, p + 1) the rows themselves: the predictors of the identity."""
+        """(n, p + 1) (z, 1) of every row: the predictors of the identity."""
         return self.objective.rows.predictors(np.eye(self.objective.shape[1]))
 
 

@@ -23,7 +23,7 @@ class Inference:
     """
 
     estimates: FloatArray  # (m, 1 + p) intercept first
-    covariance: FloatArray  # (m(1 + p), m(1 + p)) of them; infinite if the dispersion is unknown
+    covariance: FloatArray  # (m(1 + p), m(1 + p)) of the estimates; infinite if the dispersion is unknown
     undetermined: tuple[int, ...]  # indices among the 1 + p
     n: float
     rank: int
@@ -50,15 +50,17 @@ class Inference:
         deviance = _deviance(objective, eta)
         estimated = objective.response.estimates_dispersion
         dispersion = 1.0 if not estimated else deviance / (n - rank) if n > rank else np.inf
-        back = np.kron(np.eye(m), _to_columns(objective))
+        to_coefficients = np.kron(np.eye(m), _to_coefficients(objective))
         # a coefficient is determined if it is constant along flat directions, which have length 1 in these units
         inverse = np.divide(1.0, information.unit, out=np.ones(m * width), where=information.unit > 0)
-        along = np.abs(back * inverse @ information.flat).max(axis=1, initial=0.0)
-        unknown = np.full((m * width, m * width), np.inf)
-        undetermined = along > 1e-6 * np.sqrt(((back * inverse) ** 2).sum(axis=1))
+        along = np.abs(to_coefficients * inverse @ information.flat).max(axis=1, initial=0.0)
+        covariance = np.full((m * width, m * width), np.inf)
+        if np.isfinite(dispersion):
+            covariance = to_coefficients @ information.inverse() @ to_coefficients.T * dispersion
+        undetermined = along > 1e-6 * np.sqrt(((to_coefficients * inverse) ** 2).sum(axis=1))
         return cls(
-            estimates=(back @ theta.reshape(-1)).reshape(m, width),
-            covariance=back @ information.inverse() @ back.T * dispersion if np.isfinite(dispersion) else unknown,
+            estimates=(to_coefficients @ theta.reshape(-1)).reshape(m, width),
+            covariance=covariance,
             undetermined=tuple(np.flatnonzero(undetermined.reshape(m, width).any(axis=0)).tolist()),
             n=n,
             rank=rank,
@@ -85,7 +87,7 @@ class Inference:
 
     @property
     def p_values(self) -> FloatArray:
-        """(m, 1 + p) for the hypothesis that the coefficient is 0."""
+        """(m, 1 + p) two-sided, for the hypothesis that the coefficient is 0."""
         result: FloatArray = 2.0 * self._distribution.sf(np.abs(self.statistics))
         return result
 
@@ -114,10 +116,10 @@ def _deviance(objective: Objective, eta: FloatArray) -> float:
 
 
 def null_deviance(objective: Objective) -> float:
-    """The deviance of the model with only an intercept."""
-    none = DenseRows.of(np.zeros((objective.rows.shape[0], 0)), np.zeros(0))
-    alone = replace(objective, rows=none, l2=0.0, metric=None)
-    return 2.0 * exact_newton(alone, alone.null_start(), tol=1e-14, max_iter=100).solution.objective
+    """The deviance of the intercept-only model."""
+    no_columns = DenseRows.of(np.zeros((objective.rows.shape[0], 0)), np.zeros(0))
+    null = replace(objective, rows=no_columns, l2=0.0, metric=None)
+    return 2.0 * exact_newton(null, null.null_start(), tol=1e-14, max_iter=100).solution.objective
 
 
 def _log_likelihood(objective: Objective, eta: FloatArray, deviance: float, n: float) -> float:
@@ -128,11 +130,11 @@ def _log_likelihood(objective: Objective, eta: FloatArray, deviance: float, n: f
     return float(objective.weight @ per_row)
 
 
-def _to_columns(objective: Objective) -> FloatArray:
-    """(1 + p, p + 1) from θ of one predictor to intercept and coefficients."""
+def _to_coefficients(objective: Objective) -> FloatArray:
+    """(1 + p, p + 1) the matrix that maps θ of one predictor to intercept and coefficients."""
     rows, p = objective.rows, objective.rows.shape[1]
-    back = np.zeros((p + 1, p + 1))
-    back[1:, :p] = np.diag(1.0 / rows.scale)
-    back[0, :p] = -rows.origin / rows.scale
-    back[0, p] = 1.0
-    return back
+    matrix = np.zeros((p + 1, p + 1))
+    matrix[1:, :p] = np.diag(1.0 / rows.scale)
+    matrix[0, :p] = -rows.origin / rows.scale
+    matrix[0, p] = 1.0
+    return matrix

@@ -36,6 +36,7 @@ class ScaledSample:
         return cls(x, centre, np.where(varies, np.ldexp(1.0, -np.frexp(np.where(varies, size, 1.0))[1]), 0.0))
 
     def cells(self, index: slice | IntArray) -> Any:
+        """(m, d) z of these rows, without the 1."""
         part = self.x[index]
         if sp.issparse(part):
             z = (part.data - self.centre[part.indices]) * self.scale[part.indices]
@@ -65,11 +66,11 @@ class ScaledSample:
         for part in _chunks(len(codes)):
             score = direction[:, :-1] @ self.cells(part).T + direction[:, -1:]
             true = codes[part], np.arange(score.shape[1])
-            own = score[true]
-            greatest[part] = own - score.min(axis=0)
+            true_score = score[true]
+            greatest[part] = true_score - score.min(axis=0)
             score[true] = -np.inf
             rival[part] = score.argmax(axis=0)
-            least[part] = own - score.max(axis=0)
+            least[part] = true_score - score.max(axis=0)
         return least, rival, greatest
 
 

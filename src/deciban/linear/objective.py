@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from deciban.errors import DecibanError
 from deciban.families import MultivariateGaussian
-from deciban.linear.design_rows import DenseRows, DesignRows
+from deciban.linear.design_rows import DesignRows
 from deciban.linear.responses import Response
 from deciban.statistics import Scatter
 from deciban.types import FloatArray, Labels
@@ -23,7 +24,7 @@ TOO_WIDE = "init='generative' fits a covariance, which these sparse rows are too
 
 
 class Criterion(ABC):
-    """J(θ) = loss + l2/2 Σ_ab M_ab w_a·w_b, as solvers see it: the loss is a sum over rows, local or distributed."""
+    """J(θ) = loss + l2/2 Σ_ab M_ab w_a·w_b, where the loss is a sum over rows, in memory or distributed."""
 
     rows: DesignRows  # the coordinates of θ; may be without rows
     response: Response
@@ -69,23 +70,12 @@ class Criterion(ABC):
         """(m, p + 1) the diagonal of the Hessian."""
         return self.curvatures(theta) + np.diagonal(self.penalty_metric)[:, np.newaxis] * self.ridge
 
-    def mean_variance(self, theta: FloatArray) -> FloatArray:
-        """(m, m) the mean of a″(η) over the rows."""
-        return self.variances(theta) / self.total
-
     def null_start(self) -> FloatArray:
         """(m, p + 1) the intercept that predicts the mean response; all coefficients 0."""
         mean = self.response.inside(self.mean_statistic, 0.5 / (self.total + 1.0))
         start = np.zeros(self.shape)
         start[:, -1] = self.response.natural(mean[np.newaxis])[0]
         return start
-
-    def constant_columns(self, columns: Sequence[int]) -> list[int]:
-        """Those of the columns that are constant."""
-        if not columns:
-            return []
-        high, low = np.split(self.extremes(columns), 2)
-        return [j for j, same in zip(columns, high == -low, strict=True) if same]
 
     # Sums over the rows ----------------------------------------------------------------------------------------------
 
@@ -128,31 +118,8 @@ class Criterion(ABC):
         """The scatter of the features about their class means."""
 
     @abstractmethod
-    def max_abs_eta(self, theta: FloatArray) -> float:
-        """The largest |η|."""
-
-    @abstractmethod
-    def misclassifies(self, theta: FloatArray) -> bool:
-        """Whether θ scores some other class at least as high as the true one in any row."""
-
-    @abstractmethod
-    def extremes(self, columns: Sequence[int]) -> FloatArray:
-        """(2c) the maximum of each column, then minus the minimum."""
-
-    # Only for rows in memory -----------------------------------------------------------------------------------------
-
-    @property
-    def gram_is_cheap(self) -> bool:
-        """Whether the Gram matrix costs less than some tens of passes over the rows."""
-        return True
-
-    def sampled(self, rows: int, least: int) -> Objective | None:
-        """The objective of about this many rows, if these are at most one in `least`; else None."""
-        return None
-
-    def labelled_rows(self) -> tuple[Any, Labels] | None:
-        """(n, p) features and (n) class indices; None if the rows are distributed."""
-        return None
+    def maximum(self, function: Callable[..., ArrayLike], *args: Any) -> FloatArray:
+        """The elementwise maximum of function(objective, *args), the objective being that of a batch of the rows."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +172,7 @@ class Objective(Criterion):
 
     def loss(self, theta: FloatArray) -> tuple[float, FloatArray]:
         if self.offset is None and self.response.max_classes:
-            return self.rows.softmax(theta, self._codes, self.weights)
+            return self.rows.softmax(theta, self.codes, self.weights)
         eta = self.predictors(theta)
         with np.errstate(over="ignore", invalid="ignore"):
             value = float(self.weight @ self.response.loss(self.statistic, eta))
@@ -215,7 +182,8 @@ class Objective(Criterion):
         return value, self.rows.residual_sums(residual)
 
     @cached_property
-    def _codes(self) -> Labels:
+    def codes(self) -> Labels:
+        """(n) class indices, if the response is one of classes."""
         return self.y.astype(np.int32)
 
     def information(self, theta: FloatArray) -> FloatArray:
@@ -237,10 +205,6 @@ class Objective(Criterion):
         indices = range(self.m)
         return np.array([[float(self.weight @ self.response.variance(mean, i, j)) for j in indices] for i in indices])
 
-    @property
-    def gram_is_cheap(self) -> bool:
-        return isinstance(self.rows, DenseRows)
-
     def gram(self) -> FloatArray:
         return self.rows.gram(self.weight)
 
@@ -253,28 +217,10 @@ class Objective(Criterion):
             if x.shape[0] * x.shape[1] > MAX_DENSE_CELLS:
                 raise DecibanError(TOO_WIDE)
             x = x.toarray()
-        return MultivariateGaussian().collect(x, self._codes, self.weights, self.m + 1)
+        return MultivariateGaussian().collect(x, self.codes, self.weights, self.m + 1)
 
-    def max_abs_eta(self, theta: FloatArray) -> float:
-        return float(np.abs(self.predictors(theta)).max(initial=0.0))
-
-    def misclassifies(self, theta: FloatArray) -> bool:
-        eta = self.predictors(theta)
-        scores = np.hstack([np.zeros((len(eta), 1)), eta])
-        own = np.take_along_axis(scores, self._codes[:, np.newaxis], axis=1)
-        return bool(((scores >= own).sum(axis=1) > 1).any())
-
-    def extremes(self, columns: Sequence[int]) -> FloatArray:
-        x: Any = self.rows.x
-        cells = [x[:, [j]].toarray() if sp.issparse(x) else x[:, j] for j in columns]
-        return np.array([float(column.max()) for column in cells] + [-float(column.min()) for column in cells])
-
-    def labelled_rows(self) -> tuple[Any, Labels]:
-        return self.rows.x, self._codes
-
-    def sampled(self, rows: int, least: int) -> Objective | None:
-        step = self.rows.shape[0] // rows
-        return self.thinned(step) if step >= least else None
+    def maximum(self, function: Callable[..., ArrayLike], *args: Any) -> FloatArray:
+        return np.asarray(function(self, *args), dtype=np.float64)
 
     def thinned(self, step: int) -> Objective:
         """The objective of every step-th row, weighted to the total of all rows."""

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from deciban.data.arrow import TableFrame
 from deciban.data.batch import Frame
+from deciban.data.input_types import PerRow
 from deciban.errors import DecibanError
 from deciban.linear.responses import RESPONSES
 from deciban.types import FloatArray
 
-PerRow = Any  # an array of one number for each row, or the name of a column of X
 
-
-def names_of(*values: PerRow) -> list[str]:
-    """The names of columns among these."""
+def names_of(*values: PerRow | None) -> list[str]:
+    """The column names among the values."""
     return [name for name in values if isinstance(name, str)]
 
 
-def offset_of(family: str, frame: Frame, offset: PerRow, exposure: PerRow) -> FloatArray | None:
+def offset_of(family: str, frame: Frame, offset: PerRow | None, exposure: PerRow | None) -> FloatArray | None:
     """(n) offset + log exposure, which is added to η; or None."""
     if offset is None and exposure is None:
         return None
@@ -33,28 +30,28 @@ def offset_of(family: str, frame: Frame, offset: PerRow, exposure: PerRow) -> Fl
     if exposure is not None:
         if not response.takes_exposure:
             raise DecibanError(f"exposure needs a poisson response; for {family} use offset")
-        seen = _per_row(frame, exposure, "exposure")
-        if not (seen > 0).all():
-            row = int(np.argmin(seen > 0))
-            raise DecibanError(f"exposure, row {row}: {seen[row]:g} must be above 0")
-        total += np.log(seen)
+        exposures = _per_row(frame, exposure, "exposure")
+        if not (exposures > 0).all():
+            row = int(np.argmin(exposures > 0))
+            raise DecibanError(f"exposure, row {row}: {exposures[row]:g} must be above 0")
+        total += np.log(exposures)
     return total
 
 
-def _per_row(frame: Frame, values: PerRow, what: str) -> FloatArray:
-    """(n) numbers, from an array or from the column that is named."""
+def _per_row(frame: Frame, values: PerRow, name: str) -> FloatArray:
+    """(n) numbers, from an array or a column name; `name` is the parameter, for messages."""
     if isinstance(values, str):
         if not isinstance(frame, TableFrame) or values not in frame.names:
-            raise DecibanError(f"{what}={values!r} names no column of X")
+            raise DecibanError(f"{name}={values!r} is not a column of X")
         values = frame.numbers([list(frame.names).index(values)])[:, 0]
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DecibanError(f"{what} must be numbers, one for each row, or the name of a column") from None
+        raise DecibanError(f"{name} must be numbers, one for each row, or the name of a column") from None
     array = np.full(frame.rows, float(array)) if array.ndim == 0 else array
     if array.shape != (frame.rows,):
-        raise DecibanError(f"{what} has shape {array.shape}; it needs one number for each of {frame.rows} rows")
+        raise DecibanError(f"{name} has shape {array.shape}; it needs one number for each of {frame.rows} rows")
     if not np.isfinite(array).all():
         row = int(np.argmin(np.isfinite(array)))
-        raise DecibanError(f"{what}, row {row}: {array[row]:g} is not a finite number")
+        raise DecibanError(f"{name}, row {row}: {array[row]:g} is not a finite number")
     return array

@@ -51,7 +51,7 @@ class Predictor:
         return cls(design, w, theta[:, -1] + w @ (origin - rows.origin), origin)
 
     def theta(self, rows: DesignRows) -> FloatArray:
-        """The same in the coordinates of a solver."""
+        """θ (k, p + 1), in the coordinates of a solver."""
         at_origin = self.constant + self.coefficients @ (rows.origin - self.origin)
         return np.hstack([self.coefficients * rows.scale, at_origin[:, np.newaxis]])
 
@@ -89,12 +89,12 @@ class Predictor:
         return "intercept" if self.design.has_sufficient_statistics or not self.origin.any() else "average row"
 
     def with_reference(self) -> Predictor:
-        """The same with a reference class: K + 1 classes, the first with score 0."""
+        """Adds a reference class with score 0, as the first of k + 1 classes."""
         w, constant = self.coefficients, self.constant
         return replace(self, coefficients=np.vstack([0.0 * w[:1], w]), constant=np.append(0.0, constant))
 
     def score_formula(self, classes: Levels, mean: str | None, *, probabilities: bool) -> ScoreFormula:
-        """constant + Σ_features, in the order of `contributions`; `mean` is the expression of a number's mean."""
+        """constant + Σ_features, in the order of `contributions`; `mean` is the `javascript_mean` of a number."""
         if len(self.constant) < len(classes):  # scores against the first class
             return self.with_reference().score_formula(classes, mean, probabilities=probabilities)
         owners = tuple((j,) for j in sorted(set(self.design.owners)))
@@ -113,6 +113,10 @@ class Predictor:
         lines = Line(self.start), *(Line(str(self.schema.names[j]), (j,)) for j in columns)
         constant = np.broadcast_to(self.constant, (frame.rows, 1, len(self.constant)))
         return Contributions(lines, np.concatenate([constant, shares[:, columns]], axis=1))
+
+    def describe_columns(self) -> dict[int, str]:
+        """The encoding of each column, in words."""
+        return {j: part.encoder.describe(i) for part in self.design.parts for i, j in enumerate(part.columns)}
 
     def column_shares(self, frame: Frame) -> FloatArray:
         """(n, columns, k) the contribution of each column of the table."""

@@ -30,7 +30,7 @@ from deciban.statistics.statistic import require_numbers
 from deciban.types import FloatArray, IntArray
 
 SLACK_ROWS = 5000  # the most rows that least_slack uses
-PRUNED = 64  # up to this many columns are tried one by one for being left out
+PRUNED = 64  # up to this many columns are tested one by one for being redundant
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +58,8 @@ class Certificate:
     """λ ≥ 0 with Σ λ_i sign_i x_i = 0, Σ λ_i sign_i = 0 and Σ λ_i = 1: the proof that no hyperplane separates.
 
     Σ₊ λ_i x_i / Σ₊ λ_i = Σ₋ λ_i x_i / Σ₋ λ_i is a point in the convex hulls of both sides (each Σ λ_i is ½): on
-    the side of any hyperplane where it lies, there is a row of the other sign. At most d + 2 rows take part. The sums
-    are 0 up to rounding.
+    the side of any hyperplane where it lies, there is a row of the other sign. At most d + 2 of the λ_i are not 0.
+    The sums are 0 up to rounding.
 
     >>> import numpy as np
     >>> x, sign = np.array([[0.0], [1.0], [2.0]]), np.array([1.0, -1.0, 1.0])
@@ -72,7 +72,7 @@ class Certificate:
     multipliers: FloatArray  # λ of these rows; 0 for all others
 
     def check_fields(self) -> None:
-        require(self.rows.ndim == 1, "rows are no list")
+        require(self.rows.ndim == 1, "rows are not one-dimensional")
         require_numbers("multipliers", self.multipliers, self.rows.shape)
 
 
@@ -84,7 +84,7 @@ class Separation:
     Separation(columns=(2,), complete=False)
     """
 
-    columns: tuple[int, ...]  # with nonzero weights; none can be left out (tried for up to 64)
+    columns: tuple[int, ...]  # with nonzero weights; none is redundant (tested for up to 64)
     complete: bool  # whether some weights give > 0 for all rows
 
 
@@ -124,7 +124,7 @@ def halfspace(x: Any, sign: NDArray[Any]) -> Hyperplane | Certificate:
 def least_slack(x: Any, sign: NDArray[Any]) -> Hyperplane:
     """The w, d of min Σ s_i with sign_i (w·x_i − d) ≥ 1 − s_i and s_i ≥ 0, for a sample that is not separable.
 
-    Beyond 5,000 rows it is that of a sample, evenly spaced over each side.
+    Of more than 5,000 rows, a sample is used, evenly spaced over each side.
 
     >>> import numpy as np
     >>> x, sign = np.array([[0.0], [0.0], [0.0], [1.0], [2.0], [3.0], [3.0], [3.0]]), [-1, -1, -1, 1, -1, 1, 1, 1]
@@ -194,12 +194,12 @@ def _with_margin(sample: ScaledSample, codes: IntArray, weights: FloatArray) -> 
         return Hyperplane(weights * factor + 0.0, float((0.5 * low + 0.5 * high) * factor))
 
     tight, safe = between(0.0), between(rounding)
-    if _sums_exactly(x, tight, size) and _holds(tight, x, codes):
+    if _sums_exactly(x, tight, size) and _has_margin(tight, x, codes):
         return tight
-    return next((plane for plane in (safe, tight) if _holds(plane, x, codes)), None)
+    return next((plane for plane in (safe, tight) if _has_margin(plane, x, codes)), None)
 
 
-def _holds(plane: Hyperplane, x: Any, codes: IntArray) -> bool:
+def _has_margin(plane: Hyperplane, x: Any, codes: IntArray) -> bool:
     margin = np.where(codes == 1, 1.0, -1.0) * (x @ plane.weights - plane.offset)
     return bool((margin >= 1.0).all())
 
@@ -266,7 +266,7 @@ def _complete_direction(sample: ScaledSample, codes: IntArray, classes: int) -> 
 
 
 def _columns(sample: ScaledSample, codes: IntArray, classes: int, complete: bool) -> tuple[int, ...]:
-    """A column that separates alone; else the needed ones of the direction with the least Σ|w|; or none."""
+    """A column that separates alone; else the columns of the sparsest direction that are not redundant; or none."""
     alone = _single_columns(sample.x, codes, classes, complete)
     if len(alone):
         return (int(alone[0]),)
@@ -277,17 +277,17 @@ def _columns(sample: ScaledSample, codes: IntArray, classes: int, complete: bool
     total, margin = (0.0, solution.value / 2) if complete else (solution.value / 2, 0.0)
     solve = sparsest(_gain(sample, codes, classes), total, margin)
     sparse = solve_all_rows(sample, codes, classes, solve, solution.pairs)
-    return _needed(sample, codes, classes, sparse, find_direction)
+    return _without_redundant(sample, codes, classes, sparse, find_direction)
 
 
-def _needed(
+def _without_redundant(
     sample: ScaledSample,
     codes: IntArray,
     classes: int,
     solution: ProgramSolution,
     find_direction: Callable[[ScaledSample, IntArray, int], ProgramSolution | None],
 ) -> tuple[int, ...]:
-    """The columns with weights in the direction, without those that the others can replace."""
+    """The columns with weights in the direction, without those that the others make redundant."""
     assert solution.direction is not None
     weight = np.abs(solution.direction[:, :-1]).max(axis=0)
     columns = np.flatnonzero(weight > STRICT * weight.max())

@@ -1,6 +1,6 @@
 """Linear programs over margins, solved by HiGHS on a working set of rows.
 
-The working set starts as a spread sample and takes in the rows with the least margins, until none is violated. So
+The working set starts as an evenly spaced sample; the rows with the least margins are added until none is violated. So
 200,000 rows cost little more than some hundred.
 """
 
@@ -34,8 +34,8 @@ class ProgramSolution(NamedTuple):
 
     direction: FloatArray | None  # (K, d + 1), or None if there is none
     value: float  # the optimum
-    floor: float  # if the margin of some row is less, the rows with the least margins are added to the program
-    near: float  # up to this margin
+    floor: float  # if some row has a smaller margin, the rows with the least margins are added to the program
+    near: float  # of those whose margin is below this
     multipliers: FloatArray  # (m) dual variables of the pairs
     pairs: Pairs = np.empty((2, 0), np.intp)  # (2, m)
 
@@ -46,7 +46,7 @@ Solver = Callable[[Any, int], ProgramSolution]  # takes the margin matrix and d 
 def _solve(cost: FloatArray, **rows: Any) -> Any:
     """linprog at the tightest tolerance that works: columns with values of very different sizes may need a looser one.
 
-    The interior point method is not used: on such columns it was seen not to end.
+    The interior point method is not used: on such columns it may not terminate.
     """
     limits = rows["A_ub"] if "A_ub" in rows else rows["A_eq"]
     max_iter = 1000 + 10 * sum(limits.shape)  # the simplex method takes about as many steps as rows, unless it cycles

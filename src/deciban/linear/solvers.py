@@ -11,6 +11,7 @@ import numpy as np
 from deciban.errors import DecibanError
 from deciban.linear.curvature import DenseCurvature, Diagonal, Kronecker
 from deciban.linear.descent import Curvature, Evaluate, Solution, descend
+from deciban.linear.design_rows import SparseRows
 from deciban.linear.objective import Criterion, Objective
 from deciban.types import FloatArray
 
@@ -25,7 +26,7 @@ SeparationWatch = Callable[[int, FloatArray], bool]
 
 @dataclass(frozen=True)
 class SolverResult:
-    """A solution, and the columns that take part in flat directions."""
+    """A solution, and the columns with weight in flat directions."""
 
     solution: Solution
     flat: tuple[int, ...] = ()
@@ -49,7 +50,7 @@ def newton(
     null = objective.null_start()
     if np.array_equal(start, null):
         return solved
-    # stuck without curvature: the start is so far out that every p is 0 or 1
+    # no curvature: the start is so far out that every p is 0 or 1
     retried = _newton(objective, null, tol, max_iter, watch)
     return retried if retried.solution.objective < solved.solution.objective else solved
 
@@ -57,7 +58,7 @@ def newton(
 def _newton(objective: Criterion, start: FloatArray, tol: float, max_iter: int, watch: SeparationWatch) -> SolverResult:
     n, m, width = objective.rows.shape[0], *objective.shape
     if m * width <= MAX_HESSIAN:
-        sample = objective.sampled(_sample_rows(n, m, width), 4)
+        sample = _sample_of(objective, _sample_rows(n, m, width), 4)
         if sample is None:
             return exact_newton(objective, start, tol=tol, max_iter=max_iter, watch=watch)
         theta = exact_newton(sample, start, tol=1e-3, max_iter=12).solution.theta
@@ -73,12 +74,18 @@ def _newton(objective: Criterion, start: FloatArray, tol: float, max_iter: int, 
     if width - 1 > MAX_GRAM:
         diagonal = Diagonal(objective.diagonal(start))
         return _lbfgs(objective, start, diagonal, tol=tol, max_iter=10 * max_iter, watch=watch)
-    sample = objective.sampled(max(MIN_SAMPLE_ROWS, 10 * width), 2)
+    sample = _sample_of(objective, max(MIN_SAMPLE_ROWS, 10 * width), 2)
     metric = kronecker_curvature(objective if sample is None else sample, start)
     if sample is not None and metric.over_columns.flat.shape[1]:
         metric = kronecker_curvature(objective, start)
     solved = _lbfgs(objective, start, metric, tol=tol, max_iter=10 * max_iter, watch=watch)
     return replace(solved, flat=flat_columns(objective) if metric.over_columns.flat.shape[1] else ())
+
+
+def _sample_of(objective: Criterion, rows: int, least: int) -> Objective | None:
+    """The objective of about this many rows; None if these are more than one in `least`, or rows are distributed."""
+    step = objective.rows.shape[0] // rows
+    return objective.thinned(step) if isinstance(objective, Objective) and step >= least else None
 
 
 def _is_representative(sample: Objective) -> bool:
@@ -91,7 +98,8 @@ def _is_representative(sample: Objective) -> bool:
 def kronecker_curvature(objective: Criterion, theta: FloatArray) -> Kronecker:
     """M ⊗ (v G + ridge), v the mean of a″ in units of M."""
     metric = objective.penalty_metric
-    v = float(np.trace(np.linalg.solve(metric, objective.mean_variance(theta)))) / objective.m
+    mean_variance = objective.variances(theta) / objective.total
+    v = float(np.trace(np.linalg.solve(metric, mean_variance))) / objective.m
     gram = objective.gram() * v
     return Kronecker(DenseCurvature.of(metric), DenseCurvature.of(gram + np.diag(objective.ridge)))
 
@@ -109,7 +117,7 @@ def exact_newton(
 
 
 def descend_by_hessian(objective: Criterion, start: FloatArray, evaluate: Evaluate, **options: Any) -> SolverResult:
-    """Descends on what `evaluate` gives, with the Hessian of the objective as curvature."""
+    """Minimises the function that `evaluate` computes, with the Hessian of the objective as curvature."""
     last: list[DenseCurvature] = []
 
     def curvature(theta: FloatArray) -> DenseCurvature:
@@ -131,7 +139,7 @@ def _lbfgs(objective: Criterion, start: FloatArray, metric: Curvature, **options
 
 
 def flat_columns(objective: Criterion) -> tuple[int, ...]:
-    """Columns that take part in flat directions of the data; none with a penalty, which decides between them."""
+    """Columns with weight in flat directions of the data; none with a penalty, which makes the solution unique."""
     if objective.l2:
         return ()
     parts = np.abs(DenseCurvature.of(objective.gram()).flat)
@@ -165,7 +173,8 @@ def gradient_descent(
 def largest_eigenvalue(objective: Criterion) -> float:
     """An upper bound of λ_max(ZᵀWZ): exact for moderate width, else by power iteration with a margin."""
     width = objective.rows.shape[1]
-    if width <= MAX_GRAM and objective.gram_is_cheap:
+    slow_gram = isinstance(objective, Objective) and isinstance(objective.rows, SparseRows)  # slower than 50 passes
+    if width <= MAX_GRAM and not slow_gram:
         return float(np.linalg.eigvalsh(objective.gram())[-1]) * (1 + 1e-9)
     vector = np.random.default_rng(0).standard_normal((1, width + 1))
     value = 1.0

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from deciban.errors import DecibanError, warn
 from deciban.linear.curvature import DenseCurvature
 from deciban.linear.design import Design
 from deciban.linear.design_rows import DesignRows
-from deciban.linear.objective import Criterion
+from deciban.linear.objective import Criterion, Objective
 from deciban.linear.separation import Separation, find_separation
 from deciban.linear.solvers import MAX_HESSIAN, SolverResult, rank_deficiency
 from deciban.types import FloatArray
@@ -18,7 +20,7 @@ from deciban.types import FloatArray
 FAR = 15.0  # log-odds: beyond, a fit without penalty is suspected to diverge
 MAX_PROGRAM = 400  # coefficients for which a linear program is solved
 NEAR = 0.1  # log-odds: a step near a minimum changes those of every row by less
-LONG, LARGE = 8, 8.0  # during the descent: check every so many steps, if log-odds exceed this
+LONG, LARGE = 8, 8.0  # during the descent: check every 8 steps, if log-odds exceed 8
 
 DIVERGES = (
     "; without a penalty the coefficients diverge and were stopped: "
@@ -47,20 +49,21 @@ class SeparationWatch:
     def check(self, theta: FloatArray, far: float = FAR) -> None:
         if self.done:
             return
-        max_abs_eta = self.objective.max_abs_eta(theta)
+        max_abs_eta = float(self.objective.maximum(_max_abs_eta, theta))
         self.uncertain = max_abs_eta > FAR  # during the descent smaller values are reason to check, but not to doubt
         if max_abs_eta <= far:
             return
-        rows = self.objective.labelled_rows()
-        if rows is None or theta[:, :-1].size > MAX_PROGRAM:
-            if not self.objective.misclassifies(theta):
+        objective = self.objective
+        if not isinstance(objective, Objective) or theta[:, :-1].size > MAX_PROGRAM:
+            if not objective.maximum(_misclassifies, theta):
                 self.separation = Separation(tuple(np.argsort(-np.abs(theta[:, :-1]).max(axis=0)).tolist()), True)
-            elif rows is None and far == FAR:
-                self.uncertain = not _is_near_minimum(self.objective, theta)
+            elif not isinstance(objective, Objective) and far == FAR:
+                self.uncertain = not _is_near_minimum(objective, theta)
             return
         self.done = True
         try:
-            self.separation, self.uncertain = find_separation(*rows, self.objective.m + 1), False
+            self.separation = find_separation(objective.rows.x, objective.codes, objective.m + 1)
+            self.uncertain = False
         except DecibanError:  # an unsolved linear program is no reason to lose the fit
             self.uncertain = True
 
@@ -76,29 +79,56 @@ def _is_near_minimum(objective: Criterion, theta: FloatArray) -> bool:
     flat = newton.flat.shape[1]
     if flat and flat != objective.m * rank_deficiency(objective):  # too far out for any curvature
         return False
-    return objective.max_abs_eta(newton.solve(objective.loss(theta)[1])) < NEAR
+    return float(objective.maximum(_max_abs_eta, newton.solve(objective.loss(theta)[1]))) < NEAR
+
+
+def _max_abs_eta(objective: Objective, theta: FloatArray) -> float:
+    return float(np.abs(objective.predictors(theta)).max(initial=0.0))
+
+
+def _misclassifies(objective: Objective, theta: FloatArray) -> bool:
+    """Whether θ scores some other class at least as high as the true one in any row."""
+    eta = objective.predictors(theta)
+    scores = np.hstack([np.zeros((len(eta), 1)), eta])
+    true = np.take_along_axis(scores, objective.codes[:, np.newaxis], axis=1)
+    return bool(((scores >= true).sum(axis=1) > 1).any())
+
+
+def _constant_columns(objective: Criterion, columns: Sequence[int]) -> list[int]:
+    """Those of the columns that are constant."""
+    if not columns:
+        return []
+    high, low = np.split(objective.maximum(_extremes, columns), 2)
+    return [j for j, constant in zip(columns, high == -low, strict=True) if constant]
+
+
+def _extremes(objective: Objective, columns: Sequence[int]) -> FloatArray:
+    """(2c) the maximum of each column, then minus the minimum."""
+    x: Any = objective.rows.x
+    cells = [x[:, [j]].toarray() if sp.issparse(x) else x[:, j] for j in columns]
+    return np.array([float(column.max()) for column in cells] + [-float(column.min()) for column in cells])
 
 
 def status_of(solved: SolverResult, watch: SeparationWatch, objective: Criterion, design: Design) -> str:
-    """What is wrong, which is also warned of, except constant columns, which do no harm; or "ok".
+    """The problems of a fit, or "ok"; warns of each, except constant columns, which do no harm.
 
-    Sufficient statistics are often redundant by construction (the indicators of a category sum to 1): no warning.
+    Sufficient statistics are often collinear by construction (the indicators of a category sum to 1): no warning.
     """
     problems, names = [], display_names(design)
     if watch.separation is not None:
-        how = "separable" if watch.separation.complete else "partly separable"
-        problems.append(f"{how} by: columns {_listed(watch.separation.columns, names)}")
+        degree = "separable" if watch.separation.complete else "partly separable"
+        problems.append(f"{degree} by: columns {_listed(watch.separation.columns, names)}")
         warn(problems[-1] + DIVERGES)
     elif watch.uncertain:
-        distributed = objective.labelled_rows() is None
-        why = "distributed rows are not checked" if distributed else "there are too many columns to check"
-        problems.append(f"perhaps separable: some log-odds are very large, and {why}")
+        in_memory = isinstance(objective, Objective)
+        reason = "there are too many columns to check" if in_memory else "distributed rows are not checked"
+        problems.append(f"perhaps separable: some log-odds are very large, and {reason}")
         warn(problems[-1] + DIVERGES.replace("were", "may have been"))
     elif not solved.solution.converged:
         problems.append(f"not converged after {len(solved.solution.path) - 1} iterations")
         warn(problems[-1] + ": raise max_iter or tol, or set l2")
     flat = () if design.has_sufficient_statistics else solved.flat
-    constant = set(objective.constant_columns(flat))
+    constant = set(_constant_columns(objective, flat))
     if not design.has_sufficient_statistics and objective.rows.varies is not None:
         constant |= set(np.flatnonzero(~objective.rows.varies).tolist())  # with a penalty nothing is flat
     collinear = [j for j in flat if j not in constant]

@@ -1,1 +1,1 @@
-"""A filter of mail: it predicts, learns and forgets, without an estimator."""
+"""A mail filter that classifies, learns and forgets without scikit-learn."""

@@ -1,12 +1,12 @@
-"""Filter: a model of mail. It classifies one mail after another, learns and forgets.
+"""Filter: a mail filter. It classifies mails, learns and forgets them.
 
-It needs a model file and no heavy library: each mail is classified in a process of its own, while somebody waits.
+It needs a model file and no heavy library, since each mail is classified in a process of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -44,18 +44,18 @@ class Verdict:
     label: Level
     probability: float
     decibans: float
-    terms: tuple[tuple[str, float], ...] = ()  # the most informative, in decibans for the class against the runner-up
+    terms: tuple[tuple[str, float], ...] = ()  # the most informative, with their decibans against the runner-up
 
 
 @dataclass(frozen=True)
 class Filter:
-    """A model of mail: naive Bayes, or weighted evidence.
+    """A model that classifies mail: naive Bayes, or weighted evidence.
 
     >>> from deciban.data.files.mail_message import parse
     >>> model = Filter.new()
     >>> model = model.learn([parse(b"Subject: cheap pills\\n\\nBuy now").texts], "spam")
     >>> model = model.learn([parse(b"Subject: lunch\\n\\nAt noon?").texts], "ham")
-    >>> verdict = model.classify([parse(b"Subject: pills for lunch\\n\\nBuy cheap pills").texts])[0]
+    >>> verdict = model.explain([parse(b"Subject: pills for lunch\\n\\nBuy cheap pills").texts])[0]
     >>> verdict.label, verdict.terms[0][0]
     ('spam', 'subject: lunch')
     """
@@ -82,7 +82,7 @@ class Filter:
             return cls(read_stored(path))
         except DecibanError:
             tree, _ = storage.read(path)
-            if isinstance(tree, dict):  # of a model that has no scorer without scikit-learn
+            if isinstance(tree, dict):  # a model that cannot be read without scikit-learn
                 _require_kind(tree.get("is"))
             raise
 
@@ -112,11 +112,11 @@ class Filter:
     # Learning --------------------------------------------------------------------------------------------------------
 
     def learn(self, mails: Sequence[Texts], label: Level) -> Filter:
-        """A filter that has learned more mails of a class."""
+        """The filter after learning more mails of a class."""
         return self._with(self.evidence + self._observed(mails, label))
 
     def forget(self, mails: Sequence[Texts], label: Level) -> Filter:
-        """A filter that has never seen some mails of a class, exactly."""
+        """The filter as if it had never learned these mails of a class, exactly."""
         return self._with(self.evidence - self._observed(mails, label))
 
     def _with(self, evidence: Generative) -> Filter:
@@ -129,14 +129,24 @@ class Filter:
 
     # Classifying -----------------------------------------------------------------------------------------------------
 
-    def classify(self, mails: Sequence[Texts], *, terms: bool = True) -> list[Verdict]:
-        """The verdict on each mail; with `terms`, the terms that explain it."""
+    def classify(self, mails: Sequence[Texts]) -> list[Verdict]:
+        """The verdict on each mail, without terms."""
+        return self._classified(self._frame(mails))[0] if mails else []
+
+    def explain(self, mails: Sequence[Texts]) -> list[Verdict]:
+        """The verdict on each mail, with its most informative terms."""
         if not mails:
             return []
+        frame = self._frame(mails)
+        verdicts, best, runner_up = self._classified(frame)
+        terms = self._terms(frame, best, runner_up)
+        return [replace(verdict, terms=own) for verdict, own in zip(verdicts, terms, strict=True)]
+
+    def _classified(self, frame: TextFrame) -> tuple[list[Verdict], IntArray, IntArray]:
+        """The verdict on each mail; and the positions (n) of its class and of the runner-up class."""
         if len(self.classes) < 2:
             known = f"only {self.classes[0]!r}" if self.classes else "no mail"
             raise DecibanError(f"the model has learned {known} so far: `deciban mail learn` teaches it more classes")
-        frame = self._frame(mails)
         scores = np.empty((frame.rows, len(self.classes)))
         self._scorer.joint(frame, scores)
         p = scores.copy()
@@ -146,9 +156,8 @@ class Filter:
         scores[impossible] = self._scorer.log_prior
         runner_up = _runner_up(scores, best)
         decibans = (scores[rows, best] - scores[rows, runner_up]) * DECIBANS
-        explained = self._terms(frame, best, runner_up) if terms else [()] * len(p)
-        columns = zip(best.tolist(), p[rows, best].tolist(), decibans.tolist(), explained, strict=True)
-        return [Verdict(self.classes[c], *cells) for c, *cells in columns]
+        columns = zip(best.tolist(), p[rows, best].tolist(), decibans.tolist(), strict=True)
+        return [Verdict(self.classes[c], *numbers) for c, *numbers in columns], best, runner_up
 
     @cached_property
     def _scorer(self) -> Any:
@@ -168,7 +177,7 @@ class Filter:
         return evidence.estimate(Settings(smoothing, settings.class_prior, settings.unseen))
 
     def _text_blocks(self) -> Iterator[tuple[Block, Any, FloatArray | None]]:
-        """Blocks of text with their parameters and the weights (K) of their evidence; None is 1."""
+        """Text blocks with their parameters and the weights (K) of their evidence; None for weights of 1."""
         if self.stored.kind == NAIVE_BAYES:
             blocks = zip(self.evidence.blocks, self._scorer.params, strict=True)
             return ((block, params, None) for block, params in blocks if isinstance(block.family, Text))
@@ -176,7 +185,7 @@ class Filter:
         return ((block, source.params, weights[0]) for block, source, weights in sources)
 
     def _terms(self, frame: TextFrame, best: IntArray, runner_up: IntArray) -> list[tuple[tuple[str, float], ...]]:
-        """The most informative terms of each mail between two classes."""
+        """The terms of each mail with most evidence between two classes."""
         names, matched = self.evidence.schema.names, MatchedFrame(self.evidence.schema, frame)
         by_mail: list[dict[tuple[tuple[int, ...], str], float]] = [{} for _ in range(frame.rows)]
         for block, params, weights in self._text_blocks():
@@ -185,12 +194,13 @@ class Filter:
             rows, nats = family.cells(params, texts)
             row, present = rows.rows, np.flatnonzero(np.bincount(rows.indices))  # np.unique imports more of numpy
             term_of = dict(zip(present.tolist(), family.names(params.terms, present, texts), strict=True))
-            if weights is not None:  # evidence is less its mean over the classes
+            if weights is not None:  # weighted evidence is centred over the classes
                 nats = (nats - nats.mean(axis=1, keepdims=True)) * weights
             cell = np.arange(len(row))
-            ahead, behind = nats[cell, best[row]], nats[cell, runner_up[row]]
+            for_best, for_other = nats[cell, best[row]], nats[cell, runner_up[row]]
             with np.errstate(invalid="ignore"):  # impossible under both: no evidence between them
-                decibans = np.where(np.isneginf(ahead) & np.isneginf(behind), 0.0, ahead - behind) * DECIBANS
+                both_impossible = np.isneginf(for_best) & np.isneginf(for_other)
+                decibans = np.where(both_impossible, 0.0, for_best - for_other) * DECIBANS
             for i, t, value in zip(row.tolist(), rows.indices.tolist(), decibans.tolist(), strict=True):
                 key, terms = (block.columns, term_of[t]), by_mail[i]
                 terms[key] = terms.get(key, 0.0) + value
@@ -211,13 +221,13 @@ class Filter:
 
     @property
     def _reads_documents(self) -> bool:
-        """Whether the only column of the model is not one of mail."""
+        """Whether the model was fitted to documents, a single column that is not one of mail."""
         names = self.evidence.schema.names
         return len(names) == 1 and names[0] not in COLUMNS
 
 
 def _runner_up(scores: FloatArray, best: IntArray) -> IntArray:
-    """(n) the second best class; the one after the best where no other is possible."""
+    """(n) the second best class; where no other is possible, the class after the best."""
     others = scores.copy()
     others[np.arange(len(best)), best] = -np.inf
     second = others.argmax(axis=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from deciban.plots.chart_data import Figure, data, rows_of, with_data
-from deciban.plots.chart_parts import SIDE, colour, side, title
+from deciban.plots.chart_parts import SIDE, axis_of, colour, title
 from deciban.plots.colours import INK, MAGENTA
 from deciban.plots.libraries import alt
 
@@ -17,7 +17,7 @@ def boundary(figure: Figure, heading: str) -> Any:
     (class, line, order, x, y) and ties (model, line, order, x, y).
     """
     domains = zip(figure["low"], figure["high"], strict=True)
-    across, up = (side(*parts) for parts in zip("xy", figure["names"], domains, strict=True))
+    x, y = (axis_of(*parts) for parts in zip("xy", figure["names"], domains, strict=True))
     datasets = {name: rows_of(figure[name]) for name in ("points", "densities", "ties")}
     if not datasets["densities"]:
         del datasets["densities"]
@@ -25,7 +25,7 @@ def boundary(figure: Figure, heading: str) -> Any:
     tips = [alt.Tooltip(f"{field}:Q", title=name) for field, name in zip("xy", figure["names"], strict=True)]
 
     def base(name: str) -> Any:
-        return alt.Chart(data(name)).encode(x=alt.X(**across), y=alt.Y(**up))
+        return alt.Chart(data(name)).encode(x=alt.X(**x), y=alt.Y(**y))
 
     dots = base("points").mark_circle(size=40 if len(datasets["points"]) <= 500 else 20, opacity=0.6, clip=True)
     layers = [dots.encode(color=classes, tooltip=["class:N", *tips])]

@@ -1,4 +1,4 @@
-"""The data sets of charts: rows by name, with numbers and names that Vega can draw."""
+"""The data sets of charts: named rows, with numbers and names that Vega can draw."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Figure = Mapping[str, Any]  # what a chart is made from
 
 MARGIN = 1.1  # an infinite number is drawn this many times as far out as the largest finite one
 INFINITE = {"inf": inf, "-inf": -inf}  # as figures spell them
-# properties of every JavaScript object: Vega groups rows by the keys of objects, where these are already there
+# properties of every JavaScript object: Vega groups rows by the keys of objects, which already have these
 RESERVED = {"__proto__", "constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString"}
 RESERVED |= {"toString", "valueOf", "__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__"}
 
@@ -22,16 +22,18 @@ DIAGONAL: Rows = [{"x": 0, "y": 0}, {"x": 1, "y": 1}]
 
 
 def data(name: str) -> Any:
-    """A data set by name; `with_data` gives its rows."""
+    """A data set by name; `with_data` fills in its rows."""
     return alt.NamedData(name=name)
 
 
 def with_data(chart: Any, **datasets: Rows) -> Any:
-    """The chart with the rows of its data sets."""
+    """The chart with the rows of its data sets; saved as HTML it needs no network."""
+    from deciban.plots.offline import offline  # needs altair
+
     chart.datasets = {
         name: [{key: unreserved(x) for key, x in row.items()} for row in rows] for name, rows in datasets.items()
     }
-    return chart
+    return offline(chart)
 
 
 def unreserved(value: Any) -> Any:
@@ -44,7 +46,8 @@ def unreserved(value: Any) -> Any:
 
 
 def rows_of(table: Figure) -> Rows:
-    """
+    """The rows of a table as dicts.
+
     >>> rows_of({"fields": ["term", "count"], "rows": [["free", 3], ["call", 2]]})
     [{'term': 'free', 'count': 3}, {'term': 'call', 'count': 2}]
     """
@@ -52,9 +55,9 @@ def rows_of(table: Figure) -> Rows:
 
 
 def drawable(rows: Rows, *fields: str) -> Rows:
-    """Rows whose infinite numbers are a little farther out than all finite ones, so that they can be drawn.
+    """Rows with infinite numbers replaced by numbers a little beyond all finite ones, so that they can be drawn.
 
-    A row is `infinite` where the first of the fields is.
+    A row is marked `infinite` if the first of the fields is.
 
     >>> drawable([{"x": 10.0}, {"x": "-inf"}], "x")
     [{'x': 10.0, 'infinite': False}, {'x': -11.0, 'infinite': True}]
@@ -62,12 +65,12 @@ def drawable(rows: Rows, *fields: str) -> Rows:
     numbers = [row[field] for row in rows for field in fields if isinstance(row.get(field), int | float)]
     far = MARGIN * max((abs(x) for x in numbers if isfinite(x)), default=1.0)
 
-    def within(value: Any) -> Any:
-        known = INFINITE.get(value) if isinstance(value, str) else value
-        return value if known is None or isfinite(known) else copysign(far, known)
+    def finite_number(value: Any) -> Any:
+        number = INFINITE.get(value) if isinstance(value, str) else value
+        return value if number is None or isfinite(number) else copysign(far, number)
 
     def marked(row: dict[str, Any]) -> dict[str, Any]:
-        finite = row | {field: within(row[field]) for field in fields if field in row}
+        finite = row | {field: finite_number(row[field]) for field in fields if field in row}
         return finite | {"infinite": finite.get(fields[0]) != row.get(fields[0])}
 
     return [marked(row) for row in rows]

@@ -1,4 +1,4 @@
-"""Parts of charts: colours, axes, titles, and marks that several charts have."""
+"""Parts that several charts share: colours, axes, titles and marks."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ def axis(**options: Any) -> Any:
     return alt.Axis(labelExpr=SHORT, **options)
 
 
-def side(field: str, title: str, domain: Iterable[float]) -> dict[str, Any]:
-    """The arguments of alt.X or alt.Y."""
+def axis_of(field: str, title: str, domain: Iterable[float]) -> dict[str, Any]:
+    """The arguments of alt.X or alt.Y for a numeric field over a fixed domain."""
     scale = alt.Scale(domain=list(map(float, domain)), nice=False, zero=False)
-    plain = axis(grid=False, tickCount=6)
-    return {"shorthand": field, "type": "quantitative", "title": unreserved(title), "scale": scale, "axis": plain}
+    ticks = axis(grid=False, tickCount=6)
+    return {"shorthand": field, "type": "quantitative", "title": unreserved(title), "scale": scale, "axis": ticks}
 
 
 def names_axis(field: str, *, labels: bool = True, limit: int = 180) -> Any:
     """Names down the left side, in the order of the rows."""
-    drawn = alt.Axis(labelLimit=limit, ticks=False, domain=False, labelPadding=6) if labels else None
-    return alt.Y(field, type="nominal", sort=None, title=None, axis=drawn, scale=alt.Scale(paddingInner=0.25))
+    shown = alt.Axis(labelLimit=limit, ticks=False, domain=False, labelPadding=6) if labels else None
+    return alt.Y(field, type="nominal", sort=None, title=None, axis=shown, scale=alt.Scale(paddingInner=0.25))
 
 
 def title(text: str, notes: Iterable[str] = ()) -> Any:
-    """Above a chart, from its left edge; notes are wrapped."""
+    """A title at the left edge above a chart; notes below it are wrapped."""
     lines = [line for note in notes for line in wrap(note, 80)]
     return alt.TitleParams(unreserved(text), subtitle=lines, anchor="start", fontSize=14, subtitleColor=GREY)
 
@@ -46,8 +46,8 @@ def title(text: str, notes: Iterable[str] = ()) -> Any:
 def colour(field: str, names: Sequence[str], title: str, symbol: str, *, legend: bool = True) -> Any:
     """A colour for each name."""
     colours = {"range": list(COLOURS[: len(names)])} if len(names) <= len(COLOURS) else {"scheme": "turbo"}
-    drawn = alt.Legend(title=title, labelLimit=300, symbolType=symbol) if legend else None
-    return alt.Color(field, type="nominal", scale=alt.Scale(domain=[*map(unreserved, names)], **colours), legend=drawn)
+    shown = alt.Legend(title=title, labelLimit=300, symbolType=symbol) if legend else None
+    return alt.Color(field, type="nominal", scale=alt.Scale(domain=[*map(unreserved, names)], **colours), legend=shown)
 
 
 def by_sign(field: str) -> Any:
@@ -61,13 +61,13 @@ def numbers(*fields: str) -> list[Any]:
 
 
 def diagonal() -> Any:
-    """From (0, 0) to (1, 1): the data set `diagonal`."""
+    """A dashed line through the data set `diagonal`, from (0, 0) to (1, 1)."""
     line = alt.Chart(data("diagonal")).mark_line(color=GREY, strokeDash=[4, 4], strokeWidth=1)
     return line.encode(x="x:Q", y="y:Q")
 
 
 def zero(channel: str = "x") -> Any:
-    """A line at 0: the data set `zero`."""
+    """A line at 0, for each row of the data set `zero`."""
     return alt.Chart(data("zero")).mark_rule(color=INK, strokeWidth=1).encode(**{channel: alt.datum(0)})
 
 

@@ -1,4 +1,4 @@
-"""Contour lines on a plane: where scores are level or tie; and lines with fewer points."""
+"""Contour lines on a plane: where scores have a level, or tie; and lines with fewer points."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from deciban.errors import DecibanError
 from deciban.plots.libraries import contourpy
 from deciban.types import FloatArray, IntArray
 
-STEPS = 200  # of a grid, each way
-APART = 10 * STEPS  # float spacings that a range needs to be drawn
-TINY, LARGEST = 1e-290, 1e300  # widths at which nothing over- or underflows
-PADDING = 0.05  # of a column's range, around its numbers
+STEPS = 200  # of a grid, along each axis
+SPACINGS = 10 * STEPS  # the least range of an axis, in spacings of floating-point numbers
+TINY, LARGEST = 1e-290, 1e300  # ranges between them neither over- nor underflow
+PADDING = 0.05  # of the range of a feature, on both sides
 MOST_POINTS = 1000  # of a line
-TOLERANCE = 1 / 2000  # of the plane's side: the error of a thinned line, a fifth of a pixel
+TOLERANCE = 1 / 2000  # of the side of the plane: the error of a thinned line, a fifth of a pixel
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Grid:
 
     @classmethod
     def within(cls, points: FloatArray) -> Grid:
-        """A grid for densities of positive or integer numbers only: waiting times, counts."""
-        return cls(*(_seen(column) for column in points.T))
+        """A grid within the points, for densities of positive numbers or integers: waiting times, counts."""
+        return cls(*(_nodes_within(column) for column in points.T))
 
     @property
     def nodes(self) -> FloatArray:
@@ -47,26 +47,26 @@ class Grid:
         return np.column_stack([x.ravel(), y.ravel()])
 
     def field(self, values: FloatArray) -> FloatArray:
-        """(ny, nx, …) of values (ny·nx, …) at the nodes."""
+        """(ny, nx, …) from values (ny·nx, …) at the nodes."""
         return values.reshape(len(self.y), len(self.x), *values.shape[1:])
 
 
-def on_an_axis(column: FloatArray) -> bool:
-    """Whether the nodes of a grid over these numbers are finite and distinct."""
+def fits_an_axis(column: FloatArray) -> bool:
+    """Whether an axis over these numbers has finite and distinct nodes."""
     low, high = float(column.min()), float(column.max())
-    wide = high / 2 - low / 2 if high > low else 0.5
-    least = max(TINY, APART * float(np.spacing(max(abs(low), abs(high)))))
-    return least < wide < LARGEST
+    half_range = high / 2 - low / 2 if high > low else 0.5
+    least = max(TINY, SPACINGS * float(np.spacing(max(abs(low), abs(high)))))
+    return least < half_range < LARGEST
 
 
 def extent(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(2) and (2): the ends of the axes."""
+    """(2) the lower and (2) the upper ends of the axes."""
     low, high = points.min(axis=0), points.max(axis=0)
     padding = np.where(high > low, PADDING * (high - low), 0.5)
     return low - padding, high + padding
 
 
-def _seen(column: FloatArray) -> FloatArray:
+def _nodes_within(column: FloatArray) -> FloatArray:
     low, high = column.min(), column.max()
     high = high if high > low else low + 1
     if (column == np.floor(column)).all():
@@ -74,8 +74,8 @@ def _seen(column: FloatArray) -> FloatArray:
     return np.linspace(low, high, STEPS + 1)
 
 
-def scored(score: Callable[[FloatArray], FloatArray], points: FloatArray) -> tuple[Grid, FloatArray]:
-    """A grid around the points, and the scores (ny, nx, K) at its nodes."""
+def score_grid(score: Callable[[FloatArray], FloatArray], points: FloatArray) -> tuple[Grid, FloatArray]:
+    """A grid around the points, or within them if scores are defined only there; and the scores (ny, nx, K)."""
     grid = Grid.around(points)
     try:
         return grid, grid.field(score(grid.nodes))
@@ -85,7 +85,7 @@ def scored(score: Callable[[FloatArray], FloatArray], points: FloatArray) -> tup
 
 
 def level_lines(grid: Grid, values: FloatArray, level: float) -> list[FloatArray]:
-    """Lines (m, 2) along which values (ny, nx) are at a level; NaN is no value.
+    """Lines (m, 2) along which values (ny, nx) equal `level`; there are none through NaN.
 
     >>> line, = level_lines(Grid(np.arange(3.0), np.arange(2.0)), np.array([[0.0, 1.0, 2.0]] * 2), 0.5)
     >>> sorted(line.tolist())
@@ -110,22 +110,23 @@ def _neighbours(best: IntArray) -> list[tuple[int, int]]:
     [(0, 1), (0, 2), (1, 2)]
     """
     corners = (best[:-1, :-1], best[:-1, 1:], best[1:, :-1], best[1:, 1:])
-    meet = np.hstack([np.sort([a.ravel(), b.ravel()], axis=0) for a, b in combinations(corners, 2)])
-    return [(j, k) for j, k in np.unique(meet, axis=1).T.tolist() if j != k]
+    pairs = np.hstack([np.sort([a.ravel(), b.ravel()], axis=0) for a, b in combinations(corners, 2)])
+    return [(j, k) for j, k in np.unique(pairs, axis=1).T.tolist() if j != k]
 
 
 def _tie(grid: Grid, scores: FloatArray, j: int, k: int) -> Iterator[FloatArray]:
+    """Lines along which classes j and k tie and no other score is higher."""
     with np.errstate(invalid="ignore"):  # impossible under both: −inf − −inf
-        ahead = _finite(scores[:, :, [j]] - scores)
+        lead = _finite(scores[:, :, [j]] - scores)
     others = [i for i in range(scores.shape[2]) if i not in (j, k)]
-    for line in level_lines(grid, ahead[:, :, k], 0.0):
+    for line in level_lines(grid, lead[:, :, k], 0.0):
         if not others:
             yield line
             continue
-        rest = np.nan_to_num(ahead[:, :, others])
+        lead_over_others = np.nan_to_num(lead[:, :, others])
         # without bounds: rounding may put the end of a line just outside of the grid
-        between = RegularGridInterpolator((grid.y, grid.x), rest, bounds_error=False, fill_value=None)
-        yield from cut(line, between(line[:, ::-1]).min(axis=1))
+        interpolate = RegularGridInterpolator((grid.y, grid.x), lead_over_others, bounds_error=False, fill_value=None)
+        yield from cut(line, interpolate(line[:, ::-1]).min(axis=1))
 
 
 def _finite(differences: FloatArray) -> FloatArray:
@@ -136,7 +137,7 @@ def _finite(differences: FloatArray) -> FloatArray:
 
 
 def cut(line: FloatArray, lead: FloatArray) -> Iterator[FloatArray]:
-    """The pieces of a line (m, 2) where lead (m), linear in between, is not below 0.
+    """The pieces of a line (m, 2) where lead (m), interpolated linearly, is not below 0.
 
     >>> [piece.tolist() for piece in cut(np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]]), np.array([1.0, -1.0, -2.0]))]
     [[[0.0, 0.0], [0.5, 0.0]]]
@@ -173,14 +174,14 @@ def thinned(line: FloatArray) -> IntArray:
 
 
 def _farthest(line: FloatArray, first: int, last: int) -> Iterator[tuple[float, int, int, int]]:
-    """Minus the distance, and the index, of the point between two that is farthest from their chord, if it is far."""
+    """(−distance, first, index, last) of the point farthest from the chord of two others, if beyond TOLERANCE."""
     if last - first < 2:
         return
     chord = line[last] - line[first]
-    steps = line[first + 1 : last] - line[first]
+    offsets = line[first + 1 : last] - line[first]
     length = chord @ chord  # squared; 0 where the line is closed
-    along = np.clip(steps @ chord / length, 0, 1) if length else np.zeros(len(steps))
-    off = np.hypot(steps[:, 0] - along * chord[0], steps[:, 1] - along * chord[1])
-    worst = int(np.argmax(off))
-    if off[worst] > TOLERANCE:
-        yield -float(off[worst]), first, first + 1 + worst, last
+    along = np.clip(offsets @ chord / length, 0, 1) if length else np.zeros(len(offsets))
+    distance = np.hypot(offsets[:, 0] - along * chord[0], offsets[:, 1] - along * chord[1])
+    worst = int(np.argmax(distance))
+    if distance[worst] > TOLERANCE:
+        yield -float(distance[worst]), first, first + 1 + worst, last

@@ -12,9 +12,10 @@ from deciban.plots.colours import AGAINST, FOR, GREY, INK
 from deciban.plots.libraries import alt
 from deciban.table import numbered
 
-MOST_BARS, MOST_TERMS, MOST_OTHERS = 20, 15, 4  # drawn one by one; figures hold all
-FULL = 5  # decibans
+MOST_BARS, MOST_TERMS, MOST_OTHERS = 20, 15, 4  # that are drawn; the figures contain all
+FULL = 5  # decibans of the deepest colour
 TEN, NONE = "abs(datum.decibans) >= 9.95", "abs(datum.decibans) < 0.05"
+ZERO_TEXT = "test(/^[+−-]?0(\\.0*)?$/, datum.text)"  # a number that rounds to 0, for which no bar is drawn
 ENDS = ("from", "to")
 SIGNED = "datum.infinite ? (datum.decibans > 0 ? '+∞' : '−∞') : format(datum.decibans, '+.4~g')"  # as text
 OF_CHOSEN, IS_CHOSEN = "datum.class === chosen", "datum.side === chosen"
@@ -23,23 +24,32 @@ OF_CHOSEN, IS_CHOSEN = "datum.class === chosen", "datum.side === chosen"
 def ranking(figures: Sequence[Figure], unit: str = "decibans") -> Any:
     """Mean absolute evidence of features: the 20 largest of `{"name", "value", "what"}`.
 
-    >>> chart = ranking([{"name": "age", "value": 3.2, "what": "column"}])
+    >>> chart = ranking([{"name": "age", "value": 3.2, "what": "feature"}])
     >>> chart.to_dict()["datasets"]["ranking"]
-    [{'name': 'age', 'value': 3.2, 'what': 'column', 'infinite': False}]
+    [{'name': 'age', 'value': 3.2, 'what': 'feature', 'infinite': False}]
     """
-    drawn = ranked(unit).properties(title=title("Evidence by feature"))
+    drawn = ranking_bars(unit).properties(title=title("Evidence by feature"))
     return with_data(drawn, ranking=drawable([dict(row) for row in figures[:MOST_BARS]], "value"))
 
 
-def ranked(unit: str = "decibans") -> Any:
-    """The ranking without its bars."""
+def ranking_bars(unit: str = "decibans") -> Any:
+    """The ranking without data."""
     base = alt.Chart(data("ranking")).encode(y=names_axis("name"))
-    bars = base.transform_calculate(text="datum.infinite ? '∞' : format(datum.value, '.4~g')").mark_bar(color=FOR)
-    drawn = bars.encode(
+    number = f"format(datum.value, '{',.2f' if unit == 'decibans' else '.3~g'}')"
+    base = base.transform_calculate(text=f"datum.infinite ? '∞' : {number}", drawn=f"{ZERO_TEXT} ? 0 : 1")
+    drawn = base.mark_bar(color=FOR).encode(
         x=alt.X("value:Q", title=f"mean |{unit}|", axis=axis(grid=True, tickCount=5)),
+        opacity=_drawn(),
         tooltip=["name:N", "what:N", alt.Tooltip("text:N", title=f"mean |{unit}|")],
     )
-    return alt.layer(drawn, *infinite(base, "value")).properties(width=SIDE, height=alt.Step(STEP))
+    finite = base.transform_filter("!datum.infinite").mark_text(align="left", dx=4, color=INK, fontSize=11)
+    texts = finite.encode(x="value:Q", text="text:N"), *infinite(base, "value")
+    return alt.layer(drawn, *texts).properties(width=SIDE, height=alt.Step(STEP))
+
+
+def _drawn() -> Any:
+    """The opacity of a bar, from the field `drawn`: 0 for one without length, whose row stays."""
+    return alt.Opacity("drawn:Q", scale=None, legend=None)
 
 
 def feature(figure: Figure, pos_label: str | None = None, unit: str = "decibans") -> Any:
@@ -72,28 +82,39 @@ def outline(density: Rows) -> Rows:
 
 
 def levels(chosen: str, density_title: str, unit: str = "decibans") -> Any:
-    """Decibans by level; beside them, the share of each level in the class and in the others."""
+    """Decibans by level; beside them, the share of each level in the class and in the other classes."""
     base = alt.Chart(data("evidence")).transform_filter(OF_CHOSEN).encode(y=names_axis("value", limit=120))
     bars = _bars(base, unit, "value", "rows")
     ranges = base.transform_filter(KNOWN).mark_rule(color=INK).encode(x=alt.X("low:Q", title=unit), x2="high:Q")
-    evidence = alt.layer(bars, ranges, zero(), *infinite(base, "decibans"))
+    evidence = alt.layer(bars, ranges, zero(), _zeros(base, unit), *infinite(base, "decibans"))
     evidence = evidence.properties(width=SIDE * 0.6, height=alt.Step(STEP))
-    shares = _sides(density_title, "value:N").mark_point(filled=True, size=45, opacity=0.9)
+    shares = _density_base(density_title, "value:N").mark_point(filled=True, size=45, opacity=0.9)
     common = shares.encode(
         y=names_axis("value", labels=False),
         x=alt.X("density:Q", title="share", axis=alt.Axis(tickCount=3, format="~p")),
         shape=alt.condition(IS_CHOSEN, alt.value("circle"), alt.value("triangle-up")),
     )
-    beside = common.properties(width=SIDE * 0.4, height=alt.Step(STEP))
-    return alt.hconcat(evidence, beside, spacing=12).resolve_scale(y="shared").add_params(_chosen(chosen))
+    common = common.properties(width=SIDE * 0.4, height=alt.Step(STEP))
+    return alt.hconcat(evidence, common, spacing=12).resolve_scale(y="shared").add_params(_chosen(chosen))
 
 
 def _bars(base: Any, unit: str, name: str, count: str) -> Any:
-    """Bars of decibans, to the right for the class."""
+    """Bars of decibans: to the right if they are for the class."""
     tips = [f"{name}:N", "class:N", alt.Tooltip("text:N", title=unit), alt.Tooltip(f"{count}:Q", format=",")]
-    bars = base.transform_calculate(text=SIGNED).mark_bar(height={"band": 0.8})
-    across = alt.X("decibans:Q", title=unit, axis=axis(tickCount=5))
-    return bars.encode(x=across, color=by_sign("decibans"), tooltip=tips)
+    calculated = base.transform_calculate(text=SIGNED, drawn=f"{_rounds_to_zero(unit)} ? 0 : 1")
+    x = alt.X("decibans:Q", title=unit, axis=axis(tickCount=5))
+    bars = calculated.mark_bar(height={"band": 0.8})
+    return bars.encode(x=x, color=by_sign("decibans"), opacity=_drawn(), tooltip=tips)
+
+
+def _zeros(base: Any, unit: str) -> Any:
+    """0 in place of bars without length."""
+    text = base.transform_filter(_rounds_to_zero(unit)).mark_text(text="0", align="left", dx=4, color=GREY, fontSize=11)
+    return text.encode(x="decibans:Q")
+
+
+def _rounds_to_zero(unit: str) -> str:
+    return NONE if unit == "decibans" else "datum.decibans === 0"
 
 
 def numbers(chosen: str, density_title: str, unit: str = "decibans", scale: Figure | None = None) -> Any:
@@ -101,68 +122,68 @@ def numbers(chosen: str, density_title: str, unit: str = "decibans", scale: Figu
 
     `scale` is `{"constant", "ticks"}` of a symmetric log axis, or None.
     """
-    base = alt.Chart(data("evidence")).transform_filter(OF_CHOSEN).encode(x=_across("value:Q", scale))
-    up = alt.Y("decibans:Q", title=unit, axis=axis(tickCount=5))
+    base = alt.Chart(data("evidence")).transform_filter(OF_CHOSEN).encode(x=_x_axis("value:Q", scale))
+    y = alt.Y("decibans:Q", title=unit, axis=axis(tickCount=5))
     ranges = base.transform_filter(KNOWN).mark_area(color=INK, opacity=0.15)
     band = ranges.encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
     dashes = alt.condition("datum.infinite", alt.value([2, 3]), alt.value([1, 0]))
     line = base.mark_line(color=INK, strokeWidth=2, interpolate="linear")
-    line = line.encode(y=up, detail="infinite:N", strokeDash=dashes)
+    line = line.encode(y=y, detail="infinite:N", strokeDash=dashes)
     tips = [alt.Tooltip("value:Q", format=".4~g"), alt.Tooltip("text:N", title=unit), alt.Tooltip("rows:Q", format=",")]
-    points = base.transform_calculate(text=SIGNED).mark_point(opacity=0, size=80).encode(y=up, tooltip=tips)
-    far = base.transform_filter("datum.infinite").transform_calculate(text=SIGNED)
+    points = base.transform_calculate(text=SIGNED).mark_point(opacity=0, size=80).encode(y=y, tooltip=tips)
+    infinite_rows = base.transform_filter("datum.infinite").transform_calculate(text=SIGNED)
     ends = [  # ±∞ at the first and last number of an infinite stretch
-        far.transform_aggregate(value=f"{end}(value)", groupby=["decibans", "text"])
+        infinite_rows.transform_aggregate(value=f"{end}(value)", groupby=["decibans", "text"])
         .mark_text(color=INK, align=align, dy=9)
-        .encode(y=up, text="text:N")
+        .encode(y=y, text="text:N")
         for end, align in (("min", "left"), ("max", "right"))
     ]
-    return _over(_behind(density_title, scale), alt.layer(band, zero("y"), line, points, *ends), chosen)
+    return _layered(_densities(density_title, scale), alt.layer(band, zero("y"), line, points, *ends), chosen)
 
 
 def steps(chosen: str, density_title: str, unit: str = "decibans", scale: Figure | None = None) -> Any:
     """As `numbers`, with constant decibans from each cut to the next."""
-    rows = alt.Chart(data("evidence")).transform_filter(OF_CHOSEN).encode(x=_across("from:Q", scale))
+    rows = alt.Chart(data("evidence")).transform_filter(OF_CHOSEN).encode(x=_x_axis("from:Q", scale))
     base = rows.encode(x2="to:Q")
-    up = alt.Y("decibans:Q", title=unit, axis=axis(tickCount=5))
+    y = alt.Y("decibans:Q", title=unit, axis=axis(tickCount=5))
     ranges = base.transform_filter(KNOWN).mark_rect(color=INK, opacity=0.1)
     band = ranges.encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
     sides = [alt.Tooltip(f"{field}:Q", format=".4~g") for field in ENDS]
     tips = [*sides, alt.Tooltip("text:N", title=unit), alt.Tooltip("rows:Q", format=",")]
-    line = base.transform_calculate(text=SIGNED).mark_rule(color=INK, strokeWidth=2.5).encode(y=up, tooltip=tips)
-    far = rows.transform_filter("datum.infinite").transform_calculate(text=SIGNED)
-    written = far.mark_text(color=INK, align="left", dy=9).encode(y=up, text="text:N")
+    line = base.transform_calculate(text=SIGNED).mark_rule(color=INK, strokeWidth=2.5).encode(y=y, tooltip=tips)
+    infinite_rows = rows.transform_filter("datum.infinite").transform_calculate(text=SIGNED)
+    written = infinite_rows.mark_text(color=INK, align="left", dy=9).encode(y=y, text="text:N")
     single = rows.transform_filter("datum.from === datum.to")  # a bin of one value, such as 0
-    dots = single.mark_point(filled=True, color=INK, size=40, opacity=1).encode(y=up, tooltip=tips)
-    return _over(_behind(density_title, scale), alt.layer(band, zero("y"), line, dots, written), chosen)
+    dots = single.mark_point(filled=True, color=INK, size=40, opacity=1).encode(y=y, tooltip=tips)
+    return _layered(_densities(density_title, scale), alt.layer(band, zero("y"), line, dots, written), chosen)
 
 
-def _across(field: str, scale: Figure | None) -> Any:
-    """The axis of the numbers, linear or sign(x)·log(1 + |x|/c)."""
-    bent = {"type": "symlog", "constant": scale["constant"]} if scale else {}
+def _x_axis(field: str, scale: Figure | None) -> Any:
+    """The x axis, linear or sign(x)·log(1 + |x|/c)."""
+    symlog = {"type": "symlog", "constant": scale["constant"]} if scale else {}
     # with a smaller tickCount Vega leaves out every other value
     ticks = {"values": list(scale["ticks"]), "tickCount": len(scale["ticks"])} if scale else {"tickCount": 6}
-    return alt.X(field, title=None, scale=alt.Scale(zero=False, nice=False, **bent), axis=axis(grid=False, **ticks))
+    return alt.X(field, title=None, scale=alt.Scale(zero=False, nice=False, **symlog), axis=axis(grid=False, **ticks))
 
 
-def _over(behind: Any, evidence: Any, chosen: str) -> Any:
+def _layered(densities: Any, evidence: Any, chosen: str) -> Any:
     """Evidence over densities, each with its own scale."""
-    drawn = alt.layer(alt.layer(*behind), evidence).resolve_scale(y="independent")
+    drawn = alt.layer(alt.layer(*densities), evidence).resolve_scale(y="independent")
     return drawn.add_params(_chosen(chosen)).properties(width=SIDE, height=SIDE * 0.6)
 
 
-def _behind(density_title: str, scale: Figure | None) -> tuple[Any, Any]:
-    """Densities: filled for the chosen class, dashed for the others, which print shows, too."""
-    up = alt.Y("density:Q", stack=None, axis=None, title=None)
-    common = _sides(density_title).encode(x=_across("value:Q", scale), y=up, detail="side:N")
+def _densities(density_title: str, scale: Figure | None) -> tuple[Any, Any]:
+    """Densities: filled for the chosen class, dashed for the others, so that they differ in print, too."""
+    y = alt.Y("density:Q", stack=None, axis=None, title=None)
+    common = _density_base(density_title).encode(x=_x_axis("value:Q", scale), y=y, detail="side:N")
     dashes = alt.condition(IS_CHOSEN, alt.value([1, 0]), alt.value([4, 3]))
     # order=False: points in the order of the rows, since each step begins where another ends
     lines = common.mark_line(strokeWidth=1.5, opacity=0.9, order=False).encode(strokeDash=dashes)
     return common.transform_filter(IS_CHOSEN).mark_area(opacity=0.18, order=False), lines
 
 
-def _sides(density_title: str, *tips: str) -> Any:
-    """Shares of the chosen class and of each of the others; the mean of the others, where they are many."""
+def _density_base(density_title: str, *tips: str) -> Any:
+    """Densities in the chosen class and in each of the others; the mean of the others if these are many."""
     many = f"datum.classes > {1 + MOST_OTHERS} && datum.class !== chosen"
     pooled = (
         alt.Chart(data("density"))
@@ -176,12 +197,12 @@ def _sides(density_title: str, *tips: str) -> Any:
 
 
 def _chosen(value: str) -> Any:
-    """The class that evidence is for; a page sets it."""
+    """The parameter of the class that evidence is for, which a page can set."""
     return alt.param(name="chosen", value=unreserved(value))
 
 
 def pair(figure: Figure, pos_label: str | None = None) -> Any:
-    """Decibans of a pair of features, as a heatmap: blue is for the class, and full at five decibans."""
+    """Decibans of a pair of features, as a heatmap: blue is for the class, and deepest at five decibans."""
     cells = rows_of(figure["cells"])
     chosen = _class_shown(cells, pos_label)
     drawn = pair_map(chosen, *figure["names"])
@@ -189,14 +210,14 @@ def pair(figure: Figure, pos_label: str | None = None) -> Any:
     return with_data(drawn.properties(title=heading), cells=drawable(cells, "decibans"))
 
 
-def pair_map(chosen: str, across: str | None = None, up: str | None = None) -> Any:
-    """The heatmap without its cells."""
+def pair_map(chosen: str, x_title: str | None = None, y_title: str | None = None) -> Any:
+    """The heatmap without data."""
     base = alt.Chart(data("cells")).transform_filter(OF_CHOSEN)
     base = base.transform_calculate(text=SIGNED, size=f"sqrt(min(1, abs(datum.decibans) / {FULL}))")
-    leaning = alt.Axis(labelLimit=90, labelAngle=-45, ticks=False, domain=False)
+    slanted = alt.Axis(labelLimit=90, labelAngle=-45, ticks=False, domain=False)
     base = base.encode(
-        x=alt.X("a:N", sort=None, title=unreserved(across), axis=leaning),
-        y=alt.Y("b:N", sort=None, title=unreserved(up), axis=alt.Axis(labelLimit=110, ticks=False, domain=False)),
+        x=alt.X("a:N", sort=None, title=unreserved(x_title), axis=slanted),
+        y=alt.Y("b:N", sort=None, title=unreserved(y_title), axis=alt.Axis(labelLimit=110, ticks=False, domain=False)),
         tooltip=["a:N", "b:N", "class:N", alt.Tooltip("text:N", title="decibans"), alt.Tooltip("rows:Q", format=",")],
     )
     known = base.transform_filter("isValid(datum.decibans)")
@@ -221,9 +242,10 @@ def terms(figure: Figure, pos_label: str | None = None) -> Any:
 
 
 def term_bars() -> Any:
-    """Bars of decibans without their terms."""
+    """The chart of terms without data."""
     base = alt.Chart(data("terms")).encode(y=names_axis("term"))
-    layers = _bars(base, "decibans", "term", "count"), zero(), *infinite(base, "decibans")
+    bars = _bars(base, "decibans", "term", "count")
+    layers = bars, zero(), _zeros(base, "decibans"), *infinite(base, "decibans")
     return alt.layer(*layers).properties(width=SIDE, height=alt.Step(STEP))
 
 
@@ -247,19 +269,20 @@ def waterfall(lines: Sequence[tuple[str, float]], heading: str, unit: str = "dec
         text = f"{value:+.1f}" if isfinite(value) else "+∞" if value > 0 else "−∞"
         what = "sum" if last else "part"
         rows.append({"name": name, "value": row["value"], "start": start, "end": end, "text": text, "what": what})
-    return with_data(floating(unit).properties(title=title(heading)), parts=rows, zero=ZERO)
+    return with_data(waterfall_bars(unit).properties(title=title(heading)), parts=rows, zero=ZERO)
 
 
-def floating(unit: str = "decibans") -> Any:
-    """Floating bars without their parts; `text` stands at the far end."""
+def waterfall_bars(unit: str = "decibans") -> Any:
+    """The waterfall without data; `text` is drawn at the end of a bar."""
     base = alt.Chart(data("parts")).encode(y=names_axis("name"))
     numbers = alt.Tooltip("value:Q", format="+.4~g", title=unit), alt.Tooltip("end:Q", format="+.4~g", title="so far")
-    bars = base.mark_bar(height={"band": 0.75}).encode(
+    shown = base.transform_calculate(drawn=f"{ZERO_TEXT} ? 0 : datum.what === 'sum' ? 1 : 0.75")
+    bars = shown.mark_bar(height={"band": 0.75}).encode(
         # with room for numbers
         x=alt.X("start:Q", title=unit, axis=axis(tickCount=6), scale=alt.Scale(padding=40, nice=False)),
         x2="end:Q",
         color=by_sign("value"),
-        opacity=alt.condition("datum.what === 'sum'", alt.value(1), alt.value(0.75)),
+        opacity=_drawn(),
         tooltip=["name:N", *numbers],
     )
     right = base.transform_filter("datum.value >= 0").mark_text(align="left", dx=4, color=INK, fontSize=11)

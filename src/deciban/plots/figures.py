@@ -14,7 +14,7 @@ LARGEST_INTEGER = 1 << 53  # the largest integer that JavaScript holds exactly
 
 
 def table(fields: Sequence[str], rows: Iterable[Sequence[Any]]) -> Figures:
-    """A table in long form, its numbers rounded to 6 digits, or to a millionth of the range of their column.
+    """A table, its numbers rounded to 6 digits, or to a millionth of the range of their column.
 
     >>> table(["x", "share"], [(1, 2 / 3), ("b", float("nan"))])
     {'fields': ['x', 'share'], 'rows': [[1, 0.666667], ['b', None]]}
@@ -22,20 +22,21 @@ def table(fields: Sequence[str], rows: Iterable[Sequence[Any]]) -> Figures:
     [[1600000000.333333], [1600000002.0]]
     """
     cells = [[plain(cell) for cell in row] for row in rows]
-    extents = [_range(column) for column in zip(*cells, strict=True)]
+    extents = [_half_range(column) for column in zip(*cells, strict=True)]
     return {
         "fields": list(fields),
         "rows": [[rounded(*pair) for pair in zip(row, extents, strict=True)] for row in cells],
     }
 
 
-def _range(column: Sequence[Any]) -> float:
+def _half_range(column: Sequence[Any]) -> float:
+    """Half the range of the numbers: the range itself may overflow."""
     numbers = [cell for cell in column if isinstance(cell, float)]
-    return max(numbers, default=0.0) / 2 - min(numbers, default=0.0) / 2  # half the range, which may overflow
+    return max(numbers, default=0.0) / 2 - min(numbers, default=0.0) / 2
 
 
 def rounded(value: Any, extent: float = 0.0) -> Any:
-    """A plain value with 6 digits; more where the range is narrow beside its size.
+    """A plain value with 6 digits; more if `extent`, the range of its column, is narrow for its size.
 
     >>> rounded(2 / 3), rounded(1.6e9 + 1 / 3, extent=10.0)
     (0.666667, 1600000000.33333)
@@ -43,13 +44,13 @@ def rounded(value: Any, extent: float = 0.0) -> Any:
     number = plain(value)
     if not isinstance(number, float):
         return number
-    far = abs(number) / extent if extent > 0.0 else 0.0
-    digits = 6 + ceil(log10(far)) if 1.0 < far < inf else 6
+    ratio = abs(number) / extent if extent > 0.0 else 0.0
+    digits = 6 + ceil(log10(ratio)) if 1.0 < ratio < inf else 6
     return float(f"{number:.{min(digits, 17)}g}")
 
 
 def cell_of(value: Any) -> Any:
-    """A value as JSON holds it; an integer that JavaScript would round becomes text.
+    """A value for JSON; an integer that JavaScript would round becomes text.
 
     >>> cell_of(2**60 + 1), cell_of(Decimal("0.5"))
     ('1152921504606846977', 0.5)
@@ -87,5 +88,5 @@ def counted(n: float, word: str) -> str:
     >>> counted(1, "row"), counted(32561, "row"), counted(2, "class")
     ('1 row', '32,561 rows', '2 classes')
     """
-    many = f"{word}es" if word.endswith("s") else f"{word}s"
-    return f"{n:,.0f} {word if n == 1 else many}" if float(n).is_integer() else f"{n:,.6g} {many}"
+    plural = f"{word}es" if word.endswith("s") else f"{word}s"
+    return f"{n:,.0f} {word if n == 1 else plural}" if float(n).is_integer() else f"{n:,.6g} {plural}"

@@ -9,6 +9,8 @@ from deciban.errors import DecibanError
 
 
 class _PlotLibrary:
+    """A library that is imported when one of its attributes is first used."""
+
     def __init__(self, name: str) -> None:
         self._name = name
 

@@ -1,4 +1,4 @@
-"""Charts of evaluations: ROC, precision and recall, calibration, confusion, and residuals of numbers."""
+"""Charts of evaluations: ROC, precision and recall, calibration, confusion, and residuals of regressions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from deciban.plots.chart_data import DIAGONAL, Figure, Rows, data, rows_of, unreserved, with_data
-from deciban.plots.chart_parts import SHORT_NUMBER, SIDE, axis, colour, diagonal, numbers, side, title
+from deciban.plots.chart_parts import SHORT_NUMBER, SIDE, axis, axis_of, colour, diagonal, numbers, title
 from deciban.plots.colours import COLOURS, FOR, INK
 from deciban.plots.libraries import alt
 
@@ -21,7 +21,7 @@ def roc(curves: Sequence[Figure], heading: str) -> Any:
 
 
 def roc_lines(lines: Sequence[str], *layers: Any) -> Any:
-    """The chart without its points, and with more layers."""
+    """The ROC chart without data; `layers` are drawn over it."""
     drawn = _lines(lines, "false positive rate (1 − specificity)", "sensitivity", "AUC (95% interval)")
     return _square(diagonal(), *drawn, *layers)
 
@@ -47,7 +47,7 @@ def _at_random(curve: Figure) -> Rows:
 
 
 def precision_lines(lines: Sequence[str], *layers: Any) -> Any:
-    """The chart without its points, and with more layers."""
+    """The precision-recall chart without data; `layers` are drawn over it."""
     return _square(diagonal(), *_lines(lines, "recall (sensitivity)", "precision", "average precision"), *layers)
 
 
@@ -65,14 +65,14 @@ def _points(curves: Sequence[Figure], table: str) -> Rows:
     ]
 
 
-def _lines(lines: Sequence[str], across: str, up: str, legend: str) -> tuple[Any, Any]:
+def _lines(lines: Sequence[str], x_title: str, y_title: str, legend: str) -> tuple[Any, Any]:
     """Curves within the unit square, and invisible points for their tooltips."""
     base = alt.Chart(data("curve")).encode(
-        x=alt.X(**side("x", across, (0, 1))),
-        y=alt.Y(**side("y", up, (0, 1))),
+        x=alt.X(**axis_of("x", x_title, (0, 1))),
+        y=alt.Y(**axis_of("y", y_title, (0, 1))),
         color=colour("line", lines, legend, "stroke", legend=len(lines) > 1),
     )
-    titles = {"x": across.split(" (")[0], "y": up}
+    titles = {"x": x_title.split(" (")[0], "y": y_title}
     tips = [alt.Tooltip(f"{field}:Q", format=SHORT_NUMBER, title=text) for field, text in titles.items()]
     points = base.mark_point(opacity=0, size=60).encode(tooltip=[*numbers("threshold"), *tips])
     return base.mark_line(strokeWidth=2).encode(order="order:Q"), points
@@ -82,22 +82,22 @@ def _square(*layers: Any) -> Any:
     return alt.layer(*layers).properties(width=SIDE, height=SIDE)
 
 
-def calibration(bins: Figure, heading: str, across: str, up: str) -> Any:
+def calibration(bins: Figure, heading: str, x_title: str, y_title: str) -> Any:
     """Observed share of the class against its predicted probability, in bins; below, the rows of each bin.
 
     A calibrated model lies on the diagonal; bars are intervals, from observed_low to observed_high.
     """
-    drawn = calibration_bins(across, up)
+    drawn = calibration_bins(x_title, y_title)
     drawn.vconcat[0].title = title(heading)
     return with_data(drawn, diagonal=DIAGONAL, bins=rows_of(bins))
 
 
-def calibration_bins(across: str, up: str) -> Any:
-    """The chart without its bins."""
+def calibration_bins(x_title: str, y_title: str) -> Any:
+    """The calibration chart without data."""
     tips = numbers("predicted", "observed", "observed_low", "observed_high", "rows")
     base = alt.Chart(data("bins")).encode(tooltip=tips)
-    curve = base.encode(x=alt.X(**side("predicted", across, (0, 1))), y=alt.Y(**side("observed", up, (0, 1))))
-    line = curve.mark_line(color=FOR, strokeWidth=2, point=alt.OverlayMarkDef(color=FOR, size=60))
+    x, y = alt.X(**axis_of("predicted", x_title, (0, 1))), alt.Y(**axis_of("observed", y_title, (0, 1)))
+    line = base.encode(x=x, y=y).mark_line(color=FOR, strokeWidth=2, point=alt.OverlayMarkDef(color=FOR, size=60))
     ranges = base.mark_rule(color=FOR, strokeWidth=1.5, opacity=0.6).encode(
         x="predicted:Q", y="observed_low:Q", y2="observed_high:Q"
     )
@@ -110,7 +110,7 @@ def calibration_bins(across: str, up: str) -> Any:
 
 
 def confusion(names: Sequence[str], counts: Sequence[Sequence[float]], heading: str) -> Any:
-    """Rows by true and predicted class; the colour is their share of the true class."""
+    """Σ w by true and predicted class; the colour is the share of the true class."""
     cell = min(64, max(10, 480 // len(names)))
     size = cell * len(names)
     fits = 6 * max(map(len, names)) <= cell  # about 6 pixels a letter
@@ -153,7 +153,7 @@ def residuals(table: Figure, heading: str = "Observed against predicted") -> Any
 
 
 def scatter() -> Any:
-    """The chart without its points."""
+    """The chart of residuals without data."""
     sides: dict[str, Any] = {"scale": alt.Scale(zero=False), "axis": axis(grid=False, tickCount=6)}
     dots = alt.Chart(data("residuals")).mark_circle(color=COLOURS[0], size=22, opacity=0.5)
     drawn = dots.encode(

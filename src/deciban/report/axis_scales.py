@@ -9,13 +9,13 @@ import numpy as np
 from deciban.plots.figures import Figures, rounded
 from deciban.types import FloatArray, IntArray
 
-TAIL = 30  # times the interquartile range: a wider range is drawn on a logarithmic scale
-NEAR = 10  # the percentile of nonzero |x| that is the constant of the scale
+TAIL = 30  # times the interquartile range: wider ranges have a logarithmic scale
+PERCENTILE = 10  # of nonzero |x|: the constant of the scale
 MOST_TICKS = 8
 LARGEST = float(np.finfo(float).max)
 BINS = 20  # of equally many rows
-LEAST = 0.01  # of all rows: the smallest bin
-NARROW = 100  # of the range: the narrowest bin that is visible is 1/NARROW of it
+LEAST = 0.01  # the smallest bin, as a share of all rows
+NARROW = 100  # the narrowest visible bin is 1/NARROW of the range
 
 
 def scale_of(x: FloatArray) -> Figures | None:
@@ -31,9 +31,9 @@ def scale_of(x: FloatArray) -> Figures | None:
     if not len(sizes):
         return None
     low, first, third, high = np.percentile(x, [0, 25, 75, 100]).tolist()
-    constant = rounded(np.percentile(sizes, NEAR))
-    wide = high / constant - low / constant  # the range itself may overflow
-    if not TAIL * max(1.0, (third - first) / constant) < wide < np.inf:
+    constant = rounded(np.percentile(sizes, PERCENTILE))
+    extent = high / constant - low / constant  # the range itself may overflow
+    if not TAIL * max(1.0, (third - first) / constant) < extent < np.inf:
         return None
     return {"constant": constant, "ticks": _ticks(low, high, constant)}
 
@@ -47,26 +47,26 @@ def _ticks(low: float, high: float, constant: float) -> list[float]:
     [-10.0, 0.0, 10.0, 1000.0, 100000.0]
     """
     tens = range(floor(log10(constant)), floor(log10(max(-low, high))) + 1)
-    for apart in range(1, len(tens) + 1):
-        powers = [10.0**ten for ten in tens[::-apart]]
+    for step in range(1, len(tens) + 1):
+        powers = [10.0**ten for ten in tens[::-step]]
         ticks = [tick for tick in (*(-power for power in powers), 0.0, *reversed(powers)) if low <= tick <= high]
         if len(ticks) <= MOST_TICKS:
             break
     return ticks
 
 
-def placed(x: FloatArray, scale: Figures | None) -> FloatArray:
-    """Numbers in the coordinates of a scale.
+def coordinates(x: FloatArray, scale: Figures | None) -> FloatArray:
+    """Numbers in the coordinates of a scale; as they are for a linear one.
 
-    >>> placed(np.array([-1.0, 0.0, 1.0]), {"constant": 1.0}).round(3)
+    >>> coordinates(np.array([-1.0, 0.0, 1.0]), {"constant": 1.0}).round(3)
     array([-0.693,  0.   ,  0.693])
     """
     if scale is None:
         return x
     with np.errstate(over="ignore"):
-        times = np.minimum(np.abs(x) / scale["constant"], LARGEST)
-    bent: FloatArray = np.sign(x) * np.log1p(times)
-    return bent
+        ratio = np.minimum(np.abs(x) / scale["constant"], LARGEST)
+    symlog: FloatArray = np.sign(x) * np.log1p(ratio)
+    return symlog
 
 
 def spread(low: float, high: float, points: int, scale: Figures | None) -> FloatArray:
@@ -77,9 +77,9 @@ def spread(low: float, high: float, points: int, scale: Figures | None) -> Float
     """
     if scale is None:
         return np.unique(2 * np.linspace(low / 2, high / 2, points))  # the range itself may overflow
-    first, last = placed(np.array([low, high]), scale).tolist()
-    places = np.linspace(first, last, points)
-    numbers = np.sign(places) * np.expm1(np.abs(places)) * scale["constant"]
+    first, last = coordinates(np.array([low, high]), scale).tolist()
+    at = np.linspace(first, last, points)
+    numbers = np.sign(at) * np.expm1(np.abs(at)) * scale["constant"]
     return np.unique(np.append(np.clip(numbers, low, high), [low, high]))
 
 
@@ -93,11 +93,11 @@ def bins_of_rows(x: FloatArray, weights: FloatArray, scale: Figures | None) -> F
     """
     if not len(x):
         return np.zeros(1)
-    values, of = np.unique(x, return_inverse=True)
-    rows = np.bincount(of, weights=weights)
+    values, index = np.unique(x, return_inverse=True)
+    rows = np.bincount(index, weights=weights)
     heavy = rows >= rows.sum() / BINS
     enough = max(rows[~heavy].sum() / max(1, BINS - heavy.sum()), LEAST * rows.sum())
-    places = placed(values, scale) / 2  # the range itself may overflow
+    places = coordinates(values, scale) / 2  # the range itself may overflow
     narrow = (places[-1] - places[0]) / NARROW
     cuts, first, filled = [], 0, 0.0  # the first value of the current bin, and Σ w in it
     for i in range(len(values) - 1):
@@ -121,4 +121,4 @@ def bins_between(edges: FloatArray, x: FloatArray) -> IntArray:
 def widths(edges: FloatArray, scale: Figures | None) -> FloatArray:
     """The widths of bins on a scale: a share divided by its width is a density on the axis."""
     with np.errstate(over="ignore"):
-        return np.diff(placed(edges, scale))
+        return np.diff(coordinates(edges, scale))

@@ -14,15 +14,15 @@ from deciban.linear.predictor import Predictor
 from deciban.report.report_input import ReportInput, as_input, weights_of
 from deciban.types import FloatArray
 
-CELLS = 1 << 23  # numbers that are explained at a time
-DOCUMENTS = 200  # rows with text that are explained at a time: their terms are many
-WIDE, FEWER = 2000, 200  # from so many features on, only so many rows are explained
+CELLS = 1 << 23  # contributions that are computed at a time
+DOCUMENTS = 200  # rows with text that are explained at a time, since they have many terms
+WIDE, FEWER = 2000, 200  # with more than WIDE features, only FEWER rows are explained
 
 
 def explained(model: FittedModel, frame: Frame) -> tuple[list[str], FloatArray]:
-    """Names, and (n, parts, K) nats, of the parts of `explain`, the prior first.
+    """Names and (n, parts, K) nats of the parts of `explain`, the prior first.
 
-    For a model of numbers K is 1, and the parts are those of η.
+    For a regression K is 1, and the parts sum to η.
     """
     if isinstance(model.scorer_, Predictor) and not model.calibrations_:
         contributions = model.scorer_.contributions(frame)
@@ -33,16 +33,16 @@ def explained(model: FittedModel, frame: Frame) -> tuple[list[str], FloatArray]:
 
 @dataclass(frozen=True)
 class ContributionFigures:
-    """What the parts of explanations add for some rows."""
+    """Contributions to the scores of some rows."""
 
     means: dict[str, float]  # mean |decibans| of each part except the prior
-    columns: dict[int, FloatArray]  # (n, K) decibans of the features that are averaged
+    columns: dict[int, FloatArray]  # (n, K) decibans of each feature that is shown as a mean
     rows: int
     weights: FloatArray  # (n)
 
 
 def contribution_figures(model: FittedModel, data: ReportInput, averaged: Iterable[int]) -> ContributionFigures:
-    """Every part of the sample's explanations; those of the features `averaged` row by row."""
+    """Mean contributions over the sample; those of the features `averaged` also row by row."""
     sample = data.sample
     width = len(data.schema.names)
     if width > WIDE:

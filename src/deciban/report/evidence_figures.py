@@ -23,15 +23,15 @@ from deciban.report.report_input import ReportInput
 from deciban.statistics.tokens import Tokens
 from deciban.types import FloatArray
 
-RANKED = 300  # features that are ranked, and that have a chart
-PAIRS = 6  # that are shown, those with most evidence
-LEAST = 0.05  # decibans that some cell of a shown pair has
-TERMS = 200  # that are shown, of all classes together
-EACH = 20  # of each class, at most
+RANKED = 300  # features in the ranking, and features with a chart
+PAIRS = 6  # shown, those with most evidence
+LEAST = 0.05  # decibans in some cell of a pair that is shown
+TERMS = 200  # shown, for all classes together
+EACH = 20  # shown for each class, at most
 
 
 def evidence(model: FittedModel, data: ReportInput) -> Figures | None:
-    """Evidence by feature, pair and term; None where a model has none, or one class only."""
+    """Evidence by feature, pair and term; None for a model without explanations, or of one class."""
     if model.calibrations_ and "explain" not in model.capabilities:
         return None
     if model.task != "regression" and len(model.classes_) < 2:
@@ -53,7 +53,7 @@ def evidence(model: FittedModel, data: ReportInput) -> Figures | None:
 
 
 def _ranked(view: ModelView, contributions: ContributionFigures) -> list[tuple[int, float]]:
-    """Features by mean |decibans|, descending: `feature_importances_`, or over the report's own rows."""
+    """Features by mean |decibans|, descending: `feature_importances_`, or means over the rows of the report."""
     importances, means = view.model.importances_, contributions.means
     values = {j: means[str(name)] for j, name in enumerate(view.schema.names) if str(name) in means}
     if importances is not None:
@@ -72,7 +72,7 @@ def _sentence(view: ModelView, contributions: ContributionFigures) -> str:
 
 
 def pairs(view: ModelView) -> list[Figures]:
-    """The evidence of pairs of features, by the tables that the model has counted; most evidence first."""
+    """The evidence of pairs of features, from the tables of the model; most evidence first."""
     if view.weighted is None:
         return []
     ranked: list[tuple[float, Figures]] = []
@@ -83,11 +83,11 @@ def pairs(view: ModelView) -> list[Figures]:
         for p, (piece, cells) in enumerate(zip(block_evidence.pieces, tables, strict=True)):
             logs, counts = (table.reshape(-1, table.shape[-1]) for table in cells)
             decibans = against_others(logs * weights[p])
-            size = float(counts.sum(axis=1) @ np.abs(decibans).mean(axis=1))
+            total = float(counts.sum(axis=1) @ np.abs(decibans).mean(axis=1))
             if np.abs(decibans[counts.any(axis=1)]).max(initial=0.0) >= LEAST:
                 family = block_evidence.family
                 sides = [code_names(family.reading, i) for i in family.pairs[p]]
-                ranked.append((size, _pair(view, piece.columns, sides, decibans, counts)))
+                ranked.append((total, _pair(view, piece.columns, sides, decibans, counts)))
     ranked.sort(key=lambda pair: -pair[0])
     return [figures for _, figures in ranked[:PAIRS]]
 
@@ -95,7 +95,7 @@ def pairs(view: ModelView) -> list[Figures]:
 def _pair(
     view: ModelView, columns: tuple[int, ...], sides: list[list[str]], decibans: FloatArray, counts: FloatArray
 ) -> Figures:
-    """All cells of the values that training rows had; missing values last."""
+    """A cell for each two values of the training rows; missing values come last."""
     rows_of = counts.sum(axis=1).reshape(len(sides[0]), len(sides[1]))
     a, b = ([i for i in (*range(1, len(seen)), 0) if seen[i]] for seen in (rows_of.any(axis=1), rows_of.any(axis=0)))
     cells = decibans.reshape(*rows_of.shape, -1)
@@ -110,7 +110,7 @@ def _pair(
 
 
 def code_names(coding: Coding, column: int) -> list[str]:
-    """What the codes of a column stand for.
+    """The name of each code of a column.
 
     >>> code_names(Coding((None, (1.5, 4.0)), (("red",), None)), 1)
     ['(missing)', 'below 1.5', '1.5 to 4', '4 and above']
@@ -141,7 +141,7 @@ def short_numbers(numbers: Sequence[float]) -> list[str]:
 
 
 def terms(view: ModelView) -> list[Figures]:
-    """The terms with most evidence for each class, of every block of documents: the evidence of one occurrence.
+    """The terms with most evidence for each class, by text feature: the evidence of one occurrence.
 
     Terms are ranked by decibans times their share of the class, so that rare ones do not come first. Counts are of all
     classes together.
@@ -150,7 +150,7 @@ def terms(view: ModelView) -> list[Figures]:
     families: dict[tuple[int, ...], Text] = {}
     for columns, family, words, nats, counts in _vocabularies(view):
         families[columns] = family
-        if columns in merged:  # the presence of terms, beside their counts
+        if columns in merged:  # the counts of terms, and whether they are present
             both, first, second = merged[columns][0].union(words)
             total, most = np.zeros((2, len(nats), len(both)))
             total[:, first] += merged[columns][1]
@@ -160,7 +160,7 @@ def terms(view: ModelView) -> list[Figures]:
             merged[columns] = both, total, most
         else:
             merged[columns] = words, nats, counts
-    return [_terms(view, columns, families[columns], *all_) for columns, all_ in merged.items() if len(all_[0])]
+    return [_terms(view, columns, families[columns], *entry) for columns, entry in merged.items() if len(entry[0])]
 
 
 def _vocabularies(view: ModelView) -> list[tuple[tuple[int, ...], Text, Terms, FloatArray, FloatArray]]:

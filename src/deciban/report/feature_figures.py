@@ -25,8 +25,8 @@ from deciban.types import FloatArray, Level, level_of
 
 sp = lazy("scipy.sparse")
 
-GRID, LEAST = 65, 17  # points of a curve, at most and at least
-POINTS = 20_000  # of the curves of all features and classes, about
+GRID, LEAST = 65, 17  # the most and the fewest points of a curve
+POINTS = 20_000  # of the curves of all features and classes, approximately
 LEVELS = 30  # of a categorical feature that are shown one by one
 LOW, HIGH = 0.1, 0.9  # quantiles of the range beside a mean
 CURVE = ("value", "class", "decibans", "low", "high", "rows")
@@ -34,10 +34,10 @@ STEPS = (*ENDS, "class", "decibans", "low", "high", "rows")
 
 
 def charts(view: ModelView, contributions: ContributionFigures, columns: Sequence[int]) -> list[Figures]:
-    """A chart of each feature: exact where its evidence is its own, otherwise means over rows."""
-    fine = max(LEAST, min(GRID, POINTS // max(1, len(columns) * len(view.names))))
-    at = {j: points(view, j, fine) for j in columns if j not in view.joint}
-    at = {j: own for j, own in at.items() if own.values}
+    """A chart of each feature: exact if its evidence depends on no other feature, otherwise means over rows."""
+    most = max(LEAST, min(GRID, POINTS // max(1, len(columns) * len(view.names))))
+    at = {j: points(view, j, most) for j in columns if j not in view.joint}
+    at = {j: each for j, each in at.items() if each.values}
     scored = _scored(view, at)
     figures = []
     for j in columns:
@@ -53,20 +53,20 @@ def _is_informative(evidence: Figures) -> bool:
     return any(row[column] for row in evidence["rows"])
 
 
-def points(view: ModelView, j: int, fine: int) -> Points:
-    """Where to score a feature: its levels, its bins, or `fine` numbers."""
+def points(view: ModelView, j: int, most: int) -> Points:
+    """The values to score a feature at: its levels, its bins, or up to `most` numbers."""
     if view.is_categorical(j):
         return _levels(view, j)
-    x = view.column(j)
+    x = view.data.column(j)
     family, params, at = view.family(j)
     if isinstance(family, Binned):
         return _steps(x[~np.isnan(x)], params.cuts[at])
-    counts = family is not None and bool(np.isnan(family.allowed(np.array([[0.5]]))).all())  # no fractions
-    return _curve(x[~np.isnan(x)], fine, integers=counts)
+    integers = family is not None and bool(np.isnan(family.allowed(np.array([[0.5]]))).all())
+    return _curve(x[~np.isnan(x)], most, integers=integers)
 
 
 def _steps(x: FloatArray, cuts: FloatArray) -> Points:
-    """From each cut to the next; the first and the last step end at the extremes."""
+    """Steps from each cut to the next; the first begins at the smallest value, and the last ends at the largest."""
     if not len(x):
         return Points("steps", [], np.zeros(0))
     ends = np.array([x.min(), x.max(), *cuts])
@@ -76,24 +76,24 @@ def _steps(x: FloatArray, cuts: FloatArray) -> Points:
     return Points("steps", values, rows.astype(np.float64), edges=edges, scale=scale_of(x))
 
 
-def _curve(x: FloatArray, fine: int, *, integers: bool = False) -> Points:
-    """`fine` numbers over the range of a feature, evenly on its scale; integers, for counts."""
+def _curve(x: FloatArray, most: int, *, integers: bool = False) -> Points:
+    """Up to `most` numbers over the range of a feature, evenly spaced on its scale; rounded to integers for counts."""
     if not len(x):
         return Points("numbers", [], np.zeros(0))
     scale = scale_of(x)
-    values = spread(float(x.min()), float(x.max()), fine, scale)
+    values = spread(float(x.min()), float(x.max()), most, scale)
     values = np.unique(np.round(values)) if integers else values
     return Points("numbers", values.tolist(), np.full(len(values), np.nan), scale=scale)
 
 
 def _levels(view: ModelView, j: int) -> Points:
-    """The most common levels, then others of the training rows; missing is a level where values are missing."""
+    """The most common levels of the sample, then others of the training rows; missing values are a level, too."""
     sample, known = view.data.sample, view.levels.get(j, ())
     if isinstance(sample.frame, SparseFrame):
-        distinct, index = np.unique(view.column(j), return_inverse=True)
+        distinct, index = np.unique(view.data.column(j), return_inverse=True)
         codes, levels = index.astype(np.int32), tuple(map(level_of, distinct.tolist()))
     else:
-        coded = sample.frame.coded([view.position(j)])
+        coded = sample.frame.coded([view.data.position(j)])
         codes, levels = coded.codes[:, 0], coded.levels[0]
     if view.schema.kinds[j] == "boolean":
         levels = tuple(bool(level) for level in levels)
@@ -112,7 +112,7 @@ def _levels(view: ModelView, j: int) -> Points:
 
 
 def _scored(view: ModelView, points_of: dict[int, Points]) -> dict[int, tuple[FloatArray, FloatArray]]:
-    """For each feature (m, K) decibans at its points, and (m, K) nats of the base model."""
+    """For each feature, (m, K) decibans at its points, and (m, K) nats of the base model."""
     if not points_of or isinstance(view.data.sample.frame, TextFrame):
         return {}
     frame = grid(view, {j: at.values for j, at in points_of.items()})
@@ -129,9 +129,9 @@ def _scored(view: ModelView, points_of: dict[int, Points]) -> dict[int, tuple[Fl
 
 
 def grid(view: ModelView, values: dict[int, list[Any]]) -> Frame:
-    """Rows of which row i holds the i-th value of every feature; shorter columns repeat their last value.
+    """A frame whose row i has the i-th value of every feature; shorter columns repeat their last value.
 
-    Other features are missing.
+    Features without values are missing.
     """
     schema, frame = view.schema, view.data.sample.frame
     rows, width = max(map(len, values.values())), len(schema.names)
@@ -175,7 +175,7 @@ def _chart(view: ModelView, j: int, at: Points, evidence: Figures, common: tuple
 
 
 def _mean(view: ModelView, j: int, contributions: ContributionFigures) -> Figures:
-    """The mean evidence of a feature in rows with each level, or in each bin, and its range."""
+    """The mean evidence of a feature over the rows of each level or bin, with its range."""
     decibans, weights = contributions.columns[j], contributions.weights
     if view.is_categorical(j):
         at = _levels(view, j)
@@ -185,7 +185,7 @@ def _mean(view: ModelView, j: int, contributions: ContributionFigures) -> Figure
             groups.append(~np.any(groups, axis=0))
             keys.append((f"({at.others[0]} others)",))
     else:
-        x = view.column(j)
+        x = view.data.column(j)
         present = ~np.isnan(x)
         scale = scale_of(x[present])
         edges = bins_of_rows(x[present], weights[present], scale)
@@ -194,9 +194,9 @@ def _mean(view: ModelView, j: int, contributions: ContributionFigures) -> Figure
         bins = np.where(present, bins_between(edges, np.where(present, x, 0.0)), -1)
         groups, keys = [bins == i for i in range(count)], [at.keys(i) for i in range(count)]
     rows = [
-        (*key, view.names[k], *_spread(decibans[own, k], weights[own]), weights[own].sum())
+        (*key, view.names[k], *_spread(decibans[group, k], weights[group]), weights[group].sum())
         for k in view.shown
-        for key, own in zip(keys, groups, strict=True)
+        for key, group in zip(keys, groups, strict=True)
     ]
     fields = STEPS if at.edges is not None else CURVE
     return _chart(view, j, at, table(fields, rows), shares_counted(view, j, at))

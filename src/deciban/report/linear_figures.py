@@ -1,4 +1,4 @@
-"""Linear models: coefficients with their intervals, the path of the solver, and decision boundaries."""
+"""Figures of linear models: coefficients, the path of the solver; and the decision boundary of any model."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ special = lazy("scipy.special")
 
 LEVEL = 0.95
 FIELDS = ("name", "estimate", "error", "low", "high", "p")
-MOST = 1000  # coefficients whose errors are computed
-SHOWN = 1000  # coefficients of a table
-POINTS = 1000  # of a boundary's chart
+MOST = 1000  # coefficients for which standard errors are computed
+SHOWN = 1000  # coefficients in a table
+POINTS = 1000  # in the chart of a boundary
 
 
 def linear(model: FittedModel, data: ReportInput) -> Figures | None:
@@ -57,13 +57,13 @@ def linear(model: FittedModel, data: ReportInput) -> Figures | None:
 
 
 def _path(fit: LinearFit) -> Figures | None:
-    """The iterations of the solver, with all digits: objectives differ in the last."""
+    """The iterations of the solver, with all digits, since objectives differ in the last ones."""
     fields = ["iteration", "objective", "gradient", "step"]
     return None if fit.path is None else {"fields": fields, "rows": plain(fit.path.rows)}
 
 
 def _titles(model: FittedModel, fit: LinearFit) -> list[str]:
-    """What each table of coefficients is called."""
+    """The title of each table of coefficients."""
     if model.task == "regression":
         return ["coefficients"]
     names = numbered(model.classes_.tolist())
@@ -73,7 +73,7 @@ def _titles(model: FittedModel, fit: LinearFit) -> list[str]:
 
 
 def _intervals(fit: LinearFit, data: ReportInput) -> tuple[list[list[FloatArray]] | None, str, list[str]]:
-    """For each table (1 + p) errors, ends of 95% intervals and p-values, if there are any; a sentence; and notes."""
+    """Standard errors, ends of 95% intervals and p-values (1 + p) for each table, or None; a sentence; and notes."""
     if fit.l2:
         return None, f"Coefficients are penalised by l2 = {fit.l2:g}, so they have no standard errors.", []
     if fit.inference is not None:
@@ -125,7 +125,7 @@ def _errors(fit: LinearFit, data: ReportInput) -> FloatArray:
 def boundary(model: FittedModel, data: ReportInput, seed: int, rows: int = 1) -> tuple[Figures | None, list[str]]:
     """The decision boundary of a model of two numeric features, or notes on why there is none.
 
-    Where no rows may be shown, there are no points.
+    With rows=0 there are no points.
     """
     if model.task == "regression" or len(model.classes_) < 2 or data.schema.kinds != ("number", "number"):
         return None, []
@@ -133,7 +133,7 @@ def boundary(model: FittedModel, data: ReportInput, seed: int, rows: int = 1) ->
     if data.whole is None:
         X, y, weights = as_input(data.sample.frame), labels_of(data.sample), data.sample.weights
     try:
-        with capture_warnings() as captured:  # warnings about the refined twin are not about the model
+        with capture_warnings() as captured:  # warnings about the refined linear form are not about the model
             plane = boundary_of(model, X, y, weights, POINTS, seed)
     except DecibanError as reason:
         return None, [f"no decision boundary: {reason}"]
@@ -146,7 +146,7 @@ def boundary(model: FittedModel, data: ReportInput, seed: int, rows: int = 1) ->
         "points": _table(("class", "x", "y"), plane.points if rows else []),
         "densities": _table(("class", "line", "order", "x", "y"), plane.densities),
         "ties": _table(("model", "line", "order", "x", "y"), plane.ties),
-        "notes": [*plane.notes, *(f"refined twin: {message}" for message in captured.messages)],
+        "notes": [*plane.notes, *(f"refined linear form: {message}" for message in captured.messages)],
     }, []
 
 

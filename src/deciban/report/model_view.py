@@ -1,4 +1,4 @@
-"""What charts need to know of how a model uses its features."""
+"""How a model uses its features, for the charts of a report."""
 
 from __future__ import annotations
 
@@ -17,21 +17,18 @@ from deciban.families.family import Family
 from deciban.generative.block import Block
 from deciban.generative.estimate import Estimate
 from deciban.generative.plan import Plan
-from deciban.lazy import lazy
 from deciban.linear.design import Design
 from deciban.linear.encoders import Sufficient
 from deciban.linear.predictor import Predictor
 from deciban.report.report_input import ReportInput
 from deciban.statistics import Counts, Histogram
 from deciban.table import numbered
-from deciban.types import FloatArray, IntArray, Levels
-
-sp = lazy("scipy.sparse")
+from deciban.types import IntArray, Levels
 
 
 @dataclass(frozen=True)
 class ModelView:
-    """A fitted model and the rows of a report."""
+    """A fitted model, with the rows of a report."""
 
     model: FittedModel
     data: ReportInput
@@ -54,12 +51,12 @@ class ModelView:
 
     @cached_property
     def names(self) -> list[str]:
-        """The names of the classes; one empty name for a model of numbers."""
+        """The names of the classes; one empty name for a regression."""
         return [""] if self.regression else numbered(self.classes)
 
     @property
     def shown(self) -> range:
-        """The positions of the classes that tables hold: only the second of two."""
+        """The positions of the classes in tables of evidence: only the second of two."""
         return range(1, 2) if len(self.names) == 2 else range(len(self.names))
 
     @cached_property
@@ -69,6 +66,7 @@ class ModelView:
 
     @cached_property
     def weighted(self) -> WeightedEvidence | None:
+        """The pieces of evidence of an EvidenceClassifier, with their weights."""
         return self.base.scorer_ if isinstance(self.base.scorer_, WeightedEvidence) else None
 
     @cached_property
@@ -85,12 +83,12 @@ class ModelView:
 
     @cached_property
     def documents(self) -> set[int]:
-        """Features whose evidence is that of their terms."""
+        """Text features, whose evidence is shown by term."""
         return {j for block, _ in self.blocks if block.plan.family.reads == "texts" for j in block.plan.columns}
 
     @cached_property
     def joint(self) -> set[int]:
-        """Features whose evidence depends on other features, too."""
+        """Features whose evidence also depends on other features."""
         if self.estimate is not None:
             plans = [block.plan for block, _ in self.blocks]
             return {j for p in plans if p.family.joint and not isinstance(p.family, Multinomial) for j in p.columns}
@@ -134,18 +132,18 @@ class ModelView:
 
     @cached_property
     def plans(self) -> list[tuple[Plan, Any, tuple[int, ...]]]:
-        """Plans with their parameters, if they have any, and features."""
+        """Plans, parameters (None if there are none) and features."""
         return [*((block.plan, params, block.plan.columns) for block, params in self.blocks), *self.linear_plans]
 
     def family(self, j: int) -> tuple[Family[Any, Any] | None, Any, int]:
-        """The family of a feature by itself, its parameters, and the feature's position in them."""
+        """The family of a feature, its parameters, and the position of the feature in them."""
         for plan, params, columns in self.plans:
             if j in columns and not plan.presence and params is not None:
                 return plan.family, params, columns.index(j)
         return None, None, 0
 
     def counts(self, j: int) -> tuple[Counts | Histogram | None, int]:
-        """The statistic in which weighted evidence has counted a feature, and the feature's position in it."""
+        """The statistic in which weighted evidence counts a feature, and the position of the feature in it."""
         if self.weighted is not None:
             for block, _ in self.blocks:
                 counted = j in block.plan.columns and not block.plan.presence
@@ -153,22 +151,9 @@ class ModelView:
                     return block.statistic, block.plan.columns.index(j)
         return None, 0
 
-    def position(self, j: int) -> int:
-        """Where a feature is in the rows."""
-        return self._positions[j]
-
-    @cached_property
-    def _positions(self) -> list[int]:
-        return self.schema.positions(self.data.sample.frame)
-
-    def column(self, j: int) -> FloatArray:
-        """(n) the numbers of a feature in the sample."""
-        x = self.data.sample.frame.counts([self.position(j)])
-        return np.asarray(x.toarray() if sp.issparse(x) else x, np.float64)[:, 0]
-
     @cached_property
     def codes(self) -> IntArray:
-        """(n) the class of each row of the sample; −1 where the model does not know it."""
+        """(n) the class of each row of the sample; −1 for a class that the model does not know."""
         labels = self.data.sample.labels
         codes = ClassIndex(self.classes).recode(labels.codes, labels.classes) if self.classes else 0 * labels.codes
         return codes.astype(np.intp)

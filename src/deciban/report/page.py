@@ -1,4 +1,4 @@
-"""The page: figures as one self-contained HTML file."""
+"""The HTML page of a report: one self-contained file."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _asset(name: str) -> str:
 
 
 def require_libraries() -> None:
-    """Raises an error if a library of the page is not installed, before the work of a report."""
+    """Raise an error if a library that the page needs is not installed, before a report is computed."""
     for module, package in (("altair", "altair"), ("vl_convert", "vl-convert-python")):
         try:
             installed = find_spec(module) is not None
@@ -66,7 +66,7 @@ def require_libraries() -> None:
 
 @cache
 def _vega() -> str:
-    """Vega and Vega-Lite, which take seconds to bundle."""
+    """Vega and Vega-Lite; bundling them takes seconds."""
     bundle: str = import_module("vl_convert").javascript_bundle()
     return bundle
 
@@ -100,19 +100,19 @@ def _charts(figures: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def _templates(unit: str, coefficient: str) -> dict[str, Any]:
-    """The charts that every report has, which take a second to build."""
+    """The charts of every report, without data; building them takes a second."""
     charts = {
         "roc": quality.roc_lines([""], quality.threshold_point()),
         "precision_recall": quality.precision_lines([""], quality.threshold_point()),
         "calibration": quality.calibration_bins("probability given", "share observed"),
         "residuals": quality.scatter(),
-        "ranking": evidence.ranked(unit),
+        "ranking": evidence.ranking_bars(unit),
         "levels": evidence.levels("", "share", unit),
         "numbers": evidence.numbers("", "density", unit),
         "steps": evidence.steps("", "density", unit),
         "pair": evidence.pair_map(""),
         "terms": evidence.term_bars(),
-        "waterfall": evidence.floating(unit),
+        "waterfall": evidence.waterfall_bars(unit),
         "coefficients": linear.interval_points(coefficient),
         "path": linear.convergence(),
     }
@@ -120,12 +120,13 @@ def _templates(unit: str, coefficient: str) -> dict[str, Any]:
 
 
 def _template(chart: Any) -> Any:
-    """Without data, which the page fills in, and without altair's style."""
+    """A chart without data, which the page fills in, and without altair's style."""
     left_out = {"datasets", "config", "title", "$schema"}
     return _styled({key: value for key, value in chart.to_dict().items() if key not in left_out})
 
 
 def _styled(value: Any) -> Any:
+    """Colours replaced by variables of the style sheet."""
     if isinstance(value, dict):
         return {key: _styled(inner) for key, inner in value.items()}
     if isinstance(value, list):

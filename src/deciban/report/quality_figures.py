@@ -1,4 +1,4 @@
-"""How good a model's predictions are: metrics beside those of the prior, curves at all thresholds, calibration."""
+"""The quality of predictions: metrics compared with those of the prior, curves over all thresholds, calibration."""
 
 from __future__ import annotations
 
@@ -23,43 +23,43 @@ from deciban.table import numbered
 from deciban.types import FloatArray, Level
 
 STEPS, FEWER_STEPS = 1000, 100  # thresholds of a curve; fewer where there are many classes
-MANY = 10  # classes
+MANY = 10  # classes, above which a curve has fewer thresholds
 BINS = 10
-RESIDUALS = 2000  # rows
-ROUNDING = 1e-12  # of the errors: a mean that is smaller is none
+RESIDUALS = 2000  # rows in the chart of residuals
+ROUNDING = 1e-12  # times the RMSE: a smaller mean error counts as 0
 
-How = Literal["held-out", "leave-one-out", "training"]  # how rows are predicted; "training" is optimistic
+Mode = Literal["held-out", "leave-one-out", "training"]  # how rows are predicted; "training" is optimistic
 
 
-def how_evaluated(model: FittedModel, *, held_out: bool) -> How:
-    """Training rows are predicted by leave-one-out, where the model can do that."""
+def prediction_mode(model: FittedModel, *, held_out: bool) -> Mode:
+    """How rows are predicted: training rows by leave-one-out, if the model has it."""
     return "held-out" if held_out else "leave-one-out" if "leave_one_out" in model.capabilities else "training"
 
 
-def quality(model: FittedModel, data: ReportInput, how: How, shift: Mapping[str, Any]) -> Figures:
-    """How good the predictions are. `shift` is the `offset` or the `exposure` of rows."""
+def quality(model: FittedModel, data: ReportInput, mode: Mode, shift: Mapping[str, Any]) -> Figures:
+    """The quality of predictions. `shift` is the `offset` or the `exposure` of rows."""
     if model.task == "regression":
-        return _regression_quality(model, data, how, shift)
+        return _regression_quality(model, data, mode, shift)
     if any(value is not None for value in shift.values()):
-        raise DecibanError("offset and exposure are for models of numbers only: leave them out")
-    if how != "leave-one-out" and "predict_proba" not in model.capabilities:
+        raise DecibanError("offset and exposure are for regression only: leave them out")
+    if mode != "leave-one-out" and "predict_proba" not in model.capabilities:
         raise DecibanError(f"{type(model).__name__} has no probabilities: a report needs predict_proba")
     evaluation: Evaluation = (
         model.leave_one_out(data.X, data.y, data.sample_weight)
-        if how == "leave-one-out"
+        if mode == "leave-one-out"
         else evaluate(model, data.X, data.y, data.sample_weight)
     )
     classes, share, names = evaluation.classes, data.effective, numbered(evaluation.classes)
-    if how != "held-out":
+    if mode != "held-out":
         _require_training_rows(model, dict(zip(names, evaluation.count.tolist(), strict=True)))
-    sentence, rates = _sentence(model, data, how), by_class(evaluation)
+    sentence, rates = _sentence(model, data, mode), by_class(evaluation)
     if evaluation.unknown:
         unknown = counted(evaluation.unknown, "row")
         sentence += f" {unknown} of a class that the model does not know, whose probability is 0."
     positive = classes[1:] if len(classes) == 2 else classes if len(classes) > 2 else ()  # of curves
-    calibrated = (None, *(classes if len(classes) > 2 else ())) if len(classes) > 1 else ()
+    calibrated = (None, *(classes if len(classes) > 2 else ())) if len(classes) > 1 else ()  # of calibration charts
     return {
-        "how": how,
+        "how": mode,
         "sentence": sentence,
         "classes": names,
         "metrics": _metrics(evaluation, _prior(model, evaluation), share),
@@ -71,7 +71,7 @@ def quality(model: FittedModel, data: ReportInput, how: How, shift: Mapping[str,
 
 
 def _metrics(evaluation: Evaluation, prior: FloatArray, share: float) -> list[Figures]:
-    """Each metric with its interval, if it has one, and with that of the class prior alone.
+    """Each metric with its interval, if it has one, and its value for the class prior alone.
 
     `share` is the number of rows that one unit of weight stands for, in intervals.
     """
@@ -132,7 +132,7 @@ def _prior(model: FittedModel, evaluation: Evaluation) -> FloatArray:
 
 
 def curve(evaluation: Evaluation, pos_label: Level = None, *, share: float = 1.0) -> Figures:
-    """Predictions of class `pos_label` at many thresholds: tp and fp are exact, the lines are for drawing."""
+    """ROC and precision-recall curves of class `pos_label`: tp and fp are exact, the lines are for drawing."""
     classes = evaluation.classes
     position = len(classes) - 1 if pos_label is None else classes.index(pos_label)
     roc = evaluation.roc(classes[position])
@@ -171,47 +171,50 @@ def _calibration(evaluation: Evaluation, pos_label: Level, share: float) -> Figu
     }
 
 
-def _regression_quality(model: FittedModel, data: ReportInput, how: How, shift: Mapping[str, Any]) -> Figures:
-    """Errors of predicted means, and the share of the deviance that is explained."""
-    rows = data.known
+def _regression_quality(model: FittedModel, data: ReportInput, mode: Mode, shift: Mapping[str, Any]) -> Figures:
+    """Errors of predicted means, and the share of deviance explained."""
+    rows = data.available
     x, weights, observed = as_input(rows.frame), weights_of(rows), labels_of(rows).astype(np.float64)
     shift = {name: _of_rows(rows, value) for name, value in shift.items() if value is not None}
     predicted = np.asarray(model.predict_mean(x, **shift), np.float64)
     error = observed - predicted
     mean = float(np.average(observed, weights=weights))
     with np.errstate(invalid="ignore", over="ignore"):
-        rmse, spread = (float(np.sqrt(np.average(e**2, weights=weights))) for e in (error, observed - mean))
-        off, apart = (float(np.average(np.abs(e), weights=weights)) for e in (error, observed - mean))
-        bias = float(np.average(error, weights=weights))
-        bias = bias if abs(bias) > ROUNDING * rmse else 0.0
+        rmse, deviation = (float(np.sqrt(np.average(e**2, weights=weights))) for e in (error, observed - mean))
+        absolute_error, absolute_deviation = (
+            float(np.average(np.abs(e), weights=weights)) for e in (error, observed - mean)
+        )
+        mean_error = float(np.average(error, weights=weights))
+        mean_error = mean_error if abs(mean_error) > ROUNDING * rmse else 0.0
         explained = float(model.score(x, observed, weights, **shift))
     share, units = "1 − deviance / deviance of one mean for all rows", "in the units of the response"
     metrics = [
         _metric("deviance_explained", "deviance explained", explained, 0.0, share),
-        _metric("rmse", "root mean squared error", rmse, spread, units),
-        _metric("mean_absolute_error", "mean absolute error", off, apart, units),
-        _metric("mean_error", "mean error", bias, 0.0, "observed − predicted: the bias"),
+        _metric("rmse", "root mean squared error", rmse, deviation, units),
+        _metric("mean_absolute_error", "mean absolute error", absolute_error, absolute_deviation, units),
+        _metric("mean_error", "mean error", mean_error, 0.0, "observed − predicted: the bias"),
     ]
     drawn = np.unique(np.linspace(0, len(observed) - 1, min(RESIDUALS, len(observed))).astype(np.intp))
     residuals = table(("predicted", "observed"), zip(predicted[drawn], observed[drawn], strict=True))
-    sentence = _sentence(model, data, how)
+    sentence = _sentence(model, data, mode)
     if shift:
         sentence += f" They include the {' and '.join(shift)} of rows; the single prediction below does not."
-    return {"how": how, "sentence": sentence, "metrics": metrics, "residuals": residuals}
+    return {"how": mode, "sentence": sentence, "metrics": metrics, "residuals": residuals}
 
 
 def _of_rows(rows: Sample, value: Any) -> Any:
-    """The values of these rows; the name of a column stays one."""
+    """The offset or exposure of these rows; a number or the name of a column stays as it is."""
     if isinstance(value, str) or np.ndim(value) == 0 or rows.numbers is None:
         return value
     return np.asarray(value)[rows.numbers]
 
 
-def _sentence(model: FittedModel, data: ReportInput, how: How) -> str:
+def _sentence(model: FittedModel, data: ReportInput, mode: Mode) -> str:
+    """How rows were predicted, and what their weights mean."""
     rows = counted(data.rows, "row")
-    if how == "held-out":
+    if mode == "held-out":
         text = f"Evaluated on {rows} that the model was not fitted to."
-    elif how == "training":
+    elif mode == "training":
         text = f"Evaluated on the {rows} that the model was fitted to, which is optimistic: hold rows out instead."
     else:
         weighted = "; weights, pairs and cuts were chosen with all rows, so this is slightly optimistic."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from deciban.data.sampling import RowSample, row_keys, sampled
 from deciban.data.schema import Schema
 from deciban.errors import DecibanError
 from deciban.evaluation.fitted_model import FittedModel
+from deciban.lazy import issparse
 from deciban.linear.responses import Response
 from deciban.plots.figures import Figures, cell_of, counted, plain
 from deciban.types import FloatArray, IntArray
@@ -33,9 +34,9 @@ MOST_CELLS = 100_000  # of the shown rows: sparse ones are wide
 
 @dataclass(frozen=True)
 class ReportInput:
-    """What a report is made from."""
+    """The labelled rows of a report."""
 
-    X: Any  # as passed, except for a stream that can be read only once
+    X: Any  # as passed; in memory for a stream that can be read only once
     y: Any
     sample_weight: Any
     schema: Schema  # the features of the model
@@ -47,7 +48,7 @@ class ReportInput:
     squares: float  # Σ w²
 
     @property
-    def known(self) -> Sample:
+    def available(self) -> Sample:
         """All rows if they are in memory, otherwise the sample."""
         return self.sample if self.whole is None else self.whole
 
@@ -57,40 +58,53 @@ class ReportInput:
 
     @property
     def effective(self) -> float:
-        """(Σw)²/Σw² over Σw: the effective number of rows of one unit of weight."""
+        """Σw/Σw²: the effective number of rows, (Σw)²/Σw², per unit of weight."""
         return self.weight / self.squares
+
+    @cached_property
+    def _positions(self) -> list[int]:
+        return self.schema.positions(self.sample.frame)
+
+    def position(self, j: int) -> int:
+        """The position of a feature in the columns of the sample."""
+        return self._positions[j]
+
+    def column(self, j: int) -> FloatArray:
+        """(n) the numbers of a feature in the sample."""
+        x = self.sample.frame.counts([self.position(j)])
+        return np.asarray(x.toarray() if issparse(x) else x, np.float64)[:, 0]
 
 
 def read_input(
-    model: FittedModel, X: Any, y: Any, sample_weight: Any, seed: int, also: Sequence[str] = ()
+    model: FittedModel, X: Any, y: Any, sample_weight: Any, seed: int, no_features: Sequence[str] = ()
 ) -> ReportInput:
-    """Rows as for `fit`: arrays, tables, documents, a stream. `also` names columns that are no features."""
+    """Rows as for `fit`: arrays, tables, documents, a stream. `no_features` names other columns to read."""
     if isinstance(X, DistributedRows):
         raise DecibanError("a report needs rows on this machine, and these are distributed: pass a sample of them")
     schema, label = model.schema_, label_name(X, y)
     if is_stream(X) and model.task == "classification" and not stream_of(X).single_pass:
         return retry_with_wider_types(lambda: _streamed(model, X, y, sample_weight, seed))
     encode = encode_labels if model.response_ is None or model.task == "classification" else _encoder(model.response_)
-    whole = input_columns(X, y, sample_weight, model.columns_, also).sample(encode)
+    whole = input_columns(X, y, sample_weight, model.columns_, no_features).sample(encode)
     require_rows(whole.frame)
     whole = whole if whole.weights is None or whole.weights.all() else whole.take(np.flatnonzero(whole.weights))
     schema.merge_frame(whole.frame)
     keys = row_keys(whole.frame, schema.column_refs(whole.frame), seed)
     weights = np.ones(whole.frame.rows) if whole.weights is None else whole.weights
     X, y, w = as_input(whole.frame), labels_of(whole), whole.weights
-    sample = _first(sampled(whole, keys, EXPLAINED))
+    sample = _capped(sampled(whole, keys, EXPLAINED))
     return ReportInput(
         X, y, w, schema, label, sample, whole, len(weights), float(weights.sum()), float(weights @ weights)
     )
 
 
-def _first(sample: Sample) -> Sample:
-    """No more than EXPLAINED rows: equal rows of different classes are still several."""
+def _capped(sample: Sample) -> Sample:
+    """At most EXPLAINED rows; there may be more, since equal rows of different classes are not one."""
     return sample if sample.frame.rows <= EXPLAINED else sample.take(np.arange(EXPLAINED))
 
 
 def _encoder(response: Response) -> Callable[[Any], Encoded]:
-    """Encodes each distinct number as a class."""
+    """An encoder of numbers, with a class for each distinct one."""
 
     def encode(labels: Any) -> Encoded:
         values, codes = np.unique(response.check(labels), return_inverse=True)
@@ -100,11 +114,11 @@ def _encoder(response: Response) -> Callable[[Any], Encoded]:
 
 
 def _streamed(model: FittedModel, X: Any, y: Any, sample_weight: Any, seed: int) -> ReportInput:
-    """A sample of a stream, in one pass."""
+    """The input from a stream: a sample of its rows, in one pass."""
     schema, rows = model.schema_, labelled_rows(X, y, sample_weight, model.columns_)
     sums = rows.summed(partial(_SampleSums.of, schema=schema, seed=seed), needs_small_batches=True)
     totals = sums.rows.rows, sums.weight, sums.squares
-    return ReportInput(X, y, sample_weight, schema, label_name(X, y), _first(sums.rows.sample()), None, *totals)
+    return ReportInput(X, y, sample_weight, schema, label_name(X, y), _capped(sums.rows.sample()), None, *totals)
 
 
 @dataclass(frozen=True)
@@ -125,7 +139,7 @@ class _SampleSums:
 
 
 def as_input(frame: Frame) -> Any:
-    """A frame in a form that models take as X."""
+    """A frame as X of a model's methods."""
     if isinstance(frame, (MatrixFrame, SparseFrame)):
         return frame.x
     if isinstance(frame, TextFrame):
@@ -150,7 +164,7 @@ def weights_of(sample: Sample) -> FloatArray:
 
 
 def shown_rows(model: FittedModel, data: ReportInput, most: int, seed: int) -> Figures:
-    """Up to `most` rows as they are: of each class in turn, those that are misclassified first."""
+    """The values of up to `most` rows: of each class in turn, misclassified rows first."""
     sample, schema, regression = data.sample, data.schema, model.task == "regression"
     chosen = _chosen(model, sample, most, seed)
     positions = schema.positions(sample.frame)
@@ -179,7 +193,7 @@ def _row(frame: Frame, row: int, positions: list[int]) -> list[Any]:
 
 
 def _chosen(model: FittedModel, sample: Sample, most: int, seed: int) -> IntArray:
-    """Rows in the order in which they are shown: from groups (class, right or wrong) in turn."""
+    """The rows to show, in order: from each group (class, misclassified or not) in turn."""
     order = np.random.default_rng(seed).permutation(sample.frame.rows)
     x = as_input(sample.frame)
     if model.task == "regression":

@@ -10,7 +10,7 @@ from deciban.export.javascript import to_javascript
 
 
 def scoring(model: Any) -> dict[str, Any]:
-    """All that page/scoring.js needs to score rows by a fitted model; or {"why": …}, if it cannot.
+    """What page/scoring.js needs to score rows by a fitted model; {"why": …} if the model cannot be exported.
 
     >>> import deciban as db
     >>> model = db.NaiveBayes().fit([["yes", 125], ["no", 100], ["no", 70], ["no", 95]], [0, 0, 1, 1])

@@ -45,13 +45,13 @@ class Counts(Statistic):
     ) -> Counts:
         """codes (n, d): the position of each value in the levels of its column, or −1 if it is missing."""
         sizes = np.array([len(column) for column in levels], dtype=np.int64)
-        words = _kernels.count_codes(codes, _ends(sizes), labels, weights, classes)
-        return cls(tuple(map(tuple, levels)), Sum(words))._seen()._sorted()
+        words = _kernels.count_codes(codes, _offsets(sizes), labels, weights, classes)
+        return cls(tuple(map(tuple, levels)), Sum(words))._without_unseen()._sorted()
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """(d + 1) where each column begins in the table, and the end."""
-        return _ends(np.array([len(column) for column in self.levels], dtype=np.int64))
+        return _offsets(np.array([len(column) for column in self.levels], dtype=np.int64))
 
     @cached_property
     def owner(self) -> IntArray:
@@ -64,20 +64,20 @@ class Counts(Statistic):
         return self.table.group(self.owner, len(self.levels)).value
 
     def __add__(self, other: Self) -> Self:
-        a, b = self._on_common_levels(other)
+        a, b = self._with_common_levels(other)
         return type(self)(a.levels, a.table + b.table)
 
     def __sub__(self, other: Self) -> Self:
-        a, b = self._on_common_levels(other)
+        a, b = self._with_common_levels(other)
         table = a.table - b.table
         require_not_negative(table)
-        return type(self)(a.levels, table)._seen()
+        return type(self)(a.levels, table)._without_unseen()
 
     def reindex_classes(self, index: Index, classes: int) -> Self:
         return type(self)(self.levels, self.table.scatter(index, classes))
 
     def take(self, index: Index) -> Self:
-        return type(self)(self.levels, self.table.take(index))._seen()
+        return type(self)(self.levels, self.table.take(index))._without_unseen()
 
     def columns(self, index: Index) -> Self:
         parts = [np.arange(self.offsets[j], self.offsets[j + 1]) for j in index]
@@ -96,8 +96,8 @@ class Counts(Statistic):
         require_weights("table", self.table, (classes, sum(map(len, self.levels))))
         require(self.table.value.any(axis=0).all(), "a value that was never seen is listed")
 
-    def _seen(self) -> Self:
-        """Without the values that no class has."""
+    def _without_unseen(self) -> Self:
+        """Without values whose count is 0 in all classes."""
         seen = self.table.value.any(axis=0)
         if seen.all():
             return self
@@ -106,28 +106,28 @@ class Counts(Statistic):
 
     def _sorted(self) -> Self:
         wanted = tuple(sorted_levels(column) for column in self.levels)
-        return self if wanted == self.levels else self._on(wanted)
+        return self if wanted == self.levels else self._with_levels(wanted)
 
-    def _on(self, wanted: tuple[Levels, ...]) -> Self:
+    def _with_levels(self, wanted: tuple[Levels, ...]) -> Self:
         """The same counts over more values, or in another order."""
-        offsets = _ends(np.array([len(column) for column in wanted], dtype=np.int64))
+        offsets = _offsets(np.array([len(column) for column in wanted], dtype=np.int64))
         index: list[int] = []
         for column, levels, start in zip(self.levels, wanted, offsets, strict=False):
             position = {value: i for i, value in enumerate(levels)}
             index += [int(start) + position[value] for value in column]
         return type(self)(wanted, self.table.scatter(index, int(offsets[-1]), axis=1))
 
-    def _on_common_levels(self, other: Self) -> tuple[Self, Self]:
+    def _with_common_levels(self, other: Self) -> tuple[Self, Self]:
         if self.levels == other.levels:
             return self, other
         wanted = tuple(a if a == b else _union(a, b) for a, b in zip(self.levels, other.levels, strict=True))
-        return self._on(wanted), other._on(wanted)
+        return self._with_levels(wanted), other._with_levels(wanted)
 
 
 def _union(a: Levels, b: Levels) -> Levels:
-    """The values of both, which are sorted each. (Sorting two sorted runs is a merge; a set would lose that.)"""
+    """The values of both, each of them sorted. (Sorting two sorted runs is a merge; a set would lose that.)"""
     return sorted_levels(dict.fromkeys(a + b))
 
 
-def _ends(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])

@@ -32,18 +32,18 @@ class Least:
     @classmethod
     def of(cls, x: NDArray[Any], codes: Labels, weights: FloatArray | None, classes: int) -> Least:
         value = _minima(x, codes, classes)
-        of_class = value[codes]
-        weight = _weight(x == of_class, codes, weights, classes)
-        return cls(value, weight, _minima(np.where(x > of_class, x, np.nan), codes, classes))
+        minimum = value[codes]  # of each row's class
+        weight = _weight(x == minimum, codes, weights, classes)
+        return cls(value, weight, _minima(np.where(x > minimum, x, np.nan), codes, classes))
 
     def __add__(self, other: Self) -> Self:
         value = np.minimum(self.value, other.value)
         second = np.minimum(self.second, other.second)
         weight = Sum.zeros(value.shape)
         for part in (self, other):
-            holds = part.value == value
-            weight = weight + Sum(np.where(holds, part.weight.words, 0.0))
-            second = np.minimum(second, np.where(holds, np.inf, part.value))
+            is_minimum = part.value == value
+            weight = weight + Sum(np.where(is_minimum, part.weight.words, 0.0))
+            second = np.minimum(second, np.where(is_minimum, np.inf, part.value))
         return type(self)(value, weight, second)
 
     def subtract_row(self, row: Self) -> Self:
@@ -74,7 +74,7 @@ class Least:
         """Raises DecibanError unless this fits the weight (K, d) of the values."""
         for x in (self.value, self.second):
             require(x.shape == count.shape, f"extremes of shape {x.shape} instead of {count.shape}")
-            require((x > -np.inf).all(), "an extreme is no number")
+            require((x > -np.inf).all(), "an extreme is not a number")
         require((np.isfinite(self.value) == (count > 0)).all(), "an extreme without values, or values without one")
         require_weights("weight", self.weight, count.shape)
 
@@ -137,6 +137,6 @@ def _minima(x: NDArray[Any], codes: Labels, classes: int) -> FloatArray:
     return least + 0.0
 
 
-def _weight(chosen: BoolArray, codes: Labels, weights: FloatArray | None, classes: int) -> Sum:
-    """(K, d) Σ w of the chosen cells."""
-    return Moments.of(np.where(chosen, 1.0, np.nan), codes, weights, classes).count
+def _weight(selected: BoolArray, codes: Labels, weights: FloatArray | None, classes: int) -> Sum:
+    """(K, d) Σ w of the selected cells."""
+    return Moments.of(np.where(selected, 1.0, np.nan), codes, weights, classes).count

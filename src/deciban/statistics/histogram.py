@@ -1,4 +1,4 @@
-"""Histogram: counts of a float column at the finest resolution that fits, from which bins can be chosen later."""
+"""Histogram: counts of a float column at the finest resolution that fits, from which bins can be selected later."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ def level_within(keys: Keys, cap: int, bits: int | None = None, level: int = 0) 
     return bisect_left(range(64), True, key=fits)
 
 
-def _begins(ascending: Keys) -> BoolArray:
+def _is_new(ascending: Keys) -> BoolArray:
     """Whether each key differs from the one before. (np.unique hashes integers: minutes for millions of keys.)"""
     new = np.ones(len(ascending), np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
     return new
 
 
-def _merged(ascending: Keys) -> tuple[Keys, NDArray[np.intp]]:
+def _distinct(ascending: Keys) -> tuple[Keys, NDArray[np.intp]]:
     """The distinct ones among ascending keys, and the index of each key among them."""
-    new = _begins(ascending)
+    new = _is_new(ascending)
     return ascending[new], np.cumsum(new) - 1
 
 
@@ -106,15 +106,15 @@ class Histogram(Statistic):
         x, codes, weights = drop_zero_weights(x, codes, weights)
         levels, keys, counts = [], [], []
         for j in range(x.shape[1]):
-            level, distinct, codes_of_rows = _kernels.histogram_column(x, j, cap)
+            level, distinct, key_codes = _kernels.histogram_column(x, j, cap)
             more = level_within(distinct, cap, bits, level)
             if more:
-                level, distinct, merged = level + more, *_merged(distinct >> more)
-                codes_of_rows = np.append(merged, -1).astype(np.int32)[codes_of_rows]  # missing values stay −1
+                level, distinct, merged = level + more, *_distinct(distinct >> more)
+                key_codes = np.append(merged, -1).astype(np.int32)[key_codes]  # missing values stay −1
             ends = np.array([0, len(distinct)], dtype=np.int64)
             levels.append(level)
             keys.append(distinct)
-            counts.append(Sum(_kernels.count_codes(codes_of_rows[:, np.newaxis], ends, codes, weights, classes)))
+            counts.append(Sum(_kernels.count_codes(key_codes[:, np.newaxis], ends, codes, weights, classes)))
         return cls(cap, np.array(levels, dtype=np.int64), tuple(keys), tuple(counts), bits)
 
     def table(self, j: int) -> Sum:
@@ -143,11 +143,11 @@ class Histogram(Statistic):
         return self.lower(j)[cells], classes.astype(np.int32), counts[classes, cells]
 
     def coarsened(self, levels: NDArray[np.int64]) -> Self:
-        """At `levels` (at least its own) of each column."""
+        """The same counts at other levels, one for each column and not below its own."""
         keys, counts = [], []
         for j, level in enumerate(levels):
             fine = self.keys[j] >> (level - self.levels[j])
-            coarse, index = _merged(fine)
+            coarse, index = _distinct(fine)
             keys.append(coarse)
             counts.append(self.counts[j] if len(coarse) == len(fine) else self.counts[j].group(index, len(coarse)))
         return replace(self, levels=np.asarray(levels, np.int64), keys=tuple(keys), counts=tuple(counts))
@@ -158,7 +158,7 @@ class Histogram(Statistic):
     def __sub__(self, other: Self) -> Self:
         rest = self._combine(other, sub)
         require_not_negative(*rest.counts)
-        return rest._occupied()
+        return rest._without_empty()
 
     def _combine(self, other: Self, combine: Callable[[Sum, Sum], Sum]) -> Self:
         levels = np.maximum(self.levels, other.levels)
@@ -166,15 +166,15 @@ class Histogram(Statistic):
         keys, counts = [], []
         for j in range(len(levels)):
             both = np.sort(np.concatenate([a.keys[j], b.keys[j]]), kind="stable")  # merges the two
-            both = both[_begins(both)]
+            both = both[_is_new(both)]
             left = a.counts[j].scatter(np.searchsorted(both, a.keys[j]), len(both), axis=1)
             right = b.counts[j].scatter(np.searchsorted(both, b.keys[j]), len(both), axis=1)
             keys.append(both)
             counts.append(combine(left, right))
         return replace(self, levels=levels, keys=tuple(keys), counts=tuple(counts))
 
-    def _occupied(self) -> Self:
-        """Without the keys that no class has."""
+    def _without_empty(self) -> Self:
+        """Without keys whose count is 0 in all classes."""
         kept = [np.flatnonzero(count.value.any(axis=0)) for count in self.counts]
         keys = tuple(k[index] for k, index in zip(self.keys, kept, strict=True))
         counts = tuple(c.take(index, axis=1) for c, index in zip(self.counts, kept, strict=True))
@@ -190,7 +190,7 @@ class Histogram(Statistic):
         return replace(self, counts=tuple(c.scatter(index, classes) for c in self.counts))
 
     def take(self, index: Index) -> Self:
-        return replace(self, counts=tuple(c.take(index) for c in self.counts))._occupied()
+        return replace(self, counts=tuple(c.take(index) for c in self.counts))._without_empty()
 
     def columns(self, index: Index) -> Self:
         levels = self.levels[np.asarray(index, dtype=np.intp)]
@@ -228,10 +228,10 @@ class Histogram(Statistic):
         require(self.bits is None or self.bits >= 2, f"bits must be 2 or more, not {self.bits}")
         require(self.levels.shape == (columns,), f"levels of shape {self.levels.shape} instead of {(columns,)}")
         require(((self.levels >= 0) & (self.levels < 64)).all(), "a level is not from 0 to 63")
-        require(len(self.keys) == len(self.counts) == columns, f"keys and counts of other than {columns} columns")
+        require(len(self.keys) == len(self.counts) == columns, f"keys or counts are not of {columns} columns")
         for keys, level, counts in zip(self.keys, self.levels, self.counts, strict=True):
             require(keys.ndim == 1 and len(keys) <= self.cap, f"keys of shape {keys.shape}, with a cap of {self.cap}")
             require((keys[1:] > keys[:-1]).all(), "keys do not ascend")
-            require(((keys >= LEAST >> level) & (keys <= MOST >> level)).all(), "a key is that of no finite number")
+            require(((keys >= LEAST >> level) & (keys <= MOST >> level)).all(), "a key is not that of a finite number")
             require_weights("counts", counts, (classes, len(keys)))
             require(counts.value.any(axis=0).all(), "a key that was never seen is listed")

@@ -43,10 +43,7 @@ class Moments(SumStatistic):
 
     @cached_property
     def _centred(self) -> tuple[FloatArray, FloatArray]:
-        def flat(s: Sum) -> FloatArray:
-            return np.ascontiguousarray(s.words.reshape(len(s.words), -1))
-
-        mean, squares = _kernels.centre(flat(self.count), flat(self.sum_x), flat(self.sum_xx))
+        mean, squares = _kernels.centre(self.count.flat_words, self.sum_x.flat_words, self.sum_xx.flat_words)
         return mean.reshape(self.count.shape), squares.reshape(self.count.shape)
 
     @property
@@ -60,14 +57,14 @@ class Moments(SumStatistic):
         return self._centred[1]
 
     def pooled(self) -> Moments:
-        """All classes as one: (1, d)."""
+        """(1, d) all classes as one."""
         return Moments(*(Sum(s.total().words[:, np.newaxis]) for s in (self.count, self.sum_x, self.sum_xx)))
 
     def __sub__(self, other: Self) -> Self:
         rest = type(self)(self.count - other.count, self.sum_x - other.sum_x, self.sum_xx - other.sum_xx)
         require_not_negative(rest.count, rest.sum_xx)
         empty = rest.count.value == 0
-        underflow = 2.0**-1060 * self.count.value  # that squares of numbers below 1e-154 may have
+        underflow = 2.0**-1060 * self.count.value  # of squares of numbers below 1e-154, at most
         left_over = rest.sum_x.value[empty].any() or rest.sum_xx.value[empty].any()
         if (rest.squares < -underflow).any() or left_over:
             raise never_learned("no rows have the sums that would remain")

@@ -20,7 +20,7 @@ from deciban.statistics.statistic import (
 from deciban.statistics.sums import Sum
 from deciban.types import BoolArray, FloatArray, Index, Labels
 
-ROUNDING = 1e-13  # of products: what a sum of them may be off by
+ROUNDING = 1e-13  # relative error of a sum of products
 ORIGIN_ROWS = 256  # rows of a class that determine its origin; any point near the data will do
 
 
@@ -116,10 +116,10 @@ class Scatter(Statistic):
         constant = (np.diagonal(rest.within, axis1=1, axis2=2) <= ROUNDING * before) & (before > 0)  # (K or 1, d)
         if not (row.count.value.any() and constant.any()):
             return rest
-        flat = constant & (rest.count.value > 0)[:, np.newaxis]  # (K, d)
+        is_constant = constant & (rest.count.value > 0)[:, np.newaxis]  # (K, d)
         reach = np.sqrt(before) + np.abs(rest.mean)
-        origin = np.where(flat, _merged(rest.mean, ROUNDING * reach, rest.count.value > 0), rest.origin)
-        total = np.where(flat, 0.0, rest.sum)
+        origin = np.where(is_constant, _merge_means(rest.mean, ROUNDING * reach, rest.count.value > 0), rest.origin)
+        total = np.where(is_constant, 0.0, rest.sum)
         products = np.where(constant[:, :, np.newaxis] | constant[:, np.newaxis, :], 0.0, rest.products)
         return type(self)(rest.count, rest.skipped, origin, total, products, self.shared)
 
@@ -160,7 +160,7 @@ class Scatter(Statistic):
         require_numbers("products", self.products, (1 if self.shared else classes, columns, columns))
 
 
-def _merged(mean: FloatArray, near: FloatArray, seen: BoolArray) -> FloatArray:
+def _merge_means(mean: FloatArray, near: FloatArray, seen: BoolArray) -> FloatArray:
     """Means (K, d); those within `near` of an earlier class's mean become equal to it."""
     merged = mean.copy()
     for c in np.flatnonzero(seen):
@@ -170,8 +170,10 @@ def _merged(mean: FloatArray, near: FloatArray, seen: BoolArray) -> FloatArray:
 
 
 def _origins(x: NDArray[Any], codes: Labels, classes: int) -> FloatArray:
-    """(K, d) a point near each class: the value of a constant column, so that its scatter is 0; else the mean, in 24
-    bits, so that moving it costs no digits."""
+    """(K, d) a point near each class.
+
+    It is the value of a constant column, so that its scatter is 0; else the mean in 24 bits: moving it costs no digits.
+    """
     origin = np.zeros((classes, x.shape[1]))
     for c in range(classes):
         rows = x[np.flatnonzero(codes == c)[:ORIGIN_ROWS]].astype(np.float64)

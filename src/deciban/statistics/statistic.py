@@ -33,7 +33,7 @@ class Statistic(ABC):
         """Raises NotInvertible, or NegativeEvidence if the rows of `other` are not among those of `self`."""
 
     def subtract_row(self, row: Self) -> Self:
-        """Without one training row, to estimate from; also for statistics that do not subtract."""
+        """Without one training row; only for estimation, and also for statistics without −."""
         return self - row
 
     @abstractmethod
@@ -55,24 +55,24 @@ class Statistic(ABC):
 
     @abstractmethod
     def check(self, classes: int, columns: int) -> None:
-        """Raises DecibanError unless the arrays, which a file may hold, fit so many classes and columns."""
+        """Raises DecibanError unless the arrays, which may come from a file, fit these classes and columns."""
 
 
 @dataclass(frozen=True, eq=False)
 class SumStatistic(Statistic):
-    """A statistic of sums (K, d), or of what adds and takes classes as sums do: operations go field by field."""
+    """A statistic whose fields are sums (K, d), or have their operations: it applies them field by field."""
 
     def __add__(self, other: Self) -> Self:
         return type(self)(*map(add, self._fields, other._fields))
 
     def reindex_classes(self, index: Index, classes: int) -> Self:
-        return self._map(lambda part: part.scatter(index, classes))
+        return self._map(lambda value: value.scatter(index, classes))
 
     def take(self, index: Index) -> Self:
-        return self._map(lambda part: part.take(index))
+        return self._map(lambda value: value.take(index))
 
     def columns(self, index: Index) -> Self:
-        return self._map(lambda part: part.take(index, axis=1))
+        return self._map(lambda value: value.take(index, axis=1))
 
     @classmethod
     def concat_columns(cls, parts: Sequence[Self]) -> Self:
@@ -97,9 +97,9 @@ def never_learned(reason: str) -> NegativeEvidence:
 
 
 def require_weights(name: str, weights: Sum, shape: tuple[int, ...]) -> None:
-    """Requires a sum of weights of that shape, finite and 0 or more."""
+    """Raises DecibanError unless this is a sum of that shape, finite and 0 or more."""
     weights.check(name, shape)
-    require((weights.value >= 0).all(), f"{name} falls below 0")
+    require((weights.value >= 0).all(), f"{name} is below 0")
 
 
 def require_numbers(name: str, numbers: FloatArray, shape: tuple[int, ...]) -> None:
@@ -110,7 +110,7 @@ def require_numbers(name: str, numbers: FloatArray, shape: tuple[int, ...]) -> N
 def drop_zero_weights(
     x: NDArray[Any], codes: NDArray[np.int32], weights: FloatArray | None
 ) -> tuple[NDArray[Any], NDArray[np.int32], FloatArray | None]:
-    """Without rows of weight 0, which set no extreme and add no value."""
+    """Without rows of weight 0, whose values do not count."""
     if weights is None or weights.all():
         return x, codes, weights
     used = weights != 0

@@ -14,7 +14,7 @@ from deciban import _kernels
 from deciban.errors import DecibanError
 from deciban.types import FloatArray, Index
 
-MOST_WORDS = 41  # each begins below the last bit of the one before, and doubles span 2,098 bits
+MAX_WORDS = 41  # each begins below the last bit of the one before, and doubles span 2,098 bits
 BLOCK = 1 << 15  # cells added at a time, so that temporaries stay in the cache
 
 
@@ -50,6 +50,11 @@ class Sum:
     def shape(self) -> tuple[int, ...]:
         return self.words.shape[1:]
 
+    @property
+    def flat_words(self) -> FloatArray:
+        """(words, size), contiguous: as the kernels read them."""
+        return np.ascontiguousarray(self.words.reshape(len(self.words), -1))
+
     def __add__(self, other: Sum) -> Sum:
         return self._combine(other, 1.0)
 
@@ -79,10 +84,10 @@ class Sum:
         if self.shape != other.shape:
             raise ValueError(f"sums of shape {self.shape} and {other.shape} do not add")
         if len(self.words) == len(other.words) == 1:
-            fast = _whole_numbers(self.words, other.words, sign)
-            if fast is not None:
-                return Sum(fast)
-        words = _kernels.add_sums(_flat(self.words), _flat(other.words), sign)
+            words = _exact_sums(self.words, other.words, sign)
+            if words is not None:
+                return Sum(words)
+        words = _kernels.add_sums(self.flat_words, other.flat_words, sign)
         return Sum(words.reshape(len(words), *self.shape))
 
     def total(self) -> Sum:
@@ -134,18 +139,14 @@ class Sum:
 
     def check(self, name: str, shape: tuple[int, ...]) -> None:
         """Raises DecibanError unless this is a sum of that shape, of finite numbers."""
-        if self.words.ndim == 0 or self.shape != shape or not 1 <= len(self.words) <= MOST_WORDS:
-            raise DecibanError(f"{name} has words of shape {self.words.shape} instead of (1 to {MOST_WORDS}, *{shape})")
+        if self.words.ndim == 0 or self.shape != shape or not 1 <= len(self.words) <= MAX_WORDS:
+            raise DecibanError(f"{name} has words of shape {self.words.shape} instead of (1 to {MAX_WORDS}, *{shape})")
         if not np.isfinite(self.words).all():
             raise DecibanError(f"{name} is not finite")
 
 
-def _flat(words: FloatArray) -> FloatArray:
-    return np.ascontiguousarray(words.reshape(len(words), -1))
-
-
-def _whole_numbers(a: FloatArray, b: FloatArray, sign: float) -> FloatArray | None:
-    """a ± b when a double holds every sum exactly, which counts always are; else None."""
+def _exact_sums(a: FloatArray, b: FloatArray, sign: float) -> FloatArray | None:
+    """a ± b if a double holds every sum exactly, as it does for counts; else None."""
     sums = np.empty(a.shape)
     first, second, out = a.reshape(-1), b.reshape(-1), sums.reshape(-1)
     for start in range(0, len(out), BLOCK):
@@ -159,5 +160,5 @@ def _whole_numbers(a: FloatArray, b: FloatArray, sign: float) -> FloatArray | No
 
 
 def _adds_exactly(a: FloatArray) -> bool:
-    """Whole numbers whose sum a double holds: counts."""
+    """Whether these are whole numbers whose sum a double holds, as counts are."""
     return bool((a == np.rint(a)).all() and np.abs(a).sum() < 2.0**53)

@@ -78,7 +78,7 @@ class Tokens(Statistic):
         data = np.ones_like(rows.data) if once else rows.data
         weighted = _kernels.sum_sparse(data, rows.indices, rows.indptr, len(terms), labels, weights, classes)
         assert weighted is not None
-        return cls(terms, Sum(weighted), documents)._seen()
+        return cls(terms, Sum(weighted), documents)._without_unseen()
 
     def __add__(self, other: Self) -> Self:
         documents = self.documents + other.documents
@@ -95,10 +95,10 @@ class Tokens(Statistic):
             raise never_learned("some terms are new")
         counts = self.counts - other.counts.scatter(right, len(terms), axis=1)
         require_not_negative(documents, counts)
-        return type(self)(self.terms, counts, documents)._seen()
+        return type(self)(self.terms, counts, documents)._without_unseen()
 
-    def _seen(self) -> Self:
-        """Without terms that no class has."""
+    def _without_unseen(self) -> Self:
+        """Without terms whose count is 0 in all classes."""
         seen = self.counts.words.any(axis=(0, 1))
         if seen.all():
             return self
@@ -109,7 +109,7 @@ class Tokens(Statistic):
         return type(self)(self.terms, self.counts.scatter(index, classes), self.documents.scatter(index, classes))
 
     def take(self, index: Index) -> Self:
-        return type(self)(self.terms, self.counts.take(index), self.documents.take(index))._seen()
+        return type(self)(self.terms, self.counts.take(index), self.documents.take(index))._without_unseen()
 
     def columns(self, index: Index) -> Self:
         """Terms of all columns are counted together."""

@@ -1,4 +1,4 @@
-"""Types and notations of the columns of files: inferred from the first rows, and from all rows if these differ."""
+"""Types and notations of columns of files: inferred from the first rows, and from all rows if later ones differ."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from deciban.errors import DecibanError, warn
 
 T = TypeVar("T")
 
-SAMPLED_FILES = 16  # whose first rows are read at once; those of the others are read with their rows
+SAMPLED_FILES = 16  # whose first rows are read for inference; other files are checked when they are read
 
 
 class ColumnInference:
-    """What is known of the columns of some files, for all scans of them.
+    """The columns of some files, as inferred so far: shared by all scans of these files.
 
     Attributes
     ----------
     complete : bool
-        Whether all rows were read, so that no type is a guess.
+        Whether types are inferred from all rows.
     profiles : {column: TextProfile} of columns of text
     """
 
@@ -55,7 +55,7 @@ class ColumnInference:
         self.complete = True
 
     def notations(self, excluded: Collection[str]) -> dict[str, Notation]:
-        """Of columns of text that are read as dates or numbers."""
+        """The notations of columns of text that are read as dates or numbers."""
         notations = {name: profile.notation() for name, profile in self.text_profiles(excluded).items()}
         return {name: notation for name, notation in notations.items() if notation is not None}
 
@@ -64,7 +64,7 @@ class ColumnInference:
         return {name: p for name, p in self.profiles.items() if types[name] == "text" and name not in excluded}
 
     def warn_once(self, message: str) -> None:
-        """Several passes over the files do not repeat a warning."""
+        """Warns, unless an earlier pass over the files has."""
         if message not in self._warned:
             self._warned.add(message)
             warn(message)
@@ -73,12 +73,12 @@ class ColumnInference:
         types: dict[str, CellType] = reduce(common_types, columns, {})
         names = set(types)
         for fragment in self._fragments:
-            own = names if fragment.has_late_columns else set(fragment.names)
-            if names != own:
-                which = "lacks" if names - own else "has, beyond the others,"
-                different = columns_named(sorted(names - own) or sorted(own - names))
+            own_names = names if fragment.has_late_columns else set(fragment.names)
+            if names != own_names:
+                verb = "lacks" if names - own_names else "has, beyond the others,"
+                columns_text = columns_named(sorted(names - own_names) or sorted(own_names - names))
                 raise DecibanError(
-                    f"{fragment.title} {which} {different}: all files of a scan must have the same columns, as "
+                    f"{fragment.title} {verb} {columns_text}: all files of a scan must have the same columns, as "
                     f"{self._fragments[0].title} has"
                 )
         return types

@@ -21,7 +21,7 @@ from deciban.data.notation import TextProfile, parse_column, profile_table, requ
 from deciban.errors import DecibanError
 
 ROWS = 1 << 18  # per chunk
-COMPATIBLE_KINDS: dict[CellType, tuple[Kind, ...]] = {  # that a type accepts beside its own, as tables in memory do
+COMPATIBLE_KINDS: dict[CellType, tuple[Kind, ...]] = {  # that a type accepts besides its own, as tables in memory do
     "boolean": ("number",),
     "integer": ("boolean",),
     "number": ("boolean",),
@@ -73,15 +73,15 @@ class Columnar(Fragment):
         return table
 
     def _require_types(self, options: ReadOptions) -> None:
-        """The file's types may be narrower than those of other files, but not of another kind."""
+        """Raises an error if a column is of another kind than in other files; its type may be narrower."""
         for name in options.names:
-            own, cell_type = self.columns[name], options.types[name]
-            if own == "text" and cell_type in STYLES:
+            own_type, cell_type = self.columns[name], options.types[name]
+            if own_type == "text" and cell_type in STYLES:
                 continue
-            if common_type(own, cell_type) != cell_type and name in options.inferred:
+            if common_type(own_type, cell_type) != cell_type and name in options.inferred:
                 raise TypeMismatch
-            if own != "empty" and cell_type != "other" and not compatible_types(own, cell_type):
-                raise self.mixed_types(name, own, cell_type)
+            if own_type != "empty" and cell_type != "other" and not compatible_types(own_type, cell_type):
+                raise self.mixed_types(name, own_type, cell_type)
 
     def profile_tasks(self, names: Collection[str]) -> Iterator[Callable[[], Mapping[str, TextProfile]]]:
         text = [name for name in self.names if name in names and self.columns[name] == "text"]
@@ -146,9 +146,9 @@ class ArrowFile(Columnar):
         return pa.ipc.open_stream(file)
 
 
-def compatible_types(own: CellType, wanted: CellType) -> bool:
+def compatible_types(own_type: CellType, wanted: CellType) -> bool:
     """Whether cells of a file's own type can be read as the wanted type."""
-    return KIND_OF.get(own) in {KIND_OF[wanted], *COMPATIBLE_KINDS.get(wanted, ())}
+    return KIND_OF.get(own_type) in {KIND_OF[wanted], *COMPATIBLE_KINDS.get(wanted, ())}
 
 
 PARQUET = FileFormat(

@@ -41,7 +41,7 @@ class Delimited(TextFragment):
     @cached_property
     def names(self) -> tuple[str, ...]:
         """As in the header; c1, c2, … without one."""
-        start, end = self._first
+        start, end = self._first_record
         block = Block(self.file.sample[start:end], start, 0)
         if start == end:
             raise DecibanError(f"{self.title} is empty: it has no rows")
@@ -68,17 +68,17 @@ class Delimited(TextFragment):
         return Block(sample[:end], self._start, 0)
 
     def _profiles(self, names: Collection[str], block: Block) -> dict[str, TextProfile]:
-        own = [name for name in self.names if name in names]
-        if not own or not block.text.strip():
+        selected = [name for name in self.names if name in names]
+        if not selected or not block.text.strip():
             return {}
-        return profile_table(self._table(block, ReadOptions.as_text(own)), self._notation_options)
+        return profile_table(self._table(block, ReadOptions.as_text(selected)), self._notation_options)
 
     def with_trim(self, name: str, characters: str) -> Delimited:
         return replace(self, trim={**self.trim, name: characters})
 
     @cached_property
     def _notation_options(self) -> NotationOptions:
-        """A decimal point or missing values that the user gave are not inferred."""
+        """A decimal separator or missing values that the user gave rule out others."""
         excluded = {".": "formatted_comma", ",": "formatted"}.get(self.options.decimal or "")
         styles = tuple(style for style in STYLES if style != excluded)
         markers = MARKERS if self.options.na_values == NA_VALUES else frozenset[str]()
@@ -111,8 +111,8 @@ class Delimited(TextFragment):
         return Chunk(table, block.offset, block.bytes_read)
 
     def _table(self, block: Block, options: ReadOptions) -> Any:
-        own = set(self.names)
-        types = {name: options.types[name] for name in options.names if name in own}
+        own_names = set(self.names)
+        types = {name: options.types[name] for name in options.names if name in own_names}
         try:
             read_as = {name: READ_AS["text" if name in self.trim else t] for name, t in types.items()}
             table = self._parsed(block, read_as)
@@ -219,7 +219,7 @@ class Delimited(TextFragment):
     # Where records end, and diagnosis ------------------------------------------------------------------------------
 
     @cached_property
-    def _first(self) -> tuple[int, int]:
+    def _first_record(self) -> tuple[int, int]:
         """Start and end of the first record, after skipped and blank lines."""
         sample = self._sample.lstrip(b"\r\n")
         start = len(self.file.sample) - len(sample)
@@ -228,7 +228,7 @@ class Delimited(TextFragment):
     @cached_property
     def _start(self) -> int:
         """The offset of the first record after the header."""
-        return self._first[1 if self.dialect.header else 0]
+        return self._first_record[1 if self.dialect.header else 0]
 
     @cached_property
     def _sample(self) -> bytes:
@@ -261,7 +261,7 @@ class Delimited(TextFragment):
             raise self.file.error(block.offset + error.start, problem) from None
 
     def _require_closed(self, block: Block) -> None:
-        """An open quote would swallow the rest of the file."""
+        """Raises an error at a quote that is not closed: it would swallow the rest of the file."""
         data, quote, opened, at = block.text, self.dialect.quote.encode(), -1, 0
         before = (b"", b"\n", b"\r", self.dialect.delimiter.encode())
         while quote and (at := data.find(quote, at)) >= 0:

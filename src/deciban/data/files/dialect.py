@@ -1,4 +1,4 @@
-"""Dialects of csv: what the user does not give is inferred from the first records."""
+"""Dialects of csv: options that are not passed are inferred from the first records."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Dialect:
 
 @dataclass(frozen=True)
 class CsvOptions:
-    """What the user says about csv files; None is inferred."""
+    """The options of `scan` for csv files; None is inferred."""
 
     delimiter: str | None = None
     quote: str = '"'
@@ -118,7 +118,7 @@ def _raised_field_limit() -> Iterator[None]:
 
 
 def _regularity(records: list[list[str]], decimal: str) -> tuple[float, float, int]:
-    """A delimiter is better the more records have one width, the more cells are numbers, and the wider records are.
+    """(share of records of one width, share of numbers, width): the greatest is the best delimiter.
 
     A single column counts as half regular.
     """
@@ -132,7 +132,7 @@ def _regularity(records: list[list[str]], decimal: str) -> tuple[float, float, i
 
 
 def _has_decimal_commas(records: list[list[str]], missing: Collection[str]) -> bool:
-    """Some column is numbers with commas, not all of them before thousands; no column is numbers with points."""
+    """Whether a column is numbers with commas, not all of them before thousands, and none is numbers with points."""
     columns = _columns(records[1:] or records, missing, len(records[0]) if records else 0)
     pointed = any("." in cell for column in columns if _all_numbers(column, ".") for cell in column)
     commas = [[cell for cell in column if "," in cell] for column in columns if _all_numbers(column, ",")]
@@ -145,7 +145,7 @@ def _columns(records: list[list[str]], missing: Collection[str], width: int) -> 
 
 
 def _has_header(records: list[list[str]], missing: Collection[str], decimal: str) -> bool:
-    """Names are text above numbers, or above text that is never the same as the name."""
+    """Whether the first record is names: text above numbers, or above other text."""
     if not records:
         return False
     first, columns = records[0], _columns(records[1:], missing, len(records[0]))
@@ -159,7 +159,7 @@ def _has_header(records: list[list[str]], missing: Collection[str], decimal: str
 
 
 def _has_numbers_for_names(first: list[str], columns: list[list[str]], decimal: str) -> bool:
-    """Columns are numbered from 0 or 1, or named by years, above other cells; in doubt a row is not a header."""
+    """Whether names are numbers: 0, 1, … or 1, 2, …, or years, above other cells; in doubt not."""
     numbered = [j for j, cell in enumerate(first) if _is_number(cell, decimal)]
     words = [j for j, cell in enumerate(first) if cell and j not in numbered]
     if not all(columns[j] for j in numbered) or any(first[j] in columns[j] for j in words):
@@ -173,7 +173,7 @@ def _has_numbers_for_names(first: list[str], columns: list[list[str]], decimal: 
 
 
 def _are_counted(names: list[int], below: list[list[str]], *, has_name: bool) -> bool:
-    """0, 1, … as pandas names columns, or 1, 2, …; few of them are names only above numbers that are not whole.
+    """Whether names are 0, 1, …, as in pandas, or 1, 2, …; if they are few, only above fractions.
 
     `has_name`: the name of another column is text above numbers.
     """
@@ -186,7 +186,7 @@ def _are_counted(names: list[int], below: list[list[str]], *, has_name: bool) ->
 
 
 def _are_years(names: list[int], below: list[list[str]], *, has_name: bool) -> bool:
-    """Years that increase from column to column, above cells that are not all years."""
+    """Whether names are ascending years, above cells that are not all years."""
     rising = all(a < b for a, b in pairwise(names)) and (has_name or len(names) >= 2)
     other_cells = all(any(not DIGITS.fullmatch(cell) or int(cell) not in YEARS for cell in column) for column in below)
     return rising and other_cells and all(year in YEARS for year in names)

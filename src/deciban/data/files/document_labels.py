@@ -33,7 +33,7 @@ def read_labels(path: str, root: str, documents: Collection[str]) -> dict[str, s
 
 
 def absolute_path(path: str) -> str:
-    """A link to a file keeps its own name."""
+    """The absolute path of a file, with links in its folder resolved, but not the file itself."""
     folder, name = os.path.split(path)
     return os.path.join(os.path.realpath(folder), name)
 

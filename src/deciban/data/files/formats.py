@@ -28,7 +28,7 @@ def format_by_suffix(path: str) -> FileFormat | None:
 
 
 def open_fragment(file: TextFile, name: str | None, options: OpenOptions) -> Fragment:
-    """A file, or a folder of documents, in the format of this name; None recognises the format."""
+    """A file, or a folder of documents, in the format of this name; None: the format is recognised."""
     if name is not None and name not in FORMATS:
         raise DecibanError(f"format must be one of {', '.join(FORMATS)}, not {name!r}")
     folder, pattern = os.path.isdir(file.path), os.path.join(file.path, "*.csv")
@@ -39,9 +39,8 @@ def open_fragment(file: TextFile, name: str | None, options: OpenOptions) -> Fra
     if options.labels is not None and not format.holds_documents:
         raise DecibanError(f"labels go with mail and texts, and {file.title} is {format.name}: name its label column")
     fragment = format.open(file, options)
-    tables = {suffix for f in FORMATS.values() if not f.holds_documents for suffix in f.suffixes} - {
-        ".txt"
-    }  # often mail
+    suffixes = {suffix for f in FORMATS.values() if not f.holds_documents for suffix in f.suffixes}
+    tables = suffixes - {".txt"}  # often mail
     if name is None and folder and all(PurePosixPath(path).suffix.lower() in tables for path in fragment.paths):
         raise is_a_directory
     return fragment
@@ -54,6 +53,6 @@ def _format_of(path: str) -> FileFormat:
             start = file.read(64)
     except OSError as error:
         raise DecibanError(f"{path} cannot be read: {error.strerror}") from None
-    signed = next((f for f in FORMATS.values() if f.has_signature(start)), None)
+    by_signature = next((f for f in FORMATS.values() if f.has_signature(start)), None)
     similar = next((f for f in FORMATS.values() if f.resembles(start)), delimited.CSV)
-    return signed or format_by_suffix(path) or similar
+    return by_signature or format_by_suffix(path) or similar

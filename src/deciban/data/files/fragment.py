@@ -36,7 +36,7 @@ class ReadOptions:
         return cls(names, dict.fromkeys(names, "text"))
 
     def markers(self, name: str, markers: frozenset[str] = MARKERS) -> frozenset[str] | None:
-        """Text that may differ from the style of a column; None for any, where the type was given."""
+        """Texts that may be in a column in place of its style; None: any text, where the type was given."""
         return markers if name in self.inferred else None
 
 
@@ -88,18 +88,18 @@ class Fragment(ABC):
     @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """As in the file, duplicates included."""
+        """Names of columns as in the file, duplicates included."""
 
     @abstractmethod
     def read_tasks(self, options: ReadOptions) -> Iterator[ReadTask]:
-        """Each reads some rows."""
+        """Tasks that each read some rows."""
 
     def type_tasks(self) -> Iterator[Callable[[], Mapping[str, CellType]]]:
-        """Each infers the types that hold all cells of some rows."""
+        """Tasks that each infer the types that hold all cells of some rows."""
         yield lambda: self.columns
 
     def profile_tasks(self, names: Collection[str]) -> Iterator[Callable[[], Mapping[str, TextProfile]]]:
-        """Each profiles the text of some columns in some rows."""
+        """Tasks that each profile the text of some columns in some rows."""
         return iter(())
 
     def sample_profiles(self, names: Collection[str]) -> Mapping[str, TextProfile]:
@@ -110,9 +110,9 @@ class Fragment(ABC):
     def locate(self, offset: int, row: int) -> str:
         """Where a row of the chunk at an offset is: file and line, or row."""
 
-    def mixed_types(self, name: str, own: CellType, cell_type: CellType) -> DecibanError:
+    def mixed_types(self, name: str, own_type: CellType, cell_type: CellType) -> DecibanError:
         """An error about a column that has another type in other files."""
-        problem = f"column {name!r} holds {CELL_WORDS[own]}, and {CELL_WORDS[cell_type]} elsewhere"
+        problem = f"column {name!r} holds {CELL_WORDS[own_type]}, and {CELL_WORDS[cell_type]} elsewhere"
         return DecibanError(f"{self.title}: {problem}: convert it to one type")
 
     def with_trim(self, name: str, characters: str) -> Fragment:
@@ -166,7 +166,7 @@ class TextFragment(Fragment):
 
 @dataclass
 class SkippedDocuments:
-    """The documents that a pass over files has skipped."""
+    """The documents that were skipped in a pass over files."""
 
     count: int = 0
     first: list[str] = field(default_factory=list)
@@ -194,7 +194,7 @@ class OpenOptions:
 
 @dataclass(frozen=True)
 class FileFormat:
-    """A file format: how it is recognised and opened. `formats.FORMATS` lists them all."""
+    """A file format: how it is recognised and opened. `formats.FORMATS` lists all."""
 
     name: str
     open: Callable[[TextFile, OpenOptions], Fragment]

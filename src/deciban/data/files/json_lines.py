@@ -152,7 +152,7 @@ def _refuse(constant: str) -> None:
 
 
 def _parsed(data: bytes | memoryview, options: Any) -> Any:
-    """Text as dictionaries."""
+    """JSON lines as a table, with text as dictionaries."""
     read_options = pajson.ReadOptions(use_threads=False, block_size=len(data) + 1)
     table = pajson.read_json(pa.BufferReader(data), read_options, options)
     for j, field in enumerate(table.schema):
@@ -165,7 +165,7 @@ def _parsed(data: bytes | memoryview, options: Any) -> Any:
 
 
 def _holds(column_type: CellType, cell_type: CellType) -> bool:
-    """Unlike in csv, a number in JSON is not text."""
+    """Whether a column can have such a cell: unlike in csv, a number is not text."""
     if column_type == "text" or column_type in STYLES:
         return cell_type in ("text", "empty")
     return common_type(column_type, cell_type) == column_type

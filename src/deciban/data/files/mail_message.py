@@ -44,7 +44,7 @@ PART_HEADERS = frozenset({b"content-type", b"content-transfer-encoding", b"conte
 MAIL_HEADERS = PART_HEADERS | {name.encode() for names in HEADERS.values() for name in names}
 
 # codecs of Python that are not charsets of mail: two take quadratic time, one warns
-NO_CHARSETS = frozenset({"punycode", "idna", "unicode_escape", "raw_unicode_escape", "unicode-escape", "undefined"})
+NOT_CHARSETS = frozenset({"punycode", "idna", "unicode_escape", "raw_unicode_escape", "unicode-escape", "undefined"})
 
 # A mail of an mbox ends at an empty line before "From …" if a header follows: text may begin like that as well
 END = re.compile(rb"\n\r?\n(?=From [^\n]{0,1000}\n(?:[A-Za-z][!-9;-~]{0,200}:|>From ))")
@@ -65,7 +65,7 @@ class Mail:
 
     texts : {column: text}; None without such a header, "" without links, attachments or body
     replaced : number of unknown charsets and undecodable characters; each is U+FFFD in the text
-    problems : what was not read, or not as it was meant
+    problems : what was not read, or not as intended
     """
 
     texts: dict[str, str | None]
@@ -98,7 +98,7 @@ def parse(data: bytes) -> Mail:
     reader.read(headers, body, len(data), 0, "text/plain")
     texts: dict[str, str | None] = dict.fromkeys(COLUMNS)
     for column, names in HEADERS.items():
-        values = [reader.value(value) for name in names for value in headers.get(name.encode(), ())]
+        values = [reader.header_text(value) for name in names for value in headers.get(name.encode(), ())]
         texts[column] = "\n".join(values) if values else None
     if b"content-type" in headers:
         texts["content_type"] = "\n".join(reader.kinds)
@@ -120,8 +120,8 @@ class _Reader:
     replaced: int = 0
     problems: dict[str, None] = field(default_factory=dict)  # in order, without duplicates
 
-    def problem(self, what: str) -> None:
-        self.problems[what] = None
+    def problem(self, text: str) -> None:
+        self.problems[text] = None
 
     # Parts ---------------------------------------------------------------------------------------------------------
 
@@ -154,22 +154,22 @@ class _Reader:
         return {name: [b"".join(folded) for folded in lines] for name, lines in values.items()}, body
 
     def read(self, headers: Mapping[bytes, list[bytes]], start: int, end: int, depth: int, default: str) -> None:
-        """A part with this body, and the parts in it."""
+        """Collects a part with this body, and the parts in it."""
         kind, parameters = self.parameters(headers, b"content-type")
         if kind.count("/") != 1:
             kind = "text/plain" if b"content-type" in headers else default
         disposition, disposition_parameters = self.parameters(headers, b"content-disposition")
-        encoding = self.first(headers, b"content-transfer-encoding").strip().lower()
-        charset = (self.named(parameters, "charset") or "").strip().lower()
-        name = self.named(disposition_parameters, "filename") or self.named(parameters, "name")
+        encoding = self.first_header(headers, b"content-transfer-encoding").strip().lower()
+        charset = (self.parameter(parameters, "charset") or "").strip().lower()
+        name = self.parameter(disposition_parameters, "filename") or self.parameter(parameters, "name")
         attached = disposition == "attachment"
         self.kinds.append(" ".join(filter(None, (kind, charset, encoding))))
         if kind.startswith("multipart/") or kind == "message/rfc822":
             if name:
                 self.attachments.append(f"{name} {kind}")
-            if self.opened(kind, parameters, start, end, depth):
+            if self.read_nested(kind, parameters, start, end, depth):
                 return
-            kind, encoding, attached = "text/plain", "", False  # what cannot be opened is read as text
+            kind, encoding, attached = "text/plain", "", False  # a part whose parts cannot be read is text
         elif name or attached or kind not in TEXTS:
             self.attachments.append(f"{name} {kind}" if name else kind)
         if attached or kind not in TEXTS:
@@ -179,14 +179,14 @@ class _Reader:
             data = binascii.a2b_qp(data)
         elif encoding == "base64":
             data = _from_base64(data.translate(None, b"\n"))
-        text = self.decoded(data, charset)
+        text = self.decode(data, charset)
         if kind == "text/html":
             text, links = mail_html.visible_text(text)
             self.links += links
         self.bodies.append(text)
 
-    def opened(self, kind: str, parameters: Mapping[str, str], start: int, end: int, depth: int) -> bool:
-        """Whether the parts within a part could be read."""
+    def read_nested(self, kind: str, parameters: Mapping[str, str], start: int, end: int, depth: int) -> bool:
+        """The parts within a part; returns whether they could be read."""
         if depth == MAX_DEPTH:
             self.problem(f"parts nested more than {MAX_DEPTH} deep: read as text")
             return False
@@ -194,7 +194,7 @@ class _Reader:
             headers, body = self.read_headers(start, end, PART_HEADERS)
             self.read(headers, body, end, depth + 1, "text/plain")
             return True
-        boundary = self.named(parameters, "boundary")
+        boundary = self.parameter(parameters, "boundary")
         if boundary is None:
             self.problem("parts without a boundary: read as text")
             return False
@@ -234,17 +234,17 @@ class _Reader:
 
     # Headers -------------------------------------------------------------------------------------------------------
 
-    def first(self, headers: Mapping[bytes, list[bytes]], name: bytes) -> str:
+    def first_header(self, headers: Mapping[bytes, list[bytes]], name: bytes) -> str:
         """The first header of a name, not decoded."""
         values = headers.get(name)
         return values[0][:MAX_PARAMETERS].decode("utf-8", "replace") if values else ""
 
-    def value(self, value: bytes) -> str:
-        """A header's text."""
-        text = self.decoded(value, "")
-        return (self.words(text) if "=?" in text else text).strip()
+    def header_text(self, value: bytes) -> str:
+        """The text of a header."""
+        text = self.decode(value, "")
+        return (self.decode_words(text) if "=?" in text else text).strip()
 
-    def words(self, text: str) -> str:
+    def decode_words(self, text: str) -> str:
         """The text with encoded words, =?charset?q?…?=, decoded, and without spaces between two of them."""
         out: list[str] = []
         pending: list[bytes] = []  # words of one charset: a character may be split between two
@@ -255,7 +255,7 @@ class _Reader:
             charset = charset.partition("*")[0].lower()
             between = text[at : match.start()]
             if pending and (charset != pending_charset or between.strip()):
-                out.append(self.decoded(b"".join(pending), pending_charset))
+                out.append(self.decode(b"".join(pending), pending_charset))
                 pending = []
             if between.strip() or not at:
                 out.append(between)
@@ -263,12 +263,12 @@ class _Reader:
             pending.append(_from_base64(raw) if encoding in "bB" else binascii.a2b_qp(raw, header=True))
             pending_charset, at = charset, match.end()
         if pending:
-            out.append(self.decoded(b"".join(pending), pending_charset))
+            out.append(self.decode(b"".join(pending), pending_charset))
         return "".join([*out, text[at:]])
 
     def parameters(self, headers: Mapping[bytes, list[bytes]], name: bytes) -> tuple[str, dict[str, str]]:
         """A header such as `text/plain; charset="utf-8"`: its first word in lower case, and {name: value}."""
-        value = self.first(headers, name)
+        value = self.first_header(headers, name)
         parameters: dict[str, str] = {}
         for key, quoted, plain in PARAMETER.findall(value):
             if "\\" in quoted:
@@ -276,11 +276,11 @@ class _Reader:
             parameters.setdefault(key.lower(), quoted or plain.strip().strip('"'))
         return value.partition(";")[0].strip().lower(), parameters
 
-    def named(self, parameters: Mapping[str, str], key: str) -> str | None:
+    def parameter(self, parameters: Mapping[str, str], key: str) -> str | None:
         """A parameter, which may be in several pieces, percent-encoded, or made of encoded words."""
         if key in parameters:
             text = parameters[key]
-            return self.words(text) if "=?" in text else text
+            return self.decode_words(text) if "=?" in text else text
         if f"{key}*" in parameters:
             pieces = [(True, parameters[f"{key}*"])]
         else:
@@ -296,11 +296,11 @@ class _Reader:
             charset, _, rest = pieces[0][1].split("'", 2)
             pieces[0] = (True, rest)
         raw = b"".join(unquote_to_bytes(piece) if encoded else piece.encode() for encoded, piece in pieces)
-        return self.decoded(raw, charset.lower())
+        return self.decode(raw, charset.lower())
 
     # Texts ---------------------------------------------------------------------------------------------------------
 
-    def decoded(self, data: bytes, charset: str) -> str:
+    def decode(self, data: bytes, charset: str) -> str:
         """Bytes as text; undecodable ones are replaced and counted. ASCII, or no charset, is read as UTF-8."""
         if charset in ("", "us-ascii", "ascii"):
             charset = "utf-8"
@@ -341,4 +341,4 @@ def _codec(charset: str) -> str | None:
         b" ".decode(name, "ignore")  # base64 and the like are codecs, but not of text
     except (LookupError, ValueError):
         return None
-    return None if name in NO_CHARSETS else name
+    return None if name in NOT_CHARSETS else name

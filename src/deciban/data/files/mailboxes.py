@@ -39,7 +39,7 @@ class File:
     """A file of one or more mails, or of a text."""
 
     path: str
-    folder: str | None = None  # the first one below the scanned folder
+    folder: str | None = None  # the first folder below the scanned one
     problem: str | None = None  # why it cannot be read, if that is already known
     label: str | None = None
     name: str | None = None  # in messages, in place of the path
@@ -134,7 +134,7 @@ class Mailboxes(Fragment):
             return None, str(error)
 
     def _batches(self) -> Iterator[tuple[int, list[Document]]]:
-        """Runs of documents with the index of the first; they depend only on the files and the block size."""
+        """Batches of documents with the index of the first; they depend only on the files and the block size."""
         max_size = min(self.file.block_size, MAX_BATCH)
         documents: list[Document] = []
         first = size = 0

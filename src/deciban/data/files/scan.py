@@ -25,7 +25,7 @@ from deciban.data.schema import require_unique
 from deciban.data.stream import Stream, TypesChanged, read_table
 from deciban.errors import DecibanError, warn
 
-ColumnType = Literal["category", "number", "boolean", "date"]  # types that a user may ask for
+ColumnType = Literal["category", "number", "boolean", "date"]  # types that `scan` accepts
 Progress = Callable[[int, int, str], None]  # called with the rows read, the bytes read of a file, and its path
 
 
@@ -46,39 +46,42 @@ def scan(
     labels: str | os.PathLike[str] | None = None,
     block_size: int = BLOCK,
 ) -> Scan:
-    """Scan files as a source for `fit`, `predict` and `evaluate`: rows are read in blocks, never all at once.
+    r"""Read files as rows for `fit`, `predict` and `evaluate`: in blocks, never all at once.
 
     Parameters
     ----------
-    paths : str, path-like or list of these
+    paths : str, path-like, or list of these
         A path, a pattern such as "data/*.parquet", or a list of them; "-" is standard input. Tables are csv, tsv, JSON
         lines, parquet and Arrow (Feather); text may be compressed by gzip, zstd, bz2 or lz4. Mail is a folder with its
         subfolders (Maildirs among them), an mbox, or files of one mail each.
-    format : "csv", "jsonl", "parquet", "arrow", "mail" or "text", optional
+    format : "csv", "jsonl", "parquet", "arrow", "mail", "text" or None, default None
         By default inferred from the first bytes and the name of each file. A folder is "mail" by default; with "text"
         every file in it is a document.
-    delimiter, decimal : str, optional
-        By default inferred from the first rows of csv.
-    header : bool, optional
+    delimiter : str or None, default None
+        What separates cells of csv; by default inferred from the first rows.
+    header : bool or None, default None
         Whether the first row of csv holds names; by default inferred from the first rows.
-    names : list of str, optional
+    names : list of str or None, default None
         Names of the columns of csv without a header, or instead of it if `header=True`. Without names and header
         columns are called c1, c2, ….
-    quote : str, default='"'
+    quote : str, default '"'
         The quote character of csv; "" for none.
-    na_values : list of str
+    na_values : list of str, default ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL")
         Cells of csv that are missing values.
-    encoding : str, default="utf-8"
-    skip : int, default=0
+    decimal : str or None, default None
+        The decimal mark of csv; by default inferred from the first rows.
+    encoding : str, default "utf-8"
+        The encoding of text files.
+    skip : int, default 0
         Lines to skip at the beginning of csv.
-    types : {column: "category", "number", "boolean" or "date"}, optional
-        Types of columns, in place of those that are inferred from their cells.
-    trim : {column: characters}, optional
-        Characters to strip from the end of a column's cells, in csv.
-    labels : str or path-like, optional
+    types : dict or None, default None
+        {column: "category", "number", "boolean" or "date"}, in place of the types that are inferred from cells.
+    trim : dict or None, default None
+        {column: characters} to strip from the end of a column's cells, in csv.
+    labels : str, path-like, or None, default None
         A file with the classes of mails or texts: lines "spam path", or csv with a header "path,label". Paths are
         relative to this file or to the folder.
-    block_size : int, default=4 MB
+    block_size : int, default 4_194_304
         Bytes of text that are read at a time. No result depends on it.
 
     Returns
@@ -90,6 +93,10 @@ def scan(
     ------
     DecibanError
         If there is no such file, or an option cannot be used.
+
+    See Also
+    --------
+    deciban.data.files.scan.Scan : What is returned.
 
     Notes
     -----
@@ -109,54 +116,96 @@ def scan(
     >>> import pathlib, tempfile
     >>> import deciban as db
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
-    >>> _ = path.write_text("status;income;evade\\nsingle;125;no\\nmarried;?;no\\nsingle;85;yes\\n")
+    >>> _ = path.write_text("status;income;evade\nsingle;125;no\nmarried;?;no\nsingle;85;yes\n")
     >>> people = db.scan(path)
     >>> people.columns
     {'status': 'text', 'income': 'integer', 'evade': 'text'}
     >>> db.NaiveBayes().fit(people, "evade").predict(people).tolist()
     ['no', 'no', 'yes']
     """
-    for option, words in (("names", names), ("na_values", na_values)):
-        if isinstance(words, str):
-            raise DecibanError(f"{option} must be a list of words, not {words!r}")
-    names = None if names is None else tuple(names)
-    csv = CsvOptions(delimiter, quote, header, names, tuple(na_values), decimal, skip)
+    names = None if names is None else _words("names", names)
+    csv = CsvOptions(delimiter, quote, header, names, _words("na_values", na_values), decimal, skip)
     csv.check()
-    types, trim = types or {}, trim or {}
     if not isinstance(block_size, int) or block_size < 1:
         raise DecibanError(f"block_size must be a whole number of 1 or more, not {block_size!r}")
-    for name, kind in types.items():
-        if kind not in get_args(ColumnType):
-            raise DecibanError(f"types[{name!r}] must be one of {', '.join(get_args(ColumnType))}, not {kind!r}")
+    cell_types, trim = _cell_types(types or {}), trim or {}
     options = OpenOptions(csv, trim, labels)
     files = [TextFile(path, encoding, block_size, title) for path, title in resolve_paths(paths)]
-    cell_types: dict[str, CellType] = {name: "text" if kind == "category" else kind for name, kind in types.items()}
     result = Scan([open_fragment(file, format, options) for file in files], cell_types)
-    if (types or trim) and not any(fragment.has_late_columns for fragment in result.fragments):
-        result.select({**types, **trim})  # raises if a column is absent
+    if (cell_types or trim) and not any(fragment.has_late_columns for fragment in result.fragments):
+        result.select({**cell_types, **trim})  # raises if a column is absent
     return result
+
+
+def _words(option: str, words: Collection[str]) -> tuple[str, ...]:
+    if isinstance(words, str):
+        raise DecibanError(f"{option} must be a list of words, not {words!r}")
+    return tuple(words)
+
+
+def _cell_types(types: Mapping[str, ColumnType]) -> dict[str, CellType]:
+    for name, column_type in types.items():
+        if column_type not in get_args(ColumnType):
+            raise DecibanError(f"types[{name!r}] must be one of {', '.join(get_args(ColumnType))}, not {column_type!r}")
+    return {name: "text" if column_type == "category" else column_type for name, column_type in types.items()}
 
 
 @dataclass(frozen=True)
 class _Selection:
     """Which columns a scan has, and how they are read."""
 
-    types: Mapping[str, CellType]  # that the user gave
-    names: Sequence[str] | None = None  # None: all that are not dropped, also keys of JSON that come late
+    types: Mapping[str, CellType]  # given by the user
+    names: Sequence[str] | None = None  # None: all that are not dropped, with keys of JSON that later rows add
     dropped: Set[str] = frozenset()
     text: Set[str] = frozenset()  # columns whose text is never read as dates or numbers
 
 
 class Scan(Stream):
-    """Rows of files, block by block: made by `scan`.
+    r"""Rows of files, block by block: made by `scan`, and passed as X to any method.
+
+    Parameters
+    ----------
+    fragments : list of Fragment
+        The opened files.
+    types : dict
+        Types of columns that are given, not inferred.
 
     Attributes
     ----------
-    columns : {name: type}
+    columns : dict
+        Names and types of the columns; in text files inferred from the first rows, until more are read.
+    names : tuple of str
+        The names of the columns.
+    kinds : tuple of str
+        What models take each column for: "number", "category", "date" and so on.
+    notations : tuple
+        How columns of text are parsed as dates or numbers; empty if none is.
+    title : str
+        The file, or the number of files, as messages name it.
+    single_pass : bool
+        Whether the rows can be read only once; False for files.
+    empty : Frame
+        No rows, with the columns and kinds of the others.
     fragments : tuple of Fragment
         The files.
     on_progress : callable or None
-        Called with the number of rows read, the bytes read of a file, and its path.
+        Set it to be called with the number of rows read, the bytes read of a file, and its path.
+
+    See Also
+    --------
+    deciban.scan : Makes one.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import deciban as db
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_text("id,income,evade\n1,125,no\n2,85,yes\n")
+    >>> people = db.scan(path).drop("id")
+    >>> people.names
+    ('income', 'evade')
+    >>> people.read().to_pydict()
+    {'income': [125, 85], 'evade': ['no', 'yes']}
     """
 
     def __init__(self, fragments: Sequence[Fragment], types: Mapping[str, CellType]) -> None:
@@ -203,7 +252,23 @@ class Scan(Stream):
         return tuple(KIND_OF[cell_type] for cell_type in self.columns.values())
 
     def select(self, names: str | Iterable[str]) -> Scan:
-        """Only these columns, in this order."""
+        """Only these columns, in this order.
+
+        Parameters
+        ----------
+        names : str or list of str
+            The columns.
+
+        Returns
+        -------
+        Scan
+            A new one; no other column is read.
+
+        Raises
+        ------
+        DecibanError
+            If a column is absent.
+        """
         names = (names,) if isinstance(names, str) else tuple(names)
         require_unique(names)
         absent = self.resolve_columns(names)._absent(names)
@@ -212,25 +277,89 @@ class Scan(Stream):
         return self._with(names=names, dropped=frozenset())
 
     def drop(self, names: str | Iterable[str]) -> Scan:
-        """All columns except these."""
-        dropped, own = self._selection.dropped | {*self.select(names).names}, self._selection.names
-        return self._with(names=own and [name for name in own if name not in dropped], dropped=dropped)
+        """All columns except these.
+
+        Parameters
+        ----------
+        names : str or list of str
+            The columns to leave out, such as an identifier.
+
+        Returns
+        -------
+        Scan
+            A new one.
+
+        Raises
+        ------
+        DecibanError
+            If a column is absent.
+        """
+        dropped, selected = self._selection.dropped | {*self.select(names).names}, self._selection.names
+        return self._with(names=selected and [name for name in selected if name not in dropped], dropped=dropped)
 
     def with_types(self, types: Mapping[str, CellType]) -> Scan:
-        """The same files with some types given: a cell of text that does not fit is an error."""
+        """The same files with these types: a cell of text that does not fit is an error.
+
+        Parameters
+        ----------
+        types : dict
+            {column: type}.
+
+        Returns
+        -------
+        Scan
+            A new one.
+        """
         return self._with(types={**self._selection.types, **types})
 
     def keep_text(self, names: Collection[str]) -> Scan:
+        """The same rows; text of these columns, such as labels, is not parsed as dates or numbers.
+
+        Parameters
+        ----------
+        names : list of str
+            The columns.
+
+        Returns
+        -------
+        Scan
+            A new one.
+        """
         return self._with(text=self._selection.text | {*names})
 
     def with_trim(self, name: str, characters: str) -> Scan:
-        """The same csv files; these characters are stripped from the end of a column's cells."""
+        """The same csv files; these characters are stripped from the end of a column's cells.
+
+        Parameters
+        ----------
+        name : str
+            The column.
+        characters : str
+            The characters, each of which is stripped.
+
+        Returns
+        -------
+        Scan
+            A new one.
+        """
         trimmed = self._with()
         trimmed.fragments = tuple(fragment.with_trim(name, characters) for fragment in self.fragments)
         trimmed._inference = ColumnInference(trimmed.fragments)
         return trimmed
 
     def project(self, names: Collection[str]) -> Scan:
+        """The same rows, without columns that need not be read.
+
+        Parameters
+        ----------
+        names : list of str
+            The columns that are needed. JSON that lacks one has missing values there, with a warning.
+
+        Returns
+        -------
+        Scan
+            A new one; the same if a column is absent, so that the caller says which.
+        """
         absent = self.resolve_columns(names)._absent(names)
         if absent and not self._may_have(absent):
             return self  # the caller says which columns are missing
@@ -240,6 +369,18 @@ class Scan(Stream):
         return self._with(names=[*(name for name in self.names if name in wanted), *absent], dropped=frozenset())
 
     def resolve_columns(self, names: Collection[str]) -> Scan:
+        """The same stream; reads all rows first if a column is unknown, since later JSON objects may have it.
+
+        Parameters
+        ----------
+        names : list of str
+            The columns that are needed.
+
+        Returns
+        -------
+        Scan
+            The same.
+        """
         absent = self._absent(names)
         if absent and self._may_have(absent) and not self._inference.complete:
             self._inference.infer_from_all_rows()
@@ -250,7 +391,7 @@ class Scan(Stream):
         return [name for name in dict.fromkeys(names) if name not in known]
 
     def _may_have(self, absent: Collection[str]) -> bool:
-        """A key of JSON that no object has is a column of missing values; other files name all their columns."""
+        """Whether later rows may have these columns: JSON may have other keys, other files name all columns."""
         all_keys = self._selection.names is None and self._selection.dropped.isdisjoint(absent)
         return all_keys and all(fragment.has_late_columns for fragment in self.fragments)
 
@@ -263,6 +404,18 @@ class Scan(Stream):
     # Rows ----------------------------------------------------------------------------------------------------------
 
     def frames(self) -> Iterator[TableFrame]:
+        """The batches in order; the next one is read while one is in use.
+
+        Returns
+        -------
+        iterator of TableFrame
+            A pass over all files.
+
+        Raises
+        ------
+        DecibanError
+            If a row cannot be read; the message names file and line.
+        """
         if not (self._inference.complete or self._inferred) and self._may_have(()):
             self._inference.infer_from_all_rows()  # where all types are given, late keys would not be noticed
         names, types, notations = self.names, self.columns, self.notations
@@ -302,7 +455,7 @@ class Scan(Stream):
         return parallel_map(lambda item: (item[0], item[1]()), tasks)
 
     def _report(self, skipped: SkippedDocuments, rows: int) -> None:
-        """Warns once of skipped documents and ambiguous columns; a folder without any document is an error."""
+        """Warns once of skipped documents and ambiguous columns; raises an error if no document was read."""
         kinds = {kind for fragment in self.fragments if (kind := fragment.document_kind) is not None}
         if kinds and not rows:
             raise DecibanError(f"there is no {' or '.join(sorted(kinds))} in {self.title}: {skipped}")
@@ -316,7 +469,7 @@ class Scan(Stream):
 
     @property
     def _inferred(self) -> frozenset[str]:
-        """Columns whose types are those of their first rows."""
+        """Columns whose types are inferred from their first rows."""
         return frozenset() if self._inference.complete else frozenset(self.names).difference(self._selection.types)
 
     @property
@@ -327,6 +480,18 @@ class Scan(Stream):
         return frozenset(name for name in text if profiles[name].may_have_notation())
 
     def locate(self, row: int) -> str | None:
+        """Where a row of the last pass was read.
+
+        Parameters
+        ----------
+        row : int
+            Its number, from 0.
+
+        Returns
+        -------
+        str or None
+            File and line, or None if they are not known.
+        """
         i = bisect_right(self._chunks, row, key=lambda chunk: chunk[0]) - 1
         if i < 0:
             return None
@@ -334,7 +499,13 @@ class Scan(Stream):
         return fragment.locate(offset, row - first)
 
     def read(self) -> Any:
-        """All rows, as a pyarrow.Table in memory."""
+        """All rows in memory.
+
+        Returns
+        -------
+        pyarrow.Table
+            The selected columns.
+        """
         return read_table(self).table
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:

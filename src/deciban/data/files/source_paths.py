@@ -1,4 +1,4 @@
-"""What a user passes as paths → files that exist; pipes are written to files first."""
+"""Paths and patterns as a user passes them → files that exist; pipes are written to files first."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def require_unique_paths(paths: Sequence[str]) -> None:
 
 def _files_at(path: str) -> list[tuple[str, str | None]]:
     if path == "-":
-        return [(_spooled(sys.stdin.buffer), "standard input")]
+        return [(_spool(sys.stdin.buffer), "standard input")]
     if os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode):
         with open(path, "rb") as pipe:
-            return [(_spooled(pipe), "standard input" if path in STANDARD_INPUT else path)]
+            return [(_spool(pipe), "standard input" if path in STANDARD_INPUT else path)]
     if os.path.exists(path):
         return [(path, None)]
     matches = sorted(glob(path, recursive=True)) if has_magic(path) else []
@@ -52,7 +52,7 @@ def _files_at(path: str) -> list[tuple[str, str | None]]:
     return [(match, None) for match in matches if not os.path.isdir(match)]
 
 
-def _spooled(pipe: IO[bytes]) -> str:
+def _spool(pipe: IO[bytes]) -> str:
     """A pipe as a temporary file: inferring types may need a second pass over the rows."""
     folder = tempfile.mkdtemp(prefix="deciban-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -75,7 +75,7 @@ class TextFile:
         return start
 
     def blocks(self, find_end: FindEnd, start: int = 0) -> Iterator[Block]:
-        """The file from a start on, as blocks of whole records of about `block_size` bytes."""
+        """The file from the offset `start` on, as blocks of whole records of about `block_size` bytes."""
         rest, offset, read = b"", start, 0
         for data, read in self._pieces(self.block_size):
             data, start = data[start:], max(0, start - len(data))
@@ -168,9 +168,9 @@ def count_line_breaks(text: bytes) -> int:
 
 
 def _require_text(title: str, start: bytes) -> None:
-    for signature, what in OTHER_FORMATS.items():
+    for signature, description in OTHER_FORMATS.items():
         if start.startswith(signature):
-            raise DecibanError(f"{title}, line 1: this is {what}")
+            raise DecibanError(f"{title}, line 1: this is {description}")
     if start.startswith(UTF_16):
         raise DecibanError(f"{title}, line 1: this is text in UTF-16: give its encoding, 'utf-16'")
     beginning = start.lstrip()[:1024].lower()

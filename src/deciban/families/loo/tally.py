@@ -16,9 +16,9 @@ P = TypeVar("P", contravariant=True)
 
 @dataclass(frozen=True)
 class Tally:
-    """k of values in each class, n of their columns, and the pseudo-counts of a prior.
+    """The count k of each value in each class, the count n of its column, and the pseudo-counts of a prior.
 
-    The values are all those of one column, those of many columns side by side, or one for each row.
+    The values are those of one column, of many columns side by side, or one for each row.
 
     >>> column = Tally.of(Sum.of([[3.0, 2.0], [4.0, 4.0]]), np.ones((2, 2)), follows=0.0)
     >>> others, own = column.leave_out(1.0)
@@ -45,41 +45,41 @@ class Tally:
         return cls(counts, Sum(present.words[:, :, np.newaxis]), pseudo, all_pseudo, values, follows)
 
     def at(self, index: IntArray) -> Tally:
-        """The values of `index`, any number of times."""
-        alike = self.present.shape[1] == 1
+        """The tally of the values of `index`, which may repeat."""
+        one_column = self.present.shape[1] == 1
         return replace(
             self,
             counts=self.counts.take(index, axis=1),
-            present=self.present if alike else self.present.take(index, axis=1),
+            present=self.present if one_column else self.present.take(index, axis=1),
             pseudo=self.pseudo[:, index],
-            all_pseudo=self.all_pseudo if alike else self.all_pseudo[:, index],
+            all_pseudo=self.all_pseudo if one_column else self.all_pseudo[:, index],
         )
 
     def leave_out(self, weights: float | FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(K, m) log (k + a) / (n + Σa) without a row of this value and weight: of another class, and of this class.
+        """(K, m) log (k + a) / (n + Σa) without a row of this value and weight: one of another class, and one of this.
 
-        A value that no other row has is unseen: it has the reserved entry, or NaN if there is none. NaN too where the
+        A value that no other row has is unseen: it has the reserved entry, or NaN if there is none. NaN also where the
         class has no such row.
         """
         left, everything = self.counts.total().subtract(weights), self.present.total().subtract(weights)
         lost = left <= 0
         values = self.values - (lost if self.reserved is not None else 0)
         a, all_a = self._pseudo_without(left, everything, lost, values)
-        some = everything + all_a.sum(axis=0) > 0  # else there is no evidence, and all values are equal
-        pooled = np.where(some, left + a.sum(axis=0), 1.0)
-        of_all = np.where(some, everything + all_a.sum(axis=0), values)
+        any_evidence = everything + all_a.sum(axis=0) > 0  # else all values are equally likely
+        pooled = np.where(any_evidence, left + a.sum(axis=0), 1.0)
+        pooled_total = np.where(any_evidence, everything + all_a.sum(axis=0), values)
         unknown = lost & (self.reserved is None)
 
-        def log_p(held: FloatArray, total: FloatArray) -> FloatArray:
-            weight, whole = np.where(lost, 0.0, held) + a, total + all_a
-            empty = whole <= 0  # no evidence in this class: that of all classes
+        def log_p(k: FloatArray, n: FloatArray) -> FloatArray:
+            weight, total = np.where(lost, 0.0, k) + a, n + all_a
+            empty = total <= 0  # no evidence in this class: that of all classes
             if empty.any():
-                weight, whole = np.where(empty, pooled, weight), np.where(empty, of_all, whole)
-            return np.where(unknown, np.nan, np.log(weight) - np.log(whole))
+                weight, total = np.where(empty, pooled, weight), np.where(empty, pooled_total, total)
+            return np.where(unknown, np.nan, np.log(weight) - np.log(total))
 
         with np.errstate(divide="ignore", invalid="ignore"):
-            held = self.counts.subtract(weights)
-            own = np.where(held < 0, np.nan, log_p(held, self.present.subtract(weights)))
+            k = self.counts.subtract(weights)
+            own = np.where(k < 0, np.nan, log_p(k, self.present.subtract(weights)))
             return log_p(self.counts.value, self.present.value), own
 
     def _pseudo_without(
@@ -87,17 +87,17 @@ class Tally:
     ) -> tuple[FloatArray, FloatArray]:
         """(K, m) a and Σa, if `left` of the value and `everything` of its column remain."""
         if self.follows:
-            each = self.follows / len(self.pseudo)
+            per_class = self.follows / len(self.pseudo)
             some = everything > 0
             share = np.where(some, left / np.where(some, everything, 1.0), 1.0 / np.maximum(values, 1))
-            return np.broadcast_to(each * share, self.pseudo.shape), np.full(self.pseudo.shape, each)
+            return np.broadcast_to(per_class * share, self.pseudo.shape), np.full(self.pseudo.shape, per_class)
         if self.reserved is None or not lost.any():
             return self.pseudo, self.all_pseudo
         remaining = np.where(lost, self.all_pseudo - self.pseudo, self.all_pseudo)
         return np.where(lost, self.reserved, self.pseudo), remaining
 
     def of_rows(self, labels: Labels, weights: FloatArray) -> FloatArray:
-        """(m, K) the same without row i, whose value is the i-th."""
+        """(m, K) log p of the i-th value, which is that of row i, without row i."""
         others, own = self.leave_out(weights)
         rows = np.arange(len(labels))
         others[labels, rows] = own[labels, rows]
@@ -106,7 +106,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Cells:
-    """m cells, each of which is left out: the class of its row, the index of its value, and its weight."""
+    """m cells that are left out one at a time: the class of its row, the index of its value, and its weight."""
 
     labels: Labels  # (m)
     index: IntArray  # (m)
@@ -116,8 +116,8 @@ class Cells:
 def log_frequencies_without(counts: Sum, pseudo: FloatArray, follows: float, cells: Cells) -> FloatArray:
     """(m, K) log (k + a) / Σ(k + a) of a cell's value in each class, if the cell is left out of the counts (K, V).
 
-    `pseudo` (K, V) are the pseudo-counts of all cells; m virtual rows (Virtual without Q) follow the remaining counts.
-    NaN if no other row has the value.
+    `pseudo` (K, V) are the pseudo-counts with all cells; `follows` of them follow the remaining counts (see
+    DiscretePrior). NaN if no other row has the value.
 
     >>> counts = Sum.of([[3.0, 2.0]])
     >>> cells = Cells(np.zeros(2, np.int32), np.array([0, 1]), np.ones(2))
@@ -131,7 +131,7 @@ def log_frequencies_without(counts: Sum, pseudo: FloatArray, follows: float, cel
 def equal_weights(
     weights: FloatArray | None, most: int, step: int
 ) -> Iterator[tuple[float | FloatArray, slice | IntArray]]:
-    """Groups of rows of equal weight; if these are more than `most`, `step` rows at a time.
+    """Weight and rows of each group of equal weight; if there are more than `most`, of `step` rows at a time.
 
     >>> [(weight, rows.tolist()) for weight, rows in equal_weights(np.array([2.0, 1.0, 2.0]), 9, 9)]
     [(1.0, [1]), (2.0, [0, 2])]
@@ -157,6 +157,6 @@ def add_with_own(family: _Density[P], others: P, own: P, values: Any, labels: La
     flat, at = out.reshape(-1), np.arange(len(labels)) * out.shape[1] + labels
     log_p = np.zeros_like(out)
     family.add_log_density(own, values, log_p)
-    of_own = flat[at] + log_p.reshape(-1)[at]
+    own_scores = flat[at] + log_p.reshape(-1)[at]
     family.add_log_density(others, values, out)
-    flat[at] = of_own
+    flat[at] = own_scores

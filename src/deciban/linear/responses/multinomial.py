@@ -41,7 +41,7 @@ class Multinomial(Response):
         return result
 
     def log_partition(self, eta: FloatArray) -> FloatArray:
-        result: FloatArray = logsumexp(_with_first(eta), axis=1)
+        result: FloatArray = logsumexp(_with_reference(eta), axis=1)
         return result
 
     def natural(self, mean: FloatArray) -> FloatArray:
@@ -53,7 +53,7 @@ class Multinomial(Response):
         return shares_inside(mean, edge)
 
     def mean(self, eta: FloatArray) -> FloatArray:
-        scores = _with_first(eta)
+        scores = _with_reference(eta)
         _kernels.normalise(scores, np.zeros(self.classes), False)
         return scores[:, 1:]
 
@@ -70,7 +70,7 @@ class Multinomial(Response):
         return np.zeros(len(statistic))
 
 
-def _with_first(eta: FloatArray) -> FloatArray:
+def _with_reference(eta: FloatArray) -> FloatArray:
     scores = np.zeros((eta.shape[0], eta.shape[1] + 1))
     scores[:, 1:] = eta
     return scores

@@ -88,7 +88,7 @@ class Response(ABC):
         try:
             numbers = np.asarray(y, dtype=np.float64)
         except (TypeError, ValueError):
-            raise DecibanError(f"y must be numbers for a {self.name} response; {_first_other(y)}") from None
+            raise DecibanError(f"y must be numbers for a {self.name} response; {_first_non_number(y)}") from None
         if numbers.ndim != 1:
             raise DecibanError(f"y should be a 1d array, got an array of shape {numbers.shape} instead.")
         self.forbid(~np.isfinite(numbers), numbers, "is missing or infinite: remove the row")
@@ -101,7 +101,7 @@ class Response(ABC):
             raise DecibanError(f"y, row {row}: {y[row]:g} {problem} (a {self.name} response)")
 
 
-def _first_other(y: Any) -> str:
+def _first_non_number(y: Any) -> str:
     for row, value in enumerate(y):
         try:
             float(value)

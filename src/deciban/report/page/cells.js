@@ -1,28 +1,28 @@
-// Cells: typed text and the values of rows, as numbers, codes and text.
+// Cells: the values of rows, and text that a user types, as numbers, codes and text.
 const Cells = (() => {
   "use strict";
 
   const MISSING = -1; // the code of a missing value
   const UNSEEN = -2; // the code of an unseen level
 
-  // Domains of numbers, and the message for a number outside.
+  // Domains of numbers, and the message for a number outside a domain.
   const DOMAINS = {
     binary: [(x) => x === 0 || x === 1, "is neither 0 nor 1"],
     positive: [(x) => x > 0, "is not above 0, as a waiting time must be"],
     count: [(x) => x >= 0 && Number.isInteger(x), "is not a whole number of 0 or more, as a count must be"],
     amount: [(x) => x >= 0, "is not a count: it must be 0 or more"],
     squarable: [(x) => Math.abs(x) <= 2 ** 500, "is too large to be squared"],
-    there: [(x) => !Number.isNaN(x), "is missing: this model needs whole rows"],
+    there: [(x) => !Number.isNaN(x), "is missing: this model needs complete rows"],
   };
 
-  class Refused extends Error {} // a value that cannot be parsed, or that the model does not allow
+  class Refused extends Error {} // for a value that cannot be parsed, or that the model does not allow
 
   function refuse(column, cell, problem) {
     const shown = typeof cell === "string" ? JSON.stringify(cell) : cell === null ? "the cell" : String(cell);
     throw new Refused(`column ${column.name}: ${shown} ${problem}`);
   }
 
-  // A number from text; undefined if it is none. Integers beyond the exact range stay text.
+  // Parses a number; undefined if text is not a number. Integers beyond the exact range stay text.
   function numberIn(column, text) {
     if (/^[+-]?inf(inity)?$/i.test(text)) return text.startsWith("-") ? -Infinity : Infinity;
     if (/^nan$/i.test(text)) return NaN;
@@ -36,7 +36,7 @@ const Cells = (() => {
     return column.integers || (column.levels?.length > 0 && column.levels.every((level) => typeof level !== "string"));
   }
 
-  // A number or a boolean from text.
+  // Parses a number or a boolean; null if text is empty.
   function parsed(column, text) {
     const trimmed = text.trim();
     if (trimmed === "") return null;
@@ -76,6 +76,7 @@ const Cells = (() => {
     return Math.floor(micros / 36e8) + (micros % 36e8) / 36e8;
   }
 
+  // Parses a date or a time of day, as days or hours.
   function moment(column, text) {
     if (text.trim() === "") return null;
     const x = column.kind === "date" ? daysOf(text.trim()) : hoursOf(text.trim());
@@ -106,7 +107,7 @@ const Cells = (() => {
     return parts[part]();
   }
 
-  // A raw value as the column holds it: null, a number, a boolean or text.
+  // A raw value in the type of its column: null, a number, a boolean or text.
   function cellOf(column, raw) {
     if (raw === null || raw === undefined) return null;
     if (!["number", "string", "boolean"].includes(typeof raw)) refuse(column, String(typeof raw), "is not a value");
@@ -124,7 +125,7 @@ const Cells = (() => {
     return Number.isNaN(cell) ? null : cell;
   }
 
-  // The value of typed text, or {problem}; empty text is a missing value.
+  // The value of text that a user typed, or {problem}; empty text is a missing value.
   const read = (column, text) =>
     guarded(
       () => (text === "" ? null : cellOf(column, text)),
@@ -157,6 +158,7 @@ const Cells = (() => {
     return low;
   }
 
+  // The code of a level or a bin: negative if it is missing or unseen.
   function codeOf(row, code) {
     const cell = row.cells[code.column];
     let place = code.missing ?? MISSING;
@@ -172,7 +174,7 @@ const Cells = (() => {
     return code.unseen ?? MISSING;
   }
 
-  // The result of a function, or `otherwise` of the message if a value is refused.
+  // The result of work(), or otherwise(message) if a value is refused.
   function guarded(work, otherwise) {
     try {
       return work();

@@ -1,11 +1,11 @@
-// Charts: Vega-Lite specifications with data filled in, drawn when they come near the viewport.
+// Charts: Vega-Lite specifications, filled with data and drawn when they come near the viewport.
 
 const charts = JSON.parse(byId("charts").textContent);
 const printing = matchMedia("print");
-const BAR = 20; // pixels of a row of bars
-const AXIS = 45; // and of the axis below
+const BAR = 20; // height of a bar, in pixels
+const AXIS = 45; // height of the axis below
 const FAR = 1.1; // an infinite number is drawn this many times as far out as the largest finite one
-const WIDEST = 760; // pixels
+const WIDEST = 760; // width of a chart, in pixels
 
 const CONFIG = {
   aria: false,
@@ -46,7 +46,7 @@ const near = new IntersectionObserver(
   { rootMargin: "500px" },
 );
 
-// Draws a chart that is not drawn, or being drawn, at this width; resolves when it is.
+// Draws a chart, unless it is drawn or being drawn at this width; resolves when it is drawn.
 function draw(box) {
   const drawing = drawings.get(box);
   const width = box.clientWidth;
@@ -150,7 +150,7 @@ const unreserved = (value) => (reserved(value) ? `${value}\u200b` : value);
 const unreservedRows = (rows) =>
   rows.map((row) => (Object.values(row).some(reserved) ? mapped(row, unreserved) : row));
 
-// Infinite numbers a little farther out than all finite ones; a row is `infinite` where its first number is.
+// Rows with infinite numbers replaced by numbers a little beyond all finite ones; a row is `infinite` if the first is.
 function drawable(rows, ...names) {
   const numbers = rows.flatMap((row) => names.map((name) => row[name]));
   const far = FAR * numbers.filter(Number.isFinite).reduce((most, x) => Math.max(most, Math.abs(x)), 1);

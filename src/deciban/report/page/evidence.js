@@ -1,4 +1,4 @@
-// Evidence: features with most evidence, and that of their values for a class.
+// Evidence: the features with most evidence, and the evidence of their values for a class.
 
 const MOST_BARS = 20;
 const MOST_CHARTS = 6;
@@ -18,7 +18,10 @@ function evidence() {
   if (e.terms?.length) section.append(element("h3", {}, "Terms"), grid(e.terms.map(termsPicture)));
 }
 
-function rankingPicture({ ranking, unit }) {
+function rankingPicture({ ranking: parts, unit }) {
+  const { columns } = figures.head;
+  const named = (part) => ({ ...part, name: columnName(columns[0], columns) });
+  const ranking = columns.length === 1 ? parts.map(named) : parts;
   const top = ranking.slice(0, MOST_BARS);
   const first = ranking.length > top.length ? `; the first ${top.length} of ${ranking.length}` : "";
   const five = top.slice(0, 5).map(({ name, value }) => `${name} ${shown(value)}`);
@@ -63,13 +66,13 @@ function keyMarks() {
   ];
 }
 
-// The chosen class if the table has it: of two classes it has only the second.
+// The chosen class if the table has it: for two classes it has only the second.
 function classIn(table) {
   const column = table.fields.indexOf("class");
   return table.rows.some((row) => row[column] === chosenClass) ? chosenClass : (table.rows[0]?.[column] ?? "");
 }
 
-// A picture that is drawn again for another class.
+// A picture that is drawn again when another class is chosen.
 function explaining(about) {
   const figure = picture(about);
   explained.add(figure.box);
@@ -115,17 +118,17 @@ function columnChart({ chart, evidence: table, density, scale }, values, width) 
   const longest = [...(values ?? [])].reduce((most, value) => Math.max(most, value.length), 3);
   const size = values ? { labels: Math.min(120, 12 + 6.5 * longest) } : { height: 210 };
   const spec = filled(chart, width, data, { chosen: classIn(table), ...size });
-  return scale ? bent(spec, scale) : spec;
+  return scale ? withSymlog(spec, scale) : spec;
 }
 
-// With the numbers at sign(x)·log(1 + |x|/constant), in all layers.
-function bent(spec, { constant, ticks }) {
+// Sets the x axis of all layers to sign(x)·log(1 + |x|/constant).
+function withSymlog(spec, { constant, ticks }) {
   const x = spec.encoding?.x;
   if (x) {
     x.scale = { ...x.scale, type: "symlog", constant };
     x.axis = { ...x.axis, values: ticks, tickCount: ticks.length }; // with a smaller tickCount Vega leaves some out
   }
-  spec.layer?.forEach((layer) => bent(layer, { constant, ticks }));
+  spec.layer?.forEach((layer) => withSymlog(layer, { constant, ticks }));
   return spec;
 }
 
@@ -149,7 +152,7 @@ function otherColumns(columns, noted) {
   return block(controls(control(label, input)), container);
 }
 
-// A select, or an input with suggestions if names are many.
+// A select, or an input with suggestions for many names.
 function searchable(names, id, choose) {
   const few = names.length <= MOST_OPTIONS;
   const attributes = { id, value: names[0], autocomplete: "off", placeholder: "name of a feature" };
@@ -161,7 +164,7 @@ function searchable(names, id, choose) {
 // Pairs and terms -----------------------------------------------------------------------------------------------------
 
 function pairPictures(pairs) {
-  const text = quiet("Evidence of two features together, in decibans; the colour is full at five.");
+  const text = quiet("Evidence of two features together, in decibans; the colour is deepest at five.");
   return [element("h3", {}, "Pairs"), text, grid(pairs.map(pairPicture))];
 }
 

@@ -28,7 +28,7 @@ function reset() {
   rescore();
 }
 
-// 1.0 is 1 in JSON, and the class "1.0".
+// The number 1.0 is 1 in JSON, but its class is called "1.0".
 const isLabel = (name, label) => name === written(label) || (typeof label === "number" && Number(name) === label);
 
 // Marks rows as right or wrong, a few at a time.
@@ -114,14 +114,14 @@ function inputFor(column) {
   return writtenField(element("input", { inputmode }), column);
 }
 
-// A date with a time of day if the training rows had one; text where that is not known.
+// An input of dates, with a time of day if the training rows had one; of text if that is unknown.
 function momentInput({ kind, clock }) {
   if (kind === "time") return element("input", { type: "time", step: 1 });
   if (clock === null || clock === undefined) return element("input", {});
   return element("input", clock ? { type: "datetime-local", step: 1 } : { type: "date" });
 }
 
-// A value stays as it is until it is edited: an input drops line breaks, and cannot show "".
+// A text input. A value stays as it is until it is edited: an input drops line breaks, and cannot show "".
 function writtenField(input, column) {
   let value = null;
   let text = "";
@@ -135,7 +135,7 @@ function writtenField(input, column) {
   return { input, read: () => (input.value === text ? value : Scoring.read(column, input.value)), write };
 }
 
-// An unseen level is added when a row has it.
+// A select of levels; an unseen level is added when a row has it.
 function chosenField(levels) {
   const known = [null, ...levels];
   const input = element("select", {}, options(["(missing)", ...levels.map(written)], [...known.keys()]));

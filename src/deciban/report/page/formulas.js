@@ -1,4 +1,4 @@
-// The formulas of export/formulas.py: each adds to the parts of a row.
+// The formulas of export/formulas.py: each adds nats to the parts of a row.
 const Formulas = (() => {
   "use strict";
 
@@ -19,7 +19,7 @@ const Formulas = (() => {
     } else if (alone && known.length === 1) row.add(formula.part, alone[known[0]][own[known[0]]]);
   }
 
-  // Weights depend on which features are unknown in a row, and are at least 0; a formula of an unknown feature adds 0.
+  // Weights depend on which features are unknown in a row, and are never negative; an unknown feature adds 0.
   function addWeighted({ formula, weights, changes, column }, row) {
     if (row.unknown.includes(column)) return;
     const changed = (k) => row.unknown.reduce((total, c) => total + changes[c][k], weights[k]);
@@ -115,7 +115,7 @@ const Formulas = (() => {
     });
   }
 
-  // The whitening of some of the columns, by their part of Σ; cached for each set of columns.
+  // The whitening of some columns, from their part of Σ; cached for each set of columns.
   function marginal(formula, present) {
     const key = present.join();
     if (!formula.marginals.has(key)) {
@@ -241,11 +241,11 @@ const Formulas = (() => {
     const inverse = range(n).map((i) => Float64Array.from({ length: n }, (_, j) => Number(i === j)));
     for (let p = 0; p < n; p++) {
       const pivot = matrix[p][p];
-      for (const of of [matrix, inverse]) of[p] = of[p].map((x) => x / pivot);
+      for (const side of [matrix, inverse]) side[p] = side[p].map((x) => x / pivot);
       for (let i = 0; i < n; i++) {
         const factor = matrix[i][p];
         if (i === p || factor === 0) continue;
-        for (const of of [matrix, inverse]) for (let j = 0; j < n; j++) of[i][j] -= factor * of[p][j];
+        for (const side of [matrix, inverse]) for (let j = 0; j < n; j++) side[i][j] -= factor * side[p][j];
       }
     }
     return inverse;

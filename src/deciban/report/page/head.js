@@ -1,10 +1,13 @@
-// Head: the model, its training rows, and what it does with each feature.
+// Head: the result, the model, its training rows, and the treatment of each feature.
+
+const MOST_LISTED = 10;
 
 function head() {
   const { head: about } = figures;
   byId("head").append(
     element("h1", {}, figures.title),
-    element("p", { class: "lead" }, about.sentence),
+    element("p", { class: "lead", id: "lead" }, leadParts(figures.lead, about.label)),
+    element("p", {}, about.sentence),
     quiet(rowsText(about)),
     ...[notes(about.notes)].filter(present),
     ...settingsText(about.settings),
@@ -12,6 +15,12 @@ function head() {
   );
   byId(figures.kind === "numbers" ? "reading-classes" : "reading-numbers").remove();
   byId("version").textContent = `Made by deciban ${figures.version}.`;
+}
+
+// The sentence on the result, with the name of the label as code.
+function leadParts(text, label) {
+  const [before, ...after] = label ? text.split(`\`${label}\``) : [text];
+  return after.length ? [before, element("code", {}, label), after.join(`\`${label}\``)] : [before];
 }
 
 function rowsText({ label, training, evaluated, width, missing }) {
@@ -36,17 +45,29 @@ function settingsText(settings) {
   return [element("p", {}, text), foldedTable("All settings", { fields: ["setting", "value", ""], rows })];
 }
 
+// The features with most evidence; more than MOST_LISTED are collapsed.
 function columnsTable(columns) {
+  const ranked = columns.length > MOST_LISTED ? [...columns].sort((a, b) => evidenceOf(b) - evidenceOf(a)) : columns;
+  const [first, rest] = [ranked.slice(0, MOST_LISTED), ranked.slice(MOST_LISTED)];
+  const all = [element("h2", { class: "small" }, "Features"), columnRows(first, columns)];
+  if (rest.length) {
+    all.splice(1, 0, quiet(`The ${first.length} with most evidence of ${shown(figures.head.width)}.`));
+    all.push(folded(`Show ${plural(rest.length, "more feature")}`, () => columnRows(rest, columns, rest.length > 14)));
+  }
+  return block(...all);
+}
+
+const evidenceOf = ({ decibans }) => (decibans === "inf" ? Infinity : (decibans ?? -1));
+
+function columnRows(listed, columns, tall = false) {
   const unit = figures.evidence?.unit ?? "decibans";
   const fields = ["feature", "kind", "missing", "values", "treatment", "why", `mean |${unit}|`];
   const about = (c) => [missingText(c.missing), valuesOf(c), c.treatment, c.why, c.decibans];
-  const rows = columns.map((c) => [columnName(c, columns), c.kind, ...about(c)]);
-  const table = boxed(
-    tableOf(fields, rows, { id: "columns", style: `--unit: "${unit}"` }),
-    "Features",
-    columns.length > 14,
-  );
-  return block(element("h2", { class: "small" }, "Features"), table);
+  const rows = listed.map((c) => [columnName(c, columns), c.kind, ...about(c)]);
+  const attributes = { class: "columns", style: `--unit: "${unit}"` };
+  const decimals = unit === "decibans" ? 2 : 4;
+  const table = tableOf(fields, rows, attributes, (value) => fixed(value, decimals));
+  return boxed(table, "Features", tall);
 }
 
 function missingText(share) {

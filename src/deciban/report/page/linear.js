@@ -1,7 +1,7 @@
 // Coefficients, the path of the solver, and the decision boundary.
 
 const MOST_COEFFICIENTS = 40;
-const REACH = 3; // times the largest coefficient
+const REACH = 3; // times the largest coefficient: where intervals are cut off
 const INTERCEPT = "(intercept)";
 
 function linear() {
@@ -17,7 +17,7 @@ function linear() {
   section.append(...parts.filter(present));
 }
 
-// Without the intercept, which is on another scale; intervals as far as they are drawn.
+// The largest coefficients, without the intercept, which is on another scale; intervals are cut off.
 function coefficientsPicture({ title, rows: table }) {
   const whole = rowsOf(table);
   const slopes = whole.filter(({ name }) => name !== INTERCEPT);
@@ -52,7 +52,7 @@ function pathPicture(table) {
   return picture({
     title: "Convergence",
     level: "h3",
-    note: "By iteration; both axes are logarithmic upwards.",
+    note: "By iteration; both vertical axes are logarithmic.",
     label: "Objective and gradient by iteration",
     least: 300,
     table,

@@ -1,4 +1,4 @@
-// The page: all sections, the list of them, and its appearance.
+// The page: its sections, their list, and its appearance.
 
 function contents() {
   const sections = [...document.querySelectorAll("main section")];
@@ -13,7 +13,7 @@ function contents() {
   sections.forEach((section) => watch.observe(section));
 }
 
-// In the frame of a notebook a link to a section would open the notebook in it.
+// In a notebook, a link to a section would open the notebook inside the frame of the page.
 function links() {
   if (location.protocol !== "about:") return;
   document.addEventListener("click", (event) => {
@@ -27,11 +27,11 @@ function links() {
   });
 }
 
-// Appearance is remembered as long as the page is open, also over a reload.
+// The appearance is remembered while the page is open, also after a reload.
 function appearance() {
   const select = byId("theme");
   select.value = remembered("theme") ?? "auto";
-  if (!select.value) select.value = "auto"; // what was remembered is no appearance
+  if (!select.value) select.value = "auto"; // the remembered value is not an appearance
   show(select.value);
   select.addEventListener("change", () => {
     show(select.value);

@@ -67,10 +67,10 @@ function listed(input, names) {
 
 // Numbers -------------------------------------------------------------------------------------------------------------
 
-// A value or a label as Python prints it.
+// A value or a label, as Python prints it.
 const written = (value) => (value === true ? "True" : value === false ? "False" : String(value));
 
-// A number for people: four digits, with thousands separators from `grouped` on (years have none).
+// A number to read: four digits, with thousands separators from `grouped` on (years have none).
 function shown(value, digits = 4, grouped = 1000) {
   if (!present(value) || Number.isNaN(value)) return "–";
   if (value === "inf" || value === Infinity) return "∞";
@@ -83,19 +83,27 @@ function shown(value, digits = 4, grouped = 1000) {
   return value.toLocaleString("en-US", { maximumSignificantDigits: most });
 }
 
+// A number with as many decimals as others of its column, unless it would be 0.
+function fixed(value, decimals) {
+  const size = Math.abs(value);
+  if (typeof value !== "number" || !Number.isFinite(value) || size >= 1e7) return shown(value);
+  if (size !== 0 && size < 0.5 * 10 ** -decimals) return `< ${(10 ** -decimals).toFixed(decimals)}`;
+  return value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+}
+
 // The digits that distinguish two numbers, and those between them.
 function digitsBetween(low, high) {
   const times = Math.max(Math.abs(low), Math.abs(high)) / (high - low);
   return times > 1 && times < 1e12 ? Math.min(17, Math.max(4, 2 + Math.ceil(Math.log10(times)))) : 4;
 }
 
-// As a person would type it.
+// A number as a person would type it.
 const typed = (value, digits) =>
   value.toLocaleString("en-US", { maximumSignificantDigits: Math.max(6, digits), useGrouping: false });
 
-function signed(value) {
+function signed(value, decimals = 1) {
   if (!Number.isFinite(value)) return shown(value);
-  return (value < 0 ? "−" : "+") + Math.abs(value).toFixed(1);
+  return (value < 0 ? "−" : "+") + Math.abs(value).toFixed(decimals);
 }
 
 const percent = (share) => (share === null || Number.isNaN(share) ? "–" : `${(100 * share).toFixed(1)}%`);
@@ -115,11 +123,12 @@ function headed(cells, body, attributes = {}) {
   return element("table", attributes, element("thead", {}, element("tr", {}, cells)), element("tbody", {}, body));
 }
 
-function tableOf(fields, rows, attributes = {}) {
+// A table whose columns of numbers are aligned and written by `write`.
+function tableOf(fields, rows, attributes = {}, write = shown) {
   const numeric = fields.map((_, j) => rows.length > 0 && rows.every((row) => row[j] === null || isNumber(row[j])));
   const head = fields.map((name, j) => element("th", { scope: "col", class: numeric[j] ? "number" : null }, name));
   const cell = (value, j) => {
-    if (numeric[j]) return element("td", { class: "number" }, shown(value));
+    if (numeric[j]) return element("td", { class: "number" }, write(value));
     const text = typeof value === "string" ? value : shown(value); // a level may be called "inf"
     if (j === 0) return element("th", { scope: "row" }, text);
     return element("td", { class: text.length > 24 ? "long" : null }, text);
@@ -128,7 +137,7 @@ function tableOf(fields, rows, attributes = {}) {
   return headed(head, body, attributes);
 }
 
-// A wide table scrolls in its own box, which the keyboard reaches.
+// A box in which a wide table scrolls, and which the keyboard can reach.
 function boxed(table, label, tall = false) {
   const attributes = { class: tall ? "scroll tall" : "scroll", tabindex: 0, role: "region", "aria-label": label };
   return element("div", attributes, table);

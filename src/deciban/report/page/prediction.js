@@ -1,4 +1,4 @@
-// One prediction: scored again whenever a value changes, and explained part by part.
+// One prediction: scored again whenever a value changes, with its explanation.
 
 const MOST_PARTS = 15;
 const MOST_CLASSES = 12;
@@ -17,12 +17,13 @@ async function prediction() {
   }
   scorer = await Scoring.load(scoring);
   const text = `${figures.rows?.sentence ?? ""} Change a value to see its evidence; an empty field is a missing value.`;
-  section.append(element("p", {}, text), rowControls(), form(scoring.columns), result());
+  const inputs = element("div", { class: "what-if" }, answer(), form(scoring.columns));
+  section.append(element("p", {}, text), rowControls(), inputs, result());
   reset();
   markRows();
 }
 
-// Why there is no sum to show, if there is none.
+// Why there is no explanation, or "".
 function noSum() {
   if (figures.kind !== "numbers" && figures.classes.length < 2) return "There is only one class.";
   const { corrections } = figures.scoring.finish;
@@ -30,14 +31,18 @@ function noSum() {
   return curved ? "Probabilities are calibrated by curves, so they are not a sum over features." : "";
 }
 
-function result() {
+// The prediction, which stays visible beside the inputs, or above them on a phone.
+function answer() {
   const parts = [
     element("p", { class: "problem", id: "problem", role: "alert" }),
     element("p", { class: "result", id: "result", "aria-live": "polite" }),
-    element("div", { class: "bars", id: "probabilities" }),
+    element("p", { class: "quiet", id: "answer-odds" }),
   ];
-  return block(...parts, ...(noSum() ? [quiet(noSum())] : explanationParts()));
+  const bars = element("div", { class: "bars", id: "probabilities" });
+  return element("div", { class: "beside" }, element("div", { class: "answer", id: "answer" }, parts), bars);
 }
+
+const result = () => block(...(noSum() ? [quiet(noSum())] : explanationParts()));
 
 function explanationParts() {
   waterfall = picture({
@@ -74,10 +79,11 @@ function rescore() {
   const { cells, problem } = cellsRead();
   const scored = problem ? { problem } : scorer.score(cells);
   byId("problem").textContent = scored.problem ?? "";
+  byId("answer").classList.toggle("stale", Boolean(scored.problem));
   if (!scored.problem) showResult(scored);
 }
 
-// The cells of the form, and what is wrong with the first that cannot be read.
+// The values of the form, and the problem of the first that cannot be parsed.
 function cellsRead() {
   const cells = new Array(fields.length).fill(null);
   let problem = "";
@@ -99,7 +105,19 @@ function showResult(scored) {
     byId("result").textContent = `${figures.classes[predicted]}, with probability ${probability(proba[predicted])}`;
     showProbabilities(proba);
   }
+  byId("answer-odds").replaceChildren(...answerOdds(scored));
   if (waterfall) showExplanation(scored);
+}
+
+// The log-odds of the predicted class against the runner-up; the linear predictor of a regression.
+function answerOdds(scored) {
+  if (figures.kind === "numbers") return [`Linear predictor ${shown(scored.joint[0])}`];
+  if (figures.classes.length < 2) return [];
+  const { predicted, proba, joint } = scored;
+  const other = runnerUp(noSum() ? proba : joint, predicted);
+  const curved = 10 * Math.log10(proba[predicted] / proba[other]);
+  const total = noSum() ? curved : allParts(scored, [predicted, other]).at(-1).value;
+  return [`${signed(total)} dban against ${figures.classes[other]}, `, element("span", {}, odds(total))];
 }
 
 function showExplanation(scored) {
@@ -119,12 +137,14 @@ function showExplanation(scored) {
 
 const namesOf = (parts) => JSON.stringify(parts.map(({ name }) => name));
 
-// Bars move if they are the same in the same order; otherwise Vega would keep their old order.
+// Bars move if their names and order are the same; otherwise the chart is drawn again, since Vega keeps the old order.
 function showWaterfall(parts) {
   explanation = parts;
   const { box } = waterfall;
   const { view, bars } = drawings.get(box);
-  box.setAttribute("aria-label", `Waterfall: ${parts.map(({ name, value }) => `${name} ${signed(value)}`).join(", ")}`);
+  const decimals = decimalsOf(parts);
+  const texts = parts.map(({ name, value }) => `${name} ${signed(value, decimals)}`);
+  box.setAttribute("aria-label", `Waterfall: ${texts.join(", ")}`);
   box.style.setProperty("--least", `${AXIS + BAR * parts.length}px`);
   if (view && bars === namesOf(parts)) view.data("parts", unreservedRows(barsOf(parts))).run();
   else redraw(box);
@@ -132,13 +152,13 @@ function showWaterfall(parts) {
 
 // Probabilities -------------------------------------------------------------------------------------------------------
 
-// With the digits that distinguish it from 0 and 1.
+// A probability with the digits that distinguish it from 0 and 1.
 function probability(p) {
   if (p > 0.9999) return p === 1 ? "1" : `1 − ${(1 - p).toPrecision(2)}`;
   return p >= 0.0001 ? p.toFixed(4) : p.toPrecision(2);
 }
 
-// The most probable of many classes.
+// Bars of probabilities; of many classes, only the most probable.
 function showProbabilities(proba) {
   const order = [...proba.keys()];
   if (order.length > MOST_CLASSES) order.sort((a, b) => proba[b] - proba[a]).splice(MOST_CLASSES);
@@ -178,9 +198,13 @@ function sidesOf({ joint, predicted }) {
   const [first, second] = sideSelects().map((select) => Number(select.value));
   const target = first < 0 ? predicted : first;
   if (second >= 0 && second !== target) return [target, second];
-  const others = joint.map((value, k) => (k === target ? -Infinity : value));
+  return [target, runnerUp(joint, target)];
+}
+
+function runnerUp(scores, target) {
+  const others = scores.map((value, k) => (k === target ? -Infinity : value));
   const best = others.indexOf(Math.max(...others));
-  return [target, best === target ? (target + 1) % joint.length : best];
+  return best === target ? (target + 1) % scores.length : best;
 }
 
 // The prior, parts in descending order, those that belong to no feature, and the sum.
@@ -205,15 +229,23 @@ function strongest(all) {
   return [all[0], ...rest.slice(0, MOST_PARTS), one, ...all.slice(1 + rest.length)];
 }
 
+// The decimals of numbers beside bars: one of decibans; three digits of the largest part of a linear predictor.
+function decimalsOf(parts) {
+  const sizes = parts.map(({ value }) => Math.abs(value)).filter((size) => size > 0 && Number.isFinite(size));
+  if (figures.kind !== "numbers" || !sizes.length) return 1;
+  return Math.min(9, Math.max(1, 2 - Math.floor(Math.log10(Math.max(...sizes)))));
+}
+
 // Each bar starts where the last one ended; an infinite sum is drawn as far as its parts.
 function barsOf(parts) {
   const times = new Map();
+  const decimals = decimalsOf(parts);
   let end = 0;
   return drawable(parts, "value").map(({ name, value, total }, i) => {
     const start = total ? 0 : end;
     end = total && !Number.isFinite(parts[i].value) ? end : start + value;
     times.set(name, (times.get(name) ?? 0) + 1);
     const unique = times.get(name) > 1 ? `${name} ${times.get(name)}` : name;
-    return { name: unique, value, start, end, text: signed(parts[i].value), what: total ? "sum" : "part" };
+    return { name: unique, value, start, end, text: signed(parts[i].value, decimals), what: total ? "sum" : "part" };
   });
 }

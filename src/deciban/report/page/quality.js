@@ -34,14 +34,16 @@ function metricsTable(metrics) {
   return boxed(headed(head.flat(), body, { class: "short", id: "metrics" }), "Metrics");
 }
 
+// Metrics of classes have four decimals; those of numbers have the units of the response.
 function metricRow({ title, value, low, high, prior, meaning }, ranged, compared) {
+  const write = figures.kind === "numbers" ? shown : (metric) => fixed(metric, 4);
   return element(
     "tr",
     {},
     element("th", { scope: "row" }, title),
-    element("td", { class: "number strong" }, shown(value)),
-    ranged ? element("td", { class: "number" }, present(low) ? span(low, high) : "") : null,
-    compared ? element("td", { class: "number" }, present(prior) ? shown(prior) : "") : null,
+    element("td", { class: "number strong" }, write(value)),
+    ranged ? element("td", { class: "number" }, present(low) ? `${write(low)} to ${write(high)}` : "") : null,
+    compared ? element("td", { class: "number" }, present(prior) ? write(prior) : "") : null,
     element("td", { class: "meaning" }, meaning ?? ""),
   );
 }
@@ -64,7 +66,7 @@ function residuals(table) {
 
 // Confusion -----------------------------------------------------------------------------------------------------------
 
-// All classes of the rows, known to the model or not.
+// The confusion matrix of all classes of the rows, whether the model knows them or not.
 function confusion({ confusion: counted, by_class: each, classes: names }) {
   const corner = element("td", { class: "corner" });
   const head = [corner, ...names.map((name) => element("th", { scope: "col", title: name }, name))];
@@ -124,5 +126,5 @@ function calibrationChart({ bins }, width) {
 
 function calibrationNote(at) {
   const how = "A calibrated model lies on the diagonal; bars are 95% intervals, rows are counted below.";
-  return `${calibratedClass(at)}: expected calibration error ${shown(at.ece)}. ${how}`;
+  return `${calibratedClass(at)}: expected calibration error ${fixed(at.ece, 4)}. ${how}`;
 }

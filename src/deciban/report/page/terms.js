@@ -7,7 +7,7 @@ const Terms = (() => {
   const MOST_HOST = 100; // characters
 
   // Made by cpp/unicode.py from Unicode 14.0.0 and not to be changed by hand.
-  // All characters in order: how many (one, if not said) are of a kind. All numbers have base 36.
+  // All characters in order, as runs: their length (if above 1) and kind. All numbers have base 36.
   const KINDS = `
     10SA2S'4S.S.SaD7SqL4SLSqL13S5A2SAL2SIASAS2LSL3S2LS3LSnLSvLScqL4ScLeS5L7SLSLhS39LS2L2S4LSL6SLS3LSLSkLS2bLS3vLA4tL
     S12L2SL6S15L4S3AS19LSLS2LS2LSL8SrL4S4LdS6I5SA2S2AbLSI3S1sLaD4S2uLS8LIAaLA6LaD3L2ALfSI1nL2S2tLeSaD18LA3SL2SL2A1aL
@@ -43,7 +43,7 @@ const Terms = (() => {
     A8SuA2S2A26S9gAcSeA2S5A3S5A3S7A9StA3SbA5S6AaSaA6S8A8S7A9S43AS1jA11SaDsmSwyoAwS37dA7S66A2S4g2AeS5rlA2e7Sf2A15uS3t
     7AfcfqSIuS2oI3kS6oI47bkS
   `;
-  // Folds to one character: the first, how many, how far apart, what is added.
+  // Folds to one character, as runs: first character, count, step, shift.
   const SHIFTS = `
     1t,q,1,w 51,1,1,lj 5c,n,1,w 60,7,1,w 74,o,2,1 8i,3,2,1 8p,8,2,1 96,n,2,1 ag,1,1,-3d ah,3,2,1 an,1,1,-7g
     ap,1,1,5u aq,2,2,1 au,1,1,5q av,1,1,1 ax,2,1,5p az,1,1,1 b2,1,1,27 b3,1,1,5m b4,1,1,5n b5,1,1,1 b7,1,1,5p
@@ -66,7 +66,7 @@ const Terms = (() => {
     x5c,1,1,1 x5i,2,2,1 x6d,1,1,1 xv4,28,1,-tzk 1ee9,q,1,w 1fcw,14,1,14 1fhs,10,1,14 1fn4,b,1,13 1fng,f,1,13
     1fnw,7,1,13 1fo4,2,1,13 1h1c,1f,1,1s 1jfk,w,1,w 20cg,w,1,w 2olc,y,1,y
   `;
-  // Folds to several: the character, those it becomes.
+  // Folds to several characters: the character, and its fold.
   const SPELLED = `
     67,37,37 8g,2x,lj 95,jg,32 ds,2y,lo pc,qh,lk,ld q8,qt,lk,ld 13b,12d,136 61i,2w,mp 61j,38,lk 61k,3b,lm 61l,3d,lm
     61m,2p,ji 61q,37,37 66o,qt,lv 66q,qt,lv,lc 66s,qt,lv,ld 66u,qt,lv,n6 680,64g,qh 681,64h,qh 682,64i,qh 683,64j,qh

@@ -1,4 +1,4 @@
-// Threshold: counts and rates where a class is predicted from a probability on, and their curves.
+// Threshold: counts and rates when a class is predicted from a probability on, and ROC and precision-recall curves.
 
 const COUNTS = ["tp", "fp", "tn", "fn"];
 const RATES = ["sensitivity", "specificity", "precision", "f1"];
@@ -46,8 +46,8 @@ function curves(all) {
 function rates() {
   const cell = (id) => element("td", { id: `confusion-${id}` });
   const predicted = [
-    element("th", { scope: "col", id: "called-positive" }),
-    element("th", { scope: "col", id: "called-negative" }),
+    element("th", { scope: "col", id: "predicted-positive" }),
+    element("th", { scope: "col", id: "predicted-negative" }),
   ];
   const body = [
     element("tr", {}, element("th", { scope: "row", id: "is-positive" }), cell("tp"), cell("fn")),
@@ -84,7 +84,7 @@ function atRandom({ positives, negatives }) {
   return [0, 1].map((x) => ({ x, y: positives / (positives + negatives) }));
 }
 
-// The point of the threshold on a curve; none where a rate has no rows.
+// The point of the threshold on a curve; none if a rate is 0/0.
 function pointsAt(name) {
   const { sensitivity, specificity, precision } = ratesAt(now.step, now.curve);
   const [x, y] = name === "roc" ? [1 - specificity, sensitivity] : [sensitivity, precision];
@@ -108,7 +108,7 @@ function ratesAt(step, place) {
   };
 }
 
-// Moving it -----------------------------------------------------------------------------------------------------------
+// Changing it ---------------------------------------------------------------------------------------------------------
 
 function threshold(step, place = now.curve) {
   const curve = figures.quality.curves[place];
@@ -139,8 +139,8 @@ function showThreshold(curve, { sensitivity, specificity }) {
 function showCounts(curve, rates) {
   const { classes } = figures.quality;
   const other = classes.length === 2 ? classes.find((name) => name !== curve.class) : "others";
-  byId("called-positive").textContent = `predicted ${curve.class}`;
-  byId("called-negative").textContent = `predicted ${other}`;
+  byId("predicted-positive").textContent = `predicted ${curve.class}`;
+  byId("predicted-negative").textContent = `predicted ${other}`;
   byId("is-positive").textContent = `true ${curve.class}`;
   byId("is-negative").textContent = `true ${other}`;
   for (const name of COUNTS) {
@@ -152,10 +152,10 @@ function showCounts(curve, rates) {
 }
 
 function showCurveNotes({ class: name, auc, auc_low: low, auc_high: high, average_precision: precision }) {
-  const interval = low === null ? "" : ` (95% interval ${span(low, high)})`;
-  byId("roc-note").textContent = `${name}: area ${shown(auc)}${interval}.`;
+  const interval = low === null ? "" : ` (95% interval ${fixed(low, 4)} to ${fixed(high, 4)})`;
+  byId("roc-note").textContent = `${name}: area ${fixed(auc, 4)}${interval}.`;
   byId("precision_recall-note").textContent =
-    `${name}: average precision ${shown(precision)}. Dashed: random predictions.`;
+    `${name}: average precision ${fixed(precision, 4)}. Dashed: random predictions.`;
 }
 
 function drawOther(name) {
@@ -164,7 +164,7 @@ function drawOther(name) {
   redraw(box);
 }
 
-// Also while the chart is being drawn.
+// Moves the point of the threshold, also while the chart is being drawn.
 async function movePoint(name) {
   const drawing = drawings.get(curvePictures[name].box);
   await drawing.done;
