@@ -156,7 +156,8 @@ def home_of(name: str, kind: type, member: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("file", "function", "tries"), [("docstrings", "linked", 1), ("reference", "page", 1), ("mathematics", "typeset", 4)]
+    ("file", "function", "tries"),
+    [("docstrings", "linked", 1), ("reference", "page", 1), ("mathematics", "typeset", 4)],
 )
 def test_examples_of_the_tools_run(file: str, function: str, tries: int) -> None:
     names = runpy.run_path(str(ROOT / "tools" / f"{file}.py"))
