@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 CPP := $(shell find cpp benchmarks -name '*.?pp')
 SOURCES := pyproject.toml CMakeLists.txt $(filter cpp/%,$(CPP))
 
-.PHONY: demo test test-all test-long lint format docs pictures bench bench-engines check-tools check-java clean
+.PHONY: demo test test-all test-long lint format docs notebooks pictures bench bench-engines check-tools check-java clean
 
 demo: $(STAMP)
 	$(BIN)/deciban demo
@@ -31,6 +31,9 @@ format: $(VENV)/.lint
 
 docs: $(STAMP)
 	$(BIN)/python tools/site.py build/site
+
+notebooks: $(STAMP)
+	$(BIN)/python tools/notebooks.py
 
 pictures: $(STAMP)
 	$(BIN)/python tools/pictures.py

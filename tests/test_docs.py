@@ -10,6 +10,7 @@ import runpy
 import shlex
 import subprocess
 import sys
+import textwrap
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,16 +24,16 @@ from tests.test_architecture import ROOMS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^```(python|console|python spark|python slow)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^( *)```(python|console|python spark|python slow)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 def blocks(document: Path) -> Iterator[tuple[int, str, str]]:
-    """The runnable blocks of a document, each with the number of its first line and its language."""
+    """The runnable blocks of a document, also folded ones, each with the number of its first line and its language."""
     text = document.read_text(encoding="utf-8")
     for match in BLOCK.finditer(text):
-        yield text.count("\n", 0, match.start(2)) + 1, match[1], match[2]
+        yield text.count("\n", 0, match.start(3)) + 1, match[2], textwrap.dedent(match[3])
 
 
 def run_commands(block: str) -> None:
@@ -148,11 +149,24 @@ def test_decisions_are_numbered_and_listed() -> None:
         assert headings == ["Context", "Decision", "Consequences"], page
 
 
+def test_pages_of_the_lectures_have_the_same_parts() -> None:
+    parts = ["Goal", "Derivation", "In deciban", "Explore", "Exercises", "Read next"]
+    for page in sorted((ROOT / "docs" / "lectures").glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        if page.name != "index.md":
+            assert re.findall(r"^## (.*)", text, re.MULTILINE) == parts, page.name
+            assert len(re.findall(r"^\?\?\? note \"Solution\"$", text, re.MULTILINE)) == 3, page.name
+            assert len(re.findall(r"^<div class=\"lecture-figure\" data-figure", text, re.MULTILINE)) == 1, page.name
+
+
 def test_links_between_files_resolve() -> None:
     """In the repository; test_site.py checks the site, with anchors."""
     broken = [
         (document.name, link)
-        for document in [*DOCUMENTS, ROOT / "CHANGELOG.md", ROOT / "benchmarks" / "README.md"]
+        for document in [
+            *DOCUMENTS,
+            *(ROOT / name for name in ("CHANGELOG.md", "benchmarks/README.md", "examples/README.md")),
+        ]
         for link in LINK.findall(document.read_text(encoding="utf-8"))
         if "://" not in link and not link.startswith("#") and not (document.parent / link.partition("#")[0]).exists()
     ]

@@ -31,7 +31,8 @@ from deciban.report import Report
 from deciban.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
-ABSENT = [name for name in ("mkdocs", "material", "mkdocstrings", "griffe_inherited_docstrings") if not find_spec(name)]
+NEEDED = ("mkdocs", "material", "mkdocstrings", "griffe_inherited_docstrings", "latex2mathml")
+ABSENT = [name for name in NEEDED if not find_spec(name)]
 pytestmark = [
     pytest.mark.skipif(bool(ABSENT), reason=f"the site needs pip install '.[docs]': there is no {ABSENT}"),
     pytest.mark.xdist_group("site"),  # one worker builds it, once
@@ -45,12 +46,13 @@ ANSWERS = {
     "deciban.data.files.scan.Scan": Scan,
 }
 OFFLINE = """
-import runpy, sys
+import os, runpy, sys
 def refuse(event, arguments):
     if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"):
         raise SystemExit(f"the build asks for {arguments}")
 sys.addaudithook(refuse)
 sys.argv = sys.argv[1:]
+sys.path[0] = os.path.dirname(sys.argv[0])
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 LOADING = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("object", "data")}
@@ -153,13 +155,16 @@ def home_of(name: str, kind: type, member: str) -> str:
     return f"deciban.families.Family.{member}" if shared else f"{name}.{member}"
 
 
-@pytest.mark.parametrize(("file", "function"), [("docstrings", "linked"), ("reference", "page")])
-def test_examples_of_the_tools_run(file: str, function: str) -> None:
+@pytest.mark.parametrize(
+    ("file", "function", "tries"),
+    [("docstrings", "linked", 1), ("reference", "page", 1), ("mathematics", "typeset", 4)],
+)
+def test_examples_of_the_tools_run(file: str, function: str, tries: int) -> None:
     names = runpy.run_path(str(ROOT / "tools" / f"{file}.py"))
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
     for test in finder.find(names[function], globs=names):
         runner.run(test)
-    assert (runner.tries, runner.failures) == (1, 0)
+    assert (runner.tries, runner.failures) == (tries, 0)
 
 
 def test_a_public_class_has_a_page_of_its_own(site: Path) -> None:

@@ -17,9 +17,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from mathematics import typeset
+
 ROOT = Path(__file__).resolve().parents[1]
 ROOT_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md")  # files of the root that are pages too, with names in lower case
-SESSION = re.compile(r"^```python(?: spark| slow)?\n(?=>>>)", re.MULTILINE)
+SESSION = re.compile(r"^( *)```python(?: spark| slow)?\n\1(?=>>>)", re.MULTILINE)
 BAR = "\\|"  # "|" in a cell of a table
 
 
@@ -33,14 +35,15 @@ def assemble(pages: Path) -> None:
     (pages / "reference" / "commands.md").write_text(commands_page(), encoding="utf-8")
     reference_module().write_pages(pages / "reference")
     for page in pages.rglob("*.md"):
-        page.write_text(for_the_site(page.read_text(encoding="utf-8")), encoding="utf-8")
+        text = for_the_site(page.read_text(encoding="utf-8"), str(page.relative_to(pages)))
+        page.write_text(text, encoding="utf-8")
 
 
-def for_the_site(markdown: str) -> str:
-    """Markdown with links to files of the root as links to their pages, and sessions highlighted as pycon."""
+def for_the_site(markdown: str, page: str) -> str:
+    """Markdown with links to files of the root as links to their pages, formulas typeset, and sessions as pycon."""
     for name in ROOT_PAGES:
         markdown = re.sub(rf"\]\(((?:\.\./)*)\.\./{re.escape(name)}", rf"](\1{name.lower()}", markdown)
-    return SESSION.sub("```pycon\n", markdown)
+    return SESSION.sub(r"\1```pycon\n\1", typeset(markdown, page))
 
 
 def build(pages: Path, site: Path) -> None:
