@@ -21,7 +21,7 @@ settings.load_profile("deciban")
 
 
 SHARED = {"cli", "report"}  # folders whose tests share models, pages and one browser
-SPREAD = {"test_docs.py"}  # long documents that share nothing
+SPREAD = {"test_docs.py", "test_notebooks.py"}  # long documents that share nothing
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import deciban
+from deciban import _kernels
 
 # An editable install answers imports of the package before the path is asked: its finder is taken out.
 SITE = """
@@ -63,7 +64,7 @@ def registered(source: str) -> str:
 def test_the_recipe_for_a_family_works_from_its_files_to_the_command_line(tmp_path: Path) -> None:
     package = tmp_path / "src" / "deciban"
     shutil.copytree(Path(deciban.__file__).parent, package, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    (package / Path(deciban._kernels.__file__).name).symlink_to(deciban._kernels.__file__)
+    (package / Path(_kernels.__file__).name).symlink_to(_kernels.__file__)
     shutil.copytree(ROOT / "tests", tmp_path / "tests", ignore=shutil.ignore_patterns("references", "__pycache__"))
     files = written_files()
     assert set(files) == {"src/deciban/families/geometric.py", "tests/families/test_geometric.py"}

@@ -7,7 +7,7 @@ import deciban as db
 from tests.lectures.figures import PHONE, SCHEMES, WIDE, evaluate, low_contrast, results, scrolls_sideways
 from tests.report.browser import ONE_BROWSER
 
-pytestmark = ONE_BROWSER
+pytestmark = [ONE_BROWSER, pytest.mark.slow]
 
 X = [[0.5], [1.0], [1.5], [2.0], [2.5], [3.0], [3.5], [4.0]]
 Y = [0, 0, 0, 1, 0, 1, 1, 1]

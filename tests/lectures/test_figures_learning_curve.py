@@ -9,7 +9,7 @@ import deciban as db
 from tests.lectures.figures import PHONE, SCHEMES, WIDE, evaluate, low_contrast, results, scrolls_sideways
 from tests.report.browser import ONE_BROWSER
 
-pytestmark = ONE_BROWSER
+pytestmark = [ONE_BROWSER, pytest.mark.slow]
 
 SIZES = [20, 40, 80, 160, 320, 640, 1280]
 HELD_OUT, D = 2000, 8

@@ -7,7 +7,7 @@ import deciban as db
 from tests.lectures.figures import PHONE, SCHEMES, WIDE, evaluate, low_contrast, results, scrolls_sideways
 from tests.report.browser import ONE_BROWSER
 
-pytestmark = ONE_BROWSER
+pytestmark = [ONE_BROWSER, pytest.mark.slow]
 
 EXACT = 1e-9
 FITTED = {

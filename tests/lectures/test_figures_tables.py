@@ -16,7 +16,7 @@ from tests.lectures.figures import PHONE, SCHEMES, WIDE, low_contrast, scrolls_s
 from tests.lectures.table_figures import numbers, open_figure, shown
 from tests.report.browser import ONE_BROWSER
 
-pytestmark = ONE_BROWSER
+pytestmark = [ONE_BROWSER, pytest.mark.slow]
 
 EXACT = 1e-9
 WORDS = ["book", "buy", "do", "drugs", "math", "today"]

@@ -16,7 +16,6 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "examples" / "lectures"
 TOOL = runpy.run_path(str(ROOT / "tools" / "notebooks.py"))
 NAMES = sorted(path.stem for path in (ROOT / "docs" / "lectures").glob("*.md") if path.stem != "index")
-LONG = ("gaussian-naive-bayes",)  # more than a few seconds
 
 
 def cells(name: str) -> list[dict[str, Any]]:
@@ -45,7 +44,8 @@ def test_cells_have_unique_names_and_code(name: str) -> None:
     assert {cell["cell_type"] for cell in cells(name)} == {"code", "markdown"}
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in NAMES])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
 def test_notebooks_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From top to bottom, in a folder of their own; tests/test_docs.py compares what the pages print."""
     monkeypatch.chdir(tmp_path)
