@@ -51,8 +51,15 @@ def test_long_tables_are_shortened_in_print_only():
 def test_html_is_a_table_that_pandas_could_show():
     page = TABLE._repr_html_()
     assert re.findall("<caption.*?>(.*)</caption>", page) == ["fruit"]
-    assert re.findall("<th>(.*?)</th>", page) == ["name", "rows", "share", "ripe"]
-    assert re.findall("<td>(.*?)</td>", page) == ["apple", "3", "0.75", "True", "pear", "1", "0.25", "False"]
+    aligned = re.findall(r'<t[hd] style="text-align:(\w+)">(.*?)</t[hd]>', page)
+    assert [cell for _, cell in aligned] == [
+        "name",
+        "rows",
+        "share",
+        "ripe",
+        *"apple 3 0.750 True pear 1 0.250 False".split(),
+    ]
+    assert [side for side, _ in aligned] == ["left", "right", "right", "left"] * 3
     assert page.endswith("</table>\n<p>(of four)</p>")
 
 
