@@ -24,6 +24,7 @@ SHARED = {"cli", "report"}  # folders whose tests share models, pages and one br
 SPREAD = {"test_docs.py", "test_notebooks.py"}  # long documents that share nothing
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that share fixtures run in one worker, which makes these once; and there is one Spark at a time."""
     for item in items:

@@ -57,7 +57,7 @@ def test_html_is_a_table_that_pandas_could_show():
         "rows",
         "share",
         "ripe",
-        *"apple 3 0.750 True pear 1 0.250 False".split(),
+        *["apple", "3", "0.750", "True", "pear", "1", "0.250", "False"],
     ]
     assert [side for side, _ in aligned] == ["left", "right", "right", "left"] * 3
     assert page.endswith("</table>\n<p>(of four)</p>")
