@@ -17,7 +17,7 @@ test: $(STAMP)
 test-all: test test-long
 
 test-long: check-java $(VENV)/.spark
-	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder -m 'spark or slow'
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m 'spark or slow'
 
 lint: $(VENV)/.lint
 	$(BIN)/clang-format --dry-run --Werror $(CPP)

@@ -26,13 +26,12 @@ SPREAD = {"test_docs.py", "test_notebooks.py"}  # long documents that share noth
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share fixtures run in one worker, which makes these once; and a folder has one Spark at a time."""
+    """Tests that share fixtures run in one worker, which makes these once; and there is one Spark at a time."""
     for item in items:
         folder, name = item.path.parent.name, item.path.name
         if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group(f"spark {folder}"))
+            item.add_marker(pytest.mark.xdist_group("spark"))
         elif folder in SHARED:
             item.add_marker(pytest.mark.xdist_group(folder))
         elif name not in SPREAD:
             item.add_marker(pytest.mark.xdist_group(f"{folder}/{name}"))
-    items.sort(key=lambda item: item.get_closest_marker("spark") is None)  # the longest groups first
