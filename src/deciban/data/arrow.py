@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deciban.data.arrow_buffers import NotUtf8, column_names, require_layout
 from deciban.data.batch import MISSING, Coded, ColumnRef, DerivedColumn, Kind, Notation, Texts
 from deciban.data.cell_types import KIND_OF, cell_type_of
 from deciban.data.columns import arrow_column, column_name, unsupported
@@ -96,7 +97,10 @@ class TableFrame:
             coded = calendar(self.numbers(column.columns)[:, 0], column.part)
             return coded.codes[:, 0], coded.levels[0]
         array = self.array(column)
-        return encode(pa.array(elapsed(array), from_pandas=True) if is_temporal(array.type) else array)
+        try:
+            return encode(pa.array(elapsed(array), from_pandas=True) if is_temporal(array.type) else array)
+        except UnicodeDecodeError:
+            raise NotUtf8(f"column {self.names[column]!r}") from None
 
     def codes(self, columns: Sequence[ColumnRef], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
         return self.coded(columns).recode(levels)
@@ -142,8 +146,11 @@ def table_frame(x: Any) -> TableFrame:
         names = tuple(map(column_name, x.columns))
         require_unique(names)
         return _frame(pandas_table(x, names), names)
-    table = pa.table(without_wide_integers(x))
-    return _frame(table, tuple(table.column_names))
+    try:
+        table = pa.table(without_wide_integers(x))
+    except UnicodeDecodeError:
+        raise NotUtf8("the name of a column") from None
+    return _frame(table, column_names(table.schema))
 
 
 def object_frame(x: NDArray[Any]) -> TableFrame:
@@ -172,6 +179,7 @@ def frame_of_columns(columns: Mapping[Any, Any]) -> TableFrame:
 
 
 def _frame(table: Any, names: Names) -> TableFrame:
+    require_layout(table)
     return TableFrame(table, names, tuple(kind_of(n, f.type) for n, f in zip(names, table.schema, strict=True)))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from deciban.data.arrow import TableFrame, numbers_of
+from deciban.data.arrow_buffers import require_array_layout
 from deciban.data.batch import Frame
 from deciban.data.cell_types import CellType, label_cell_types
 from deciban.data.column_reader import INFERRED, ColumnReader
@@ -99,8 +100,8 @@ class _Input:
             raise DecibanError(
                 "this requires y to be passed, but the target y is None: pass the labels, or the name of a column of X"
             )
-        x = supported(X)
-        return cls(x, label_column_or_values(x, _one_column(y)), column_or_values(x, sample_weight))
+        x, labels, weights = supported(X), require_array_layout(_one_column(y)), require_array_layout(sample_weight)
+        return cls(x, label_column_or_values(x, labels), column_or_values(x, weights))
 
     def stream(self, columns: ColumnReader, also: Collection[str] = ()) -> Stream:
         """The stream, with labels read as the type of the known classes, if any."""

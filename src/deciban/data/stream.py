@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from deciban.data.arrow import TableFrame, kind_of, plain
+from deciban.data.arrow_buffers import column_names, require_layout
 from deciban.data.batch import Kind, Notation
 from deciban.data.cell_types import KIND_OF, STYLES, CellType, cell_type_of
 from deciban.data.notation import parse_column
@@ -113,10 +114,12 @@ class ArrowStream(Stream):
     @classmethod
     def of(cls, source: Any) -> ArrowStream:
         schema = getattr(source, "dataset_schema" if hasattr(source, "dataset_schema") else "schema", None)
-        if isinstance(schema, pa.Schema):
-            return cls(source, schema)
-        reader = _reader(source)  # kept, since opening it may run a query
-        return cls(source, reader.schema, [reader])
+        opened = []
+        if not isinstance(schema, pa.Schema):
+            opened = [_reader(source)]  # kept, since opening it may run a query
+            schema = opened[0].schema
+        column_names(schema)  # raises if a name is not UTF-8
+        return cls(source, schema, opened)
 
     @property
     def single_pass(self) -> bool:
@@ -143,19 +146,22 @@ class ArrowStream(Stream):
     def frames(self) -> Iterator[TableFrame]:
         kinds, rows, parsed = self.kinds, 0, self._parsed_columns
         try:
-            for batch in prefetch(self.opened.pop() if self.opened else _reader(self.source)):
-                rows += batch.num_rows
-                table = pa.Table.from_batches([batch])
+            for table in prefetch(self._tables()):
+                rows += table.num_rows
                 for j in parsed:
                     style: Any = self.given_types[self.names[j]]
                     values = parse_column(pa.chunked_array([plain(table.column(j))]), style)
                     table = table.set_column(j, self.names[j], values)
-                if batch.num_rows:
+                if table.num_rows:
                     yield TableFrame(table, self.names, kinds)
         except pa.ArrowInvalid as error:
             raise DecibanError(f"{self.title} cannot be read: {str(error).partition(chr(10))[0]}") from error
         if not rows and self.single_pass:
             raise DecibanError("the reader has no rows left: it can be read once, so make a new one for each pass")
+
+    def _tables(self) -> Iterator[Any]:
+        for batch in self.opened.pop() if self.opened else _reader(self.source):
+            yield require_layout(pa.Table.from_batches([batch]))
 
 
 def _reader(source: Any) -> Any:
