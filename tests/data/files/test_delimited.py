@@ -91,6 +91,13 @@ def test_byte_order_mark(written):
     assert written(b"\xef\xbb\xbfx,y\n1,a\n") == {"x": [1], "y": ["a"]}
 
 
+def test_byte_order_marks_inside_a_file_are_text_whatever_the_blocks(tmp_path):
+    path = at(tmp_path, "t.csv", "x,y\n" + "\ufeffa,1\n\ufeff\ufeffb,2\nc,3\n" * 2)
+    expected = {"x": ["\ufeffa", "\ufeff\ufeffb", "c"] * 2, "y": [1, 2, 3] * 2}
+    for size in range(1, 40):
+        assert db.scan(path, block_size=size).read().to_pydict() == expected
+
+
 def test_encodings(written):
     expected = {"größe": [1, 2], "y": ["ä", "ü"]}
     for encoding in ("latin-1", "cp1252", "utf-16", "utf-16-le", "utf-32"):

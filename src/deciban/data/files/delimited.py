@@ -16,7 +16,7 @@ from deciban import _kernels
 from deciban.data.cell_types import BOOLEANS, CELL_WORDS, STYLES, CellType, arrow_types, cell_type_of, infer_cell_type
 from deciban.data.files.dialect import DELIMITERS, NA_VALUES, CsvOptions, Dialect, numbered_records, sniff
 from deciban.data.files.fragment import Chunk, FileFormat, ReadOptions, TextFragment, TypeMismatch
-from deciban.data.files.text_files import SAMPLE, Block
+from deciban.data.files.text_files import BOM, SAMPLE, Block, parser_input
 from deciban.data.notation import MARKERS, NotationOptions, TextProfile, parse_column, profile_table, require_undecided
 from deciban.errors import DecibanError
 
@@ -129,8 +129,10 @@ class Delimited(TextFragment):
     def _parsed(self, block: Block, types: Mapping[str, Any]) -> Any:
         missing = self.options.na_values
         return pacsv.read_csv(
-            pa.BufferReader(block.data),
-            read_options=pacsv.ReadOptions(column_names=self.names, use_threads=False, block_size=len(block.data) + 1),
+            parser_input(block.data),
+            read_options=pacsv.ReadOptions(
+                column_names=self.names, use_threads=False, block_size=len(block.data) + len(BOM) + 1
+            ),
             parse_options=pacsv.ParseOptions(
                 delimiter=self.dialect.delimiter, quote_char=self.dialect.quote or False, newlines_in_values=True
             ),

@@ -142,6 +142,11 @@ class TextFile:
         return lambda data, last: decoder.decode(data, last).encode()
 
 
+def parser_input(data: bytes | memoryview) -> Any:
+    """A block for a parser of Arrow, which drops a byte order mark at its beginning: inside a file it is text."""
+    return pa.BufferReader(BOM + data if data[: len(BOM)] == BOM else data)
+
+
 def require_encoding(encoding: str) -> None:
     try:
         b" ".decode(encoding, "ignore")  # raises for base64 and the like, which are codecs, but not of text
