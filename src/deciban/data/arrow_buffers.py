@@ -9,6 +9,7 @@ from deciban.errors import DecibanError
 from deciban.lazy import lazy
 
 pa = lazy("pyarrow")
+pc = lazy("pyarrow.compute")
 
 
 class NotUtf8(DecibanError):
@@ -60,16 +61,27 @@ def _check(table: Any, converted: Callable[[Any], Any]) -> None:
 
 
 def _validate(column: Any, converted: Callable[[Any], Any]) -> None:
-    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
-        chunk.validate()  # sizes of buffers, without which nothing else can be read
-        converted(chunk).validate(full=True)
+    for array in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+        array.validate()  # sizes of buffers, without which nothing else can be read
+        if pa.types.is_dictionary(array.type):
+            _validate(array.indices, converted)
+            _validate(array.dictionary, converted)
+            _require_indices(array.indices, len(array.dictionary))
+        else:
+            converted(array).validate(full=True)
+
+
+def _require_indices(indices: Any, size: int) -> None:
+    """Like a full validation of the dictionary array, in a fraction of its time."""
+    bounds = pc.min_max(indices).as_py()
+    for bound in bounds.values():
+        if bound is not None and not 0 <= bound < size:
+            raise pa.ArrowInvalid(f"index {bound} of a dictionary of {size} values")
 
 
 def as_bytes(array: Any) -> Any:
     """The same buffers as a type that any bytes are values of: text may not be UTF-8, times may be beyond a day."""
     dtype = array.type
-    if pa.types.is_dictionary(dtype):
-        return pa.DictionaryArray.from_arrays(array.indices, as_bytes(array.dictionary), safe=False)
     for is_type, plain in _PLAIN:
         if is_type(dtype):
             return array.view(plain())
