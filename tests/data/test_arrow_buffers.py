@@ -105,6 +105,18 @@ def test_damaged_labels_and_documents_are_refused(damage):
         db.NaiveBayes().fit(array, LABELS)
 
 
+def test_text_beyond_its_buffer_is_refused(tmp_path):
+    table = pa.table({"n": [1.0, 2.0], "x": ["abc", "de"]})
+    path = as_arrow(tmp_path, "t.arrow", table, pa.ipc.new_stream)
+    path.write_bytes(path.read_bytes().replace(buffer([0, 3, 5], np.int32), buffer([0, 3, OUTSIDE], np.int32)))
+    with pytest.raises(db.DecibanError, match=r"t\.arrow: column 'x' is damaged"):
+        db.NaiveBayes().fit(db.scan(path), "x")
+    opened = pa.ipc.open_stream(path)
+    for x in (opened, pa.ipc.open_stream(path).read_all(), *pa.ipc.open_stream(path)):
+        with pytest.raises(db.DecibanError, match="column 'x' is damaged"):
+            db.NaiveBayes().fit(x, ["no", "yes"])
+
+
 def test_missing_values_that_do_not_match_their_number_are_refused():
     with pytest.raises(db.DecibanError, match="column 'x' is damaged: null_count"):
         frame_of(pa.table({"x": WRONG_NULLS}))
@@ -135,6 +147,19 @@ def test_names_of_columns_that_are_not_utf8_are_refused(tmp_path):
     for x in (pa.ipc.open_stream(data).read_all(), pa.ipc.open_stream(data), Foreign(pa.ipc.open_stream(data))):
         with pytest.raises(db.DecibanError, match=r"the name of a column holds bytes that are not UTF-8"):
             db.NaiveBayes().fit(x, "y")
+
+
+def test_time_zones_that_do_not_exist_are_named():
+    table = pa.table({"m": pa.array([0, 1, 2], pa.timestamp("ms", "Mars/Phobos"))})
+    for model in (db.NaiveBayes(), db.NaiveBayes({"m": db.families.Categorical()})):
+        with pytest.raises(db.DecibanError, match=r"column 'm' cannot be read: .*Mars/Phobos.*: convert it"):
+            model.fit(table, LABELS)
+
+
+def test_names_that_occur_twice_are_refused(tmp_path):
+    table = pa.table([pa.array(LABELS), pa.array(LABELS)], names=["y", "y"])
+    with pytest.raises(db.DecibanError, match=r"t\.arrow: column 'y' occurs more than once"):
+        db.scan(as_arrow(tmp_path, "t.arrow", table, pa.ipc.new_file)).read()
 
 
 def test_values_that_only_a_calendar_refuses_are_read():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from deciban.data.columns import unsupported
 from deciban.errors import DecibanError
 from deciban.lazy import lazy
 
@@ -56,6 +57,8 @@ def _check(table: Any, converted: Callable[[Any], Any]) -> None:
     for name, column in zip(column_names(table.schema), table.columns, strict=True):
         try:
             _validate(column, converted)
+        except KeyError:  # pyarrow has no arrays of this type, an interval of days for instance
+            raise unsupported(name, column.type) from None
         except pa.ArrowException as error:
             raise DecibanError(f"column {name!r} is damaged: {_reason(error)}: write it again") from None
 

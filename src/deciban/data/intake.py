@@ -52,7 +52,9 @@ def labelled_rows(X: Any, y: Any, sample_weight: Any = None, columns: ColumnRead
     weights = data.weights
     if not (weights is None or isinstance(weights, str)):
         weights = check_weights(weights, np.size(weights))
-    return Streamed(data.stream(columns), labels, weights)
+    rows = Streamed(data.stream(columns), labels, weights)
+    require_features(rows.frame)
+    return rows
 
 
 def rows_in_memory(X: Any, y: Any, sample_weight: Any = None, columns: ColumnReader = INFERRED) -> Sample:
@@ -122,11 +124,7 @@ class _Input:
                 raise DecibanError(f"sample_weight={weights!r} names a column, so X must be a table")
             frame, column = frame.split(weights, "weight")
             weights = numbers_of(column)
-        if not len(frame.names):
-            raise DecibanError(
-                f"Found array with 0 feature(s) (shape=({frame.rows}, 0)) while a minimum of 1 is required. Pass a "
-                "table with a column to learn from"
-            )
+        require_features(frame)
         return InputColumns(frame, labels, weights)
 
 
@@ -141,6 +139,14 @@ def label_name(X: Any, y: Any) -> str | None:
     """The name of the label column, if y names one."""
     name = label_column_or_values(X, y)
     return name if isinstance(name, str) else None
+
+
+def require_features(frame: Frame) -> None:
+    if not len(frame.names):
+        raise DecibanError(
+            f"Found array with 0 feature(s) (shape=({frame.rows}, 0)) while a minimum of 1 is required. Pass a "
+            "table with a column to learn from"
+        )
 
 
 def require_rows(frame: Frame) -> None:

@@ -165,6 +165,8 @@ class ArrowStream(Stream):
 
 
 def _reader(source: Any) -> Any:
+    if isinstance(source, pa.RecordBatchReader):  # not by the C interface, which does not tell the sizes of buffers
+        return source
     if hasattr(source, "__arrow_c_stream__"):  # first, since a column's name may be an attribute of a relation
         return pa.RecordBatchReader.from_stream(source)
     return (source.scanner() if hasattr(source, "scanner") else source).to_reader()

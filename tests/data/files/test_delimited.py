@@ -357,6 +357,12 @@ def test_errors_name_file_and_line(tmp_path, data, message):
         assert message in str(error.value)
 
 
+def test_utf_16_without_a_byte_order_mark_needs_its_byte_order(tmp_path):
+    path = at(tmp_path, "t.csv", "x,y\n1,a\n".encode("utf-16-le"))
+    with pytest.raises(db.DecibanError, match=r"t\.csv is not text in utf-16: .*BOM"):
+        read(path, encoding="utf-16")
+
+
 @pytest.mark.parametrize(
     ("bad", "message"),
     [

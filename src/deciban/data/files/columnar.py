@@ -19,6 +19,7 @@ from deciban.data.batch import Kind
 from deciban.data.cell_types import KIND_OF, STYLES, CellType, cell_type_of, common_type
 from deciban.data.files.fragment import Chunk, FileFormat, Fragment, ReadOptions, ReadTask, TypeMismatch
 from deciban.data.notation import TextProfile, parse_column, profile_table, require_undecided
+from deciban.data.schema import require_unique
 from deciban.errors import DecibanError
 
 ROWS = 1 << 18  # per chunk
@@ -96,6 +97,7 @@ class Columnar(Fragment):
     def profile_tasks(self, names: Collection[str]) -> Iterator[Callable[[], Mapping[str, TextProfile]]]:
         text = [name for name in self.names if name in names and self.columns[name] == "text"]
         with self._named_errors():
+            require_unique(self.names)
             for table, _ in self.tables(text) if text else ():
                 yield partial(self._table_profiles, table)
 
@@ -112,7 +114,7 @@ class Columnar(Fragment):
             yield
         except DecibanError as error:
             raise DecibanError(f"{self.title}: {error}") from None
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = str(error).partition("\n")[0]
             raise DecibanError(f"{self.title} cannot be read, it may be truncated or damaged: {reason}") from None
 

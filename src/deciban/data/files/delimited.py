@@ -113,6 +113,8 @@ class Delimited(TextFragment):
     def _table(self, block: Block, options: ReadOptions) -> Any:
         own_names = set(self.names)
         types = {name: options.types[name] for name in options.names if name in own_names}
+        if not types:  # the number of rows is needed all the same
+            return self._table(block, ReadOptions.as_text(self.names[:1]))
         try:
             read_as = {name: READ_AS["text" if name in self.trim else t] for name, t in types.items()}
             table = self._parsed(block, read_as)
