@@ -99,7 +99,7 @@ def test_damaged_buffers_in_files_are_refused_by_name(tmp_path, damage, new):
 def test_damaged_labels_and_documents_are_refused(damage):
     array, numbers = DAMAGED[damage](), [[1.0], [2.0], [3.0]]
     for y in (array, pa.chunked_array([array])):
-        with pytest.raises(db.DecibanError, match="an Arrow array is damaged: .+: make it again"):
+        with pytest.raises(db.DecibanError, match=r"an Arrow array is damaged: .+: make it again"):
             db.NaiveBayes().fit(numbers, y)
     with pytest.raises(db.DecibanError, match="is damaged"):
         db.NaiveBayes().fit(array, LABELS)

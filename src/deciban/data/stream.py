@@ -160,8 +160,15 @@ class ArrowStream(Stream):
             raise DecibanError("the reader has no rows left: it can be read once, so make a new one for each pass")
 
     def _tables(self) -> Iterator[Any]:
-        for batch in self.opened.pop() if self.opened else _reader(self.source):
+        batches = iter(self.opened.pop() if self.opened else _reader(self.source))
+        while (batch := self._next(batches)) is not None:
             yield require_layout(pa.Table.from_batches([batch]))
+
+    def _next(self, batches: Iterator[Any]) -> Any:
+        try:
+            return next(batches, None)
+        except Exception as error:  # of any library, or of a generator of the user
+            raise DecibanError(f"{self.title} cannot be read: {str(error).partition(chr(10))[0]}") from error
 
 
 def _reader(source: Any) -> Any:

@@ -357,6 +357,15 @@ def test_errors_name_file_and_line(tmp_path, data, message):
         assert message in str(error.value)
 
 
+def test_options_that_no_text_can_match_are_refused(tmp_path):
+    path = at(tmp_path, "t.csv", "x,y\n1,a\n")
+    for option in ({"na_values": ["\udce0"]}, {"names": ["\udce0", "y"]}, {"trim": {"y": "\udce0"}}):
+        with pytest.raises(db.DecibanError, match=f"{next(iter(option))} must be text in UTF-8"):
+            db.scan(path, **option)
+    with pytest.raises(db.DecibanError, match="trim must be text in UTF-8"):
+        db.scan(path).with_trim("y", "\udce0")
+
+
 def test_utf_16_without_a_byte_order_mark_needs_its_byte_order(tmp_path):
     path = at(tmp_path, "t.csv", "x,y\n1,a\n".encode("utf-16-le"))
     with pytest.raises(db.DecibanError, match=r"t\.csv is not text in utf-16: .*BOM"):

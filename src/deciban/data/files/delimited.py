@@ -14,7 +14,7 @@ import pyarrow.csv as pacsv
 
 from deciban import _kernels
 from deciban.data.cell_types import BOOLEANS, CELL_WORDS, STYLES, CellType, arrow_types, cell_type_of, infer_cell_type
-from deciban.data.files.dialect import DELIMITERS, NA_VALUES, CsvOptions, Dialect, numbered_records, sniff
+from deciban.data.files.dialect import DELIMITERS, NA_VALUES, CsvOptions, Dialect, numbered_records, require_utf8, sniff
 from deciban.data.files.fragment import Chunk, FileFormat, ReadOptions, TextFragment, TypeMismatch
 from deciban.data.files.text_files import BOM, SAMPLE, Block, parser_input
 from deciban.data.notation import MARKERS, NotationOptions, TextProfile, parse_column, profile_table, require_undecided
@@ -74,6 +74,7 @@ class Delimited(TextFragment):
         return profile_table(self._table(block, ReadOptions.as_text(selected)), self._notation_options)
 
     def with_trim(self, name: str, characters: str) -> Delimited:
+        require_utf8("trim", characters)
         return replace(self, trim={**self.trim, name: characters})
 
     @cached_property
