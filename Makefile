@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CPP := $(shell find cpp benchmarks -name '*.?pp')
+FUZZ_SECONDS ?= 60 # for each target
 SOURCES := pyproject.toml CMakeLists.txt $(filter cpp/%,$(CPP))
 
-.PHONY: demo test test-all test-long lint format docs notebooks pictures bench bench-engines check-tools check-java clean
+.PHONY: demo test test-all test-long fuzz lint format docs notebooks pictures bench bench-engines check-tools check-java clean
 
 demo: $(STAMP)
 	$(BIN)/deciban demo
@@ -18,6 +19,9 @@ test-all: test test-long
 
 test-long: check-java $(VENV)/.spark
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m 'spark or slow'
+
+fuzz: $(STAMP)
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
 lint: $(VENV)/.lint
 	$(BIN)/clang-format --dry-run --Werror $(CPP)

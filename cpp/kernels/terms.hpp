@@ -503,6 +503,20 @@ private:
         return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '-' || c == '.';
     }
 
+    // The end of a host without trailing marks; its beginning if it is longer than MAX_HOST.
+    template <class IsMark>
+    static const char* host_end(const char* host, const char* end, IsMark is_mark) {
+        constexpr std::size_t MAX_HOST = 100;
+        const char* const limit = host + std::min<std::size_t>(MAX_HOST + 1, end - host);
+        const char* next = host;
+        while (next < limit && is_host_character(*next)) ++next;
+        const char* stop = next;
+        while (stop > host && is_mark(stop[-1])) --stop;
+        while (next < end && is_mark(*next)) ++next;  // beyond the limit too: they are no part of the host
+        const bool ended = next == end || !is_host_character(*next);
+        return ended && static_cast<std::size_t>(stop - host) <= MAX_HOST ? stop : host;
+    }
+
     // Adds two terms: the shape, and the shape with the host.
     void add_shape(const char* name, const char* host, const char* end) {
         for (const bool with : {false, true}) {
@@ -518,14 +532,12 @@ private:
 
     // Consumes a URL up to the end of its host, or a mail address, if one begins at p.
     bool shape(const char*& p, const char* end) {
-        constexpr std::size_t MAX_HOST = 100, MAX_NAME = 64;
+        constexpr std::size_t MAX_NAME = 64;
         const bool web = starts_with(p, end, "http://") || starts_with(p, end, "https://");
         if (web || starts_with(p, end, "www.")) {
             const char* host = web ? static_cast<const char*>(std::memchr(p, '/', end - p)) + 2 : p;
-            const char* stop = host;
-            while (stop < end && is_host_character(*stop) && stop <= host + MAX_HOST) ++stop;
-            while (stop > host && stop[-1] == '.') --stop;
-            if (stop == host || static_cast<std::size_t>(stop - host) > MAX_HOST) return false;
+            const char* stop = host_end(host, end, [](char c) { return c == '.'; });
+            if (stop == host) return false;
             add_shape("url:", host, stop);
             p = stop;
             return true;
@@ -535,12 +547,10 @@ private:
         while (at < last && (is_host_character(*at) || *at == '_' || *at == '+' || *at == '%')) ++at;
         if (at == last || *at != '@') return false;
         const char* host = at + 1;
-        const char* stop = host;
+        const char* stop = host_end(host, end, [](char c) { return c == '.' || c == '-'; });
         bool dotted = false;
-        while (stop < end && is_host_character(*stop) && stop <= host + MAX_HOST) ++stop;
-        while (stop > host && (stop[-1] == '.' || stop[-1] == '-')) --stop;
         for (const char* c = host; c < stop; ++c) dotted |= *c == '.';
-        if (!dotted || static_cast<std::size_t>(stop - host) > MAX_HOST) return false;
+        if (!dotted) return false;
         add_shape("address:", host, stop);
         p = stop;
         return true;

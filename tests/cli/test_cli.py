@@ -37,6 +37,18 @@ def test_the_demo_shows_the_lectures_numbers():
         assert words in shown
 
 
+def test_names_that_are_not_utf8_are_printed_and_options_refused(tmp_path):
+    (tmp_path / "m.deciban").write_bytes(fitted(*NAIVE_BAYES))
+    (tmp_path / "t.csv").write_text("x,y\n1,a\n2,b\n")
+    line = [sys.executable, "-c", MAIN, "merge", "m.deciban", "m.deciban", "-o", b"\x80.deciban"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, check=False)
+    assert (done.returncode, done.stdout[:9], done.stderr) == (0, b"\x80.deciban"[:9], b"")
+    options = ["fit", "t.csv", "--label", "y", "--na-values", b"\xe0", "-o", "out"]
+    done = subprocess.run([*line[:3], *options], cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"deciban: na_values must be text in UTF-8")
+
+
 def test_version():
     assert run("--version").stdout == f"deciban {db.__version__}\n"
 

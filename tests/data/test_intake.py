@@ -88,6 +88,16 @@ def test_what_is_not_rows_is_refused():
         labelled_rows(TABLE[["w", "y"]], "y", "w")
 
 
+def test_a_stream_without_features_is_refused(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("w,y\n1,a\n2,b\n")
+    for y, weight in (("y", "w"), (["a", "b"], None)):
+        stream = db.scan(path) if weight else db.scan(path).select([])
+        with pytest.raises(DecibanError, match="0 feature"):
+            labelled_rows(stream, y, weight)
+    assert db.scan(path).select([]).read().to_pydict() == {}
+
+
 def test_columns_that_are_no_features_are_read_from_a_stream_too(tmp_path):
     path = tmp_path / "drivers.csv"
     drivers = pd.DataFrame(

@@ -201,6 +201,9 @@ shapely = st.sampled_from(
 @given(text=st.lists(shapely, max_size=12).map("".join) | ascii_text)
 @example(text="a" * 129 + "www.example.com")
 @example(text="é" * 65 + "me@example.com")
+@example(text="me@" + "abc." * 25 + "com")
+@example(text="www." + "abc." * 24 + "com")
+@example(text="me@" + "abc." * 20 + "." * 40 + "com, www." + "abc." * 24 + "...")
 def test_shapes_are_those_of_the_plain_cutter(cut, text):
     assert Text(**cut).terms(text) == terms_of(text, **cut)
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, ParamSpec
 import typer
 
 import deciban
-from deciban.cli.process_exit import discard_stdout, os_error_message, say
+from deciban.cli.process_exit import discard_stdout, os_error_message, print_any_path, say
 
 P = ParamSpec("P")
 
@@ -25,6 +25,7 @@ def reported(command: Callable[P, None]) -> Callable[P, None]:
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         with warnings.catch_warnings():
             printer = WarningPrinter()
+            print_any_path()
             try:
                 command(*args, **kwargs)
                 sys.stdout.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -34,6 +35,12 @@ def exiting_on_signals() -> Iterator[None]:
         yield
     finally:
         restore()
+
+
+def print_any_path() -> None:
+    """Lets standard output print names of files that are not UTF-8, as the bytes that they are."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="surrogateescape")
 
 
 def discard_stdout() -> None:

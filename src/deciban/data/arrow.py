@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deciban.data.arrow_buffers import NotUtf8, column_names, require_layout
 from deciban.data.batch import MISSING, Coded, ColumnRef, DerivedColumn, Kind, Notation, Texts
 from deciban.data.cell_types import KIND_OF, cell_type_of
-from deciban.data.columns import arrow_column, column_name, unsupported
+from deciban.data.columns import CONVERT, arrow_column, column_name, unsupported
 from deciban.data.dataframes import is_pandas, pandas_table, without_wide_integers
 from deciban.data.schema import require_unique
 from deciban.data.temporal import calendar, elapsed, format_date, format_time, is_temporal
@@ -77,8 +78,14 @@ class TableFrame:
                 raise DecibanError(
                     f"column {self.names[column]!r} holds text, but its family needs numbers: use Categorical"
                 )
-            out[:, j] = numbers_of(self.array(column))
+            out[:, j] = self._numbers(column)
         return out
+
+    def _numbers(self, column: int) -> NDArray[Any]:
+        try:
+            return numbers_of(self.array(column))
+        except (pa.ArrowException, UnicodeDecodeError) as error:  # a time zone that does not exist
+            raise DecibanError(f"column {self.names[column]!r} cannot be read: {error}: {CONVERT}") from None
 
     def counts(self, columns: Sequence[ColumnRef]) -> NDArray[Any]:
         return self.numbers(columns)
@@ -96,7 +103,10 @@ class TableFrame:
             coded = calendar(self.numbers(column.columns)[:, 0], column.part)
             return coded.codes[:, 0], coded.levels[0]
         array = self.array(column)
-        return encode(pa.array(elapsed(array), from_pandas=True) if is_temporal(array.type) else array)
+        try:
+            return encode(pa.array(self._numbers(column), from_pandas=True) if is_temporal(array.type) else array)
+        except UnicodeDecodeError:
+            raise NotUtf8(f"column {self.names[column]!r}") from None
 
     def codes(self, columns: Sequence[ColumnRef], levels: tuple[Levels, ...]) -> NDArray[np.int32]:
         return self.coded(columns).recode(levels)
@@ -142,8 +152,20 @@ def table_frame(x: Any) -> TableFrame:
         names = tuple(map(column_name, x.columns))
         require_unique(names)
         return _frame(pandas_table(x, names), names)
-    table = pa.table(without_wide_integers(x))
-    return _frame(table, tuple(table.column_names))
+    try:
+        table = _arrow_table(x)
+    except UnicodeDecodeError:
+        raise NotUtf8("the name of a column") from None
+    return _frame(table, column_names(table.schema))
+
+
+def _arrow_table(x: Any) -> Any:
+    """Any table as one of pyarrow; its own ones not by the C interface, which does not tell the sizes of buffers."""
+    if isinstance(x, pa.RecordBatch):
+        return pa.Table.from_batches([x])
+    if isinstance(x, pa.RecordBatchReader):
+        return x.read_all()
+    return x if isinstance(x, pa.Table) else pa.table(without_wide_integers(x))
 
 
 def object_frame(x: NDArray[Any]) -> TableFrame:
@@ -172,6 +194,7 @@ def frame_of_columns(columns: Mapping[Any, Any]) -> TableFrame:
 
 
 def _frame(table: Any, names: Names) -> TableFrame:
+    require_layout(table)
     return TableFrame(table, names, tuple(kind_of(n, f.type) for n, f in zip(names, table.schema, strict=True)))
 
 

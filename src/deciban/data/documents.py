@@ -109,6 +109,7 @@ def objects_of(x: Any) -> NDArray[Any]:
 
 def _column_frame(x: Any) -> Frame:
     from deciban.data.arrow import TableFrame, pa
+    from deciban.data.arrow_buffers import require_layout
 
     if hasattr(x, "to_arrow"):  # polars
         x = x.to_arrow()
@@ -117,4 +118,4 @@ def _column_frame(x: Any) -> Frame:
             x = pa.array(x, from_pandas=True)
         except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
             return documents_frame(list(x))  # raises an error that names the row
-    return TableFrame(pa.table([x], names=["0"]), range(1), ("text",))
+    return TableFrame(require_layout(pa.table([x], names=["0"])), range(1), ("text",))

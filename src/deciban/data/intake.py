@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from deciban.data.arrow import TableFrame, numbers_of
+from deciban.data.arrow_buffers import require_array_layout
 from deciban.data.batch import Frame
 from deciban.data.cell_types import CellType, label_cell_types
 from deciban.data.column_reader import INFERRED, ColumnReader
@@ -51,7 +52,9 @@ def labelled_rows(X: Any, y: Any, sample_weight: Any = None, columns: ColumnRead
     weights = data.weights
     if not (weights is None or isinstance(weights, str)):
         weights = check_weights(weights, np.size(weights))
-    return Streamed(data.stream(columns), labels, weights)
+    rows = Streamed(data.stream(columns), labels, weights)
+    require_features(rows.frame)
+    return rows
 
 
 def rows_in_memory(X: Any, y: Any, sample_weight: Any = None, columns: ColumnReader = INFERRED) -> Sample:
@@ -99,8 +102,8 @@ class _Input:
             raise DecibanError(
                 "this requires y to be passed, but the target y is None: pass the labels, or the name of a column of X"
             )
-        x = supported(X)
-        return cls(x, label_column_or_values(x, _one_column(y)), column_or_values(x, sample_weight))
+        x, labels, weights = supported(X), require_array_layout(_one_column(y)), require_array_layout(sample_weight)
+        return cls(x, label_column_or_values(x, labels), column_or_values(x, weights))
 
     def stream(self, columns: ColumnReader, also: Collection[str] = ()) -> Stream:
         """The stream, with labels read as the type of the known classes, if any."""
@@ -121,11 +124,7 @@ class _Input:
                 raise DecibanError(f"sample_weight={weights!r} names a column, so X must be a table")
             frame, column = frame.split(weights, "weight")
             weights = numbers_of(column)
-        if not len(frame.names):
-            raise DecibanError(
-                f"Found array with 0 feature(s) (shape=({frame.rows}, 0)) while a minimum of 1 is required. Pass a "
-                "table with a column to learn from"
-            )
+        require_features(frame)
         return InputColumns(frame, labels, weights)
 
 
@@ -140,6 +139,14 @@ def label_name(X: Any, y: Any) -> str | None:
     """The name of the label column, if y names one."""
     name = label_column_or_values(X, y)
     return name if isinstance(name, str) else None
+
+
+def require_features(frame: Frame) -> None:
+    if not len(frame.names):
+        raise DecibanError(
+            f"Found array with 0 feature(s) (shape=({frame.rows}, 0)) while a minimum of 1 is required. Pass a "
+            "table with a column to learn from"
+        )
 
 
 def require_rows(frame: Frame) -> None:

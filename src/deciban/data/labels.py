@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from deciban import _kernels
 from deciban.data.arrays import as_signed, coded_integers
 from deciban.data.arrow import encode, plain
+from deciban.data.arrow_buffers import NotUtf8
 from deciban.data.columns import mixed_types, type_name
 from deciban.data.dataframes import without_wide_integers
 from deciban.errors import DecibanError, RowError
@@ -47,7 +48,10 @@ def encode_labels(y: Any, first_row: int = 0) -> Encoded:
     array = plain(array)
     if not _is_label_type(array.type):
         raise DecibanError(f"labels of type {type_name(array.type)} cannot be classes: use text, integers or booleans")
-    codes, levels = encode(array)
+    try:
+        codes, levels = encode(array)
+    except UnicodeDecodeError:
+        raise NotUtf8("a label") from None
     if (codes < 0).any():
         row = first_row + int(np.argmax(codes < 0))
         raise RowError("label", row, "the label is missing (NaN or null): drop the row or give it a class")

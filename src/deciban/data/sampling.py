@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from deciban import _kernels
 from deciban.data.arrays import MatrixFrame, SparseFrame
 from deciban.data.arrow import TableFrame
+from deciban.data.arrow_buffers import NotUtf8
 from deciban.data.batch import Batch, ColumnRef, Frame, positions
 from deciban.data.class_index import ClassIndex
 from deciban.data.documents import TextFrame
@@ -78,7 +79,7 @@ def _mixed(bits: Keys) -> Keys:
 def _text_keys(frame: Frame, j: int) -> Keys:
     try:
         coded = frame.coded([j])
-    except UnicodeDecodeError:  # bytes that are not UTF-8
+    except NotUtf8:
         texts = frame.texts([j])
         return np.frombuffer(b"".join(_digest(texts.cell(i, 0)) for i in range(frame.rows)), np.uint64)
     digests = b"".join([*map(_digest, coded.levels[0]), bytes(8)])  # the last one is that of missing values, −1

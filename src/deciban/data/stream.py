@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from deciban.data.arrow import TableFrame, kind_of, plain
+from deciban.data.arrow_buffers import column_names, require_layout
 from deciban.data.batch import Kind, Notation
 from deciban.data.cell_types import KIND_OF, STYLES, CellType, cell_type_of
 from deciban.data.notation import parse_column
@@ -113,10 +114,12 @@ class ArrowStream(Stream):
     @classmethod
     def of(cls, source: Any) -> ArrowStream:
         schema = getattr(source, "dataset_schema" if hasattr(source, "dataset_schema") else "schema", None)
-        if isinstance(schema, pa.Schema):
-            return cls(source, schema)
-        reader = _reader(source)  # kept, since opening it may run a query
-        return cls(source, reader.schema, [reader])
+        opened = []
+        if not isinstance(schema, pa.Schema):
+            opened = [_reader(source)]  # kept, since opening it may run a query
+            schema = opened[0].schema
+        column_names(schema)  # raises if a name is not UTF-8
+        return cls(source, schema, opened)
 
     @property
     def single_pass(self) -> bool:
@@ -143,22 +146,34 @@ class ArrowStream(Stream):
     def frames(self) -> Iterator[TableFrame]:
         kinds, rows, parsed = self.kinds, 0, self._parsed_columns
         try:
-            for batch in prefetch(self.opened.pop() if self.opened else _reader(self.source)):
-                rows += batch.num_rows
-                table = pa.Table.from_batches([batch])
+            for table in prefetch(self._tables()):
+                rows += table.num_rows
                 for j in parsed:
                     style: Any = self.given_types[self.names[j]]
                     values = parse_column(pa.chunked_array([plain(table.column(j))]), style)
                     table = table.set_column(j, self.names[j], values)
-                if batch.num_rows:
+                if table.num_rows:
                     yield TableFrame(table, self.names, kinds)
         except pa.ArrowInvalid as error:
             raise DecibanError(f"{self.title} cannot be read: {str(error).partition(chr(10))[0]}") from error
         if not rows and self.single_pass:
             raise DecibanError("the reader has no rows left: it can be read once, so make a new one for each pass")
 
+    def _tables(self) -> Iterator[Any]:
+        batches = iter(self.opened.pop() if self.opened else _reader(self.source))
+        while (batch := self._next(batches)) is not None:
+            yield require_layout(pa.Table.from_batches([batch]))
+
+    def _next(self, batches: Iterator[Any]) -> Any:
+        try:
+            return next(batches, None)
+        except Exception as error:  # of any library, or of a generator of the user
+            raise DecibanError(f"{self.title} cannot be read: {str(error).partition(chr(10))[0]}") from error
+
 
 def _reader(source: Any) -> Any:
+    if isinstance(source, pa.RecordBatchReader):  # not by the C interface, which does not tell the sizes of buffers
+        return source
     if hasattr(source, "__arrow_c_stream__"):  # first, since a column's name may be an attribute of a relation
         return pa.RecordBatchReader.from_stream(source)
     return (source.scanner() if hasattr(source, "scanner") else source).to_reader()

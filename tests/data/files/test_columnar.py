@@ -70,6 +70,13 @@ def test_files_that_are_truncated_are_named(tmp_path, way):
             db.scan(path).read()
 
 
+def test_names_of_columns_that_are_not_utf8_are_damage(tmp_path):
+    path = as_parquet(tmp_path, "t.parquet", pa.table({"name": [1.0], "y": ["a"]}), store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"name", b"\xff\xfe\xff\xfe"))
+    with pytest.raises(db.DecibanError, match=r"t\.parquet cannot be read.*utf-8"):
+        db.scan(path).read()
+
+
 def test_damage_within_a_file_and_files_of_another_format_are_named(tmp_path):
     for name, data in product(("t.parquet", "t.arrow"), (b"", b"x,y\n1,2\n")):
         with pytest.raises(db.DecibanError, match=f"{name} cannot be read"):

@@ -91,6 +91,13 @@ def test_byte_order_mark(written):
     assert written(b"\xef\xbb\xbfx,y\n1,a\n") == {"x": [1], "y": ["a"]}
 
 
+def test_byte_order_marks_inside_a_file_are_text_whatever_the_blocks(tmp_path):
+    path = at(tmp_path, "t.csv", "x,y\n" + "\ufeffa,1\n\ufeff\ufeffb,2\nc,3\n" * 2)
+    expected = {"x": ["\ufeffa", "\ufeff\ufeffb", "c"] * 2, "y": [1, 2, 3] * 2}
+    for size in range(1, 40):
+        assert db.scan(path, block_size=size).read().to_pydict() == expected
+
+
 def test_encodings(written):
     expected = {"größe": [1, 2], "y": ["ä", "ü"]}
     for encoding in ("latin-1", "cp1252", "utf-16", "utf-16-le", "utf-32"):
@@ -348,6 +355,21 @@ def test_errors_name_file_and_line(tmp_path, data, message):
             read(path, block_size=size)
         assert str(path) in str(error.value)
         assert message in str(error.value)
+
+
+def test_options_that_no_text_can_match_are_refused(tmp_path):
+    path = at(tmp_path, "t.csv", "x,y\n1,a\n")
+    for option in ({"na_values": ["\udce0"]}, {"names": ["\udce0", "y"]}, {"trim": {"y": "\udce0"}}):
+        with pytest.raises(db.DecibanError, match=f"{next(iter(option))} must be text in UTF-8"):
+            db.scan(path, **option)
+    with pytest.raises(db.DecibanError, match="trim must be text in UTF-8"):
+        db.scan(path).with_trim("y", "\udce0")
+
+
+def test_utf_16_without_a_byte_order_mark_needs_its_byte_order(tmp_path):
+    path = at(tmp_path, "t.csv", "x,y\n1,a\n".encode("utf-16-le"))
+    with pytest.raises(db.DecibanError, match=r"t\.csv is not text in utf-16: .*BOM"):
+        read(path, encoding="utf-16")
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,14 @@ def test_what_python_writes_is_read_back(tmp_path_factory, rows, size):
     assert read(path, block_size=size) == {name: [row.get(name) for row in rows] for name in names}
 
 
+def test_byte_order_marks_inside_a_file_are_refused_whatever_the_blocks(tmp_path):
+    assert read(at(tmp_path, "t.jsonl", "\ufeff" + lines({"x": 1}, {"x": 2}))) == {"x": [1, 2]}
+    path = at(tmp_path, "t.jsonl", lines({"x": 1}) + "\ufeff" + lines({"x": 2}, {"x": 3}))
+    for size in range(1, 40):
+        with pytest.raises(db.DecibanError, match=r"t.jsonl, line 2: this is not JSON: Unexpected UTF-8 BOM"):
+            read(path, block_size=size)
+
+
 def test_keys_that_come_late_are_columns_after_one_survey(tmp_path, monkeypatch, small_sample):
     path = at(tmp_path, "t.jsonl", lines(*[{"x": 1}] * 500, {"x": 2, "z": "q"}))
     passes = passes_over(monkeypatch)

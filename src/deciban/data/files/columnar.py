@@ -14,10 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deciban.data.arrow import without_views
+from deciban.data.arrow_buffers import column_names, require_valid
 from deciban.data.batch import Kind
 from deciban.data.cell_types import KIND_OF, STYLES, CellType, cell_type_of, common_type
 from deciban.data.files.fragment import Chunk, FileFormat, Fragment, ReadOptions, ReadTask, TypeMismatch
 from deciban.data.notation import TextProfile, parse_column, profile_table, require_undecided
+from deciban.data.schema import require_unique
 from deciban.errors import DecibanError
 
 ROWS = 1 << 18  # per chunk
@@ -33,10 +35,16 @@ COMPATIBLE_KINDS: dict[CellType, tuple[Kind, ...]] = {  # that a type accepts be
 class Columnar(Fragment):
     """A file with a schema."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def schema(self) -> Any:
         """pyarrow.Schema"""
+        with self._named_errors():
+            schema = self._read_schema()
+            column_names(schema)  # raises if a name is not UTF-8
+            return schema
+
+    @abstractmethod
+    def _read_schema(self) -> Any: ...
 
     @abstractmethod
     def tables(self, names: list[str]) -> Iterator[tuple[Any, float]]:
@@ -56,9 +64,12 @@ class Columnar(Fragment):
         with self._named_errors():
             size = os.path.getsize(self.path)
             for table, share in self.tables(list(options.names)):
-                chunk = Chunk(self._parsed(table, options), first, round(share * size))
-                yield lambda chunk=chunk: chunk  # type: ignore[misc]
+                yield partial(self._chunk, table, first, round(share * size), options)
                 first += table.num_rows
+
+    def _chunk(self, table: Any, first: int, bytes_read: int, options: ReadOptions) -> Chunk:
+        with self._named_errors():
+            return Chunk(self._parsed(require_valid(table), options), first, bytes_read)
 
     def _parsed(self, table: Any, options: ReadOptions) -> Any:
         """The table with text parsed where it is dates or numbers."""
@@ -86,8 +97,13 @@ class Columnar(Fragment):
     def profile_tasks(self, names: Collection[str]) -> Iterator[Callable[[], Mapping[str, TextProfile]]]:
         text = [name for name in self.names if name in names and self.columns[name] == "text"]
         with self._named_errors():
+            require_unique(self.names)
             for table, _ in self.tables(text) if text else ():
-                yield partial(profile_table, without_views(table))
+                yield partial(self._table_profiles, table)
+
+    def _table_profiles(self, table: Any) -> Mapping[str, TextProfile]:
+        with self._named_errors():
+            return profile_table(without_views(require_valid(table)))
 
     def locate(self, offset: int, row: int) -> str:
         return f"{self.title}, row {offset + row}"
@@ -96,7 +112,9 @@ class Columnar(Fragment):
     def _named_errors(self) -> Iterator[None]:
         try:
             yield
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        except DecibanError as error:
+            raise DecibanError(f"{self.title}: {error}") from None
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = str(error).partition("\n")[0]
             raise DecibanError(f"{self.title} cannot be read, it may be truncated or damaged: {reason}") from None
 
@@ -105,10 +123,8 @@ class Columnar(Fragment):
 class Parquet(Columnar):
     """Text is read as dictionaries, as parquet mostly stores it."""
 
-    @cached_property
-    def schema(self) -> Any:
-        with self._named_errors():
-            return pq.read_schema(self.path)
+    def _read_schema(self) -> Any:
+        return pq.read_schema(self.path)
 
     def tables(self, names: list[str]) -> Iterator[tuple[Any, float]]:
         text = [name for name in names if self.columns[name] == "text"]
@@ -123,9 +139,8 @@ class Parquet(Columnar):
 class ArrowFile(Columnar):
     """Arrow's file format (Feather) or stream format."""
 
-    @cached_property
-    def schema(self) -> Any:
-        with self._named_errors(), pa.OSFile(self.path) as file:
+    def _read_schema(self) -> Any:
+        with pa.OSFile(self.path) as file:
             return self._opened(file).schema
 
     def tables(self, names: list[str]) -> Iterator[tuple[Any, float]]:

@@ -14,9 +14,9 @@ import pyarrow.csv as pacsv
 
 from deciban import _kernels
 from deciban.data.cell_types import BOOLEANS, CELL_WORDS, STYLES, CellType, arrow_types, cell_type_of, infer_cell_type
-from deciban.data.files.dialect import DELIMITERS, NA_VALUES, CsvOptions, Dialect, numbered_records, sniff
+from deciban.data.files.dialect import DELIMITERS, NA_VALUES, CsvOptions, Dialect, numbered_records, require_utf8, sniff
 from deciban.data.files.fragment import Chunk, FileFormat, ReadOptions, TextFragment, TypeMismatch
-from deciban.data.files.text_files import SAMPLE, Block
+from deciban.data.files.text_files import BOM, SAMPLE, Block, parser_input
 from deciban.data.notation import MARKERS, NotationOptions, TextProfile, parse_column, profile_table, require_undecided
 from deciban.errors import DecibanError
 
@@ -74,6 +74,7 @@ class Delimited(TextFragment):
         return profile_table(self._table(block, ReadOptions.as_text(selected)), self._notation_options)
 
     def with_trim(self, name: str, characters: str) -> Delimited:
+        require_utf8("trim", characters)
         return replace(self, trim={**self.trim, name: characters})
 
     @cached_property
@@ -113,6 +114,8 @@ class Delimited(TextFragment):
     def _table(self, block: Block, options: ReadOptions) -> Any:
         own_names = set(self.names)
         types = {name: options.types[name] for name in options.names if name in own_names}
+        if not types:  # the number of rows is needed all the same
+            return self._table(block, ReadOptions.as_text(self.names[:1]))
         try:
             read_as = {name: READ_AS["text" if name in self.trim else t] for name, t in types.items()}
             table = self._parsed(block, read_as)
@@ -129,8 +132,10 @@ class Delimited(TextFragment):
     def _parsed(self, block: Block, types: Mapping[str, Any]) -> Any:
         missing = self.options.na_values
         return pacsv.read_csv(
-            pa.BufferReader(block.data),
-            read_options=pacsv.ReadOptions(column_names=self.names, use_threads=False, block_size=len(block.data) + 1),
+            parser_input(block.data),
+            read_options=pacsv.ReadOptions(
+                column_names=self.names, use_threads=False, block_size=len(block.data) + len(BOM) + 1
+            ),
             parse_options=pacsv.ParseOptions(
                 delimiter=self.dialect.delimiter, quote_char=self.dialect.quote or False, newlines_in_values=True
             ),

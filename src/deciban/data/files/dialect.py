@@ -62,8 +62,19 @@ class CsvOptions:
                 raise DecibanError(f"{option} must be one character of ASCII, not {sign!r}")
         if len(set(signs.values())) < len(signs):
             raise DecibanError(f"{', '.join(signs)} must be different characters, not {list(signs.values())}")
+        for option, words in (("names", self.names or ()), ("na_values", self.na_values)):
+            require_utf8(option, *words)
         if not isinstance(self.skip, int) or self.skip < 0:
             raise DecibanError(f"skip must be a whole number of 0 or more, not {self.skip!r}")
+
+
+def require_utf8(option: str, *texts: str) -> None:
+    """Raises DecibanError for text that no file holds: arguments of a command may be any bytes."""
+    for text in texts:
+        try:
+            str(text).encode()
+        except UnicodeEncodeError:
+            raise DecibanError(f"{option} must be text in UTF-8, not {text!r}") from None
 
 
 def sniff(sample: bytes, options: CsvOptions | None = None, delimiters: str = DELIMITERS) -> Dialect:

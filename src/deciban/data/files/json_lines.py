@@ -15,7 +15,7 @@ import pyarrow.json as pajson
 
 from deciban.data.cell_types import CELL_WORDS, STYLES, CellType, arrow_types, common_type
 from deciban.data.files.fragment import Chunk, FileFormat, ReadOptions, TextFragment, TypeMismatch
-from deciban.data.files.text_files import SAMPLE, Block
+from deciban.data.files.text_files import BOM, SAMPLE, Block, parser_input
 from deciban.data.notation import TextProfile, parse_column, profile_text, require_undecided
 from deciban.errors import DecibanError
 
@@ -121,7 +121,7 @@ class JsonLines(TextFragment):
             if not line.strip():
                 continue
             try:
-                row = json.loads(line, parse_constant=_refuse)
+                row = json.loads(line.decode("utf-8", "surrogatepass"), parse_constant=_refuse)
             except (ValueError, RecursionError) as error:
                 raise self._line_error(first + number, f"this is not JSON: {error}") from None
             if not isinstance(row, dict):
@@ -153,8 +153,8 @@ def _refuse(constant: str) -> None:
 
 def _parsed(data: bytes | memoryview, options: Any) -> Any:
     """JSON lines as a table, with text as dictionaries."""
-    read_options = pajson.ReadOptions(use_threads=False, block_size=len(data) + 1)
-    table = pajson.read_json(pa.BufferReader(data), read_options, options)
+    read_options = pajson.ReadOptions(use_threads=False, block_size=len(data) + len(BOM) + 1)
+    table = pajson.read_json(parser_input(data), read_options, options)
     for j, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
             encoded = table.column(j).dictionary_encode()

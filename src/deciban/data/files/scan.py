@@ -14,7 +14,7 @@ from deciban.data.arrow import TableFrame
 from deciban.data.batch import Kind, Notation
 from deciban.data.cell_types import KIND_OF, CellType, arrow_types
 from deciban.data.files.column_inference import ColumnInference
-from deciban.data.files.dialect import NA_VALUES, CsvOptions
+from deciban.data.files.dialect import NA_VALUES, CsvOptions, require_utf8
 from deciban.data.files.formats import open_fragment
 from deciban.data.files.fragment import Chunk, Fragment, OpenOptions, ReadOptions, SkippedDocuments, TypeMismatch
 from deciban.data.files.source_paths import Paths, resolve_paths
@@ -129,6 +129,7 @@ def scan(
     if not isinstance(block_size, int) or block_size < 1:
         raise DecibanError(f"block_size must be a whole number of 1 or more, not {block_size!r}")
     cell_types, trim = _cell_types(types or {}), trim or {}
+    require_utf8("trim", *trim.values())
     options = OpenOptions(csv, trim, labels)
     files = [TextFile(path, encoding, block_size, title) for path, title in resolve_paths(paths)]
     result = Scan([open_fragment(file, format, options) for file in files], cell_types)

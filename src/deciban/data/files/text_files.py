@@ -128,6 +128,8 @@ class TextFile:
         except UnicodeDecodeError as error:
             decoded = error.object[: error.start].decode(self.encoding, "replace").encode()
             raise self.error(offset + len(decoded), f"this is not text in {self.encoding}: {error.reason}") from None
+        except UnicodeError as error:  # no byte order mark, for instance
+            raise DecibanError(f"{self.title} is not text in {self.encoding}: {error}") from None
         except (OSError, pa.ArrowInvalid) as error:
             reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
             raise DecibanError(f"{self.title} cannot be read: {reason}") from None
@@ -140,6 +142,11 @@ class TextFile:
             return lambda data, last: data
         decoder = codec.incrementaldecoder(errors)
         return lambda data, last: decoder.decode(data, last).encode()
+
+
+def parser_input(data: bytes | memoryview) -> Any:
+    """A block for a parser of Arrow, which drops a byte order mark at its beginning: inside a file it is text."""
+    return pa.BufferReader(BOM + data if data[: len(BOM)] == BOM else data)
 
 
 def require_encoding(encoding: str) -> None:

@@ -1,0 +1,19 @@
+"""Every fuzz target holds for its seeds, for inputs that once failed, and for some mutations."""
+
+from random import Random
+
+import pytest
+
+from tests.fuzz import targets
+
+MUTATIONS = {"cli": 10}  # fits models
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", targets.names())
+def test_seeds_corpus_and_mutations(name):
+    target, random = targets.load(name), Random(name)
+    for data in target.inputs:
+        target.run(data)
+    for _ in range(MUTATIONS.get(name, 40)):
+        target.run(target.mutation(random))
