@@ -9,10 +9,6 @@ from hypothesis import HealthCheck, settings
 # algebra would mostly wait for each other (on two busy cores, 12 ms for a 3×3 triangular solve).
 os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
-# Spark's tests are short: a better compiler and a parallel collector cost a third of their time, and gain none.
-SHORT_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-os.environ |= dict.fromkeys(("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"), SHORT_JAVA)
-
 settings.register_profile(
     "deciban",
     derandomize=True,

@@ -322,7 +322,6 @@ try:
         "spark.speculation": "true", "spark.speculation.interval": "50ms", "spark.speculation.multiplier": "1.1",
         "spark.speculation.quantile": "0.3", "spark.speculation.minTaskRuntime": "50ms",
         "spark.executor.memory": "500m", "spark.executorEnv.PYTHONPATH": {root!r},
-        "spark.executor.extraJavaOptions": os.environ.get("SPARK_DAEMON_JAVA_OPTS", ""),
         "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
         "spark.scheduler.minRegisteredResourcesRatio": "1.0", "spark.cores.max": "2",
     }}
