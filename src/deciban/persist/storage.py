@@ -65,7 +65,8 @@ def locked(path: FilePath, seconds: float = 60.0) -> Iterator[None]:
         yield
     finally:
         if descriptor is not None:
-            os.close(descriptor)
+            with suppress(OSError):  # which ends the lock all the same
+                os.close(descriptor)
 
 
 def _wait_for(descriptor: int, path: FilePath, seconds: float) -> None:
@@ -111,7 +112,7 @@ def replacing(path: FilePath) -> Iterator[BinaryIO]:
                 if mode is not None:
                     os.chmod(temporary.path, mode)
                 os.fsync(temporary.descriptor)
-            os.replace(temporary.path, target)
+            os.replace(temporary.path, str(target))
     except OSError as error:
         if error.filename in (None, str(target)) or is_temporary(error.filename):  # not of another file
             raise DecibanError(f"{path} cannot be written: {_advice(error, target)}") from error
@@ -169,7 +170,7 @@ def _advice(error: OSError, target: Path) -> str:
 def _sync(directory: Path) -> None:
     """Makes the new name survive a power cut, where directories can be synced."""
     with suppress(OSError):
-        descriptor = os.open(directory, os.O_RDONLY)
+        descriptor = os.open(str(directory), os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:

@@ -36,7 +36,7 @@ class TemporaryFile:
     def __enter__(self) -> TemporaryFile:
         remove_abandoned(self.folder)
         while True:
-            self.path = self.folder / f".{secrets.token_hex(8)}.deciban-tmp"
+            self.path = os.path.join(self.folder, f".{secrets.token_hex(8)}.deciban-tmp")
             # as for any new file, the user's umask decides who may read it
             self.descriptor = os.open(
                 self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666
@@ -59,7 +59,7 @@ class TemporaryFile:
 
     def _remove(self) -> None:
         with suppress(OSError):
-            self.path.unlink(missing_ok=True)
+            os.unlink(self.path)
 
     def _unlock(self) -> None:
         if self.lock is not None:
