@@ -674,6 +674,7 @@ DAMAGES = [
     ("logistic", "state.predictor_.design.parts.0.columns", [0, 1, 3], "features of an unknown column"),
     ("logistic", "state.predictor_.design.parts.0.columns", [0, 1], "features of 3 columns instead of 2"),
     ("logistic", "state.predictor_.design.parts.0.encoder.labels", [0, 1, 1], "names of other columns"),
+    ("logistic", "state.predictor_.design.parts.0.columns.0", False, "columns is a"),
     ("logistic", "state.predictor_.design.parts", [], "coefficients has shape"),
     ("logistic", "state.path_.header", ["one"], "as long as the header"),
     ("logistic", "state.path_.rows.0.0", LONG, "rows is a"),

@@ -24,7 +24,7 @@ from safetensors.numpy import load as decode_arrays
 from safetensors.numpy import save as encode_arrays
 
 import deciban as db
-import deciban.estimators  # noqa: F401  (before memory is measured)
+import deciban.estimators  # before memory is measured
 from deciban.data.files.mail_message import parse
 from deciban.mail.filter import Filter
 from deciban.persist.packing import pack_all, unpack_all

@@ -12,6 +12,7 @@ from deciban.persist.storage import read, write
 RNG = np.random.default_rng(2)
 CLASSES = np.arange(30) % 3
 X = RNG.normal(CLASSES[:, np.newaxis], 1.0, (30, 3))
+COEFFICIENTS = "model.state.predictor_.coefficients"
 STATISTIC = "model.state.generative_.blocks.0.statistic"
 MODELS = {
     "gaussian": db.NaiveBayes(),
@@ -84,8 +85,8 @@ def test_numbers_that_no_rows_have_are_refused_by_name(name, change, match, tmp_
     ("name", "change", "match"),
     [
         ("discriminant", put(f"{STATISTIC}.origin", 0, 1e300), "a covariance is not that of rows, or too large"),
-        ("logistic", put("model.state.predictor_.coefficients", ..., 1e308), "row 0: its score is not a number"),
-        ("poisson response", put("model.state.predictor_.coefficients", ..., 1e308), "row .: its score is not a number"),
+        ("logistic", put(COEFFICIENTS, ..., 1e308), "row 0: its score is not a number"),
+        ("poisson response", put(COEFFICIENTS, ..., 1e308), "row .: its score is not a number"),
     ],
 )
 @pytest.mark.filterwarnings("ignore")

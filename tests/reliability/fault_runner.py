@@ -57,9 +57,7 @@ def fit(path: Path) -> None:
     command("fit", path.parents[1] / "table.csv", "--label", "y", "--model", "naive-bayes", "-o", path)
 
 
-COMMANDS: dict[str, Callable[[Path], None]] = {
-    work.__name__: work for work in (save, save_without_fsync, learn, fit)
-}
+COMMANDS: dict[str, Callable[[Path], None]] = {work.__name__: work for work in (save, save_without_fsync, learn, fit)}
 
 
 def forked(work: Callable[[], None], stderr: Path) -> int:
@@ -88,7 +86,8 @@ def warm_up(work: Callable[[Path], None], path: Path) -> None:
     try:
         work(path)
     except SystemExit as end:
-        assert not end.code, end.code
+        if end.code:
+            raise
     finally:
         os.fsync, sys.stdout = before
 

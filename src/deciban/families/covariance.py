@@ -18,7 +18,7 @@ linalg = lazy("scipy.linalg")
 
 @contextmanager
 def factorising() -> Iterator[None]:
-    """Turns the error of a factorisation into one of ours: of a forged file, or of numbers near the end of their range."""
+    """Turns the error of a factorisation into one of ours: of a forged file, or of numbers that are too large."""
     try:
         yield
     except ValueError as error:  # numpy's LinAlgError is one; scipy refuses NaN and infinity

@@ -30,8 +30,9 @@ def hints_of(annotated: Any) -> dict[str, Any]:
 def fits(value: Any, hint: Any) -> bool:
     """Whether a value is of an annotated type, all the way down.
 
-    A whole number is a float, too, if a double holds it; a numpy scalar is what it holds; an array is a Sequence. A
-    range fits only where one is declared: a few bytes in a file may stand for any length.
+    A whole number is a float, too, if a double holds it; False is no whole number, since as an index it selects nothing.
+    A numpy scalar is what it holds; an array is a Sequence. A range fits only where one is declared: a few bytes of a
+    file may stand for any length.
 
     >>> fits(("a", 1), tuple[str | int, ...]), fits(3, float), fits(10**400, float), fits(["a"], Sequence[float])
     (True, True, False, False)
@@ -44,7 +45,8 @@ def fits(value: Any, hint: Any) -> bool:
     if origin is Literal:
         return any(type(value) is type(option) and value == option for option in arguments)
     if hint in PLAIN:
-        return isinstance(value, PLAIN[hint]) and not (hint is float and _is_huge(value))
+        unlike = (hint is float and _is_huge(value)) or (hint is int and isinstance(value, bool))
+        return isinstance(value, PLAIN[hint]) and not unlike
     if origin in CONTAINERS:
         return CONTAINERS[origin](value, arguments)
     expected = origin or hint
