@@ -264,6 +264,13 @@ def forbid_infinite(x: NDArray[Any]) -> None:
         forbid(np.isinf(x), INFINITE)
 
 
+def require_scores(scores: NDArray[np.float64], first_row: int = 0) -> None:
+    """Raises an error if a score (n, K) of a row is NaN or +inf: there is no probability then."""
+    if scores.size and not scores.max() < np.inf:
+        row = first_row + int(np.argmin((scores < np.inf).all(axis=1)))
+        raise DecibanError(f"row {row}: its score is not a number: a number of the row or of the model is too large")
+
+
 def forbid_stored(x: Any, bad: NDArray[np.bool_], problem: str) -> None:
     """As `forbid`, for the stored values of CSR rows."""
     if bad.any():

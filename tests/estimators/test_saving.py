@@ -595,6 +595,13 @@ def test_a_class_that_is_not_in_the_registry_is_refused(tmp_path):
         refused(tmp_path / "m.deciban", {"is": name}, {})
 
 
+LONG = {"is": "range", "ends": [0, 10**12, 1]}
+
+
+def cells(*values):
+    return {"is": "cells", "dtype": "object", "shape": [len(values)], "cells": [*values]}
+
+
 NB, TWIN, GLM = "state.generative_", "state.predictor_.design.parts.0.encoder", "state.inference_"
 FOREST, NORMALS, PAIRS = (f"{NB}.blocks.{i}.plan.family" for i in range(3))  # of the model "evidence"
 DAMAGES = [
@@ -628,10 +635,14 @@ DAMAGES = [
     ("gaussian", "state.estimate_", 3, "has no 'estimate_'"),
     ("gaussian", "state.__class__", 3, "has no '__class__'"),
     ("gaussian", "state._label_dtype", {"is": "dtype", "name": "i4,(1000000,)f8"}, "unknown type"),
+    ("gaussian", "state._label_dtype", {"is": "dtype", "name": "<U100000000"}, "unknown type"),
     ("gaussian", "params.smoothing", "much", "smoothing is a"),
+    ("gaussian", "params.smoothing", 10**400, "smoothing is a"),
     ("gaussian", "params.smoothing", {"is": "scalar", "dtype": "float64", "value": [1, 2]}, "a scalar that holds"),
     ("gaussian", "params.class_prior", {"is": "NaiveBayes", "params": {}, "state": {}}, "class_prior is a"),
     ("gaussian", "params.class_prior", {"is": "range", "ends": [0, 10**18, 1]}, "class_prior is a"),
+    ("gaussian", "params.class_prior", cells(LONG), "a cell that is neither a number nor text"),
+    ("gaussian", "params.families", {"is": "dict", "pairs": [[LONG, {"is": "families.Gaussian"}]]}, "families is a"),
     ("gaussian", "params.verbose", True, "has no 'verbose'"),
     ("categorical", NB + ".blocks.0.statistic.levels.0", [0, 1, 2], "table has words of shape"),
     ("categorical", NB + ".blocks.0.statistic.levels.0.0", 10**30, "not in order"),
@@ -643,6 +654,8 @@ DAMAGES = [
     ("categorical", "params.families.prior", {"is": "priors.Laplace", "alpha": -1.0}, "alpha must be 0 or more"),
     ("binned", NB + ".blocks.0.statistic.cap", 10**30, "cap"),
     ("binned", NB + ".blocks.0.statistic.cap", 3, "cap"),
+    ("binned", NB + ".blocks.0.plan.family.count", 10**12, "count must be from 1 to 1048576"),
+    ("text", NB + ".blocks.0.plan.presence", True, "a family of texts cannot read presence"),
     ("binned", NB + ".blocks.0.statistic.keys", [], "3 columns"),
     ("discriminant, per class", NB + ".blocks.0.statistic.shared", True, "another kind of covariance"),
     ("discriminant, auto", "state._shrinkages.pairs.0.1.value", 2.0, "a shrinkage of 2"),
@@ -661,8 +674,11 @@ DAMAGES = [
     ("logistic", "state.predictor_.design.parts.0.columns", [0, 1, 3], "features of an unknown column"),
     ("logistic", "state.predictor_.design.parts.0.columns", [0, 1], "features of 3 columns instead of 2"),
     ("logistic", "state.predictor_.design.parts.0.encoder.labels", [0, 1, 1], "names of other columns"),
+    ("logistic", "state.predictor_.design.parts.0.columns.0", False, "columns is a"),
     ("logistic", "state.predictor_.design.parts", [], "coefficients has shape"),
     ("logistic", "state.path_.header", ["one"], "as long as the header"),
+    ("logistic", "state.path_.rows.0.0", LONG, "rows is a"),
+    ("logistic", "state.path_.rows.0.0", {"is": "list", "items": [LONG]}, "rows is a"),
     ("glm gaussian", "params.family", "bernoulli", "a bernoulli response with 0 classes"),
     ("glm multinomial", "params.family", "gaussian", "a gaussian response with 3 classes"),
     ("glm multinomial", GLM + ".undetermined", [99], "undetermined"),
@@ -729,6 +745,7 @@ DAMAGES = [
     ("gaussian", "state._weights", None, "has no '_weights'"),
     ("evidence", "params.pairs", "all", "pairs is a"),
     ("evidence", "params.trees", 2.5, "trees is a"),
+    ("evidence", "params.text", {"is": "list", "items": [LONG]}, "text is a"),
 ]
 
 
@@ -1059,9 +1076,11 @@ def test_whatever_a_file_says_nothing_breaks(name, data, tmp_path_factory):
     if isinstance(loaded, str):
         assert str(path) in loaded
         return
-    with warnings.catch_warnings(), np.errstate(all="ignore"), suppress(ValueError, OverflowError):
+    with warnings.catch_warnings(), np.errstate(all="ignore"), suppress(db.DecibanError):
         warnings.simplefilter("ignore")  # as are errors of settings and numbers that no estimate can be made of
         assert len(loaded.predict(X)) == N
+        if hasattr(loaded, "predict_proba"):
+            assert abs(loaded.predict_proba(X).sum(axis=1) - 1.0).max() < 1e-9
 
 
 def test_mutations_are_refused_and_not(tmp_path):
@@ -1093,6 +1112,7 @@ def greedy():
     }
     yield put(tree, "params.families", {"is": "texts", "rest": long}), arrays | long_text
     yield put(tree, "state._label_dtype", {"is": "dtype", "name": "<U999999999"}), arrays
+    yield put(tree, "params.class_prior", cells(LONG)), arrays
     words = "model.state.generative_.blocks.0.statistic.count.words"
     yield tree, arrays | {words: np.zeros((0, 1 << 40))}
     yield tree, arrays | {words: np.zeros((1, 0, 1 << 40))}

@@ -14,7 +14,7 @@ from deciban.contributions import DECIBANS, By, Contributions, Line
 from deciban.data.arrays import MatrixFrame
 from deciban.data.batch import Frame
 from deciban.data.schema import Schema
-from deciban.errors import DecibanError
+from deciban.errors import DecibanError, require_scores
 from deciban.lazy import lazy
 from deciban.plots.colours import AGAINST, FOR
 from deciban.table import Table, html_caption
@@ -105,6 +105,8 @@ class Explanation:
         Explanation
             As `explain` returns it.
         """
+        if contributions.nats.size:
+            require_scores(contributions.nats.max(axis=1))
         if isinstance(rows, MatrixFrame):  # the caller may change the array before its values are shown
             rows = MatrixFrame(rows.x.copy())
         return cls(classes, contributions.lines, contributions.nats, schema, rows)
@@ -442,7 +444,7 @@ class Explanation:
 
 def require_by(by: Any) -> None:
     if by not in get_args(By):
-        raise ValueError(f"by must be 'column' or 'pair', not {by!r}")
+        raise DecibanError(f"by must be 'column' or 'pair', not {by!r}")
 
 
 def short(value: Any) -> str:

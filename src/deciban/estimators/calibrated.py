@@ -530,7 +530,7 @@ class CalibratedClassifier(
 
     def _kind(self) -> type[CalibrationMap]:
         if self.method not in KINDS:
-            raise ValueError(f"method must be {' or '.join(map(repr, KINDS))}, not {self.method!r}")
+            raise DecibanError(f"method must be {' or '.join(map(repr, KINDS))}, not {self.method!r}")
         return KINDS[self.method]
 
     @property
@@ -541,7 +541,7 @@ class CalibratedClassifier(
 
     def _folds(self) -> int:
         if not isinstance(self.cv, (int, np.integer)) or self.cv < 2:
-            raise ValueError(f"cv must be a whole number of 2 or more, not {self.cv!r}")
+            raise DecibanError(f"cv must be a whole number of 2 or more, not {self.cv!r}")
         return int(self.cv)
 
     def _require_fitted(self) -> None:

@@ -27,7 +27,7 @@ from deciban.data.schema import Schema
 from deciban.data.stream import read_table
 from deciban.data.text_columns import apply_notations
 from deciban.display.explanation import Explanation, require_by
-from deciban.errors import DecibanError, warn_of_impossible
+from deciban.errors import DecibanError, require_scores, warn_of_impossible
 from deciban.estimators.displayed import Displayed
 from deciban.estimators.saving import Savable
 from deciban.evaluation.fitted_model import FittedModel
@@ -177,6 +177,7 @@ class ScoringClassifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             for start, part in slices(frame, needs_small_batches=scorer.needs_small_batches(frame)):
                 joint = np.empty((part.rows, len(self.classes_)))
                 scorer.joint(part, joint, first + start)
+                require_scores(joint, first + start)
                 best, none = _kernels.most_probable(joint, scorer.log_prior)
                 chosen.append(best)
                 impossible += none
@@ -227,6 +228,7 @@ class ScoringClassifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             for start, part in slices(frame, needs_small_batches=scorer.needs_small_batches(frame)):
                 rows = out[start : start + part.rows]
                 scorer.joint(part, rows, first + start)
+                require_scores(rows, first + start)
                 total += finish(rows, scorer.log_prior)
             scored.append(out)
 

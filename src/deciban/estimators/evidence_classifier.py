@@ -206,7 +206,7 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
         if isinstance(self.pairs, str) and self.pairs == "auto":
             return
         if not isinstance(self.pairs, Integral) or self.pairs < 0:
-            raise ValueError(f"pairs must be 'auto', or a whole number of 0 or more, not {self.pairs!r}")
+            raise DecibanError(f"pairs must be 'auto', or a whole number of 0 or more, not {self.pairs!r}")
 
     def _fitter(self) -> EvidenceFitter:
         pairs = None if isinstance(self.pairs, str) else int(self.pairs)

@@ -121,13 +121,13 @@ class GaussianDiscriminant(GaussianDiscriminantSettings, GenerativeClassifier): 
         if text:
             raise DecibanError(f"column {text[0]!r} holds text; GaussianDiscriminant takes numbers: use NaiveBayes")
         if self.covariance not in ("shared", "per-class", "diagonal"):
-            raise ValueError(f"no covariance called {self.covariance!r}: shared, per-class or diagonal")
+            raise DecibanError(f"no covariance called {self.covariance!r}: shared, per-class or diagonal")
         family: Family[Any, Any]
         if self.covariance == "diagonal":
             if self.shrinkage is not None or self.prior is not None:
-                raise ValueError("a diagonal covariance takes no shrinkage and no InverseWishart prior")
+                raise DecibanError("a diagonal covariance takes no shrinkage and no InverseWishart prior")
             if isinstance(self.ddof, str) and self.ddof != "unbiased":
-                raise ValueError(f"ddof must be a number or 'unbiased', not {self.ddof!r}")
+                raise DecibanError(f"ddof must be a number or 'unbiased', not {self.ddof!r}")
             family = Gaussian(ddof=1 if self.ddof == "unbiased" else self.ddof)
         else:
             family = MultivariateGaussian(self.covariance, self.shrinkage, self.ddof, self.prior)

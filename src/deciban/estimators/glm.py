@@ -19,7 +19,7 @@ from deciban.data.input_types import PerRow, Rows, SampleWeight, Target
 from deciban.data.intake import InputColumns, input_columns, label_name, require_as_many, require_rows
 from deciban.data.labels import check_weights
 from deciban.display.summary import Summary, counted_word
-from deciban.errors import DecibanError, require, warn
+from deciban.errors import DecibanError, require, require_scores, warn
 from deciban.estimators.estimator import class_array, one_dimensional
 from deciban.estimators.glm_tables import coefficient_table, inference_notes, owners_of
 from deciban.estimators.linear_estimator import LinearEstimator
@@ -270,9 +270,9 @@ class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
 
     def _check_settings(self) -> None:
         if self.family not in RESPONSES:
-            raise ValueError(f"family must be one of {', '.join(RESPONSES)}, not {self.family!r}")
+            raise DecibanError(f"family must be one of {', '.join(RESPONSES)}, not {self.family!r}")
         if not isinstance(self.l2, Real) or not 0 <= self.l2 < np.inf:
-            raise ValueError(f"l2 must be a number of 0 or more, not {self.l2!r}")
+            raise DecibanError(f"l2 must be a number of 0 or more, not {self.l2!r}")
 
     @property
     def _predicts_classes(self) -> bool:
@@ -510,6 +510,7 @@ class GeneralizedLinearModel(GeneralizedLinearState, LinearEstimator):
         eta = np.empty((frame.rows, len(self.predictor_.constant)))
         for first, part in slices(frame, needs_small_batches=self.predictor_.needs_small_batches(frame)):
             self.predictor_.joint(part, eta[first : first + part.rows], first)
+        require_scores(eta)
         shift = offset_of(self.family, frame, offset, exposure)
         return eta if shift is None else eta + shift[:, np.newaxis]
 

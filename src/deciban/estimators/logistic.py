@@ -306,13 +306,13 @@ class LogisticRegression(LogisticState, RanksFeatures, LinearEstimator, Probabil
 
     def _check_settings(self) -> None:
         if self.solver not in ("newton", "gradient"):
-            raise ValueError(f"solver must be 'newton' or 'gradient', not {self.solver!r}")
+            raise DecibanError(f"solver must be 'newton' or 'gradient', not {self.solver!r}")
         if self.init not in ("zero", "generative"):
-            raise ValueError(f"init must be 'zero' or 'generative', not {self.init!r}")
+            raise DecibanError(f"init must be 'zero' or 'generative', not {self.init!r}")
         if not isinstance(self.l2, Real) or not 0 <= self.l2 < np.inf:
-            raise ValueError(f"l2 must be a number of 0 or more, not {self.l2!r}")
+            raise DecibanError(f"l2 must be a number of 0 or more, not {self.l2!r}")
         if self.firth and (self.l2 or self.solver != "newton"):
-            raise ValueError("firth=True is a penalty of its own: it goes with l2=0 and solver='newton'")
+            raise DecibanError("firth=True is a penalty of its own: it goes with l2=0 and solver='newton'")
 
     def _objective(
         self, design: Design, rows: DesignRows, codes: Labels, weights: FloatArray | None, classes: int

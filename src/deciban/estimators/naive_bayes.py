@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from deciban.data import Labelled, Sample
 from deciban.data.schema import Schema
+from deciban.errors import DecibanError
 from deciban.estimators.generative_classifier import GenerativeClassifier
 from deciban.evaluation.fitted_model import KINDS
 from deciban.generative.classifier_state import NaiveBayesSettings, NaiveBayesState
@@ -130,7 +131,7 @@ class NaiveBayes(NaiveBayesSettings, NaiveBayesState, GenerativeClassifier):  # 
         if not isinstance(self.families, str):
             return make_plans(schema, self.families, self._missing(), sparse=sparse)
         if self.families != "auto":
-            raise ValueError(
+            raise DecibanError(
                 f"families must be 'auto', a family or a dict of columns and families, not {self.families!r}"
             )
         self._contests = compare_families(schema, rows) if isinstance(rows, Sample) and not sparse else ()
@@ -146,7 +147,7 @@ class NaiveBayes(NaiveBayesSettings, NaiveBayesState, GenerativeClassifier):  # 
         if isinstance(self.smoothing, str) and self.smoothing == "auto":
             return self._smoothing_choice(evidence).value
         if isinstance(self.smoothing, str) or not self.smoothing >= 0:
-            raise ValueError(f"smoothing must be 'auto', or a number of 0 or more, not {self.smoothing!r}")
+            raise DecibanError(f"smoothing must be 'auto', or a number of 0 or more, not {self.smoothing!r}")
         return float(self.smoothing)
 
     def _smoothing_choice(self, evidence: Generative) -> Selection:
@@ -159,7 +160,7 @@ class NaiveBayes(NaiveBayesSettings, NaiveBayesState, GenerativeClassifier):  # 
 
     def _missing(self) -> Missing:
         if self.missing not in ("skip", "category"):
-            raise ValueError(f"missing must be 'skip' or 'category', not {self.missing!r}")
+            raise DecibanError(f"missing must be 'skip' or 'category', not {self.missing!r}")
         return self.missing
 
     def _families(self) -> Families:
@@ -167,7 +168,7 @@ class NaiveBayes(NaiveBayesSettings, NaiveBayesState, GenerativeClassifier):  # 
 
     def _unseen(self) -> Unseen:
         if self.unseen not in ("skip", "reserve", "error"):
-            raise ValueError(f"unseen must be 'skip', 'reserve' or 'error', not {self.unseen!r}")
+            raise DecibanError(f"unseen must be 'skip', 'reserve' or 'error', not {self.unseen!r}")
         return self.unseen
 
     # What was chosen -----------------------------------------------------------------------------------------------

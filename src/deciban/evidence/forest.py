@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import require
-from deciban.evidence.mixed_columns import Codes, Coding
+from deciban.evidence.mixed_columns import MOST_CODES, Codes, Coding
 from deciban.evidence.partition_counts import PartitionCounts
 from deciban.types import BoolArray, FloatArray, IntArray, Labels
 
@@ -43,6 +43,7 @@ class Forest(PartitionCounts):
         same_length = column.shape == self.code.shape == left.shape == (starts[-1],)
         require((sizes > 0).all() and same_length, "nodes are missing")
         require(column.min() >= -1 and column.max() < len(self.reading.cuts), "a node splits an unknown column")
+        require((self.code >= 0).all() and (self.code < MOST_CODES).all(), "a node splits at an unknown code")
         require(0 <= self.seed < 1 << 63, f"the seed {self.seed} is out of range")
         tree = np.repeat(np.arange(len(sizes)), sizes)
         node, inner = np.arange(starts[-1]) - starts[tree], column >= 0

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.evidence.mixed_columns import Encoding
+from deciban.families.covariance import factorising
 from deciban.families.family import Context, Family, Reads, Table
 from deciban.statistics.scatter import Scatter
 from deciban.types import FloatArray, Labels
@@ -86,7 +87,8 @@ def log_roots(whiten: FloatArray) -> FloatArray:
 
 def _whitening(sigma: FloatArray) -> FloatArray:
     """The lower triangle T with TᵀT = Σ⁻¹."""
-    return solve_lower(np.linalg.cholesky(sigma), np.eye(len(sigma)))
+    with factorising():
+        return solve_lower(np.linalg.cholesky(sigma), np.eye(len(sigma)))
 
 
 def solve_lower(lower: NDArray[Any], right: FloatArray) -> FloatArray:

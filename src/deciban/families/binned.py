@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.errors import forbid_infinite
+from deciban.errors import DecibanError, forbid_infinite
 from deciban.families.cuts import (
     Cuttings,
     bins_of,
@@ -35,6 +35,8 @@ from deciban.types import BoolArray, FloatArray, IntArray, Labels, Level
 
 if TYPE_CHECKING:
     from deciban.export.formulas import Formula
+
+MAX_BINS = 1 << 20
 
 # The cuts without each cell that were last computed for a histogram, as long as it lives.
 _CUTTINGS: WeakKeyDictionary[Histogram, tuple[object, list[tuple[IntArray, IntArray]]]] = WeakKeyDictionary()
@@ -100,11 +102,11 @@ class Binned(SmoothedFamily[Histogram, BinnedParams]):
 
     def __post_init__(self) -> None:
         if self.bins not in ("supervised", "equal-frequency", "equal-width"):
-            raise ValueError(f"Binned: bins must be supervised, equal-frequency or equal-width, not {self.bins!r}")
-        if self.count < 1 or self.cap < 2:
-            raise ValueError("Binned: count must be 1 or more, cap 2 or more")
+            raise DecibanError(f"Binned: bins must be supervised, equal-frequency or equal-width, not {self.bins!r}")
+        if not 1 <= self.count <= MAX_BINS or self.cap < 2:
+            raise DecibanError(f"Binned: count must be from 1 to {MAX_BINS}, cap 2 or more")
         if self.bits is not None and self.bits < 2:
-            raise ValueError("Binned: bits must be 2 or more, or None")
+            raise DecibanError("Binned: bits must be 2 or more, or None")
 
     def collect(self, values: NDArray[Any], labels: Labels, weights: FloatArray | None, classes: int) -> Histogram:
         forbid_infinite(values)

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 
+from deciban.errors import DecibanError
 from deciban.families.family import FLOOR
 from deciban.lazy import lazy
 from deciban.statistics.scatter import Scatter
 from deciban.types import FloatArray
 
 linalg = lazy("scipy.linalg")
+
+
+@contextmanager
+def factorising() -> Iterator[None]:
+    """Turns the error of a factorisation into one of ours: of a forged file, or of numbers that are too large."""
+    try:
+        yield
+    except ValueError as error:  # numpy's LinAlgError is one; scipy refuses NaN and infinity
+        raise DecibanError(f"a covariance is not that of rows, or too large: rescale the columns ({error})") from None
 
 
 def oas(sigma: FloatArray, n: float) -> float:
@@ -49,7 +62,8 @@ def widened(sigma: FloatArray, scale: FloatArray) -> tuple[FloatArray, list[int]
     varies = np.flatnonzero(scale > 0)
     block = np.ix_(varies, varies)
     unit = np.sqrt(scale[varies])
-    values, vectors = np.linalg.eigh(sigma[block] / unit / unit[:, np.newaxis])
+    with factorising():
+        values, vectors = np.linalg.eigh(sigma[block] / unit / unit[:, np.newaxis])
     narrow = values < FLOOR
     columns = varies[(np.abs(vectors[:, narrow]) > 0.1).any(axis=1)]
     positive = np.zeros_like(sigma)
@@ -67,7 +81,8 @@ def whitening_triangles(sigma: FloatArray) -> tuple[FloatArray, FloatArray]:
         if len(varies):
             block = np.ix_(varies, varies)
             unit, lower = unit_cholesky(s[block])
-            triangle[block] = linalg.solve_triangular(lower, np.eye(len(varies)), lower=True) / unit
+            with factorising():
+                triangle[block] = linalg.solve_triangular(lower, np.eye(len(varies)), lower=True) / unit
             constants[k] = np.log(np.diagonal(triangle)[varies]).sum() - 0.5 * len(varies) * np.log(2 * np.pi)
     return triangles, constants
 
@@ -90,10 +105,12 @@ def narrowest(scatter: FloatArray, total: FloatArray) -> float:
     0.125
     """
     unit = np.sqrt(total)
-    return max(0.0, float(np.linalg.eigvalsh(scatter / unit / unit[:, np.newaxis])[0]))
+    with factorising():
+        return max(0.0, float(np.linalg.eigvalsh(scatter / unit / unit[:, np.newaxis])[0]))
 
 
 def unit_cholesky(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     """u (d) and lower-triangular L with the matrix = diag(u) L Lᵀ diag(u)."""
     unit = np.sqrt(np.diagonal(matrix))
-    return unit, np.asarray(np.linalg.cholesky(matrix / unit / unit[:, np.newaxis]), np.float64)
+    with factorising():
+        return unit, np.asarray(np.linalg.cholesky(matrix / unit / unit[:, np.newaxis]), np.float64)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.errors import TOO_LARGE, forbid, forbid_infinite, warn
+from deciban.errors import TOO_LARGE, DecibanError, forbid, forbid_infinite, warn
 from deciban.families.covariance import narrowest, oas, pooled_covariance, pooled_mean, whitening_triangles, widened
 from deciban.families.family import FLOOR, Context, Family, Fitted, Natural, Shaped, class_rows, formulas
 from deciban.families.labelled_values import LabelledValues
@@ -100,12 +100,12 @@ class MultivariateGaussian(Family[Scatter, MultivariateGaussianParams]):
 
     def __post_init__(self) -> None:
         if self.covariance not in ("shared", "per-class"):
-            raise ValueError(f"covariance must be 'shared' or 'per-class', not {self.covariance!r}")
+            raise DecibanError(f"covariance must be 'shared' or 'per-class', not {self.covariance!r}")
         named = isinstance(self.shrinkage, str) and self.shrinkage in ("oas", "auto")
         if not named and (isinstance(self.shrinkage, str) or not 0 <= (self.shrinkage or 0) <= 1):
-            raise ValueError(f"shrinkage must be a number from 0 to 1, 'oas', 'auto' or None, not {self.shrinkage!r}")
-        if isinstance(self.ddof, str) and self.ddof != "unbiased":
-            raise ValueError(f"ddof must be a number or 'unbiased', not {self.ddof!r}")
+            raise DecibanError(f"shrinkage must be a number from 0 to 1, 'oas', 'auto' or None, not {self.shrinkage!r}")
+        if self.ddof != "unbiased" if isinstance(self.ddof, str) else not np.isfinite(self.ddof):
+            raise DecibanError(f"ddof must be a number or 'unbiased', not {self.ddof!r}")
 
     def collect(self, values: NDArray[Any], labels: Labels, weights: FloatArray | None, classes: int) -> Scatter:
         result = Scatter.of(values, labels, weights, classes, shared=self.covariance == "shared")

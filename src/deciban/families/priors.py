@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf, isfinite
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -79,7 +80,7 @@ class Laplace:
     follows: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        require(self.alpha >= 0, f"Laplace: alpha must be 0 or more, not {self.alpha}")
+        require(0 <= self.alpha < inf, f"Laplace: alpha must be 0 or more, not {self.alpha}")
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
         """What to add to the counts: α everywhere.
@@ -142,7 +143,8 @@ class Beta:
     follows: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        require(self.heads >= 1 and self.tails >= 1, "Beta: both parameters must be 1 or more, for a mode to exist")
+        both = 1 <= self.heads < inf and 1 <= self.tails < inf
+        require(both, "Beta: both parameters must be 1 or more, for a mode to exist")
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
         """What to add to the counts: t − 1 to false, h − 1 to true.
@@ -232,10 +234,11 @@ class Dirichlet:
         else:
             values = np.asarray(a, dtype=np.float64)
             require(
-                values.ndim == 0 or len(values) == len(levels),
+                values.ndim == 0 or values.shape == (len(levels),),
                 f"Dirichlet: {values.size} concentrations for {len(levels)} values {list(levels)}",
             )
-        require((values >= 1).all(), "Dirichlet: concentrations must be 1 or more, for a mode to exist")
+        finite = ((values >= 1) & (values < inf)).all()
+        require(finite, "Dirichlet: concentrations must be 1 or more, for a mode to exist")
         return np.broadcast_to(values - 1.0, counts.shape).copy()
 
 
@@ -282,8 +285,9 @@ class Virtual:
     q: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "q", _as_tuples(self.q))
-        require(self.m >= 0, f"Virtual: m must be 0 or more, not {self.m}")
+        if self.q is not None:
+            object.__setattr__(self, "q", _as_tuples("Virtual: q", self.q))
+        require(0 <= self.m < inf, f"Virtual: m must be 0 or more, not {self.m}")
 
     @property
     def follows(self) -> float:
@@ -337,7 +341,8 @@ class Background:
     alpha: float
 
     def __post_init__(self) -> None:
-        require(self.m >= 0 and self.alpha >= 0, f"Background: m and alpha must be 0 or more, not {self}")
+        both = 0 <= self.m < inf and 0 <= self.alpha < inf
+        require(both, f"Background: m and alpha must be 0 or more, not {self}")
 
     def pseudo_counts(self, counts: FloatArray, levels: Levels, classes: Levels) -> FloatArray:
         """(…, K, V) what to add to the counts: α + m·Q(v)/K."""
@@ -378,7 +383,8 @@ class Normal:
     sd: float
 
     def __post_init__(self) -> None:
-        require(self.sd > 0, f"Normal: sd must be above 0, not {self.sd}")
+        require(isfinite(self.mean), f"Normal: mean must be a number, not {self.mean}")
+        require(0 < self.sd < inf, f"Normal: sd must be above 0, not {self.sd}")
 
     def mode(self, count: FloatArray, total: FloatArray, variance: FloatArray) -> FloatArray:
         """The mean, from n, Σx and σ².
@@ -435,7 +441,8 @@ class InverseGamma:
     scale: float
 
     def __post_init__(self) -> None:
-        require(self.shape > 0 and self.scale > 0, "InverseGamma: shape and scale must be above 0")
+        both = 0 < self.shape < inf and 0 < self.scale < inf
+        require(both, "InverseGamma: shape and scale must be above 0")
 
     def mode(self, count: FloatArray, squares: FloatArray) -> FloatArray:
         """The variance, from n and Σ(x − mean)².
@@ -485,7 +492,8 @@ class InverseWishart:
     scale: ArrayLike
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _as_tuples(self.scale))
+        object.__setattr__(self, "scale", _as_tuples("InverseWishart: scale", self.scale))
+        require(isfinite(self.dof), f"InverseWishart: dof must be a number, not {self.dof}")
 
     def mode(self, count: FloatArray, scatter: FloatArray) -> FloatArray:
         """The covariance, from n and S.
@@ -516,8 +524,11 @@ class InverseWishart:
         return mode.reshape(scatter.shape)
 
 
-def _as_tuples(table: ArrayLike | None) -> ArrayLike | None:
+def _as_tuples(name: str, table: ArrayLike) -> ArrayLike:
     """Arrays do not compare as one value; tuples do, and priors must."""
-    if table is None or np.ndim(table) == 0:
-        return table
-    return tuple(map(tuple, np.asarray(table, dtype=np.float64).tolist()))
+    try:
+        numbers = np.asarray(table, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.array(np.nan)
+    require(numbers.ndim in (0, 2) and np.isfinite(numbers).all(), f"{name} must be a number or a matrix of numbers")
+    return tuple(map(tuple, numbers.tolist())) if numbers.ndim else table

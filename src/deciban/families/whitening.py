@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deciban.families.covariance import factorising
 from deciban.families.family import formulas
 from deciban.types import FloatArray
 
@@ -54,7 +55,8 @@ class Whitening:
                 continue
             block = np.ix_(varies, varies)
             scale[c, varies] = 1.0 / np.sqrt(np.diagonal(matrix)[varies])
-            values, vectors = np.linalg.eigh(matrix[block] * np.outer(scale[c, varies], scale[c, varies]))
+            with factorising():
+                values, vectors = np.linalg.eigh(matrix[block] * np.outer(scale[c, varies], scale[c, varies]))
             values = np.maximum(values, np.finfo(np.float64).tiny)
             root[c][block] = (vectors / np.sqrt(values)) @ vectors.T
             log_diagonal = (vectors**2) @ np.log(values)

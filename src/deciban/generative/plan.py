@@ -38,7 +38,8 @@ class Plan:
     def check_fields(self) -> None:
         require(self.columns and min(self.columns) >= 0, "a block without columns")
         require(len(set(self.columns)) == len(self.columns), "a block has a column twice")
-        require(not self.presence or self.family.reads != "codes", "a family of codes cannot read presence")
+        numeric = self.family.reads in ("numbers", "counts")
+        require(not self.presence or numeric, f"a family of {self.family.reads} cannot read presence")
 
     def read(
         self, frame: Frame, columns: Sequence[ColumnRef], missing: Missing, levels: tuple[Levels, ...] | None = None

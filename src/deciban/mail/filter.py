@@ -19,7 +19,7 @@ from deciban.data.documents import TextFrame
 from deciban.data.files.mail_message import COLUMNS
 from deciban.data.matched_frame import MatchedFrame
 from deciban.data.schema import Schema
-from deciban.errors import DecibanError
+from deciban.errors import DecibanError, require_scores
 from deciban.families.text import Text
 from deciban.generative.block import Block
 from deciban.generative.classifier_state import NaiveBayesSettings, NaiveBayesState
@@ -149,6 +149,7 @@ class Filter:
             raise DecibanError(f"the model has learned {known} so far: `deciban mail learn` teaches it more classes")
         scores = np.empty((frame.rows, len(self.classes)))
         self._scorer.joint(frame, scores)
+        require_scores(scores)
         p = scores.copy()
         _kernels.normalise(p, self._scorer.log_prior, False)
         best, rows = p.argmax(axis=1), np.arange(len(p))

@@ -32,7 +32,7 @@ PLAIN = frozenset({NoneType, bool, int, float, str})  # of JSON
 MANY = 64  # items: from here on a tuple of items of one type is stored in a few arrays, and not one by one
 MOST_ITEMS = 1 << 20  # arrays or objects that are stored in this way
 NUMERIC = frozenset(np.dtype(code).name for code in "?bhilqBHILQefd")  # what safetensors and numpy both have
-DTYPE = r"[<>|][biufUSO]\d{0,9}"
+DTYPE = r"[<>|](?:[biuf]\d{1,2}|[US]\d{1,6}|O)"
 
 
 class StoredModel(NamedTuple):
@@ -178,7 +178,7 @@ class Codec:
         return {"is": "scalar", "dtype": kind, "value": self.encode(value.item(), path, arrays)}
 
     def _dtype(self, value: np.dtype[Any], path: str, arrays: Arrays) -> Any:
-        # of labels; rarer types (numpy's StringDType) become object
+        # of labels; rarer types (numpy's StringDType, very wide text) become object
         return {"is": "dtype", "name": value.str if re.fullmatch(DTYPE, value.str) else "|O"}
 
     def _array(self, value: NDArray[Any], path: str, arrays: Arrays) -> Any:
@@ -303,14 +303,16 @@ class Codec:
 
     def _cells(self, held: dict[str, Any], path: str, arrays: Arrays) -> NDArray[Any]:
         cells = self._items(held["cells"], path, arrays)
+        if not PLAIN.issuperset(map(type, cells)):  # numpy would unfold a tuple or a range
+            raise DecibanError(f"{path} has a cell that is neither a number nor text")
+        if prod(held["shape"]) != len(cells):
+            raise DecibanError(f"{path} has {len(cells)} cells for a shape of {held['shape']}")
         if held["dtype"] == "str":
             require_narrow(cells)
             array = np.array(cells, dtype=np.str_)
         else:
             array = np.empty(len(cells), dtype=object)
             array[:] = cells
-        if prod(held["shape"]) != len(cells):
-            raise DecibanError(f"{path} has {len(cells)} cells for a shape of {held['shape']}")
         return array.reshape(held["shape"])
 
     def _number(self, held: dict[str, Any], path: str, arrays: Arrays) -> np.generic:

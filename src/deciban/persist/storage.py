@@ -65,7 +65,8 @@ def locked(path: FilePath, seconds: float = 60.0) -> Iterator[None]:
         yield
     finally:
         if descriptor is not None:
-            os.close(descriptor)
+            with suppress(OSError):  # which ends the lock all the same
+                os.close(descriptor)
 
 
 def _wait_for(descriptor: int, path: FilePath, seconds: float) -> None:
@@ -86,7 +87,8 @@ def _wait_for(descriptor: int, path: FilePath, seconds: float) -> None:
 def replacing(path: FilePath) -> Iterator[BinaryIO]:
     """A new file, which replaces the one at `path` when all of it is written.
 
-    Whatever goes wrong, a full disk or an interruption, the old file is unchanged.
+    Whatever goes wrong, a full disk or an interruption, the old file is unchanged. What a process that was killed has
+    left in the folder is removed.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -96,26 +98,23 @@ def replacing(path: FilePath) -> Iterator[BinaryIO]:
     >>> path.read_bytes(), len(list(path.parent.iterdir()))
     (b'1,2', 1)
     """
-    import secrets
     from pathlib import Path
 
+    from deciban.persist.temporary_file import TemporaryFile, is_temporary
+
     target = Path(os.path.realpath(path))  # of a link, what it points to
-    beside = target.parent / f".{secrets.token_hex(8)}.deciban"
     try:
         mode = _mode_of(target)
-        # as for any new file, the user's umask decides who may read it
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            if mode is not None:
-                os.chmod(beside, mode)
-            os.fsync(descriptor)
-        os.replace(beside, target)
-    except BaseException as error:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename in (None, str(beside), str(target)):  # not of another file
+        with TemporaryFile(target.parent) as temporary:
+            with os.fdopen(temporary.descriptor, "wb") as file:
+                yield file
+                file.flush()
+                if mode is not None:
+                    os.chmod(temporary.path, mode)
+                os.fsync(temporary.descriptor)
+            os.replace(temporary.path, str(target))
+    except OSError as error:
+        if error.filename in (None, str(target)) or is_temporary(error.filename):  # not of another file
             raise DecibanError(f"{path} cannot be written: {_advice(error, target)}") from error
         raise
     _sync(target.parent)
@@ -171,7 +170,7 @@ def _advice(error: OSError, target: Path) -> str:
 def _sync(directory: Path) -> None:
     """Makes the new name survive a power cut, where directories can be synced."""
     with suppress(OSError):
-        descriptor = os.open(directory, os.O_RDONLY)
+        descriptor = os.open(str(directory), os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:

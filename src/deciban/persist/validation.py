@@ -30,26 +30,40 @@ def hints_of(annotated: Any) -> dict[str, Any]:
 def fits(value: Any, hint: Any) -> bool:
     """Whether a value is of an annotated type, all the way down.
 
-    A whole number is a float, too; a numpy scalar is what it holds; an array is a Sequence.
+    A whole number is a float, too, if a double holds it; False is no whole number, since as an index it selects nothing.
+    A numpy scalar is what it holds; an array is a Sequence. A range fits only where one is declared: a few bytes of a
+    file may stand for any length.
 
-    >>> fits(("a", 1), tuple[str | int, ...]), fits(3, float), fits(["a"], Sequence[float])
-    (True, True, False)
+    >>> fits(("a", 1), tuple[str | int, ...]), fits(3, float), fits(10**400, float), fits(["a"], Sequence[float])
+    (True, True, False, False)
     """
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
-        return True
+        return not _holds_range(value)
     if origin in (Union, UnionType):
         return any(fits(value, option) for option in arguments)
     if origin is Literal:
         return any(type(value) is type(option) and value == option for option in arguments)
     if hint in PLAIN:
-        return isinstance(value, PLAIN[hint])
+        unlike = (hint is float and _is_huge(value)) or (hint is int and isinstance(value, bool))
+        return isinstance(value, PLAIN[hint]) and not unlike
     if origin in CONTAINERS:
         return CONTAINERS[origin](value, arguments)
     expected = origin or hint
     if getattr(expected, "_is_protocol", False):
         return all(hasattr(value, name) for name in vars(expected) if not name.startswith("_"))
     return isinstance(value, expected)
+
+
+def _holds_range(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_range, (*value, *value.values())))
+    return isinstance(value, range) or (isinstance(value, (tuple, list, frozenset)) and any(map(_holds_range, value)))
+
+
+def _is_huge(value: Any) -> bool:
+    """Whether a whole number is too large for a double."""
+    return type(value) is int and abs(value) >= 1 << 1023
 
 
 def _array_fits(value: Any, arguments: tuple[Any, ...]) -> bool:
@@ -69,9 +83,12 @@ def _tuple_fits(value: Any, arguments: tuple[Any, ...]) -> bool:
     if not isinstance(value, tuple):
         return False
     if arguments[1:] == (...,):
-        # one item of each type is enough
-        items = {type(item): item for item in value}.values() if _by_type(arguments[0]) else value
-        return all(fits(item, arguments[0]) for item in items)
+        if not _by_type(arguments[0]):
+            return all(fits(item, arguments[0]) for item in value)
+        items = {type(item): item for item in value}  # one item of each type is enough, the largest of whole numbers
+        if int in items:
+            items[int] = max((item for item in value if type(item) is int), key=abs)
+        return all(fits(item, arguments[0]) for item in items.values())
     return len(value) == len(arguments) and all(map(fits, value, arguments))
 
 

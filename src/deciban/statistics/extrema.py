@@ -76,7 +76,9 @@ class Least:
             require(x.shape == count.shape, f"extremes of shape {x.shape} instead of {count.shape}")
             require((x > -np.inf).all(), "an extreme is not a number")
         require((np.isfinite(self.value) == (count > 0)).all(), "an extreme without values, or values without one")
+        require(((self.second > self.value) | (count == 0)).all(), "a second value is not beyond the extreme")
         require_weights("weight", self.weight, count.shape)
+        require(((self.weight.value > 0) == (count > 0)).all(), "an extreme has no weight")
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +129,7 @@ class Extrema(SumStatistic):
         require_weights("count", self.count, (classes, columns))
         self.least.check(self.count.value)
         self.most.check(self.count.value)
+        require(((self.low <= self.high) | (self.count.value == 0)).all(), "a smallest value is above the largest")
 
 
 def _minima(x: NDArray[Any], codes: Labels, classes: int) -> FloatArray:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.errors import INFINITE, TOO_LARGE, BadCell
+from deciban.errors import INFINITE, TOO_LARGE, BadCell, require
 from deciban.statistics.statistic import SumStatistic, never_learned, require_not_negative, require_weights
-from deciban.statistics.sums import Sum
+from deciban.statistics.sums import Sum, summing
 from deciban.types import FloatArray
 
 
@@ -43,7 +43,8 @@ class Moments(SumStatistic):
 
     @cached_property
     def _centred(self) -> tuple[FloatArray, FloatArray]:
-        mean, squares = _kernels.centre(self.count.flat_words, self.sum_x.flat_words, self.sum_xx.flat_words)
+        with summing():
+            mean, squares = _kernels.centre(self.count.flat_words, self.sum_x.flat_words, self.sum_xx.flat_words)
         return mean.reshape(self.count.shape), squares.reshape(self.count.shape)
 
     @property
@@ -63,15 +64,20 @@ class Moments(SumStatistic):
     def __sub__(self, other: Self) -> Self:
         rest = type(self)(self.count - other.count, self.sum_x - other.sum_x, self.sum_xx - other.sum_xx)
         require_not_negative(rest.count, rest.sum_xx)
-        empty = rest.count.value == 0
-        underflow = 2.0**-1060 * self.count.value  # of squares of numbers below 1e-154, at most
-        left_over = rest.sum_x.value[empty].any() or rest.sum_xx.value[empty].any()
-        if (rest.squares < -underflow).any() or left_over:
+        if not rest._possible(self.count.value):
             raise never_learned("no rows have the sums that would remain")
         return rest
+
+    def _possible(self, count: FloatArray) -> bool:
+        """Whether there are rows with such sums; `count` (K, d) is of the rows whose squares were summed."""
+        empty = self.count.value == 0
+        underflow = 2.0**-1060 * count  # of squares of numbers below 1e-154, at most
+        left_over = self.sum_x.value[empty].any() or self.sum_xx.value[empty].any()
+        return not left_over and not (self.squares < -underflow).any()
 
     def check(self, classes: int, columns: int) -> None:
         shape = (classes, columns)
         require_weights("count", self.count, shape)
         self.sum_x.check("sum_x", shape)
         require_weights("sum_xx", self.sum_xx, shape)
+        require(self._possible(self.count.value), "no rows have these sums")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
+from deciban.errors import require
 from deciban.statistics.statistic import (
     Statistic,
     drop_zero_weights,
@@ -158,6 +159,7 @@ class Scatter(Statistic):
         require_numbers("origin", self.origin, (classes, columns))
         require_numbers("sum", self.sum, (classes, columns))
         require_numbers("products", self.products, (1 if self.shared else classes, columns, columns))
+        require((self.products == self.products.swapaxes(1, 2)).all(), "products are not symmetric")
 
 
 def _merge_means(mean: FloatArray, near: FloatArray, seen: BoolArray) -> FloatArray:

@@ -100,6 +100,8 @@ def require_weights(name: str, weights: Sum, shape: tuple[int, ...]) -> None:
     """Raises DecibanError unless this is a sum of that shape, finite and 0 or more."""
     weights.check(name, shape)
     require((weights.value >= 0).all(), f"{name} is below 0")
+    with np.errstate(over="ignore"):
+        require(np.isfinite(weights.value.sum()), f"{name} is too large to sum")
 
 
 def require_numbers(name: str, numbers: FloatArray, shape: tuple[int, ...]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -87,13 +88,15 @@ class Sum:
             words = _exact_sums(self.words, other.words, sign)
             if words is not None:
                 return Sum(words)
-        words = _kernels.add_sums(self.flat_words, other.flat_words, sign)
+        with summing():
+            words = _kernels.add_sums(self.flat_words, other.flat_words, sign)
         return Sum(words.reshape(len(words), *self.shape))
 
     def total(self) -> Sum:
         """Summed over the first axis, exactly."""
         rest = self.shape[1:]
-        words = _kernels.total_sums(self.words.reshape(len(self.words), self.shape[0], prod(rest)))
+        with summing():
+            words = _kernels.total_sums(self.words.reshape(len(self.words), self.shape[0], prod(rest)))
         return Sum(words.reshape(len(words), *rest))
 
     def scatter(self, index: Index, size: int, axis: int = 0) -> Sum:
@@ -143,6 +146,17 @@ class Sum:
             raise DecibanError(f"{name} has words of shape {self.words.shape} instead of (1 to {MAX_WORDS}, *{shape})")
         if not np.isfinite(self.words).all():
             raise DecibanError(f"{name} is not finite")
+        if len(self.words) > 1 and self != self + Sum.zeros(shape):
+            raise DecibanError(f"{name} is not written as sums are")
+
+
+@contextmanager
+def summing() -> Iterator[None]:
+    """Turns the error of a kernel for sums beyond the range of doubles into one of ours."""
+    try:
+        yield
+    except OverflowError:
+        raise DecibanError("the numbers are too large to sum: rescale the column, or the weights") from None
 
 
 def _exact_sums(a: FloatArray, b: FloatArray, sign: float) -> FloatArray | None:
