@@ -150,7 +150,7 @@ DECIBAN_CLONES inline double softmax_tile(double* eta, std::size_t rows, std::si
         v4 most = splat(0.0);
         for (std::size_t k = 0; k < m; ++k) {
             const v4 value = load(eta + k * capacity + i);
-            most = value > most ? value : most;
+            most = larger(value, most);
             poison += value - value;  // NaN if not finite, which comparisons and exp would hide
         }
         for (std::size_t l = 0; l < lanes; ++l) {

@@ -91,10 +91,10 @@ DECIBAN_CLONES bool centre_row(const T* source, std::ptrdiff_t stride, const dou
     else
         for (std::size_t j = 0; j < d; ++j)
             row[j] = static_cast<double>(source[static_cast<std::ptrdiff_t>(j) * stride]) - origin[j];
-    i4 not_finite = splat(std::int64_t{0});
+    u4 not_finite = splat(std::uint64_t{0});
     for (std::size_t j = 0; j < width; j += 4) {
         const v4 x = load(row + j);
-        not_finite |= (i4)(x - x != splat(0.0));  // inf - inf and NaN are not 0
+        not_finite |= (u4)(x - x != splat(0.0));  // inf - inf and NaN are not 0
     }
     return !any(not_finite);
 }
