@@ -108,7 +108,7 @@ template <class T>
 void rows_with_nan(const Matrix<T>& x, bool* incomplete) {
     parallel(x.rows, thread_count(x.rows * x.columns, 1 << 18), [&](unsigned, std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i)
-            incomplete[i] = x.columns && row_has_nan(&x.at(i, 0), x.columns, x.column_stride);
+            incomplete[i] = x.columns && row_has_nan(x.address(i, 0), x.columns, x.column_stride);
     });
 }
 

@@ -68,8 +68,7 @@ public:
     template <class Body>
     void for_each(const Body& body) const {
         for (unsigned i = 0; i < 4; ++i)
-            for (std::uint64_t word = words_[i]; word; word &= word - 1)
-                body(64 * i + lowest_bit(word));
+            for (std::uint64_t word = words_[i]; word; word &= word - 1) body(64 * i + lowest_bit(word));
     }
 
 private:

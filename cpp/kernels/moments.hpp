@@ -256,7 +256,7 @@ void moments_of_rows(const Matrix<T>& x, const std::int32_t* codes, std::size_t 
             const double* data;
             std::size_t stride = width, prefetch_distance = 0;
             if (direct) {
-                data = reinterpret_cast<const double*>(&x.at(first, left));
+                data = reinterpret_cast<const double*>(x.address(first, left));
                 stride = static_cast<std::size_t>(x.row_stride);
                 prefetch_distance = first + 2 * tile_rows <= end ? tile_rows * stride : 0;
             } else {

@@ -14,7 +14,7 @@
 
 // DECIBAN_CLONES compiles a function twice, for x86-64-v3 (AVX2 and FMA) and for baseline x86-64, and picks at load
 // time. This takes ifunc, which only glibc has, and whose resolvers run before a sanitizer is ready.
-#if DECIBAN_GNU && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) &&                                \
+#if DECIBAN_GNU && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) &&                                 \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define DECIBAN_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else

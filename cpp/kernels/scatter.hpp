@@ -122,21 +122,22 @@ void scatter_of_rows(const Matrix<T>& x, const std::int32_t* codes, const double
             const auto c = static_cast<std::size_t>(codes[i]);
             const double w = weights ? weights[i] : 1.0;
             const std::size_t at = next[group(i)] * width;
-            if (!centre_row(&x.at(i, 0), x.column_stride, origin + c * d, d, &centred[at], width)) {
+            double* const row = centred.data() + at;
+            if (!centre_row(x.address(i, 0), x.column_stride, origin + c * d, d, row, width)) {
                 total.skipped.add(c, w);
                 continue;
             }
             if (weights)
-                for (std::size_t j = 0; j < d; ++j) weighted[at + j] = w * centred[at + j];
-            add_row(weights ? &weighted[at] : &centred[at], d, &total.sum[c * d]);
+                for (std::size_t j = 0; j < d; ++j) weighted[at + j] = w * row[j];
+            add_row(weights ? weighted.data() + at : row, d, total.sum.data() + c * d);
             total.count.add(c, w);
             ++next[group(i)];
         }
         for (std::size_t g = 0; g < groups; ++g) {
             const std::size_t at = start[g] * width, used = next[g] - start[g];
             if (used)
-                add_products(&centred[at], weights ? &weighted[at] : &centred[at], used, width,
-                             &total.products[g * width * width]);
+                add_products(centred.data() + at, (weights ? weighted : centred).data() + at, used, width,
+                             total.products.data() + g * width * width);
         }
     }
 }

@@ -214,7 +214,8 @@ void posteriors(Draws& draws, Hash& hash) {
 void linear(Draws& draws, Hash& hash) {
     for (const std::size_t m : {1, 2, 7}) {
         constexpr std::size_t d = 13;
-        const auto x = draws.bells(rows * d), w = draws.bells(m * d), constant = draws.bells(m), origin = draws.bells(d);
+        const auto x = draws.bells(rows * d), w = draws.bells(m * d), constant = draws.bells(m),
+                   origin = draws.bells(d);
         const auto labels = draws.codes<std::int32_t>(rows, m + 1);
         const Matrix<double> matrix{x.data(), rows, d, d, 1};
         const Predictors p(m, d, w.data(), constant.data(), origin.data());
@@ -326,7 +327,8 @@ void forests(const Table& t, Draws& draws, Hash& hash) {
     mark_bags(ByteRows(matrix), trees, 0.6, 5, flags.get());
     hash.add(flags.get(), n * trees), hash.print("bags");
     for (const double* weights : {static_cast<const double*>(nullptr), t.weights.data()}) {
-        const auto forest = grow_forest(matrix, sizes, ordered, labels.data(), weights, {classes, trees, 3, 12, 0.6, 5, 5});
+        const auto forest =
+            grow_forest(matrix, sizes, ordered, labels.data(), weights, {classes, trees, 3, 12, 0.6, 5, 5});
         std::vector<std::int64_t> starts{0};
         std::vector<std::int32_t> column, code, left, leaves(n * trees);
         for (const auto& tree : forest) {
@@ -336,8 +338,8 @@ void forests(const Table& t, Draws& draws, Hash& hash) {
             starts.push_back(static_cast<std::int64_t>(column.size()));
         }
         ForestWalk walk;
-        if (const char* error = walk.load(trees, starts.data(), column.data(), code.data(), left.data(), ordered, d,
-                                          column.size()))
+        if (const char* error =
+                walk.load(trees, starts.data(), column.data(), code.data(), left.data(), ordered, d, column.size()))
             std::printf("%s\n", error);
         walk.find(matrix, leaves.data());
         hash.add(starts), hash.add(column), hash.add(code), hash.add(left), hash.add(leaves), hash.print("forest");
@@ -361,9 +363,16 @@ void forests(const Table& t, Draws& draws, Hash& hash) {
 
 // Words of ASCII and other letters, numbers, addresses and broken UTF-8.
 std::string document(Draws& draws, std::size_t words) {
-    static const char* const others[] = {"na\xC3\xAFve",   "\xCE\xA3\xCE\xBF\xCF\x86\xCE\xAF\xCE\xB1", "don't", "3.14",
-                                         "ex@mail.org.", "HTTP://www.Example.com/a",                 "\xE6\x97\xA5\xE6\x9C\xAC",
-                                         "\xFF\xC3",     "$100,000",                                 "_x_"};
+    static const char* const others[] = {"na\xC3\xAFve",
+                                         "\xCE\xA3\xCE\xBF\xCF\x86\xCE\xAF\xCE\xB1",
+                                         "don't",
+                                         "3.14",
+                                         "ex@mail.org.",
+                                         "HTTP://www.Example.com/a",
+                                         "\xE6\x97\xA5\xE6\x9C\xAC",
+                                         "\xFF\xC3",
+                                         "$100,000",
+                                         "_x_"};
     std::string text;
     for (std::size_t i = 0; i < words; ++i) {
         if (draws.below(12) == 0) text += others[draws.below(10)];
@@ -381,13 +390,15 @@ void texts(Draws& draws, Hash& hash) {
     std::vector<std::int64_t> spans;
     for (std::size_t i = 0; i < n; ++i) {
         const std::string text = document(draws, i == 7 ? 30000 : 300);
-        spans.insert(spans.end(), {0, static_cast<std::int64_t>(buffer.size()), static_cast<std::int64_t>(text.size())});
+        spans.insert(spans.end(),
+                     {0, static_cast<std::int64_t>(buffer.size()), static_cast<std::int64_t>(text.size())});
         buffer += text;
     }
     const char* const buffers[] = {buffer.data()};
     const Documents documents{buffers, spans.data(), n, 1};
     const auto labels = draws.codes<std::int32_t>(n, classes);
-    const TokenizerOptions all[] = {{1, 1, 1, 0, false, 0}, {1, 2, 1, 0, true, 0}, {1, 0, 2, 4, false, 0}, {1, 3, 3, 3, true, 18}};
+    const TokenizerOptions all[] = {
+        {1, 1, 1, 0, false, 0}, {1, 2, 1, 0, true, 0}, {1, 0, 2, 4, false, 0}, {1, 3, 3, 3, true, 18}};
     for (const auto& options : all) {
         const TermCounts counts = count_terms(documents, options, labels.data(), classes, options.shapes);
         std::string terms;
