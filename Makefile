@@ -3,11 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+COMMA := ,
 CPP := $(shell find cpp benchmarks -name '*.?pp')
 FUZZ_SECONDS ?= 60 # for each target
 SOURCES := pyproject.toml CMakeLists.txt $(filter cpp/%,$(CPP))
 
 .PHONY: demo test test-all test-long fuzz lint format docs notebooks pictures bench bench-engines check-tools check-java clean
+.PHONY: bits portable clang cross sanitize sanitize-short sanitize-tests sanitize-threads valgrind
 
 demo: $(STAMP)
 	$(BIN)/deciban demo
@@ -47,6 +49,60 @@ bench: $(VENV)/.bench
 
 bench-engines: check-java $(VENV)/.bench-engines
 	$(BIN)/python -m benchmarks.engines
+
+# Other builds of the extension, each in an environment that shares the libraries of .venv: $(call build,NAME,SETTINGS)
+PURELIB := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
+define build
+test -x build/$(1)/bin/python || $(BIN)/python -m venv --without-pip build/$(1)
+$(BIN)/python $(PURELIB) > $$(build/$(1)/bin/python $(PURELIB))/shared.pth
+build/$(1)/bin/python -m pip install --quiet --no-deps --no-build-isolation --force-reinstall \
+  --config-settings=build-dir=build/$(1)/cmake $(addprefix --config-settings=,$(2)) .
+endef
+
+# cpp/tests/bits.cpp compiled and compared with the results on record: $(call bits,NAME,COMPILER AND FLAGS,RUNNER)
+define bits
+mkdir -p build
+$(2) -std=c++17 -ffp-contract=off -fno-math-errno -Wall -Wextra -Wno-psabi -Wno-ignored-attributes -pthread \
+  cpp/tests/bits.cpp -o build/bits-$(1)
+$(3) build/bits-$(1) > build/bits-$(1).txt
+diff cpp/tests/bits.txt build/bits-$(1).txt
+endef
+
+KERNEL_TESTS := tests/kernels tests/statistics tests/families
+
+bits:
+	$(call bits,native,$(CXX) -O2)
+
+portable: $(STAMP) # the fallbacks for compilers that are neither GCC nor Clang
+	$(call bits,portable,$(CXX) -O2 -DDECIBAN_PORTABLE)
+	$(call build,portable,cmake.define.DECIBAN_PORTABLE=ON)
+	build/portable/bin/python -m pytest -n auto -m 'not slow' tests/kernels
+
+clang: $(STAMP)
+	$(call bits,clang,clang++ -O2)
+	$(call build,clang,cmake.define.CMAKE_CXX_COMPILER=clang++)
+	build/clang/bin/python -m pytest -n auto -m 'not slow' $(KERNEL_TESTS)
+
+cross: # aarch64, under an emulator
+	$(call bits,aarch64,aarch64-linux-gnu-g++ -O2 -static,qemu-aarch64-static)
+
+ASAN := LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
+  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
+
+sanitize: sanitize-threads valgrind
+	$(call bits,sanitized,g++ -O1 -g -fsanitize=address$(COMMA)undefined -fno-sanitize-recover=all -D_GLIBCXX_ASSERTIONS)
+	$(MAKE) --no-print-directory sanitize-tests SANITIZED='$(KERNEL_TESTS)'
+
+sanitize-short: sanitize-threads
+	$(MAKE) --no-print-directory sanitize-tests SANITIZED=tests/kernels
+
+sanitize-tests: $(STAMP) # out of bounds, use after free, undefined behaviour
+	$(call build,sanitized,cmake.build-type=RelWithDebInfo install.strip=false \
+	  cmake.define.DECIBAN_SANITIZE=address$(COMMA)undefined)
+	$(ASAN) build/sanitized/bin/python -m pytest -n auto -m 'not slow' -p no:cacheprovider $(SANITIZED)
+
+sanitize-threads: # data races
+	$(call bits,threads,g++ -O1 -g -fsanitize=thread)
 
 check-java:
 	@$${JAVA_HOME:+$$JAVA_HOME/bin/}java -version 2>&1 | grep -q 'version "\(1[7-9]\|[2-9][0-9]\)' || \

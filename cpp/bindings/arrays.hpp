@@ -54,9 +54,9 @@ void expect_shape(const char* name, const Array& a, std::initializer_list<std::s
 // a * b cells of a few words each: below 2^48 no size computed from them overflows, and what is too large runs out of
 // memory.
 inline std::size_t expect_cells(std::size_t a, std::size_t b) {
-    std::size_t cells;
-    expect(!__builtin_mul_overflow(a, b, &cells) && cells < std::size_t{1} << 48, "the result is too large for memory");
-    return cells;
+    constexpr std::size_t most = (std::size_t{1} << 48) - 1;
+    expect(a == 0 || b <= most / a, "the result is too large for memory");
+    return a * b;
 }
 
 template <class T>

@@ -74,7 +74,7 @@ static New<double> bind_column_sums(AnyMatrix x, Vector origin, Vector weights) 
         return column_sums(matrix, p, weights.data());
     });
     auto out = new_array<double>({2, d});
-    for (std::size_t k = 0; k < 2; ++k) std::copy_n(&pass.sums[k * p.width], d, out.data() + k * d);
+    for (std::size_t k = 0; k < 2; ++k) std::copy_n(pass.sums.data() + k * p.width, d, out.data() + k * d);
     return out;
 }
 

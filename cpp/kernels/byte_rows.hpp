@@ -39,7 +39,7 @@ inline void pack_rows(const Matrix<std::uint8_t>& x, std::size_t first, std::siz
     if (width > x.columns) std::memset(out, 0, rows * width);
     if (x.column_stride == 1) {
         for (std::size_t i = 0; i < rows; ++i)
-            if (x.columns) std::memcpy(out + i * width, &x.at(first + i, 0), x.columns);
+            if (x.columns) std::memcpy(out + i * width, x.address(first + i, 0), x.columns);
     } else {
         for (std::size_t j = 0; j < x.columns; ++j)
             for (std::size_t i = 0; i < rows; ++i) out[i * width + j] = x.at(first + i, j);

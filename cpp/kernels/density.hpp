@@ -49,15 +49,15 @@ DECIBAN_INLINE void score_together(const double* const* rows, const ColumnParame
             const v4 x = load(rows[r] + j);
             if (Quadratic) {
                 v4 t = x - m;
-                if (Masked) t = keep(t, (i4)(x == x));
+                if (Masked) t = keep(t, (u4)(x == x));
                 sums[r] = fma(t * t, f, sums[r]);
             } else if (Masked) {
-                const i4 not_zero = (i4)((x < splat(0.0)) | (x > splat(0.0)));
+                const u4 not_zero = (u4)((x < splat(0.0)) | (x > splat(0.0)));
                 sums[r] += keep(x * f, not_zero);  // 0 * -inf counts as 0, NaN as nothing
             } else {
                 sums[r] = fma(x, f, sums[r]);
             }
-            if (Masked) constants[r] += keep(load(constant + j), (i4)(x == x));
+            if (Masked) constants[r] += keep(load(constant + j), (u4)(x == x));
         }
     }
     DECIBAN_UNROLL
@@ -85,10 +85,10 @@ DECIBAN_CLONES void score_rows(const double* tile, const std::uint32_t* rows, st
 }
 
 DECIBAN_CLONES inline bool has_nan(const double* row, std::size_t width) {
-    i4 nan_lanes = splat(std::int64_t{0});
+    u4 nan_lanes = splat(std::uint64_t{0});
     for (std::size_t j = 0; j < width; j += 4) {
         const v4 x = load(row + j);
-        nan_lanes |= (i4)(x != x);
+        nan_lanes |= (u4)(x != x);
     }
     return any(nan_lanes);
 }
@@ -108,7 +108,7 @@ template <class T>
 void rows_with_nan(const Matrix<T>& x, bool* incomplete) {
     parallel(x.rows, thread_count(x.rows * x.columns, 1 << 18), [&](unsigned, std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i)
-            incomplete[i] = x.columns && row_has_nan(&x.at(i, 0), x.columns, x.column_stride);
+            incomplete[i] = x.columns && row_has_nan(x.address(i, 0), x.columns, x.column_stride);
     });
 }
 

@@ -107,7 +107,7 @@ public:
     void add_scaled(std::size_t cell, long long value, int exponent) {
         const long long high = value >> 32;
         add(cell, std::ldexp(static_cast<double>(high), exponent + 32));
-        add(cell, std::ldexp(static_cast<double>(value - (high << 32)), exponent));
+        add(cell, std::ldexp(static_cast<double>(value & 0xffffffff), exponent));
     }
     void add(const ExactSums& other) {
         for (std::size_t cell = 0; cell < cells_; ++cell)
@@ -160,12 +160,13 @@ public:
         const int exponent = static_cast<int>((bits >> 52) & 0x7ff), shift = exponent - 1075 - base;
         if (exponent == 0 || shift < 0 || static_cast<std::size_t>(shift) >= 32 * (Limbs - 2)) return false;
         const std::uint64_t mantissa = (bits & 0xfffffffffffff) | 0x10000000000000;
-        const unsigned __int128 wide = static_cast<unsigned __int128>(mantissa) << (shift & 31);
+        const int within = shift & 31;
+        const std::uint64_t wide = mantissa << within, above = mantissa >> 1 >> (63 - within);  // 128 bits
         const auto sign = -static_cast<std::int64_t>(bits >> 63);  // 0, or all ones: (v ^ sign) - sign is v or -v
         std::int64_t* limb = &limbs_[cell * Limbs + static_cast<std::size_t>(shift >> 5)];
         limb[0] += (static_cast<std::int64_t>(wide & 0xffffffff) ^ sign) - sign;
-        limb[1] += (static_cast<std::int64_t>((wide >> 32) & 0xffffffff) ^ sign) - sign;
-        limb[2] += (static_cast<std::int64_t>(wide >> 64) ^ sign) - sign;
+        limb[1] += (static_cast<std::int64_t>(wide >> 32) ^ sign) - sign;
+        limb[2] += (static_cast<std::int64_t>(above) ^ sign) - sign;
         return true;
     }
     void flush(std::size_t cell, int base, ExactSums& total, std::size_t to) {

@@ -63,13 +63,12 @@ public:
     unsigned last() const {
         unsigned i = 3;
         while (!words_[i] && i) --i;
-        return 64 * i + 63 - static_cast<unsigned>(__builtin_clzll(words_[i] | 1));
+        return 64 * i + highest_bit(words_[i] | 1);
     }
     template <class Body>
     void for_each(const Body& body) const {
         for (unsigned i = 0; i < 4; ++i)
-            for (std::uint64_t word = words_[i]; word; word &= word - 1)
-                body(64 * i + static_cast<unsigned>(__builtin_ctzll(word)));
+            for (std::uint64_t word = words_[i]; word; word &= word - 1) body(64 * i + lowest_bit(word));
     }
 
 private:
@@ -220,7 +219,7 @@ private:
         const std::size_t classes = options_.classes;
         constexpr std::size_t prefetch_distance = 8;  // rows
         for (std::size_t i = node.begin; i < node.end; ++i) {
-            if (i + prefetch_distance < node.end) __builtin_prefetch(x_.row(rows_[i + prefetch_distance].row));
+            if (i + prefetch_distance < node.end) prefetch(x_.row(rows_[i + prefetch_distance].row));
             const std::uint8_t* codes = x_.row(rows_[i].row);
             const Count weight = weight_of(rows_[i]);
             Count* of_class = table_.data() + rows_[i].label;

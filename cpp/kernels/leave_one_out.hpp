@@ -36,19 +36,19 @@ DECIBAN_CLONES inline bool add_leave_one_out(const double* row, const LeaveOneOu
                  *constant = &q.constant[c * q.width];
     const v4 one = splat(1.0), least = splat(min_remaining);
     v4 total = splat(0.0);
-    i4 unsafe = splat(std::int64_t{0});
+    u4 unsafe = splat(std::uint64_t{0});
     double logs = 0.0;
     for (std::size_t left = 0; left < q.width; left += 64) {
         const std::size_t right = std::min(left + 64, q.width);
         v4 product = one;
         for (std::size_t j = left; j < right; j += 4) {
             const v4 x = load(row + j);
-            const i4 present = (i4)(x == x);
+            const u4 present = (u4)(x == x);
             const v4 deviation = keep(x - load(mean + j), present);
             v4 v = fma(-load(scale + j), deviation * deviation, one);
-            const i4 small = (i4)(v < least);
+            const u4 small = (u4)(v < least);
             unsafe |= small;
-            v = (v4)(((i4)v & ~small) | ((i4)least & small));
+            v = (v4)(((u4)v & ~small) | ((u4)least & small));
             product *= v;
             total += keep(load(constant + j), present) - load(gain + j) * (one / v - one);
         }

@@ -26,7 +26,7 @@ struct Predictors {
     const double* origin;  // (d)
     Predictors(std::size_t m, std::size_t d, const double* coefficients, const double* constant, const double* origin)
         : m(m), d(d), width(padded(d)), w(m * width, 0.0), constant(constant), origin(origin) {
-        for (std::size_t k = 0; k < m; ++k) std::copy_n(coefficients + k * d, d, &w[k * width]);
+        for (std::size_t k = 0; k < m; ++k) std::copy_n(coefficients + k * d, d, w.data() + k * width);
     }
 };
 
@@ -150,7 +150,7 @@ DECIBAN_CLONES inline double softmax_tile(double* eta, std::size_t rows, std::si
         v4 most = splat(0.0);
         for (std::size_t k = 0; k < m; ++k) {
             const v4 value = load(eta + k * capacity + i);
-            most = value > most ? value : most;
+            most = larger(value, most);
             poison += value - value;  // NaN if not finite, which comparisons and exp would hide
         }
         for (std::size_t l = 0; l < lanes; ++l) {
@@ -218,8 +218,8 @@ void for_each_tile(const Matrix<T>& x, const Predictors& p, bool predict, std::s
     Tile tile(p.width, p.m);
     for (tile.first = begin; tile.first < end; tile.first += tile.capacity) {
         tile.used = std::min(tile.capacity, end - tile.first);
-        centre_tile(&x.at(tile.first, 0), x.row_stride, x.column_stride, tile.used, p.origin, p.d, tile.cells.data(),
-                    p.width);
+        centre_tile(x.address(tile.first, 0), x.row_stride, x.column_stride, tile.used, p.origin, p.d,
+                    tile.cells.data(), p.width);
         if (predict)
             predict_tile(tile.cells.data(), tile.used, p.width, p.m, p.w.data(), p.constant, tile.eta.data(),
                          tile.capacity);

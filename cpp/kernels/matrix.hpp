@@ -11,9 +11,11 @@ struct Matrix {
     const T* data;
     std::size_t rows, columns;
     std::ptrdiff_t row_stride, column_stride;  // in elements
-    const T& at(std::size_t i, std::size_t j) const {
-        return data[static_cast<std::ptrdiff_t>(i) * row_stride + static_cast<std::ptrdiff_t>(j) * column_stride];
+    // Unlike &at(i, j), also of an empty matrix.
+    const T* address(std::size_t i, std::size_t j) const {
+        return data + static_cast<std::ptrdiff_t>(i) * row_stride + static_cast<std::ptrdiff_t>(j) * column_stride;
     }
+    const T& at(std::size_t i, std::size_t j) const { return *address(i, j); }
 };
 
 // Copies rows [first, first+rows) of columns [left, left+columns) into rows of `width` doubles; pads with zeros.
@@ -22,7 +24,7 @@ void copy_tile(const Matrix<T>& x, std::size_t first, std::size_t rows, std::siz
                double* tile, std::size_t width) {
     if (x.column_stride == 1 || x.columns == 1) {
         for (std::size_t i = 0; i < rows; ++i) {
-            const T* source = &x.at(first + i, left);
+            const T* source = x.address(first + i, left);
             double* row = tile + i * width;
             for (std::size_t j = 0; j < columns; ++j) row[j] = static_cast<double>(source[j]);
         }

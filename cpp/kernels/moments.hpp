@@ -36,8 +36,8 @@ struct Windows {
         const auto bits = [](int exponent) { return static_cast<std::uint64_t>(exponent + 1023) << 52; };
         const std::uint64_t sign = std::uint64_t{1} << 63;
         // (|x| bits - low) < span as unsigned numbers; the sign bit flipped on both sides makes it a signed compare.
-        low[slot] = static_cast<std::int64_t>(bits(new_top - window_binades) + sign);
-        span[slot] = static_cast<std::int64_t>((static_cast<std::uint64_t>(window_binades) << 52) - sign);
+        low[slot] = bits(new_top - window_binades) + sign;
+        span[slot] = (static_cast<std::uint64_t>(window_binades) << 52) - sign;
         x[slot] = std::ldexp(1.5, new_top + 2);
         p[slot] = std::ldexp(1.5, 2 * new_top + 2);
         e[slot] = std::ldexp(1.5, 2 * new_top - 54 + 2);
@@ -49,7 +49,7 @@ struct Windows {
 
     std::size_t groups;
     std::vector<int> top;
-    std::vector<std::int64_t, Aligned<std::int64_t>> low, span;
+    std::vector<std::uint64_t, Aligned<std::uint64_t>> low, span;
     Doubles x, p, e;
 };
 
@@ -61,33 +61,34 @@ constexpr std::size_t slots = 28;
 DECIBAN_CLONES inline void add_segment(const double* x, std::size_t row_stride, const std::uint32_t* rows,
                                        std::size_t count, std::size_t columns, std::size_t prefetch_distance,
                                        const Windows& windows, double* accumulators, unsigned char* outside_window) {
-    const i4 magnitude = splat(std::int64_t{0x7fffffffffffffff});
+    const u4 magnitude = splat(std::uint64_t{0x7fffffffffffffff});
     for (std::size_t g = 0; g < windows.groups; ++g) {
         const std::size_t slot = 4 * g;
         const double* column = x + (slot + 4 <= columns ? slot : columns - 4);
-        const i4 low = load(&windows.low[slot]), span = load(&windows.span[slot]);
+        const u4 low = load(&windows.low[slot]);
+        const i4 span = (i4)load(&windows.span[slot]);
         const v4 sx = load(&windows.x[slot]), sp = load(&windows.p[slot]), se = load(&windows.e[slot]);
         double* a = accumulators + g * slots;
-        i4 n = (i4)load(a + present), ix = (i4)load(a + grid_x), ip = (i4)load(a + grid_p), ie = (i4)load(a + grid_e);
+        u4 n = (u4)load(a + present), ix = (u4)load(a + grid_x), ip = (u4)load(a + grid_p), ie = (u4)load(a + grid_e);
         v4 rx = load(a + rest_x), rp = load(a + rest_p), re = load(a + rest_e);
-        i4 outside = splat(std::int64_t{0});
+        u4 outside = splat(std::uint64_t{0});
         for (std::size_t r = 0; r < count; ++r) {
             const double* cell = column + rows[r] * row_stride;
             const v4 all = load(cell);
-            __builtin_prefetch(cell + prefetch_distance, 0, 2);
-            const i4 inside = (((i4)all & magnitude) - low) < span;
+            prefetch<false, 2>(cell + prefetch_distance);
+            const u4 inside = (u4)((i4)(((u4)all & magnitude) - low) < span);
             const v4 v = keep(all, inside);
-            n -= (i4)(all == all);
-            outside -= (i4)((v < all) | (v > all));
+            n -= (u4)(all == all);
+            outside -= (u4)((v < all) | (v > all));
             v4 t = v + sx;
-            ix += (i4)t;
+            ix += (u4)t;
             rx += v - (t - sx);
             const v4 p = v * v, e = fma(v, v, -p);
             t = p + sp;
-            ip += (i4)t;
+            ip += (u4)t;
             rp += p - (t - sp);
             t = e + se;
-            ie += (i4)t;
+            ie += (u4)t;
             re += e - (t - se);
         }
         store(a + present, (v4)n), store(a + grid_x, (v4)ix), store(a + rest_x, rx), store(a + grid_p, (v4)ip);
@@ -255,7 +256,7 @@ void moments_of_rows(const Matrix<T>& x, const std::int32_t* codes, std::size_t 
             const double* data;
             std::size_t stride = width, prefetch_distance = 0;
             if (direct) {
-                data = reinterpret_cast<const double*>(&x.at(first, left));
+                data = reinterpret_cast<const double*>(x.address(first, left));
                 stride = static_cast<std::size_t>(x.row_stride);
                 prefetch_distance = first + 2 * tile_rows <= end ? tile_rows * stride : 0;
             } else {

@@ -3,9 +3,8 @@
 #pragma once
 #include <cstddef>
 #include <cstring>
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+
+#include "simd.hpp"
 
 namespace deciban {
 
@@ -42,15 +41,11 @@ inline std::size_t last_record_end_bytewise(const char* data, std::size_t size, 
 template <class Visit>
 void for_each_byte(const char* data, std::size_t size, char c, Visit&& visit) {
     std::size_t i = 0;
-#if defined(__SSE2__)
-    const __m128i pattern = _mm_set1_epi8(c);
+    const b16 pattern = bytes_of(static_cast<unsigned char>(c));
     for (; i + 16 <= size; i += 16) {
-        const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(data + i));
-        for (int matches = _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, pattern)); matches != 0; matches &= matches - 1) {
-            visit(data + i + __builtin_ctz(static_cast<unsigned>(matches)));
-        }
+        for (unsigned matches = high_bits((b16)(load_bytes(data + i) == pattern)); matches != 0; matches &= matches - 1)
+            visit(data + i + lowest_bit(matches));
     }
-#endif
     for (; i < size; ++i) {
         if (data[i] == c) visit(data + i);
     }

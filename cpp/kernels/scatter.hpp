@@ -91,10 +91,10 @@ DECIBAN_CLONES bool centre_row(const T* source, std::ptrdiff_t stride, const dou
     else
         for (std::size_t j = 0; j < d; ++j)
             row[j] = static_cast<double>(source[static_cast<std::ptrdiff_t>(j) * stride]) - origin[j];
-    i4 not_finite = splat(std::int64_t{0});
+    u4 not_finite = splat(std::uint64_t{0});
     for (std::size_t j = 0; j < width; j += 4) {
         const v4 x = load(row + j);
-        not_finite |= (i4)(x - x != splat(0.0));  // inf - inf and NaN are not 0
+        not_finite |= (u4)(x - x != splat(0.0));  // inf - inf and NaN are not 0
     }
     return !any(not_finite);
 }
@@ -122,21 +122,22 @@ void scatter_of_rows(const Matrix<T>& x, const std::int32_t* codes, const double
             const auto c = static_cast<std::size_t>(codes[i]);
             const double w = weights ? weights[i] : 1.0;
             const std::size_t at = next[group(i)] * width;
-            if (!centre_row(&x.at(i, 0), x.column_stride, origin + c * d, d, &centred[at], width)) {
+            double* const row = centred.data() + at;
+            if (!centre_row(x.address(i, 0), x.column_stride, origin + c * d, d, row, width)) {
                 total.skipped.add(c, w);
                 continue;
             }
             if (weights)
-                for (std::size_t j = 0; j < d; ++j) weighted[at + j] = w * centred[at + j];
-            add_row(weights ? &weighted[at] : &centred[at], d, &total.sum[c * d]);
+                for (std::size_t j = 0; j < d; ++j) weighted[at + j] = w * row[j];
+            add_row(weights ? weighted.data() + at : row, d, total.sum.data() + c * d);
             total.count.add(c, w);
             ++next[group(i)];
         }
         for (std::size_t g = 0; g < groups; ++g) {
             const std::size_t at = start[g] * width, used = next[g] - start[g];
             if (used)
-                add_products(&centred[at], weights ? &weighted[at] : &centred[at], used, width,
-                             &total.products[g * width * width]);
+                add_products(centred.data() + at, (weights ? weighted : centred).data() + at, used, width,
+                             total.products.data() + g * width * width);
         }
     }
 }

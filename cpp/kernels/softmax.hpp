@@ -16,7 +16,7 @@ namespace deciban {
 DECIBAN_INLINE v4 exp_of(v4 x) {
     constexpr double shift = 0x1.8p52, inverse = 1.4426950408889634074;
     constexpr double log2_high = 0x1.62e42fefa0000p-1, log2_low = 0x1.cf79abc9e3b3ap-40;
-    const i4 alive = (i4)(x >= splat(-708.0));
+    const u4 alive = (u4)(x >= splat(-708.0));
     x = keep(x, alive);
     const v4 shifted = fma(x, splat(inverse), splat(shift)), k = shifted - splat(shift);
     const v4 r = fma(-k, splat(log2_low), fma(-k, splat(log2_high), x));
@@ -25,8 +25,8 @@ DECIBAN_INLINE v4 exp_of(v4 x) {
                                   1.0 / 720,       1.0 / 120,      1.0 / 24,      1.0 / 6,      1.0 / 2,     1.0};
     for (const double factor : factors) p = fma(p, r, splat(factor));
     p = fma(p, r, splat(1.0));
-    const i4 exponent = ((i4)shifted - (i4)splat(shift)) << 52;
-    return keep((v4)((i4)p + exponent), alive);
+    const u4 exponent = ((u4)shifted - (u4)splat(shift)) << 52;
+    return keep((v4)((u4)p + exponent), alive);
 }
 
 // Normalises rows [begin, end) in place; `scratch` holds padded(classes) doubles.

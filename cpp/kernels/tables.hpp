@@ -36,8 +36,8 @@ inline ExactSums count_codes(const Matrix<std::int32_t>& codes, const std::int64
         local.assign(cells, 0);
         if (codes.column_stride == 1) {
             for (std::size_t i = begin; i < end; ++i) {
-                std::int64_t* of_class = &local[static_cast<std::size_t>(y[i]) * total];
-                const std::int32_t* row = &codes.at(i, 0);
+                std::int64_t* of_class = local.data() + static_cast<std::size_t>(y[i]) * total;
+                const std::int32_t* row = codes.address(i, 0);
                 for (std::size_t j = 0; j < codes.columns; ++j)
                     if (in_range(offsets, j, row[j])) ++of_class[offsets[j] + row[j]];
             }
@@ -122,7 +122,7 @@ void integer_range(const Matrix<T>& x, std::int64_t* low, std::int64_t* high) {
         for (std::size_t j = 0; j < x.columns; ++j) small.push_back(x.at(begin, j)), large.push_back(x.at(begin, j));
         if (x.column_stride == 1) {
             for (std::size_t i = begin; i < end; ++i) {
-                const T* row = &x.at(i, 0);
+                const T* row = x.address(i, 0);
                 for (std::size_t j = 0; j < x.columns; ++j) {
                     small[j] = std::min(small[j], row[j]);
                     large[j] = std::max(large[j], row[j]);

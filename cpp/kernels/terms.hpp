@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "simd.hpp"
 #include "unicode.hpp"
 
 namespace deciban {
@@ -29,11 +30,6 @@ struct Term {
     std::uint64_t head;  // its first eight bytes
     std::uint64_t hash;
 };
-
-inline std::uint64_t mix_product(std::uint64_t a, std::uint64_t b) {
-    const auto product = static_cast<unsigned __int128>(a) * b;
-    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-}
 
 // The term at `at`; eight bytes beyond its end must be readable. The hash must never change: models with hash_bits
 // store it.
@@ -243,17 +239,15 @@ private:
             }
             std::uint64_t within = 0, others = 0;
             for (std::size_t i = 0; i < 64; i += 16) {
-                Sixteen c;
-                std::memcpy(&c, from + i, 16);
-                const Sixteen lower = c | 0x20;
-                const Sixteen letter = (Sixteen)(lower - 'a' < 26);
-                const Sixteen other = (Sixteen)(c >= 0x80) | (Sixteen)(c == '\'') | (Sixteen)(c == '.') |
-                                      (Sixteen)(c == ',') | (Sixteen)(c == '$');
-                const Sixteen word = letter | (Sixteen)(c - '0' < 10) | (Sixteen)(c == '_') | other;
-                const Sixteen folded = c | (letter & 0x20);
+                const b16 c = load_bytes(from + i), case_bit = bytes_of(0x20);
+                const auto is = [&](char one) { return (b16)(c == bytes_of(static_cast<unsigned char>(one))); };
+                const b16 letter = (b16)((c | case_bit) - bytes_of('a') < bytes_of(26));
+                const b16 other = (b16)(c >= bytes_of(0x80)) | is('\'') | is('.') | is(',') | is('$');
+                const b16 word = letter | (b16)(c - bytes_of('0') < bytes_of(10)) | is('_') | other;
+                const b16 folded = c | (letter & case_bit);
                 std::memcpy(&folded_[block + i], &folded, 16);
-                within |= std::uint64_t{bits(word)} << i;
-                others |= std::uint64_t{bits(other)} << i;
+                within |= std::uint64_t{high_bits(word)} << i;
+                others |= std::uint64_t{high_bits(other)} << i;
             }
             word_bits_[block / 64] = within;
             other_bits_[block / 64] = others;
@@ -297,7 +291,7 @@ private:
             if (++i * 64 >= n) return n;
             word = word_bits_[i] ^ flip;
         }
-        return std::min<std::size_t>(n, 64 * i + __builtin_ctzll(word));
+        return std::min<std::size_t>(n, 64 * i + lowest_bit(word));
     }
 
     bool any_other(std::size_t from, std::size_t to) const {
@@ -313,23 +307,6 @@ private:
     static bool is_trailing(char c) { return c == '.' || c == ',' || c == '\''; }
     bool in_run(char c) const {
         return static_cast<signed char>(c) < 0 || is_trailing(c) || c == '$' || characters_.ascii(c);
-    }
-
-    typedef unsigned char Sixteen __attribute__((vector_size(16)));
-
-    // The highest bit of each of sixteen bytes.
-    static std::uint16_t bits(const Sixteen& bytes) {
-#ifdef __SSE2__
-        return static_cast<std::uint16_t>(__builtin_ia32_pmovmskb128((__attribute__((vector_size(16))) char)bytes));
-#else
-        std::uint16_t out = 0;
-        std::uint64_t word;
-        for (int i = 0; i < 2; ++i) {
-            std::memcpy(&word, reinterpret_cast<const char*>(&bytes) + 8 * i, 8);
-            out |= static_cast<std::uint16_t>(((word & 0x8080808080808080u) * 0x0002040810204081u >> 56) << (8 * i));
-        }
-        return out;
-#endif
     }
 
     const TokenizerOptions& options_;

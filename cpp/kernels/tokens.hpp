@@ -81,12 +81,12 @@ public:
                 records_[id].head, hashes_[id]};
     }
 
-    void fetch(const Term& term) const { __builtin_prefetch(&slots_[term.hash & (slots_.size() - 1)]); }
+    void fetch(const Term& term) const { prefetch(&slots_[term.hash & (slots_.size() - 1)]); }
 
     // The likely number of a term; prefetches its record.
     std::uint32_t probe(const Term& term) const {
         const auto id = static_cast<std::uint32_t>(slots_[term.hash & (slots_.size() - 1)]) - 1;
-        if (id != NONE) __builtin_prefetch(&records_[id]);
+        if (id != NONE) prefetch(&records_[id]);
         return id;
     }
 
@@ -166,7 +166,7 @@ public:
         for (std::size_t i = 0; i < n; ++i) {
             const std::uint32_t id = table.probe(terms[i]);
             if (std::size_t{id} * classes_ < counts_.size())
-                __builtin_prefetch(&counts_[std::size_t{id} * classes_ + label_], 1);
+                prefetch<true>(&counts_[std::size_t{id} * classes_ + label_]);
         }
         for (std::size_t i = 0; i < n; ++i) {
             const std::uint32_t id = table.find_or_add(terms[i]);
@@ -289,7 +289,7 @@ public:
         for (std::size_t i = 0; i < n; ++i) table_.fetch(terms[i]);
         for (std::size_t i = 0; i < n; ++i) {
             const std::uint32_t id = table_.probe(terms[i]);
-            if (id != TermTable::NONE) __builtin_prefetch(evidence_ + std::size_t{id} * padded_);
+            if (id != TermTable::NONE) prefetch(evidence_ + std::size_t{id} * padded_);
         }
         for (std::size_t i = 0; i < n; ++i) ids[i] = table_.find(terms[i]);
         for (std::size_t i = 0; i < n; ++i) {
