@@ -3,10 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# As in pyproject.toml
+BACKEND := 'scikit-build-core>=1.0' 'nanobind>=2.4' 'vcs-versioning>=2.0'
+MINIMUM := build/minimum
+MINIMUM_TESTS := src/deciban tests
 CPP := $(shell find cpp benchmarks -name '*.?pp')
 SOURCES := pyproject.toml CMakeLists.txt $(filter cpp/%,$(CPP))
 
-.PHONY: demo test test-all test-long lint format docs notebooks pictures bench bench-engines check-tools check-java clean
+.PHONY: demo test test-all test-long test-minimum wheel lint format docs notebooks pictures bench bench-engines check-tools check-java clean
 
 demo: $(STAMP)
 	$(BIN)/deciban demo
@@ -18,6 +22,17 @@ test-all: test test-long
 
 test-long: check-java $(VENV)/.spark
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m 'spark or slow'
+
+# With the oldest version of every dependency that pyproject.toml allows, in an environment of its own
+test-minimum: $(STAMP)
+	rm -rf $(MINIMUM)
+	$(PYTHON) -m venv $(MINIMUM)
+	$(BIN)/python tools/minimum_versions.py plot dask > $(MINIMUM)/versions.txt
+	$(MINIMUM)/bin/python -m pip install --quiet --requirement $(MINIMUM)/versions.txt '.[test]'
+	$(MINIMUM)/bin/python -m pytest -n auto --dist loadgroup -m 'not spark and not slow' $(MINIMUM_TESTS)
+
+wheel: check-tools
+	$(PYTHON) tools/wheel.py
 
 lint: $(VENV)/.lint
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
@@ -60,7 +75,7 @@ $(STAMP): $(SOURCES)
 	@$(MAKE) --no-print-directory check-tools
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet 'scikit-build-core>=0.10' 'nanobind>=2.4' cmake ninja
+	$(BIN)/python -m pip install --quiet $(BACKEND) cmake ninja
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[test]'
 	touch $@
 

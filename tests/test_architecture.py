@@ -13,7 +13,7 @@ from deciban.persist.registry import HOMES
 
 ROOT = Path(db.__file__).parent
 ROOMS = [  # from the bottom up; a room imports from itself and from rooms below
-    {"errors", "types", "table", "contributions", "lazy", "_kernels"},
+    {"errors", "types", "table", "contributions", "lazy", "_kernels", "_version"},
     {"data", "plots"},
     {"statistics", "export", "display"},
     {"families"},
