@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # As in pyproject.toml
 BACKEND := 'scikit-build-core>=1.0' 'nanobind>=2.4' 'vcs-versioning>=2.0'
 MINIMUM := build/minimum
-MINIMUM_TESTS := src/deciban tests
+MINIMUM_TESTS := tests
 CPP := $(shell find cpp benchmarks -name '*.?pp')
 SOURCES := pyproject.toml CMakeLists.txt $(filter cpp/%,$(CPP))
 
@@ -28,7 +28,8 @@ test-minimum: $(STAMP)
 	rm -rf $(MINIMUM)
 	$(PYTHON) -m venv $(MINIMUM)
 	$(BIN)/python tools/minimum_versions.py plot dask > $(MINIMUM)/versions.txt
-	$(MINIMUM)/bin/python -m pip install --quiet --requirement $(MINIMUM)/versions.txt '.[test]'
+	$(MINIMUM)/bin/python -m pip install --quiet --config-settings=build-dir=$(MINIMUM)/kernels \
+	  --requirement $(MINIMUM)/versions.txt '.[test]'
 	$(MINIMUM)/bin/python -m pytest -n auto --dist loadgroup -m 'not spark and not slow' $(MINIMUM_TESTS)
 
 wheel: check-tools

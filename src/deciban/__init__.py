@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from deciban._version import version as __version__
+from deciban import _version
 
 if TYPE_CHECKING:
     from deciban import engines as engines
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from deciban.evaluation import Evaluation, Roc, cross_validate, evaluate
     from deciban.evaluation.learning_curve import learning_curve
 
+__version__ = _version.version
 __all__ = [
     "CalibratedClassifier",
     "DecibanError",
