@@ -4,12 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 COMMA := ,
+# As in pyproject.toml
+BACKEND := 'scikit-build-core>=1.0' 'nanobind>=2.4' 'vcs-versioning>=2.0'
+MINIMUM := build/minimum
+MINIMUM_TESTS := tests
 CPP := $(shell find cpp benchmarks -name '*.?pp')
 FUZZ_SECONDS ?= 60 # for each target
 SOURCES := pyproject.toml CMakeLists.txt $(filter cpp/%,$(CPP))
 
-.PHONY: demo test test-all test-long fuzz lint format docs notebooks pictures bench bench-engines check-tools check-java clean
-.PHONY: bits portable clang cross sanitize sanitize-short sanitize-tests sanitize-threads valgrind
+.PHONY: demo test test-all test-long test-minimum fuzz lint format docs notebooks pictures wheel bench bench-engines
+.PHONY: bits portable clang cross sanitize sanitize-short sanitize-tests sanitize-threads valgrind check-tools check-java clean
 
 demo: $(STAMP)
 	$(BIN)/deciban demo
@@ -24,6 +28,18 @@ test-long: check-java $(VENV)/.spark
 
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
+
+# With the oldest version of every dependency that pyproject.toml allows, in an environment of its own
+test-minimum: $(STAMP)
+	rm -rf $(MINIMUM)
+	$(PYTHON) -m venv $(MINIMUM)
+	$(BIN)/python tools/minimum_versions.py plot dask > $(MINIMUM)/versions.txt
+	$(MINIMUM)/bin/python -m pip install --quiet --config-settings=build-dir=$(MINIMUM)/kernels \
+	  --requirement $(MINIMUM)/versions.txt '.[test]'
+	$(MINIMUM)/bin/python -m pytest -n auto --dist loadgroup -m 'not spark and not slow' $(MINIMUM_TESTS)
+
+wheel: check-tools
+	$(PYTHON) tools/wheel.py
 
 lint: $(VENV)/.lint
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
@@ -120,7 +136,7 @@ $(STAMP): $(SOURCES)
 	@$(MAKE) --no-print-directory check-tools
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet 'scikit-build-core>=0.10' 'nanobind>=2.4' cmake ninja
+	$(BIN)/python -m pip install --quiet $(BACKEND) cmake ninja
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[test]'
 	touch $@
 

@@ -12,6 +12,7 @@ void bind_records(nb::module_&);
 void bind_forest(nb::module_&);
 void bind_cells(nb::module_&);
 void bind_text(nb::module_&);
+void bind_processor(nb::module_&);
 }  // namespace deciban
 
 NB_MODULE(_kernels, m) {
@@ -26,4 +27,5 @@ NB_MODULE(_kernels, m) {
     deciban::bind_forest(m);
     deciban::bind_cells(m);
     deciban::bind_text(m);
+    deciban::bind_processor(m);
 }

@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from deciban import _version
+
 if TYPE_CHECKING:
     from deciban import engines as engines
     from deciban import families as families
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from deciban.evaluation import Evaluation, Roc, cross_validate, evaluate
     from deciban.evaluation.learning_curve import learning_curve
 
-__version__ = "0.1.0"
+__version__ = _version.version
 __all__ = [
     "CalibratedClassifier",
     "DecibanError",

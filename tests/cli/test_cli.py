@@ -1,7 +1,9 @@
 """The command as a whole: help, version, messages and exit codes, imports."""
 
+import importlib.metadata
 import json
 import os
+import platform
 import re
 import shlex
 import signal
@@ -10,6 +12,7 @@ import sys
 import time
 import warnings
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -50,7 +53,14 @@ def test_names_that_are_not_utf8_are_printed_and_options_refused(tmp_path):
 
 
 def test_version():
-    assert run("--version").stdout == f"deciban {db.__version__}\n"
+    version, kernels, libraries = run("--version").stdout.splitlines()
+    assert version == f"deciban {db.__version__}"
+    assert re.fullmatch(r"kernels: \w+ [\d.]+, [\w-]+( \(chosen at load\))?", kernels)
+    assert libraries.startswith(f"Python {platform.python_version()} on {platform.system()}, numpy {np.__version__}, ")
+
+
+def test_the_version_is_that_of_the_installed_package():
+    assert importlib.metadata.version("deciban") == db.__version__
 
 
 def test_help_names_every_command():
