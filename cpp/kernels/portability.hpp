@@ -16,6 +16,7 @@
 // time. This takes ifunc, which only glibc has, and whose resolvers run before a sanitizer is ready.
 #if DECIBAN_GNU && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) &&                                 \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define DECIBAN_CLONED
 #define DECIBAN_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
 #define DECIBAN_CLONES
@@ -188,6 +189,15 @@ DECIBAN_INLINE unsigned highest_bit(std::uint64_t x) {
     for (unsigned half = 32; half; half /= 2)
         if (x >> half) x >>= half, position += half;
     return position;
+#endif
+}
+
+// "x86-64-v3" or "x86-64", whichever DECIBAN_CLONES chose at load time; "" where functions are compiled once.
+inline const char* instruction_set() {
+#ifdef DECIBAN_CLONED
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? "x86-64-v3" : "x86-64";
+#else
+    return "";
 #endif
 }
 
