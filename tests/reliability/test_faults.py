@@ -53,6 +53,9 @@ def check(runs):
             assert run["code"] == -9, run
             continue
         assert not run["left"], run
+        if run["call"] == "malloc" and run["code"] == -6:  # libraries in Rust abort; `fit` reads the new file with one
+            assert (run["command"], run["file"]) == ("fit", "new"), run
+            continue
         assert run["code"] in ((0, 1, 3) if run["command"] == "learn" else (0, 1)), run
         assert run["code"] or run["file"] == "new", run
         assert not run["code"] or run["said"].strip(), run
@@ -88,7 +91,7 @@ def test_a_fault_leaves_the_old_file_or_the_new_one(shim, tmp_path):
 @pytest.mark.slow
 def test_every_fault_of_every_command(shim, tmp_path):
     rounds = [[name, "any", action, 0, 1, ALL] for name in ("save", "learn") for action in ("kill", "cut")] * ROUNDS
-    runs = results(shim, tmp_path, *faults("save", 1), *faults("learn", 3), *faults("fit", 5), *rounds)
+    runs = results(shim, tmp_path, *faults("save", 1), *faults("learn", 3), *faults("fit", 40), *rounds)
     check(runs)
     ended = Counter(run["action"] for run in runs)
     assert min(ended["kill"], ended["cut"]) >= 20 * ROUNDS

@@ -30,7 +30,7 @@ def hints_of(annotated: Any) -> dict[str, Any]:
 def fits(value: Any, hint: Any) -> bool:
     """Whether a value is of an annotated type, all the way down.
 
-    A whole number is a float, too, if a double holds it; False is no whole number, since as an index it selects nothing.
+    A whole number is a float, too, if a double holds it; False is none, since as an index it selects nothing.
     A numpy scalar is what it holds; an array is a Sequence. A range fits only where one is declared: a few bytes of a
     file may stand for any length.
 
