@@ -83,7 +83,7 @@ def numbers(tmp_path):
     [
         ([*NAIVE_BAYES, "--columns", "u=gaussian"], GaussianNB(var_smoothing=0)),
         ([*NAIVE_BAYES, "--prior", "uniform"], GaussianNB(var_smoothing=0, priors=[1 / 3] * 3)),
-        (["--model", "lda"], LinearDiscriminantAnalysis()),
+        (["--model", "lda"], LinearDiscriminantAnalysis(solver="lsqr")),
         (["--model", "lda", "--shrinkage", "0.5"], None),
         (["--model", "qda"], QuadraticDiscriminantAnalysis()),
         (["--model", "logistic", "--l2", "2"], LogisticRegression(C=0.5, tol=1e-10, max_iter=1000)),

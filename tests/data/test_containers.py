@@ -213,7 +213,7 @@ def test_weights_that_are_no_numbers_are_refused():
 def test_integers_beyond_64_bits_are_doubles():
     np.testing.assert_array_equal(frame_of(pd.DataFrame({"c": [2**70, -3]})).numbers([0])[:, 0], [2.0**70, -3.0])
     with pytest.raises(db.DecibanError, match=r"column 'c', row 0: .* is too large"):
-        frame_of(pd.DataFrame({"c": [10**400, -3]}))
+        frame_of(pd.DataFrame({"c": pd.Series([10**400, -3], dtype=object)}))
 
 
 def test_categories_of_numbers_and_intervals_are_categories():

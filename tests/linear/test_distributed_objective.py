@@ -329,7 +329,7 @@ def test_wider_than_a_gram_matrix(monkeypatch):
     """The diagonal alone."""
     monkeypatch.setattr("deciban.linear.solvers.MAX_GRAM", 1000)
     rng = np.random.default_rng(0)
-    x = sp.random_array((100, 1050), density=0.01, rng=rng, format="csr")
+    x = sp.random_array((100, 1050), density=0.01, random_state=rng, format="csr")
     y = rng.integers(0, 2, 100)
     for solver in ("newton", "gradient"):
         distributed, whole = both(db.LogisticRegression(solver=solver, l2=5.0, tol=1e-13), x, y)
