@@ -141,12 +141,11 @@ $(STAMP): $(SOURCES)
 	touch $@
 
 $(VENV)/.lint: $(STAMP)
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[lint]'
+	$(BIN)/python -m pip install --quiet --group lint
 	touch $@
 
 $(VENV)/.spark: $(STAMP)
 	$(BIN)/python -m pip install --quiet 'pyspark[connect]>=3.5' # builds by itself, with setuptools of its own
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[spark]'
 	touch $@
 
 $(VENV)/.bench-engines: $(VENV)/.bench $(VENV)/.spark
@@ -154,7 +153,7 @@ $(VENV)/.bench-engines: $(VENV)/.bench $(VENV)/.spark
 	touch $@
 
 $(VENV)/.bench: $(STAMP)
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[bench]'
+	$(BIN)/python -m pip install --quiet --group bench
 	touch $@
 
 clean:

@@ -1,4 +1,4 @@
-"""``python -m tests.fuzz [NAME ...] [--seconds 60] [--seed N]``: runs fuzz targets; exit code 1 if one fails."""
+"""``python -m tests.fuzz [NAME ...] [--seconds 60] [--jobs N] [--seed N]``: fuzz targets; exit code 1 if one fails."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,16 +100,18 @@ def main() -> int:
         "names", nargs="*", metavar="NAME", help=f"targets; all by default: {', '.join(targets.names())}"
     )
     parser.add_argument("--seconds", type=float, default=60.0, help="for each target")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="targets at a time")
     parser.add_argument("--seed", type=int, default=None, help="of the mutations; from the clock by default")
     options = parser.parse_args()
     unknown = set(options.names) - set(targets.names())
     if unknown:
         parser.error(f"there is no target {', '.join(sorted(unknown))}")
     seed, failures = int(time.time()) if options.seed is None else options.seed, 0
-    for name in options.names or targets.names():
-        totals = fuzz(name, options.seconds, seed)
-        failures += totals.failures
-        print(f"{name}: {totals} (seed {seed})", flush=True)
+    names = options.names or targets.names()
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for name, totals in zip(names, pool.map(lambda name: fuzz(name, options.seconds, seed), names), strict=True):
+            failures += totals.failures
+            print(f"{name}: {totals} (seed {seed})", flush=True)
     return int(failures > 0)
 
 
