@@ -161,8 +161,9 @@ def test_a_process_that_is_killed_leaves_a_model(name, before, learned, model):
     assert db.load(model).class_count_.tolist() == [20, 20 + learned]
     left = [each for each in os.listdir(model.parent) if each != "m.deciban"]
     # a file that was not yet given its name is hidden, and in nobody's way
-    assert [bool(re.fullmatch(r"\.[0-9a-f]{16}\.deciban", each)) for each in left] == [True] * (not learned)
+    assert [bool(re.fullmatch(r"\.[0-9a-f]{16}\.deciban-tmp", each)) for each in left] == [True] * (not learned)
     deliver("learn", model, "--as", "spam", data=SPAM)  # nobody holds the lock any more
+    assert os.listdir(model.parent) == ["m.deciban"]  # and what was left is removed
     assert db.load(model).class_count_.tolist() == [20, 21 + learned]
 
 
