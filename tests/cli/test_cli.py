@@ -40,6 +40,10 @@ def test_the_demo_shows_the_lectures_numbers():
         assert words in shown
 
 
+def test_predict_without_arguments_asks_for_them():
+    assert "Missing argument" in run("predict", code=2).stderr
+
+
 def test_names_that_are_not_utf8_are_printed_and_options_refused(tmp_path):
     (tmp_path / "m.deciban").write_bytes(fitted(*NAIVE_BAYES))
     (tmp_path / "t.csv").write_text("x,y\n1,a\n2,b\n")

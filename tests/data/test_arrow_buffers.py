@@ -105,6 +105,20 @@ def test_damaged_labels_and_documents_are_refused(damage):
         db.NaiveBayes().fit(array, LABELS)
 
 
+@pytest.mark.parametrize("coded_by", [None, pa.array([0, 1, 2], pa.int32())])
+def test_views_under_missing_values_are_not_followed(coded_by):
+    cells = buffer([(20, AAAA, 0, 0), (OUTSIDE, AAAA, 99, OUTSIDE), (1, 97, 0, 0)], np.int32)
+    buffers = [pa.py_buffer(b"\x05"), cells, pa.py_buffer(b"a" * 30)]
+    array = pa.Array.from_buffers(pa.string_view(), 3, buffers)
+    if coded_by is not None:
+        array = pa.DictionaryArray.from_arrays(coded_by, array)
+    table = pa.table({"x": array})
+    frame = frame_of(table)
+    assert frame.coded([0]).levels[0] == ("a" * 20, "a")
+    assert frame.array(0).to_pylist() == ["a" * 20, None, "a"]
+    assert frame_of(table.slice(1)).coded([0]).codes[:, 0].tolist()[0] == -1
+
+
 def test_text_beyond_its_buffer_is_refused(tmp_path):
     table = pa.table({"n": [1.0, 2.0], "x": ["abc", "de"]})
     path = as_arrow(tmp_path, "t.arrow", table, pa.ipc.new_stream)

@@ -15,9 +15,9 @@ from pathlib import Path
 from tests.fuzz import targets
 from tests.fuzz.worker import SIZE, State, save
 
-HANG = 10.0  # seconds that one input may take
+HANG = 10.0  # seconds of computing, or six times as many of waiting, that one input may take
 MAX_RESIDENT = 2 << 30  # bytes
-START = 60.0  # seconds for a process to import everything
+START = 120.0  # seconds for a process to import everything
 
 
 @dataclass
@@ -57,6 +57,15 @@ def fuzz(name: str, seconds: float, seed: int) -> Totals:
     return totals
 
 
+def _computed(pid: int) -> float:
+    """Seconds that a process has computed; 0 if it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def _environment(folder: str) -> dict[str, str]:
     """One thread for each library, and a home of its own."""
     root = str(targets.FOLDER.parents[1])
@@ -66,15 +75,15 @@ def _environment(folder: str) -> dict[str, str]:
 
 def _watch(name: str, process: subprocess.Popen[bytes], state: State, totals: Totals) -> None:
     """Waits for the end of a process, and ends it if an input takes too long or too much memory."""
-    tried, deadline, data = -1, time.monotonic() + START, b""
+    tried, deadline, most, data = -1, time.monotonic() + START, START, b""
     while process.poll() is None:
         time.sleep(0.05)
         data = state.read()
         if data and state.tried > tried:
-            tried, deadline = state.tried, time.monotonic() + HANG
+            tried, deadline, most = state.tried, time.monotonic() + 6 * HANG, _computed(process.pid) + HANG
         if state.peak > MAX_RESIDENT:
             totals.oversized += 1
-        elif time.monotonic() > deadline:
+        elif time.monotonic() > deadline or _computed(process.pid) > most:
             totals.hangs += 1
         else:
             continue
@@ -89,7 +98,7 @@ def _watch(name: str, process: subprocess.Popen[bytes], state: State, totals: To
         if process.returncode:
             totals.crashes += 1
             print(f"{name}: crashed with {process.returncode}: {save(name, data)}", flush=True)
-    totals.tried += state.tried + bool(process.returncode)  # with the one that ended it
+    totals.tried += max(0, state.tried) + bool(process.returncode)  # with the one that ended it
     totals.unexpected += state.unexpected
     totals.peak = max(totals.peak, state.peak)
 

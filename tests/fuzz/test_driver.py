@@ -18,7 +18,7 @@ def run(data):
     if data == b"raise": raise KeyError(data)
     if data == b"crash": os.abort()
     if data == b"memory": bytearray(1 << 40)
-    if data == b"hang": time.sleep(60)
+    if data == b"hang": time.sleep(100)
     if data == b"last": raise ValueError(data)
 
 def mutate(data, random):
@@ -36,7 +36,7 @@ def test_failures_are_noticed_and_kept(tmp_path, monkeypatch, capfd):
     (package / "toy_target.py").write_text(TARGET)
     monkeypatch.setattr(targets, "FOLDER", package)
     monkeypatch.setattr(targets, "CORPUS", package / "corpus")
-    monkeypatch.setattr(driver, "HANG", 2.0)
+    monkeypatch.setattr(driver, "HANG", 0.5)
     totals = driver.fuzz("toy", 15.0, 1)
     kept = {path.read_bytes() for path in (package / "corpus" / "toy").iterdir()}
     assert kept == {b"raise", b"crash", b"memory", b"hang", b"last"}

@@ -58,10 +58,12 @@ def main(name: str, state_path: str, seed: str, before: str, start: str, seconds
     faulthandler.enable()
     warnings.simplefilter("ignore")
     target, state, random = targets.load(name, float(before)), State(Path(state_path)), Random(f"{name} {seed} {start}")
+    state.tried = -1
     for data in target.inputs[:3]:  # imports what is imported lazily
         state.write(data)
         with contextlib.suppress(Exception):
             target.run(data)
+    state.tried = 0
     reserved = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
     resource.setrlimit(resource.RLIMIT_AS, (reserved + MAX_ADDRESSES,) * 2)
     end, first = time.monotonic() + float(seconds), iter(target.inputs[int(start) :])

@@ -21,7 +21,7 @@ class Predict(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         expanded = []
-        for word, following in zip(args, [*args[1:], ""], strict=True):
+        for word, following in zip(args, [*args[1:], ""], strict=False):
             expanded += [word, REASONS] if word == "--explain" and not following.isdecimal() else [word]
         return super().parse_args(ctx, expanded)
 

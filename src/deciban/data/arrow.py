@@ -194,7 +194,7 @@ def frame_of_columns(columns: Mapping[Any, Any]) -> TableFrame:
 
 
 def _frame(table: Any, names: Names) -> TableFrame:
-    require_layout(table)
+    table = require_layout(table)
     return TableFrame(table, names, tuple(kind_of(n, f.type) for n, f in zip(names, table.schema, strict=True)))
 
 
@@ -262,19 +262,27 @@ def text_of(array: Any) -> tuple[list[NDArray[np.uint8]], NDArray[np.int64]]:
 
 def plain(array: Any) -> Any:
     """A column as one Arrow array, with large strings for string views, and doubles for decimals."""
+    if pa.types.is_dictionary(array.type) and pa.types.is_string_view(array.type.value_type):
+        array = _dictionary_of_text(array)
     if isinstance(array, pa.ChunkedArray):
         if pa.types.is_dictionary(array.type) and any(chunk.dictionary.null_count for chunk in array.chunks):
             array = array.cast(array.type.value_type)  # dictionaries that hold null cannot be combined
         array = pa.chunked_array([chunk for chunk in array.chunks if len(chunk)], type=array.type).combine_chunks()
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
-    if pa.types.is_dictionary(array.type) and pa.types.is_string_view(array.type.value_type):
-        array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.large_string()))
     if pa.types.is_string_view(array.type):
         array = array.cast(pa.large_string())
     if pa.types.is_decimal(array.type):
         array = array.cast(pa.float64())
     return array
+
+
+def _dictionary_of_text(array: Any) -> Any:
+    """A dictionary of string views as one of large strings."""
+    if isinstance(array, pa.ChunkedArray):
+        dtype = pa.dictionary(array.type.index_type, pa.large_string())
+        return pa.chunked_array([_dictionary_of_text(chunk) for chunk in array.chunks], dtype)
+    return pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.large_string()))
 
 
 def without_views(table: Any) -> Any:
