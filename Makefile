@@ -120,6 +120,9 @@ sanitize-tests: $(STAMP) # out of bounds, use after free, undefined behaviour
 sanitize-threads: # data races
 	$(call bits,threads,g++ -O1 -g -fsanitize=thread)
 
+valgrind: $(STAMP)
+	$(BIN)/python tools/valgrind.py
+
 check-java:
 	@$${JAVA_HOME:+$$JAVA_HOME/bin/}java -version 2>&1 | grep -q 'version "\(1[7-9]\|[2-9][0-9]\)' || \
 	  { echo 'Spark needs Java 17 or newer: apt-get install openjdk-17-jre-headless (and JAVA_HOME, if it is elsewhere)'; exit 1; }
