@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import deciban
-from deciban import _kernels
+from deciban import _kernels, _version
 
 # An editable install answers imports of the package before the path is asked: its finder is taken out.
 SITE = """
@@ -63,8 +63,9 @@ def registered(source: str) -> str:
 
 def test_the_recipe_for_a_family_works_from_its_files_to_the_command_line(tmp_path: Path) -> None:
     package = tmp_path / "src" / "deciban"
-    shutil.copytree(Path(deciban.__file__).parent, package, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    (package / Path(_kernels.__file__).name).symlink_to(_kernels.__file__)
+    shutil.copytree(Path(deciban.__file__).parent, package, ignore=shutil.ignore_patterns("*.so", "_version.py", "__pycache__"))
+    for built in (_kernels, _version):  # an editable install has them elsewhere
+        (package / Path(built.__file__).name).symlink_to(built.__file__)
     shutil.copytree(ROOT / "tests", tmp_path / "tests", ignore=shutil.ignore_patterns("references", "__pycache__"))
     files = written_files()
     assert set(files) == {"src/deciban/families/geometric.py", "tests/families/test_geometric.py"}

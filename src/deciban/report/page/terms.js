@@ -241,18 +241,19 @@ const Terms = (() => {
   // An address on the web up to the end of its host, or one of mail as a whole, if one begins here.
   function shapeAt(text, at) {
     const web = matchAt(/https?:\/\/|(?=www\.)/iy, text, at);
-    if (web !== null) return shapeWith("url:", /\.+$/, text, at + web.length);
+    if (web !== null) return shapeWith("url:", /\.+$/, /\.*(?![0-9a-z.-])/iy, text, at + web.length);
     const before = matchAt(/(?=\w)[\w.+%-]{1,63}@/y, text, at);
     if (before === null) return null;
-    const shape = shapeWith("address:", /[.-]+$/, text, at + before.length);
+    const shape = shapeWith("address:", /[.-]+$/, /[.-]*(?![0-9a-z.-])/iy, text, at + before.length);
     return shape && shape.host.includes(".") ? shape : null;
   }
 
-  // A shape whose host begins here, without trailing characters. One more character than allowed is matched, to detect a
-  // host that is too long.
-  function shapeWith(name, trailing, text, at) {
-    const host = matchAt(/[0-9a-z.-]{0,101}/iy, text, at).replace(trailing, "");
-    if (!host || host.length > MOST_HOST) return null;
+  // A shape whose host begins here, without trailing marks, which may also go on beyond the longest host. One more
+  // character than allowed is matched, to detect a host that is too long.
+  function shapeWith(name, trailing, rest, text, at) {
+    const taken = matchAt(/[0-9a-z.-]{0,101}/iy, text, at);
+    const host = taken.replace(trailing, "");
+    if (!host || host.length > MOST_HOST || matchAt(rest, text, at + taken.length) === null) return null;
     return { name, host: host.toLowerCase(), end: at + host.length };
   }
 
