@@ -63,7 +63,9 @@ def registered(source: str) -> str:
 
 def test_the_recipe_for_a_family_works_from_its_files_to_the_command_line(tmp_path: Path) -> None:
     package = tmp_path / "src" / "deciban"
-    shutil.copytree(Path(deciban.__file__).parent, package, ignore=shutil.ignore_patterns("*.so", "_version.py", "__pycache__"))
+    shutil.copytree(
+        Path(deciban.__file__).parent, package, ignore=shutil.ignore_patterns("*.so", "_version.py", "__pycache__")
+    )
     for built in (_kernels, _version):  # an editable install has them elsewhere
         (package / Path(built.__file__).name).symlink_to(built.__file__)
     shutil.copytree(ROOT / "tests", tmp_path / "tests", ignore=shutil.ignore_patterns("references", "__pycache__"))
