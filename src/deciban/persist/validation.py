@@ -35,6 +35,7 @@ def fits(value: Any, hint: Any) -> bool:
     >>> fits(("a", 1), tuple[str | int, ...]), fits(3, float), fits(["a"], Sequence[float])
     (True, True, False)
     """
+    hint = _without_alias(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
@@ -50,6 +51,14 @@ def fits(value: Any, hint: Any) -> bool:
     if getattr(expected, "_is_protocol", False):
         return all(hasattr(value, name) for name in vars(expected) if not name.startswith("_"))
     return isinstance(value, expected)
+
+
+def _without_alias(hint: Any) -> Any:
+    """What a `type` alias stands for, as NDArray is one in NumPy 2.5; any other type as it is."""
+    value, arguments = getattr(get_origin(hint) or hint, "__value__", None), get_args(hint)
+    if value is None:
+        return hint
+    return value[arguments] if arguments else value
 
 
 def _array_fits(value: Any, arguments: tuple[Any, ...]) -> bool:
