@@ -4,9 +4,11 @@ import copy
 import subprocess
 import sys
 from dataclasses import fields
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
+from typing_extensions import TypeAliasType
 
 import deciban as db
 from deciban import _kernels
@@ -18,7 +20,7 @@ from deciban.persist.codec import StoredModel
 from deciban.persist.model_file import read_stored, write_stored
 from deciban.persist.registry import HOMES, class_at
 from deciban.persist.storage import read, write
-from deciban.persist.validation import hints_of
+from deciban.persist.validation import fits, hints_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::deciban.errors.LeakageWarning")  # a column that tells all
 
@@ -219,3 +221,12 @@ def test_hints_are_there_at_run_time():
     """What is imported for type checkers alone is no field's type."""
     for home in HOMES.values():
         hints_of(class_at(home))
+
+
+def test_an_array_fits_by_an_alias_of_its_type():
+    """NDArray is a `type` alias since NumPy 2.5."""
+    number = TypeVar("number")
+    alias = TypeAliasType("alias", np.ndarray[Any, np.dtype[number]], type_params=(number,))
+    assert fits(np.zeros(2), alias[np.float64])
+    assert not fits(np.zeros(2), alias[np.int32])
+    assert fits(3, TypeAliasType("alias", int | None))

@@ -37,6 +37,7 @@ def fits(value: Any, hint: Any) -> bool:
     >>> fits(("a", 1), tuple[str | int, ...]), fits(3, float), fits(10**400, float), fits(["a"], Sequence[float])
     (True, True, False, False)
     """
+    hint = _without_alias(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
         return not _holds_range(value)
@@ -64,6 +65,14 @@ def _holds_range(value: Any) -> bool:
 def _is_huge(value: Any) -> bool:
     """Whether a whole number is too large for a double."""
     return type(value) is int and abs(value) >= 1 << 1023
+
+
+def _without_alias(hint: Any) -> Any:
+    """What a `type` alias stands for, as NDArray is one in NumPy 2.5; any other type as it is."""
+    value, arguments = getattr(get_origin(hint) or hint, "__value__", None), get_args(hint)
+    if value is None:
+        return hint
+    return value[arguments] if arguments else value
 
 
 def _array_fits(value: Any, arguments: tuple[Any, ...]) -> bool:
