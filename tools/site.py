@@ -20,7 +20,8 @@ from typing import Any
 from mathematics import typeset
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOT_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md")  # files of the root that are pages too, with names in lower case
+# Files of the root that are pages too, with names in lower case
+ROOT_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 SESSION = re.compile(r"^( *)```python(?: spark| slow)?\n\1(?=>>>)", re.MULTILINE)
 BAR = "\\|"  # "|" in a cell of a table
 
