@@ -15,7 +15,8 @@ from pathlib import Path
 from tests.fuzz import targets
 from tests.fuzz.worker import SIZE, State, save
 
-HANG = 10.0  # seconds of computing, or six times as many of waiting, that one input may take
+HANG = 10.0  # seconds that one input may compute
+WAIT = 300.0  # seconds that one input may take, on a busy machine too
 MAX_RESIDENT = 2 << 30  # bytes
 START = 120.0  # seconds for a process to import everything
 
@@ -80,7 +81,7 @@ def _watch(name: str, process: subprocess.Popen[bytes], state: State, totals: To
         time.sleep(0.05)
         data = state.read()
         if data and state.tried > tried:
-            tried, deadline, most = state.tried, time.monotonic() + 6 * HANG, _computed(process.pid) + HANG
+            tried, deadline, most = state.tried, time.monotonic() + WAIT, _computed(process.pid) + HANG
         if state.peak > MAX_RESIDENT:
             totals.oversized += 1
         elif time.monotonic() > deadline or _computed(process.pid) > most:

@@ -36,7 +36,7 @@ def test_failures_are_noticed_and_kept(tmp_path, monkeypatch, capfd):
     (package / "toy_target.py").write_text(TARGET)
     monkeypatch.setattr(targets, "FOLDER", package)
     monkeypatch.setattr(targets, "CORPUS", package / "corpus")
-    monkeypatch.setattr(driver, "HANG", 0.5)
+    monkeypatch.setattr(driver, "WAIT", 3.0)
     totals = driver.fuzz("toy", 15.0, 1)
     kept = {path.read_bytes() for path in (package / "corpus" / "toy").iterdir()}
     assert kept == {b"raise", b"crash", b"memory", b"hang", b"last"}
