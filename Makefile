@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 COMMA := ,
 CPP := $(shell find cpp benchmarks -name '*.?pp')
-SOURCES := pyproject.toml CMakeLists.txt $(filter cpp/%,$(CPP))
+SOURCES := pyproject.toml CMakeLists.txt $(filter-out cpp/tests/%,$(filter cpp/%,$(CPP)))
 
 .PHONY: demo test test-all test-long lint format docs notebooks pictures bench bench-engines check-tools check-java clean
 .PHONY: bits portable clang cross sanitize sanitize-short sanitize-tests sanitize-threads valgrind
