@@ -10,7 +10,7 @@ MINIMUM := build/minimum
 MINIMUM_TESTS := tests
 CPP := $(shell find cpp benchmarks -name '*.?pp')
 FUZZ_SECONDS ?= 60 # for each target
-SOURCES := pyproject.toml CMakeLists.txt $(filter cpp/%,$(CPP))
+SOURCES := pyproject.toml CMakeLists.txt $(filter-out cpp/tests/%,$(filter cpp/%,$(CPP)))
 
 .PHONY: demo test test-all test-long test-minimum fuzz lint format docs notebooks pictures wheel bench bench-engines
 .PHONY: bits portable clang cross sanitize sanitize-short sanitize-tests sanitize-threads valgrind check-tools check-java clean
