@@ -10,6 +10,8 @@ MINIMUM := build/minimum
 MINIMUM_TESTS := tests
 CPP := $(shell find cpp benchmarks -name '*.?pp')
 FUZZ_SECONDS ?= 60 # for each target
+# Modules are compiled once, not again in every process
+unexport PYTHONDONTWRITEBYTECODE
 SOURCES := pyproject.toml CMakeLists.txt $(filter-out cpp/tests/%,$(filter cpp/%,$(CPP)))
 
 .PHONY: demo test test-all test-long test-minimum fuzz lint format docs notebooks pictures wheel bench bench-engines

@@ -185,14 +185,12 @@ def is_own(node):
     return isinstance(node, ast.Name) and node.id in {"self", "cls"}
 
 
-PRIVATE = {}  # of each room, the private names that are defined in it
-for _path in FILES:
-    PRIVATE.setdefault(room(_path), set()).update(filter(private, defined_in(_path)))
-
-
 def test_private_attributes_stay_in_their_room():
+    defined = {}  # the private names of each room
     for path in FILES:
-        known = PRIVATE[room(path)] | set(OTHERS)
+        defined.setdefault(room(path), set()).update(filter(private, defined_in(path)))
+    for path in FILES:
+        known = defined[room(path)] | set(OTHERS)
         for node in nodes(path):
             if isinstance(node, ast.Attribute) and private(node.attr) and not is_own(node.value):
                 words = f"{path}:{node.lineno} uses {ast.unparse(node)}, which is private to another room"

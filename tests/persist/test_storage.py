@@ -255,24 +255,24 @@ def bomb(size, shape, dtype="float64", narrow="u1", padding=0):
     return forged(json.dumps(header, separators=(",", ":")).encode(), data)
 
 
-BOMBS = {
-    "far more than the file": (bomb(1 << 28, [1 << 28]), "too large"),
-    "more than it says": (bomb(1 << 28, [1 << 10], padding=1 << 10), "not those of 1024 numbers"),
-    "less than it says": (bomb(1000, [1 << 10], padding=1 << 10), "not those of 1024 numbers"),
-    "nothing, very often": (bomb(0, [0, 1 << 62]), "non-empty array"),
-    "a negative length": (bomb(64, [-8, -8]), "non-empty array"),
-    "half a length": (bomb(64, [64.0]), "unknown way"),
-    "a shape of text": (bomb(64, "64"), "unknown way"),
-    "an unknown type": (bomb(64, [64], dtype="object"), "unknown way"),
-    "a wider type": (bomb(64, [8], dtype="int8", narrow="u2"), "unknown way"),
-    "numbers of another type": (bomb(64, None, narrow="u2"), "instead of"),
+BOMBS = {  # made when they are needed: some take long to compress
+    "far more than the file": (lambda: bomb(1 << 28, [1 << 28]), "too large"),
+    "more than it says": (lambda: bomb(1 << 28, [1 << 10], padding=1 << 10), "not those of 1024 numbers"),
+    "less than it says": (lambda: bomb(1000, [1 << 10], padding=1 << 10), "not those of 1024 numbers"),
+    "nothing, very often": (lambda: bomb(0, [0, 1 << 62]), "non-empty array"),
+    "a negative length": (lambda: bomb(64, [-8, -8]), "non-empty array"),
+    "half a length": (lambda: bomb(64, [64.0]), "unknown way"),
+    "a shape of text": (lambda: bomb(64, "64"), "unknown way"),
+    "an unknown type": (lambda: bomb(64, [64], dtype="object"), "unknown way"),
+    "a wider type": (lambda: bomb(64, [8], dtype="int8", narrow="u2"), "unknown way"),
+    "numbers of another type": (lambda: bomb(64, None, narrow="u2"), "instead of"),
 }
 
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_forged_packing_is_refused(path, name):
-    data, match = BOMBS[name]
-    refused(path, data, match)
+    make, match = BOMBS[name]
+    refused(path, make(), match)
 
 
 def test_a_forged_packing_of_an_array_that_is_not_there_is_refused(path):
@@ -291,7 +291,7 @@ def test_a_newer_format_is_refused(path):
 
 def test_reading_takes_no_more_memory_than_the_file(path):
     """In a process that may have 200 MB more than it has now."""
-    files = [forged(header, bytes(size)) for header, size in FORGED.values()] + [data for data, _ in BOMBS.values()]
+    files = [forged(header, bytes(size)) for header, size in FORGED.values()] + [make() for make, _ in BOMBS.values()]
     files.append(forged({"a": tensor(shape=[1 << 33], offsets=(0, 1 << 36))}, bytes(16)))
     files += [length.to_bytes(8, "little") + files[0][8:] for length in (1 << 31, 1 << 40, 1 << 63)]
     names = [path.with_name(f"{i}.deciban") for i in range(len(files))]
