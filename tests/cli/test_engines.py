@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 import shutil
+import subprocess
 import sys
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -66,9 +67,9 @@ def refused(*args):
     return line
 
 
-def assert_same_predictions(rtol=0.0):
+def assert_same_predictions(rtol=0.0, fitted="m.deciban"):
     rows = people(80, 1)[FEATURES]
-    predicted, expected = (db.load(path).predict_proba(rows) for path in ("m.deciban", "alone.deciban"))
+    predicted, expected = (db.load(path).predict_proba(rows) for path in (fitted, "alone.deciban"))
     np.testing.assert_allclose(predicted, expected, rtol=rtol, atol=1e-12 if rtol else 0)
 
 
@@ -94,28 +95,51 @@ def test_a_cluster_learns_what_one_process_does(engine, files):
     assert (files / "m.deciban").read_bytes() == (files / "alone.deciban").read_bytes()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_bad_cell_on_a_cluster_is_one_line(engine, files):
-    (files / "bad.csv").write_text("a,y\n" + "1,no\n2,yes\n" * 40_000 + "much,no\n")  # beyond what is looked at first
-    done = command("fit", "bad.csv", "--label", "y", "--engine", engine, "-o", "m.deciban", cwd=files)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-    assert "line 80002: column 'a' is read as numbers, and 'much' is not" in done.stderr
-    assert "--category a" in done.stderr
-    assert not (files / "m.deciban").exists()
+IN_ONE_SESSION = """
+import json, sys
+from typer.testing import CliRunner
+from deciban.cli import app
+from deciban.engines.spark_cluster import session
+with session():
+    for line in sys.argv[1:]:
+        done = CliRunner().invoke(app, [*line.split(), "--engine", "spark"])
+        print(json.dumps([done.exit_code, done.stdout, done.stderr]))
+"""
+
+
+def by_dask_cluster(lines, folder):
+    """Exit code, output and errors of each command, a process and a cluster each."""
+    for line in lines:
+        done = command(*line.split(), "--engine", "dask", cwd=folder)
+        yield done.returncode, done.stdout, done.stderr
+
+
+def in_one_spark_session(lines, folder):
+    """Exit code, output and errors of each command; starting Spark takes longer than all of them."""
+    program = [sys.executable, "-c", IN_ONE_SESSION, *lines]
+    done = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    yield from map(json.loads, done.stdout.splitlines())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("engine", "format"),
-    [("dask", "parquet"), pytest.param("spark", "jsonl", marks=spark), pytest.param("spark", "parquet", marks=spark)],
+    ("commands", "formats"),
+    [(by_dask_cluster, ["parquet"]), pytest.param(in_one_spark_session, ["jsonl", "parquet"], marks=spark)],
 )
-def test_a_cluster_reads_other_formats_without_warnings(engine, format, files):
-    args = [f"people.{format}", "--label", "evade", *NAIVE_BAYES]
-    done = command("fit", *args, "--engine", engine, "-o", "m.deciban", cwd=files)
-    assert (done.returncode, done.stderr) == (0, "")
-    run("fit", *args, "-o", "alone.deciban")
-    assert_same_predictions()
+def test_a_cluster_reads_other_formats_and_names_bad_cells(commands, formats, files):
+    (files / "bad.csv").write_text("a,y\n" + "1,no\n2,yes\n" * 40_000 + "much,no\n")  # beyond what is looked at first
+    lines = [f"fit people.{format} --label evade {' '.join(NAIVE_BAYES)} -o {format}.deciban" for format in formats]
+    *fitted, bad = commands([*lines, "fit bad.csv --label y -o bad.deciban"], files)
+    for format, (code, _, stderr) in zip(formats, fitted, strict=True):
+        assert (code, stderr) == (0, "")
+        run("fit", f"people.{format}", "--label", "evade", *NAIVE_BAYES, "-o", "alone.deciban")
+        assert_same_predictions(fitted=f"{format}.deciban")
+    code, stdout, stderr = bad
+    assert (code, stdout, stderr.count("\n")) == (1, "", 1)
+    assert "line 80002: column 'a' is read as numbers, and 'much' is not" in stderr
+    assert "--category a" in stderr
+    assert not (files / "bad.deciban").exists()
 
 
 @pytest.mark.skipif(find_spec("pyspark") is None, reason="PySpark is not installed")
