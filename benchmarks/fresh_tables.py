@@ -20,7 +20,7 @@ import pandas as pd
 MOST_ROWS, MOST_CLASSES = 6000, 10
 SEEN = {  # tables of the benchmark under other names, and those that were looked at during development
     *("german", "heart", "housevotes", "iris", "letter", "mushroom", "segment", "spambase", "wisconsin"),
-    *("optdigits", "pima", "wine"),
+    *("optdigits", "pima", "wdbc", "wine"),
 }
 
 
