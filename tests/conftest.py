@@ -1,6 +1,7 @@
 """Settings for all tests. Hypothesis tries the same examples on every run, so a failure can be run again."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,6 +23,16 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 settings.load_profile("deciban")
+
+
+def pytest_configure() -> None:
+    """Programs that tests start and interrupt get the default signals, also from `nohup make test` in the background.
+
+    There signals are ignored, and programs inherit that; a handler is not inherited, and this one ignores them too.
+    """
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 SHARED = {"cli", "report"}  # folders whose tests share models, pages and one browser
