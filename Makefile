@@ -48,6 +48,7 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/zizmor --offline --no-progress --quiet .github/workflows
 
 format: $(VENV)/.lint
 	$(BIN)/clang-format -i $(CPP)
