@@ -368,6 +368,16 @@ def test_curves_have_no_temperature():
     assert hasattr(db.CalibratedClassifier().fit(X, Y), "beta_")
 
 
+@pytest.mark.parametrize(("before", "after"), [METHODS, METHODS[::-1]])
+def test_what_a_fitted_model_offers_does_not_follow_parameters(before, after):
+    fitted = db.CalibratedClassifier(method=before).fit(X, Y)
+    importances = fitted.feature_importances_
+    fitted.set_params(method=after, model=db.Halfspace())  # which has no probabilities, and explains nothing
+    assert hasattr(fitted, "explain") == (before == "temperature")
+    np.testing.assert_array_equal(fitted.feature_importances_, importances)
+    assert hasattr(fitted, "forget")
+
+
 def test_labels_are_asked_for():
     fitted = db.CalibratedClassifier().fit(X, Y)
     with pytest.raises(db.DecibanError, match="the target y is None: pass the labels, or the name of a column of X"):

@@ -44,7 +44,7 @@ KINDS: dict[str, type[CalibrationMap]] = {"temperature": Temperature, "isotonic"
 
 def _as_inner(method: F) -> F:
     """A method that a calibrated model has if its inner model has it."""
-    decorated: F = available_if(lambda calibrated: hasattr(calibrated._inner(), method.__name__))(method)
+    decorated: F = available_if(lambda calibrated: hasattr(calibrated._corrected(), method.__name__))(method)
     return decorated
 
 
@@ -395,7 +395,7 @@ class CalibratedClassifier(
     def importances_(self) -> FloatArray | None:
         """`feature_importances_`, or None where they are not known."""
         inner = self.model_.importances_ if isinstance(self.model_, FittedModel) else None
-        return inner * self.beta_ if inner is not None and self.method == "temperature" else inner
+        return inner * self.beta_ if inner is not None and self._is_temperature() else inner
 
     @property
     def label_name_(self) -> str | None:
@@ -470,7 +470,7 @@ class CalibratedClassifier(
             return labels
         return np.asarray(self.classes_[self.predict_log_proba(X).argmax(axis=1)])
 
-    @available_if(lambda self: hasattr(self._inner(), "explain") and self.method == "temperature")  # type: ignore[untyped-decorator]
+    @available_if(lambda self: hasattr(self._corrected(), "explain") and self._is_temperature())  # type: ignore[untyped-decorator]
     def explain(self, X: Rows, *, by: By = "column") -> Explanation:
         """Explain every prediction as a sum of decibans: those of the model, each multiplied by β.
 
@@ -497,7 +497,7 @@ class CalibratedClassifier(
         """Those of the model that is corrected; for temperature in decibans after the correction, multiplied by β."""
         self._require_fitted()
         own: FloatArray = self.model_.feature_importances_
-        return own * self.beta_ if self.method == "temperature" else own
+        return own * self.beta_ if self._is_temperature() else own
 
     def score(self, X: Rows, y: Target, sample_weight: SampleWeight | None = None) -> float:
         """The accuracy: the share of rows whose most probable class is the true one.
@@ -527,6 +527,14 @@ class CalibratedClassifier(
 
     def _inner(self) -> Any:
         return NaiveBayes() if self.model is None else self.model
+
+    def _corrected(self) -> Any:
+        """The model that is corrected: the fitted one if there is one, whatever `model` is now."""
+        return getattr(self, "model_", self._inner())
+
+    def _is_temperature(self) -> bool:
+        """Whether the correction, fitted or to be fitted, multiplies decibans."""
+        return isinstance(self.evidence_, Temperature) if hasattr(self, "evidence_") else self.method == "temperature"
 
     def _kind(self) -> type[CalibrationMap]:
         if self.method not in KINDS:
