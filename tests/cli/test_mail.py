@@ -220,7 +220,7 @@ def test_what_is_learned_and_forgotten_leaves_the_file_as_it_was(kind, label, of
 def test_what_was_never_learned_cannot_be_forgotten(kind, label, office, tmp_path):
     path = tmp_path / "m.deciban"
     path.write_bytes((office / f"{kind}.deciban").read_bytes())
-    _, said = deliver("forget", path, "--as", label, data=UNKNOWN, code=3)
+    _, said = deliver("forget", path, "--as", label, data=UNKNOWN, code=1)
     assert said.startswith("deciban: ")
     assert said.count("\n") == 1
     assert files_in(tmp_path) == {"m.deciban": (office / f"{kind}.deciban").read_bytes()}
@@ -246,9 +246,9 @@ def test_a_model_that_does_not_exist_is_made(office, tmp_path):
         _, said = deliver("learn", path, "--as", label, *mails)
         assert said == ("" if label == "ham" else f"deciban: {path} is a new model: naive Bayes for mail\n")
     assert same_evidence(path, office / "nb.deciban")
-    deliver("forget", tmp_path / "none.deciban", "--as", "spam", data=SPAM, code=3)
-    assert "no such file" in deliver("forget", tmp_path / "none.deciban", "--as", "spam", data=SPAM, code=3)[1]
-    assert "cannot be locked" in deliver("learn", tmp_path / "no" / "m.deciban", "--as", "a", data=SPAM, code=3)[1]
+    deliver("forget", tmp_path / "none.deciban", "--as", "spam", data=SPAM, code=1)
+    assert "no such file" in deliver("forget", tmp_path / "none.deciban", "--as", "spam", data=SPAM, code=1)[1]
+    assert "cannot be locked" in deliver("learn", tmp_path / "no" / "m.deciban", "--as", "a", data=SPAM, code=1)[1]
     assert os.listdir(tmp_path) == ["new.deciban"]
 
 
@@ -271,16 +271,16 @@ def test_what_is_not_mail_is_not_learned(model, tmp_path):
     picture.write_bytes(b"\x89PNG\r\n\x1a\n")
     letter.write_bytes(SPAM)
     for words in (["learn"], ["forget"]):
-        _, said = deliver(*words, model, "--as", "spam", data=b"", code=3)
+        _, said = deliver(*words, model, "--as", "spam", data=b"", code=1)
         assert said == "deciban: it is empty\n"
-        assert "does not begin with a header" in deliver(*words, model, "--as", "spam", picture, code=3)[1]
-        assert f"{tmp_path}/no.eml: No such" in deliver(*words, model, "--as", "a", tmp_path / "no.eml", code=3)[1]
-    assert "there is no mail to learn" in deliver("learn", model, "--as", "spam", picture, picture, code=3)[1]
+        assert "does not begin with a header" in deliver(*words, model, "--as", "spam", picture, code=1)[1]
+        assert f"{tmp_path}/no.eml: No such" in deliver(*words, model, "--as", "a", tmp_path / "no.eml", code=1)[1]
+    assert "there is no mail to learn" in deliver("learn", model, "--as", "spam", picture, picture, code=1)[1]
     assert files_in(model.parent) == {"m.deciban": old}
-    _, said = deliver("learn", model, "--as", "spam", letter, picture, code=3)  # what is mail is learned
+    _, said = deliver("learn", model, "--as", "spam", letter, picture, code=1)  # what is mail is learned
     assert said.startswith(f"deciban: {picture}: it does not begin with a header")
     assert db.load(model).class_count_.tolist() == [20, 21]
-    deliver("learn", tmp_path / "new.deciban", "--as", "spam", data=b"no mail", code=3)
+    deliver("learn", tmp_path / "new.deciban", "--as", "spam", data=b"no mail", code=1)
     assert not (tmp_path / "new.deciban").exists()
 
 
@@ -319,7 +319,7 @@ def test_models_that_read_no_mail(name, others):
         assert deliver(*args, "--json", data=SPAM, code=3)[0] == b""
     words = [] if name == "none" else ["learn"]  # which makes one
     for each in [*words, "forget"]:
-        assert OTHERS[name] in deliver(each, path, "--as", "spam", data=SPAM, code=3)[1]
+        assert OTHERS[name] in deliver(each, path, "--as", "spam", data=SPAM, code=1)[1]
     assert deliver("filter", path, others / "n.csv", code=3)[0] == b""
     assert files_in(others) == before
 
@@ -538,7 +538,7 @@ def test_what_cannot_be_asked(args, model, capsys):
     assert said.count("\n") == 1
     assert "_share" not in said
     for command_ in ("learn", "forget"):
-        with pytest.raises(SystemExit, match="3"):
+        with pytest.raises(SystemExit, match="2"):
             mail.run(command_, [str(model)])
         assert "--as" in capsys.readouterr().err
 

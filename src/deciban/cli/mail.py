@@ -16,7 +16,8 @@ COMMANDS = {
     "learn": "Train the model on mail of a class.",
     "forget": "Remove mail of a class from the model, exactly.",
 }
-POSITIVE, OTHER, UNSURE, FAILED = 0, 1, 2, 3  # exit codes, as in bogofilter
+POSITIVE, OTHER, UNSURE, FAILED = 0, 1, 2, 3  # exit codes of filter, as in bogofilter
+ERROR, USAGE = 1, 2  # of learn and forget, as of all other commands
 
 FILTER = """Classify mail with a model.
 
@@ -30,8 +31,12 @@ Exit codes: 0 the class is --pos-label, 1 it is another one, 2 it is unsure, 3 a
 LEARN = """Train the model on mail of a class, from standard input or files. A model file that does not exist
 is created (naive Bayes).
 
-Several processes may learn, forget and filter with one model at the same time."""
-FORGET = """Remove mail of a class from the model, exactly. Mail that was never learned is an error."""
+Several processes may learn, forget and filter with one model at the same time.
+
+Exit codes: 0, 1 an error, 2 a wrong option."""
+FORGET = """Remove mail of a class from the model, exactly. Mail that was never learned is an error.
+
+Exit codes: 0, 1 an error, 2 a wrong option."""
 EXAMPLES = {
     "filter": "  deciban mail filter mail.deciban < new.eml\n  deciban mail filter mail.deciban inbox/*.eml\n"
     "  find new/ -type f | deciban mail filter mail.deciban --bulk",
@@ -73,7 +78,7 @@ def run(command: str, arguments: Sequence[str]) -> int:
         say("out of memory")
     except Exception as error:  # a crash would exit with 1, the code of a class
         say(f"{type(error).__name__}: {error}")
-    return FAILED
+    return FAILED if command == "filter" else ERROR
 
 
 def _learn_or_forget(options: argparse.Namespace) -> int:
@@ -104,13 +109,13 @@ def _learn_or_forget(options: argparse.Namespace) -> int:
         changed.save(options.model)
     if new:
         say(f"{options.model} is a new model: naive Bayes for mail")
-    return FAILED if skipped else 0
+    return ERROR if skipped else 0
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         say(f"{message}; see `{self.prog} --help`")
-        raise SystemExit(FAILED)
+        raise SystemExit(FAILED if self.get_default("command") == "filter" else USAGE)
 
 
 def parser_of(command: str) -> argparse.ArgumentParser:
