@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ class MatrixFrame:
     def names(self) -> Names:
         return range(self.x.shape[1])
 
-    @property
+    @cached_property  # asked for column by column
     def kinds(self) -> tuple[Kind, ...]:
         kind: Kind = "boolean" if self.x.dtype == np.bool_ else "number"
         return (kind,) * int(self.x.shape[1])
@@ -103,7 +104,7 @@ class SparseFrame:
     def names(self) -> Names:
         return range(self.x.shape[1])
 
-    @property
+    @cached_property
     def kinds(self) -> tuple[Kind, ...]:
         return tuple("number" for _ in self.names)
 

@@ -60,6 +60,12 @@ def backward(values: NDArray[Any], rows: FloatArray) -> FloatArray:
     return np.concatenate([inner, rows.sum(axis=1, keepdims=True)], axis=1)
 
 
+def _mean(of_scores: FloatArray) -> FloatArray:
+    """(P) the mean over the score columns (C, P)."""
+    mean: FloatArray = of_scores[0] if len(of_scores) == 1 else np.add.reduce(of_scores) / len(of_scores)
+    return mean
+
+
 def log_losses(z: FloatArray, labels: Labels) -> FloatArray:
     """(n) −log p_{i,y_i}, from scores (C, n)."""
     result: FloatArray
@@ -116,16 +122,19 @@ class Problem:
         """t = 1/√P, with P the number of pieces, or of those that they were chosen from."""
         return float(max(1, len(self.groups), self.tried) ** -0.5)
 
-    def _by_group(self, of_pieces: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(G) sums over each group, and λ|g| + μ."""
-        total = np.bincount(self.groups, of_pieces).astype(np.float64)
-        size = np.bincount(self.groups).astype(np.float64)
-        return total, self.penalty * size + self.level
+    @cached_property
+    def _level_curvature(self) -> FloatArray:
+        """(G) λ|g| + μ."""
+        return self.penalty * np.bincount(self.groups).astype(np.float64) + self.level
+
+    def _sums(self, of_pieces: FloatArray) -> FloatArray:
+        """(G) sums over each group."""
+        return np.bincount(self.groups, of_pieces).astype(np.float64, copy=False)
 
     def levels(self, theta: FloatArray) -> FloatArray:
         """(G) the best g."""
-        total, curvature = self._by_group(theta[:, :-1].mean(axis=0))
-        return (self.penalty * total + self.level * self.target) / curvature
+        total = self._sums(_mean(theta[:, :-1]))
+        return (self.penalty * total + self.level * self.target) / self._level_curvature
 
     def loss(self, z: FloatArray) -> float:
         return float(self.weights @ log_losses(z, self.labels))
@@ -133,7 +142,7 @@ class Problem:
     def ridge(self, theta: FloatArray) -> float:
         """J without the loss."""
         weights, levels = theta[:, :-1], self.levels(theta)
-        mean = weights.mean(axis=0)
+        mean = _mean(weights)
         spread = ((weights - mean) ** 2).sum() + ((mean - levels[self.groups]) ** 2).sum()
         shrinkage = self.level * ((levels - self.target) ** 2).sum() + self.bias * (theta[:, -1] ** 2).sum()
         return float(self.penalty * spread + shrinkage)
@@ -145,7 +154,7 @@ class Problem:
         else:
             residual[self.labels, np.arange(len(self.labels))] -= self.weights
         out = backward(self.values, residual)
-        mean = theta[:, :-1].mean(axis=0)
+        mean = _mean(theta[:, :-1])
         pull = (mean - self.levels(theta)[self.groups]) / len(p)
         out[:, :-1] += 2.0 * self.penalty * (theta[:, :-1] - mean + pull)
         out[:, -1] += 2.0 * self.bias * theta[:, -1]
@@ -161,9 +170,8 @@ class Problem:
             moved *= p
             moved *= self.weights
         out = backward(self.values, moved)
-        mean = direction[:, :-1].mean(axis=0)
-        total, curvature = self._by_group(mean)
-        pull = (mean - (self.penalty * total / curvature)[self.groups]) / len(p)
+        mean = _mean(direction[:, :-1])
+        pull = (mean - (self.penalty * self._sums(mean) / self._level_curvature)[self.groups]) / len(p)
         out[:, :-1] += 2.0 * self.penalty * (direction[:, :-1] - mean + pull)
         out[:, -1] += 2.0 * self.bias * direction[:, -1]
         return out
@@ -179,9 +187,8 @@ class Problem:
             out[c, :-1, :-1] = scaled.T @ scaled
             out[c, -1, :-1] = out[c, :-1, -1] = root @ scaled
             out[c, -1, -1] = spread[c].sum()
-        _, curvature = self._by_group(np.zeros(n_pieces))
-        same_group = self.groups[:, np.newaxis] == self.groups
-        out[:, :-1, :-1] -= np.where(same_group, 2.0 * self.penalty**2 / n_scores**2 / curvature[self.groups], 0.0)
+        same_group, curvature = self.groups[:, np.newaxis] == self.groups, self._level_curvature[self.groups]
+        out[:, :-1, :-1] -= np.where(same_group, 2.0 * self.penalty**2 / n_scores**2 / curvature, 0.0)
         diagonal = np.arange(n_pieces)
         out[:, diagonal, diagonal] += 2.0 * self.penalty * (1.0 - 1.0 / n_scores + 1.0 / n_scores**2)
         out[:, -1, -1] += 2.0 * self.bias

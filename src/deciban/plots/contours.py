@@ -109,9 +109,11 @@ def _neighbours(best: IntArray) -> list[tuple[int, int]]:
     >>> _neighbours(np.array([[0, 0, 2], [1, 1, 2]]))
     [(0, 1), (0, 2), (1, 2)]
     """
-    corners = (best[:-1, :-1], best[:-1, 1:], best[1:, :-1], best[1:, 1:])
-    pairs = np.hstack([np.sort([a.ravel(), b.ravel()], axis=0) for a, b in combinations(corners, 2)])
-    return [(j, k) for j, k in np.unique(pairs, axis=1).T.tolist() if j != k]
+    corners, n_classes = (best[:-1, :-1], best[:-1, 1:], best[1:, :-1], best[1:, 1:]), int(best.max(initial=0)) + 1
+    together = np.zeros((n_classes, n_classes), np.bool_)
+    for a, b in combinations(corners, 2):
+        together[np.minimum(a, b), np.maximum(a, b)] = True
+    return [(j, k) for j, k in np.argwhere(together).tolist() if j != k]
 
 
 def _tie(grid: Grid, scores: FloatArray, j: int, k: int) -> Iterator[FloatArray]:
