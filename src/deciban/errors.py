@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -50,6 +50,30 @@ def require_whole(name: str, value: Any, least: int = 0) -> int:
     if not isinstance(value, Integral) or not least <= int(value) < 1 << 63:
         raise DecibanError(f"{name} must be a whole number of {least} or more (and below 2**63), not {value!r}")
     return int(value)
+
+
+def nearest_names(name: object, names: Iterable[object]) -> list[Any]:
+    """The names that a misspelt one may mean, the nearest first; case does not matter.
+
+    >>> nearest_names("Clas", ["age", "class", "town"])
+    ['class']
+    """
+    from difflib import get_close_matches  # only messages need it
+
+    by_spelling: dict[str, list[Any]] = {}
+    for each in names:
+        by_spelling.setdefault(str(each).casefold(), []).append(each)
+    return [each for near in get_close_matches(str(name).casefold(), by_spelling) for each in by_spelling[near]]
+
+
+def did_you_mean(name: object, names: Iterable[object]) -> str:
+    """A question that follows a misspelt name in a message; "" if no name is near.
+
+    >>> did_you_mean("clas", ["age", "class"])
+    " (did you mean 'class'?)"
+    """
+    nearest = nearest_names(name, names)[:1]
+    return f" (did you mean {nearest[0]!r}?)" if nearest else ""
 
 
 class NotInvertible(DecibanError):
