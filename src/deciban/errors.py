@@ -52,28 +52,21 @@ def require_whole(name: str, value: Any, least: int = 0) -> int:
     return int(value)
 
 
-def nearest_names(name: object, names: Iterable[object]) -> list[Any]:
-    """The names that a misspelt one may mean, the nearest first; case does not matter.
+NEAR = 0.7  # the least similarity of a name that is suggested: c1 is not taken for c
 
-    >>> nearest_names("Clas", ["age", "class", "town"])
-    ['class']
+
+def did_you_mean(*misspelt: object, among: Iterable[object]) -> str:
+    """The names nearest to misspelt ones, to follow them in a message; case does not matter, and "" if none is near.
+
+    >>> did_you_mean("Clas", among=["age", "class"])
+    " (did you mean 'class'?)"
     """
     from difflib import get_close_matches  # only messages need it
 
-    by_spelling: dict[str, list[Any]] = {}
-    for each in names:
-        by_spelling.setdefault(str(each).casefold(), []).append(each)
-    return [each for near in get_close_matches(str(name).casefold(), by_spelling) for each in by_spelling[near]]
-
-
-def did_you_mean(name: object, names: Iterable[object]) -> str:
-    """A question that follows a misspelt name in a message; "" if no name is near.
-
-    >>> did_you_mean("clas", ["age", "class"])
-    " (did you mean 'class'?)"
-    """
-    nearest = nearest_names(name, names)[:1]
-    return f" (did you mean {nearest[0]!r}?)" if nearest else ""
+    spelt = {name.casefold(): name for name in among if isinstance(name, str)}
+    words = [name.casefold() for name in misspelt if isinstance(name, str)]
+    nearest = dict.fromkeys(near for word in words for near in get_close_matches(word, spelt, n=1, cutoff=NEAR))
+    return f" (did you mean {', '.join(repr(spelt[near]) for near in nearest)}?)" if nearest else ""
 
 
 class NotInvertible(DecibanError):

@@ -430,6 +430,8 @@ def test_pos_label_is_required_for_three_classes():
             ask()
     with pytest.raises(DecibanError, match="'elk' is not a class of this evaluation: pass one of 'ant'"):
         three.auc("elk")
+    with pytest.raises(DecibanError, match=r"'Cow' is not a class of this evaluation \(did you mean 'cow'\?\): pass"):
+        three.auc("Cow")
     two = Evaluation.of(*drawn(2)[:2])
     assert two.auc() == two.auc("bee")
     assert two.auc("ant") == pytest.approx(two.auc("bee"), rel=1e-12)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deciban.data.class_index import ClassIndex
 from deciban.display.summary import Summary
-from deciban.errors import DecibanError, NegativeEvidence
+from deciban.errors import DecibanError, NegativeEvidence, did_you_mean
 from deciban.evaluation import chart_figures
 from deciban.evaluation import evaluation_tables as tables
 from deciban.evaluation.calibration import calibration_error, calibration_table
@@ -463,7 +463,8 @@ class Evaluation:
                 raise DecibanError(f"which class is the positive one? Pass pos_label=, one of {listed}")
             return 1
         if level_of(pos_label) not in self.classes:
-            raise DecibanError(f"{pos_label!r} is not a class of this evaluation: pass one of {listed}")
+            near = did_you_mean(pos_label, among=self.classes)
+            raise DecibanError(f"{pos_label!r} is not a class of this evaluation{near}: pass one of {listed}")
         return self.classes.index(level_of(pos_label))
 
     @property

@@ -80,4 +80,4 @@ def _hint(keyword: str, known: Iterable[str]) -> str:
     hints = [hint for parameter, hint in HINTS.get(keyword, ()) if not parameter or parameter in known]
     if hints:
         return f": {hints[0]}"
-    return did_you_mean(keyword, known) or f": it takes {', '.join(known)}"
+    return did_you_mean(keyword, among=known) or f": it takes {', '.join(known)}"
