@@ -49,7 +49,7 @@ class Evaluation:
     count : array of shape (K,)
         Σ w of each true class.
     unknown : float
-        Σ w of rows of a class that the model does not know, whose probability is 0.
+        Σ w of rows of a class that the model does not know: its probability is 0, so they count as errors.
     confusion : array of shape (K, K)
         Σ w: rows are true classes, columns the most probable ones.
     accuracy : float
@@ -471,6 +471,12 @@ class Evaluation:
     def unknown(self) -> float:
         """Σ w of rows of a class that the model does not know."""
         return _total(self._count - self._evidence.known.take([1]).total())
+
+    @property
+    def _known_classes(self) -> NDArray[np.bool_]:
+        """(K) whether the model knows each class, or the models of some rows do."""
+        known: NDArray[np.bool_] = self._evidence.known.value.any(axis=0)
+        return known
 
     def by_class(self) -> Table:
         """Rates and AUC of each class against all others.
