@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -50,6 +50,23 @@ def require_whole(name: str, value: Any, least: int = 0) -> int:
     if not isinstance(value, Integral) or not least <= int(value) < 1 << 63:
         raise DecibanError(f"{name} must be a whole number of {least} or more (and below 2**63), not {value!r}")
     return int(value)
+
+
+NEAR = 0.7  # the least similarity of a name that is suggested: c1 is not taken for c
+
+
+def did_you_mean(*misspelt: object, among: Iterable[object]) -> str:
+    """The names nearest to misspelt ones, to follow them in a message; case does not matter, and "" if none is near.
+
+    >>> did_you_mean("Clas", among=["age", "class"])
+    " (did you mean 'class'?)"
+    """
+    from difflib import get_close_matches  # only messages need it
+
+    spelt = {name.casefold(): name for name in among if isinstance(name, str)}
+    words = [name.casefold() for name in misspelt if isinstance(name, str)]
+    nearest = dict.fromkeys(near for word in words for near in get_close_matches(word, spelt, n=1, cutoff=NEAR))
+    return f" (did you mean {', '.join(repr(spelt[near]) for near in nearest)}?)" if nearest else ""
 
 
 class NotInvertible(DecibanError):

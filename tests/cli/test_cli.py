@@ -14,11 +14,12 @@ import warnings
 
 import numpy as np
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import deciban as db
 from deciban import cli
-from deciban.cli.error_reporting import reported
+from deciban.cli.error_reporting import OTHER_NAMES, reported
 from deciban.errors import DecibanError, warn
 from tests.cli.runs import MAIN, NAIVE_BAYES, command, files_in, fitted, people, run
 
@@ -42,6 +43,37 @@ def test_the_demo_shows_the_lectures_numbers():
 
 def test_predict_without_arguments_asks_for_them():
     assert "Missing argument" in run("predict", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "right"),
+    [
+        ("fit t.csv --target y", "--label"),
+        ("fit t.csv --y y", "--label"),
+        ("fit t.csv -y y", "--label"),
+        ("fit t.csv --label-column=y", "--label"),
+        ("evaluate m t.csv --target y", "--label"),
+        ("fit t.csv --out m", "--output"),
+        ("predict m t.csv --save m", "--output"),
+        ("fit t.csv --sep ;", "--delimiter"),
+        ("fit t.csv --cv 5", "--folds"),
+        ("fit t.csv --seed 5", "--random-state"),
+    ],
+)
+def test_an_option_of_another_tool_is_answered_with_ours(line, right):
+    shown = run(*line.split(), code=2).stderr
+    wrong = line.split()[-2 if "=" not in line else -1].partition("=")[0]
+    assert f"No such option: {wrong} (Possible options: {right})" in shown
+
+
+def test_other_names_are_no_options_and_ours_are():
+    options = {name for each in get_command(cli.app).commands.values() for part in each.params for name in part.opts}
+    assert OTHER_NAMES.keys() <= options
+    assert options.isdisjoint(name for others in OTHER_NAMES.values() for name in others)
+
+
+def test_a_command_is_not_told_options_that_it_lacks():
+    assert "Possible" not in run("predict", "m", "t.csv", "--y", "y", code=2).stderr
 
 
 def test_names_that_are_not_utf8_are_printed_and_options_refused(tmp_path):

@@ -659,6 +659,7 @@ def test_a_bad_option_is_one_line_and_no_file(files, monkeypatch):
     monkeypatch.chdir(files)
     for args, words in (
         (["--label", "nobody"], "--label: there is no column 'nobody'; there are status, income, age, member, evade"),
+        (["--label", "Evad"], "--label: there is no column 'Evad' (did you mean 'evade'?); there are status,"),
         (["--label", "6"], "no column '6'"),
         (["--label", "0"], "no column '0'"),
         (["--label", "--1"], "no column '--1'"),

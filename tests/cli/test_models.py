@@ -138,6 +138,7 @@ def test_what_cannot_be_explained(office):
     for args, words in (
         (["--row", LATER], f"--row {LATER}: there are only {LATER} rows, numbered from 0"),
         (["--row", "0", "--pos-label", "maybe"], "--pos-label: there is no class 'maybe'; there are no, yes"),
+        (["--row", "0", "--pos-label", "Yes"], "there is no class 'Yes' (did you mean 'yes'?); there are no, yes"),
         (["--row", "0", "--against", "maybe"], "--against: there is no class"),
     ):
         assert words in refused("explain", "m.deciban", "later.csv", *args)

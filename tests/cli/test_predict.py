@@ -353,6 +353,9 @@ def test_a_table_without_a_column_says_which(office):
     NEW.drop(columns="age").to_csv("new.csv", index=False)
     line = refused("predict", "m.deciban", "new.csv")
     assert "the table lacks column 'age'; it has columns 'id', 'status', 'income', 'member', 'evade'" in line
+    NEW.rename(columns={"age": "Age"}).to_csv("new.csv", index=False)
+    line = refused("predict", "m.deciban", "new.csv")
+    assert "the table lacks column 'age' (did you mean 'Age'?); it has columns 'id', 'status'" in line
     (office / "other.csv").write_text("x,y\n1,2\n")
     line = refused("predict", "m.deciban", "other.csv")
     assert "lacks columns 'status', 'income', 'age', 'member'; it has columns 'x', 'y'" in line

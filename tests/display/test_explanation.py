@@ -114,6 +114,8 @@ def test_text_may_ask_for_one_row_and_two_classes(evade):
     assert "odds 1 to " in text
     with pytest.raises(db.DecibanError, match="no class 'Maybe'; there are"):
         evade.explain(EVADE).text(3, pos_label="Maybe")
+    with pytest.raises(db.DecibanError, match=r"no class 'yes' \(did you mean 'Yes'\?\); there are"):
+        evade.explain(EVADE).text(3, pos_label="yes")
 
 
 def test_print_shows_five_rows_and_counts_the_others(evade):

@@ -1,5 +1,6 @@
 """DESIGN.md, section 8: the answer to each bad input; a call that fails leaves the model as it was."""
 
+import re
 from contextlib import contextmanager
 
 import duckdb
@@ -213,6 +214,18 @@ def test_a_label_column_must_be_there(table):
         db.NaiveBayes().fit(np.column_stack([A, B]), "kind")
 
 
+def test_a_misspelt_column_is_answered_with_the_nearest(table):
+    rows = table({"a": A, "class": Y})
+    for model, label, words in (
+        (db.NaiveBayes(), "clas", "no column 'clas' to use as label (did you mean 'class'?); the table has ["),
+        (db.NaiveBayes(), "CLASS", "no column 'CLASS' to use as label (did you mean 'class'?); the table has ["),
+        (db.NaiveBayes({"klass": db.families.Categorical()}), Y, "column 'klass' (did you mean 'class'?); the columns"),
+        (db.EvidenceClassifier(text=["klass"]), Y, "text names an unknown column 'klass' (did you mean 'class'?); the"),
+    ):
+        with pytest.raises(db.DecibanError, match=re.escape(words)):
+            model.fit(rows, label)
+
+
 def test_weights_that_are_none_are_refused(make):
     x = make({"a": A, "b": B})
     model = db.NaiveBayes().fit(x, Y)
@@ -306,6 +319,16 @@ def test_a_lacking_column_is_named(table):
     for call in (lambda: model.predict(less), lambda: model.partial_fit(less, Y), lambda: model.forget(less, Y)):
         with refused(model, match="lacks column 'b'; it has columns 'a', 'colour'"):
             call()
+
+
+def test_a_renamed_column_is_seen_among_many(table):
+    """Names that the model knows are no answer, however near they are."""
+    columns = {f"column {i}": A for i in range(20)}
+    model = db.NaiveBayes().fit(table(columns | {"age": A, "sex": B}), Y)
+    with refused(model, match=r"lacks columns 'age', 'sex' \(did you mean 'Age', 'Sex'\?\); it has .* and 12 more"):
+        model.predict(table(columns | {"Age": A, "Sex": B}))
+    with refused(model, match=r"lacks columns 'column 7', 'sex'; it has"):
+        model.predict(table({name: cells for name, cells in columns.items() if name != "column 7"} | {"age": A}))
 
 
 def test_a_lacking_position_is_counted():

@@ -406,8 +406,21 @@ def test_a_class_that_the_model_does_not_know_has_probability_0():
     np.testing.assert_array_equal(evaluation.confusion, confusion_matrix(y, ["a", "a", "b"]))
     assert evaluation.auc("c") == 0.5
     assert evaluation.unknown == 1
-    assert "1 row of a class that the model does not know" in str(evaluation)
+    assert "1 row of a class that the model does not know counts as an error: its probability is 0" in str(evaluation)
     assert Evaluation.of(y, padded, classes=["a", "b", "c"]).unknown == 0
+
+
+def test_the_mean_auc_is_that_of_known_classes():
+    """The unknown class has no score, whose AUC would be 0.5."""
+    y, p = ["a", "c", "b", "c"], np.array([[0.75, 0.25], [0.5, 0.5], [0.25, 0.75], [0.4, 0.6]])
+    evaluation = Evaluation.of(y, p, classes=["a", "b"])
+    expected = np.mean([roc_auc_score([label == name for label in y], p[:, k]) for k, name in enumerate("ab")])
+    assert expected == 1.0
+    assert dict(evaluation.summary().tables[0].rows)["mean_auc"] == expected
+    assert dict((evaluation + evaluation).summary().tables[0].rows)["mean_auc"] == expected
+    assert "mean_auc is the mean over classes that the model knows" in str(evaluation)
+    assert "2 rows of a class that the model does not know count as errors" in str(evaluation)
+    assert np.isnan(dict(Evaluation.of(["c"], [[0.5, 0.5]], classes=["a", "b"]).summary().tables[0].rows)["mean_auc"])
 
 
 def test_classes_that_only_one_part_knows():
@@ -430,6 +443,8 @@ def test_pos_label_is_required_for_three_classes():
             ask()
     with pytest.raises(DecibanError, match="'elk' is not a class of this evaluation: pass one of 'ant'"):
         three.auc("elk")
+    with pytest.raises(DecibanError, match=r"'Cow' is not a class of this evaluation \(did you mean 'cow'\?\): pass"):
+        three.auc("Cow")
     two = Evaluation.of(*drawn(2)[:2])
     assert two.auc() == two.auc("bee")
     assert two.auc("ant") == pytest.approx(two.auc("bee"), rel=1e-12)

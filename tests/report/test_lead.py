@@ -39,6 +39,16 @@ def test_many_classes_are_counted():
     assert lead_of("five").startswith(f"NaiveBayes predicts `y` (5 classes) from 5 features; {HELD_OUT}it is right")
 
 
+def test_rows_of_a_class_that_the_model_does_not_know_are_counted():
+    X, y = load_iris(return_X_y=True)
+    model = db.NaiveBayes().fit(X[:130], np.where(y[:130] == 2, "c", np.where(y[:130] == 1, "b", "a")))
+    report = model.report(X[130:], ["c"] * 18 + ["d"] * 2)
+    start = "NaiveBayes predicts one of 3 classes from 4 features; on 20 held-out rows (2 of them of a class that the "
+    assert report.figures["lead"].startswith(f"{start}model does not know, which count as errors) it is right for ")
+    weighted = model.report(X[130:], ["c"] * 18 + ["d"] * 2, sample_weight=np.full(20, 0.5))
+    assert "(some of them of a class that the model does not know" in weighted.figures["lead"]
+
+
 def test_text_is_no_feature():
     assert lead_of("text").startswith("NaiveBayes predicts `y` from text; on 200 held-out rows")
 

@@ -206,8 +206,10 @@ def test_a_class_that_the_model_does_not_know_has_probability_0():
     assert figures["classes"] == ["a", "b"]
     assert figures["quality"]["classes"] == ["a", "b", "c"]
     assert [row[2] for row in figures["quality"]["confusion"]] == [0, 0, 0]
-    assert "1 row of a class that the model does not know" in figures["quality"]["sentence"]
+    assert "1 row of a class that the model does not know counts as an error" in figures["quality"]["sentence"]
     assert figures["head"]["evaluated"]["by_class"] == [1, 1]
+    assert figures["quality"]["unknown"] == {"classes": ["c"], "rows": 1}
+    assert sum(figures["head"]["evaluated"]["by_class"]) + 1 == figures["head"]["evaluated"]["rows"]
 
 
 def test_numbers_are_judged_by_their_errors():

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from deciban.cli import combine, demo, evaluate, explain, fit, mail, predict, report, show
-from deciban.cli.error_reporting import reported
+from deciban.cli.error_reporting import Command, reported
 
 app = typer.Typer(
     add_completion=True,
@@ -40,11 +40,11 @@ def _root(
     """Classification you can add up: fit, predict and explain in decibans."""
 
 
-app.command()(reported(fit.fit))
+app.command(cls=Command)(reported(fit.fit))
 app.command(cls=predict.Predict)(reported(predict.predict))
 _updates = combine.merge, combine.forget, combine.refit_weights
 for command in (explain.explain, evaluate.evaluate, report.report, *_updates, show.show, demo.demo):
-    app.command()(reported(command))
+    app.command(cls=Command)(reported(command))
 
 
 def _mail(context: typer.Context) -> None:

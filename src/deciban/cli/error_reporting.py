@@ -11,11 +11,43 @@ from functools import wraps
 from typing import Any, NoReturn, ParamSpec
 
 import typer
+from typer.core import TyperCommand
 
 import deciban
 from deciban.cli.process_exit import discard_stdout, os_error_message, print_any_path, say
 
 P = ParamSpec("P")
+
+OTHER_NAMES = {  # what other tools call an option
+    "--label": ("--target", "--target-column", "--y", "-y", "--label-column", "--label-col", "--class", "--response"),
+    "--output": ("--out", "--output-file", "--save", "--model-file"),
+    "--weight": ("--weights", "--sample-weight", "--weight-column"),
+    "--delimiter": ("--sep", "--separator", "--delim"),
+    "--na-values": ("--na", "--null-values", "--missing-values"),
+    "--folds": ("--cv", "--n-folds", "--n-splits"),
+    "--drop": ("--exclude", "--ignore"),
+    "--model": ("--algorithm", "--classifier", "--method"),
+    "--prior": ("--priors", "--class-prior"),
+    "--trees": ("--n-estimators", "--num-trees"),
+    "--random-state": ("--seed", "--random-seed"),
+    "--smoothing": ("--alpha",),
+    "--l2": ("--lambda", "--penalty"),
+}
+
+
+class Command(TyperCommand):
+    """A command that answers an option of another tool with its own."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:  # for an option that does not exist: its class is typer's own
+            wrong = getattr(error, "option_name", None)
+            own = {name for parameter in self.params for name in parameter.opts}
+            for name, others in OTHER_NAMES.items():
+                if wrong in others and name in own:
+                    error.possibilities = [name]  # type: ignore[attr-defined]
+            raise
 
 
 def reported(command: Callable[P, None]) -> Callable[P, None]:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from deciban.cli.options import Target, label_named, require_column
 from deciban.data.cell_types import label_cell_types
 from deciban.data.files.scan import Scan
-from deciban.data.schema import columns_named
-from deciban.errors import DecibanError
+from deciban.errors import DecibanError, did_you_mean
 from deciban.estimators.calibrated import CalibratedClassifier
 from deciban.evaluation.fitted_model import FittedModel
 from deciban.generative.block import Block
@@ -45,7 +44,7 @@ def columns_for(model: FittedModel, scan: S, also: Collection[str] = ()) -> S:
     stream: S = model.base_model_.columns_.stream(scan, also)  # type: ignore[assignment]
     missing = [name for name in schema.names if name not in stream.names]
     if missing:
-        raise DecibanError(f"the table lacks {columns_named(missing)}; it has {columns_named(scan.names)}")
+        raise schema.lacking(missing, scan.names)
     return stream
 
 
@@ -93,7 +92,8 @@ def class_named(model: FittedModel, text: str | None, option: str) -> Level:
     levels: list[Level] = model.classes_.tolist()
     matches = [level for level in levels if str(level) == text]
     if text is not None and not matches:
-        raise DecibanError(f"{option}: there is no class {text!r}; there are {', '.join(map(str, levels))}")
+        near = did_you_mean(text, among=levels)
+        raise DecibanError(f"{option}: there is no class {text!r}{near}; there are {', '.join(map(str, levels))}")
     return matches[0] if matches else None
 
 

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, dataclass_transform,
 import typer
 
 import deciban
+from deciban.lazy import lazy
 
 if TYPE_CHECKING:
     from deciban.data.files.dialect import CsvOptions
     from deciban.data.files.scan import Scan
+
+errors = lazy("deciban.errors")
 
 FORMATS = ("csv", "jsonl", "parquet", "arrow", "mail", "text")
 
@@ -193,7 +196,8 @@ def columns_named(names: Sequence[str], values: Sequence[str] | None, option: st
 
 def require_column(names: Sequence[str], name: str, option: str) -> None:
     if name not in names:
-        raise deciban.DecibanError(f"{option}: there is no column {name!r}; there are {', '.join(names)}")
+        near = errors.did_you_mean(name, among=names)
+        raise deciban.DecibanError(f"{option}: there is no column {name!r}{near}; there are {', '.join(names)}")
 
 
 def label_named(names: Sequence[str], label: str) -> str:

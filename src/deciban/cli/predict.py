@@ -6,9 +6,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from typer.core import TyperCommand
-
 import deciban
+from deciban.cli.error_reporting import Command
 from deciban.cli.options import Data, Model, OptionGroup, Quiet, Reading, columns_named, option, with_groups
 from deciban.cli.progress import watched
 
@@ -16,7 +15,7 @@ FORMATS = ("csv", "jsonl", "parquet")
 REASONS = "3"  # for --explain without a number
 
 
-class Predict(TyperCommand):
+class Predict(Command):
     """Allows --explain without a number, which typer does not."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -14,7 +14,7 @@ from deciban.data.batch import MISSING, Coded, ColumnRef, DerivedColumn, Kind, N
 from deciban.data.cell_types import KIND_OF, cell_type_of
 from deciban.data.columns import CONVERT, arrow_column, column_name, unsupported
 from deciban.data.dataframes import is_pandas, pandas_table, without_wide_integers
-from deciban.data.schema import require_unique
+from deciban.data.schema import no_column, require_unique
 from deciban.data.temporal import calendar, elapsed, format_date, format_time, is_temporal
 from deciban.errors import DecibanError
 from deciban.lazy import lazy
@@ -59,7 +59,7 @@ class TableFrame:
     def split(self, name: str, use: str) -> tuple[TableFrame, Any]:
         """The table without a column, and that column."""
         if name not in self.names:
-            raise DecibanError(f"no column {name!r} to use as {use}; the table has {list(self.names)}")
+            raise no_column(name, use, self.names)
         position = list(self.names).index(name)
         return self.drop(position), self.array(position)
 

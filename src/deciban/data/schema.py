@@ -10,10 +10,11 @@ from typing import get_args
 
 from deciban.data.batch import ColumnRef, DatePart, DerivedColumn, Frame, Kind, Notation
 from deciban.data.cell_types import CELL_WORDS
-from deciban.errors import DecibanError, require
+from deciban.errors import DecibanError, did_you_mean, require
 from deciban.types import Level, Names
 
 MAX_DATES = 6  # up to which gaps are taken between all pairs of dates; beyond, only between neighbours
+SHOWN = 10  # names of columns in a message, at most
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,14 @@ class Schema:
         position = {name: i for i, name in enumerate(frame.names)}
         missing = [name for name in self.names if name not in position]
         if missing:
-            raise DecibanError(f"the table lacks {columns_named(missing)}; it has {columns_named(frame.names)}")
+            raise self.lacking(missing, frame.names)
         return [position[name] for name in self.names]
+
+    def lacking(self, missing: Sequence[Level], names: Sequence[Level]) -> DecibanError:
+        """The error for a table with these names, which lacks columns of this schema."""
+        known = {*self.names}
+        renamed = did_you_mean(*missing[:SHOWN], among=[name for name in names if name not in known])
+        return DecibanError(f"the table lacks {columns_named(missing)}{renamed}; it has {columns_named(names)}")
 
     def merge_frame(self, frame: Frame) -> Schema:
         """This schema after reading a frame, which must have all columns, of compatible kinds."""
@@ -168,8 +175,14 @@ def require_unique(names: Sequence[Level]) -> None:
         raise DecibanError(f"{columns_named(repeated)} occurs more than once: rename or drop it")
 
 
+def no_column(name: Level, use: str, names: Sequence[Level]) -> DecibanError:
+    """The error for a table with these names, which lacks the column of labels or weights."""
+    near = did_you_mean(name, among=names)
+    return DecibanError(f"no column {name!r} to use as {use}{near}; the table has {list(names)}")
+
+
 def columns_named(names: Sequence[Level]) -> str:
     """Some names of columns, for a message."""
-    shown = ", ".join(repr(name) for name in names[:10])
-    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    shown = ", ".join(repr(name) for name in names[:SHOWN])
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return f"{'column' if len(names) == 1 else 'columns'} {shown}{more}"

@@ -14,7 +14,7 @@ from deciban.contributions import DECIBANS, By, Contributions, Line
 from deciban.data.arrays import MatrixFrame
 from deciban.data.batch import Frame
 from deciban.data.schema import Schema
-from deciban.errors import DecibanError, require_scores
+from deciban.errors import DecibanError, did_you_mean, require_scores
 from deciban.lazy import lazy
 from deciban.plots.colours import AGAINST, FOR
 from deciban.table import Table, html_caption
@@ -438,7 +438,8 @@ class Explanation:
 
     def _position(self, label: Level) -> int:
         if label not in self.classes:
-            raise DecibanError(f"no class {label!r}; there are {list(self.classes)}")
+            near = did_you_mean(label, among=self.classes)
+            raise DecibanError(f"no class {label!r}{near}; there are {list(self.classes)}")
         return self.classes.index(label)
 
 

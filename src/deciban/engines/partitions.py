@@ -18,7 +18,7 @@ from deciban.data.arrow import TableFrame
 from deciban.data.batch import Frame, Kind, Notation
 from deciban.data.distributed import DistributedRows
 from deciban.data.labels import encode_labels, weights_of
-from deciban.data.schema import Schema, require_unique
+from deciban.data.schema import Schema, no_column, require_unique
 from deciban.data.stream import Stream, concat_frames
 from deciban.data.text_columns import apply_notations
 from deciban.errors import DecibanError, RowError, capture_warnings, warn, warn_of_impossible
@@ -249,7 +249,7 @@ def column_roles(schema: Schema, label: Any, weight: Any) -> ColumnRoles:
     require_unique(schema.names)
     for name, role in ((label, "label"), (weight, "weight")):
         if name is not None and name not in schema.names:
-            raise DecibanError(f"no column {name!r} to use as {role}; the table has {list(schema.names)}")
+            raise no_column(name, role, schema.names)
     if label == weight:
         raise DecibanError(f"label and sample_weight name the same column, {label!r}")
     return ColumnRoles(schema, label, weight)

@@ -18,7 +18,7 @@ from deciban.data.class_index import ClassIndex
 from deciban.data.distributed import DistributedRows, DistributedSelection
 from deciban.data.sampling import row_keys
 from deciban.data.schema import Schema
-from deciban.errors import DecibanError, RowError, warn_of_impossible
+from deciban.errors import DecibanError, RowError, did_you_mean, warn_of_impossible
 from deciban.evaluation.evaluation import Evaluation
 from deciban.evaluation.evaluation_rows import classes_of, proba
 from deciban.evaluation.fitted_model import FittedModel
@@ -122,7 +122,8 @@ def _folds(rows: DistributedRows, cv: Any, seed: int) -> tuple[ByKey | ByColumn,
     if isinstance(cv, str):
         names = list(rows.frame.names)
         if cv not in names:
-            raise DecibanError(f"cv: there is no column {cv!r}; there are {names[:20]}")
+            near = did_you_mean(cv, among=names)
+            raise DecibanError(f"cv: there is no column {cv!r}{near}; there are {names[:20]}")
         values = rows.summed(partial(_fold_names, names.index(cv)), needs_small_batches=True)
         if len(values) < 2:
             raise DecibanError("cv has one fold only, so there would be no training rows: pass at least two")

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deciban.data.class_index import ClassIndex
 from deciban.display.summary import Summary
-from deciban.errors import DecibanError, NegativeEvidence
+from deciban.errors import DecibanError, NegativeEvidence, did_you_mean
 from deciban.evaluation import chart_figures
 from deciban.evaluation import evaluation_tables as tables
 from deciban.evaluation.calibration import calibration_error, calibration_table
@@ -49,7 +49,7 @@ class Evaluation:
     count : array of shape (K,)
         Σ w of each true class.
     unknown : float
-        Σ w of rows of a class that the model does not know, whose probability is 0.
+        Σ w of rows of a class that the model does not know: its probability is 0, so they count as errors.
     confusion : array of shape (K, K)
         Σ w: rows are true classes, columns the most probable ones.
     accuracy : float
@@ -463,13 +463,20 @@ class Evaluation:
                 raise DecibanError(f"which class is the positive one? Pass pos_label=, one of {listed}")
             return 1
         if level_of(pos_label) not in self.classes:
-            raise DecibanError(f"{pos_label!r} is not a class of this evaluation: pass one of {listed}")
+            near = did_you_mean(pos_label, among=self.classes)
+            raise DecibanError(f"{pos_label!r} is not a class of this evaluation{near}: pass one of {listed}")
         return self.classes.index(level_of(pos_label))
 
     @property
     def unknown(self) -> float:
         """Σ w of rows of a class that the model does not know."""
         return _total(self._count - self._evidence.known.take([1]).total())
+
+    @property
+    def _known_classes(self) -> NDArray[np.bool_]:
+        """(K) whether the model knows each class, or the models of some rows do."""
+        known: NDArray[np.bool_] = self._evidence.known.value.any(axis=0)
+        return known
 
     def by_class(self) -> Table:
         """Rates and AUC of each class against all others.

@@ -66,8 +66,21 @@ def by_class(evaluation: Evaluation) -> Table:
 
 
 def mean_auc(evaluation: Evaluation) -> float:
-    """The unweighted mean of the AUC of each class against all others; NaN where a class has none."""
-    return float(np.mean(evaluation.areas)) if evaluation.areas else float("nan")
+    """The unweighted mean of the AUC of each class against all others; NaN where a class has none.
+
+    Classes that the model does not know are left out: there is no score for them, so their AUC is always 0.5.
+    """
+    areas = np.array(evaluation.areas)[evaluation._known_classes]
+    return float(areas.mean()) if areas.size else float("nan")
+
+
+def unknown_rows(evaluation: Evaluation) -> str:
+    """How many rows have a class that the model does not know, and what they count as; "" if there are none."""
+    rows = evaluation.unknown
+    if not rows:
+        return ""
+    counted = "counts as an error" if rows == 1 else "count as errors"
+    return f"{counted_word(rows, 'row')} of a class that the model does not know {counted}: its probability is 0"
 
 
 def folds(evaluation: Evaluation) -> Table:
@@ -86,10 +99,12 @@ def _notes(evaluation: Evaluation) -> list[str]:
     if len(evaluation.classes) == 2:
         notes.append(f"auc (with its 95% interval), average_precision and ece are for {evaluation.classes[1]!r}")
     elif len(evaluation.classes) > 2:
-        notes.append("mean_auc is the mean over classes, each against all others; ece is for the largest probability")
+        classes = "classes that the model knows" if evaluation.unknown else "classes"
+        notes.append(
+            f"mean_auc is the mean over {classes}, each against all others; ece is for the largest probability"
+        )
     if evaluation.unknown:
-        rows = counted_word(evaluation.unknown, "row")
-        notes.append(f"{rows} of a class that the model does not know: its probability is 0")
+        notes.append(unknown_rows(evaluation))
     error = max((evaluation.auc_error(level) for level in evaluation.classes), default=0.0)
     if error > 0:
         notes.append(

@@ -14,7 +14,7 @@ from deciban.data.arrays import SparseFrame
 from deciban.data.batch import MISSING, UNSEEN, Batch, Coded, ColumnRef, Frame, Kind, kind_at
 from deciban.data.columns import column_name
 from deciban.data.schema import Schema
-from deciban.errors import DecibanError, require
+from deciban.errors import DecibanError, did_you_mean, require
 from deciban.families.family import Family
 from deciban.lazy import lazy
 from deciban.types import FloatArray, IntArray, Levels
@@ -201,7 +201,8 @@ def columns_of_key(key: Any, schema: Schema, setting: str) -> tuple[int, ...]:
         elif isinstance(k, int) and -len(schema.names) <= k < len(schema.names):
             positions.append(k % len(schema.names))
         else:
-            raise DecibanError(f"{setting} names an unknown column {k!r}; the columns are {list(schema.names)[:20]}")
+            near, names = did_you_mean(name, among=schema.names), list(schema.names)[:20]
+            raise DecibanError(f"{setting} names an unknown column {k!r}{near}; the columns are {names}")
     if len(set(positions)) < len(positions):
         raise DecibanError(f"{setting} names a column twice in {key!r}")
     return tuple(positions)

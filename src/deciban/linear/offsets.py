@@ -7,7 +7,7 @@ import numpy as np
 from deciban.data.arrow import TableFrame
 from deciban.data.batch import Frame
 from deciban.data.input_types import PerRow
-from deciban.errors import DecibanError
+from deciban.errors import DecibanError, did_you_mean
 from deciban.linear.responses import RESPONSES
 from deciban.types import FloatArray
 
@@ -42,7 +42,7 @@ def _per_row(frame: Frame, values: PerRow, name: str) -> FloatArray:
     """(n) numbers, from an array or a column name; `name` is the parameter, for messages."""
     if isinstance(values, str):
         if not isinstance(frame, TableFrame) or values not in frame.names:
-            raise DecibanError(f"{name}={values!r} is not a column of X")
+            raise DecibanError(f"{name}={values!r} is not a column of X{did_you_mean(values, among=frame.names)}")
         values = frame.numbers([list(frame.names).index(values)])[:, 0]
     try:
         array = np.asarray(values, dtype=np.float64)

@@ -37,12 +37,14 @@ def lead(
     """
     measured = _errors(quality) if "residuals" in quality else _hits(quality, rows, weighted)
     optimistic = "; this is optimistic, since the model was fitted to them" if quality["how"] == "training" else ""
-    return f"{_task(about, quality, text)}; {_rows(quality, rows, doubtful)} {measured}{optimistic}."
+    on_rows = f"{_rows(quality, rows, doubtful)}{_unknown(quality, weighted)}"
+    return f"{_task(about, quality, text)}; {on_rows} {measured}{optimistic}."
 
 
 def _task(about: Figures, quality: Figures, text: bool) -> str:
     """What the model predicts, and from what."""
-    classes = quality.get("classes", ())
+    unknown = quality["unknown"]["classes"] if "unknown" in quality else ()
+    classes = [name for name in quality.get("classes", ()) if name not in unknown]
     many = f" ({counted(len(classes), 'class')})" if len(classes) > 2 else ""
     unnamed = {0: "a number", 1: "the only class", 2: " or ".join(map(repr, classes))}
     predicted = (
@@ -60,6 +62,20 @@ def _rows(quality: Figures, rows: int, doubtful: bool) -> str:
         "training": f"on its {counted(rows, 'training row')}",
     }
     return f"on {counted(rows, 'row')} that may be its training rows" if doubtful else counts[quality["how"]]
+
+
+def _unknown(quality: Figures, weighted: bool) -> str:
+    """How many of the rows have a class that the model does not know.
+
+    >>> _unknown({"unknown": {"classes": ["c"], "rows": 2}}, weighted=False)
+    ' (2 of them of a class that the model does not know, which count as errors)'
+    """
+    rows = quality["unknown"]["rows"] if "unknown" in quality else 0
+    if not rows:
+        return ""
+    some = "some" if weighted else f"{rows:,.0f}"
+    counted_as = "which counts as an error" if some == "1" else "which count as errors"
+    return f" ({some} of them of a class that the model does not know, {counted_as})"
 
 
 def _hits(quality: Figures, rows: int, weighted: bool) -> str:

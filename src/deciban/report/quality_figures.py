@@ -13,7 +13,7 @@ from deciban.errors import DecibanError
 from deciban.evaluation.cross_validation import evaluate
 from deciban.evaluation.curves import LEVEL, at_thresholds, calibration_bins, precision_line, roc_line, wilson
 from deciban.evaluation.evaluation import Evaluation
-from deciban.evaluation.evaluation_tables import by_class, mean_auc
+from deciban.evaluation.evaluation_tables import by_class, mean_auc, unknown_rows
 from deciban.evaluation.fitted_model import FittedModel
 from deciban.evaluation.scores import EPS
 from deciban.evidence.weighted_evidence import WeightedEvidence
@@ -53,15 +53,16 @@ def quality(model: FittedModel, data: ReportInput, mode: Mode, shift: Mapping[st
     if mode != "held-out":
         _require_training_rows(model, dict(zip(names, evaluation.count.tolist(), strict=True)))
     sentence, rates = _sentence(model, data, mode), by_class(evaluation)
-    if evaluation.unknown:
-        unknown = counted(evaluation.unknown, "row")
-        sentence += f" {unknown} of a class that the model does not know, whose probability is 0."
+    unknown = [name for name, label in zip(names, classes, strict=True) if label not in model.classes_.tolist()]
+    if unknown:
+        sentence += f" {unknown_rows(evaluation)}."
     positive = classes[1:] if len(classes) == 2 else classes if len(classes) > 2 else ()  # of curves
     calibrated = (None, *(classes if len(classes) > 2 else ())) if len(classes) > 1 else ()  # of calibration charts
     return {
         "how": mode,
         "sentence": sentence,
         "classes": names,
+        "unknown": {"classes": unknown, "rows": plain(evaluation.unknown)},
         "metrics": _metrics(evaluation, _prior(model, evaluation), share),
         "confusion": plain(evaluation.confusion),
         "by_class": table(rates.header, [(name, *row[1:]) for name, row in zip(names, rates.rows, strict=True)]),
@@ -90,7 +91,7 @@ def _metrics(evaluation: Evaluation, prior: FloatArray, share: float) -> list[Fi
         metrics.append(_metric("auc", "AUC", roc.area, 0.5, area, roc.interval(LEVEL, share)))
         metrics.append(_metric("average_precision", "average precision", roc.precision_area, positive, mean))
     elif len(evaluation.classes) > 2:
-        each = "mean over the classes, each against all others"
+        each = f"mean over the classes{' that the model knows' if evaluation.unknown else ''}, each against all others"
         metrics.append(_metric("mean_auc", "mean AUC", mean_auc(evaluation), 0.5, each))
     if len(evaluation.classes) > 1:
         off = "mean |predicted probability − observed share|, over 10 bins"

@@ -167,6 +167,8 @@ def test_names_are_looked_for_before_they_are_lacking(lazy):
         assert scan.select(["late"]).read()["late"].null_count == 300
         with pytest.raises(db.DecibanError, match=r"there is no column 'z' in .*.jsonl; there are .*late"):
             scan.select(["z"])
+        with pytest.raises(db.DecibanError, match=r"there is no column 'Late' \(did you mean 'late'\?\) in "):
+            scan.select(["Late"])
 
 
 def test_a_stream_is_asked_for_names_that_it_may_not_know(lazy, monkeypatch):

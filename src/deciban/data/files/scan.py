@@ -23,7 +23,7 @@ from deciban.data.notation import ambiguity_warnings
 from deciban.data.prefetch import parallel_map
 from deciban.data.schema import require_unique
 from deciban.data.stream import Stream, TypesChanged, read_table
-from deciban.errors import DecibanError, warn
+from deciban.errors import DecibanError, did_you_mean, warn
 
 ColumnType = Literal["category", "number", "boolean", "date"]  # types that `scan` accepts
 Progress = Callable[[int, int, str], None]  # called with the rows read, the bytes read of a file, and its path
@@ -274,7 +274,8 @@ class Scan(Stream):
         require_unique(names)
         absent = self.resolve_columns(names)._absent(names)
         if absent:
-            raise DecibanError(f"there is no column {absent[0]!r} in {self.title}; there are {list(self.names)}")
+            near = did_you_mean(absent[0], among=self.names)
+            raise DecibanError(f"there is no column {absent[0]!r}{near} in {self.title}; there are {list(self.names)}")
         return self._with(names=names, dropped=frozenset())
 
     def drop(self, names: str | Iterable[str]) -> Scan:

@@ -24,17 +24,19 @@ function leadParts(text, label) {
 }
 
 function rowsText({ label, training, evaluated, width, missing }) {
-  const texts = [`Evaluated on ${shown(evaluated.rows)} rows${counts(evaluated.by_class)}.`];
+  const texts = [`Evaluated on ${shown(evaluated.rows)} rows${counts(evaluated.by_class, figures.quality.unknown?.rows)}.`];
   texts.push(`${plural(width, "feature")}${missing === null ? "" : `, missing values: ${missingText(missing)}`}.`);
   if (training.rows !== null) texts.unshift(`Fitted to ${shown(training.rows)} rows${counts(training.by_class)}.`);
   if (label) texts.unshift(`Label: ${label}.`);
   return texts.join(" ");
 }
 
-function counts(byClass) {
+function counts(byClass, unknown) {
   const { classes } = figures;
   if (!byClass || classes.length > 8) return "";
-  return ` (${classes.map((name, k) => `${name}: ${shown(byClass[k])}`).join(", ")})`;
+  const each = classes.map((name, k) => `${name}: ${shown(byClass[k])}`);
+  if (unknown) each.push(`of a class that the model does not know: ${shown(unknown)}`);
+  return ` (${each.join(", ")})`;
 }
 
 function settingsText(settings) {
