@@ -9,10 +9,13 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import cache
+from contextlib import contextmanager
+from functools import cache, partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 from types import ModuleType
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -29,6 +32,7 @@ from deciban.display.summary import Summary
 from deciban.evaluation.threshold_rates import Rates
 from deciban.report import Report
 from deciban.table import Table
+from tests.browser import headless_browser
 
 ROOT = Path(__file__).resolve().parents[1]
 NEEDED = ("mkdocs", "material", "mkdocstrings", "griffe_inherited_docstrings", "latex2mathml")
@@ -55,6 +59,29 @@ sys.argv = sys.argv[1:]
 sys.path[0] = os.path.dirname(sys.argv[0])
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
+# What people type into the search box, and the pages that answer it
+QUESTIONS = {
+    "target column": "faq.html",
+    "missing values": "faq.html",
+    "unlearn a customer": "faq.html",
+    "scikit-learn pipeline": "from-scikit-learn.html",
+    "imbalanced classes": "faq.html",
+    "date columns": "tables.html",
+    "high cardinality": "faq.html",
+    "feature importance": "faq.html",
+    "explain one prediction": "explaining.html",
+    "calibrated probabilities": "faq.html",
+    "csv larger than memory": "files.html",
+    "merge models": "faq.html",
+    "save load model": "faq.html",
+    "cross-validate": "faq.html",
+    "class_prior": "faq.html",
+    "threshold": "faq.html",
+    "classify text": "text.html",
+    "spark": "scale.html",
+    "GaussianNB": "from-scikit-learn.html",
+    "when not to use": "which-model.html",
+}
 LOADING = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("object", "data")}
 
 
@@ -122,6 +149,41 @@ def test_links_within_the_site_resolve(site: Path) -> None:
             if not target.is_file() or (fragment and target.suffix == ".html" and fragment not in page(target).anchors):
                 broken.append((str(path.relative_to(site)), address))
     assert not broken
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *arguments: Any) -> None:
+        pass
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a folder: browsers do not run the search of pages opened from disk."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def found(tab: Any, question: str) -> list[str]:
+    """The first three pages that the search box of a page lists."""
+    box = tab.locator("input.md-search__input")
+    for text, state in (("", "=== 0"), (question, "> 0")):
+        box.fill(text)
+        box.press("End")  # the theme waits for a key
+        tab.wait_for_function(f"document.querySelectorAll('.md-search-result__item').length {state}", timeout=60_000)
+    links = "items => items.slice(0, 3).map((item) => new URL(item.querySelector('a').href).pathname.slice(1))"
+    pages: list[str] = tab.eval_on_selector_all(".md-search-result__item", links)
+    return pages
+
+
+def test_the_search_leads_to_answers(site: Path) -> None:
+    with served(site) as address, headless_browser() as browser:
+        tab = browser.new_page(viewport={"width": 1300, "height": 900})
+        tab.goto(f"{address}/index.html")
+        tab.locator("input.md-search__input").click()
+        first = {question: found(tab, question) for question in QUESTIONS}
+    assert not {question: pages for question, pages in first.items() if QUESTIONS[question] not in pages}
 
 
 def anchors(site: Path) -> set[str]:

@@ -23,6 +23,10 @@ ROOT = Path(__file__).resolve().parents[1]
 # Files of the root that are pages too, with names in lower case
 ROOT_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 SESSION = re.compile(r"^( *)```python(?: spark| slow)?\n\1(?=>>>)", re.MULTILINE)
+# Pages on how the library is made: search lists guides and the reference before them
+BACKGROUND = ("decisions/", "lectures/", "architecture.md", "design.md")
+LESS_SEARCHED = "---\nsearch:\n  boost: 0.2\n---\n\n"
+NAME_LINK = re.compile(r"\[`(\w+)`\]\(((?:\.\./)*reference/)\w+\.md\)")
 BAR = "\\|"  # "|" in a cell of a table
 
 
@@ -36,8 +40,9 @@ def assemble(pages: Path) -> None:
     (pages / "reference" / "commands.md").write_text(commands_page(), encoding="utf-8")
     reference_module().write_pages(pages / "reference")
     for page in pages.rglob("*.md"):
-        text = for_the_site(page.read_text(encoding="utf-8"), str(page.relative_to(pages)))
-        page.write_text(text, encoding="utf-8")
+        name = page.relative_to(pages).as_posix()
+        text = to_pages_of_names(for_the_site(page.read_text(encoding="utf-8"), name), pages)
+        page.write_text((LESS_SEARCHED if name.startswith(BACKGROUND) else "") + text, encoding="utf-8")
 
 
 def for_the_site(markdown: str, page: str) -> str:
@@ -45,6 +50,16 @@ def for_the_site(markdown: str, page: str) -> str:
     for name in ROOT_PAGES:
         markdown = re.sub(rf"\]\(((?:\.\./)*)\.\./{re.escape(name)}", rf"](\1{name.lower()}", markdown)
     return SESSION.sub(r"\1```pycon\n\1", typeset(markdown, page))
+
+
+def to_pages_of_names(markdown: str, pages: Path) -> str:
+    """Links from a public name to a page of the reference lead to the name's own page, which is generated."""
+
+    def own(link: re.Match[str]) -> str:
+        exists = (pages / "reference" / f"{link[1]}.md").is_file()
+        return f"[`{link[1]}`]({link[2]}{link[1]}.md)" if exists else link[0]
+
+    return NAME_LINK.sub(own, markdown)
 
 
 def build(pages: Path, site: Path) -> None:
@@ -141,7 +156,7 @@ def _examples(lines: str) -> Iterator[str]:
 
 def _table(head: str, rows: list[tuple[str, str]]) -> str:
     lines = [f"| `{name}` | {_plain(text)} |" for name, text in rows]
-    return "\n".join([f"| {head} | |", "|---|---|", *lines])
+    return "\n".join([f"| {head} | meaning |", "|---|---|", *lines])
 
 
 def _plain(text: str) -> str:

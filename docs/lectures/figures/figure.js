@@ -475,7 +475,7 @@ window.lectures = (() => {
       "table",
       { class: "figure-table" },
       ...(caption ? [html("caption", null, caption)] : []),
-      html("thead", null, html("tr", null, ...head.map((text) => html("th", { scope: "col" }, text)))),
+      html("thead", null, html("tr", null, ...head.map((text) => html(text ? "th" : "td", text ? { scope: "col" } : null, text)))),
       body,
     );
     const holder = html("div", { class: "figure-scroll" }, node);
