@@ -475,8 +475,7 @@ class Evaluation:
     @property
     def _known_classes(self) -> NDArray[np.bool_]:
         """(K) whether the model knows each class, or the models of some rows do."""
-        known: NDArray[np.bool_] = self._evidence.known.value.any(axis=0)
-        return known
+        return np.asarray(self._evidence.known.value.any(axis=0), np.bool_)
 
     def by_class(self) -> Table:
         """Rates and AUC of each class against all others.
