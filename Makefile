@@ -102,8 +102,9 @@ clang: $(STAMP)
 	$(call build,clang,cmake.define.CMAKE_CXX_COMPILER=clang++)
 	build/clang/bin/python -m pytest -n auto -m 'not slow' $(KERNEL_TESTS)
 
-cross: # aarch64, under an emulator
+cross: $(STAMP) # aarch64, under an emulator
 	$(call bits,aarch64,aarch64-linux-gnu-g++ -O2 -static,qemu-aarch64-static)
+	$(BIN)/python tools/cross.py
 
 ASAN := LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
   ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
