@@ -88,6 +88,7 @@ def quality(classes, codes, proba, places, steps):
         "how": "held-out",
         "sentence": "These rows were not learned.",
         "classes": list(classes),
+        "unknown": {"classes": [], "rows": 0},
         "metrics": [
             {"name": "log_loss", "title": "log-loss", "value": 0.41234567, "prior": 0.693, **metric},
             {"name": "accuracy", "title": "accuracy", "value": 0.85, "prior": 0.5, **metric, "low": 0.81, "high": 0.88},

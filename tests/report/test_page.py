@@ -470,6 +470,15 @@ def test_columns_beyond_40_are_behind_a_button(opened):
     assert text(page, "#result") == before
 
 
+def test_rows_of_an_unknown_class_are_counted_beside_the_others(opened):
+    figures = made.binary()
+    assert "the model does not know" not in text(opened(figures), "#head")
+    figures["quality"]["unknown"] = {"classes": ["maybe"], "rows": 2}
+    no, yes = figures["head"]["evaluated"]["by_class"]
+    counts = f"(no: {no}, yes: {yes}, of a class that the model does not know: 2)"
+    assert f"Evaluated on 400 rows {counts}." in text(opened(figures), "#head")
+
+
 # What never happens --------------------------------------------------------------------------------------------------
 
 
