@@ -272,8 +272,9 @@ def test_what_is_not_mail_is_not_learned(model, tmp_path):
     letter.write_bytes(SPAM)
     for words in (["learn"], ["forget"]):
         _, said = deliver(*words, model, "--as", "spam", data=b"", code=1)
-        assert said == "deciban: it is empty\n"
-        assert "does not begin with a header" in deliver(*words, model, "--as", "spam", picture, code=1)[1]
+        assert said == "deciban: standard input: it is empty\n"
+        _, said = deliver(*words, model, "--as", "spam", picture, code=1)
+        assert said.startswith(f"deciban: {picture}: it does not begin with a header")
         assert f"{tmp_path}/no.eml: No such" in deliver(*words, model, "--as", "a", tmp_path / "no.eml", code=1)[1]
     assert "there is no mail to learn" in deliver("learn", model, "--as", "spam", picture, picture, code=1)[1]
     assert files_in(model.parent) == {"m.deciban": old}

@@ -97,7 +97,7 @@ def _learn_or_forget(options: argparse.Namespace) -> int:
                 mails.append(parse(data).texts)
             except NotMail as error:
                 if not (options.mbox or len(options.mails) > 1):
-                    raise
+                    raise DecibanError(f"{title}: {error}") from None
                 say(f"{title}: {error}")
                 skipped += 1
     if not mails:

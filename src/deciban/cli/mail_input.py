@@ -18,7 +18,7 @@ BATCH, MAX_BATCH_CHARACTERS = 256, 1 << 24  # limits of what is classified at a 
 def mails_of(name: str, options: argparse.Namespace) -> Iterator[tuple[str, bytes]]:
     """The mails of a file, or of standard input, each with a name for messages."""
     if name == "-":
-        data = read_stdin()
+        name, data = "standard input", read_stdin()
     else:
         from deciban.data.files.mail_message import MAX_BYTES
 
