@@ -13,6 +13,7 @@ void bind_forest(nb::module_&);
 void bind_cells(nb::module_&);
 void bind_text(nb::module_&);
 void bind_processor(nb::module_&);
+void bind_weights(nb::module_&);
 }  // namespace deciban
 
 NB_MODULE(_kernels, m) {
@@ -28,4 +29,5 @@ NB_MODULE(_kernels, m) {
     deciban::bind_cells(m);
     deciban::bind_text(m);
     deciban::bind_processor(m);
+    deciban::bind_weights(m);
 }

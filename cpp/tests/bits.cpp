@@ -24,6 +24,7 @@
 #include "../kernels/sparse_linear.hpp"
 #include "../kernels/tokens.hpp"
 #include "../kernels/triangle.hpp"
+#include "../kernels/weight_solver.hpp"
 
 using namespace deciban;
 
@@ -426,6 +427,28 @@ void texts(Draws& draws, Hash& hash) {
     hash.print("ends of records");
 }
 
+void evidence_weights(Draws& draws, Hash& hash) {
+    constexpr std::size_t pieces = 6, n = 2000;
+    for (const std::size_t scores : {1, 3}) {
+        const auto labels = draws.codes<std::int32_t>(n, std::max<std::size_t>(2, scores));
+        auto values = draws.bells(scores * n * pieces);
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::size_t own = scores == 1 ? 0 : static_cast<std::size_t>(labels[i]);
+            for (std::size_t p = 0; p < pieces; ++p)
+                values[(own * n + i) * pieces + p] += scores == 1 && labels[i] == 0 ? -0.5 : 0.5;
+        }
+        std::vector<double> offset(scores * n, 0.0), omega(n);
+        for (auto& weight : omega) weight = draws.uniform();
+        const std::int32_t groups[pieces] = {0, 0, 1, 1, 1, 2};
+        const WeightProblem problem(scores, n, pieces, values.data(), offset.data(), labels.data(), omega.data(),
+                                    groups, 3.0, 1.0, 0.3, 0.4);
+        for (const std::size_t wide : {0, 400}) {
+            const WeightSolution solution = solve_weights(problem, {}, 1e-9, 50, wide, [] {});
+            hash.add(solution.theta), hash.add(solution.value), hash.print("weights of evidence (libm)");
+        }
+    }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -442,4 +465,5 @@ int main(int count, char** arguments) {
     tables(table, draws, hash);
     forests(table, draws, hash);
     texts(draws, hash);
+    evidence_weights(draws, hash);
 }

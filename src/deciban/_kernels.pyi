@@ -170,3 +170,18 @@ def mean_cell_evidence(
 def pair_gains(
     codes: Bytes, sizes: Codes, labels: Codes, weights: Floats | None, classes: int, smoothing: float, pairs: Codes
 ) -> Floats: ...
+def fit_weights(
+    values: Floats,
+    offset: Floats,
+    labels: Codes,
+    weights: Floats | None,
+    groups: Codes,
+    penalty: float,
+    level: float,
+    bias: float,
+    target: float,
+    start: Floats | None,
+    tol: float,
+    steps: int,
+    wide: int,
+) -> tuple[Floats, float, int, bool]: ...

@@ -12,7 +12,7 @@ from deciban.evidence.candidates import candidate_paths, mean_weights
 from deciban.evidence.evidence_by_block import evidence_by_block
 from deciban.evidence.evidence_rows import EvidenceRows
 from deciban.evidence.unknown_columns import LEAST
-from deciban.evidence.weight_objective import log_losses
+from deciban.evidence.weight_solver import log_losses
 from deciban.evidence.weighted_evidence import changed_bias, changed_weights
 from deciban.evidence.weights import UnknownColumns, Weights
 from tests.evidence.reference import collected, fit_weights, learned, mixed, sampled

@@ -631,7 +631,20 @@ def labels_of(n, classes):
 
 MANY_CODES, MANY_COUNTS = random_codes(80_000, SIZES), sparse_counts(40_000, 30)
 MANY_INTEGERS = random().integers(-(10**9), 10**9, size=(300_000, 3))
+
+
+def weights_of_many():
+    labels = labels_of(40_000, 3)
+    values = random(9).normal(size=(3, 40_000, 8))
+    values[labels, np.arange(40_000)] += 0.5
+    offset = np.full((3, 40_000), -np.log(3.0))
+    groups = np.zeros(8, np.int32)
+    theta, *rest = _kernels.fit_weights(values, offset, labels, None, groups, 3.0, 1.0, 1.0, 0.3, None, 1e-9, 50, 400)
+    return [theta, np.array(rest)]
+
+
 OF_MANY = {
+    "fit_weights": weights_of_many,
     **{f"moments {d} {w}": lambda d=d, w=w: moments_of(d, w) for d in (1, 6) for w in (False, True)},
     "normalise": impossible_rows,
     "count_codes": lambda: [_kernels.count_codes(MANY_CODES, ends_of(SIZES), labels_of(80_000, 4), None, 4)],
@@ -769,6 +782,16 @@ SHAPES = {
     "mix_keys": [(MATRIX, "nd"), (np.arange(3, dtype=np.uint64), "d"), (np.zeros(6, np.uint64), "n")],
     "cell_evidence": [*CELLS, (np.zeros((6, 3, 2)), "nmk")],
     "mean_cell_evidence": [*CELLS, (np.zeros((6, 3), bool), "nm"), (OUT, "nk")],
+    "fit_weights": [
+        (np.ones((2, 6, 3)), "knp"),
+        (np.ones((2, 6)), "kn"),
+        (CODES, "n"),
+        (PER_ROW, "n"),
+        (np.zeros(3, np.int32), "p"),
+        *(3.0, 1.0, 1.0, 0.5),
+        (np.ones((2, 4)), "kp"),
+        *(1e-9, 50, 400),
+    ],
     "pair_gains": [(BYTES, "nd"), (BYTE_SIZES, "d"), (CODES, "n"), (PER_ROW, "n"), 2, 1.0, (PAIRS, "qp")],
 }
 

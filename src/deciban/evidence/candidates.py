@@ -9,8 +9,7 @@ from hashlib import blake2b
 import numpy as np
 
 from deciban.evidence.block_evidence import EvidencePiece
-from deciban.evidence.weight_objective import Evidence, Solution
-from deciban.evidence.weight_solver import solve
+from deciban.evidence.weight_solver import Evidence, Solution, solve
 from deciban.types import BoolArray, FloatArray, IntArray
 
 PENALTIES = (300.0, 30.0, 3.0, 0.3)
@@ -146,7 +145,7 @@ def _expand(solution: Solution | None, chosen: IntArray, shape: tuple[int, ...])
 
 def informative(evidence: Evidence) -> BoolArray:
     """(P) whether a piece is nonzero in some row; that of an identifier, for instance, is 0 in all."""
-    result: BoolArray = (np.abs(evidence.values) > ROUNDING).any(axis=(0, 1))
+    result: BoolArray = np.any(np.abs(evidence.values) > ROUNDING, axis=(0, 1))
     return result
 
 

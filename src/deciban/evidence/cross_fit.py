@@ -24,7 +24,7 @@ from deciban.evidence.candidates import (
 from deciban.evidence.evidence_by_block import EvidenceByBlock, subtract_rows
 from deciban.evidence.evidence_rows import EvidenceRows
 from deciban.evidence.folds import FOLDS, MOST_ROWS
-from deciban.evidence.weight_objective import Evidence
+from deciban.evidence.weight_solver import Evidence
 from deciban.types import BoolArray, FloatArray, IntArray, Levels
 
 MOST_CELLS = 1 << 24  # of evidence of the rows that are assigned to folds

@@ -18,7 +18,7 @@ from deciban.errors import NegativeEvidence
 from deciban.evidence.block_evidence import BlockEvidence, EvidencePiece, Rows
 from deciban.evidence.evidence_by_block import EvidenceByBlock
 from deciban.evidence.folds import assign_folds
-from deciban.evidence.weight_objective import Evidence
+from deciban.evidence.weight_solver import Evidence
 from deciban.families.labelled_values import LabelledValues
 from deciban.generative.block import Block
 from deciban.generative.held_out import require_training_rows

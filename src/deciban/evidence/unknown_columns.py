@@ -17,7 +17,7 @@ from deciban.evidence.candidates import WIDE, PieceWeights, candidate_paths, mea
 from deciban.evidence.evidence_by_block import EvidenceByBlock
 from deciban.evidence.evidence_rows import EvidenceRows
 from deciban.evidence.folds import FOLDS
-from deciban.evidence.weight_objective import Evidence, log_losses
+from deciban.evidence.weight_solver import Evidence, log_losses
 from deciban.types import BoolArray, FloatArray
 
 FEWEST_ROWS, MOST_ROWS = 1_000, 2_500  # that changes are fitted to
