@@ -97,26 +97,22 @@ def test_a_cluster_learns_what_one_process_does(engine, files):
 
 IN_ONE_SESSION = """
 import json, sys
+from importlib import import_module
 from typer.testing import CliRunner
 from deciban.cli import app
-from deciban.engines.spark_cluster import session
-with session():
-    for line in sys.argv[1:]:
-        done = CliRunner().invoke(app, [*line.split(), "--engine", "spark"])
-        print(json.dumps([done.exit_code, done.stdout, done.stderr]))
+if __name__ == "__main__":  # Dask's workers import this file
+    engine, *lines = sys.argv[1:]
+    with import_module(f"deciban.engines.{engine}_cluster").session():
+        for line in lines:
+            done = CliRunner().invoke(app, [*line.split(), "--engine", engine])
+            print(json.dumps([done.exit_code, done.stdout, done.stderr]))
 """
 
 
-def by_dask_cluster(lines, folder):
-    """Exit code, output and errors of each command, a process and a cluster each."""
-    for line in lines:
-        done = command(*line.split(), "--engine", "dask", cwd=folder)
-        yield done.returncode, done.stdout, done.stderr
-
-
-def in_one_spark_session(lines, folder):
-    """Exit code, output and errors of each command; starting Spark takes longer than all of them."""
-    program = [sys.executable, "-c", IN_ONE_SESSION, *lines]
+def in_one_session(engine, lines, folder):
+    """Exit code, output and errors of each command; starting a cluster takes longer than all of them."""
+    (folder / "session.py").write_text(IN_ONE_SESSION)
+    program = [sys.executable, "session.py", engine, *lines]
     done = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     yield from map(json.loads, done.stdout.splitlines())
@@ -124,13 +120,12 @@ def in_one_spark_session(lines, folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("commands", "formats"),
-    [(by_dask_cluster, ["parquet"]), pytest.param(in_one_spark_session, ["jsonl", "parquet"], marks=spark)],
+    ("engine", "formats"), [("dask", ["parquet"]), pytest.param("spark", ["jsonl", "parquet"], marks=spark)]
 )
-def test_a_cluster_reads_other_formats_and_names_bad_cells(commands, formats, files):
+def test_a_cluster_reads_other_formats_and_names_bad_cells(engine, formats, files):
     (files / "bad.csv").write_text("a,y\n" + "1,no\n2,yes\n" * 40_000 + "much,no\n")  # beyond what is looked at first
     lines = [f"fit people.{format} --label evade {' '.join(NAIVE_BAYES)} -o {format}.deciban" for format in formats]
-    *fitted, bad = commands([*lines, "fit bad.csv --label y -o bad.deciban"], files)
+    *fitted, bad = in_one_session(engine, [*lines, "fit bad.csv --label y -o bad.deciban"], files)
     for format, (code, _, stderr) in zip(formats, fitted, strict=True):
         assert (code, stderr) == (0, "")
         run("fit", f"people.{format}", "--label", "evade", *NAIVE_BAYES, "-o", "alone.deciban")
