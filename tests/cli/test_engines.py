@@ -4,9 +4,8 @@ import importlib
 import json
 import os
 import shutil
-import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 
 import dask
@@ -95,45 +94,30 @@ def test_a_cluster_learns_what_one_process_does(engine, files):
     assert (files / "m.deciban").read_bytes() == (files / "alone.deciban").read_bytes()
 
 
-IN_ONE_SESSION = """
-import json, sys
-from importlib import import_module
-from typer.testing import CliRunner
-from deciban.cli import app
-if __name__ == "__main__":  # Dask's workers import this file
-    engine, *lines = sys.argv[1:]
-    with import_module(f"deciban.engines.{engine}_cluster").session():
-        for line in lines:
-            done = CliRunner().invoke(app, [*line.split(), "--engine", engine])
-            print(json.dumps([done.exit_code, done.stdout, done.stderr]))
-"""
-
-
-def in_one_session(engine, lines, folder):
-    """Exit code, output and errors of each command; starting a cluster takes longer than all of them."""
-    (folder / "session.py").write_text(IN_ONE_SESSION)
-    program = [sys.executable, "session.py", engine, *lines]
-    done = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    yield from map(json.loads, done.stdout.splitlines())
+@pytest.fixture
+def cluster(request, monkeypatch):
+    """The name of an engine, with a cluster that stays open between commands: starting it takes longer than they do."""
+    if request.param == "spark":
+        request.getfixturevalue("spark")  # the command uses a session that is active
+        yield request.param
+        return
+    with by_dask.session() as session:
+        monkeypatch.setattr(by_dask, "session", lambda **_: nullcontext(session))
+        yield request.param
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("engine", "formats"), [("dask", ["parquet"]), pytest.param("spark", ["jsonl", "parquet"], marks=spark)]
-)
-def test_a_cluster_reads_other_formats_and_names_bad_cells(engine, formats, files):
+@pytest.mark.parametrize("cluster", ENGINES, indirect=True)
+def test_a_cluster_reads_other_formats_and_names_bad_cells(cluster, files):
+    for name in ("people.jsonl", "people.parquet"):
+        args = [files / name, "--label", "evade", *NAIVE_BAYES]
+        fit(*args, "--engine", cluster)
+        run("fit", *args, "-o", "alone.deciban")
+        assert_same_predictions()
     (files / "bad.csv").write_text("a,y\n" + "1,no\n2,yes\n" * 40_000 + "much,no\n")  # beyond what is looked at first
-    lines = [f"fit people.{format} --label evade {' '.join(NAIVE_BAYES)} -o {format}.deciban" for format in formats]
-    *fitted, bad = in_one_session(engine, [*lines, "fit bad.csv --label y -o bad.deciban"], files)
-    for format, (code, _, stderr) in zip(formats, fitted, strict=True):
-        assert (code, stderr) == (0, "")
-        run("fit", f"people.{format}", "--label", "evade", *NAIVE_BAYES, "-o", "alone.deciban")
-        assert_same_predictions(fitted=f"{format}.deciban")
-    code, stdout, stderr = bad
-    assert (code, stdout, stderr.count("\n")) == (1, "", 1)
-    assert "line 80002: column 'a' is read as numbers, and 'much' is not" in stderr
-    assert "--category a" in stderr
+    line = refused_line("fit", files / "bad.csv", "--label", "y", "--engine", cluster, "-o", "bad.deciban")
+    assert "line 80002: column 'a' is read as numbers, and 'much' is not" in line
+    assert "--category a" in line
     assert not (files / "bad.deciban").exists()
 
 

@@ -5,7 +5,6 @@ import pickle
 import shutil
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,6 @@ from tests.engines.laws import ROOT, EngineLaws, run
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: pip install deciban[spark]")
 from pyspark import TaskContext
-from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from deciban.engines import spark as engine
@@ -45,28 +43,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
     pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),  # py4j's sockets to the JVM
 ]
-
-
-@pytest.fixture(scope="session")
-def spark():
-    """Two tasks at a time, each of which may fail three times."""
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "3",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.log.level": "OFF",
-    }
-    builder = SparkSession.builder.master("local[2,4]").appName("deciban's tests")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        session = builder.getOrCreate()
-    yield session
-    session.stop()
 
 
 def frame_of(spark, parts, on_read=None):
