@@ -105,11 +105,12 @@ class Explanation:
         Explanation
             As `explain` returns it.
         """
-        if contributions.nats.size:
-            require_scores(contributions.nats.max(axis=1))
+        nats = contributions.nats
+        if nats.size and not nats.max() < np.inf:  # a maximum of all is much faster than one for each row
+            require_scores(nats.max(axis=1))
         if isinstance(rows, MatrixFrame):  # the caller may change the array before its values are shown
             rows = MatrixFrame(rows.x.copy())
-        return cls(classes, contributions.lines, contributions.nats, schema, rows)
+        return cls(classes, contributions.lines, nats, schema, rows)
 
     def __len__(self) -> int:
         return len(self.nats)
