@@ -32,8 +32,9 @@ def is_stream(x: Any) -> bool:
         return True
     if type(x).__module__.startswith("pyarrow"):
         return type(x).__name__ == "RecordBatchReader" or type(x).__module__ == "pyarrow._dataset"
-    libraries = {base.__module__.partition(".")[0] for base in type(x).__mro__}
-    return hasattr(x, "__arrow_c_stream__") and not libraries & IN_MEMORY
+    if not hasattr(x, "__arrow_c_stream__"):
+        return False
+    return not {base.__module__.partition(".")[0] for base in type(x).__mro__} & IN_MEMORY
 
 
 def supported(x: Any) -> Any:
