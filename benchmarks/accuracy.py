@@ -260,8 +260,8 @@ def evaluate_model(model: Model, table: Table) -> Result:
         X_train, y_train, X_test = table.rows.iloc[train], table.labels[train], table.rows.iloc[test]
         elapsed, predicted = timed(partial(_fit_and_predict, estimator, X_train, y_train, X_test))
         seconds += elapsed
-        index = {str(level): k for k, level in enumerate(estimator.classes_)}
-        proba[test] = predicted[:, [index[str(level)] for level in classes]]
+        index = {str(level).strip(): k for k, level in enumerate(estimator.classes_)}  # Khiops strips spaces
+        proba[test] = predicted[:, [index[str(level).strip()] for level in classes]]
     return measure(codes, proba, seconds)
 
 
