@@ -1,4 +1,4 @@
-"""Every fuzz target holds for its seeds, for inputs that once failed, and for a few mutations; `make fuzz` tries many."""
+"""Every fuzz target holds for its seeds, for inputs that once failed, and for a few mutations: see `make fuzz`."""
 
 from random import Random
 
