@@ -78,3 +78,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(folder))
         elif name not in SPREAD:
             item.add_marker(pytest.mark.xdist_group(f"{folder}/{name}"))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Long tests give way to those of Spark, which run one after another and end last."""
+    waits = item.get_closest_marker("slow") and not item.get_closest_marker("spark")
+    if waits and hasattr(os, "nice") and not os.nice(0):
+        os.nice(5)
