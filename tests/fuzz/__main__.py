@@ -31,6 +31,7 @@ class Totals:
     unexpected: int = 0
     oversized: int = 0
     peak: int = 0
+    computed: float = 0.0  # seconds of processor time
 
     @property
     def failures(self) -> int:
@@ -40,7 +41,7 @@ class Totals:
         return (
             f"{self.tried:,} inputs, {self.crashes} crashes, {self.hangs} hangs, "
             f"{self.unexpected} unexpected exceptions, {self.oversized} above {MAX_RESIDENT >> 20} MB, "
-            f"peak {self.peak >> 20} MB"
+            f"peak {self.peak >> 20} MB, {self.computed:.0f} s of processor time"
         )
 
 
@@ -76,15 +77,15 @@ def _environment(folder: str) -> dict[str, str]:
 
 def _watch(name: str, process: subprocess.Popen[bytes], state: State, totals: Totals) -> None:
     """Waits for the end of a process, and ends it if an input takes too long or too much memory."""
-    tried, deadline, most, data = -1, time.monotonic() + START, START, b""
+    tried, deadline, most, data, computed = -1, time.monotonic() + START, START, b"", 0.0
     while process.poll() is None:
         time.sleep(0.05)
-        data = state.read()
+        data, computed = state.read(), _computed(process.pid) or computed
         if data and state.tried > tried:
-            tried, deadline, most = state.tried, time.monotonic() + WAIT, _computed(process.pid) + HANG
+            tried, deadline, most = state.tried, time.monotonic() + WAIT, computed + HANG
         if state.peak > MAX_RESIDENT:
             totals.oversized += 1
-        elif time.monotonic() > deadline or _computed(process.pid) > most:
+        elif time.monotonic() > deadline or computed > most:
             totals.hangs += 1
         else:
             continue
@@ -102,6 +103,7 @@ def _watch(name: str, process: subprocess.Popen[bytes], state: State, totals: To
     totals.tried += max(0, state.tried) + bool(process.returncode)  # with the one that ended it
     totals.unexpected += state.unexpected
     totals.peak = max(totals.peak, state.peak)
+    totals.computed += computed
 
 
 def main() -> int:
