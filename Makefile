@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 COMMA := ,
+# pip's index, if another one is set; uv does not read pip's settings
+INDEX = $(or $(PIP_INDEX_URL),$(shell $(BIN)/python -m pip config get global.index-url 2>/dev/null))
+INSTALL = $(BIN)/python -m uv pip install --quiet --python $(BIN)/python $(if $(INDEX),--default-index $(INDEX))
 # As in pyproject.toml
 BACKEND := 'scikit-build-core>=1.0' 'nanobind>=2.4' 'vcs-versioning>=2.0'
 MINIMUM := build/minimum
@@ -142,25 +145,25 @@ check-tools:
 $(STAMP): $(SOURCES)
 	@$(MAKE) --no-print-directory check-tools
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet $(BACKEND) cmake ninja
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[test]'
+	$(BIN)/python -m pip install --quiet --upgrade pip uv
+	$(INSTALL) $(BACKEND) cmake ninja
+	$(INSTALL) --no-build-isolation --editable '.[test]'
 	touch $@
 
 $(VENV)/.lint: $(STAMP)
-	$(BIN)/python -m pip install --quiet --group lint
+	$(INSTALL) --group lint
 	touch $@
 
 $(VENV)/.spark: $(STAMP)
-	$(BIN)/python -m pip install --quiet 'pyspark[connect]>=3.5' # builds by itself, with setuptools of its own
+	$(INSTALL) 'pyspark[connect]>=3.5' # builds by itself, with setuptools of its own
 	touch $@
 
 $(VENV)/.bench-engines: $(VENV)/.bench $(VENV)/.spark
-	$(BIN)/python -m pip install --quiet 'dask-ml>=2025.1'
+	$(INSTALL) 'dask-ml>=2025.1'
 	touch $@
 
 $(VENV)/.bench: $(STAMP)
-	$(BIN)/python -m pip install --quiet --group bench
+	$(INSTALL) --group bench
 	touch $@
 
 clean:
