@@ -39,6 +39,8 @@ class Inference:
         size, covariance = self.estimates.size, self.covariance.shape
         require(covariance == (size, size), f"a covariance of shape {covariance} for {size} coefficients")
         require(all(0 <= j < shape[1] for j in self.undetermined), "an undetermined coefficient is unknown")
+        require(0 <= self.rank <= size, f"a rank of {self.rank} for {size} coefficients")
+        require(0 <= self.n < np.inf, f"n is {self.n}")
 
     @classmethod
     def of(cls, objective: Objective, theta: FloatArray) -> Inference:
