@@ -300,7 +300,7 @@ def encode(array: Any) -> tuple[NDArray[np.int32], Levels]:
     if pa.types.is_null(dtype):
         return np.full(len(array), MISSING, dtype=np.int32), ()
     if pa.types.is_float16(dtype):
-        array = array.cast(pa.float32())  # pyarrow 18 has no is_nan for halves
+        array = array.cast(pa.float32())  # pyarrow 19 has no is_nan for halves
     if pa.types.is_floating(dtype):
         array = pc.if_else(pc.is_nan(array), None, array)
     if not pa.types.is_dictionary(dtype):

@@ -115,7 +115,7 @@ def _column_frame(x: Any) -> Frame:
         x = x.to_arrow()
     if not isinstance(x, (pa.Array, pa.ChunkedArray)):
         if isinstance(x, np.ndarray) and x.dtype.kind == "T":
-            x = x.astype(object)  # pyarrow 18 does not read numpy's StringDType
+            x = x.astype(object)  # pyarrow 19 does not read numpy's StringDType
         try:
             x = pa.array(x, from_pandas=True)
         except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
