@@ -105,6 +105,19 @@ def test_damaged_labels_and_documents_are_refused(damage):
         db.NaiveBayes().fit(array, LABELS)
 
 
+def test_a_buffer_may_end_in_bytes_of_no_number():
+    offsets = pa.py_buffer(np.array([0, 1, 2, 4], np.int32).tobytes() + b"\x00\x00\x00")
+    cells = pa.py_buffer(np.array([(1, 97, 0, 0)] * 3, np.int32).tobytes() + b"\x00" * 5)
+    texts = pa.Array.from_buffers(pa.string(), 3, [None, offsets, pa.py_buffer(b"abcd")])
+    views = pa.Array.from_buffers(pa.string_view(), 3, [None, cells, pa.py_buffer(b"")])
+    for array, expected in ((texts, ["a", "b", "cd"]), (views, ["a"] * 3)):
+        table = pa.table({"x": array})
+        assert frame_of(table).coded([0]).levels[0] == tuple(dict.fromkeys(expected))
+        model = db.NaiveBayes({"x": db.families.Text()}).fit(table, LABELS)
+        twin = db.NaiveBayes({"x": db.families.Text()}).fit({"x": expected}, LABELS)
+        np.testing.assert_array_equal(model.predict_proba(table), twin.predict_proba({"x": expected}))
+
+
 @pytest.mark.parametrize("coded_by", [None, pa.array([0, 1, 2], pa.int32())])
 def test_views_under_missing_values_are_not_followed(coded_by):
     cells = buffer([(20, AAAA, 0, 0), (OUTSIDE, AAAA, 99, OUTSIDE), (1, 97, 0, 0)], np.int32)

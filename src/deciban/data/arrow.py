@@ -246,18 +246,24 @@ def text_of(array: Any) -> tuple[list[NDArray[np.uint8]], NDArray[np.int64]]:
         return text_of(array.cast(pa.large_string()))  # numbers that are categories
     data = [np.zeros(0, np.uint8) if b is None else np.frombuffer(b, np.uint8) for b in array.buffers()[1:]]
     if pa.types.is_string_view(dtype):  # 16 bytes each: length, then the text, or its beginning, buffer and start
-        views = data[0].view(np.int32).reshape(-1, 4)[array.offset : array.offset + n]
+        views = _numbers(data[0], np.int32)[: len(data[0]) // 16 * 4].reshape(-1, 4)[array.offset : array.offset + n]
         short = views[:, 0] <= 12
         inline = 16 * (array.offset + np.arange(n)) + 4
         places[:, 0] = np.where(short, 0, views[:, 2] + 1)
         places[:, 1] = np.where(short, inline, views[:, 3])
         places[:, 2] = views[:, 0]
     else:
-        ends = data.pop(0).view(np.int32 if pa.types.is_string(dtype) else np.int64)[array.offset :][: n + 1]
+        ends = _numbers(data.pop(0), np.int32 if pa.types.is_string(dtype) else np.int64)[array.offset :][: n + 1]
         places[:, 1], places[:, 2] = ends[:-1], np.diff(ends)
     if array.null_count:
         places[~np.asarray(array.is_valid()), 2] = -1
     return data, places
+
+
+def _numbers(buffer: NDArray[np.uint8], kind: Any) -> NDArray[Any]:
+    """The whole numbers of a buffer, which may end in a few bytes more."""
+    size = np.dtype(kind).itemsize
+    return buffer[: len(buffer) // size * size].view(kind)
 
 
 def plain(array: Any) -> Any:
