@@ -10,6 +10,7 @@ void bind_tables(nb::module_&);
 void bind_linear(nb::module_&);
 void bind_records(nb::module_&);
 void bind_forest(nb::module_&);
+void bind_boosting(nb::module_&);
 void bind_cells(nb::module_&);
 void bind_text(nb::module_&);
 void bind_processor(nb::module_&);
@@ -26,6 +27,7 @@ NB_MODULE(_kernels, m) {
     deciban::bind_linear(m);
     deciban::bind_records(m);
     deciban::bind_forest(m);
+    deciban::bind_boosting(m);
     deciban::bind_cells(m);
     deciban::bind_text(m);
     deciban::bind_processor(m);

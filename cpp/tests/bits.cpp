@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "../kernels/boosting.hpp"
 #include "../kernels/centre.hpp"
 #include "../kernels/density.hpp"
 #include "../kernels/forest.hpp"
@@ -449,6 +450,40 @@ void evidence_weights(Draws& draws, Hash& hash) {
     }
 }
 
+void boosting(const Table& t, Draws& draws, Hash& hash) {
+    constexpr std::size_t n = 3001, d = 4;
+    const std::int32_t sizes[d] = {2, 9, 200, 20};
+    const bool ordered[d] = {true, false, true, false};
+    std::vector<std::uint8_t> codes(n * d);
+    std::vector<std::int32_t> labels(n);
+    const std::unique_ptr<bool[]> hidden(new bool[n * d]);
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j < d; ++j)
+            codes[i * d + j] = static_cast<std::uint8_t>(draws.below(static_cast<std::size_t>(sizes[j])));
+        labels[i] = static_cast<std::int32_t>((codes[i * d + 2] / 30u + codes[i * d + 1] + draws.below(2)) % classes);
+    }
+    for (std::size_t i = 0; i < n * d; ++i) hidden[i] = i % 11 == 0;
+    const Matrix<std::uint8_t> matrix{codes.data(), n, d, d, 1};
+    const Matrix<bool> unknown{hidden.get(), n, d, d, 1};
+    for (const double* weights : {static_cast<const double*>(nullptr), t.weights.data()}) {
+        const Ensembles boosted =
+            boost(matrix, sizes, ordered, labels.data(), weights, {classes, 4, 30, 5, 0.2, 1, 0.8, 0.5, 5});
+        const SymmetricTrees& grown = boosted.trees;
+        hash.add(boosted.starts), hash.add(grown.column), hash.add(grown.code), hash.add(grown.rows);
+        hash.add(grown.value), hash.print("boosted trees (libm)");
+        const std::size_t trees = grown.trees(), nodes = trees * 2 * grown.leaves();
+        const auto mean = draws.bells(nodes * classes);
+        std::vector<double> rows_of_node(nodes), values(n * classes, 0.0), shares(n * d * classes, 0.0);
+        for (auto& count : rows_of_node) count = static_cast<double>(1 + draws.below(90));
+        const std::vector<std::int32_t> whole(trees, 0);
+        const SymmetricWalk walk(trees, grown.depth, classes, grown.column.data(), grown.code.data(), ordered,
+                                 mean.data(), rows_of_node.data());
+        walk.add_values(matrix, &unknown, whole.data(), 1, nullptr, whole.data(), values.data());
+        walk.add_contributions(matrix, &unknown, shares.data());
+        hash.add(values), hash.add(shares), hash.print("values of boosted trees");
+    }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -466,4 +501,5 @@ int main(int count, char** arguments) {
     forests(table, draws, hash);
     texts(draws, hash);
     evidence_weights(draws, hash);
+    boosting(table, draws, hash);
 }

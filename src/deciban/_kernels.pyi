@@ -94,6 +94,39 @@ def grow_forest(
 ) -> tuple[Integers, Codes, Codes, Codes]: ...
 def in_bag(codes: Bytes, trees: int, bag_fraction: float, seed: int) -> Flags: ...
 def find_leaves(codes: Bytes, starts: Integers, column: Codes, code: Codes, left: Codes, ordered: Flags) -> Codes: ...
+def boost(
+    codes: Bytes,
+    sizes: Codes,
+    ordered: Flags,
+    labels: Codes,
+    weights: Floats | None,
+    classes: int,
+    ensembles: int,
+    max_rounds: int,
+    depth: int,
+    learning_rate: float,
+    l2: float,
+    row_fraction: float,
+    column_fraction: float,
+    seed: int,
+) -> tuple[Integers, Codes, Codes, Floats, Floats]: ...
+def find_ensembles(codes: Bytes, ensembles: int, seed: int) -> Codes: ...
+def leaf_values(
+    codes: Bytes,
+    unknown: Flags | None,
+    column: Codes,
+    code: Codes,
+    ordered: Flags,
+    mean: Floats,
+    rows: Floats,
+    part: Codes,
+    parts: int,
+    ensemble_of_row: Codes | None,
+    ensemble_of_tree: Codes,
+) -> Floats: ...
+def symmetric_contributions(
+    codes: Bytes, unknown: Flags | None, column: Codes, code: Codes, ordered: Flags, mean: Floats, rows: Floats
+) -> Floats: ...
 def mix_keys(x: Matrix, salts: Keys, keys: Keys) -> None: ...
 def tree_contributions(
     codes: Bytes, starts: Integers, column: Codes, code: Codes, left: Codes, ordered: Flags, node_scores: Floats

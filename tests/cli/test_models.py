@@ -623,7 +623,8 @@ def test_show_says_what_the_file_holds(kind, office):
     if kind == "evidence":
         assert {"family": "Forest", "columns": FEATURES} in about["together"]
         assert {"family": "JointNormals", "columns": FEATURES} in about["together"]
-        assert {each["family"] for each in about["together"]} <= {"Forest", "JointNormals", "Pairs"}
+        families = {each["family"] for each in about["together"]}
+        assert families <= {"Forest", "JointNormals", "Pairs", "SymmetricTrees"}
         assert [each["title"] for each in about["summary"]["tables"]] == ["class prior", "features", "weights"]
         return
     assert about["together"] == []

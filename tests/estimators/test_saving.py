@@ -603,7 +603,7 @@ def cells(*values):
 
 
 NB, TWIN, GLM = "state.generative_", "state.predictor_.design.parts.0.encoder", "state.inference_"
-FOREST, NORMALS, PAIRS = (f"{NB}.blocks.{i}.plan.family" for i in range(3))  # of the model "evidence"
+FOREST, NORMALS, PAIRS, BOOSTED = (f"{NB}.blocks.{i}.plan.family" for i in range(4))  # of the model "evidence"
 DAMAGES = [
     ("gaussian", NB + ".classes", ["ham", "spam"], "counts has words of shape"),
     ("gaussian", NB + ".classes", ["ham", "egg", "spam"], "classes are not in order"),
@@ -720,8 +720,12 @@ DAMAGES = [
     ("evidence", PAIRS + ".least", {"is": "float", "text": "inf"}, "the least gain is inf"),
     ("evidence", PAIRS + ".least", {"is": "float", "text": "nan"}, "the least gain is nan"),
     ("evidence", PAIRS, {"is": "families.Categorical"}, "Categorical collects no Cells"),
-    ("evidence", NB + ".blocks.5.plan.family", {"is": "families.Poisson"}, "Poisson"),
-    ("evidence", NB + ".blocks.6.plan.presence", False, "Bernoulli"),
+    ("evidence", BOOSTED + ".classes", ["egg", "ham", "ham"], "a class is repeated"),
+    ("evidence", BOOSTED + ".classes", ["egg", "ham"], "values of leaves are missing"),
+    ("evidence", BOOSTED + ".reading", {"is": "Coding", "cuts": [[0.5]], "levels": [None]}, "an unknown column"),
+    ("evidence", BOOSTED + ".seed", -1, "the seed -1 is out of range"),
+    ("evidence", NB + ".blocks.6.plan.family", {"is": "families.Poisson"}, "Poisson"),
+    ("evidence", NB + ".blocks.7.plan.presence", False, "Bernoulli"),
     ("evidence", "state._weights.classes", ["egg", "ham", "ham"], "a class is repeated"),
     ("evidence", "state._weights.classes", ["egg", "ham"], "changes do not match the weights"),
     ("evidence", "state._weights.kinds", ["pair"], "changes do not match the weights"),
@@ -783,6 +787,27 @@ def test_trees_that_lead_nowhere_or_round_and_round_are_refused(tmp_path):
             if value is not None:
                 arrays[f"{place}.{name}"] = with_value(arrays[f"{place}.{name}"], value, 0)
         refused(tmp_path / "m.deciban", tree, arrays, match)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "match"),
+    [
+        ("starts", 10**6, "trees are missing"),
+        ("column", 4, "a tree splits an unknown column"),
+        ("column", -2, "a tree splits an unknown column"),
+        ("code", 300, "a tree splits at an unknown code"),
+        ("code", -1, "a tree splits at an unknown code"),
+        ("value", np.nan, "a value of a leaf is not finite"),
+        ("value", np.inf, "a value of a leaf is not finite"),
+        ("rows", 0.0, "a leaf has no rows"),
+        ("rows", np.nan, "a leaf has no rows"),
+    ],
+)
+def test_trees_with_other_values_are_refused(name, value, match, tmp_path):
+    tree, arrays = parts("evidence")
+    key = f"model.{BOOSTED}.{name}"
+    arrays[key] = with_value(arrays[key], value, -1 if name == "starts" else 0)
+    refused(tmp_path / "m.deciban", tree, arrays, match)
 
 
 def with_value(array, value, place=-1):

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from deciban.data.matched_frame import MatchedFrame
 from deciban.errors import DecibanError
 from deciban.evidence.block_evidence import Rows
+from deciban.evidence.boosted_trees import BoostedTrees
 from deciban.evidence.densities import GaussianEvidence, JointGaussian
 from deciban.evidence.evidence_by_block import evidence_by_block, subtract_rows
 from deciban.evidence.evidence_rows import EvidenceRows
@@ -37,7 +38,8 @@ def test_every_block_has_evidence():
     model, _ = learned()
     actual = evidence_by_block(model)
     assert [block for block, _ in actual] == [*model.blocks]
-    assert {type(source) for _, source in actual} == {*TABLES, ForestLeaves, GaussianEvidence, JointGaussian}
+    trees = {ForestLeaves, BoostedTrees}
+    assert {type(source) for _, source in actual} == {*TABLES, *trees, GaussianEvidence, JointGaussian}
     words = collected(sampled(sp.csr_array(np.eye(4)), [0, 1, 0, 1]))
     assert [type(source) for _, source in evidence_by_block(words)] == [TermEvidence]
 
@@ -126,6 +128,9 @@ def test_evidence_without_rows_is_that_of_the_other_rows(inside, weighted):
             expected = of_counts(rows_alike(whole, values), ~inside, labels, weights, K, whole.virtual_rows)
             if isinstance(source, ForestLeaves):
                 expected = expected.mean(axis=1, keepdims=True)
+        elif isinstance(source, BoostedTrees):  # its values are fixed, as weights are
+            kept = [model.classes.index(label) for label in left.classes]
+            expected = centred(whole.evidence(Rows(values))[..., kept])
         else:
             family, own = block.plan.family, values[~inside]
             rest, context = family.collect(own, labels, weights, K), Context(left.classes, ())

@@ -16,6 +16,7 @@ from deciban.evidence.mixed_columns import MOST_CODES
 from deciban.evidence.pair_tables import PAIRED
 from deciban.evidence.partition_counts import Pairs
 from deciban.evidence.structure import FINE, first_plans, joint_plans
+from deciban.evidence.symmetric_trees import SymmetricTrees
 from deciban.evidence.tables import RARE
 from deciban.families import Bernoulli, Binned, Categorical, Gaussian, Multinomial
 from tests.evidence.reference import collected, fold_of, mixed, sampled
@@ -224,9 +225,10 @@ def test_few_values_have_a_bin_each():
 
 def test_there_are_no_trees_for_one_feature_or_class():
     X, y = mixed()
-    assert Forest not in planned(X, y, trees=0)
-    assert Forest not in planned(X, ["same"] * len(X))
-    assert Forest not in planned(X[["height"]], y)
+    for kind in (Forest, SymmetricTrees):
+        assert kind not in planned(X, y, trees=0)
+        assert kind not in planned(X, ["same"] * len(X))
+        assert kind not in planned(X[["height"]], y)
 
 
 def test_without_features_nothing_is_read_jointly():
@@ -242,8 +244,8 @@ def test_what_is_chosen_does_not_depend_on_the_order_of_rows():
     X, y = mixed()
     order = np.random.default_rng(8).permutation(len(X))
     one, other = planned(X, y), planned(X.iloc[order], y[order])
-    assert one.keys() == other.keys() == {JointNormals, Pairs, Forest}
-    for kind in (Pairs, Forest):
+    assert one.keys() == other.keys() == {JointNormals, Pairs, Forest, SymmetricTrees}
+    for kind in (Pairs, Forest, SymmetricTrees):
         assert one[kind] == other[kind]
     assert one[JointNormals] == other[JointNormals]  # sums of columns are exact
 

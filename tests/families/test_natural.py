@@ -13,6 +13,7 @@ from deciban.errors import BadCell, DecibanError
 from deciban.evidence.forest import Forest
 from deciban.evidence.joint_normals import JointNormals
 from deciban.evidence.partition_counts import Pairs
+from deciban.evidence.symmetric_trees import SymmetricTrees
 from deciban.families import (
     Bernoulli,
     Binned,
@@ -30,7 +31,13 @@ from deciban.families.natural import FEW, origins
 from tests.laws import all_families, assert_laws, context, family_subjects, flattened, rows_of
 
 SUBJECTS = family_subjects()
-NOT_EXPONENTIAL = {Uniform, Pairs, Forest, JointNormals}  # the last three are weighted evidence, without a linear form
+NOT_EXPONENTIAL = {
+    Uniform,
+    Pairs,
+    SymmetricTrees,
+    Forest,
+    JointNormals,
+}  # the last three are weighted evidence, without a linear form
 
 pytestmark = pytest.mark.filterwarnings("ignore:singular covariance")
 

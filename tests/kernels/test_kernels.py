@@ -697,7 +697,14 @@ def every_kernel():
 
 
 def test_every_kernel_is_tested_here_or_with_what_uses_it():
-    files = ("test_kernels.py", "test_forest_kernels.py", "test_text_kernels.py", "../data/test_sampling.py")
+    names = (
+        "test_kernels",
+        "test_forest_kernels",
+        "test_boosting_kernels",
+        "test_text_kernels",
+        "../data/test_sampling",
+    )
+    files = [f"{name}.py" for name in names]
     source = "".join((Path(__file__).parent / name).read_text() for name in files)
     assert [name for name in sorted(every_kernel()) if f"_kernels.{name}(" not in source] == []
 
@@ -714,6 +721,8 @@ NODES = [np.array(a, np.int32) for a in ([1, -1, -1, -1], [0, 0, 0, 0], [1, 0, 1
 TREES = [(np.array([0, 3, 4]), "tv"), *((a, "v") for a in NODES)]
 POOLED = [(BYTES, "nd"), (np.zeros((6, 3), bool), "nd"), *TREES, (ORDERED, "d"), (np.ones((4, 2)), "vk")]
 PAIRS = np.array([[0, 2]], np.int32)
+SPLITS = [(np.zeros((5, 2), np.int32), "tl"), (np.zeros((5, 2), np.int32), "tl"), (ORDERED, "d")]
+SYMMETRIC = [*POOLED[:2], *SPLITS, (np.ones((5, 8, 1)), "tho"), (np.ones((5, 8)), "th")]
 CELLS = [(GRID, "nm"), (OFFSETS, "mv"), (np.ones((9, 2)), "vk"), (PER_CLASS, "k"), 1.0, (CODES, "n"), (PER_ROW, "n")]
 TEXT, ENDS = np.frombuffer(b"abcbcdefghij", np.uint8), np.array([1, 3, 12])
 
@@ -779,6 +788,17 @@ SHAPES = {
     "tree_contributions": [(BYTES, "nd"), *TREES, (ORDERED, "d"), (np.ones((4, 2)), "vk")],
     "pooled_leaf_counts": [*POOLED, (np.zeros((6, 2), bool), "ns")],
     "pooled_contributions": [*POOLED, (np.full(2, 0.5), "k"), 0.5],
+    "boost": [
+        (BYTES, "nd"),
+        (BYTE_SIZES, "d"),
+        (ORDERED, "d"),
+        (CODES, "n"),
+        (PER_ROW, "n"),
+        *(2, 3, 4, 2, 0.1, 1.0, 0.8, 0.5, 1),
+    ],
+    "find_ensembles": [(BYTES, "nd"), 3, 1],
+    "leaf_values": [*SYMMETRIC, (np.zeros(5, np.int32), "t"), 1, (CODES, "n"), (np.zeros(5, np.int32), "t")],
+    "symmetric_contributions": SYMMETRIC,
     "mix_keys": [(MATRIX, "nd"), (np.arange(3, dtype=np.uint64), "d"), (np.zeros(6, np.uint64), "n")],
     "cell_evidence": [*CELLS, (np.zeros((6, 3, 2)), "nmk")],
     "mean_cell_evidence": [*CELLS, (np.zeros((6, 3), bool), "nm"), (OUT, "nk")],

@@ -31,6 +31,11 @@ KINDS = [
     Kind("deciban.evidence.densities:JointGaussian", "families.Normals", "deciban.evidence.joint_normals:JointNormals"),
     Kind("deciban.evidence.pair_tables:PairTables", "families.Pairs", "deciban.evidence.partition_counts:Pairs"),
     Kind("deciban.evidence.forest_leaves:ForestLeaves", "families.Forest", "deciban.evidence.forest:Forest"),
+    Kind(
+        "deciban.evidence.boosted_trees:BoostedTrees",
+        "families.SymmetricTrees",
+        "deciban.evidence.symmetric_trees:SymmetricTrees",
+    ),
 ]
 
 

@@ -162,6 +162,26 @@ class Trees:
 
 
 @dataclass(frozen=True)
+class Symmetric:
+    """The sum over trees of the value of a row's leaf, centred; each split belongs to its column.
+
+    A row goes right, where its bit of the leaf is 1, beyond the code of the split, or unless it has that code. Where a
+    split reads an unknown value, a row has the mean of both sides by their rows; see evidence.boosting.
+    """
+
+    kind: ClassVar[str] = "symmetric"
+    columns: tuple[int, ...]
+    codes: tuple[Code, ...]
+    ordered: NDArray[np.bool_]  # (d) whether codes up to a split's go left, or its code alone
+    asked: IntArray  # (trees, depth) 1 + the column that each level splits on, 0 for none
+    code: IntArray  # (trees, depth) the code of the split
+    value: NDArray[np.float32]  # (trees · leaves · outputs)
+    rows: NDArray[np.float32]  # (trees · leaves)
+    output: IntArray  # (K) 1 + the output of each class, 0 for none; a single output is halved, − for the first class
+    factor: float  # by which values are multiplied
+
+
+@dataclass(frozen=True)
 class Bag:
     """absent + Σ over the terms of the texts of all columns; `once`: each distinct term counts once.
 
@@ -210,7 +230,7 @@ class Weighted:
     column: int  # the only one of these that the formula reads, which then adds nothing if it is unknown; else −1
 
 
-Formula = Lookup | Curve | Joint | Mixed | Trees | Bag | Products | Always | Weighted
+Formula = Lookup | Curve | Joint | Mixed | Trees | Symmetric | Bag | Products | Always | Weighted
 F = TypeVar("F", bound=Any)
 
 

@@ -160,7 +160,8 @@ class Pack:
         return self._plain_array(array)
 
     def _plain_array(self, array: NDArray[Any]) -> dict[str, Any]:
-        name, kind = next(((name, kind) for name, kind in TYPES if _fits(array, kind)), ("f8", np.float64))
+        floats = ("f4", np.float32) if array.dtype == np.float32 else ("f8", np.float64)
+        name, kind = next(((name, kind) for name, kind in TYPES if _fits(array, kind)), floats)
         little = np.ascontiguousarray(array).astype(np.dtype(kind).newbyteorder("<"))
         return {"type": name, "shape": list(array.shape)} | self._put(little.tobytes())
 

@@ -306,6 +306,64 @@ const Formulas = (() => {
     shares.forEach((share, column) => row.add(parts[column], share));
   }
 
+  // The means and rows of all nodes, from those of the leaves: in each tree the root is 1, its children 2 and 3.
+  function prepareSymmetric(formula) {
+    const { asked, value, rows } = formula;
+    const depth = asked[0].length;
+    const leaves = 1 << depth;
+    const outputs = value.length / rows.length;
+    const mean = zeros(2 * value.length);
+    const total = zeros(2 * rows.length);
+    for (let tree = 0; tree < asked.length; tree++) {
+      const first = 2 * leaves * tree;
+      for (let leaf = 0; leaf < leaves; leaf++) {
+        total[first + leaves + leaf] = rows[leaves * tree + leaf];
+        for (let k = 0; k < outputs; k++) mean[(first + leaves + leaf) * outputs + k] = value[(leaves * tree + leaf) * outputs + k];
+      }
+      for (let node = leaves - 1; node > 0; node--) {
+        const children = [first + 2 * node, first + 2 * node + 1];
+        total[first + node] = sum(children.map((child) => total[child]));
+        if (total[first + node] === 0) continue;
+        for (let k = 0; k < outputs; k++) {
+          mean[(first + node) * outputs + k] = sum(children.map((child) => (total[child] / total[first + node]) * mean[child * outputs + k]));
+        }
+      }
+    }
+    return { ...formula, depth, outputs, mean, total };
+  }
+
+  // Every level changes the mean of the nodes that a row may be in: both children of a node, if a value is unknown.
+  function addSymmetric(formula, row) {
+    const { asked, code, ordered, depth, outputs, mean, total, output, factor, parts } = formula;
+    const codes = formula.codes.map((one) => codeOf(row, one));
+    const shares = codes.map(() => zeros(outputs));
+    const meanOf = (nodes) => {
+      const rows = sum(nodes.map((node) => total[node]));
+      return Float64Array.from({ length: outputs }, (_, k) => sum(nodes.map((node) => (total[node] / rows) * mean[node * outputs + k])));
+    };
+    asked.forEach((columns, tree) => {
+      const first = (2 << depth) * tree;
+      let nodes = [1];
+      let before = meanOf([first + 1]);
+      for (let level = 0; level < depth && columns[level] > 0; level++) {
+        const column = columns[level] - 1;
+        const own = codes[column];
+        const right = Number(ordered[column] ? own > code[tree][level] : own !== code[tree][level]);
+        nodes = nodes.flatMap((node) => (own < 0 ? [2 * node, 2 * node + 1] : [2 * node + right]));
+        if (own < 0) continue; // both sides: the mean stays
+        const after = meanOf(nodes.map((node) => first + node));
+        for (let k = 0; k < outputs; k++) shares[column][k] += after[k] - before[k];
+        before = after;
+      }
+    });
+    const known = output.filter((place) => place > 0).length;
+    shares.forEach((share, column) => {
+      const nats = row.each((k) => (output[k] === 0 ? 0 : outputs === 1 ? (output[k] - 1.5) * share[0] : share[output[k] - 1]));
+      const middle = sum(Array.from(nats)) / known;
+      row.add(parts[column], nats.map((v, k) => (output[k] ? factor * (v - middle) : 0)));
+    });
+  }
+
   // The terms of a row: how often each occurs, and its name.
   function termsOf(formula, row) {
     const times = new Map();
@@ -359,6 +417,7 @@ const Formulas = (() => {
     joint: addJoint,
     mixed: addMixed,
     trees: addTrees,
+    symmetric: addSymmetric,
     bag: addBag,
     products: addProducts,
     weighted: addWeighted,
@@ -367,7 +426,7 @@ const Formulas = (() => {
   };
   const numbered = (bag) => ({ ...bag, places: new Map(bag.terms.map((term, place) => [term, place])) });
   const withMarginals = (joint) => ({ ...joint, marginals: new Map() });
-  const PREPARE = { trees: prepareTrees, bag: numbered, joint: withMarginals, mixed: withCovariance };
+  const PREPARE = { trees: prepareTrees, symmetric: prepareSymmetric, bag: numbered, joint: withMarginals, mixed: withCovariance };
   const prepared = (formula, classes) =>
     formula.kind === "weighted"
       ? { ...formula, formula: prepared(formula.formula, classes) }

@@ -10,7 +10,7 @@ const Scoring = (() => {
   const { ADD, prepared, range, zeros, sum } = Formulas;
   const SURE = 1e4; // log-odds are clipped to ±SURE
   const TINY = 2 ** -1022; // the least probability
-  const TYPES = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f8: Float64Array };
+  const TYPES = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f4: Float32Array, f8: Float64Array };
 
   // ---- arrays -----------------------------------------------------------------------------------------------------
 
