@@ -64,6 +64,22 @@ struct SymmetricTrees {
     }
 };
 
+// out = exp(−|z|)
+DECIBAN_CLONES inline void exponentials(const double* z, std::size_t n, double* out) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = -std::fabs(z[i]);
+    for (std::size_t i = n; i < padded(n); ++i) out[i] = 0.0;
+    for (std::size_t i = 0; i < n; i += 4) store(out + i, exp_of(load(out + i)));
+}
+
+// Appends a bit to the leaf of each row: whether it is on the right of a split.
+DECIBAN_CLONES inline void add_bits(const std::uint8_t* codes, std::size_t n, std::uint8_t code, bool ordered,
+                                    std::uint8_t* leaf) {
+    if (ordered)
+        for (std::size_t i = 0; i < n; ++i) leaf[i] = static_cast<std::uint8_t>(2 * leaf[i] + (codes[i] > code));
+    else
+        for (std::size_t i = 0; i < n; ++i) leaf[i] = static_cast<std::uint8_t>(2 * leaf[i] + (codes[i] != code));
+}
+
 // Grows the ensemble of one fold from the rows of the others, by Newton's steps for the log-loss.
 //
 // A split gains Σ G²/(H + λ) over its nodes, with G and H sums of slopes and curvatures. With more than a few classes,
@@ -96,7 +112,7 @@ public:
         : x_(x), sizes_(sizes), ordered_(ordered), labels_(labels), weights_(weights), options_(options),
           outputs_(options.classes == 2 ? 1 : options.classes) {
         double total = 1.0;
-        for (std::size_t i = 0; i < x.rows; ++i) total += weights[i];
+        for (std::size_t i = 0; i < x.rows; ++i) total += weights[i], alike_ &= weights[i] == 1.0;
         // No sum overflows: the slopes of a row, in all classes, sum to at most 2.
         scale_ = std::ldexp(1.0, std::min(40, 55 - std::ilogb(total)));
         cell_scale_ = std::ldexp(1.0, std::min(20, 28 - std::ilogb(total)));
@@ -120,6 +136,9 @@ public:
         for (std::size_t i = 0; i < scores_.size(); ++i) scores_[i] = prior[i % outputs_];
         const std::size_t n = rows_.size();
         rows_.insert(rows_.end(), held_out_.begin(), held_out_.end());
+        by_column_.resize(x_.columns * rows_.size());
+        for (std::size_t r = 0; r < rows_.size(); ++r)
+            for (std::size_t j = 0; j < x_.columns; ++j) by_column_[j * rows_.size() + r] = x_.row(rows_[r])[j];
         slopes_.resize(n * outputs_), curves_.resize(n * outputs_);
         cells_.resize(n), order_.resize(n), buffer_.resize(n), leaf_.resize(rows_.size());
         trees_ = {options_.depth, outputs_, {}, {}, {}, {}};
@@ -175,17 +194,17 @@ private:
         }
     }
 
-    std::int64_t fixed(double number) const { return static_cast<std::int64_t>(std::nearbyint(number * scale_)); }
-
-    // A whole number of a row, times its weight.
-    template <class Integer>
-    Integer weighted(double number, std::size_t r) const {
-        return static_cast<Integer>(std::nearbyint(number * weights_[rows_[r]]));
+    // Whole numbers: llrint is one instruction.
+    std::int64_t fixed(double number) const { return std::llrint(number * scale_); }
+    std::int64_t weighted(std::int64_t number, std::size_t r) const {
+        return alike_ ? number : std::llrint(static_cast<double>(number) * weights_[rows_[r]]);
     }
 
     void find_slopes_of_two() {
+        decays_.resize(padded(own_rows()));
+        exponentials(scores_.data(), own_rows(), decays_.data());
         for (std::size_t r = 0; r < own_rows(); ++r) {
-            const double z = scores_[r], e = std::exp(-std::fabs(z)), p = (z >= 0 ? 1.0 : e) / (1.0 + e);
+            const double e = decays_[r], p = (scores_[r] >= 0 ? 1.0 : e) / (1.0 + e);
             slopes_[r] = fixed(p - labels_[rows_[r]]);
             curves_[r] = fixed(e / ((1.0 + e) * (1.0 + e)));
         }
@@ -219,9 +238,9 @@ private:
                 std::int64_t slope = 0;
                 for (std::size_t k = 0; k < outputs_; ++k)
                     slope += sign[k * Directions + s] * slopes_[r * outputs_ + k];
-                cells_[r].g[s] = weighted<std::int32_t>(std::nearbyint(static_cast<double>(slope) * unit), r);
+                cells_[r].g[s] = static_cast<std::int32_t>(weighted(std::llrint(static_cast<double>(slope) * unit), r));
             }
-            cells_[r].h = weighted<std::int32_t>(std::nearbyint(static_cast<double>(curve) * unit), r);
+            cells_[r].h = static_cast<std::int32_t>(weighted(std::llrint(static_cast<double>(curve) * unit), r));
         }
         tables_.clear();
     }
@@ -320,7 +339,7 @@ private:
     }
 
     bool is_right(std::size_t r, std::size_t column, unsigned code) const {
-        const unsigned value = x_.row(rows_[r])[column];
+        const unsigned value = by_column_[column * rows_.size() + r];
         return ordered_[column] ? value > code : value != code;
     }
 
@@ -349,9 +368,8 @@ private:
         std::fill(leaf_.begin(), leaf_.end(), std::uint8_t{0});
         for (std::size_t level = 0; level < levels; ++level) {
             const auto column = static_cast<std::size_t>(trees_.column[tree * depth + level]);
-            const auto code = static_cast<unsigned>(trees_.code[tree * depth + level]);
-            for (std::size_t r = 0; r < rows_.size(); ++r)
-                leaf_[r] = static_cast<std::uint8_t>(2 * leaf_[r] + is_right(r, column, code));
+            const auto code = static_cast<std::uint8_t>(trees_.code[tree * depth + level]);
+            add_bits(by_column_.data() + column * rows_.size(), rows_.size(), code, ordered_[column], leaf_.data());
         }
         for (auto& leaf : leaf_) leaf = static_cast<std::uint8_t>(leaf << spare);
         double *value = &trees_.value[tree * leaves * outputs_], *rows = &trees_.rows[tree * leaves];
@@ -361,11 +379,10 @@ private:
         steps_.assign(leaves * outputs_, {0, 0});
         for (std::size_t r = 0; r < own_rows(); ++r) {
             rows[leaf_[r]] += weights_[rows_[r]];
+            Step* step = &steps_[leaf_[r] * outputs_];
             for (std::size_t k = 0; k < outputs_; ++k) {
-                steps_[leaf_[r] * outputs_ + k].g +=
-                    weighted<std::int64_t>(static_cast<double>(slopes_[r * outputs_ + k]), r);
-                steps_[leaf_[r] * outputs_ + k].h +=
-                    weighted<std::int64_t>(static_cast<double>(curves_[r * outputs_ + k]), r);
+                step[k].g += weighted(slopes_[r * outputs_ + k], r);
+                step[k].h += weighted(curves_[r * outputs_ + k], r);
             }
         }
         for (std::size_t i = 0; i < leaves * outputs_; ++i)
@@ -406,10 +423,13 @@ private:
     const std::size_t outputs_;
     std::size_t ensemble_ = 0;
     SymmetricTrees trees_;
+    std::vector<std::uint8_t> by_column_;  // (column, row) codes
     std::vector<std::uint32_t> rows_, held_out_;  // rows_: those that trees are grown from, then the held-out ones
     std::vector<double> scores_;  // (row, outputs)
     std::vector<std::int64_t> slopes_, curves_;  // (row, outputs) times scale_
     double scale_, cell_scale_;
+    bool alike_ = true;  // all weights are 1
+    Doubles decays_;  // (row)
     std::uint64_t key_ = 0;  // of the current tree
     // The current tree: its columns, sums of each of its rows, rows by leaf, and a table (column, code) of each leaf.
     std::vector<std::uint32_t> columns_, order_, buffer_;
@@ -596,16 +616,11 @@ private:
         for (std::size_t level = 0; level < depth_; ++level) {
             const std::int32_t column = column_[tree * depth_ + level];
             const auto code = static_cast<std::uint8_t>(code_[tree * depth_ + level]);
-            const std::uint8_t* codes =
-                column < 0 ? nullptr : by_column + static_cast<std::size_t>(column) * block_rows;
-            if (!codes)
+            if (column < 0)
                 for (auto& bits : leaf) bits = static_cast<std::uint8_t>(2 * bits);
-            else if (ordered_[column])
-                for (std::size_t i = 0; i < block_rows; ++i)
-                    leaf[i] = static_cast<std::uint8_t>(2 * leaf[i] + (codes[i] > code));
             else
-                for (std::size_t i = 0; i < block_rows; ++i)
-                    leaf[i] = static_cast<std::uint8_t>(2 * leaf[i] + (codes[i] != code));
+                add_bits(by_column + static_cast<std::size_t>(column) * block_rows, block_rows, code, ordered_[column],
+                         leaf.data());
         }
     }
 

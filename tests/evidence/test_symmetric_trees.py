@@ -38,5 +38,17 @@ def test_many_classes_have_fewer_trees():
     assert len(trees.starts) == FOLDS + 1
 
 
+def test_trees_are_grown_from_some_of_very_many_rows(monkeypatch):
+    """Rows with the same codes are drawn together, in any order."""
+    monkeypatch.setattr("deciban.evidence.symmetric_trees.MOST_ROWS", 100)
+    few = grown(X, LABELS, np.ones(400))
+    first, second = few.rows[:, :].sum(axis=1)[[0, -1]]
+    assert 20 < first < 200
+    assert first != second
+    assert grown(X[::-1].copy(), LABELS[::-1].copy()) == few
+    monkeypatch.setattr("deciban.evidence.symmetric_trees.MOST_ROWS", 400)
+    assert grown(X, LABELS) == TREES
+
+
 def test_nothing_is_counted():
     assert TREES.collect(X, LABELS, None, 3).sum_x.value.shape == (3, 0)

@@ -16,6 +16,7 @@ from deciban.evidence.mixed_columns import MOST_CODES, Codes, Coding
 from deciban.evidence.partition_counts import PartitionCounts
 from deciban.types import BoolArray, FloatArray, Labels, Levels
 
+MOST_ROWS = 50_000  # that trees are grown from, about
 ROUNDS = 600  # of an ensemble, at most
 VALUES = 1 << 21  # of all trees, leaves and classes, at most
 DEPTH, MOST_DEPTH = 6, 8
@@ -67,7 +68,11 @@ class SymmetricTrees(PartitionCounts):
     def grown(
         cls, reading: Coding, codes: Codes, labels: Labels, weights: FloatArray | None, classes: Levels, seed: int
     ) -> SymmetricTrees:
-        """Ensembles grown from coded rows."""
+        """Ensembles grown from coded rows; from some of them, drawn by their codes, if they are very many."""
+        if len(codes) > MOST_ROWS:
+            drawn = _kernels.find_ensembles(codes, len(codes), seed + 1) < MOST_ROWS
+            codes, labels = np.asfortranarray(codes[drawn]), labels[drawn]
+            weights = None if weights is None else weights[drawn]
         outputs = 1 if len(classes) == 2 else len(classes)
         rounds = max(1, min(ROUNDS, VALUES // (FOLDS * outputs << DEPTH)))
         rate = RATE * min(2.0, ROUNDS / rounds)
