@@ -1,6 +1,7 @@
 #include "../kernels/density.hpp"
 #include "../kernels/leave_one_out.hpp"
 #include "../kernels/merge.hpp"
+#include "../kernels/projection.hpp"
 #include "../kernels/softmax.hpp"
 #include "../kernels/triangle.hpp"
 #include "arrays.hpp"
@@ -49,6 +50,27 @@ static void bind_add_whitened(AnyMatrix x, In<double, 3> lower, Parameters means
                        out.data()[(first + i) * classes + k] += constants.data()[k] - 0.5 * squares[i];
                });
     });
+}
+
+static void bind_project_out(In<double, 2> lower, In<bool, 2> unknown, In<std::int64_t, 1> starts,
+                             In<std::int64_t, 1> rows, Out<double, 3> vectors, Out<double, 1> log_det) {
+    const std::size_t groups = unknown.shape(0), d = lower.shape(0), n = log_det.shape(0);
+    expect_shape("lower", lower, {d, d});
+    expect_shape("unknown", unknown, {groups, d});
+    expect_shape("starts", starts, {groups + 1});
+    expect_shape("vectors", vectors, {vectors.shape(0), n, d});
+    expect(starts.data()[0] == 0 && std::is_sorted(starts.data(), starts.data() + groups + 1),
+           "starts must ascend from 0");
+    expect(static_cast<std::size_t>(starts.data()[groups]) == rows.shape(0), "rows do not end where groups do");
+    std::vector<bool> seen(n);
+    for (std::size_t i = 0; i < rows.shape(0); ++i) {
+        const auto row = static_cast<std::size_t>(rows.data()[i]);
+        expect(row < n && !seen[row], "a row does not exist, or is in two groups");
+        seen[row] = true;
+    }
+    nb::gil_scoped_release release;
+    project_out(lower.data(), d, unknown.data(), groups, starts.data(), rows.data(), vectors.data(), vectors.shape(0),
+                n, log_det.data());
 }
 
 static New<double> bind_whiten(AnyMatrix x, In<double, 2> lower, In<double, 1> mean) {
@@ -145,6 +167,8 @@ void bind_densities(nb::module_& m) {
     m.def("add_linear", &bind_linear, nb::arg("x"), nb::arg("factor"), nb::arg("constant"), nb::arg("out").noconvert());
     m.def("add_whitened", &bind_add_whitened, nb::arg("x"), nb::arg("lower"), nb::arg("means"), nb::arg("constants"),
           nb::arg("out").noconvert());
+    m.def("project_out", &bind_project_out, nb::arg("lower"), nb::arg("unknown"), nb::arg("starts"), nb::arg("rows"),
+          nb::arg("vectors").noconvert(), nb::arg("log_det").noconvert());
     m.def("whiten", &bind_whiten, nb::arg("x"), nb::arg("lower"), nb::arg("mean"));
     m.def("rows_with_nan", &bind_rows_with_nan, nb::arg("x"));
     m.def("leave_one_out_densities", &bind_leave_one_out, nb::arg("x"), nb::arg("labels"), nb::arg("mean"),

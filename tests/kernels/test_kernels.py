@@ -692,6 +692,35 @@ def test_an_output_that_cannot_be_written_in_place_is_refused(out):
             call()
 
 
+def test_project_out_leaves_what_the_columns_do_not_span(threads):
+    """As QR in NumPy says; in groups of rows that lack the same columns, some of no column and some of all."""
+    rng = random(7)
+    d, n = 11, 40
+    t = np.tril(rng.normal(size=(d, d))) + 2 * np.eye(d)
+    unknown = rng.random((6, d)) < 0.3
+    unknown[0], unknown[1] = False, True
+    group = rng.integers(-1, 6, n)  # −1: complete rows
+    rows = np.flatnonzero(group >= 0)[np.argsort(group[group >= 0], kind="stable")]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(group[group >= 0], minlength=6))])
+    vectors, log_det = rng.normal(size=(3, n, d)), rng.normal(size=n)
+    expected, expected_log = vectors.copy(), log_det.copy()
+    for g in range(6):
+        q, r = np.linalg.qr(t[:, unknown[g]])
+        expected[:, group == g] -= expected[:, group == g] @ q @ q.T
+        expected_log[group == g] -= np.log(np.abs(np.diagonal(r))).sum()
+    before = vectors.copy(), log_det.copy()
+    for count in (1, 3):
+        threads(count)
+        vectors, log_det = (array.copy() for array in before)
+        _kernels.project_out(t, unknown, starts, rows, vectors, log_det)
+        np.testing.assert_allclose(vectors, expected, atol=1e-12)
+        np.testing.assert_allclose(log_det, expected_log, atol=1e-12)
+    np.testing.assert_array_equal(vectors[:, group < 1], before[0][:, group < 1])
+    for bad in (np.where(rows == rows[0], n, rows), np.where(rows == rows[1], rows[0], rows)):
+        with pytest.raises(ValueError, match="a row does not exist, or is in two groups"):
+            _kernels.project_out(t, unknown, starts, bad, vectors, log_det)
+
+
 def every_kernel():
     return {name for name in dir(_kernels) if not name.startswith("_")} - {"set_threads", "instruction_set"}
 
@@ -748,6 +777,14 @@ SHAPES = {
     "add_linear": [(MATRIX, "nd"), (TABLE, "kd"), (TABLE, "kd"), (OUT, "nk")],
     "add_whitened": [(MATRIX, "nd"), (np.ones((2, 3, 3)), "kdd"), (TABLE, "kd"), (PER_CLASS, "k"), (OUT, "nk")],
     "whiten": [(MATRIX, "nd"), (np.ones((3, 3)), "dd"), (PER_COLUMN, "d")],
+    "project_out": [
+        (np.eye(3), "dd"),
+        (np.zeros((2, 3), bool), "gd"),
+        (np.array([0, 4, 6]), "g"),
+        (np.arange(6), "r"),
+        (np.ones((2, 6, 3)), "vnd"),
+        (np.zeros(6), "n"),
+    ],
     "rows_with_nan": [(MATRIX, "nd")],
     "leave_one_out_densities": [(MATRIX, "nd"), (CODES, "n"), *4 * [(TABLE / 10, "kd")]],
     "merge_sorted": [(PER_ROW, "n"), (PER_COLUMN, "m")],

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deciban import _kernels
 from deciban.evidence.block_evidence import AddShares, BlockEvidence, EvidencePiece, Rows, UnknownCells, bounded
 from deciban.evidence.codings import distinct, make_encoding
 from deciban.evidence.joint_normals import JointNormals, JointNormalsParams, solve_lower, virtual_rows
 from deciban.families.family import Context, formulas
 from deciban.families.gaussian import Gaussian
-from deciban.families.whitening import Whitening, row_product
+from deciban.families.whitening import Whitening
 from deciban.generative.plan import Plan
 from deciban.statistics import Histogram, Moments, Scatter
 from deciban.types import BoolArray, FloatArray, IntArray, Labels
@@ -167,26 +168,29 @@ class JointGaussian(BlockEvidence):
     def _densities(self, rows: Rows) -> FloatArray:
         """(n, 2, K), up to a term common to all classes."""
         values = np.where(rows.hides(self.columns)[self.family.reading.owner], np.nan, rows.values)
-        incomplete = [(~known, index) for known, index in by_known_entries(values) if not known.all()]
-        x, classes = np.nan_to_num(rows.values), len(self.params.mean)
+        gaps, x, mean = _gaps(values), np.nan_to_num(rows.values), self.params.mean
         loo = None if rows.labels is None else self._leave_one_out(rows, (~np.isnan(values)).sum(axis=1))
-        out = np.empty((len(x), 2, classes))
-        for piece, whiten in enumerate((self.params.shared, self.params.by_class)):
-            for k in range(classes):
-                t = whiten[k if piece else 0]
-                z = row_product(x - self.params.mean[k], t.T)
-                u = z if loo is None else z + ((self.params.mean[k] - self.params.mean) @ t.T)[loo.labels]
-                log_det = np.full(len(x), np.log(np.diagonal(t)).sum())
-                for unknown, index in incomplete:
-                    q, r = np.linalg.qr(t[:, unknown])
-                    log_det[index] -= np.log(np.abs(np.diagonal(r))).sum()
-                    z[index] -= _projected(z[index], q)
-                    if loo is not None:
-                        u[index] -= _projected(u[index], q)
-                if loo is not None:
-                    out[:, piece, k] = loo.density(k, z, u, log_det, per_class=bool(piece))
-                else:
-                    out[:, piece, k] = (log_det if piece else 0.0) - 0.5 * np.einsum("ij,ij->i", z, z)
+        out = np.empty((len(x), 2, len(mean)))
+        (shared,) = self.params.shared
+        z = np.empty((len(mean), *x.shape))
+        for k, centre in enumerate(mean):
+            z[k] = _kernels.whiten(x, shared, centre)
+        log_det = _project_out(shared, z, gaps)
+        for k in range(len(mean)):
+            if loo is not None:
+                out[:, 0, k] = loo.density(k, z[k], z[loo.labels, np.arange(len(x))], log_det, per_class=False)
+            else:
+                out[:, 0, k] = -0.5 * np.einsum("ij,ij->i", z[k], z[k])
+        for k, t in enumerate(self.params.by_class):
+            z = np.empty((1 if loo is None else 2, *x.shape))
+            z[0] = _kernels.whiten(x, t, mean[k])
+            if loo is not None:
+                np.add(z[0], ((mean[k] - mean) @ t.T)[loo.labels], out=z[1])
+            log_det = _project_out(t, z, gaps)
+            if loo is not None:
+                out[:, 1, k] = loo.density(k, z[0], z[1], log_det, per_class=True)
+            else:
+                out[:, 1, k] = log_det - 0.5 * np.einsum("ij,ij->i", z[0], z[0])
         return out
 
     def _leave_one_out(self, rows: Rows, entries: IntArray) -> _LeaveOneOut:
@@ -280,10 +284,29 @@ class _LeaveOneOut:
         return density
 
 
-def _projected(rows: FloatArray, q: FloatArray) -> FloatArray:
-    """Rows projected on the span of the columns of q, bit for bit the same in a batch of any size."""
-    projected: FloatArray = np.einsum("ik,jk->ij", np.einsum("ij,jk->ik", rows, q), q)
-    return projected
+class _Gaps(NamedTuple):
+    """Rows with unknown entries, in groups that lack the same ones."""
+
+    unknown: BoolArray  # (groups, d)
+    starts: IntArray  # (groups + 1) of each group in `rows`
+    rows: IntArray
+
+
+def _gaps(values: FloatArray) -> _Gaps:
+    unknown = np.isnan(values)
+    rows = np.flatnonzero(unknown.any(axis=1))
+    patterns, which = np.unique(np.packbits(unknown[rows], axis=1), axis=0, return_inverse=True)
+    order = np.argsort(which.reshape(-1), kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(which.reshape(-1), minlength=len(patterns)))])
+    groups = np.unpackbits(patterns, axis=1, count=values.shape[1]).astype(np.bool_)
+    return _Gaps(groups, starts.astype(np.int64), rows[order].astype(np.int64))
+
+
+def _project_out(t: FloatArray, z: FloatArray, gaps: _Gaps) -> FloatArray:
+    """Integrates unknown entries out of whitened rows z (vectors, n, d) in place; returns (n) log |T| of the others."""
+    log_det = np.full(z.shape[1], np.log(np.diagonal(t)).sum())
+    _kernels.project_out(t, *gaps, z, log_det)
+    return log_det
 
 
 def by_known_entries(values: FloatArray) -> list[tuple[BoolArray, IntArray | slice]]:
