@@ -86,6 +86,7 @@ def test_types_widen(tmp_path, small_sample, first, last, cells, expected):
         (b'{"x": ', "this is not JSON"),
         (b'{"x": NaN}', "this is not JSON: NaN is not JSON; null is a missing value"),
         (b'"[1, 2]"', "every line must be an object"),
+        (b'{"a\\ud83d": 1}', r"the key 'a\\ud83d' holds half of a surrogate pair"),
         (b"7", "every line must be an object"),
         (b'{"x": 1, "y": "\xe9"}', "this is not JSON: 'utf-8'"),
         (b'{"x": 1, "x": 2}', "specified twice"),

@@ -126,6 +126,9 @@ class JsonLines(TextFragment):
                 raise self._line_error(first + number, f"this is not JSON: {error}") from None
             if not isinstance(row, dict):
                 raise self._line_error(first + number, "every line must be an object, {…}")
+            for name in row:
+                if any("\ud800" <= character <= "\udfff" for character in name):
+                    raise self._line_error(first + number, f"the key {ascii(name)} holds half of a surrogate pair")
             yield first + number, row
 
     def _line_error(self, line: int, problem: str) -> DecibanError:
