@@ -66,8 +66,8 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
         each class; equal; or given, in order of `classes_` or as {class: probability}. It may be changed after fit.
         Weights are fitted with the empirical one.
     max_weight_rows : int, default 200_000
-        How many distinct rows, at most, pairs and trees are chosen from and weights fitted on; all rows are counted.
-        They are chosen by what they hold, not by their order.
+        How many distinct rows, at most, pairs and trees are chosen from and weights fitted on (boosted trees: 100,000
+        of these, weights: 50,000); all rows are counted. They are chosen by what they hold, not by their order.
     random_state : int or None, default 0
         Seeds the choice of these rows, the folds and the trees. None: another seed at every fit.
     text : "auto" or list of columns, default "auto"

@@ -27,6 +27,7 @@ from deciban.types import BoolArray, FloatArray, IntArray, Labels
 
 BATCH_CELLS = 1 << 22  # of evidence, computed at a time
 MOST_CELLS = 1 << 25  # of evidence that weights are fitted to: 256 MB; beyond, rows are subsampled
+MOST_ROWS = 50_000  # that weights are fitted to: more hardly change them
 FEWEST = 0.5  # rows of a class whose only row is left out
 
 # rows of this fit; rows declared to be training rows, which is checked; or rows that the model has never seen
@@ -137,7 +138,7 @@ class EvidenceRows:
         classes = len(self.model.classes)
         columns = 1 if classes == 2 else classes
         pieces = [piece for _, source in sources for piece in source.pieces]
-        rows = self.subsample(max(1, MOST_CELLS // max(1, columns * len(pieces))))
+        rows = self.subsample(min(MOST_ROWS, max(1, MOST_CELLS // max(1, columns * len(pieces)))))
         values = np.empty((columns, len(rows.labels), len(pieces)))
         at = 0
         for block, source in sources:

@@ -16,7 +16,7 @@ from deciban.evidence.mixed_columns import MOST_CODES, Codes, Coding
 from deciban.evidence.partition_counts import PartitionCounts
 from deciban.types import BoolArray, FloatArray, Labels, Levels
 
-MOST_ROWS = 50_000  # that trees are grown from, about
+MOST_ROWS = 100_000  # that trees are grown from, about
 ROUNDS = 600  # of an ensemble, at most
 VALUES = 1 << 21  # of all trees, leaves and classes, at most
 DEPTH, MOST_DEPTH = 6, 8
