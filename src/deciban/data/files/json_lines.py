@@ -128,7 +128,7 @@ class JsonLines(TextFragment):
                 raise self._line_error(first + number, "every line must be an object, {…}")
             for name in row:
                 if any("\ud800" <= character <= "\udfff" for character in name):
-                    raise self._line_error(first + number, f"the key {ascii(name)} holds half of a surrogate pair")
+                    raise self._line_error(first + number, f"the key {name!a} holds half of a surrogate pair")
             yield first + number, row
 
     def _line_error(self, line: int, problem: str) -> DecibanError:
